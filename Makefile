@@ -1,0 +1,61 @@
+# make train   set up once, compile the kernels, train a classifier on handwritten digits
+# make test    set up once, then lint, type-check and test
+#
+# Both start from nothing but python3 (>= 3.11) and make. PYTHON=... names another interpreter.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: help setup train test lint types stress bench format clean
+
+help:
+	@echo "make train    compile the kernels and train the digits example"
+	@echo "make test     lint, type-check, test"
+	@echo "make bench    time the compiled steps against the memory ceiling and installed peers"
+	@echo "make stress   the long tests"
+	@echo "make format   format the Python sources and the specs"
+	@echo "make clean    remove what was built (not $(VENV))"
+
+setup: $(READY)
+
+$(READY): pyproject.toml setup.py
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "make: Python 3.11 or newer is needed; try make PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' || \
+	  { echo "make: this python3 lacks venv or ensurepip; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
+	@test -x $(BIN)/python || { echo "making $(VENV)"; $(PYTHON) -m venv $(VENV); }
+	@echo "installing into $(VENV) (once)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,examples]'
+	@touch $@
+
+train: $(READY)
+	$(BIN)/optgen build
+	$(BIN)/python examples/digits/train.py
+
+test: lint types
+	$(BIN)/python -m pytest -q
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(READY)
+	$(BIN)/mypy
+
+stress: $(READY)
+	$(BIN)/python -m pytest -q -m stress
+
+bench: $(READY)
+	$(BIN)/python benchmarks/step.py
+
+format: $(READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/optgen fmt
+
+clean:
+	find generated -mindepth 1 ! -name README.md -delete
+	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find optgen runtime tests examples benchmarks -name __pycache__ -prune -exec rm -rf {} +

@@ -1,0 +1,42 @@
+"""What a Python program calls: a spec by name, path or text becomes an update rule."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from optgen import arguments, pipeline, specfiles
+from optgen.diagnostics import Source
+from optgen.execute.step import UpdateRule
+from optgen.model import Optimizer
+
+
+def parse(text: str | Source) -> Optimizer:
+    """Parse and check a spec; SpecErrors with all of its errors."""
+    return pipeline.check(text if isinstance(text, Source) else Source("<text>", text))
+
+
+def load(spec: str | os.PathLike[str] | Optimizer, dtype: str = "float32", **values: Any) -> UpdateRule:
+    """Compile an optimizer for the CPU, or take it from the cache.
+
+    `spec` is the name of one that comes with the package, the path of a `.opt` file, or what `parse` returned.
+    `dtype` is that of parameters, gradients and states: `float32` or `float64`. `values` are the spec's flags, which
+    choose the code, and parameters, which become the defaults of every step; the learning rate is `lr` or
+    `learning_rate`.
+
+    Raises FileNotFoundError, SpecErrors, TypeError for an unknown argument, ValueError for one outside its interval.
+    """
+    if dtype not in pipeline.DTYPES:
+        raise ValueError(f"dtype must be one of {', '.join(pipeline.DTYPES)}, not {dtype!r}")
+    optimizer = spec if isinstance(spec, Optimizer) else pipeline.checked(read(spec))
+    args = arguments.resolve(optimizer, values)
+    return UpdateRule(optimizer, args, pipeline.native(optimizer, args.flags, dtype))
+
+
+def read(spec: str | os.PathLike[str]) -> Source:
+    """The text of a spec: a path if it ends in `.opt` or has a folder in it, else a name."""
+    text = os.fspath(spec)
+    path = Path(text) if text.endswith(".opt") or os.path.dirname(text) else specfiles.spec_path(text)
+    # A byte-order mark is no part of the text.
+    return Source(text if path == Path(text) else str(path), path.read_text(encoding="utf-8-sig"))

@@ -1,0 +1,141 @@
+"""What a caller's keyword arguments mean for a spec: parameter values checked, flags decided, helpful errors."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from optgen.diagnostics import suggest
+from optgen.model import Binary, Expr, Flag, FlagValue, IsSet, Name, Number, Optimizer, Param, Text, Unary
+
+UNSET = math.nan
+"""What a kernel gets for a parameter that is none: a bound that no comparison meets."""
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Values by canonical name (None: unset) and the flags that follow from them."""
+
+    values: Mapping[str, float | None]
+    flags: Mapping[str, FlagValue]
+
+
+def resolve(optimizer: Optimizer, given: Mapping[str, Any]) -> Arguments:
+    """Check keyword arguments at construction: TypeError for unknown names, ValueError for bad values."""
+    params, flags = optimizer.all_params(), {f.name: f for f in optimizer.flags if f.condition is None}
+    values: dict[str, float | None] = {name: p.default for name, p in params.items()}
+    chosen: dict[str, FlagValue] = {f.name: f.default for f in flags.values() if f.default is not None}
+    for name, x in given.items():
+        if name in flags:
+            chosen[name] = _flag_value(optimizer, flags[name], x)
+        else:
+            param = find(optimizer, name)
+            values[param.name] = check(optimizer, param, x)
+            _check_read(optimizer, param, x)
+    return Arguments(values, decide(optimizer, values, chosen))
+
+
+def decide(
+    optimizer: Optimizer, values: Mapping[str, float | None], chosen: Mapping[str, FlagValue]
+) -> dict[str, FlagValue]:
+    """All flags: the chosen ones, and the derived ones from the parameter values; then what `require` demands."""
+    flags: dict[str, FlagValue] = {}
+    for flag in optimizer.flags:
+        flags[flag.name] = (
+            chosen[flag.name] if flag.condition is None else bool(_value(flag.condition, values, flags))
+        )
+    for require in optimizer.requires:
+        if not _value(require.condition, values, flags):
+            raise ValueError(f"{optimizer.name}: {require.message}")
+    return flags
+
+
+def find(optimizer: Optimizer, name: str) -> Param:
+    """A parameter by its name, an alias, or `learning_rate` for `lr`."""
+    params = optimizer.all_params()
+    if name == "learning_rate":
+        return params["lr"]
+    for param in params.values():
+        if name == param.name or name in param.aliases:
+            return param
+    known = [n for p in params.values() for n in (p.name, *p.aliases)] + [f.name for f in optimizer.flags]
+    hint = suggest(name, known)
+    raise TypeError(f"{optimizer.name} has no argument '{name}'; {hint or 'it has ' + ', '.join(known)}")
+
+
+def check(optimizer: Optimizer, param: Param, x: Any) -> float | None:
+    """The value of a parameter: a number in its interval, or None for one that may be unset."""
+    if x is None:
+        if param.optional:
+            return None
+        raise ValueError(f"{optimizer.name}: '{param.name}' must be a number, not None")
+    try:
+        value = float(x)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{optimizer.name}: '{param.name}' must be a number, not {x!r}") from error
+    if param.is_int and value != math.floor(value):
+        raise ValueError(f"{optimizer.name}: '{param.name}' must be a whole number, not {x!r}")
+    if param.interval is not None and value not in param.interval:
+        raise ValueError(f"{optimizer.name}: '{param.name}' must be in {param.interval}, not {x!r}")
+    if math.isnan(value):
+        raise ValueError(f"{optimizer.name}: '{param.name}' must be a number, not NaN")
+    return None if param.zero_off and value == 0 else value
+
+
+def _flag_value(optimizer: Optimizer, flag: Flag, x: Any) -> FlagValue:
+    if flag.choices:
+        if x not in flag.choices:
+            one_of = ", ".join(map(repr, flag.choices))
+            raise ValueError(f"{optimizer.name}: '{flag.name}' must be one of {one_of}, not {x!r}")
+        return str(x)
+    if x not in (True, False):
+        raise ValueError(f"{optimizer.name}: '{flag.name}' must be True or False, not {x!r}")
+    return bool(x)
+
+
+def _check_read(optimizer: Optimizer, param: Param, x: Any) -> None:
+    """`wd` and `clip_gradient` where no equation of any variant reads them would be silently ignored."""
+    if param.name in ("wd", "clip_gradient") and x and param.name not in optimizer.reads():
+        raise ValueError(f"{optimizer.name} does not use '{param.name}'; leave it at its default")
+
+
+def _value(expr: Expr, values: Mapping[str, float | None], flags: Mapping[str, FlagValue]) -> Any:
+    """A condition over params and flags. A comparison with an unset parameter is false."""
+    match expr:
+        case Number(value=x):
+            return x
+        case Text(value=x):
+            return x
+        case Name(id=name):
+            return flags[name] if name in flags else values[name]
+        case IsSet(name=name):
+            return values[name.id] is not None
+        case Unary(op="not", operand=x):
+            return not _value(x, values, flags)
+        case Unary(op="-", operand=x):
+            return -_value(x, values, flags)
+        case Binary(op="and", left=a, right=b):
+            return _value(a, values, flags) and _value(b, values, flags)
+        case Binary(op="or", left=a, right=b):
+            return _value(a, values, flags) or _value(b, values, flags)
+        case Binary(op=op, left=a, right=b):
+            x, y = _value(a, values, flags), _value(b, values, flags)
+            return x is not None and y is not None and _OPERATIONS[op](x, y)
+    raise TypeError(f"not a condition over parameters: {expr!r}")
+
+
+_OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": lambda x, y: x / y if y else math.nan,
+}

@@ -1,0 +1,149 @@
+"""Kernel IR operations as LLVM instructions: what every LLVM target shares.
+
+No fast-math flag is ever set, so that LLVM may neither reorder, contract nor approximate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from llvmlite import ir as ll
+
+from optgen.ir import nodes as ir
+from optgen.ir.nodes import Instr, Value
+
+TYPES: dict[ir.DType, ll.Type] = {
+    "f64": ll.DoubleType(),
+    "f32": ll.FloatType(),
+    "i64": ll.IntType(64),
+    "b1": ll.IntType(1),
+}
+I64 = ll.IntType(64)
+F64 = ll.DoubleType()
+PTR = ll.PointerType()
+INT = {"add": "add", "sub": "sub", "and": "and_", "or": "or_", "xor": "xor"}
+ORDERED = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+
+
+def lower(b: ll.IRBuilder, op: ir.Op, args: list[Any], result: Value) -> Any:
+    """Emit one operation that is neither a stream access nor a reduction; `args` are its lowered operands."""
+    match op:
+        case ir.Const(value=x):
+            return ll.Constant(TYPES[result.type.dtype], x)
+        case ir.IntConst(value=x):
+            return ll.Constant(I64, x)
+        case ir.Neg():
+            return b.fneg(*args)
+        case ir.Abs():
+            return unary(b, "llvm.fabs", args[0])
+        case ir.Sqrt():
+            return unary(b, "llvm.sqrt", args[0])
+        case ir.Floor():
+            return unary(b, "llvm.floor", args[0])
+        case ir.Add():
+            return b.fadd(*args)
+        case ir.Sub():
+            return b.fsub(*args)
+        case ir.Mul():
+            return b.fmul(*args)
+        case ir.Div():
+            return b.fdiv(*args)
+        case ir.Compare(op=name, a=a):
+            return compare(b, name, a.type.dtype, *args)
+        case ir.And():
+            return b.and_(*args)
+        case ir.Or():
+            return b.or_(*args)
+        case ir.Not():
+            return b.not_(*args)
+        case ir.Select():
+            return b.select(*args)
+        case ir.Convert():
+            return (b.fptrunc if result.type.dtype == "f32" else b.fpext)(args[0], TYPES[result.type.dtype])
+        case ir.Bits():
+            return b.bitcast(args[0], I64)
+        case ir.FromBits():
+            return b.bitcast(args[0], F64)
+        case ir.Int(op=name):
+            return getattr(b, INT[name])(*args)
+        case ir.Shift(op=name, by=by):
+            return (b.shl if name == "shl" else b.lshr)(args[0], ll.Constant(I64, by))
+    raise TypeError(f"no LLVM for {op!r}")
+
+
+def compare(b: ll.IRBuilder, name: ir.CompareOp, dtype: ir.DType, x: Any, y: Any) -> Any:
+    if dtype == "i64":
+        return b.icmp_signed(ORDERED[name], x, y)
+    return b.fcmp_unordered("!=", x, y) if name == "ne" else b.fcmp_ordered(ORDERED[name], x, y)
+
+
+def fold(b: ll.IRBuilder, op: ir.ReduceOp, x: Any, y: Any) -> Any:
+    """One step of a reduction tree."""
+    if op == "sum":
+        return b.fadd(x, y)
+    first = b.or_(b.fcmp_unordered("uno", x, x), b.fcmp_ordered(">" if op == "max" else "<", x, y))
+    return b.select(first, x, y)
+
+
+IDENTITY: dict[ir.ReduceOp, float] = {"sum": 0.0, "max": float("-inf"), "min": float("inf")}
+
+
+def unary(b: ll.IRBuilder, intrinsic: str, x: Any) -> Any:
+    return b.call(b.module.declare_intrinsic(intrinsic, [x.type]), [x])
+
+
+@contextmanager
+def loop(b: ll.IRBuilder, start: Any, stop: Any, step: int = 1) -> Iterator[Any]:
+    """`for (i = start; i < stop; i += step)`: yields i, and leaves the builder behind the loop."""
+    before = b.block
+    head, body, after = (b.append_basic_block(name) for name in ("head", "body", "after"))
+    b.branch(head)
+    b.position_at_end(head)
+    i = b.phi(I64)
+    i.add_incoming(start, before)
+    b.cbranch(b.icmp_signed("<", i, stop), body, after)
+    b.position_at_end(body)
+    yield i
+    i.add_incoming(b.add(i, integer(step), flags=["nsw", "nuw"]), b.block)
+    b.branch(head)
+    b.position_at_end(after)
+
+
+@contextmanager
+def halving(b: ll.IRBuilder, start: Any) -> Iterator[tuple[Any, Callable[[Any], None]]]:
+    """`for (count = start; count > 1; count = next)`: yields count and the function that sets the next one."""
+    cell = b.alloca(I64)
+    b.store(start, cell)
+    head, body, after = (b.append_basic_block(name) for name in ("head", "body", "after"))
+    b.branch(head)
+    b.position_at_end(head)
+    count = b.load(cell, typ=I64)
+    b.cbranch(b.icmp_signed(">", count, integer(1)), body, after)
+    b.position_at_end(body)
+    yield count, lambda next: b.store(next, cell)
+    b.branch(head)
+    b.position_at_end(after)
+
+
+def integer(i: int) -> ll.Constant:
+    return ll.Constant(I64, i)
+
+
+def smaller(b: ll.IRBuilder, x: Any, y: Any) -> Any:
+    return b.select(b.icmp_signed("<", x, y), x, y)
+
+
+def at(b: ll.IRBuilder, base: Any, index: Any, type: ll.Type) -> Any:
+    """The address of element `index` of an array of `type`."""
+    return b.gep(base, [index], inbounds=True, source_etype=type)
+
+
+def load(b: ll.IRBuilder, base: Any, index: Any, type: ll.Type) -> Any:
+    return b.load(at(b, base, index, type), typ=type)
+
+
+def is_const(instr: Instr) -> bool:
+    """Constants are emitted where they are used; they need no place in a table."""
+    return isinstance(instr.op, ir.Const | ir.IntConst)

@@ -1,0 +1,76 @@
+"""The machine to compile for, and LLVM's way from IR text to object code."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+import llvmlite.binding as llvm
+
+
+@dataclass(frozen=True)
+class Target:
+    """A triple, a CPU name as LLVM knows it, and its features as `+avx2,-avx512f,...`."""
+
+    triple: str
+    cpu: str
+    features: str
+
+    def required(self) -> tuple[str, ...]:
+        """The CPU features that object code for this target may use."""
+        return tuple(sorted(f[1:] for f in self.features.split(",") if f.startswith("+")))
+
+
+@functools.cache
+def _initialize() -> None:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    llvm.initialize_native_asmparser()
+
+
+@functools.cache
+def host() -> Target:
+    """This machine, with everything it can do."""
+    _initialize()
+    return Target(llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
+
+
+def llvm_version() -> str:
+    return ".".join(map(str, llvm.llvm_version_info))
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """Optimised LLVM IR and the object code made from it."""
+
+    llvm: str
+    object: bytes
+
+
+def compile_ir(text: str, target: Target) -> Compiled:
+    """Optimise LLVM IR text and emit position-independent object code."""
+    module, machine = _optimize(text, target)
+    return Compiled(str(module), machine.emit_object(module))
+
+
+def assembly(text: str, target: Target) -> str:
+    module, machine = _optimize(text, target)
+    return str(machine.emit_assembly(module))
+
+
+def _optimize(text: str, target: Target) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:
+    _initialize()
+    # LLVM halves the vectors of some AVX-512 machines to save clock speed; these loops wait for memory anyway.
+    features = f"{target.features},-prefer-256-bit" if "+avx512f" in target.features else target.features
+    machine = llvm.Target.from_triple(target.triple).create_target_machine(
+        cpu=target.cpu, features=features, opt=2, reloc="pic", codemodel="small"
+    )
+    module = llvm.parse_assembly(text)
+    module.verify()
+    options = llvm.create_pipeline_tuning_options(speed_level=2)
+    options.loop_vectorization = True
+    options.slp_vectorization = False
+    options.loop_unrolling = False
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+    return module, machine

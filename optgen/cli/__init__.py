@@ -1,0 +1,63 @@
+"""The command `optgen`: a thin layer over the Python API. Each command is one module; this one only reads the line.
+
+Exit codes: 0 done, 1 a spec has errors (or `fmt --check` found differences), 2 the command itself makes no sense here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from optgen.cli import build, explain, show, specs
+from optgen.cli.common import Usage
+from optgen.diagnostics import SpecErrors
+
+DESCRIPTION = """\
+optgen compiles optimizers, written as the equations of their papers, to fused kernels.
+
+A SPEC is the name of one that comes with the package (`optgen list`) or the path of a .opt file.
+"""
+EXAMPLES = """\
+examples:
+  optgen new specs/mine.opt       a commented spec to start from
+  optgen check specs/mine.opt     all its errors at once
+  optgen explain specs/mine.opt   its equations, and what a step costs on this machine
+  optgen build                    compile every spec to generated/
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The whole command line."""
+    top = argparse.ArgumentParser(
+        prog="optgen",
+        description=DESCRIPTION,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for module in (build, specs, show, explain):
+        module.register(commands)
+    return top
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code; `arguments` default to those of the process."""
+    args = parser().parse_args(arguments)
+    try:
+        code: int = args.run(args)
+        sys.stdout.flush()
+        return code
+    except SpecErrors as errors:
+        print(errors, file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        # The reader (`| head`) has seen enough; keep Python from complaining when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (Usage, OSError) as error:
+        print(f"optgen: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130

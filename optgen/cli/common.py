@@ -1,0 +1,107 @@
+"""What the commands share: finding specs, reading NAME=VALUE, writing files, adding a command to the command line."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from optgen import specfiles
+from optgen.diagnostics import Source
+from optgen.model import Optimizer
+
+if TYPE_CHECKING:
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
+
+class Usage(ValueError):
+    """The command cannot be carried out as given: exit code 2."""
+
+
+def command(
+    commands: Commands, name: str, run: Callable[[argparse.Namespace], int], summary: str, examples: str
+) -> argparse.ArgumentParser:
+    """Add a command whose help is its summary and its examples."""
+    parser = commands.add_parser(
+        name,
+        help=summary,
+        description=summary[0].upper() + summary[1:] + ".",
+        epilog=f"examples:\n{examples}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(run=run)
+    return parser
+
+
+def path_of(spec: str) -> Path:
+    """The file of a spec given by name or path; a path has a folder or ends in .opt."""
+    path = Path(spec)
+    if path.suffix == ".opt" or path.name != spec:
+        if not path.is_file():
+            raise Usage(f"no such file: {spec}")
+        return path
+    return specfiles.spec_path(spec)
+
+
+def paths_of(specs: Iterable[str]) -> list[Path]:
+    """The files of some specs; all that come with the package where none is given."""
+    return [path_of(spec) for spec in specs] or [specfiles.spec_path(name) for name in specfiles.available()]
+
+
+def shown(path: Path) -> str:
+    """A path as messages show it: from the current folder where it lies below."""
+    relative = os.path.relpath(path)
+    return str(path) if relative.startswith("..") else relative
+
+
+def source_of(path: Path) -> Source:
+    """The text of a spec file. Raises Usage where it is not UTF-8."""
+    try:
+        return Source(shown(path), path.read_text("utf-8"))
+    except UnicodeDecodeError as error:
+        raise Usage(f"{shown(path)}: not UTF-8 text (byte {error.start})") from None
+
+
+def read(path: Path) -> Optimizer:
+    """Parse and check a spec file; its warnings go to stderr. Raises SpecErrors."""
+    from optgen.lang import parse
+
+    optimizer = parse(source_of(path))
+    for warning in optimizer.warnings:
+        print(warning.render(optimizer.source), end="\n\n", file=sys.stderr)
+    return optimizer
+
+
+def values(settings: Iterable[str]) -> dict[str, Any]:
+    """`NAME=VALUE` pairs as keyword arguments of `optgen.load`: true, false, none, numbers, else text."""
+    words = {"true": True, "false": False, "none": None}
+    found: dict[str, Any] = {}
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        if not (name.isidentifier() and equals and text):
+            raise Usage(f"{setting!r} is not NAME=VALUE")
+        found[name] = words[text] if text in words else _number_or_text(text)
+    return found
+
+
+def _number_or_text(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def write(path: Path, data: bytes) -> None:
+    """Write a file at once: a reader sees the old one or the new one, never a part."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("xb") as file:
+            file.write(data)
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,142 @@
+"""The commands about specs as text: check, fmt, list, new."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from pathlib import Path
+
+from optgen import specfiles
+from optgen.cli.common import Commands, Usage, command, path_of, paths_of, read, shown, source_of, write
+from optgen.diagnostics import SpecErrors
+from optgen.model import Optimizer
+
+TEMPLATE = '''\
+optimizer {name} "what it is called in the paper"
+cite "authors and year, where to find it"
+
+# A hyper-parameter: its default, the values it may have, a line of documentation. `lr`, `wd`, `rescale_grad` and
+# `clip_gradient` need no declaration; here `lr` gets a default of its own.
+param lr      = 0.001
+param beta    = 0.9 in [0, 1)  "decay of the moment"
+param epsilon = 1e-8 in [0, inf)
+
+# A flag chooses which code exists: a constructor argument (true or false, or 'one' | 'other'), or a condition.
+flag normalize = true  "divide by the root of the second moment"
+
+# What is kept for every weight between steps, and its value at the start.
+state m = 0
+state v = 0 if normalize
+
+# `x` is the value before the step, `x'` the one after it. `w` is the weight, `t` the number of the update (1 is the
+# first), `grad` the raw gradient, and `g` the one to use: clip(rescale_grad*grad, clip_gradient).
+update:
+  d  = g + wd*w
+  m' = beta*m + (1 - beta)*d
+  v' = beta*v + (1 - beta)*d^2                if normalize
+  w' = w - lr*m'/(sqrt(v') + epsilon)         if normalize
+  w' = w - lr*m'                              otherwise
+'''
+
+
+def register(commands: Commands) -> None:
+    parser = command(
+        commands,
+        "check",
+        check,
+        "report every error and warning of specs",
+        "  optgen check                  all specs that come with the package\n"
+        "  optgen check specs/mine.opt   one file\n",
+    )
+    parser.add_argument("spec", nargs="*", metavar="SPEC", help="name or .opt file (default: all that come along)")
+    parser = command(
+        commands,
+        "fmt",
+        fmt,
+        "lay specs out anew: aligned, comments kept",
+        "  optgen fmt specs/mine.opt     rewrite one file\n"
+        "  optgen fmt --check            change nothing; exit code 1 if a file would change\n",
+    )
+    parser.add_argument("spec", nargs="*", metavar="SPEC", help="name or .opt file (default: all that come along)")
+    parser.add_argument("--check", action="store_true", help="only say which files would change")
+    command(commands, "list", list_, "list the specs that come with the package", "  optgen list\n")
+    parser = command(
+        commands,
+        "new",
+        new,
+        "write a commented spec to start from",
+        "  optgen new specs/mine.opt     never overwrites a file\n",
+    )
+    parser.add_argument("name", metavar="NAME", help="name of the optimizer or path of the file, .opt is added")
+
+
+def check(args: argparse.Namespace) -> int:
+    failed = 0
+    for path in paths_of(args.spec):
+        try:
+            read(path)
+            print(f"{shown(path)}: ok")
+        except SpecErrors as errors:
+            failed += 1
+            print(errors, end="\n\n", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def fmt(args: argparse.Namespace) -> int:
+    from optgen.lang import format_text
+
+    changed = failed = 0
+    for path in paths_of(args.spec):
+        source = source_of(path)
+        try:
+            text = format_text(source)
+        except SpecErrors as errors:
+            failed += 1
+            print(errors, end="\n\n", file=sys.stderr)
+            continue
+        if text != source.text:
+            changed += 1
+            print(f"{'would change' if args.check else 'changed'} {shown(path)}")
+            if not args.check:
+                write(path, text.encode())
+    return 1 if failed or (args.check and changed) else 0
+
+
+def list_(args: argparse.Namespace) -> int:
+    rows = [("spec", "flags", "states", "title")]
+    for name in specfiles.available():
+        optimizer = read(path_of(name))
+        rows.append((name, _flags(optimizer), " ".join(s.name for s in optimizer.states), optimizer.title))
+    widths = [max(len(row[i]) for row in rows) for i in range(3)]
+    for row in rows:
+        print("  ".join(text.ljust(width) for text, width in zip(row, [*widths, 0], strict=True)).rstrip())
+    return 0
+
+
+def _flags(optimizer: Optimizer) -> str:
+    """Flags a user sets, derived ones in brackets."""
+    return " ".join(f"({f.name})" if f.condition is not None else f.name for f in optimizer.flags)
+
+
+def new(args: argparse.Namespace) -> int:
+    from optgen.diagnostics import Source
+    from optgen.lang import format_text, parse
+
+    path = Path(args.name)
+    path = path if path.suffix == ".opt" else path.with_name(path.name + ".opt")
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", path.stem):
+        raise Usage(f"{path.stem!r} cannot name a spec: letters, digits and _, a letter first")
+    name = "".join(part[:1].upper() + part[1:] for part in path.stem.split("_"))
+    source = Source(str(path), TEMPLATE.format(name=name))
+    parse(source)
+    text = format_text(source)
+    if not path.parent.is_dir():
+        raise Usage(f"no such folder: {path.parent}")
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise Usage(f"{path} exists; nothing is overwritten") from None
+    print(f"wrote {path}; next: optgen check {path}, optgen explain {path}")
+    return 0

@@ -1,0 +1,117 @@
+"""The manifest of a built spec: everything needed to call its kernels from another program, as JSON."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from optgen.ir.nodes import Kernel
+from optgen.model import Flags, Interval, Number, Optimizer, Param, State
+
+FORMAT = 1
+"""Raised when a reader of an older manifest would go wrong."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One compiled kernel: `symbol` is the exported function, `kernel` its planned IR."""
+
+    symbol: str
+    flags: Flags
+    dtype: str
+    kernel: Kernel
+    cost: Any
+
+
+@dataclass(frozen=True)
+class Build:
+    """A spec and what it was compiled with."""
+
+    optimizer: Optimizer
+    version: str
+    llvm: str
+    cpu: str
+    features: tuple[str, ...]
+    variants: tuple[Variant, ...]
+
+
+def manifest(build: Build) -> str:
+    """The text of `manifest.json`.
+
+    A kernel is called as its header says; `buffers` and `hyper` of a variant give the order of pointers and values.
+    Costs are per parameter of a tensor and step.
+    """
+    optimizer = build.optimizer
+    data = {
+        "format": FORMAT,
+        "optgen": build.version,
+        "llvm": build.llvm,
+        "target": {"cpu": build.cpu, "features": list(build.features)},
+        "spec": {
+            "name": optimizer.name,
+            "title": optimizer.title,
+            "cite": optimizer.cite,
+            "sha256": hashlib.sha256(optimizer.source.text.encode()).hexdigest(),
+        },
+        "params": [_param(p) for p in optimizer.all_params().values()],
+        "flags": [
+            {
+                "name": f.name,
+                "default": f.default,
+                "choices": list(f.choices),
+                "derived": f.condition is not None,
+                "per_param": f.per_param,
+                "doc": f.doc,
+            }
+            for f in optimizer.flags
+        ],
+        "states": [_state(s) for s in optimizer.states],
+        "variants": [_variant(v) for v in build.variants],
+    }
+    return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _param(param: Param) -> dict[str, Any]:
+    return {
+        "name": param.name,
+        "default": param.default,
+        "type": "int" if param.is_int else "float",
+        "optional": param.optional,
+        "zero_off": param.zero_off,
+        "interval": _interval(param.interval),
+        "aliases": list(param.aliases),
+        "doc": param.doc,
+    }
+
+
+def _interval(interval: Interval | None) -> dict[str, Any] | None:
+    """An infinite end is null: JSON has no infinity."""
+    if interval is None:
+        return None
+    return {
+        "low": interval.low if math.isfinite(interval.low) else None,
+        "high": interval.high if math.isfinite(interval.high) else None,
+        "low_open": interval.low_open,
+        "high_open": interval.high_open,
+    }
+
+
+def _state(state: State) -> dict[str, Any]:
+    init = state.init.value if isinstance(state.init, Number) else state.init.id
+    return {"name": state.name, "kind": state.kind.value, "init": init, "doc": state.doc}
+
+
+def _variant(variant: Variant) -> dict[str, Any]:
+    kernel = variant.kernel
+    return {
+        "symbol": variant.symbol,
+        "files": {kind: f"{variant.symbol}.{end}" for kind, end in (("llvm", "ll"), ("object", "o"), ("header", "h"))},
+        "flags": dict(variant.flags),
+        "dtype": variant.dtype,
+        "buffers": [{"name": b.name, "written": b.written, "init": b.init} for b in kernel.buffers],
+        "hyper": list(kernel.hyper),
+        "cost": variant.cost,
+    }

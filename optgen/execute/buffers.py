@@ -1,0 +1,132 @@
+"""Where a tensor's elements are: an address found in whatever the caller has, or an error that names the tensor.
+
+Understood are objects with `__array_interface__` (NumPy), with `data_ptr/shape/stride/dtype/device` (PyTorch, which is
+not imported for it), and with DLPack. Nothing is ever copied: a step writes into the caller's memory or not at all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A dense CPU tensor in C order. `owner` keeps the memory alive; `name` is what errors call it."""
+
+    name: str
+    address: int
+    shape: tuple[int, ...]
+    dtype: str
+    writable: bool
+    owner: Any
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * np.dtype(self.dtype).itemsize
+
+
+def tensor(obj: Any, name: str) -> Tensor:
+    """Find the memory of `obj`; TypeError or ValueError naming the tensor where it cannot be used."""
+    if hasattr(obj, "__cuda_array_interface__"):
+        raise ValueError(f"{name}: on a CUDA device; this kernel runs on the CPU")
+    if isinstance(obj, np.ndarray):
+        return _from_array(obj, name, obj)
+    if all(hasattr(obj, a) for a in ("data_ptr", "shape", "stride", "dtype", "device")):
+        return _from_torch(obj, name)
+    if hasattr(obj, "__array_interface__"):
+        return _from_array(np.asarray(obj), name, obj)
+    if hasattr(obj, "__dlpack__"):
+        try:
+            return _from_array(np.from_dlpack(obj), name, obj)
+        except (BufferError, RuntimeError, TypeError, ValueError) as error:
+            raise TypeError(f"{name}: its DLPack export does not work: {error}") from error
+    kind = type(obj).__name__
+    raise TypeError(f"{name}: expected a tensor (NumPy, PyTorch, DLPack or __array_interface__), not {kind}")
+
+
+def _from_array(array: Any, name: str, owner: Any) -> Tensor:
+    _check_order(name, array.shape, tuple(s // array.itemsize for s in array.strides))
+    if not array.dtype.isnative:
+        raise TypeError(f"{name}: its bytes are in the other order ({array.dtype.str}); convert it first")
+    return Tensor(name, array.ctypes.data, array.shape, array.dtype.name, bool(array.flags.writeable), (owner, array))
+
+
+def _from_torch(obj: Any, name: str) -> Tensor:
+    device = str(obj.device)
+    if not device.startswith("cpu"):
+        raise ValueError(f"{name}: on device '{device}'; this kernel runs on the CPU")
+    layout = str(getattr(obj, "layout", "torch.strided"))
+    if layout != "torch.strided":
+        raise TypeError(f"{name}: its layout is {layout}; only dense tensors are supported")
+    shape = tuple(int(n) for n in obj.shape)
+    _check_order(name, shape, tuple(int(s) for s in obj.stride()))
+    return Tensor(name, obj.data_ptr(), shape, str(obj.dtype).removeprefix("torch."), True, obj)
+
+
+def _check_order(name: str, shape: Sequence[int], strides: Sequence[int]) -> None:
+    """C order, as a stride counts elements; the stride of an axis of length 1 means nothing."""
+    if 0 in shape:
+        return
+    expected = 1
+    for n, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if n != 1 and stride != expected:
+            raise ValueError(
+                f"{name}: not contiguous (shape {tuple(shape)}, strides {tuple(strides)} elements); a step updates "
+                "memory in place, so pass a C-contiguous tensor and copy the result back yourself"
+            )
+        expected *= n
+
+
+def check_same(t: Tensor, shape: tuple[int, ...], dtype: str) -> None:
+    """`t` must have the shape of its parameter and the dtype of the kernel."""
+    if t.dtype != dtype:
+        raise TypeError(f"{t.name}: dtype {t.dtype}, but the kernel was loaded for {dtype}")
+    if t.shape != shape:
+        raise ValueError(f"{t.name}: shape {t.shape}, but its parameter has {shape}")
+
+
+def check_writable(t: Tensor) -> None:
+    if not t.writable:
+        raise ValueError(f"{t.name}: read-only, but a step writes to it")
+
+
+def check_apart(tensors: Sequence[tuple[Tensor, bool]]) -> None:
+    """No tensor that is written (the bool) may share memory with another; ValueError naming the two."""
+    spans = sorted(
+        ((t.address, t.address + t.nbytes, written, t.name) for t, written in tensors if t.size),
+        key=lambda span: span[:2],
+    )
+    # The span that reaches furthest, among all so far and among the written ones: who overlaps must meet one of these.
+    furthest = furthest_written = (0, 0, False, "")
+    for span in spans:
+        begin, _, written, name = span
+        other = furthest if written else furthest_written
+        if begin < other[1]:
+            raise ValueError(
+                f"{other[3]} and {name} share memory, and a step writes to it; pass a tensor that is used twice "
+                "only once"
+            )
+        furthest = max(furthest, span, key=lambda s: s[1])
+        if written:
+            furthest_written = max(furthest_written, span, key=lambda s: s[1])
+
+
+def aligned(shape: tuple[int, ...], dtype: str, value: float = 0.0) -> np.ndarray[Any, Any]:
+    """A new array on a cache line, filled with `value`; zeros cost nothing until they are touched."""
+    size = math.prod(shape)
+    itemsize = np.dtype(dtype).itemsize
+    raw = np.zeros(size + 64 // itemsize, dtype)
+    skip = -raw.ctypes.data % 64 // itemsize
+    array = raw[skip : skip + size].reshape(shape)
+    if value != 0.0 or math.copysign(1.0, value) < 0:
+        array.fill(value)
+    return array

@@ -1,0 +1,125 @@
+"""An elementary function as a straight line of IR: the bridge between `Math` nodes and `optgen.ir.math`."""
+
+from __future__ import annotations
+
+from optgen.ir import nodes as ir
+from optgen.ir.math import FUNCTIONS
+from optgen.ir.nodes import Instr, Value
+from optgen.ir.verify import typed
+
+
+def expand(instr: Instr) -> list[Instr]:
+    """The instructions that compute a `Math` instruction; the last one defines its result."""
+    assert isinstance(instr.op, ir.Math) and instr.result is not None
+    _, function = FUNCTIONS[instr.op.function]
+    emitter = Emitter(f"{instr.result.id}.")
+    result = function(emitter, *instr.op.args)
+    last = next(i for i in emitter.instrs if i.result == result)
+    rename = {result.id: instr.result}
+    head = [i for i in emitter.instrs if i is not last]
+    # The result need not be the last value made; nothing after it depends on it then, so it can move to the end.
+    assert all(v.id not in rename for i in head for v in ir.operands(i.op))
+    return [*head, Instr(instr.result, last.op)]
+
+
+class Emitter:
+    """The `Builder` of `optgen.ir.math` over IR values, all of them of the kinds their operands have."""
+
+    def __init__(self, prefix: str) -> None:
+        self.prefix = prefix
+        self.instrs: list[Instr] = []
+
+    def emit(self, op: ir.Op) -> Value:
+        value = typed(op, f"{self.prefix}{len(self.instrs)}", "f64")
+        self.instrs.append(Instr(value, op))
+        return value
+
+    def const(self, x: float) -> Value:
+        return self.emit(ir.Const(x))
+
+    def iconst(self, i: int) -> Value:
+        return self.emit(ir.IntConst(i))
+
+    def add(self, a: Value, b: Value) -> Value:
+        return self.emit(ir.Add(a, b))
+
+    def sub(self, a: Value, b: Value) -> Value:
+        return self.emit(ir.Sub(a, b))
+
+    def mul(self, a: Value, b: Value) -> Value:
+        return self.emit(ir.Mul(a, b))
+
+    def div(self, a: Value, b: Value) -> Value:
+        return self.emit(ir.Div(a, b))
+
+    def sqrt(self, a: Value) -> Value:
+        return self.emit(ir.Sqrt(a))
+
+    def neg(self, a: Value) -> Value:
+        return self.emit(ir.Neg(a))
+
+    def abs(self, a: Value) -> Value:
+        return self.emit(ir.Abs(a))
+
+    def floor(self, a: Value) -> Value:
+        return self.emit(ir.Floor(a))
+
+    def lt(self, a: Value, b: Value) -> Value:
+        return self.emit(ir.Compare("lt", a, b))
+
+    def le(self, a: Value, b: Value) -> Value:
+        return self.emit(ir.Compare("le", a, b))
+
+    def gt(self, a: Value, b: Value) -> Value:
+        return self.emit(ir.Compare("gt", a, b))
+
+    def ge(self, a: Value, b: Value) -> Value:
+        return self.emit(ir.Compare("ge", a, b))
+
+    def eq(self, a: Value, b: Value) -> Value:
+        return self.emit(ir.Compare("eq", a, b))
+
+    def ne(self, a: Value, b: Value) -> Value:
+        return self.emit(ir.Compare("ne", a, b))
+
+    def and_(self, a: Value, b: Value) -> Value:
+        return self.emit(ir.And(a, b))
+
+    def or_(self, a: Value, b: Value) -> Value:
+        return self.emit(ir.Or(a, b))
+
+    def not_(self, a: Value) -> Value:
+        return self.emit(ir.Not(a))
+
+    def select(self, c: Value, a: Value, b: Value) -> Value:
+        return self.emit(ir.Select(c, a, b))
+
+    def bits(self, a: Value) -> Value:
+        return self.emit(ir.Bits(a))
+
+    def from_bits(self, i: Value) -> Value:
+        return self.emit(ir.FromBits(i))
+
+    def iadd(self, a: Value, b: Value) -> Value:
+        return self.emit(ir.Int("add", a, b))
+
+    def isub(self, a: Value, b: Value) -> Value:
+        return self.emit(ir.Int("sub", a, b))
+
+    def iand(self, a: Value, b: Value) -> Value:
+        return self.emit(ir.Int("and", a, b))
+
+    def ior(self, a: Value, b: Value) -> Value:
+        return self.emit(ir.Int("or", a, b))
+
+    def ixor(self, a: Value, b: Value) -> Value:
+        return self.emit(ir.Int("xor", a, b))
+
+    def shl(self, i: Value, k: int) -> Value:
+        return self.emit(ir.Shift("shl", i, k))
+
+    def shr(self, i: Value, k: int) -> Value:
+        return self.emit(ir.Shift("shr", i, k))
+
+    def ilt(self, i: Value, j: Value) -> Value:
+        return self.emit(ir.Compare("lt", i, j))

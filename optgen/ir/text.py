@@ -1,0 +1,115 @@
+"""The text form of a kernel: `to_text` and its inverse `from_text`.
+
+    kernel Adam float32
+    hyper lr beta1 beta2
+    buffer w written
+    buffer grad
+    buffer m written init 0.0
+
+    sweep:
+      %grad: elem f32 = load grad
+      %5: host f64 = const 0.5
+      store m %m'
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+from typing import Any, cast
+
+from optgen.ir import nodes as ir
+from optgen.ir.nodes import Buffer, Instr, Kernel, Op, Phase, PhaseKind, Type, Value, operands
+from optgen.model import Kind
+
+_INSTR = re.compile(r"%(?P<id>[^:\s]+): (?P<kind>\w+) (?P<dtype>\w+) = (?P<op>\w+)(?P<rest>.*)")
+
+
+def to_text(kernel: Kernel) -> str:
+    rows = [f"kernel {kernel.name} {kernel.dtype}", " ".join(("hyper", *kernel.hyper))]
+    for b in kernel.buffers:
+        init = "" if b.init is None else f" init {b.init}"
+        rows.append(f"buffer {b.name}{' written' if b.written else ''}{init}")
+    for phase in kernel.phases:
+        rows += ["", f"{phase.kind}:", *(f"  {_instr(i)}" for i in phase.instrs)]
+    return "\n".join(rows) + "\n"
+
+
+def _instr(instr: Instr) -> str:
+    op = instr.op
+    words = [type(op).__name__.lower()]
+    words += [str(x) for f in fields(op) if not isinstance(x := getattr(op, f.name), Value | tuple)]
+    words += [str(v) for v in operands(op)]
+    return " ".join(words) if instr.result is None else f"{instr.result}: {instr.result.type} = {' '.join(words)}"
+
+
+def from_text(text: str) -> Kernel:
+    """Parse what `to_text` wrote; ValueError with the line where it is something else."""
+    name = dtype = ""
+    hyper: tuple[str, ...] = ()
+    buffers: list[Buffer] = []
+    phases: list[tuple[PhaseKind, list[Instr]]] = []
+    known: dict[str, Value] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        try:
+            match line.split():
+                case []:
+                    continue
+                case ["kernel", name, dtype]:
+                    continue
+                case ["hyper", *names]:
+                    hyper = tuple(names)
+                case ["buffer", *words]:
+                    buffers.append(_buffer(words))
+                case [head] if head.endswith(":"):
+                    phases.append((cast(PhaseKind, head[:-1]), []))
+                case _:
+                    phases[-1][1].append(_parse_instr(line.strip(), known))
+        except (KeyError, IndexError, ValueError, TypeError) as error:
+            raise ValueError(f"line {number} is not kernel text: {line!r} ({error})") from error
+    return Kernel(name, dtype, tuple(buffers), hyper, tuple(Phase(k, tuple(i)) for k, i in phases))
+
+
+def _buffer(words: list[str]) -> Buffer:
+    name, *rest = words
+    written = rest[:1] == ["written"]
+    rest = rest[written:]
+    if not rest:
+        return Buffer(name, written)
+    if rest[0] != "init":
+        raise ValueError("expected 'init'")
+    try:
+        return Buffer(name, written, float(rest[1]))
+    except ValueError:
+        return Buffer(name, written, rest[1])
+
+
+def _parse_instr(line: str, known: dict[str, Value]) -> Instr:
+    if line.startswith("store "):
+        _, buffer, value = line.split()
+        return Instr(None, ir.Store(buffer, known[value[1:]]))
+    m = _INSTR.fullmatch(line)
+    if m is None:
+        raise ValueError("expected '%id: kind dtype = op ...'")
+    result = Value(m["id"], Type(Kind(m["kind"]), cast(ir.DType, m["dtype"])))
+    op = _parse_op(ir.OPS[m["op"]], m["rest"].split(), known)
+    known[result.id] = result
+    return Instr(result, op)
+
+
+def _parse_op(cls: type[Op], words: list[str], known: dict[str, Value]) -> Op:
+    plain = [w for w in words if not w.startswith("%")]
+    values = [known[w[1:]] for w in words if w.startswith("%")]
+    args: dict[str, Any] = {}
+    for f in fields(cls):
+        if f.type == "Value":
+            args[f.name] = values.pop(0)
+        elif f.type == "tuple[Value, ...]":
+            args[f.name], values = tuple(values), []
+        elif f.type in ("int", "float"):
+            args[f.name] = (int if f.type == "int" else float)(plain.pop(0))
+        else:
+            args[f.name] = plain.pop(0)
+    if plain or values:
+        raise ValueError("too many operands")
+    return cls(**args)

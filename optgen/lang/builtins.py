@@ -1,0 +1,71 @@
+"""The functions of the language and the names every spec may use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from optgen.model import COUNTS, DIMENSIONS, RESERVED_PARAMS, Call
+
+
+@dataclass(frozen=True)
+class Function:
+    """A built-in function. `reduces` holds the argument counts with which it reduces; with others it is elementwise."""
+
+    name: str
+    counts: tuple[int, ...]
+    usage: str
+    reduces: tuple[int, ...] = ()
+
+
+_ELEMENTWISE = "sqrt cbrt exp log log1p expm1 tanh abs sign floor"
+
+FUNCTIONS: Mapping[str, Function] = {
+    f.name: f
+    for f in (
+        *(Function(name, (1,), f"{name}(x)") for name in _ELEMENTWISE.split()),
+        Function("pow", (2,), "pow(x, y)"),
+        Function("min", (1, 2), "min(a, b), or min(x) over the elements of x", reduces=(1,)),
+        Function("max", (1, 2), "max(a, b), or max(x) over the elements of x", reduces=(1,)),
+        Function("clip", (2, 3), "clip(x, bound) or clip(x, low, high)"),
+        Function("where", (3,), "where(condition, a, b)"),
+        Function("sum", (1,), "sum(x)", reduces=(1,)),
+        Function("mean", (1,), "mean(x)", reduces=(1,)),
+        Function("norm", (1,), "norm(x)", reduces=(1,)),
+        Function("rms", (1,), "rms(x)", reduces=(1,)),
+        Function("normal", (0,), "normal()"),
+        Function("uniform", (0,), "uniform()"),
+    )
+}
+DRAWS = ("normal", "uniform")
+
+TENSORS = ("w", "grad", "g")
+"""The weight, the raw gradient, and the rescaled and clipped one."""
+SPARSE = "sparse"
+"""The reserved flag: the update is row-sparse."""
+RESERVED = (*TENSORS, *COUNTS, *DIMENSIONS, *RESERVED_PARAMS, SPARSE)
+
+PER_PARAMETER = ("lr", "wd")
+"""Params that differ from parameter to parameter, by their multipliers."""
+
+COMMON_NAMES: Mapping[str, str] = {
+    "learning_rate": "lr",
+    "eta": "lr",
+    "weight_decay": "wd",
+    "weight": "w",
+    "theta": "w",
+    "gradient": "grad",
+    "num_update": "step",
+}
+"""What people call our reserved names elsewhere."""
+
+API_NAMES = frozenset(
+    "learning_rate self spec dtype param_idx2name lr_scheduler begin_num_update multi_precision param_dict".split()
+)
+"""Arguments that every optimizer has in Python, so that no param or flag can have their names."""
+
+
+def is_reduction(call: Call) -> bool:
+    """Whether a call of a known function reduces."""
+    function = FUNCTIONS.get(call.function)
+    return function is not None and len(call.args) in function.reduces

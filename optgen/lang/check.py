@@ -1,0 +1,101 @@
+"""From the parsed lines of a spec to the checked model: the front end on one page."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import groupby
+
+from optgen.diagnostics import Source, Span, SpecErrors
+from optgen.lang.lint import lint
+from optgen.lang.names import Scope, check_guard, check_reads, check_target, declare
+from optgen.lang.parser import Broken, Draft, read_draft
+from optgen.lang.variants import check_variants
+from optgen.model import Equation, Optimizer
+
+
+def parse(source: Source) -> Optimizer:
+    """Parse and check a spec. Raises SpecErrors with all errors of the file; warnings are in the result."""
+    draft = read_draft(source)
+    if draft.unread:
+        raise SpecErrors(source, draft.errors)
+    scope = declare(draft)
+    _check_outline(draft, scope)
+    update = _check_section(draft.update, scope, evaluate=False)
+    evaluate = _check_section(draft.evaluate, scope, evaluate=True)
+    optimizer = _assemble(draft, scope, update, evaluate)
+    if draft.sections:
+        check_variants(optimizer, scope, draft.sections[0].span)
+    if scope.errors:
+        raise SpecErrors(source, scope.errors)
+    return replace(optimizer, warnings=tuple(lint(optimizer)))
+
+
+def _check_outline(draft: Draft, scope: Scope) -> None:
+    """One `optimizer` line, at most one `cite`, and an `update:`."""
+    top = Span(1, 1, 2)
+    for what, lines in (("optimizer", draft.headers), ("cite", draft.cites)):
+        for line in lines[1:]:
+            scope.report("E202", f"a second '{what}' line", line.span, "a file holds one optimizer; remove this line")
+    if not draft.headers:
+        scope.report("E110", "no 'optimizer' line", top, 'begin the file with: optimizer NAME "title"')
+    if not draft.sections:
+        help = "write the equations under a line 'update:'"
+        scope.report("E110", "no 'update:'", draft.headers[0].span if draft.headers else top, help)
+
+
+def _check_section(lines: list[Equation | Broken], scope: Scope, *, evaluate: bool) -> tuple[Equation, ...]:
+    """The equations that can be walked: those whose target and guard are sound. Names and groups are checked on the way."""
+    own = {x.target.id: x.target.span for x in lines if isinstance(x, Equation) and not x.target.primed}
+    for name, span in own.items():
+        if scope.what(name) is None:
+            scope.locals.setdefault(name, span)
+    scope.failed.update(x.key for x in lines if isinstance(x, Broken))
+    kept: list[Equation] = []
+    for _, group in groupby(lines, key=lambda x: x.key if isinstance(x, Broken) else x.target.key):
+        cases = [x for x in group if isinstance(x, Equation)]
+        _check_cases(cases, scope)
+        for line in cases:
+            equation = check_target(line, scope, evaluate=evaluate)
+            check_reads(line, scope, evaluate=evaluate, locals=own)
+            if equation is None or (line.guard is not None and not check_guard(line.guard, scope)):
+                scope.failed.update((line.target.key, (equation or line).target.key))
+            else:
+                kept.append(equation)
+    return tuple(e for e in kept if e.target.key not in scope.failed)
+
+
+def _check_cases(cases: list[Equation], scope: Scope) -> None:
+    """A case group: guarded lines, then at most one `otherwise`; or a single line without a guard."""
+    closed: Equation | None = None
+    for case in cases:
+        if case.target.key in scope.failed:
+            return
+        if case.is_otherwise and case is cases[0]:
+            help = "it follows cases of the same name, directly below them"
+            scope.report("E406", f"'otherwise' without a case of {case.target.key} above it", case.target.span, help)
+        elif closed is not None:
+            help = f"line {closed.span.line} {'takes all other cases' if closed.is_otherwise else 'has no guard'}"
+            scope.report("E202", f"a second definition of {case.target.key}", case.target.span, help)
+        elif case is not cases[0] and case.guard is None and not case.is_otherwise:
+            help = "end the line with 'otherwise' if it is for all other cases"
+            scope.report("E202", f"a second definition of {case.target.key}", case.target.span, help)
+        if case.guard is None:
+            closed = case
+
+
+def _assemble(draft: Draft, scope: Scope, update: tuple[Equation, ...], evaluate: tuple[Equation, ...]) -> Optimizer:
+    header = draft.headers[0] if draft.headers else None
+    return Optimizer(
+        header.name if header else "",
+        header.title if header else "",
+        draft.cites[0].text if draft.cites else "",
+        tuple(scope.params.values()),
+        tuple(scope.flags.values()),
+        tuple(s for s in scope.states.values() if s.name not in scope.failed),
+        tuple(scope.inputs.values()),
+        tuple(draft.requires),
+        update,
+        evaluate,
+        draft.source,
+        aliases=header.aliases if header else (),
+    )

@@ -1,0 +1,223 @@
+"""The kind of every value (rule 5): how many numbers it is, and when they are known.
+
+An expression has the join of its parts' kinds. A constant, a declared param and `step` are the same for every parameter:
+together with a `shared` value they stay shared, while a host value that differs between parameters (`lr`, `t`, `rows`)
+makes it one per parameter: `tensor`.
+
+Conditions are values too, of the same kinds; arithmetic takes numbers, and `and`, `or`, `not` and `where` take conditions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from optgen.diagnostics import Span
+from optgen.lang.builtins import DRAWS, PER_PARAMETER, TENSORS, is_reduction
+from optgen.model import (
+    COUNTS,
+    DIMENSIONS,
+    Binary,
+    Call,
+    Expr,
+    IsSet,
+    Kind,
+    Name,
+    Number,
+    Optimizer,
+    Program,
+    State,
+    Text,
+    Unary,
+)
+
+Report = Callable[[str, str, Span, str], None]
+"""Takes an error: code, message, span, help."""
+
+MEANING = {
+    Kind.HOST: "a host value",
+    Kind.SHARED: "one value for all parameters",
+    Kind.TENSOR: "one value per parameter",
+    Kind.ROW: "one value per row",
+    Kind.COL: "one value per column",
+    Kind.ELEM: "one value per element",
+}
+
+
+@dataclass(frozen=True)
+class Value:
+    """What is known of a value; `uniform`: host, and the same for all parameters."""
+
+    kind: Kind
+    uniform: bool = False
+    condition: bool = False
+
+
+CONSTANT = Value(Kind.HOST, uniform=True)
+Names = Mapping[str, Value | None]
+"""Values by key (`m`, `m'`); None for one that already failed, about which nothing more is said."""
+
+
+def join(a: Value, b: Value) -> Value:
+    """The kind of what is computed from both."""
+    if a.uniform or b.uniform:
+        return b if a.uniform else a
+    if a.kind == b.kind:
+        return a
+    kinds = {a.kind, b.kind}
+    if Kind.ELEM in kinds or kinds == {Kind.ROW, Kind.COL}:
+        return Value(Kind.ELEM)
+    return Value(next((k for k in (Kind.ROW, Kind.COL) if k in kinds), Kind.TENSOR))
+
+
+def fits(value: Value, kind: Kind) -> bool:
+    """Whether a state of this kind can take the value: as it is, or by repeating it."""
+    if value.uniform or value.kind == kind:
+        return True
+    return kind not in (Kind.HOST, Kind.SHARED) and join(value, Value(kind)).kind == kind
+
+
+def base_names(optimizer: Optimizer, states: tuple[State, ...]) -> dict[str, Value | None]:
+    """The values that are there before the first equation."""
+    names: dict[str, Value | None] = dict.fromkeys(optimizer.all_params(), CONSTANT)
+    names |= dict.fromkeys((*PER_PARAMETER, *COUNTS, *DIMENSIONS), Value(Kind.HOST))
+    names |= dict.fromkeys(TENSORS, Value(Kind.ELEM))
+    names |= {i.name: Value(Kind.ELEM) for i in optimizer.inputs}
+    names |= {s.name: Value(s.kind) for s in states}
+    return names | {"step": CONSTANT}
+
+
+def infer(program: Program, optimizer: Optimizer) -> dict[str, Kind]:
+    """The kind of every name of a checked variant, by key: `m`, `m'`, `lr`, `d` and so on."""
+    names = infer_values(program, base_names(optimizer, program.states), _never)
+    return {key: value.kind for key, value in names.items() if value is not None}
+
+
+def _never(code: str, message: str, span: Span, help: str) -> None:
+    raise AssertionError(f"{code} in a checked spec: {message}")
+
+
+def infer_values(program: Program, names: dict[str, Value | None], report: Report) -> dict[str, Value | None]:
+    """Walk the equations; reports what does not fit. Returns `names` and what the equations define."""
+    declared = {s.name: s.kind for s in program.states} | {"w": Kind.ELEM}
+    for equation in program.equations:
+        target = equation.target
+        value = value_of(equation.value, names, report, draw_allowed=True)
+        if not target.primed:
+            names[target.key] = value
+            continue
+        kind = declared.get(target.id)
+        if value is not None and kind is not None:
+            _check_state(target, kind, value, equation.value, report)
+        names[target.key] = Value(kind) if kind is not None else None
+    return names
+
+
+def _check_state(target: Name, kind: Kind, value: Value, expr: Expr, report: Report) -> None:
+    if value.condition:
+        report("E305", f"{target.key} is a number, but this is a condition", expr.span, "write where(condition, 1, 0)")
+    elif not fits(value, kind):
+        message = f"state '{target.id}' is {MEANING[kind]}, but this is {MEANING[value.kind]}"
+        if kind is Kind.SHARED and value.kind is Kind.HOST:
+            message = f"state '{target.id}' is {MEANING[kind]}, but this differs between parameters"
+            help = "lr, wd, t and the sizes belong to one parameter; reduce over params"
+        elif kind is Kind.SHARED:
+            help = "reduce it with 'over params'"
+        elif kind is Kind.HOST:
+            help = f"a host value is known before any element is read; declare 'state {target.id}: {value.kind.value}'"
+        else:
+            help = f"declare 'state {target.id}: {join(value, Value(kind)).kind.value}', or reduce the value"
+        report("E301", message, expr.span, help)
+
+
+# ---------------------------------------------------------------- expressions
+
+
+def value_of(expr: Expr, names: Names, report: Report, *, draw_allowed: bool = False) -> Value | None:
+    """What an expression is, or None where that was reported."""
+    match expr:
+        case Number():
+            return CONSTANT
+        case Name():
+            return names.get(expr.key)
+        case Text():
+            help = "compare a flag with it in a guard: if kind == 'sqrt'"
+            report("E405", f"the choice '{expr.value}' is no value", expr.span, help)
+        case IsSet():
+            help = f"declare 'flag has_{expr.name.id} = {expr.name.id} set' and guard the line with it"
+            report("E405", f"'{expr.name.id} set' is no value", expr.span, help)
+        case Unary(op="-"):
+            return _numbers((expr.operand,), names, report)
+        case Unary():
+            return _conditions((expr.operand,), names, report)
+        case Binary(op="and" | "or"):
+            return _conditions((expr.left, expr.right), names, report)
+        case Binary(op=op):
+            value = _numbers((expr.left, expr.right), names, report)
+            comparison = op in ("<", "<=", ">", ">=", "==", "!=")
+            return replace(value, condition=True) if value is not None and comparison else value
+        case Call(function=function) if function in DRAWS:
+            if not draw_allowed:
+                help = f"name it on a line of its own: z = {function}(); the name fixes which numbers are drawn"
+                report("E306", "a draw inside an expression", expr.span, help)
+            return Value(Kind.ELEM)
+        case Call() if is_reduction(expr):
+            return _reduction(expr, names, report)
+        case Call(function="where", args=(condition, *sides)):
+            return _all((_conditions((condition,), names, report), _numbers(sides, names, report)), condition=False)
+        case Call():
+            return _numbers(expr.args, names, report)
+    return None
+
+
+def _all(values: tuple[Value | None, ...], *, condition: bool) -> Value | None:
+    """The join of all values, None if one of them failed."""
+    joined = CONSTANT
+    for value in values:
+        if value is None:
+            return None
+        joined = join(joined, replace(value, condition=False))
+    return replace(joined, condition=condition)
+
+
+def _numbers(exprs: tuple[Expr, ...] | list[Expr], names: Names, report: Report) -> Value | None:
+    values = tuple(value_of(e, names, report) for e in exprs)
+    for expr, value in zip(exprs, values, strict=True):
+        if value is not None and value.condition:
+            report("E305", "this is a condition, but a number is needed", expr.span, "write where(condition, 1, 0)")
+            return None
+    return _all(values, condition=False)
+
+
+def _conditions(exprs: tuple[Expr, ...], names: Names, report: Report) -> Value | None:
+    values = tuple(value_of(e, names, report) for e in exprs)
+    for expr, value in zip(exprs, values, strict=True):
+        if value is not None and not value.condition:
+            report("E305", "this is a number, but a condition is needed", expr.span, "compare it, as in x > 0")
+            return None
+    return _all(values, condition=True)
+
+
+_REDUCED = {
+    None: {Kind.ROW: Kind.TENSOR, Kind.COL: Kind.TENSOR, Kind.ELEM: Kind.TENSOR},
+    "row": {Kind.ELEM: Kind.ROW},
+    "col": {Kind.ELEM: Kind.COL},
+    "params": dict.fromkeys((Kind.HOST, Kind.TENSOR, Kind.ROW, Kind.COL, Kind.ELEM), Kind.SHARED),
+}
+"""Scope and kind of the argument -> kind of the reduction. What is not here has nothing to reduce over."""
+
+
+def _reduction(call: Call, names: Names, report: Report) -> Value | None:
+    value = _numbers(call.args, names, report)
+    if value is None:
+        return None
+    kind = None if value.uniform else _REDUCED[call.scope].get(value.kind)
+    if kind is None:
+        scope = {None: "", "row": " per row", "col": " per column", "params": " over params"}[call.scope]
+        message = f"nothing to reduce{scope}: this is {'a constant' if value.uniform else MEANING[value.kind]}"
+        help = "leave the scope out" if call.scope in ("row", "col") and value.kind in (Kind.ROW, Kind.COL) else (
+            f"use the value itself, without {call.function}()"
+        )
+        report("E302", message, call.args[0].span, help)
+        return None
+    return Value(kind)

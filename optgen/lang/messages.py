@@ -1,0 +1,123 @@
+"""The texts of syntax errors: what to say where the grammar does not allow a token."""
+
+from __future__ import annotations
+
+from optgen.diagnostics import suggest
+from optgen.lang.nodes import LineError
+from optgen.lang.syntax import HEADS, KEYWORDS, Line, Token
+
+_FORMS = {
+    "optimizer": 'optimizer NAME "title"',
+    "cite": 'cite "authors, year, where"',
+    "param": 'param beta = 0.9 in [0, 1) "what it is"',
+    "flag": "flag amsgrad = false, flag kind = 'a' | 'b' or flag heavy = momentum > 0",
+    "state": "state m = 0 or state v: row = 0 if factored",
+    "input": 'input h "what it is"',
+    "require": 'require not (a and b) "a excludes b"',
+    "update": "'update:' on a line of its own",
+    "eval": "'eval:' on a line of its own",
+}
+_EXPECTED = {
+    "EQUAL": "'='",
+    "COLON": "':'",
+    "CLOSE": "')'",
+    "STRING": 'a text in "quotes"',
+    "NAME": "a name",
+    "COMMA": "','",
+    "OPEN": "'('",
+    "NUMBER": "a number",
+}
+
+
+def syntax_error(line: Line, token: Token, expected: set[str]) -> LineError:
+    """The error for the first token of a line that the grammar does not allow; `expected` are the terminals it does."""
+    if token.type == "$END":
+        return _ends_early(line, expected)
+    index = next(i for i, t in enumerate(line.tokens) if t is token)
+    if index == 0 or (index == 1 and line.tokens[0].type == "NAME"):
+        return _no_statement(line, index)
+    previous = line.tokens[index - 1]
+    value_wanted = {"NUMBER", "OPEN"} <= expected
+    return _value_missing(line, token, previous) if value_wanted else _unexpected(line, token, previous, expected)
+
+
+def _ends_early(line: Line, expected: set[str]) -> LineError:
+    last = line.tokens[-1]
+    if {"NUMBER", "OPEN"} <= expected:
+        help = f"put a value behind '{last.text}', or brackets around what goes on below"
+        return LineError("E105", "the line ends where a value is needed", last.span, help)
+    return LineError("E105", f"the line ends behind '{last.text}'", last.span, _wanted(line, expected))
+
+
+def _no_statement(line: Line, index: int) -> LineError:
+    """A line that begins like nothing we know."""
+    first, token = line.tokens[0], line.tokens[index]
+    if first.type != "NAME":
+        help = "a line is a declaration (param, flag, state ...) or an equation (name = value)"
+        return LineError("E112", f"no line begins with '{first.text}'", first.span, help)
+    near = suggest(first.text, HEADS)
+    if token.type in ("NAME", "STRING", "COLON") or near is not None:
+        help = near or f"declarations begin with {', '.join(HEADS[:-2])}"
+        return LineError("E112", f"unknown declaration '{first.text}'", first.span, help)
+    if token.type == "COMPARE":
+        return LineError("E105", f"'{token.text}' does not define '{first.text}'", token.span, "write '='")
+    return LineError("E105", f"'{token.text}' behind '{first.text}'", token.span, f"an equation is {first.text} = value")
+
+
+def _value_missing(line: Line, token: Token, previous: Token) -> LineError:
+    """A token where an expression should begin."""
+    if token.type == "BOOL":
+        help = "write the flag alone: 'if amsgrad' or 'if not amsgrad'"
+        return LineError("E105", f"'{token.text}' cannot stand in an expression", token.span, help)
+    if token.type == "NONE":
+        help = "only a default is none; to ask for it, declare flag f = p set"
+        return LineError("E105", "'none' cannot stand in an expression", token.span, help)
+    if token.type == "POWER" and previous.text == "*":
+        return LineError("E106", "'*^' is not an operator", token.span, "write '^'")
+    if token.text in KEYWORDS and token.type not in ("IF", "OTHERWISE", "SET", "AND", "OR", "IN"):
+        return _keyword(token)
+    help = f"write a number, a name or a bracket between '{previous.text}' and '{token.text}'"
+    return LineError("E105", f"a value is missing before '{token.text}'", token.span, help)
+
+
+def _unexpected(line: Line, token: Token, previous: Token, expected: set[str]) -> LineError:
+    """A token behind a complete expression, or in a declaration."""
+    found = f"'{token.text}'"
+    in_expression = "MULTIPLY" in expected
+    if token.type == "COMPARE" and in_expression:
+        return LineError("E109", "comparisons do not chain", token.span, "write a < b and b < c")
+    if token.type == "COMPARE" and "EQUAL" in expected:
+        return LineError("E105", f"{found} does not define '{previous.text}'", token.span, "write '='")
+    if token.type == "EQUAL" and in_expression:
+        return LineError("E105", "a second '=' on the line", token.span, "one definition a line; '==' compares")
+    if token.type in ("NAME", "NUMBER", "OPEN") and in_expression and previous.type in ("NAME", "NUMBER", "CLOSE"):
+        return _no_operator(line, token, previous)
+    if token.text in KEYWORDS and "NAME" in expected and not in_expression:
+        return _keyword(token)
+    return LineError("E105", f"{found} cannot stand behind '{previous.text}'", token.span, _wanted(line, expected))
+
+
+def _no_operator(line: Line, token: Token, previous: Token) -> LineError:
+    near = suggest(token.text, ("otherwise",)) or suggest(previous.text, ("where",))
+    if token.text in ("else", "unless", "when"):
+        near = "a guard is 'if FLAG' or 'otherwise', at the end of the line"
+    help = near or f"write an operator between '{previous.text}' and '{token.text}'"
+    if line.tokens[0].type != "NAME":
+        help = _form(line)
+    return LineError("E105", f"'{token.text}' cannot stand behind '{previous.text}'", token.span, help)
+
+
+def _keyword(token: Token) -> LineError:
+    return LineError("E201", f"'{token.text}' is a word of the language, not a name", token.span, "choose another name")
+
+
+def _wanted(line: Line, expected: set[str]) -> str:
+    """What may stand instead, when that is one thing; else the form of the whole line."""
+    if len(expected) == 1 and (only := next(iter(expected))) in _EXPECTED:
+        return f"{_EXPECTED[only]} is needed here"
+    return _form(line)
+
+
+def _form(line: Line) -> str:
+    form = _FORMS.get(line.tokens[0].text)
+    return f"write {form}" if form else "an equation is name = value, then 'if FLAG' or 'otherwise' where it has cases"

@@ -1,0 +1,149 @@
+"""From logical lines to the nodes of the model: what each line says, not yet whether the lines agree.
+
+Lark runs the grammar over our own tokens, one logical line at a time, and calls a method of `Nodes` for every match, so
+no lark object is ever seen outside this file. A line that fails leaves the name it would have defined in `Draft.broken`:
+what uses that name is then not reported a second time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from optgen.diagnostics import Diagnostic, Source, Span
+from optgen.lang.messages import syntax_error
+from optgen.lang.nodes import Cite, Header, LineError, Nodes, Section, Statement
+from optgen.lang.syntax import Line, Token, read_lines
+from optgen.model import Equation, Flag, Input, Param, Require, State
+
+
+MAX_ERRORS = 200
+"""What has more errors is no spec, and nobody reads on."""
+
+
+@dataclass
+class Draft:
+    """All that could be read of a spec, in the order of its text, and the errors met on the way."""
+
+    source: Source
+    headers: list[Header] = field(default_factory=list)
+    cites: list[Cite] = field(default_factory=list)
+    declarations: list[Param | Flag | State | Input] = field(default_factory=list)
+    requires: list[Require] = field(default_factory=list)
+    sections: list[Section] = field(default_factory=list)
+    update: list[Equation | Broken] = field(default_factory=list)
+    evaluate: list[Equation | Broken] = field(default_factory=list)
+    broken: set[str] = field(default_factory=set)
+    errors: list[Diagnostic] = field(default_factory=list)
+    unread: bool = False  # the reader gave up before the end
+
+    def error(self, code: str, message: str, span: Span, help: str | None = None) -> None:
+        """Add an error."""
+        self.errors.append(Diagnostic(code, message, span, help))
+
+
+class Broken(NamedTuple):
+    """An equation that could not be read; `key` is what it would have defined."""
+
+    key: str
+
+
+def read_draft(source: Source) -> Draft:
+    """Parse every line of a spec. Never raises: errors are in the draft."""
+    lines, errors = read_lines(source)
+    draft = Draft(source, errors=errors, unread=not lines)
+    for line in lines:
+        if len(draft.errors) >= MAX_ERRORS:
+            span = Span(line.number, 1, 2)
+            draft.error("E111", f"the rest is not read: there are {len(draft.errors)} errors before it", span, "is this a spec?")
+            draft.unread = True
+            break
+        if not line.tokens:
+            continue
+        if line.broken:
+            _keep_name(draft, line)
+            continue
+        try:
+            _place(draft, parse_line(line), line)
+        except LineError as error:
+            draft.errors.append(error.diagnostic)
+            _keep_name(draft, line)
+    return draft
+
+
+def _keep_name(draft: Draft, line: Line) -> None:
+    """Remember what a failed line would have defined."""
+    types = [t.type for t in line.tokens[:2]]
+    if types == ["NAME", "EQUAL"]:
+        lines = draft.evaluate if draft.sections and draft.sections[-1].name == "eval" else draft.update
+        lines.append(Broken(line.tokens[0].text))
+    elif types[0] == "SECTION":
+        draft.sections.append(Section(line.tokens[0].text, line.tokens[0].span))
+    elif types[0] == "OPTIMIZER":
+        draft.headers.append(Header("", (), "", line.tokens[0].span))
+    else:
+        draft.broken.update(t.text.rstrip("'") for t in line.tokens[:2] if t.type == "NAME")
+
+
+def _place(draft: Draft, statement: Statement, line: Line) -> None:
+    """Put a statement where it belongs."""
+    span = line.tokens[0].span
+    if isinstance(statement, Section):
+        if statement.name == "eval" and not draft.sections:
+            draft.error("E110", "'eval:' stands before 'update:'", span, "move it behind the equations of the update")
+        if any(s.name == statement.name for s in draft.sections):
+            draft.error("E110", f"a second '{statement.name}:'", span, "write its equations under the first one")
+        draft.sections.append(statement)
+    elif isinstance(statement, Equation):
+        if not draft.sections:
+            draft.error("E110", "an equation before 'update:'", span, "put 'update:' on a line above the equations")
+            draft.sections.append(Section("update", span))
+        (draft.evaluate if draft.sections[-1].name == "eval" else draft.update).append(statement)
+    else:
+        if draft.sections:
+            help = "move it above 'update:'"
+            draft.error("E110", f"'{line.tokens[0].text}' after '{draft.sections[-1].name}:'", span, help)
+        match statement:
+            case Header():
+                draft.headers.append(statement)
+            case Cite():
+                draft.cites.append(statement)
+            case Require():
+                draft.requires.append(statement)
+            case _:
+                draft.declarations.append(statement)
+
+
+def parse_line(line: Line) -> Statement:
+    """The statement of one logical line. Raises LineError."""
+    from lark.exceptions import UnexpectedToken
+
+    parser = _grammar().parse_interactive()
+    try:
+        for token in line.tokens:
+            parser.feed_token(token)
+        statement: Statement = parser.feed_eof()
+    except UnexpectedToken as error:
+        raise syntax_error(line, error.token, set(error.accepts or error.expected)) from None
+    return statement
+
+
+@cache
+def _grammar() -> Any:
+    """Lark's parser for one logical line, built on first use (about 45 ms) and kept for the process."""
+    from lark import Lark
+    from lark.lexer import Lexer
+
+    class NoLexer(Lexer):
+        """The tokens are ours: the parser is fed with them one by one and only looks at their `type`."""
+
+        def __init__(self, lexer_conf: Any) -> None: ...
+
+        def lex(self, lexer_state: Any, parser_state: Any) -> Iterator[Any]:
+            return iter(())
+
+    text = (Path(__file__).parent / "spec.lark").read_text(encoding="utf-8")
+    return Lark(text, parser="lalr", start="line", lexer=NoLexer, transformer=Nodes())

@@ -1,0 +1,231 @@
+"""Tokens and logical lines: the part of parsing that must survive any text.
+
+A spec is cut into logical lines before any grammar is applied, so that an error in one line hides none in another. A
+logical line continues while a bracket is open. A bracket that is never closed does not swallow the file: a new line that
+begins like a declaration or an equation ends the line, for neither can stand inside brackets.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from optgen.diagnostics import Diagnostic, Source, Span
+
+MAX_CHARACTERS = 64 * 1024
+"""A spec is a page of text. What is much longer is another file, and an answer should come at once."""
+MAX_BRACKETS = 64
+"""How deep brackets may nest; everything behind the parser recurses over expressions."""
+
+HEADS = ("optimizer", "cite", "param", "flag", "state", "input", "require", "update", "eval")
+"""The words that begin a declaration or a section."""
+KEYWORDS = frozenset((*HEADS, *"in alias per over set and or not if otherwise none true false inf".split()))
+"""Words that cannot be names. `row`, `zero`, `int` and the like have a meaning in their place only."""
+
+_PATTERN = re.compile(
+    r"""(?P<SPACE>[\ \t\r]+)
+      | (?P<COMMENT>\#.*)
+      | (?P<NUMBER>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)(?P<tail>[A-Za-z0-9_.]*)
+      | (?P<NAME>[A-Za-z_][A-Za-z0-9_]*'*)
+      | (?P<STRING>"[^"]*")
+      | (?P<CHOICE>'[A-Za-z0-9_][A-Za-z0-9_.-]*')
+      | (?P<OTHER>\*\*|[<>=!]=|[-+*/]=|&&|\|\||[-+*/^=<>()\[\],:|])""",
+    re.VERBOSE,
+)
+_OPERATORS = {"+": "ADD", "-": "ADD", "*": "MULTIPLY", "/": "MULTIPLY", "^": "POWER", "=": "EQUAL"}
+_OPERATORS |= {"(": "OPEN", "[": "OPEN", ")": "CLOSE", "]": "CLOSE", ",": "COMMA", ":": "COLON", "|": "BAR"}
+_OPERATORS |= dict.fromkeys(("<", "<=", ">", ">=", "==", "!="), "COMPARE")
+_WORDS = {"update": "SECTION", "eval": "SECTION", "true": "BOOL", "false": "BOOL", "inf": "NUMBER"}
+_WORDS |= {word: word.upper() for word in KEYWORDS if word not in _WORDS}
+_FOREIGN_OPERATORS = {"**": ("^", "POWER"), "&&": ("and", "AND"), "||": ("or", "OR")}
+_INSTEAD = {
+    "\u2212": "-", "\u2013": "-", "\u00b7": "*", "\u00d7": "*", "\u22c5": "*", "\u2032": "'", "\u2019": "'",
+    "\u2264": "<=", "\u2265": ">=", "\u2260": "!=", "\u221a": "sqrt(...)", "\u221e": "inf", "\u00b2": "^2",
+    "\u201c": '"', "\u201d": '"', "{": "(", "}": ")", "!": "not",
+}  # fmt: skip
+
+
+class Token(NamedTuple):
+    """A piece of a logical line. `type` is a terminal of spec.lark; a primed name keeps its prime in `text`."""
+
+    type: str
+    text: str
+    span: Span
+
+
+@dataclass(frozen=True)
+class Line:
+    """A logical line: its tokens and the comments on its rows. One without tokens is blank or only a comment.
+
+    `broken`: it holds an error that was reported already, and is not to be parsed.
+    """
+
+    number: int
+    tokens: tuple[Token, ...]
+    comments: tuple[Token, ...]
+    broken: bool = False
+
+
+def read_lines(source: Source) -> tuple[list[Line], list[Diagnostic]]:
+    """Cut a spec into logical lines. Returns every line, and the errors of the characters and brackets in them."""
+    if len(source.text) > MAX_CHARACTERS:
+        message = f"a spec of {len(source.text)} characters; the limit is {MAX_CHARACTERS}"
+        return [], [Diagnostic("E108", message, Span(1, 1, 2), "is this the file you meant?")]
+    cutter = _Cutter()
+    for number, text in enumerate(source.lines, start=1):
+        cutter.row(number, text)
+    if cutter.tokens:
+        cutter.finish()
+    return cutter.lines, cutter.errors
+
+
+class _Cutter:
+    """Collects rows into logical lines."""
+
+    def __init__(self) -> None:
+        self.lines: list[Line] = []
+        self.errors: list[Diagnostic] = []
+        self.tokens: list[Token] = []  # of the logical line that is open, as are the next three
+        self.comments: list[Token] = []
+        self.open: list[Token] = []
+        self.broken = False
+        self.number = 1
+
+    def row(self, number: int, text: str) -> None:
+        """Add one row of the text; ends the logical line unless a bracket is open."""
+        row = list(_tokens(number, text, self.errors))
+        code = [t for t in row if t.type not in ("COMMENT", "ERROR")]
+        if self.tokens and _begins_statement(code):
+            self.finish()
+        if not self.tokens:
+            self.number = number
+        self.broken |= len(code) < len(row) and any(t.type == "ERROR" for t in row)
+        self.comments.extend(t for t in row if t.type == "COMMENT")
+        self.tokens.extend(code)
+        for token in code:
+            self._bracket(token)
+        if not self.open:
+            self.finish()
+
+    def _bracket(self, token: Token) -> None:
+        """Keep the open brackets. Any closer closes any opener, for intervals are written `[0, 1)`."""
+        if token.type == "OPEN":
+            self.open.append(token)
+            if len(self.open) == MAX_BRACKETS + 1:
+                help = "name a part of it on a line of its own"
+                self._report("E107", f"more than {MAX_BRACKETS} nested brackets", token, help)
+        elif token.type == "CLOSE":
+            if self.open:
+                self.open.pop()
+            else:
+                self._report("E103", f"'{token.text}' closes nothing", token, "remove it, or open a bracket before it")
+
+    def _report(self, code: str, message: str, token: Token, help: str) -> None:
+        if not self.broken:
+            self.errors.append(Diagnostic(code, message, token.span, help))
+        self.broken = True
+
+    def finish(self) -> None:
+        """End the logical line."""
+        if self.open:
+            self._report("E102", f"'{self.open[-1].text}' is never closed", self.open[-1], "add the closing bracket")
+        self.lines.append(Line(self.number, tuple(self.tokens), tuple(self.comments), self.broken))
+        self.tokens, self.comments, self.open, self.broken = [], [], [], False
+
+
+def _begins_statement(code: list[Token]) -> bool:
+    """Whether a row begins like a declaration or an equation, which cannot stand inside brackets."""
+    return bool(code) and (code[0].text in HEADS or [t.type for t in code[:2]] == ["NAME", "EQUAL"])
+
+
+def _tokens(number: int, text: str, errors: list[Diagnostic]) -> Iterator[Token]:
+    """The tokens of one row; an ERROR token stands where an error was reported."""
+    position = 1 if number == 1 and text.startswith("\ufeff") else 0
+    while position < len(text):
+        match = _PATTERN.match(text, position)
+        span = Span(number, position + 1, (match.end() if match else position + 1) + 1)
+        if match is None:
+            error, end = _bad_character(text, position, span)
+            errors.append(error)
+            yield Token("ERROR", text[position:end], span)
+            position = end
+            continue
+        position = match.end()
+        kind, piece = match.lastgroup or "", match[0]
+        if match["NUMBER"] is not None:
+            kind = "NUMBER"
+        if kind == "SPACE":
+            continue
+        token, problem = _classify(kind, piece, span, match["tail"])
+        if problem is not None:
+            errors.append(problem)
+        yield token
+
+
+def _classify(kind: str, piece: str, span: Span, tail: str | None) -> tuple[Token, Diagnostic | None]:
+    """The token of one match, and what is wrong with it."""
+    error = Token("ERROR", piece, span)
+    if kind == "NUMBER" and tail:
+        return error, Diagnostic("E101", f"'{piece}' is neither a number nor a name", span, _number_help(piece, tail))
+    if kind == "NAME":
+        if piece.endswith("''"):
+            help = f"{piece.rstrip(chr(39))}' is the value after this step; there is no later one"
+            return error, Diagnostic("E101", f"'{piece}' has more than one prime", span, help)
+        return Token(_WORDS.get(piece, "NAME"), piece, span), None
+    if kind in ("COMMENT", "STRING") and (bad := _unprintable(piece)) is not None:
+        at = Span(span.line, span.column + bad, span.column + bad + 1)
+        message = f"the character {_code_point(piece[bad])} cannot stand in a spec"
+        return error, Diagnostic("E101", message, at, "remove it")
+    if kind == "OTHER" and piece in _FOREIGN_OPERATORS:
+        ours, type_ = _FOREIGN_OPERATORS[piece]
+        return Token(type_, ours, span), Diagnostic("E106", f"'{piece}' is not an operator here", span, f"write '{ours}'")
+    if kind == "OTHER" and piece not in _OPERATORS:
+        help = f"say what the new value is: m' = m {piece[0]} ..."
+        return error, Diagnostic("E106", f"'{piece}' is not an operator here", span, help)
+    return Token(_OPERATORS.get(piece, kind), piece, span), None
+
+
+def _number_help(piece: str, tail: str) -> str:
+    if tail[0] in "eE":
+        return "an exponent needs digits: 1e-8"
+    return "write '*' between a number and a name" if tail[0].isalpha() else "a number is written like 0.9 or 1e-8"
+
+
+def _bad_character(text: str, position: int, span: Span) -> tuple[Diagnostic, int]:
+    """The error for a character no token begins with, and where to go on."""
+    character = text[position]
+    if character == '"':
+        at = Span(span.line, span.column, len(text.rstrip("\r")) + 1)
+        return Diagnostic("E104", "this text has no closing quote", at, "a text ends with '\"' on the same line"), len(text)
+    if character == "'":
+        help = "a prime stands directly behind a name (m'), a choice is quoted on both sides ('linear')"
+        return Diagnostic("E104", "this quote belongs to nothing", span, help), position + 1
+    if character in _INSTEAD:
+        help = f"write {_INSTEAD[character]}"
+    elif unicodedata.category(character)[0] == "L":
+        help = _letter_help(character)
+    else:
+        help = "remove it"
+    shown = f"'{character}'" if character.isprintable() else f"the character {_code_point(character)}"
+    return Diagnostic("E101", f"{shown} cannot stand here", span, help), position + 1
+
+
+def _letter_help(character: str) -> str:
+    """Names are ASCII; a Greek letter is spelt out by its name in Unicode (GREEK SMALL LETTER BETA)."""
+    words = unicodedata.name(character, "").split()
+    if words[:1] == ["GREEK"] and len(words) == 4:
+        return f"spell it out: {words[3].lower() if words[1] == 'SMALL' else words[3].capitalize()}"
+    return "names are made of a-z, A-Z, 0-9 and _"
+
+
+def _unprintable(piece: str) -> int | None:
+    """Where a comment or a text holds a control character or half of a surrogate pair."""
+    return next((i for i, c in enumerate(piece) if unicodedata.category(c) in ("Cc", "Cs") and c not in "\t\r"), None)
+
+
+def _code_point(character: str) -> str:
+    name = unicodedata.name(character, "")
+    return f"U+{ord(character):04X}" + (f" ({name.lower()})" if name else "")

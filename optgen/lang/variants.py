@@ -1,0 +1,209 @@
+"""Walks every flag variant as a straight line of equations: what is defined, when, and of which kind.
+
+Variants that differ in no guard are the same program and are walked once. What is wrong in some variants only says in
+which: the flags that those variants have in common.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from math import prod
+
+from optgen.diagnostics import Span
+from optgen.lang.kinds import base_names, infer_values
+from optgen.lang.names import Scope, readable_names
+from optgen.model import (
+    Binary,
+    Call,
+    Expr,
+    Flags,
+    IsSet,
+    Name,
+    Optimizer,
+    Program,
+    Unary,
+    walk,
+)
+
+MAX_VARIANTS = 4096
+"""Flags multiply; beyond this many combinations a check could take minutes, and so would building them."""
+
+MAX_LINES = 100_000
+"""How many equations all variants together may have, for the same reason."""
+
+
+@dataclass
+class _Findings:
+    """Errors of single variants, each with the variants it was met in."""
+
+    met: dict[tuple[str, str, Span, str], list[Flags]] = field(default_factory=dict)
+
+    def add(self, flags: Flags, code: str, message: str, span: Span, help: str) -> None:
+        self.met.setdefault((code, message, span, help), []).append(flags)
+
+
+def check_variants(optimizer: Optimizer, scope: Scope, update: Span) -> None:
+    """Report what is wrong with single variants; `update` is where a missing `w'` is reported."""
+    count = prod(len(v) for v in optimizer.flag_values().values())
+    if count > MAX_VARIANTS or count*len(optimizer.update) > MAX_LINES:
+        help = "join flags that exclude each other into one with choices: flag kind = 'a' | 'b' | 'c'"
+        message = f"{count} combinations of flags are too many"
+        scope.report("E412", message, (optimizer.flags or optimizer.update)[0].span, help)
+        return
+    variants = distinct_variants(optimizer)
+    if not variants:
+        help = "no combination of flags satisfies all of them"
+        scope.report("E411", "the requirements exclude everything", optimizer.requires[0].span, help)
+    findings = _Findings()
+    for flags in variants:
+        _Walk(optimizer, scope, flags, findings).run(update)
+    for (code, message, span, help), where in findings.met.items():
+        scope.report(code, message + describe(where, variants), span, help)
+
+
+def distinct_variants(optimizer: Optimizer) -> list[Flags]:
+    """The variants that differ in the flags that guards read; each keeps these flags only."""
+    read = {e.id for g in optimizer.guards() for e in walk(g) if isinstance(e, Name)}
+    # `p set` is known in a variant by the flags that test it, so these count as read too.
+    read |= {f.name for f in optimizer.flags if f.condition and any(isinstance(e, IsSet) for e in walk(f.condition))}
+    seen: dict[tuple[tuple[str, object], ...], Flags] = {}
+    for flags in optimizer.variants():
+        kept = {name: value for name, value in flags.items() if name in read}
+        seen.setdefault(tuple(kept.items()), kept)
+    return list(seen.values())
+
+
+def describe(where: list[Flags], variants: list[Flags]) -> str:
+    """` when heavy and not nesterov`: the flags that these variants have in common and others have not."""
+    if len(where) == len(variants):
+        return ""
+    words = []
+    for name, value in where[0].items():
+        if all(f[name] == value for f in where) and not all(f[name] == value for f in variants):
+            words.append(f"{name} == '{value}'" if isinstance(value, str) else name if value else f"not {name}")
+    return f" when {' and '.join(words)}" if words else " in some variants"
+
+
+class _Walk:
+    """One variant."""
+
+    def __init__(self, optimizer: Optimizer, scope: Scope, flags: Flags, findings: _Findings) -> None:
+        self.optimizer = optimizer
+        self.scope = scope
+        self.flags = flags
+        self.findings = findings
+        self.set_params = set(_known_set(optimizer, flags))
+
+    def report(self, code: str, message: str, span: Span, help: str) -> None:
+        self.findings.add(self.flags, code, message, span, help)
+
+    def run(self, update: Span) -> None:
+        program = self.optimizer.program(self.flags)
+        self._section(program, {})
+        for state in program.states:
+            if not self._is_defined(program, state.name + "'"):
+                help = f"write {state.name}' = ..., or guard the state as its equations are"
+                self.report("E209", f"state '{state.name}' is never updated", state.span, help)
+        if not self._is_defined(program, "w'"):
+            help = "every variant ends with the new weight: w' = ..."
+            self.report("E210", "w' is not defined", update, help)
+        if self.optimizer.evaluate:
+            evaluation = self.optimizer.program(self.flags, evaluate=True)
+            self._section(evaluation, {})
+            if not self._is_defined(evaluation, "w'"):
+                last = self.optimizer.evaluate[-1]
+                self.report("E210", "'eval:' does not define w'", last.span, "write w' = ..., the weights to evaluate with")
+
+    def _is_defined(self, program: Program, key: str) -> bool:
+        return key in self.scope.failed or any(e.target.key == key for e in program.equations)
+
+    def _section(self, program: Program, defined: dict[str, Span]) -> None:
+        """Definitions before uses, once each; then the kinds."""
+        states = {s.name for s in program.states}
+        places: dict[str, Span] = {}
+        for e in program.equations:
+            places.setdefault(e.target.key, e.span)
+        for equation in program.equations:
+            for name in readable_names(equation.value):
+                self._read(name, states, defined, places)
+            self._check_set(equation.value)
+            target = equation.target
+            if target.primed and target.id in self.scope.states and target.id not in states:
+                self._no_state(target)
+            if target.key in defined:
+                help = f"the first is on line {defined[target.key].line}; lines of one case group stand together"
+                self.report("E202", f"a second definition of {target.key}", target.span, help)
+            defined.setdefault(target.key, target.span)
+        names = base_names(self.optimizer, tuple(self.scope.states.values()))
+        names |= dict.fromkeys(self.scope.failed)
+        infer_values(program, names, self.report)
+
+    def _no_state(self, name: Name) -> None:
+        help = "guard this line as the state is guarded, or drop the guard of the state"
+        self.report("E205", f"state '{name.id}' does not exist", name.span, help)
+
+    def _read(self, name: Name, states: set[str], defined: Mapping[str, Span], places: Mapping[str, Span]) -> None:
+        scope, key = self.scope, name.key
+        if key in defined or key in scope.failed or name.id in scope.failed:
+            return
+        if name.id in scope.states and name.id not in states:
+            self._no_state(name)
+        elif name.primed or name.id in scope.locals:
+            if key in places:
+                at = places[key].line
+                help = f"move that line up, or use the value before the step: {name.id}" if name.primed else "move that line up"
+                if at == name.span.line:
+                    message = f"{key} is defined by itself"
+                    help = f"write {name.id} for its value before the step" if name.primed else "use another name"
+                else:
+                    message = f"{key} is used before its definition on line {at}"
+                self.report("E204", message, name.span, help)
+            elif not name.primed:
+                help = "define it in every variant that reads it, or guard this line"
+                self.report("E205", f"'{name.id}' is not defined", name.span, help)
+            # A new value that no line of this variant defines is reported at the state, or as a missing w'.
+
+    def _check_set(self, expr: Expr) -> None:
+        """A param that may be unset is read by `clip` alone, as a bound, unless a flag says that it is set."""
+        match expr:
+            case Name(id=id, primed=False):
+                param = self.optimizer.all_params().get(id)
+                if param is not None and param.optional and id not in self.set_params and id not in self.scope.failed:
+                    help = f"declare 'flag has_{id} = {id} set' and guard the line, or use it as a bound of clip"
+                    self.report("E410", f"'{id}' may be unset", expr.span, help)
+            case Call(function="clip", args=(x, *bounds)):
+                self._check_set(x)
+                for bound in bounds:
+                    if not isinstance(bound, Name):
+                        self._check_set(bound)
+            case Call(args=args):
+                for arg in args:
+                    self._check_set(arg)
+            case Unary(operand=x):
+                self._check_set(x)
+            case Binary(left=a, right=b):
+                self._check_set(a)
+                self._check_set(b)
+
+
+def _known_set(optimizer: Optimizer, flags: Flags) -> Iterator[str]:
+    """The params that have a value in this variant, by the flags that test `p set`."""
+    for flag in optimizer.flags:
+        if flag.condition is not None and flag.name in flags:
+            yield from _implied(flag.condition, bool(flags[flag.name]))
+
+
+def _implied(condition: Expr, holds: bool) -> Iterator[str]:
+    """The params that are set if a condition holds, or if it does not."""
+    match condition:
+        case IsSet(name=name) if holds:
+            yield name.id
+        case Unary(op="not", operand=x):
+            yield from _implied(x, not holds)
+        case Binary(op="and", left=a, right=b) if holds:
+            yield from _implied(a, True)
+            yield from _implied(b, True)
+        case Binary(op="or", left=a, right=b) if not holds:
+            yield from _implied(a, False)
+            yield from _implied(b, False)

@@ -1,0 +1,376 @@
+"""The checked model of an optimizer: what the front end promises to everything behind it.
+
+Expressions keep the order in which they were written: the checked tree is what is lowered, and nothing re-sorts it.
+A model still holds all flag variants; `Optimizer.program(flags)` is one of them as a straight line of equations.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from optgen.diagnostics import Diagnostic, Source, Span
+
+
+class Kind(Enum):
+    """How many values a name has, and when they are known (spec-language rule 5)."""
+
+    HOST = "host"  # one double per parameter and step, known before any element is read
+    SHARED = "shared"  # one double per step for all parameters
+    TENSOR = "tensor"  # one double per parameter, from a reduction
+    ROW = "row"
+    COL = "col"
+    ELEM = "elem"
+
+
+# ---------------------------------------------------------------- expressions
+
+
+@dataclass(frozen=True)
+class Number:
+    """A literal; `text` is how it was written (`1e-8`), for `fmt` and LaTeX."""
+
+    value: float
+    text: str
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class Name:
+    """A use of a name; `primed` for `m'`, the value after this step."""
+
+    id: str
+    primed: bool
+    span: Span = field(compare=False)
+
+    @property
+    def key(self) -> str:
+        return self.id + "'" if self.primed else self.id
+
+
+@dataclass(frozen=True)
+class Text:
+    """A quoted choice in a flag condition: `f == 'power2'`."""
+
+    value: str
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class Unary:
+    """`op` is `-` or `not`."""
+
+    op: str
+    operand: Expr
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class Binary:
+    """`op` is one of `+ - * / ^ < <= > >= == != and or`."""
+
+    op: str
+    left: Expr
+    right: Expr
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class IsSet:
+    """`p set`: whether a parameter that may be none has a value."""
+
+    name: Name
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call; `scope` is None, `row`, `col` or `params` for a reduction (`mean(s, per row)`, `sum(x, over params)`)."""
+
+    function: str
+    args: tuple[Expr, ...]
+    scope: str | None
+    span: Span = field(compare=False)
+
+
+Expr = Number | Name | Text | Unary | Binary | IsSet | Call
+
+
+def children(expr: Expr) -> tuple[Expr, ...]:
+    """The direct subexpressions, in the order of evaluation."""
+    match expr:
+        case Unary(operand=x):
+            return (x,)
+        case Binary(left=a, right=b):
+            return (a, b)
+        case Call(args=args):
+            return args
+        case IsSet(name=name):
+            return (name,)
+        case _:
+            return ()
+
+
+def walk(expr: Expr) -> Iterator[Expr]:
+    """Every subexpression, children before parents."""
+    for child in children(expr):
+        yield from walk(child)
+    yield expr
+
+
+# ---------------------------------------------------------------- declarations
+
+
+@dataclass(frozen=True)
+class Interval:
+    """`[low, high)` and its like."""
+
+    low: float
+    high: float
+    low_open: bool
+    high_open: bool
+
+    def __contains__(self, x: float) -> bool:
+        above = x > self.low if self.low_open else x >= self.low
+        below = x < self.high if self.high_open else x <= self.high
+        return above and below
+
+    def __str__(self) -> str:
+        return f"{'(' if self.low_open else '['}{self.low:g}, {self.high:g}{')' if self.high_open else ']'}"
+
+
+@dataclass(frozen=True)
+class Param:
+    """A host double that may change between steps. `default` None: may stay unset; `zero_off`: 0 means unset."""
+
+    name: str
+    default: float | int | None
+    span: Span = field(compare=False)
+    optional: bool = False  # declared `= none`
+    interval: Interval | None = None
+    is_int: bool = False
+    aliases: tuple[str, ...] = ()
+    zero_off: bool = False
+    doc: str = ""
+
+
+@dataclass(frozen=True)
+class Flag:
+    """What specialises code. Exactly one of these holds:
+
+    - a constructor argument true/false: `default` is a bool, `choices` empty, `condition` None;
+    - a choice: `default` is the first of `choices`;
+    - derived: `condition` over params, other flags, choices, `p set` or `rank`; `default` None.
+    """
+
+    name: str
+    span: Span = field(compare=False)
+    default: bool | str | None = None
+    choices: tuple[str, ...] = ()
+    condition: Expr | None = None
+    per_param: bool = False
+    doc: str = ""
+
+
+@dataclass(frozen=True)
+class State:
+    """What is kept between steps. `init` is a Number, the Name of a param, or the Name `w`."""
+
+    name: str
+    kind: Kind
+    init: Number | Name
+    guard: Expr | None
+    span: Span = field(compare=False)
+    doc: str = ""
+
+
+@dataclass(frozen=True)
+class Input:
+    """A further read-only tensor shaped like `w`."""
+
+    name: str
+    span: Span = field(compare=False)
+    doc: str = ""
+
+
+@dataclass(frozen=True)
+class Require:
+    """What a combination of params and flags needs (`require`), with the message for when it does not hold."""
+
+    condition: Expr
+    message: str
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class Equation:
+    """`target = value` or `target' = value`, where `guard` holds (None: always).
+
+    Adjacent equations for one target form a case group, the first match wins; the parser turns `otherwise` into
+    `is_otherwise` with guard None.
+    """
+
+    target: Name
+    value: Expr
+    span: Span = field(compare=False)
+    guard: Expr | None = None
+    is_otherwise: bool = False
+
+
+FlagValue = bool | str
+Flags = Mapping[str, FlagValue]
+
+RESERVED_PARAMS: Mapping[str, Param] = {
+    p.name: p
+    for p in (
+        Param("lr", 0.01, Span(0, 0, 0), doc="learning rate"),
+        Param("wd", 0.0, Span(0, 0, 0), interval=Interval(0.0, math.inf, False, True), doc="weight decay"),
+        Param("rescale_grad", 1.0, Span(0, 0, 0), doc="factor on the gradient"),
+        Param(
+            "clip_gradient",
+            None,
+            Span(0, 0, 0),
+            optional=True,
+            interval=Interval(0.0, math.inf, False, True),
+            doc="bound on each element of the rescaled gradient",
+        ),
+    )
+}
+"""Names every spec may read without declaring them; a `param` line of the same name replaces default and interval."""
+
+COUNTS = ("t", "step")
+DIMENSIONS = ("rank", "size", "rows", "cols")
+
+
+@dataclass(frozen=True)
+class Program:
+    """One flag variant: no guards are left, each name is defined once and before its use."""
+
+    optimizer: str
+    flags: Flags
+    states: tuple[State, ...]
+    equations: tuple[Equation, ...]
+
+
+@dataclass(frozen=True)
+class Optimizer:
+    """A spec that parsed and checked. `params` holds the declared ones, in order."""
+
+    name: str
+    title: str
+    cite: str
+    params: tuple[Param, ...]
+    flags: tuple[Flag, ...]
+    states: tuple[State, ...]
+    inputs: tuple[Input, ...]
+    requires: tuple[Require, ...]
+    update: tuple[Equation, ...]
+    evaluate: tuple[Equation, ...]
+    source: Source = field(compare=False)
+    warnings: tuple[Diagnostic, ...] = field(compare=False, default=())
+    aliases: tuple[str, ...] = ()  # other names the optimizer is found under
+
+    def all_params(self) -> dict[str, Param]:
+        """Declared params by name, then the reserved ones that are not declared."""
+        table = {p.name: p for p in self.params}
+        return table | {name: p for name, p in RESERVED_PARAMS.items() if name not in table}
+
+    def flag(self, name: str) -> Flag:
+        return next(f for f in self.flags if f.name == name)
+
+    def guards(self) -> list[Expr]:
+        """The guards of all lines that have one."""
+        guards = [s.guard for s in self.states] + [e.guard for e in (*self.update, *self.evaluate)]
+        return [g for g in guards if g is not None]
+
+    def flag_values(self) -> dict[str, tuple[FlagValue, ...]]:
+        """The values each flag can have, `sparse` among them if a guard reads it."""
+        values: dict[str, tuple[FlagValue, ...]] = {f.name: f.choices or (False, True) for f in self.flags}
+        return values | ({"sparse": (False, True)} if self.reads_sparse() else {})
+
+    def variants(self) -> Iterator[dict[str, FlagValue]]:
+        """Every combination of flag values that can occur.
+
+        A derived flag is free, for its params are not known here, unless other flags alone decide it; a combination that
+        fails a `require` whatever the params are is left out.
+        """
+        values = self.flag_values()
+        derived = [(f.name, f.condition) for f in self.flags if f.condition is not None]
+        for combination in itertools.product(*values.values()):
+            flags = dict(zip(values, combination, strict=True))
+            if any(decide(r.condition, flags) is False for r in self.requires):
+                continue
+            if all(decide(condition, flags) in (None, flags[name]) for name, condition in derived):
+                yield flags
+
+    def reads(self) -> frozenset[str]:
+        """The names that some line reads. Reading `g` reads what it is made of: rescale_grad, grad and clip_gradient."""
+        conditions = [f.condition for f in self.flags if f.condition is not None] + [r.condition for r in self.requires]
+        values = [e.value for e in (*self.update, *self.evaluate)] + [s.init for s in self.states]
+        names = {e.id for x in (*self.guards(), *conditions, *values) for e in walk(x) if isinstance(e, Name)}
+        return frozenset(names | ({"rescale_grad", "grad", "clip_gradient"} if "g" in names else set()))
+
+    def reads_sparse(self) -> bool:
+        """Whether a guard asks for the reserved flag `sparse` (a row-sparse update)."""
+        guarded: tuple[State | Equation, ...] = (*self.states, *self.update, *self.evaluate)
+        guards = [x.guard for x in guarded if x.guard is not None]
+        return any(isinstance(e, Name) and e.id == "sparse" for g in guards for e in walk(g))
+
+    def _repr_latex_(self) -> str:
+        """The equations, as notebooks show them."""
+        from optgen.symbolic import latex
+
+        return f"$$\n{latex(self)}\n$$"
+
+    def program(self, flags: Flags, *, evaluate: bool = False) -> Program:
+        """The straight line of equations of one variant: guards decided, first match of a case group taken."""
+        states = tuple(s for s in self.states if s.guard is None or truth(s.guard, flags))
+        lines = self.evaluate if evaluate else self.update
+        chosen: list[Equation] = []
+        previous: str | None = None
+        taken = False
+        for line in lines:
+            if line.target.key != previous:
+                previous, taken = line.target.key, False
+            holds = line.guard is None or truth(line.guard, flags)
+            if holds and not taken:
+                chosen.append(Equation(line.target, line.value, line.span))
+                taken = True
+        return Program(self.name, dict(flags), states, tuple(chosen))
+
+
+def truth(guard: Expr, flags: Flags) -> bool:
+    """The value of a guard: flags, `not and or`, and `flag == 'choice'` (or `!=`); the checker admits nothing else."""
+    match guard:
+        case Name(id=name):
+            return bool(flags[name])
+        case Unary(op="not", operand=x):
+            return not truth(x, flags)
+        case Binary(op="and", left=a, right=b):
+            return truth(a, flags) and truth(b, flags)
+        case Binary(op="or", left=a, right=b):
+            return truth(a, flags) or truth(b, flags)
+        case Binary(op="==" | "!=" as op, left=Name(id=name), right=Text(value=choice)):
+            return (flags[name] == choice) == (op == "==")
+    raise TypeError(f"not a guard: {guard!r}")
+
+
+def decide(condition: Expr, flags: Flags) -> bool | None:
+    """The value of a condition as far as flags alone decide it; None where it depends on params or on `rank`."""
+    match condition:
+        case Name(id=name):
+            value = flags.get(name)
+            return value if isinstance(value, bool) else None
+        case Unary(op="not", operand=x):
+            inner = decide(x, flags)
+            return None if inner is None else not inner
+        case Binary(op="and" | "or" as op, left=a, right=b):
+            sides = (decide(a, flags), decide(b, flags))
+            settles = op == "or"
+            return settles if settles in sides else None if None in sides else not settles
+        case Binary(op="==" | "!=" as op, left=Name(id=name), right=Text(value=choice)) if name in flags:
+            return (flags[name] == choice) == (op == "==")
+    return None

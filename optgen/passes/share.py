@@ -1,0 +1,41 @@
+"""Common subexpressions are computed once, and what nothing uses is dropped."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import replace
+
+from optgen.ir import nodes as ir
+from optgen.ir.nodes import Instr, Kernel, Op, Phase, Type, Value
+
+
+def share(kernel: Kernel) -> Kernel:
+    """Needs a kernel of one `update` phase: there nothing is overwritten, so equal operations have equal values."""
+    (phase,) = kernel.phases
+    first: dict[tuple[Op | bytes, Type], Value] = {}
+    same: dict[Value, Value] = {}
+    kept: list[Instr] = []
+    for instr in phase.instrs:
+        op = ir.with_operands(instr.op, lambda v: same.get(v, v))
+        if instr.result is None:
+            kept.append(Instr(None, op))
+            continue
+        # 0.0 == -0.0 to Python, but they are two constants.
+        key: Op | bytes = struct.pack("<d", op.value) if isinstance(op, ir.Const) else op
+        earlier = first.setdefault((key, instr.result.type), instr.result)
+        if earlier is instr.result:
+            kept.append(Instr(instr.result, op))
+        else:
+            same[instr.result] = earlier
+    return replace(kernel, phases=(Phase("update", live(kept)),))
+
+
+def live(instrs: list[Instr]) -> tuple[Instr, ...]:
+    """The instructions that a store depends on."""
+    needed: set[str] = set()
+    kept: list[Instr] = []
+    for instr in reversed(instrs):
+        if instr.result is None or instr.result.id in needed:
+            needed.update(v.id for v in ir.operands(instr.op))
+            kept.append(instr)
+    return tuple(reversed(kept))

@@ -1,0 +1,105 @@
+"""The compiler on one page: spec text -> checked model -> kernel IR -> passes -> LLVM IR -> object code.
+
+Every arrow is one function; `optgen show NAME --stage model|ir|llvm|asm` prints what is between them.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from optgen import serial
+from optgen.diagnostics import Source
+from optgen.execute import cache
+from optgen.ir import nodes as ir
+from optgen.ir.nodes import Buffer, Kernel
+from optgen.model import Flags, Optimizer
+
+DTYPES = tuple(ir.COMPUTE)
+
+
+def check(source: Source) -> Optimizer:
+    """spec text -> checked model; SpecErrors."""
+    from optgen.lang import parse
+
+    return parse(source)
+
+
+def build(optimizer: Optimizer, flags: Flags, dtype: str) -> Kernel:
+    """checked model -> kernel IR of one variant."""
+    from optgen.ir.build import build
+    from optgen.ir.verify import verify
+
+    return verify(build(optimizer, flags, dtype))
+
+
+def plan(kernel: Kernel) -> Kernel:
+    """kernel IR -> kernel IR cut into phases, the form that backends take."""
+    from optgen.ir.verify import verify
+    from optgen.passes import PASSES
+
+    for run in PASSES:
+        kernel = verify(run(kernel))
+    return kernel
+
+
+def lower(kernel: Kernel, symbol: str, triple: str) -> str:
+    """planned kernel -> LLVM IR text for the CPU."""
+    from optgen.backends import cpu
+
+    return cpu.emit(kernel, symbol, triple)
+
+
+# ---------------------------------------------------------------- the same, with what was made before
+
+
+@dataclass(frozen=True)
+class NativeKernel:
+    """Object code, and what a caller of it has to know."""
+
+    symbol: str
+    dtype: str
+    buffers: tuple[Buffer, ...]
+    hyper: tuple[str, ...]
+    object: bytes
+
+
+def checked(source: Source) -> Optimizer:
+    """`check`, from the cache where this text was checked before."""
+    entry = cache.key("model", source.name, source.text)
+    return serial.loads(cache.get(entry, lambda: serial.dumps(check(source))))
+
+
+def symbol(optimizer: Optimizer, flags: Flags, dtype: str) -> str:
+    """What a variant is called in object code: `optgen_adam_amsgrad_f32`."""
+    words = ["optgen", optimizer.name.lower()]
+    for name, value in flags.items():
+        if value is True:
+            words.append(name)
+        elif isinstance(value, str):
+            words.append(f"{name}_{value}")
+    return "_".join("".join(c if c.isalnum() else "_" for c in w) for w in (*words, ir.COMPUTE[dtype]))
+
+
+def native(optimizer: Optimizer, flags: Flags, dtype: str) -> NativeKernel:
+    """All the way to object code for this machine, from the cache where it was made before."""
+    from optgen.backends import target
+
+    host = target.host()
+    name = symbol(optimizer, flags, dtype)
+
+    def make() -> bytes:
+        kernel = plan(build(optimizer, flags, dtype))
+        code = target.compile_ir(lower(kernel, name, host.triple), host).object
+        buffers = [(b.name, b.written, b.init) for b in kernel.buffers]
+        return json.dumps({"buffers": buffers, "hyper": kernel.hyper}).encode() + b"\n" + code
+
+    variant = json.dumps(sorted(flags.items()))
+    text = optimizer.source.text
+    entry = cache.key("cpu", text, variant, dtype, target.llvm_version(), host.triple, host.cpu, host.features)
+    head, _, code = cache.get(entry, make).partition(b"\n")
+    signature = json.loads(head)
+    buffers = tuple(Buffer(*b) for b in signature["buffers"])
+    return NativeKernel(name, dtype, buffers, tuple(signature["hyper"]), code)
+
+

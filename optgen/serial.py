@@ -1,0 +1,49 @@
+"""A checked model as JSON and back, so that a spec that was parsed once need not be parsed again."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from optgen import diagnostics, model
+
+_CLASSES: dict[str, type] = {
+    cls.__name__: cls
+    for module in (model, diagnostics)
+    for cls in vars(module).values()
+    if isinstance(cls, type) and is_dataclass(cls)
+}
+_FIELDS = {name: tuple(f.name for f in fields(cls)) for name, cls in _CLASSES.items()}
+
+
+def dumps(optimizer: model.Optimizer) -> bytes:
+    return json.dumps(_encode(optimizer), separators=(",", ":")).encode()
+
+
+def loads(data: bytes) -> model.Optimizer:
+    optimizer = _decode(json.loads(data))
+    assert isinstance(optimizer, model.Optimizer)
+    return optimizer
+
+
+def _encode(x: Any) -> Any:
+    """A dataclass is ["Name", field, ...], a tuple ["", item, ...], a kind ["Kind", name]."""
+    if isinstance(x, model.Kind):
+        return ["Kind", x.value]
+    if is_dataclass(x):
+        name = type(x).__name__
+        return [name, *(_encode(getattr(x, f)) for f in _FIELDS[name])]
+    if isinstance(x, tuple):
+        return ["", *map(_encode, x)]
+    return x
+
+
+def _decode(x: Any) -> Any:
+    if not isinstance(x, list):
+        return x
+    name, *items = x
+    if name == "Kind":
+        return model.Kind(items[0])
+    values = [_decode(i) for i in items]
+    return tuple(values) if name == "" else _CLASSES[name](*values)

@@ -1,0 +1,211 @@
+"""Algebra on update equations, the one place where SymPy is imported (it takes a third of a second).
+
+The answers are for reading: SymPy re-sorts sums and cancels factors, so none of this is ever computed with.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import sympy as sp
+
+from optgen.diagnostics import Span
+from optgen.model import Binary, Call, Expr, Flags, Interval, Name, Number, Optimizer, Unary
+
+_NOWHERE = Span(0, 0, 0)
+_UNIT = Interval(0.0, 1.0, False, True)
+_COMPARE = {"<": sp.Lt, "<=": sp.Le, ">": sp.Gt, ">=": sp.Ge, "==": sp.Eq, "!=": sp.Ne}
+_FUNCTIONS = {
+    "sqrt": sp.sqrt,
+    "cbrt": sp.cbrt,
+    "exp": sp.exp,
+    "log": sp.log,
+    "log1p": lambda x: sp.log(1 + x),
+    "expm1": lambda x: sp.exp(x) - 1,
+    "tanh": sp.tanh,
+    "pow": sp.Pow,
+    "abs": sp.Abs,
+    "sign": sp.sign,
+    "floor": sp.floor,
+}
+_READABLE = 40  # operations
+_REDUCTIONS = ("sum", "mean", "norm", "rms", "max", "min")
+
+
+class NoClosedForm(ValueError):
+    """The equations use something that has no closed form here (random draws, row and column sums)."""
+
+
+def first_step(optimizer: Optimizer, flags: Flags) -> Expr:
+    """The change of the weight, w' - w, at the first update (t = 1, states at their initial values), simplified.
+
+    For rescale_grad = 1, wd = 0 and no clipping, so that `grad` and `g` are both written `g`. `flags` gives each flag
+    of the spec a value. Raises NoClosedForm where there is none.
+    """
+    algebra = _Algebra(optimizer)
+    program = optimizer.program(flags)
+    for state in program.states:
+        algebra.values[state.name] = algebra.expr(state.init)
+    for equation in program.equations:
+        algebra.values[equation.target.key] = algebra.expr(equation.value)
+    change = sp.factor_terms(algebra.values["w'"] - algebra.values["w"])
+    if change.has(sp.oo, sp.zoo, sp.nan) or sp.count_ops(change) > _READABLE:
+        raise NoClosedForm("no closed form that is short enough to read")
+    return to_tree(change.xreplace(algebra.complements))
+
+
+class _Algebra:
+    """Trees to SymPy. A parameter p from [0, 1) is written 1 - q with q positive, so that sqrt((1 - p) g^2) comes out
+    as sqrt(1 - p)|g|; `complements` turns q back."""
+
+    def __init__(self, optimizer: Optimizer) -> None:
+        self.values: dict[str, sp.Expr] = {"t": sp.Integer(1), "step": sp.Integer(1)}
+        self.complements: dict[sp.Symbol, sp.Expr] = {}
+        self.optional = {p.name for p in optimizer.all_params().values() if p.optional}
+        for name, param in optimizer.all_params().items():
+            symbol = sp.Symbol(name, real=True)
+            if param.interval == _UNIT:
+                complement = sp.Symbol(f"1-{name}", positive=True)
+                self.complements[complement] = 1 - symbol
+                self.values[name] = 1 - complement
+            elif param.interval is not None and param.interval.low >= 0:
+                self.values[name] = sp.Symbol(name, positive=True)
+            else:
+                self.values[name] = symbol
+        gradient = sp.Symbol("g", real=True)
+        self.values |= {"g": gradient, "grad": gradient, "wd": sp.Integer(0), "rescale_grad": sp.Integer(1)}
+
+    def expr(self, expr: Expr) -> sp.Expr:
+        match expr:
+            case Number(text=text):
+                return sp.oo if text == "inf" else sp.Rational(text)
+            case Name(key=key):
+                return self.values.setdefault(key, sp.Symbol(key, real=True))
+            case Unary(op="-", operand=x):
+                return -self.expr(x)
+            case Unary(operand=x):
+                return sp.Not(self.expr(x))
+            case Binary(op=op, left=a, right=b):
+                return self._binary(op, self.expr(a), self.expr(b))
+            case Call():
+                return self._call(expr)
+        raise NoClosedForm(f"no closed form: {expr!r}")
+
+    def _binary(self, op: str, a: sp.Expr, b: sp.Expr) -> sp.Expr:
+        match op:
+            case "+":
+                return a + b
+            case "-":
+                return a - b
+            case "*":
+                return a * b
+            case "/":
+                if b == 0:
+                    raise NoClosedForm("no closed form: a division by zero at the first step")
+                return a / b
+            case "^":
+                return a**b
+            case "and":
+                return sp.And(a, b)
+            case "or":
+                return sp.Or(a, b)
+        return _COMPARE[op](a, b)
+
+    def _clip(self, x: Expr, low: Expr, high: Expr) -> sp.Expr:
+        """Bounds that may be none are taken as unset."""
+        value = self.expr(x)
+        if not (isinstance(low, Name) and low.id in self.optional):
+            value = sp.Max(self.expr(low), value)
+        if not (isinstance(high, Name) and high.id in self.optional):
+            value = sp.Min(self.expr(high), value)
+        return value
+
+    def _call(self, expr: Call) -> sp.Expr:
+        name, scope = expr.function, expr.scope
+        if name == "clip":
+            x, *bounds = expr.args
+            optional = isinstance(bounds[0], Name) and bounds[0].id in self.optional
+            low = bounds[0] if len(bounds) == 2 or optional else Unary("-", bounds[0], expr.span)
+            return self._clip(x, low, bounds[-1])
+        args = [self.expr(x) for x in expr.args]
+        match name, args:
+            case "where", [c, a, b]:
+                return sp.Piecewise((a, c), (b, True))
+            case "max" | "min", [a, b]:
+                return (sp.Max if name == "max" else sp.Min)(a, b)
+        if name in _FUNCTIONS:
+            return _FUNCTIONS[name](*args)
+        if name in _REDUCTIONS and scope is None and len(args) == 1:
+            return sp.Function(name, nonnegative=name in ("norm", "rms"), real=True)(*args)
+        raise NoClosedForm(f"no closed form: {name}")
+
+
+def to_tree(expr: sp.Expr) -> Expr:
+    """A SymPy expression as a tree of the model, to be shown like every other."""
+    match expr:
+        case sp.Symbol():
+            return Name(expr.name.removesuffix("'"), expr.name.endswith("'"), _NOWHERE)
+        case sp.Piecewise():
+            return _pieces(expr)
+        case sp.Mul() | sp.Number():
+            return _product(expr)
+        case sp.Pow(args=(base, exponent)):
+            if exponent.could_extract_minus_sign():
+                return _product(expr)
+            root = exponent == sp.Rational(1, 2)
+            return _call("sqrt", base) if root else Binary("^", to_tree(base), to_tree(exponent), _NOWHERE)
+        case sp.Add():
+            return _sum(expr)
+        case sp.And() | sp.Or():
+            op = "and" if isinstance(expr, sp.And) else "or"
+            return functools.reduce(lambda a, b: Binary(op, a, b, _NOWHERE), map(to_tree, expr.args))
+        case sp.core.relational.Relational():
+            op = next(op for op, relation in _COMPARE.items() if isinstance(expr, relation))
+            return Binary(op, to_tree(expr.lhs), to_tree(expr.rhs), _NOWHERE)
+        case sp.Function() | sp.Max() | sp.Min():
+            return _call(str(expr.func).lower(), *expr.args)
+    raise NoClosedForm(f"no closed form: {expr}")
+
+
+def _call(function: str, *args: sp.Expr) -> Call:
+    return Call(function, tuple(to_tree(x) for x in args), None, _NOWHERE)
+
+
+def _integer(value: int) -> Number:
+    return Number(float(value), str(value), _NOWHERE)
+
+
+def _product(expr: sp.Expr) -> Expr:
+    """Minus sign, then numerator over denominator."""
+    if expr.could_extract_minus_sign():
+        return Unary("-", to_tree(-expr), _NOWHERE)
+    above, below = expr.as_numer_denom()
+    if below != 1:
+        return Binary("/", to_tree(above), to_tree(below), _NOWHERE)
+    if above.is_Integer:
+        return _integer(int(above))
+    factors = sorted(above.as_ordered_factors(), key=_variability)
+    return functools.reduce(lambda a, b: Binary("*", a, b, _NOWHERE), map(to_tree, factors))
+
+
+def _variability(factor: sp.Expr) -> int:
+    """Numbers, then hyper-parameters, then what differs from element to element."""
+    return 0 if factor.is_number else 2 if {"g", "w"} & {s.name for s in factor.free_symbols} else 1
+
+
+def _sum(expr: sp.Add) -> Expr:
+    """Positive terms first, and numbers before symbols."""
+    terms = sorted(expr.as_ordered_terms(), key=lambda x: (bool(x.could_extract_minus_sign()), not x.is_number))
+    tree = to_tree(terms[0])
+    for term in terms[1:]:
+        minus = term.could_extract_minus_sign()
+        tree = Binary("-" if minus else "+", tree, to_tree(-term if minus else term), _NOWHERE)
+    return tree
+
+
+def _pieces(expr: sp.Piecewise) -> Expr:
+    *rest, (last, _) = expr.args
+    tree = to_tree(last)
+    for value, condition in reversed(rest):
+        tree = Call("where", (to_tree(condition), to_tree(value), tree), None, _NOWHERE)
+    return tree

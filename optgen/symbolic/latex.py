@@ -1,0 +1,135 @@
+"""LaTeX of an optimizer's equations: `x'` is x_t, `x` is x_{t-1}, parameters stand bare, case groups become `cases`."""
+
+from __future__ import annotations
+
+from optgen.model import Expr, Flags, Number, Optimizer
+from optgen.symbolic.render import GREEK, Level, Line, Piece, Renderer, Row, Time, Word, equations
+
+_INFIX = {
+    "<=": r"\le",
+    ">=": r"\ge",
+    "==": "=",
+    "!=": r"\ne",
+    "and": r"\land",
+    "or": r"\lor",
+}
+_OPERATORS = {"max": r"\max", "min": r"\min", "exp": r"\exp", "log": r"\log", "tanh": r"\tanh"}
+_FENCES = {"abs": (r"\lvert ", r" \rvert"), "norm": (r"\lVert ", r" \rVert"), "floor": (r"\lfloor ", r" \rfloor")}
+_DRAWS = {"normal": r"\mathcal{N}(0, 1)", "uniform": r"\mathcal{U}(0, 1)"}
+_TALL = (r"\frac", r"\sqrt", r"\begin", r"\left")
+
+
+def latex(optimizer: Optimizer, flags: Flags | None = None) -> str:
+    """The equations as an `aligned` block (amsmath), to stand in display mode.
+
+    With `flags`, a value for every flag of the spec, only that variant's equations; else guards are shown. Raises
+    ValueError where `flags` names other flags than the spec's.
+    """
+    rows: list[str] = []
+    for evaluate in (False, True):
+        renderer = Latex(optimizer, evaluate=evaluate)
+        rows += [_line(line) for line in renderer.lines(equations(optimizer, flags, evaluate=evaluate))]
+    body = " \\\\\n".join(f"  {row}" for row in rows)
+    return f"\\begin{{aligned}}\n{body}\n\\end{{aligned}}"
+
+
+def _line(line: Line) -> str:
+    start = f"{line.target} &{line.relation} "
+    if len(line.rows) > 1:
+        return start + _cases(line.rows)
+    (row,) = line.rows
+    return start + row.value + (rf" \quad \text{{if }} {row.condition}" if row.condition else "")
+
+
+def _cases(rows: tuple[Row, ...]) -> str:
+    ends = (rf"\text{{if }} {row.condition}" if row.condition else r"\text{otherwise}" for row in rows)
+    body = r" \\ ".join(f"{row.value} & {end}" for row, end in zip(rows, ends, strict=True))
+    return rf"\begin{{cases}} {body} \end{{cases}}"
+
+
+def _escape(text: str) -> str:
+    """Text inside `\\mathrm` or `\\text`."""
+    special = {"\\": r"\backslash ", "^": r"\hat{}", "~": r"\tilde{}"}
+    return "".join(special.get(c, "\\" + c if c in "_{}$&#%" else c) for c in text)
+
+
+def _symbol(text: str) -> str:
+    if text in GREEK:
+        return "\\" + text
+    if text in ("max", "min"):
+        return "\\" + text
+    return text if len(text) == 1 or text.isdigit() else rf"\mathrm{{{_escape(text)}}}"
+
+
+class Latex(Renderer):
+    def word(self, word: Word, time: Time) -> str:
+        base = _symbol(word.base) if word.base not in ("max", "min") else rf"\mathrm{{{word.base}}}"
+        for accent in word.accents:
+            base = rf"\{accent}{{{base}}}"
+        subscripts = [_symbol(s) for s in word.subscripts]
+        subscripts += {Time.NEW: ["t"], Time.EVALUATED: ["t"], Time.OLD: ["t-1"], Time.NONE: []}[time]
+        if subscripts:
+            joined = ",".join(subscripts)
+            base += f"_{joined}" if len(joined) == 1 else f"_{{{joined}}}"
+        return base + (r"^{\mathrm{eval}}" if time is Time.EVALUATED else "")
+
+    def number(self, number: Number) -> Piece:
+        mantissa, _, exponent = number.text.lower().partition("e")
+        if number.text.lower().lstrip("+-") == "inf":
+            return Piece(r"\infty")
+        if not exponent:
+            return Piece(mantissa)
+        power = f"10^{{{int(exponent)}}}"
+        if mantissa in ("1", "1.0"):
+            return Piece(power, Level.POWER)
+        return Piece(rf"{mantissa} \times {power}", Level.MULTIPLY)
+
+    def text(self, text: str) -> str:
+        return rf"\text{{{_escape(text)}}}"
+
+    def group(self, text: str) -> str:
+        return rf"\left({text}\right)" if any(t in text for t in _TALL) else f"({text})"
+
+    def minus(self, operand: str) -> str:
+        return f"-{operand}"
+
+    def infix(self, op: str, left: str, right: str) -> str:
+        return f"{left} {_INFIX.get(op, op)} {right}"
+
+    def product(self, left: str, right: str) -> str:
+        return rf"{left} \cdot {right}" if right[0].isdigit() else rf"{left} \, {right}"
+
+    def quotient(self, left: Expr, right: Expr) -> Piece:
+        return Piece(rf"\frac{{{self.piece(left).text}}}{{{self.piece(right).text}}}", Level.MULTIPLY)
+
+    def power(self, base: str, exponent: Piece) -> str:
+        return f"{base}^{exponent.text if len(exponent.text) == 1 else f'{{{exponent.text}}}'}"
+
+    def negation(self, operand: str) -> str:
+        return rf"\lnot {operand}"
+
+    def plus_minus(self, operand: str) -> str:
+        return rf"\pm {operand}"
+
+    def is_set(self, name: str) -> str:
+        return rf"{name} \text{{ set}}"
+
+    def call(self, function: str, args: tuple[str, ...], scope: str | None) -> str:
+        if function in _DRAWS:
+            return _DRAWS[function]
+        within = rf"_{{\mathrm{{{scope}}}}}" if scope else ""
+        if function in ("sqrt", "cbrt"):
+            return rf"\sqrt{'[3]' if function == 'cbrt' else ''}{{{args[0]}}}"
+        if function in _FENCES:
+            opening, closing = _FENCES[function]
+            if any(t in args[0] for t in _TALL):
+                return rf"\left{opening}{args[0]}\right{closing.lstrip()}{within}"
+            return f"{opening}{args[0]}{closing}{within}"
+        operator = _OPERATORS.get(function, rf"\operatorname{{{_escape(function)}}}")
+        return operator + within + self.group(", ".join(args))
+
+    def cases(self, rows: tuple[Row, ...]) -> str:
+        return _cases(rows)
+
+    def equal(self, *, draw: bool) -> str:
+        return r"\sim" if draw else "="

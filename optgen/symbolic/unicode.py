@@ -1,0 +1,117 @@
+"""The equations as Unicode text for a terminal: `x'` is xₜ, `x` is xₜ₋₁, case groups stand behind a brace."""
+
+from __future__ import annotations
+
+from optgen.model import Expr, Flags, Number, Optimizer
+from optgen.symbolic.render import GREEK, Level, Line, Piece, Renderer, Row, Time, Word, equations
+
+_SUBSCRIPT = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+_SUPERSCRIPT = str.maketrans("0123456789t", "⁰¹²³⁴⁵⁶⁷⁸⁹ᵗ")
+_ACCENT = {"hat": "\u0302", "bar": "\u0304", "tilde": "\u0303"}
+_TIME = {Time.NONE: "", Time.OLD: "ₜ₋₁", Time.NEW: "ₜ", Time.EVALUATED: "ₜ(eval)"}
+_INFIX = {"-": "−", "<=": "≤", ">=": "≥", "==": "=", "!=": "≠"}
+_FENCES = {"abs": ("|", "|"), "norm": ("‖", "‖"), "floor": ("⌊", "⌋")}
+_ROOTS = {"sqrt": "√", "cbrt": "∛"}
+
+
+def unicode(optimizer: Optimizer, flags: Flags | None = None) -> str:
+    """The equations, one a line, relation signs aligned; `flags` as for `latex`."""
+    lines: list[Line] = []
+    for evaluate in (False, True):
+        renderer = Unicode(optimizer, evaluate=evaluate)
+        lines += renderer.lines(equations(optimizer, flags, evaluate=evaluate))
+    width = max(_width(line.target) for line in lines)
+    return "\n".join(row for line in lines for row in _line(line, width))
+
+
+def _width(text: str) -> int:
+    """Columns on a terminal: accents take none."""
+    return sum(c not in _ACCENT.values() for c in text)
+
+
+def _pad(text: str, width: int) -> str:
+    return text + " " * (width - _width(text))
+
+
+def _line(line: Line, width: int) -> list[str]:
+    start = f"{_pad(line.target, width)} {line.relation} "
+    if len(line.rows) == 1:
+        (row,) = line.rows
+        return [start + row.value + (f"   if {row.condition}" if row.condition else "")]
+    column = max(_width(row.value) for row in line.rows)
+    ends = (f"if {row.condition}" if row.condition else "otherwise" for row in line.rows)
+    bodies = [f"{_pad(row.value, column)}   {end}" for row, end in zip(line.rows, ends, strict=True)]
+    # A brace with its point in the middle needs an odd number of rows: an even one gets a row for the point alone.
+    middle = len(bodies) // 2
+    if len(bodies) % 2 == 0:
+        bodies.insert(middle, "")
+    braces = ["⎧", *"⎪" * (len(bodies) - 2), "⎩"]
+    braces[middle] = "⎨"
+    starts = [start if i == middle else " " * (width + 3) for i in range(len(bodies))]
+    return [f"{s}{b} {x}".rstrip() for s, b, x in zip(starts, braces, bodies, strict=True)]
+
+
+class Unicode(Renderer):
+    def word(self, word: Word, time: Time) -> str:
+        base = GREEK.get(word.base, word.base) + "".join(_ACCENT[a] for a in word.accents)
+        for subscript in word.subscripts:
+            if subscript.isdigit():
+                base += subscript.translate(_SUBSCRIPT)
+            else:
+                base += "ₜ" if subscript == "t" else "_" + GREEK.get(subscript, subscript)
+        return base + _TIME[time]
+
+    def number(self, number: Number) -> Piece:
+        return Piece("∞" if number.text.lower().lstrip("+-") == "inf" else number.text)
+
+    def text(self, text: str) -> str:
+        return f"'{text}'"
+
+    def group(self, text: str) -> str:
+        return f"({text})"
+
+    def minus(self, operand: str) -> str:
+        return f"−{operand}"
+
+    def infix(self, op: str, left: str, right: str) -> str:
+        return f"{left} {_INFIX.get(op, op)} {right}"
+
+    def product(self, left: str, right: str) -> str:
+        return f"{left}·{right}"
+
+    def quotient(self, left: Expr, right: Expr) -> Piece:
+        a, b = self.at_least(Level.MULTIPLY, left), self.at_least(Level.POWER, right)
+        return Piece(f"{a}/{b}", Level.MULTIPLY)
+
+    def power(self, base: str, exponent: Piece) -> str:
+        raised = exponent.text.translate(_SUPERSCRIPT)
+        if exponent.text == "t" or exponent.text.isdigit():
+            return base + raised
+        return f"{base}^{exponent.text if exponent.level == Level.ATOM else self.group(exponent.text)}"
+
+    def negation(self, operand: str) -> str:
+        return f"not {operand}"
+
+    def plus_minus(self, operand: str) -> str:
+        return f"±{operand}"
+
+    def is_set(self, name: str) -> str:
+        return f"{name} set"
+
+    def call(self, function: str, args: tuple[str, ...], scope: str | None) -> str:
+        if function in ("normal", "uniform"):
+            return f"{'N' if function == 'normal' else 'U'}(0, 1)"
+        if function in _ROOTS:
+            simple = all(c.isalnum() or c in "₋_" or c in _ACCENT.values() for c in args[0])
+            return _ROOTS[function] + (args[0] if simple else self.group(args[0]))
+        within = f"[per {scope}]" if scope in ("row", "col") else "[over params]" if scope else ""
+        if function in _FENCES:
+            opening, closing = _FENCES[function]
+            return f"{opening}{args[0]}{closing}{within}"
+        return function + within + self.group(", ".join(args))
+
+    def cases(self, rows: tuple[Row, ...]) -> str:
+        return "{" + "; ".join(f"{r.value} {f'if {r.condition}' if r.condition else 'otherwise'}" for r in rows) + "}"
+
+    def equal(self, *, draw: bool) -> str:
+        return "~" if draw else "="

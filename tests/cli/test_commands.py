@@ -1,0 +1,209 @@
+"""The command line: what each command prints and writes, where errors go, exit codes, help."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import optgen
+from optgen import specfiles
+from optgen.cli import main, parser
+
+GOOD = """\
+optimizer Mine "a test"
+
+param beta = 0.9 in [0, 1)
+
+state m = 0
+
+update:
+  m' = beta*m + g
+  w' = w - lr*m'
+"""
+BAD = GOOD.replace("beta*m", "bata*m").replace("lr*m'", "lr*mm")
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Every command runs in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def good(here: Path) -> Path:
+    path = here / "mine.opt"
+    path.write_text(GOOD)
+    return path
+
+
+@pytest.fixture
+def bad(here: Path) -> Path:
+    path = here / "bad.opt"
+    path.write_text(BAD)
+    return path
+
+
+# ---------------------------------------------------------------- the line itself
+
+
+COMMANDS = ("build", "check", "fmt", "show", "explain", "list", "new")
+
+
+def test_help_names_every_command(capsys: Capture) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["--help"])
+    text = capsys.readouterr().out
+    assert stop.value.code == 0
+    assert all(f"    {name} " in text for name in COMMANDS) and "examples:" in text
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_has_examples(name: str, capsys: Capture) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main([name, "--help"])
+    text = capsys.readouterr().out
+    assert stop.value.code == 0
+    assert f"examples:\n  optgen {name}" in text
+
+
+@pytest.mark.parametrize(
+    "line", ["", "compile adam", "build --target abacus", "show adam --stage soul", "show", "new", "check --fast"]
+)
+def test_usage_errors_are_2(line: str, capsys: Capture) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(line.split())
+    assert stop.value.code == 2
+    captured = capsys.readouterr()
+    assert "usage: optgen" in captured.err and not captured.out
+
+
+@pytest.mark.parametrize("command", ["build", "check", "fmt", "show", "explain"])
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("adamm", "no spec named 'adamm'; did you mean 'adam'?"),
+        ("no/such.opt", "no such file: no/such.opt"),
+        ("latin.opt", "latin.opt: not UTF-8 text (byte 3)"),
+    ],
+)
+def test_a_spec_that_is_not_there_is_2(command: str, spec: str, message: str, here: Path, capsys: Capture) -> None:
+    (here / "latin.opt").write_bytes(b"abc\xe9")
+    assert main([command, spec]) == 2
+    captured = capsys.readouterr()
+    assert captured.err == f"optgen: {message}\n" and not captured.out
+
+
+@pytest.mark.parametrize("command", ["build", "check", "show", "explain"])
+def test_spec_errors_are_1_and_all_shown(command: str, bad: Path, capsys: Capture) -> None:
+    assert main([command, str(bad)]) == 1
+    captured = capsys.readouterr()
+    assert "bad.opt:8:8" in captured.err and "bad.opt:9:15" in captured.err
+    assert "did you mean 'beta'?" in captured.err
+    assert "Traceback" not in captured.err and not captured.out
+
+
+def test_a_closed_pipe_is_no_error(good: Path) -> None:
+    code = "import sys; from optgen.cli import main; sys.exit(main(['explain', 'mine.opt']))"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=good.parent, text=True
+    ) as process:
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == ""
+        assert process.wait() == 0
+
+
+def test_the_module_runs_as_a_program() -> None:
+    run = subprocess.run([sys.executable, "-m", "optgen", "list"], capture_output=True, text=True, check=True)
+    assert run.stdout.splitlines()[0].split() == ["spec", "flags", "states", "title"]
+
+
+# ---------------------------------------------------------------- check, fmt, list, new
+
+
+def test_check(good: Path, bad: Path, capsys: Capture) -> None:
+    assert main(["check", "mine.opt"]) == 0
+    assert capsys.readouterr() == ("mine.opt: ok\n", "")
+    assert main(["check", "bad.opt", "mine.opt"]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == "mine.opt: ok\n" and "unknown name 'bata'" in captured.err
+
+
+def test_check_of_all_specs(capsys: Capture) -> None:
+    assert main(["check"]) == 0
+    assert capsys.readouterr().out.count(": ok") == len(specfiles.available())
+
+
+def test_warnings_do_not_fail(good: Path, capsys: Capture) -> None:
+    good.write_text(GOOD.replace("update:", "param unread = 1\n\nupdate:"))
+    assert main(["check", "mine.opt"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out == "mine.opt: ok\n" and "warning[" in captured.err and "unread" in captured.err
+
+
+def test_fmt(good: Path, capsys: Capture) -> None:
+    assert main(["fmt", "mine.opt"]) == 0
+    settled = good.read_text()
+    good.write_text(settled.replace("m' = ", "m'  =   "))
+    capsys.readouterr()
+    assert main(["fmt", "--check", "mine.opt"]) == 1
+    assert capsys.readouterr().out == "would change mine.opt\n"
+    assert good.read_text() != settled
+    assert main(["fmt", "mine.opt"]) == 0
+    assert capsys.readouterr().out == "changed mine.opt\n"
+    assert good.read_text() == settled
+    assert main(["fmt", "--check", "mine.opt"]) == 0
+    assert capsys.readouterr() == ("", "")
+    assert [p.name for p in good.parent.iterdir()] == ["mine.opt"]
+
+
+def test_fmt_of_a_line_that_does_not_parse(good: Path, capsys: Capture) -> None:
+    text = GOOD.replace("w - lr", "w - * lr")
+    good.write_text(text)
+    assert main(["fmt", "mine.opt"]) == 1
+    assert "mine.opt:9:" in capsys.readouterr().err
+    assert good.read_text() == text
+
+
+def test_specs_that_come_along_are_formatted() -> None:
+    assert main(["fmt", "--check"]) == 0
+
+
+def test_list(capsys: Capture) -> None:
+    assert main(["list"]) == 0
+    rows = capsys.readouterr().out.splitlines()
+    assert [row.split()[0] for row in rows] == ["spec", *specfiles.available()]
+    adam = next(row for row in rows if row.startswith("adam "))
+    assert "amsgrad" in adam and "m v" in adam and optgen.parse(_text("adam")).title in adam
+
+
+def _text(name: str) -> str:
+    return specfiles.spec_path(name).read_text("utf-8")
+
+
+def test_new_is_a_spec_to_start_from(here: Path, capsys: Capture) -> None:
+    assert main(["new", "my_adam"]) == 0
+    path = here / "my_adam.opt"
+    assert capsys.readouterr().out.startswith("wrote my_adam.opt; next: optgen check my_adam.opt")
+    optimizer = optgen.parse(path.read_text())
+    assert optimizer.name == "MyAdam" and not optimizer.warnings
+    assert path.read_text().count("#") > 5
+    assert main(["fmt", "--check", "my_adam.opt"]) == 0
+    path.write_text("mine")
+    assert main(["new", "my_adam.opt"]) == 2
+    assert "my_adam.opt exists; nothing is overwritten" in capsys.readouterr().err
+    assert path.read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["1st", "a-b", "", "a b.opt", "no/such/folder/x"])
+def test_new_refuses(name: str, here: Path, capsys: Capture) -> None:
+    assert main(["new", name]) == 2
+    assert capsys.readouterr().err.startswith("optgen: ")
+    assert not list(here.iterdir())

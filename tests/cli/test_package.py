@@ -1,0 +1,61 @@
+"""What is shipped: the wheel holds every module, the specs and the grammar, and finds its specs when installed."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from optgen import specfiles
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wheel built without the network from a copy of the sources, so that nothing is left in the checkout."""
+    setuptools = pytest.importorskip("setuptools", minversion="77", reason="older ones need the wheel package")
+    assert setuptools
+    tree = tmp_path_factory.mktemp("tree")
+    for name in ("optgen", "runtime", "specs"):
+        shutil.copytree(ROOT / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, tree)
+    out = tmp_path_factory.mktemp("wheel")
+    code = f"from setuptools.build_meta import build_wheel; build_wheel({str(out)!r})"
+    subprocess.run([sys.executable, "-c", code], cwd=tree, check=True, capture_output=True)
+    return next(out.glob("*.whl"))
+
+
+def test_the_wheel_holds_every_source_file(wheel: Path) -> None:
+    shipped = set(zipfile.ZipFile(wheel).namelist())
+    sources = [
+        path.relative_to(ROOT).as_posix()
+        for package in ("optgen", "runtime")
+        for suffix in ("*.py", "*.lark", "*.ll", "py.typed")
+        for path in (ROOT / package).rglob(suffix)
+    ]
+    assert sources and not set(sources) - shipped
+    assert {f"optgen/specs/{name}.opt" for name in specfiles.available()} <= shipped
+    assert not [name for name in shipped if name.startswith(("tests", "examples", "benchmarks", "specs"))]
+
+
+def test_specs_are_found_in_a_wheel(wheel: Path, tmp_path: Path) -> None:
+    zipfile.ZipFile(wheel).extractall(tmp_path)
+    code = "from optgen import specfiles; print(specfiles.folder(), *specfiles.available())"
+    run = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True, text=True)
+    assert run.stdout.split() == [str(tmp_path / "optgen" / "specs"), *specfiles.available()]
+
+
+def test_the_licence_is_shipped(wheel: Path) -> None:
+    (name,) = [n for n in zipfile.ZipFile(wheel).namelist() if n.endswith("licenses/LICENSE")]
+    assert "Apache License" in zipfile.ZipFile(wheel).read(name).decode()
+
+
+def test_an_unknown_spec_is_suggested() -> None:
+    with pytest.raises(FileNotFoundError, match="no spec named 'adamm'; did you mean 'adam'"):
+        specfiles.spec_path("adamm")

@@ -1,0 +1,167 @@
+"""LaTeX and Unicode of equations: names, times, parentheses, case groups, and that they follow the tree as written."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+import optgen
+from optgen import specfiles
+from optgen.symbolic import latex, unicode
+
+SPEC = """
+optimizer Sample "For the tests"
+
+param lr    = 0.1
+param beta1 = 0.9 in [0, 1)
+param gamma = 0.5
+flag  amsgrad = false
+
+state m     = 0
+state v_max = 0 if amsgrad
+
+update:
+  m'     = beta1*m + (1 - beta1)*g
+  v_max' = max(v_max, m')        if amsgrad
+  m_hat  = m'/(1 - beta1^t)
+  x      = {expression}
+  w'     = w - lr*v_max'*x       if amsgrad
+  w'     = w - lr*m_hat*x        otherwise
+"""
+
+
+def rendered(expression: str) -> tuple[str, str]:
+    """The right-hand sides of `x` in Unicode and LaTeX."""
+    optimizer = optgen.parse(SPEC.format(expression=expression))
+    text = next(line for line in unicode(optimizer).splitlines() if line.startswith("xₜ"))
+    code = next(line for line in latex(optimizer).splitlines() if line.startswith("  x_t &"))
+    return text.partition("= ")[2], code.removesuffix(" \\\\").partition("&= ")[2]
+
+
+@pytest.mark.parametrize(
+    ("expression", "text", "code"),
+    [
+        ("w + m'", "wₜ₋₁ + mₜ", "w_{t-1} + m_t"),
+        ("w - (m' - m)", "wₜ₋₁ − (mₜ − mₜ₋₁)", "w_{t-1} - (m_t - m_{t-1})"),
+        ("w - (m' + m)", "wₜ₋₁ − (mₜ + mₜ₋₁)", "w_{t-1} - (m_t + m_{t-1})"),
+        ("w + (m' + m)", "wₜ₋₁ + mₜ + mₜ₋₁", "w_{t-1} + m_t + m_{t-1}"),
+        ("w*(m' + m)", "wₜ₋₁·(mₜ + mₜ₋₁)", r"w_{t-1} \, (m_t + m_{t-1})"),
+        ("w + (-m)", "wₜ₋₁ + (−mₜ₋₁)", "w_{t-1} + (-m_{t-1})"),
+        ("-(w + m)", "−(wₜ₋₁ + mₜ₋₁)", "-(w_{t-1} + m_{t-1})"),
+        ("w*2*lr", "wₜ₋₁·2·lr", r"w_{t-1} \cdot 2 \, \mathrm{lr}"),
+        ("w/m'/lr", "wₜ₋₁/mₜ/lr", r"\frac{\frac{w_{t-1}}{m_t}}{\mathrm{lr}}"),
+        ("w/(m'/lr)", "wₜ₋₁/(mₜ/lr)", r"\frac{w_{t-1}}{\frac{m_t}{\mathrm{lr}}}"),
+        ("w/(m'*lr)", "wₜ₋₁/(mₜ·lr)", r"\frac{w_{t-1}}{m_t \, \mathrm{lr}}"),
+        ("(w/m')^2", "(wₜ₋₁/mₜ)²", r"\left(\frac{w_{t-1}}{m_t}\right)^2"),
+        ("(w + m)^gamma", "(wₜ₋₁ + mₜ₋₁)^γ", r"(w_{t-1} + m_{t-1})^{\gamma}"),
+        ("beta1^(t + 1)", "β₁^(t + 1)", r"\beta_1^{t + 1}"),
+        ("sqrt(g)^2", "(√gₜ)²", r"\left(\sqrt{g_t}\right)^2"),
+        ("sqrt(g + 1e-8)", "√(gₜ + 1e-8)", r"\sqrt{g_t + 10^{-8}}"),
+        ("cbrt(g)*2.5e-3", "∛gₜ·2.5e-3", r"\sqrt[3]{g_t} \cdot 2.5 \times 10^{-3}"),
+        ("abs(g)*sign(w)", "|gₜ|·sign(wₜ₋₁)", r"\lvert g_t \rvert \, \operatorname{sign}(w_{t-1})"),
+        ("norm(g)", "‖gₜ‖", r"\lVert g_t \rVert"),
+        ("max(g) - min(g, w)", "max(gₜ) − min(gₜ, wₜ₋₁)", r"\max(g_t) - \min(g_t, w_{t-1})"),
+        ("clip(g, 1)", "clip(gₜ, ±1)", r"\operatorname{clip}(g_t, \pm 1)"),
+        ("clip(g, -1, 2)", "clip(gₜ, −1, 2)", r"\operatorname{clip}(g_t, -1, 2)"),
+        ("log1p(g)*pow(g, 3)", "log(1 + gₜ)·gₜ³", r"\log(1 + g_t) \, g_t^3"),
+        ("2*expm1(g)", "2·(exp(gₜ) − 1)", r"2 \, (\exp(g_t) - 1)"),
+        ("floor(g/2)", "⌊gₜ/2⌋", r"\left\lfloor \frac{g_t}{2} \right\rfloor"),
+        (
+            "1 - where(g > 0 and not w == 1, 1, m)",
+            "1 − ({1 if gₜ > 0 and not (wₜ₋₁ = 1); mₜ₋₁ otherwise})",
+            r"1 - \left(\begin{cases} 1 & \text{if } g_t > 0 \land \lnot (w_{t-1} = 1) \\ m_{t-1} & "
+            r"\text{otherwise} \end{cases}\right)",
+        ),
+    ],
+)
+def test_expressions(expression: str, text: str, code: str) -> None:
+    assert rendered(expression) == (text, code)
+
+
+def test_a_draw_is_distributed_as() -> None:
+    optimizer = optgen.parse(SPEC.format(expression="normal()"))
+    assert "xₜ     ~ N(0, 1)" in unicode(optimizer)
+    assert r"x_t &\sim \mathcal{N}(0, 1)" in latex(optimizer)
+
+
+def test_case_groups_guards_and_the_gradient() -> None:
+    optimizer = optgen.parse(SPEC.format(expression="where(g > 0, 1, where(g < 0, 2, 3))"))
+    assert unicode(optimizer).splitlines() == [
+        "gₜ     = clip(rescale_grad·gradₜ, ±clip_gradient)",
+        "mₜ     = β₁·mₜ₋₁ + (1 − β₁)·gₜ",
+        "v_maxₜ = max(v_maxₜ₋₁, mₜ)   if amsgrad",
+        "m̂ₜ     = mₜ/(1 − β₁ᵗ)",
+        "         ⎧ 1   if gₜ > 0",
+        "xₜ     = ⎨ 2   if gₜ < 0",
+        "         ⎩ 3   otherwise",
+        "         ⎧ wₜ₋₁ − lr·v_maxₜ·xₜ   if amsgrad",
+        "wₜ     = ⎨",
+        "         ⎩ wₜ₋₁ − lr·m̂ₜ·xₜ       otherwise",
+    ]
+    code = latex(optimizer)
+    assert r"v_{\max,t} &= \max(v_{\max,t-1}, m_t) \quad \text{if } \mathrm{amsgrad}" in code
+    assert r"\hat{m}_t &= \frac{m_t}{1 - \beta_1^t}" in code
+    assert r"w_t &= \begin{cases} w_{t-1} - \mathrm{lr} \, v_{\max,t} \, x_t & \text{if } \mathrm{amsgrad} \\" in code
+
+
+def test_a_variant_has_no_guards() -> None:
+    optimizer = optgen.parse(SPEC.format(expression="1"))
+    assert "wₜ = wₜ₋₁ − lr·m̂ₜ·xₜ" in unicode(optimizer, {"amsgrad": False})
+    assert "v_max" not in unicode(optimizer, {"amsgrad": False})
+    assert "cases" not in latex(optimizer, {"amsgrad": True})
+    with pytest.raises(ValueError, match="missing or unknown: amsgrad, nesterov"):
+        latex(optimizer, {"nesterov": True})
+
+
+def test_a_name_that_says_its_step_gets_no_second_index() -> None:
+    text = """
+optimizer Sample
+state s = 0
+update:
+  lr_t = lr*t
+  s_t  = lr_t*g
+  s'   = s + s_t
+  w'   = w - s'
+"""
+    lines = unicode(optgen.parse(text)).splitlines()
+    assert lines[1:] == ["lrₜ  = lr·t", "sₜₜ = lrₜ·gₜ", "sₜ  = sₜ₋₁ + sₜₜ", "wₜ  = wₜ₋₁ − sₜ"] or lines[1:] == [
+        "lrₜ = lr·t",
+        "sₜₜ = lrₜ·gₜ",
+        "sₜ  = sₜ₋₁ + sₜₜ",
+        "wₜ  = wₜ₋₁ − sₜ",
+    ]
+
+
+def test_weights_to_evaluate_with() -> None:
+    text = """
+optimizer Sample
+state z = w
+update:
+  z' = z - lr*g
+  w' = 0.5*w + 0.5*z'
+eval:
+  w' = z
+"""
+    optimizer = optgen.parse(text)
+    assert unicode(optimizer).splitlines()[-1] == "wₜ(eval) = zₜ"
+    assert latex(optimizer).splitlines()[-2] == r"  w_t^{\mathrm{eval}} &= z_t"
+
+
+@pytest.mark.parametrize("name", specfiles.available())
+def test_every_spec_in_every_variant(name: str) -> None:
+    optimizer = optgen.parse(specfiles.spec_path(name).read_text("utf-8"))
+    for flags in (None, *optimizer.variants()):
+        code = latex(optimizer, flags)
+        assert code.count("{") == code.count("}")
+        assert re.findall(r"\\(?:begin|left)\b", code).__len__() == re.findall(r"\\(?:end|right)\b", code).__len__()
+        assert "w_t &=" in code and "wₜ" in unicode(optimizer, flags)
+    shown = optimizer._repr_latex_()
+    assert shown.startswith("$$\n\\begin{aligned}") and shown.endswith("\\end{aligned}\n$$")
+
+
+def test_sympy_is_not_imported_for_it() -> None:
+    code = "import sys, optgen.symbolic; sys.exit('sympy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
