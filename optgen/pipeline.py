@@ -46,8 +46,10 @@ def plan(kernel: Kernel) -> Kernel:
 def lower(kernel: Kernel, symbol: str, triple: str) -> str:
     """planned kernel -> LLVM IR text for the CPU."""
     from optgen.backends import cpu
+    from optgen.ir.verify import verify
+    from optgen.passes.expand_math import expand_math
 
-    return cpu.emit(kernel, symbol, triple)
+    return cpu.emit(verify(expand_math(kernel)), symbol, triple)
 
 
 # ---------------------------------------------------------------- the same, with what was made before

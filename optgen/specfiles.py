@@ -22,8 +22,9 @@ def available() -> tuple[str, ...]:
 
 def spec_path(name: str) -> Path:
     """The file of the spec `name`, FileNotFoundError (with a suggestion) where there is none."""
-    names = available()
-    if name not in names:
+    path = folder() / f"{name}.opt"
+    if not path.is_file():
+        names = available()
         hint = suggest(name, names) or f"there are: {', '.join(names) or 'none'}"
         raise FileNotFoundError(f"no spec named {name!r}; {hint}")
-    return folder() / f"{name}.opt"
+    return path

@@ -1,9 +1,9 @@
 """Automatic differentiation: what is recorded, and the walk back through it.
 
-Inside `record()`, every operator that reads an array of the graph leaves a `Node` on its result: the operator, its inputs and its
-output, and the nodes of the inputs. A `Variable` is the node of an array that wants its gradient (`attach_grad`). `backward` visits the
-nodes that lead to a head, newest first, and asks each operator what its gradient is. An operator answers in terms of operators, so
-the walk can itself be recorded.
+Inside `record()`, every operator that reads an array of the graph leaves a `Node` on its result: the operator, its
+inputs and its output, and the nodes of the inputs. A `Variable` is the node of an array that wants its gradient
+(`attach_grad`). `backward` visits the nodes that lead to a head, newest first, and asks each operator what its
+gradient is. An operator answers in terms of operators, so the walk can itself be recorded.
 
 Recording and training mode belong to the thread; the graph belongs to its arrays and dies with them.
 """
@@ -85,12 +85,16 @@ _serial = itertools.count()
 
 
 class Node:
-    """One recorded call. It holds raw arrays, never the NDArray it is the node of: so no cycles, and memory goes when the arrays go."""
+    """One recorded call. It holds raw arrays, never the NDArray it is the node of: so no cycles, and memory goes when
+    the arrays go.
+    """
 
     __slots__ = ("attrs", "ctx", "inputs", "operator", "output", "parents", "serial")
 
     def __init__(self, operator: Operator, parents: list, inputs: list, output: Any, attrs: dict, ctx: Any) -> None:
-        self.serial = next(_serial)  # a node is made after its parents: descending serials are a reverse topological order
+        self.serial = next(
+            _serial
+        )  # a node is made after its parents: descending serials are a reverse topological order
         self.operator = operator
         self.parents: list[Node | Variable | None] = parents
         self.inputs = inputs
@@ -111,8 +115,8 @@ class Node:
 class Variable:
     """The node of an array that wants its gradient: the end of the walk.
 
-    `grad` is the array the gradient is written to ('write') or added to ('add'); `fresh` says whether that happened since someone
-    last set it to False.
+    `grad` is the array the gradient is written to ('write') or added to ('add'); `fresh` says whether that happened
+    since someone last set it to False.
     """
 
     __slots__ = ("fresh", "grad", "grad_req", "serial")
@@ -142,7 +146,8 @@ def mark_variables(
     gradients: NDArray | Sequence[NDArray],
     grad_reqs: str | Sequence[str] = "write",
 ) -> None:
-    """Make each of `variables` want its gradient, written to the array of the same place in `gradients` ('null': no longer wanted).
+    """Make each of `variables` want its gradient, written to the array of the same place in `gradients` ('null': no
+    longer wanted).
 
     A variable is cut off from whatever it was computed from.
     """
@@ -169,7 +174,8 @@ def backward(
     ----------
     heads: what to differentiate.
     head_grads: the gradient that flows into each head, of the head's shape; None for ones.
-    retain_graph: keep the graph, so that it can be walked again; otherwise it is released, and a second call raises MXNetError.
+    retain_graph: keep the graph, so that it can be walked again; otherwise it is released, and a second call raises
+        MXNetError.
     train_mode: whether the walk counts as training for operators that care.
     """
     heads = _as_list(heads)
@@ -197,8 +203,9 @@ def _seeds(heads: Iterable[NDArray], head_grads: Iterable[NDArray | None]) -> di
     for head, gradient in zip(heads, head_grads, strict=True):
         if head._node is None or head._node.spent:
             raise MXNetError(
-                "cannot differentiate an array that is not in a computational graph: compute it inside autograd.record(), from arrays "
-                "with attach_grad(). A graph is released by backward; to walk it twice, pass retain_graph=True the first time"
+                "cannot differentiate an array that is not in a computational graph: compute it inside "
+                "autograd.record(), from arrays with attach_grad(). backward releases a graph: to walk it twice, pass "
+                "retain_graph=True the first time"
             )
         if gradient is None:
             gradient = head._full_like(1)
@@ -224,8 +231,8 @@ def _reachable(heads: Iterable[Any]) -> set:
             continue
         if node.spent:
             raise MXNetError(
-                "part of this graph was released by an earlier backward; pass retain_graph=True there, or call backward once with "
-                "all heads"
+                "part of this graph was released by an earlier backward; pass retain_graph=True there, or call "
+                "backward once with all heads"
             )
         found.add(node)
         waiting += [p for p in node.parents if p is not None]

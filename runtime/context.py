@@ -1,4 +1,5 @@
-"""Where an array lives. `cpu(0)` and `cpu(1)` are the same memory but distinct contexts, so that code for several devices can be tried out
+"""Where an array lives. `cpu(0)` and `cpu(1)` are the same memory but distinct contexts, so that code for several
+devices can be tried out
 on a machine without any."""
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ class Context:
     def require(self) -> None:
         """MXNetError unless arrays can live here."""
         if self.device_type != "cpu":
-            raise MXNetError(f"there is no device {self}: this runtime computes on the CPU (context.num_gpus() is {num_gpus()})")
+            raise MXNetError(
+                f"there is no device {self}: this runtime computes on the CPU (context.num_gpus() is {num_gpus()})"
+            )
 
     def __enter__(self) -> Context:
         self._outer = _default.context

@@ -1,4 +1,6 @@
-"""Named arrays in a file: safetensors, whatever the name of the file, written whole or not at all, and checked when read."""
+"""Named arrays in a file: safetensors, whatever the name of the file, written whole or not at all, and checked when
+read.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ def save(path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray]) -> None
     from safetensors.numpy import save as to_bytes
 
     path = Path(path)
-    content = to_bytes({name: np.ascontiguousarray(x) for name, x in arrays.items()}, {"format": "runtime.arrays", "version": "1"})
+    content = to_bytes(
+        {name: np.ascontiguousarray(x) for name, x in arrays.items()}, {"format": "runtime.arrays", "version": "1"}
+    )
     handle, temporary = tempfile.mkstemp(prefix=path.name, suffix=".tmp", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -32,14 +36,21 @@ def save(path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray]) -> None
 
 
 def load(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
-    """The arrays of a file that `save` or another writer of safetensors made; MXNetError naming the file if it is no such file."""
+    """The arrays of a file that `save` or another writer of safetensors made; MXNetError naming the file if it is no
+    such file.
+    """
     from safetensors import SafetensorError
     from safetensors.numpy import load as from_bytes
 
     content = Path(path).read_bytes()
     try:
         return from_bytes(content)
-    except (SafetensorError, KeyError, ValueError, TypeError) as error:  # KeyError: an element type that NumPy does not have
+    except (
+        SafetensorError,
+        KeyError,
+        ValueError,
+        TypeError,
+    ) as error:  # KeyError: an element type that NumPy does not have
         raise MXNetError(f"'{os.fspath(path)}' is not a readable file of arrays (safetensors): {error}") from None
 
 

@@ -29,8 +29,8 @@ class InitDesc(str):
 class Initializer:
     """Fills arrays with first values. A subclass says what weights are in `_init_weight(name, arr)`, writing to `arr`.
 
-    Called with a parameter's name and array, it goes by the name's ending: `weight` is its own business; `bias`, `beta`, and running
-    means are 0; `gamma` and running variances are 1.
+    Called with a parameter's name and array, it goes by the name's ending: `weight` is its own business; `bias`,
+    `beta`, and running means are 0; `gamma` and running variances are 1.
     """
 
     def __init__(self, **kwargs: Any) -> None:
@@ -53,7 +53,9 @@ class Initializer:
         raise NotImplementedError(f"{type(self).__name__} must define _init_weight(name, arr)")
 
     def _init_default(self, name: str, arr: NDArray) -> None:
-        raise ValueError(f"no default for a parameter named '{name}': names end in weight, bias, gamma or beta; else give the parameter init=")
+        raise ValueError(
+            f"no default for a parameter named '{name}': names end in weight, bias, gamma or beta; else give it init="
+        )
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in self._kwargs.items())})"
@@ -128,7 +130,8 @@ class Normal(Initializer):
 
 @register
 class Xavier(Initializer):
-    """Keeps the size of what flows through a layer: Glorot & Bengio 2010 (with `magnitude=2`, `factor_type='in'`, He et al. 2015).
+    """Keeps the size of what flows through a layer: Glorot & Bengio 2010 (with `magnitude=2`, `factor_type='in'`, He
+    et al. 2015).
 
     Parameters
     ----------

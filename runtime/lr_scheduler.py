@@ -4,7 +4,9 @@ from __future__ import annotations
 
 
 class LRScheduler:
-    """A function of the update count, 1 at the first update, with `base_lr` to start from. Subclasses define `__call__`."""
+    """A function of the update count, 1 at the first update, with `base_lr` to start from. Subclasses define
+    `__call__`.
+    """
 
     def __init__(self, base_lr: float = 0.01) -> None:
         self.base_lr = base_lr

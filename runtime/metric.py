@@ -10,7 +10,9 @@ from runtime.nd.ndarray import NDArray
 
 
 class EvalMetric:
-    """A mean over all that was given to `update` since the last `reset`. Subclasses add to `sum_metric` and `num_inst`."""
+    """A mean over all that was given to `update` since the last `reset`. Subclasses add to `sum_metric` and
+    `num_inst`.
+    """
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -43,8 +45,12 @@ class Accuracy(EvalMetric):
         preds = [preds] if isinstance(preds, NDArray) else preds
         for label, pred in zip(labels, preds, strict=True):
             right = label.asnumpy().astype(np.int64).ravel()
-            found = (pred.argmax(axis=self.axis) if pred.shape != label.shape else pred).asnumpy().astype(np.int64).ravel()
+            found = (
+                (pred.argmax(axis=self.axis) if pred.shape != label.shape else pred).asnumpy().astype(np.int64).ravel()
+            )
             if right.shape != found.shape:
-                raise ValueError(f"accuracy: labels of shape {label.shape} do not fit predictions of shape {pred.shape}")
+                raise ValueError(
+                    f"accuracy: labels of shape {label.shape} do not fit predictions of shape {pred.shape}"
+                )
             self.sum_metric += float((right == found).sum())
             self.num_inst += right.size

@@ -32,11 +32,15 @@ def seed(seed_state: int) -> None:
     generator.restart(int(seed_state) & 0xFFFFFFFF)
 
 
-def uniform(low: float = 0.0, high: float = 1.0, shape: Shape = (1,), dtype: Any = None, ctx: Context | None = None) -> NDArray:
+def uniform(
+    low: float = 0.0, high: float = 1.0, shape: Shape = (1,), dtype: Any = None, ctx: Context | None = None
+) -> NDArray:
     """Numbers evenly distributed in [low, high)."""
     return place((low + (high - low) * generator.random(shape)).astype(dtype or np.float32), ctx)
 
 
-def normal(loc: float = 0.0, scale: float = 1.0, shape: Shape = (1,), dtype: Any = None, ctx: Context | None = None) -> NDArray:
+def normal(
+    loc: float = 0.0, scale: float = 1.0, shape: Shape = (1,), dtype: Any = None, ctx: Context | None = None
+) -> NDArray:
     """Normally distributed numbers with mean `loc` and standard deviation `scale`."""
     return place((loc + scale * generator.standard_normal(shape)).astype(dtype or np.float32), ctx)

@@ -193,9 +193,11 @@ class _Module:
     # ------------------------------------------------------------ scalars
 
     def host(self, phase: Phase, name: str) -> ll.Function:
-        """Advance the counts and compute the host values of every tensor; a body of its own, so that it vectorises."""
+        """Advance the counts and compute the host values of every tensor."""
         body, b = self.function(f"{name}.body", ll.FunctionType(VOID, [I64, PTR, PTR, PTR, PTR]))
         body.attributes.add("noinline")
+        # Keeps the vectoriser away: a few hundred tensors at most, and hundreds of instructions where there is a pow.
+        body.attributes.add("noimplicitfloat")
         for arg in body.args[1:]:
             arg.add_attribute("noalias")
         n, size, t, hyper, scalars = body.args

@@ -41,21 +41,27 @@ def llvm_version() -> str:
 
 @dataclass(frozen=True)
 class Compiled:
-    """Optimised LLVM IR and the object code made from it."""
+    """An optimised module, and the ways to see it: LLVM IR text, assembly, position-independent object code."""
 
-    llvm: str
-    object: bytes
+    _module: llvm.ModuleRef
+    _machine: llvm.TargetMachine
+
+    @property
+    def llvm(self) -> str:
+        return str(self._module)
+
+    @property
+    def assembly(self) -> str:
+        return str(self._machine.emit_assembly(self._module))
+
+    @property
+    def object(self) -> bytes:
+        return bytes(self._machine.emit_object(self._module))
 
 
 def compile_ir(text: str, target: Target) -> Compiled:
-    """Optimise LLVM IR text and emit position-independent object code."""
-    module, machine = _optimize(text, target)
-    return Compiled(str(module), machine.emit_object(module))
-
-
-def assembly(text: str, target: Target) -> str:
-    module, machine = _optimize(text, target)
-    return str(machine.emit_assembly(module))
+    """Parse, verify and optimise LLVM IR text for a target; RuntimeError where it is not well-formed."""
+    return Compiled(*_optimize(text, target))
 
 
 def _optimize(text: str, target: Target) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:

@@ -6,15 +6,18 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Iterable
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from optgen import specfiles
 from optgen.diagnostics import Source
-from optgen.model import Optimizer
+from optgen.model import Flags, Optimizer
 
 if TYPE_CHECKING:
-    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+    Commands: TypeAlias = argparse._SubParsersAction[argparse.ArgumentParser]
+else:
+    Commands = object
 
 
 class Usage(ValueError):
@@ -60,29 +63,48 @@ def shown(path: Path) -> str:
 def source_of(path: Path) -> Source:
     """The text of a spec file. Raises Usage where it is not UTF-8."""
     try:
-        return Source(shown(path), path.read_text("utf-8"))
+        return Source(shown(path), path.read_text("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise Usage(f"{shown(path)}: not UTF-8 text (byte {error.start})") from None
 
 
 def read(path: Path) -> Optimizer:
     """Parse and check a spec file; its warnings go to stderr. Raises SpecErrors."""
-    from optgen.lang import parse
+    from optgen.pipeline import check
 
-    optimizer = parse(source_of(path))
+    optimizer = check(source_of(path))
     for warning in optimizer.warnings:
         print(warning.render(optimizer.source), end="\n\n", file=sys.stderr)
     return optimizer
 
 
-def values(settings: Iterable[str]) -> dict[str, Any]:
+def variants(optimizer: Optimizer) -> list[Flags]:
+    """The variants that are compiled: those for dense gradients."""
+    return [flags for flags in optimizer.variants() if not flags.get("sparse")]
+
+
+def flags_text(flags: Flags) -> str:
+    """`amsgrad=false kind=linear`."""
+    words = (f"{name}={str(x).lower() if isinstance(x, bool) else x}" for name, x in flags.items())
+    return " ".join(words) or "the only variant"
+
+
+def package_version() -> str:
+    """The installed version, `unknown` in a checkout that is not installed."""
+    try:
+        return version("optgen")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def settings(pairs: Iterable[str]) -> dict[str, Any]:
     """`NAME=VALUE` pairs as keyword arguments of `optgen.load`: true, false, none, numbers, else text."""
     words = {"true": True, "false": False, "none": None}
     found: dict[str, Any] = {}
-    for setting in settings:
-        name, equals, text = setting.partition("=")
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
         if not (name.isidentifier() and equals and text):
-            raise Usage(f"{setting!r} is not NAME=VALUE")
+            raise Usage(f"{pair!r} is not NAME=VALUE")
         found[name] = words[text] if text in words else _number_or_text(text)
     return found
 

@@ -12,7 +12,7 @@ from optgen.cli.common import Commands, Usage, command, path_of, paths_of, read,
 from optgen.diagnostics import SpecErrors
 from optgen.model import Optimizer
 
-TEMPLATE = '''\
+TEMPLATE = """\
 optimizer {name} "what it is called in the paper"
 cite "authors and year, where to find it"
 
@@ -37,7 +37,7 @@ update:
   v' = beta*v + (1 - beta)*d^2                if normalize
   w' = w - lr*m'/(sqrt(v') + epsilon)         if normalize
   w' = w - lr*m'                              otherwise
-'''
+"""
 
 
 def register(commands: Commands) -> None:
@@ -123,8 +123,7 @@ def new(args: argparse.Namespace) -> int:
     from optgen.diagnostics import Source
     from optgen.lang import format_text, parse
 
-    path = Path(args.name)
-    path = path if path.suffix == ".opt" else path.with_name(path.name + ".opt")
+    path = Path(args.name if args.name.endswith(".opt") else f"{args.name}.opt")
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", path.stem):
         raise Usage(f"{path.stem!r} cannot name a spec: letters, digits and _, a letter first")
     name = "".join(part[:1].upper() + part[1:] for part in path.stem.split("_"))

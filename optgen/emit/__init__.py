@@ -1,4 +1,4 @@
-"""What a build leaves for others: a manifest (JSON) for programs that load kernels, a C header for those that link them."""
+"""What a build leaves for other programs: a manifest (JSON) for loading kernels, a C header for linking them."""
 
 from optgen.emit.header import header
 from optgen.emit.manifest import Build, Variant, manifest

@@ -36,7 +36,7 @@ typedef struct optgen_step {
 def header(build: Build, variant: Variant) -> str:
     """The text of `<symbol>.h`."""
     symbol, kernel = variant.symbol, variant.kernel
-    guard = f"OPTGEN_{symbol.upper()}_H"
+    guard = f"{symbol.upper()}_H"
     params = build.optimizer.all_params()
     buffers = [(f"{symbol}_buffer_{b.name}", _buffer(b.written, b.init)) for b in kernel.buffers]
     hypers = [(f"{symbol}_hyper_{name}", _param(params[name])) for name in kernel.hyper]
@@ -62,7 +62,7 @@ def header(build: Build, variant: Variant) -> str:
 def _title(build: Build, variant: Variant) -> list[str]:
     flags = ", ".join(f"{name} = {_word(value)}" for name, value in variant.flags.items()) or "none"
     return [
-        f"{build.optimizer.name}: {build.optimizer.title}",
+        *(_safe(x) for x in (build.optimizer.name, build.optimizer.title, build.optimizer.cite) if x),
         f"dtype {variant.dtype}; flags: {flags}",
         f"built for {build.cpu}; the object file runs only where that CPU's instructions exist",
     ]
@@ -73,13 +73,13 @@ def _word(value: bool | str) -> str:
 
 
 def _buffer(written: bool, init: float | str | None) -> str:
-    start = "" if init is None else f", starts as {init:g}" if isinstance(init, float) else f", starts as {init}"
+    start = "" if init is None else f", starts as {init}"
     return ("read and written" if written else "read only") + start
 
 
 def _param(param: Param) -> str:
     parts = [param.doc] if param.doc else []
-    parts.append("default none (NaN)" if param.default is None else f"default {param.default:g}")
+    parts.append("default none (NaN)" if param.default is None else f"default {param.default:.15g}")
     if param.interval is not None:
         parts.append(f"in {param.interval}")
     return ", ".join(parts)
@@ -87,11 +87,11 @@ def _param(param: Param) -> str:
 
 def _safe(text: str) -> str:
     """Text that cannot end the comment it stands in."""
-    return " ".join(text.split()).replace("*/", "* /")
+    return " ".join(text.split()).replace("*/", "* /").replace("/*", "/ *")
 
 
 def _comment(lines: list[str]) -> list[str]:
-    body = "\n".join(f"   {line.replace('*/', '* /')}".rstrip() for line in lines).lstrip()
+    body = "\n".join(f"   {line}".rstrip() for line in lines).lstrip()
     return [f"/* {body} */"]
 
 

@@ -77,7 +77,7 @@ def manifest(build: Build) -> str:
 def _param(param: Param) -> dict[str, Any]:
     return {
         "name": param.name,
-        "default": param.default,
+        "default": _number(param.default),
         "type": "int" if param.is_int else "float",
         "optional": param.optional,
         "zero_off": param.zero_off,
@@ -87,20 +87,24 @@ def _param(param: Param) -> dict[str, Any]:
     }
 
 
+def _number(x: float | str | None) -> float | str | None:
+    """JSON has no infinity: it is written as a string, `inf` or `-inf`."""
+    return str(x) if isinstance(x, float) and math.isinf(x) else x
+
+
 def _interval(interval: Interval | None) -> dict[str, Any] | None:
-    """An infinite end is null: JSON has no infinity."""
     if interval is None:
         return None
     return {
-        "low": interval.low if math.isfinite(interval.low) else None,
-        "high": interval.high if math.isfinite(interval.high) else None,
+        "low": _number(interval.low),
+        "high": _number(interval.high),
         "low_open": interval.low_open,
         "high_open": interval.high_open,
     }
 
 
 def _state(state: State) -> dict[str, Any]:
-    init = state.init.value if isinstance(state.init, Number) else state.init.id
+    init = _number(state.init.value) if isinstance(state.init, Number) else state.init.id
     return {"name": state.name, "kind": state.kind.value, "init": init, "doc": state.doc}
 
 
@@ -111,7 +115,7 @@ def _variant(variant: Variant) -> dict[str, Any]:
         "files": {kind: f"{variant.symbol}.{end}" for kind, end in (("llvm", "ll"), ("object", "o"), ("header", "h"))},
         "flags": dict(variant.flags),
         "dtype": variant.dtype,
-        "buffers": [{"name": b.name, "written": b.written, "init": b.init} for b in kernel.buffers],
+        "buffers": [{"name": b.name, "written": b.written, "init": _number(b.init)} for b in kernel.buffers],
         "hyper": list(kernel.hyper),
         "cost": variant.cost,
     }

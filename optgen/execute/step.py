@@ -84,14 +84,17 @@ class UpdateRule:
                 arrays[b.name] = [buffers.aligned(t.shape, self.dtype, start) for t in tensors]
         return State(arrays, np.zeros(len(tensors), np.int64))
 
-    def bind(self, params: Sequence[Any], grads: Sequence[Any] | None, state: State) -> BoundStep:
-        """Resolve all pointers once. With `grads` None, each call reads `p.grad` of every parameter anew.
+    def bind(
+        self, params: Sequence[Any], grads: Sequence[Any] | None = None, state: State | None = None
+    ) -> BoundStep:
+        """Resolve all pointers once. Without `grads`, each call reads `p.grad` of every parameter anew; without `state`
+        the step starts from `init(params)`, which it then holds as `step.state`.
 
         Parameters, gradients and states must be C-contiguous CPU tensors of the kernel's dtype, states and gradients of
         their parameter's shape; what is written must be writable and share memory with nothing else. TypeError and
         ValueError name the tensor. The step keeps all of them alive.
         """
-        return BoundStep(self, params, grads, state)
+        return BoundStep(self, params, grads, self.init(params) if state is None else state)
 
     def tensors(self, objects: Sequence[Any], what: str) -> list[Tensor]:
         if isinstance(objects, np.ndarray) or not isinstance(objects, Sequence):

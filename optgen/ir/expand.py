@@ -52,9 +52,6 @@ class Emitter:
     def div(self, a: Value, b: Value) -> Value:
         return self.emit(ir.Div(a, b))
 
-    def sqrt(self, a: Value) -> Value:
-        return self.emit(ir.Sqrt(a))
-
     def neg(self, a: Value) -> Value:
         return self.emit(ir.Neg(a))
 
@@ -67,14 +64,8 @@ class Emitter:
     def lt(self, a: Value, b: Value) -> Value:
         return self.emit(ir.Compare("lt", a, b))
 
-    def le(self, a: Value, b: Value) -> Value:
-        return self.emit(ir.Compare("le", a, b))
-
     def gt(self, a: Value, b: Value) -> Value:
         return self.emit(ir.Compare("gt", a, b))
-
-    def ge(self, a: Value, b: Value) -> Value:
-        return self.emit(ir.Compare("ge", a, b))
 
     def eq(self, a: Value, b: Value) -> Value:
         return self.emit(ir.Compare("eq", a, b))
@@ -112,14 +103,8 @@ class Emitter:
     def ior(self, a: Value, b: Value) -> Value:
         return self.emit(ir.Int("or", a, b))
 
-    def ixor(self, a: Value, b: Value) -> Value:
-        return self.emit(ir.Int("xor", a, b))
-
     def shl(self, i: Value, k: int) -> Value:
         return self.emit(ir.Shift("shl", i, k))
 
     def shr(self, i: Value, k: int) -> Value:
         return self.emit(ir.Shift("shr", i, k))
-
-    def ilt(self, i: Value, j: Value) -> Value:
-        return self.emit(ir.Compare("lt", i, j))

@@ -292,10 +292,13 @@ Op = (
 OPS: dict[str, type[Op]] = {cls.__name__.lower(): cls for cls in get_args(Op)}
 
 
+_FIELDS = {cls: tuple(f.name for f in fields(cls)) for cls in OPS.values()}
+
+
 def operands(op: Op) -> Iterator[Value]:
     """The values an operation reads, in order."""
-    for f in fields(op):
-        x = getattr(op, f.name)
+    for name in _FIELDS[type(op)]:
+        x = getattr(op, name)
         if isinstance(x, Value):
             yield x
         elif isinstance(x, tuple):
@@ -305,12 +308,12 @@ def operands(op: Op) -> Iterator[Value]:
 def with_operands(op: Op, rename: Callable[[Value], Value]) -> Op:
     """The same operation on other values."""
     changes: dict[str, Value | tuple[Value, ...]] = {}
-    for f in fields(op):
-        x = getattr(op, f.name)
+    for name in _FIELDS[type(op)]:
+        x = getattr(op, name)
         if isinstance(x, Value):
-            changes[f.name] = rename(x)
+            changes[name] = rename(x)
         elif isinstance(x, tuple):
-            changes[f.name] = tuple(rename(v) for v in x)
+            changes[name] = tuple(rename(v) for v in x)
     return replace(op, **changes) if changes else op  # type: ignore[arg-type]
 
 
@@ -366,11 +369,11 @@ class Kernel:
             yield from phase.instrs
 
 
-_ORDER = (Kind.HOST, Kind.SHARED, Kind.TENSOR, Kind.ROW, Kind.COL, Kind.ELEM)
+_ORDER = {kind: k for k, kind in enumerate((Kind.HOST, Kind.SHARED, Kind.TENSOR, Kind.ROW, Kind.COL, Kind.ELEM))}
 
 
 def join(*kinds: Kind) -> Kind:
     """The kind of a result: the largest of its operands'; a row and a column value make an element."""
     if Kind.ROW in kinds and Kind.COL in kinds:
         return Kind.ELEM
-    return max(kinds, key=_ORDER.index, default=Kind.HOST)
+    return max(kinds, key=_ORDER.__getitem__, default=Kind.HOST)

@@ -6,7 +6,7 @@ from optgen.ir import nodes as ir
 from optgen.ir.nodes import Instr, Kernel, Phase, Type, Value, join
 from optgen.model import Kind
 
-SCALARS = (Kind.HOST, Kind.SHARED, Kind.TENSOR)
+# Constants may stand in any phase.
 PHASE_KINDS: dict[ir.PhaseKind, tuple[Kind, ...]] = {
     "update": tuple(Kind),
     "host": (Kind.HOST,),
@@ -21,52 +21,72 @@ class InvalidKernel(AssertionError):
 
 def verify(kernel: Kernel) -> Kernel:
     """Return `kernel`; raise InvalidKernel when it is not well-formed."""
-    known: dict[str, Type] = {}
-    stored: set[str] = set()
-    buffers = {b.name: b for b in kernel.buffers}
+    rules = _Rules(kernel)
     for phase in kernel.phases:
-        here: set[str] = set()
-        stored_here: set[str] = set()
+        rules.begin(phase)
         for instr in phase.instrs:
-            where = f"{kernel.name}: {phase.kind}: {instr}"
-            for v in ir.operands(instr.op):
-                _check(known.get(v.id) == v.type, f"{where}: {v} is not defined before, or with another type")
-                _check(v.type.kind is not Kind.ELEM or v.id in here, f"{where}: {v} is an element of another phase")
-            if isinstance(instr.op, ir.Load | ir.Store):
-                _check(instr.op.buffer in buffers, f"{where}: no such buffer")
-                _check(instr.op.buffer not in stored_here, f"{where}: used after its store in one phase")
-            if isinstance(instr.op, ir.Store):
-                _check(buffers[instr.op.buffer].written, f"{where}: a read-only buffer")
-                _check(instr.op.buffer not in stored, f"{where}: stored twice")
-                stored.add(instr.op.buffer)
-                stored_here.add(instr.op.buffer)
-            if isinstance(instr.op, ir.Hyper):
-                _check(instr.op.name in kernel.hyper, f"{where}: not among the kernel's hyper-parameters")
-            _check_type(kernel, phase, instr, where)
-            if instr.result is not None:
-                _check(instr.result.id not in known, f"{where}: defined twice")
-                known[instr.result.id] = instr.result.type
-                here.add(instr.result.id)
-    unstored = [b.name for b in kernel.buffers if b.written and b.name not in stored]
+            try:
+                rules.check(instr)
+            except InvalidKernel as error:
+                raise InvalidKernel(f"{kernel.name}: {phase.kind}: {instr}: {error}") from None
+    unstored = [b.name for b in kernel.buffers if b.written and b.name not in rules.stored]
     _check(not unstored, f"{kernel.name}: never stored: {unstored}")
     return kernel
+
+
+class _Rules:
+    """What is known on the way through a kernel."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.buffers = {b.name: b for b in kernel.buffers}
+        self.known: dict[str, Type] = {}
+        self.stored: set[str] = set()
+
+    def begin(self, phase: Phase) -> None:
+        self.phase = phase
+        self.defined_here: set[str] = set()
+        self.stored_here: set[str] = set()
+
+    def check(self, instr: Instr) -> None:
+        op = instr.op
+        for v in ir.operands(op):
+            _check(self.known.get(v.id) == v.type, "an operand is not defined before, or with another type")
+            _check(v.type.kind is not Kind.ELEM or v.id in self.defined_here, "an operand is an element of another phase")
+        if isinstance(op, ir.Load | ir.Store):
+            _check(op.buffer in self.buffers, "no such buffer")
+            _check(op.buffer not in self.stored_here, "used after its store in one phase")
+        if isinstance(op, ir.Hyper):
+            _check(op.name in self.kernel.hyper, "not among the kernel's hyper-parameters")
+        if isinstance(op, ir.Store):
+            self.check_store(instr, op)
+        else:
+            self.check_result(instr)
+
+    def check_store(self, instr: Instr, op: ir.Store) -> None:
+        _check(self.buffers[op.buffer].written, "a read-only buffer")
+        _check(op.buffer not in self.stored, "stored twice")
+        _check(instr.result is None and op.value.type.dtype == self.kernel.compute, "not of the compute dtype")
+        self.stored.add(op.buffer)
+        self.stored_here.add(op.buffer)
+
+    def check_result(self, instr: Instr) -> None:
+        result = instr.result
+        if result is None:
+            raise InvalidKernel("no result")
+        expected = result_type(instr.op, self.kernel.compute, result.type.dtype)
+        _check(result.type == expected, "the result has another type")
+        swept = Kind.ELEM if isinstance(instr.op, ir.Reduce) else result.type.kind
+        free = isinstance(instr.op, ir.Const | ir.IntConst)
+        _check(free or swept in PHASE_KINDS[self.phase.kind], "a value of a kind that this phase does not hold")
+        _check(result.id not in self.known, "defined twice")
+        self.known[result.id] = result.type
+        self.defined_here.add(result.id)
 
 
 def _check(condition: bool, message: str) -> None:
     if not condition:
         raise InvalidKernel(message)
-
-
-def _check_type(kernel: Kernel, phase: Phase, instr: Instr, where: str) -> None:
-    if isinstance(instr.op, ir.Store):
-        _check(instr.result is None and instr.op.value.type.dtype == kernel.compute, f"{where}: bad store")
-        return
-    _check(instr.result is not None, f"{where}: no result")
-    assert instr.result is not None
-    expected = result_type(instr.op, kernel.compute, instr.result.type.dtype)
-    _check(instr.result.type == expected, f"{where}: the result is {instr.result.type}, not {expected}")
-    swept = Kind.ELEM if isinstance(instr.op, ir.Reduce) else instr.result.type.kind
-    _check(swept in PHASE_KINDS[phase.kind], f"{where}: a {swept.value} value in a {phase.kind} phase")
 
 
 def result_type(op: ir.Op, compute: ir.DType, wanted: ir.DType) -> Type:
@@ -84,34 +104,34 @@ def result_type(op: ir.Op, compute: ir.DType, wanted: ir.DType) -> Type:
         case ir.Load():
             return Type(Kind.ELEM, compute)
         case ir.Reduce(x=x):
-            _check(x.type == Type(Kind.ELEM, "f64"), f"{op}: reduces f64 elements only")
+            _check(x.type == Type(Kind.ELEM, "f64"), "reduces f64 elements only")
             return Type(Kind.TENSOR, "f64")
         case ir.Compare(a=a, b=b):
-            _check(len(dtypes) == 1 and "b1" not in dtypes, f"{op}: compares two numbers of one dtype")
+            _check(len(dtypes) == 1 and "b1" not in dtypes, "compares two numbers of one dtype")
             return Type(kind, "b1")
         case ir.And() | ir.Or() | ir.Not():
-            return _same(op, kind, dtypes, "b1")
+            return _same(kind, dtypes, "b1")
         case ir.Select(condition=c, a=a, b=b):
-            _check(c.type.dtype == "b1" and a.type.dtype == b.type.dtype, f"{op}: bad dtypes")
+            _check(c.type.dtype == "b1" and a.type.dtype == b.type.dtype, "operands of the wrong dtypes")
             return Type(kind, a.type.dtype)
         case ir.Convert(x=x):
-            _check(x.type.dtype in ("f32", "f64"), f"{op}: converts f32 and f64 only")
+            _check(x.type.dtype in ("f32", "f64"), "converts f32 and f64 only")
             return Type(kind, "f32" if x.type.dtype == "f64" else "f64")
         case ir.Bits():
-            return Type(_same(op, kind, dtypes, "f64").kind, "i64")
+            return Type(_same(kind, dtypes, "f64").kind, "i64")
         case ir.FromBits():
-            return Type(_same(op, kind, dtypes, "i64").kind, "f64")
+            return Type(_same(kind, dtypes, "i64").kind, "f64")
         case ir.Int() | ir.Shift():
-            return _same(op, kind, dtypes, "i64")
+            return _same(kind, dtypes, "i64")
         case ir.Math():
-            return _same(op, kind, dtypes, "f64")
+            return _same(kind, dtypes, "f64")
         case _:
-            _check(len(dtypes) == 1 and dtypes <= {"f32", "f64"}, f"{op}: operands of one floating dtype")
+            _check(len(dtypes) == 1 and dtypes <= {"f32", "f64"}, "operands must be of one floating dtype")
             return Type(kind, args[0].type.dtype)
 
 
-def _same(op: ir.Op, kind: Kind, dtypes: set[ir.DType], dtype: ir.DType) -> Type:
-    _check(dtypes == {dtype}, f"{op}: operands must be {dtype}")
+def _same(kind: Kind, dtypes: set[ir.DType], dtype: ir.DType) -> Type:
+    _check(dtypes == {dtype}, "an operand of the wrong dtype")
     return Type(kind, dtype)
 
 

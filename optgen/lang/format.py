@@ -1,5 +1,183 @@
-"""fmt"""
+"""The one layout of a spec: `optgen fmt`.
+
+Works on tokens, so that comments, and where a line was broken inside brackets, stay as they are. Lines that follow one
+another without a blank line form a paragraph, in which `=`, intervals, texts and guards stand in columns. The layout
+depends on the tokens alone, never on the spaces between them: that makes it idempotent.
+"""
+
 from __future__ import annotations
-from optgen.diagnostics import Source
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from optgen.diagnostics import Source, SpecErrors
+from optgen.lang.parser import read_draft
+from optgen.lang.syntax import Line, Token
+
+_VALUES = ("NAME", "NUMBER", "CLOSE", "CHOICE", "SET", "STRING", "BOOL", "NONE")
+_DECLARATIONS = ("PARAM", "FLAG", "STATE", "INPUT")
+_INDENT = "  "
+
+
 def format_text(source: Source) -> str:
-    return source.text
+    """The spec laid out anew, with `\\n` line ends and one at its end. Raises SpecErrors if a line cannot be parsed."""
+    draft = read_draft(source)
+    if draft.errors:
+        raise SpecErrors(source, draft.errors)
+    rows: list[str] = []
+    indent = ""
+    for blank, lines in groupby(draft.lines, key=lambda x: not (x.tokens or x.comments)):
+        if blank:
+            rows.append("")
+            continue
+        paragraph = []
+        for line in lines:
+            if line.tokens and line.tokens[0].type == "SECTION":
+                indent = _INDENT
+            paragraph.append(_Layout(line, indent))
+        rows.extend(_paragraph(paragraph))
+    return "\n".join(rows).strip("\n") + "\n" if any(rows) else ""
+
+
+@dataclass
+class _Layout:
+    """One logical line on its way to text: cells on one row, or rows that were broken inside brackets."""
+
+    line: Line
+    indent: str
+    cells: list[str] = field(default_factory=list)
+
+    @property
+    def kind(self) -> str:
+        """Lines of one kind are aligned with one another."""
+        if not self.line.tokens:
+            return ""
+        first = self.line.tokens[0].type
+        return "DECLARATION" if first in _DECLARATIONS else "EQUATION" if first == "NAME" else ""
+
+    @property
+    def is_row(self) -> bool:
+        tokens = self.line.tokens
+        return bool(tokens) and tokens[0].span.line == tokens[-1].span.line and len(self.line.comments) <= 1
+
+
+def _paragraph(lines: list[_Layout]) -> Iterator[str]:
+    """The rows of lines that stand together."""
+    for layout in lines:
+        layout.cells = _cells(layout.line.tokens) if layout.kind else [_render(layout.line.tokens)]
+    keyword = max((len(x.line.tokens[0].text) for x in lines if x.kind == "DECLARATION"), default=0)
+    for layout in lines:
+        if layout.kind == "DECLARATION":
+            first, _, rest = layout.cells[0].partition(" ")
+            layout.cells[0] = f"{first:{keyword}} {rest}"
+    widths = {kind: _widths([x for x in lines if x.kind == kind]) for kind in ("DECLARATION", "EQUATION")}
+    rows: list[tuple[str, str]] = []
+    for layout in lines:
+        rows.extend(_rows(layout, widths.get(layout.kind, [0])))
+    for commented, group in groupby(rows, key=lambda row: bool(row[0] and row[1])):
+        run = list(group)
+        width = max(len(code) for code, _ in run)
+        for code, comment in run:
+            yield (f"{code:{width}}   {comment}" if commented else code + comment).rstrip()
+
+
+def _cells(tokens: tuple[Token, ...]) -> list[str]:
+    """What stands in columns: the name, `= value`, then options and text, or the guard."""
+    equal = next((i for i, t in enumerate(tokens) if t.type == "EQUAL"), len(tokens))
+    end = _value_end(tokens, equal)
+    last = len(tokens) - 1 if tokens[-1].type == "STRING" and tokens[0].type != "NAME" else len(tokens)
+    if equal == len(tokens):  # an input
+        return [_render(tokens[:last]), "", "", _render(tokens[last:])]
+    return [_render(tokens[:equal]), _render(tokens[equal:end]), _render(tokens[end:last]), _render(tokens[last:])]
+
+
+def _value_end(tokens: tuple[Token, ...], equal: int) -> int:
+    """Where the options or the guard begin."""
+    depth = 0
+    for i, token in enumerate(tokens):
+        depth += {"OPEN": 1, "CLOSE": -1}.get(token.type, 0)
+        if i > equal and depth == 0 and token.type in ("IN", "ALIAS", "STRING", "IF", "OTHERWISE"):
+            return i
+    return len(tokens)
+
+
+def _widths(lines: list[_Layout]) -> list[int]:
+    """The width of each column: of its cells that have something to their right, and of all names."""
+    names = [len(x.cells[0]) for x in lines]
+    widths = [max(names, default=0)]
+    rows = [x.cells for x in lines if x.is_row]
+    for column in (1, 2):
+        widths.append(max((len(c[column]) for c in rows if any(c[column + 1 :])), default=0))
+    return widths
+
+
+def _rows(layout: _Layout, widths: list[int]) -> Iterator[tuple[str, str]]:
+    """The rows of one line, each with its comment."""
+    line, indent = layout.line, layout.indent
+    if not line.tokens:
+        comment = line.comments[0]
+        yield "", (indent if comment.span.column > 1 else "") + comment.text.rstrip()
+        return
+    if line.tokens[0].type == "SECTION":
+        indent = ""
+    name = layout.cells[0]
+    if layout.kind:
+        name = f"{name:{widths[0]}}"
+    comments = {c.span.line: c.text.rstrip() for c in line.comments}
+    if layout.is_row:
+        text = indent + name
+        if layout.kind:
+            gap = "   " if layout.kind == "EQUATION" else " "
+            _, value, options, doc = layout.cells
+            text = f"{text} {value:{widths[1]}}" + (f"{gap}{options:{widths[2]}}" if widths[2] or options else "") + f"  {doc}"
+        yield text.rstrip(), next(iter(comments.values()), "")
+        return
+    yield from _broken_rows(line, indent + name if layout.kind else None, indent, comments)
+
+
+def _broken_rows(line: Line, name: str | None, indent: str, comments: dict[int, str]) -> Iterator[tuple[str, str]]:
+    """The rows of a line that goes on inside brackets: each row begins behind the bracket that is open.
+
+    `name` is the laid out text before `=`; None if the line is not aligned with others.
+    """
+    tokens = line.tokens
+    start = next((i for i, t in enumerate(tokens) if t.type == "EQUAL"), 0) if name is not None else 0
+    text = name if name is not None else indent
+    open_at: list[int] = []
+    row_begins = not start
+    number = tokens[0].span.line
+    for i, token in enumerate(tokens[start:], start):
+        while number < token.span.line:
+            yield text.rstrip(), comments.pop(number, "")
+            number += 1
+            text = " " * (open_at[-1] if open_at else len(indent))
+            row_begins = True
+        if not row_begins:
+            guard = token.type in ("IF", "OTHERWISE") and tokens[0].type == "NAME"
+            text += "   " if guard else _space(tokens, i)
+        text += token.text
+        row_begins = False
+        if token.type == "OPEN":
+            open_at.append(len(text))
+        elif token.type == "CLOSE" and open_at:
+            open_at.pop()
+    yield text.rstrip(), comments.pop(number, "")
+
+
+def _render(tokens: tuple[Token, ...]) -> str:
+    """Tokens on one row."""
+    return "".join((_space(tokens, i) if i else "") + token.text for i, token in enumerate(tokens))
+
+
+def _space(tokens: tuple[Token, ...], index: int) -> str:
+    """What stands before a token: `*`, `/` and `^` bind tightly, as do calls, signs and the inside of brackets."""
+    left, right = tokens[index - 1], tokens[index]
+    if left.type == "OPEN" or right.type in ("CLOSE", "COMMA", "COLON"):
+        return ""
+    if right.type == "OPEN" and left.type == "NAME":
+        return ""
+    if {left.type, right.type} & {"MULTIPLY", "POWER"}:
+        return ""
+    is_sign = left.type == "ADD" and (index == 1 or tokens[index - 2].type not in _VALUES)
+    return "" if is_sign else " "

@@ -1,7 +1,85 @@
-"""Warnings."""
+"""Warnings: what is legal in a checked spec, but probably not meant."""
+
 from __future__ import annotations
+
+from collections import defaultdict
 from collections.abc import Iterator
-from optgen.diagnostics import Diagnostic
-from optgen.model import Optimizer
-def lint(optimizer: Optimizer) -> Iterator[Diagnostic]:
-    yield from ()
+from itertools import islice
+
+from optgen.diagnostics import Diagnostic, Span
+from optgen.lang.names import readable_names
+from optgen.lang.numeric import negative_roots, undefined_quotients
+from optgen.lang.variants import distinct_variants
+from optgen.model import Equation, Optimizer
+
+MAX_VARIANTS = 64
+"""How many variants are looked at for numerical trouble: it rarely depends on all flags."""
+
+
+def lint(optimizer: Optimizer) -> list[Diagnostic]:
+    """The warnings of a checked spec, in the order of its text."""
+    found = {d: None for rule in (_unread, _never_chosen, _numeric) for d in rule(optimizer)}
+    return sorted(found, key=lambda d: d.span)
+
+
+def _unread(optimizer: Optimizer) -> Iterator[Diagnostic]:
+    """Names that nothing reads. A state that only its own update reads is one."""
+    read = optimizer.reads()
+    help = "remove it, or use it"
+    declared = (("param", optimizer.params), ("flag", optimizer.flags), ("input", optimizer.inputs))
+    for what, items in declared:
+        for item in items:
+            if item.name not in read:
+                yield Diagnostic("W501", f"nothing reads {what} '{item.name}'", item.span, help)
+    live = _live(optimizer)
+    for state in optimizer.states:
+        if state.name not in live:
+            by = "but its own update " if state.name in read else ""
+            yield Diagnostic("W501", f"nothing {by}reads state '{state.name}'", state.span, help)
+    seen = set()
+    for equation in (*optimizer.update, *optimizer.evaluate):
+        name = equation.target.id
+        if not equation.target.primed and name not in live and name not in seen:
+            seen.add(name)
+            yield Diagnostic("W501", f"nothing reads '{name}'", equation.target.span, help)
+
+
+def _live(optimizer: Optimizer) -> set[str]:
+    """The names on which the new weights depend, in this step or a later one."""
+    lines: dict[str, list[Equation]] = defaultdict(list)
+    for equation in (*optimizer.update, *optimizer.evaluate):
+        lines[equation.target.id].append(equation)
+    live: set[str] = set()
+    pending = ["w"]
+    while pending:
+        for equation in lines.pop(pending.pop(), ()):
+            names = {name.id for name in readable_names(equation.value)} - live
+            live |= names
+            pending.extend(names)
+    return live
+
+
+def _never_chosen(optimizer: Optimizer) -> Iterator[Diagnostic]:
+    """Lines that exist in no variant."""
+    chosen: set[Span] = set()
+    for flags in distinct_variants(optimizer):
+        for program in (optimizer.program(flags), optimizer.program(flags, evaluate=True)):
+            chosen.update(x.span for x in (*program.states, *program.equations))
+    for state in optimizer.states:
+        if state.span not in chosen:
+            yield Diagnostic("W504", f"no variant has state '{state.name}'", state.span, "its guard never holds")
+    for equation in (*optimizer.update, *optimizer.evaluate):
+        if equation.span not in chosen:
+            help = "its guard never holds, or the cases above it and the requirements leave nothing over"
+            yield Diagnostic("W504", "this case is never chosen", equation.span, help)
+
+
+def _numeric(optimizer: Optimizer) -> Iterator[Diagnostic]:
+    for flags in islice(distinct_variants(optimizer), MAX_VARIANTS):
+        program = optimizer.program(flags)
+        for span in undefined_quotients(program, optimizer):
+            help = "add a small constant below the bar, or choose another value: where(x == 0, 0, ...)"
+            yield Diagnostic("W502", "this is 0/0 at the first step if the gradient is zero", span, help)
+        for span in negative_roots(program, optimizer):
+            help = "write sqrt(max(x, 0)), or add the constant behind it"
+            yield Diagnostic("W503", "rounding can make this negative, and its root NaN", span, help)

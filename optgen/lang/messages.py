@@ -26,6 +26,7 @@ _EXPECTED = {
     "COMMA": "','",
     "OPEN": "'('",
     "NUMBER": "a number",
+    "PARAM": "'param'",
 }
 
 

@@ -77,12 +77,6 @@ class _Scope(NamedTuple):
     target: Token
 
 
-class _Choices(NamedTuple):
-    """The right-hand side of a flag."""
-
-    items: tuple[Expr | bool, ...]
-
-
 class _Option(NamedTuple):
     """One of the parts that may follow a declaration; `span` is what a message about it points at."""
 
@@ -97,6 +91,14 @@ def _span(node: Expr | Token) -> Span:
 
 class Nodes:
     """One method for each name in the grammar; lark calls it with a list of what was matched."""
+
+    def same(self, items: list[Any]) -> Any:
+        """An alternative without an arrow."""
+        return items[0]
+
+    def several(self, items: list[Any]) -> list[Any]:
+        """A list that grows at its end; separators are dropped."""
+        return [*items[0], items[-1]] if items and isinstance(items[0], list) else items
 
     # expressions
 
@@ -138,7 +140,7 @@ class Nodes:
 
     def call(self, items: list[Any]) -> Call:
         function, closing = items[0], items[-1]
-        parts = [x for x in items[2:-1] if not (isinstance(x, Token) and x.type == "COMMA")]
+        parts = list(items[2]) if len(items) == 4 else []
         for part in parts[:-1]:
             if isinstance(part, _Scope):
                 raise LineError("E303", "a scope comes last in a call", part.target.span, "move it behind the other arguments")
@@ -155,8 +157,6 @@ class Nodes:
         return items[1] if items else None
 
     def per_param(self, items: list[Token]) -> bool:
-        if items and items[1].text != "param":
-            raise LineError("E105", f"'per {items[1].text}' on a flag", items[1].span, "write 'per param'")
         return bool(items)
 
     def guard(self, items: list[Any]) -> tuple[Expr | None, bool]:
@@ -171,16 +171,11 @@ class Nodes:
         number = Number(math.inf, "inf", last.span) if last.text == "inf" else _number(last)
         return Number(-number.value, f"-{number.text}", sign[0].span.to(last.span)) if sign else number
 
-    def choices(self, items: list[Any]) -> _Choices:
-        if isinstance(items[0], Token):
-            return _Choices((items[0].text == "true",))
-        return _Choices(tuple(x for x in items if not isinstance(x, Token)))
-
     def doc(self, items: list[Token]) -> _Option:
         return _Option("text", items[0].text[1:-1], items[0].span)
 
-    def alias(self, items: list[Token]) -> _Option:
-        names = tuple(_plain(t, "an alias").text for t in items if t.type == "NAME")
+    def alias(self, items: list[Any]) -> _Option:
+        names = tuple(_plain(token, "an alias").text for token in items[1])
         return _Option("alias", names, items[0].span)
 
     def interval(self, items: list[Any]) -> _Option:
@@ -207,14 +202,14 @@ class Nodes:
 
     def optimizer(self, items: list[Any]) -> Header:
         name = _plain(items[1], "an optimizer")
-        options = _options("an optimizer", items[2:], ("alias", "text"))
+        options = _options("an optimizer", items[2], ("alias", "text"))
         return Header(name.text, options.get("alias", ()), options.get("text", ""), name.span)
 
     def cite(self, items: list[Token]) -> Cite:
         return Cite(items[1].text[1:-1], items[0].span)
 
     def param(self, items: list[Any]) -> Param:
-        _, name, kind, _, default, *rest = items
+        _, name, kind, _, default, rest = items
         _plain(name, "a param")
         options = _options("a param", rest, ("in", "alias", "zero off", "text"))
         if kind is not None and kind.text != "int":
@@ -241,24 +236,24 @@ class Nodes:
         )
 
     def flag(self, items: list[Any]) -> Flag:
-        _, name, per_param, _, choices, *rest = items
+        _, name, per_param, _, choices, rest = items
         _plain(name, "a flag")
         doc = _options("a flag", rest, ("text",)).get("text", "")
-        first = choices.items[0]
-        if isinstance(first, bool):
-            return Flag(name.text, name.span, default=first, per_param=per_param, doc=doc)
-        texts = [x for x in choices.items if isinstance(x, Text)]
-        if len(texts) == len(choices.items):
+        if isinstance(choices, Token):
+            return Flag(name.text, name.span, default=choices.text == "true", per_param=per_param, doc=doc)
+        texts = [x for x in choices if isinstance(x, Text)]
+        if len(texts) == len(choices):
             return Flag(name.text, name.span, texts[0].value, _distinct(texts), None, per_param, doc)
-        if len(choices.items) > 1:
-            other = next(x for x in choices.items if not isinstance(x, Text))
+        first = choices[0]
+        if len(choices) > 1:
+            other = next(x for x in choices if not isinstance(x, Text))
             raise LineError("E105", "choices are quoted names", _span(other), "write flag f = 'linear' | 'sqrt'")
         if per_param:
             raise LineError("E409", "a flag per param is set, not derived", _span(first), "write 'true' or 'false'")
         return Flag(name.text, name.span, condition=first, doc=doc)
 
     def state(self, items: list[Any]) -> State:
-        _, name, kind, _, init, *rest = items
+        _, name, kind, _, init, rest = items
         _plain(name, "a state")
         options = _options("a state", rest, ("if", "text"))
         kinds = {k.value: k for k in Kind}
@@ -272,10 +267,10 @@ class Nodes:
 
     def input(self, items: list[Any]) -> Input:
         name = _plain(items[1], "an input")
-        return Input(name.text, name.span, _options("an input", items[2:], ("text",)).get("text", ""))
+        return Input(name.text, name.span, _options("an input", items[2], ("text",)).get("text", ""))
 
     def require(self, items: list[Any]) -> Require:
-        word, condition, *rest = items
+        word, condition, rest = items
         message = _options("a requirement", rest, ("text",)).get("text")
         if message is None:
             help = 'say what is needed: require not (a and b) "a excludes b"'
@@ -292,9 +287,6 @@ class Nodes:
                 help = "name a part of it on a line of its own"
                 raise LineError("E107", f"an expression of more than {MAX_DEPTH} levels", span, help)
         return Equation(_name(name), value, name.span.to(_span(value)), guard, otherwise)
-
-    def line(self, items: list[Any]) -> Any:
-        return items[0]
 
 
 def _name(token: Token) -> Name:

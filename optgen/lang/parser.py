@@ -29,6 +29,7 @@ class Draft:
     """All that could be read of a spec, in the order of its text, and the errors met on the way."""
 
     source: Source
+    lines: list[Line] = field(default_factory=list)
     headers: list[Header] = field(default_factory=list)
     cites: list[Cite] = field(default_factory=list)
     declarations: list[Param | Flag | State | Input] = field(default_factory=list)
@@ -54,7 +55,7 @@ class Broken(NamedTuple):
 def read_draft(source: Source) -> Draft:
     """Parse every line of a spec. Never raises: errors are in the draft."""
     lines, errors = read_lines(source)
-    draft = Draft(source, errors=errors, unread=not lines)
+    draft = Draft(source, lines, errors=errors, unread=not lines)
     for line in lines:
         if len(draft.errors) >= MAX_ERRORS:
             span = Span(line.number, 1, 2)
@@ -121,29 +122,50 @@ def parse_line(line: Line) -> Statement:
     """The statement of one logical line. Raises LineError."""
     from lark.exceptions import UnexpectedToken
 
-    parser = _grammar().parse_interactive()
+    parser = _grammar().parse_interactive(_TokenMaker(), "line")
     try:
         for token in line.tokens:
             parser.feed_token(token)
-        statement: Statement = parser.feed_eof()
+        statement: Statement = parser.feed_token(Token("$END", "", line.tokens[-1].span))
     except UnexpectedToken as error:
-        raise syntax_error(line, error.token, set(error.accepts or error.expected)) from None
+        raise syntax_error(line, error.token, set(parser.accepts())) from None
     return statement
+
+
+class _TokenMaker:
+    """In the place of a lexer: lark asks it for tokens when it tries which terminals could follow."""
+
+    def _Token(self, type: str, text: str) -> Token:  # noqa: N802 (lark's name)
+        return Token(type, text, Span(0, 0, 0))
 
 
 @cache
 def _grammar() -> Any:
-    """Lark's parser for one logical line, built on first use (about 45 ms) and kept for the process."""
-    from lark import Lark
-    from lark.lexer import Lexer
+    """Lark's LALR parser for one logical line, built on first use (about 20 ms) and kept for the process.
 
-    class NoLexer(Lexer):
-        """The tokens are ours: the parser is fed with them one by one and only looks at their `type`."""
+    It is fed with our tokens one by one, and only looks at their `type`.
+    """
+    from lark.common import ParserConf
+    from lark.grammar import NonTerminal, Rule, Terminal
+    from lark.parsers.lalr_parser import LALR_Parser
 
-        def __init__(self, lexer_conf: Any) -> None: ...
-
-        def lex(self, lexer_state: Any, parser_state: Any) -> Iterator[Any]:
-            return iter(())
-
+    nodes = Nodes()
+    callbacks: dict[Any, Any] = {}
     text = (Path(__file__).parent / "spec.lark").read_text(encoding="utf-8")
-    return Lark(text, parser="lalr", start="line", lexer=NoLexer, transformer=Nodes())
+    for order, (origin, symbols, method) in enumerate(read_grammar(text)):
+        expansion = [Terminal(s) if s.isupper() else NonTerminal(s) for s in symbols]
+        callbacks[Rule(NonTerminal(origin), expansion, order)] = getattr(nodes, method)
+    return LALR_Parser(ParserConf(list(callbacks), callbacks, ["line"]))
+
+
+def read_grammar(text: str) -> Iterator[tuple[str, list[str], str]]:
+    """The alternatives of spec.lark, one a row of the file: the rule, its symbols, and the method of `Nodes` to call."""
+    origin = ""
+    for row in text.splitlines():
+        if not row.strip() or row.startswith(("//", "%")):
+            continue
+        before, colon, after = row.partition(":")
+        if colon:
+            origin = before.strip().lstrip("?")
+        symbols, _, method = (after if colon else row.strip().removeprefix("|")).partition("->")
+        yield origin, symbols.split(), method.strip() or "same"

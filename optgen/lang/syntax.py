@@ -26,7 +26,7 @@ KEYWORDS = frozenset((*HEADS, *"in alias per over set and or not if otherwise no
 """Words that cannot be names. `row`, `zero`, `int` and the like have a meaning in their place only."""
 
 _PATTERN = re.compile(
-    r"""(?P<SPACE>[\ \t\r]+)
+    r"""(?P<SPACE>[\ \t]+)
       | (?P<COMMENT>\#.*)
       | (?P<NUMBER>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)(?P<tail>[A-Za-z0-9_.]*)
       | (?P<NAME>[A-Za-z_][A-Za-z0-9_]*'*)
@@ -76,7 +76,7 @@ def read_lines(source: Source) -> tuple[list[Line], list[Diagnostic]]:
         return [], [Diagnostic("E108", message, Span(1, 1, 2), "is this the file you meant?")]
     cutter = _Cutter()
     for number, text in enumerate(source.lines, start=1):
-        cutter.row(number, text)
+        cutter.row(number, text.removesuffix("\r"))
     if cutter.tokens:
         cutter.finish()
     return cutter.lines, cutter.errors
@@ -198,7 +198,7 @@ def _bad_character(text: str, position: int, span: Span) -> tuple[Diagnostic, in
     """The error for a character no token begins with, and where to go on."""
     character = text[position]
     if character == '"':
-        at = Span(span.line, span.column, len(text.rstrip("\r")) + 1)
+        at = Span(span.line, span.column, len(text) + 1)
         return Diagnostic("E104", "this text has no closing quote", at, "a text ends with '\"' on the same line"), len(text)
     if character == "'":
         help = "a prime stands directly behind a name (m'), a choice is quoted on both sides ('linear')"
@@ -223,7 +223,7 @@ def _letter_help(character: str) -> str:
 
 def _unprintable(piece: str) -> int | None:
     """Where a comment or a text holds a control character or half of a surrogate pair."""
-    return next((i for i, c in enumerate(piece) if unicodedata.category(c) in ("Cc", "Cs") and c not in "\t\r"), None)
+    return next((i for i, c in enumerate(piece) if unicodedata.category(c) in ("Cc", "Cs") and c != "\t"), None)
 
 
 def _code_point(character: str) -> str:

@@ -1,4 +1,7 @@
-"""Elementary functions become the primitive operations that define them, the same on every target."""
+"""Elementary functions become the primitive operations that define them, the same on every target.
+
+The last pass of all: until then a kernel says `pow`, which is easier to read and quicker to rewrite.
+"""
 
 from __future__ import annotations
 

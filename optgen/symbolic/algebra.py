@@ -28,7 +28,7 @@ _FUNCTIONS = {
     "sign": sp.sign,
     "floor": sp.floor,
 }
-_READABLE = 40  # operations
+_READABLE = 24  # operations
 _REDUCTIONS = ("sum", "mean", "norm", "rms", "max", "min")
 
 
@@ -48,10 +48,10 @@ def first_step(optimizer: Optimizer, flags: Flags) -> Expr:
         algebra.values[state.name] = algebra.expr(state.init)
     for equation in program.equations:
         algebra.values[equation.target.key] = algebra.expr(equation.value)
-    change = sp.factor_terms(algebra.values["w'"] - algebra.values["w"])
+    change = sp.factor_terms(sp.expand(algebra.values["w'"] - algebra.values["w"]))
     if change.has(sp.oo, sp.zoo, sp.nan) or sp.count_ops(change) > _READABLE:
         raise NoClosedForm("no closed form that is short enough to read")
-    return to_tree(change.xreplace(algebra.complements))
+    return to_tree(sp.factor_terms(change.xreplace(algebra.complements)))
 
 
 class _Algebra:
@@ -158,12 +158,12 @@ def to_tree(expr: sp.Expr) -> Expr:
             return _sum(expr)
         case sp.And() | sp.Or():
             op = "and" if isinstance(expr, sp.And) else "or"
-            return functools.reduce(lambda a, b: Binary(op, a, b, _NOWHERE), map(to_tree, expr.args))
+            return functools.reduce(lambda a, b: Binary(op, a, b, _NOWHERE), map(to_tree, sorted(expr.args, key=str)))
         case sp.core.relational.Relational():
             op = next(op for op, relation in _COMPARE.items() if isinstance(expr, relation))
             return Binary(op, to_tree(expr.lhs), to_tree(expr.rhs), _NOWHERE)
         case sp.Function() | sp.Max() | sp.Min():
-            return _call(str(expr.func).lower(), *expr.args)
+            return _call(str(expr.func).lower(), *sorted(expr.args, key=lambda x: (_variability(x), str(x))))
     raise NoClosedForm(f"no closed form: {expr}")
 
 

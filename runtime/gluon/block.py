@@ -109,7 +109,9 @@ class Block:
         self._children[str(len(self._children)) if name is None else name] = block
 
     def collect_params(self, select: str | None = None) -> ParameterDict:
-        """All parameters, those of its parts included; only those whose name matches the regular expression `select`, if given."""
+        """All parameters, those of its parts included; only those whose name matches the regular expression `select`,
+        if given.
+        """
         found = ParameterDict(self._params.prefix)
         pattern = re.compile(select or "")
         for block in self._blocks():
@@ -117,7 +119,9 @@ class Block:
                 if pattern.match(param_name):
                     found._params.setdefault(param_name, param)
                     if found[param_name] is not param:
-                        raise ValueError(f"two different parameters are called '{param_name}'; give the blocks different prefixes")
+                        raise ValueError(
+                            f"two different parameters are called '{param_name}'; give the blocks different prefixes"
+                        )
         return found
 
     def _blocks(self) -> list[Block]:
@@ -149,7 +153,9 @@ class Block:
     # ------------------------------------------------------------ files
 
     def _structured_params(self, prefix: str = "") -> dict[str, Parameter]:
-        """Parameters by where they are in the structure (`features.0.weight`), which does not depend on how blocks were counted."""
+        """Parameters by where they are in the structure (`features.0.weight`), which does not depend on how blocks
+        were counted.
+        """
         own = {prefix + key: param for key, param in self._reg_params.items()}
         for key, child in self._children.items():
             own |= child._structured_params(f"{prefix}{key}.")
@@ -189,9 +195,14 @@ class Block:
         missing = [key for key, param in params.items() if id(param) not in given]
         extra = [key for key in loaded if key not in params]
         if missing and not allow_missing:
-            raise MXNetError(f"{where} lacks {_names(missing)}; it has {_names(loaded)} (allow_missing=True leaves them as they are)")
+            raise MXNetError(
+                f"{where} lacks {_names(missing)}; it has {_names(loaded)} (allow_missing=True leaves them as they are)"
+            )
         if extra and not ignore_extra:
-            raise MXNetError(f"{where} has {_names(extra)}, unknown here; there are {_names(params)} (ignore_extra=True passes over them)")
+            raise MXNetError(
+                f"{where} has {_names(extra)}, unknown here; there are {_names(params)} "
+                "(ignore_extra=True passes over them)"
+            )
         for key in loaded.keys() & params.keys():
             _check_fit(where, key, params[key], loaded[key], cast_dtype)
         for key in loaded.keys() & params.keys():
@@ -232,8 +243,8 @@ class HybridBlock(Block):
         """Set the shapes of this block's parameters from its inputs."""
         unknown = [param for param in self._reg_params.values() if not param._is_shape_known()]
         raise MXNetError(
-            f"{type(self).__name__} '{self.name}' cannot tell the shape of {', '.join(map(str, unknown))} from its inputs: give the "
-            "parameter its whole shape, or define infer_shape"
+            f"{type(self).__name__} '{self.name}' cannot tell the shape of {', '.join(map(str, unknown))} from its "
+            "inputs: give the parameter its whole shape, or define infer_shape"
         )
 
     def hybrid_forward(self, F: Any, x: NDArray, *args: Any, **params: NDArray) -> Any:
@@ -243,7 +254,9 @@ class HybridBlock(Block):
 
 def _check_fit(where: str, key: str, param: Parameter, value: np.ndarray, cast_dtype: bool) -> None:
     shape = param.shape
-    if shape is not None and (len(shape) != value.ndim or any(m not in (0, -1, n) for m, n in zip(shape, value.shape, strict=True))):
+    if shape is not None and (
+        len(shape) != value.ndim or any(m not in (0, -1, n) for m, n in zip(shape, value.shape, strict=True))
+    ):
         raise MXNetError(f"{where}: '{key}' has shape {value.shape}, but parameter '{param.name}' has shape {shape}")
     if value.dtype != param.dtype and not cast_dtype:
         raise MXNetError(

@@ -45,7 +45,8 @@ class SoftmaxCrossEntropyLoss(Loss):
     Parameters
     ----------
     axis: where in `pred` the classes lie.
-    sparse_label: labels are class numbers, in the shape of `pred` without `axis`; otherwise probabilities, in the shape of `pred`.
+    sparse_label: labels are class numbers, in the shape of `pred` without `axis`; otherwise probabilities, in the
+        shape of `pred`.
     from_logits: `pred` holds log probabilities already.
     """
 

@@ -70,7 +70,9 @@ class Parameter:
     def shape(self, new: Sequence[int]) -> None:
         """Fill in what was unknown; what was known cannot change."""
         old, new = self._shape, tuple(new)
-        if old is not None and (len(old) != len(new) or any(m not in (0, -1, n) for m, n in zip(old, new, strict=True))):
+        if old is not None and (
+            len(old) != len(new) or any(m not in (0, -1, n) for m, n in zip(old, new, strict=True))
+        ):
             raise MXNetError(f"parameter '{self.name}' has shape {old}, which cannot become {new}")
         self._shape = new
 
@@ -99,8 +101,8 @@ class Parameter:
     ) -> None:
         """Give the parameter its first values, now or, while its shape is not known, as soon as it is.
 
-        `init` is used if given, else the parameter's own, else `default_init` (Uniform by default). A parameter that has values keeps them
-        unless `force_reinit`.
+        `init` is used if given, else the parameter's own, else `default_init` (Uniform by default). A parameter that
+        has values keeps them unless `force_reinit`.
         """
         if self._data is not None and not force_reinit:
             return
@@ -110,7 +112,9 @@ class Parameter:
             self._finish_deferred_init()
         elif not self._allow_deferred_init:
             self._deferred = None
-            raise ValueError(f"parameter '{self.name}' cannot be initialized: its shape {self.shape} is not fully known")
+            raise ValueError(
+                f"parameter '{self.name}' cannot be initialized: its shape {self.shape} is not fully known"
+            )
 
     def _is_shape_known(self) -> bool:
         return self._shape is not None and all(n > 0 for n in self._shape)
@@ -120,7 +124,9 @@ class Parameter:
         if self._deferred is None:
             return
         if not self._is_shape_known():
-            raise DeferredInitializationError(f"parameter '{self.name}' has shape {self.shape}, which is not fully known yet")
+            raise DeferredInitializationError(
+                f"parameter '{self.name}' has shape {self.shape}, which is not fully known yet"
+            )
         init, ctx, default_init = self._deferred
         self._deferred = None
         with autograd.pause():
@@ -146,10 +152,12 @@ class Parameter:
     def _explain_no_data(self) -> None:
         if self._deferred is not None:
             raise DeferredInitializationError(
-                f"parameter '{self.name}' has shape {self.shape}, which is not fully known before the first forward pass: run a batch "
-                "through the network, or give the layer its input size (in_units)"
+                f"parameter '{self.name}' has shape {self.shape}, which is not fully known before the first forward "
+                "pass: run a batch through the network, or give the layer its input size (in_units)"
             )
-        raise MXNetError(f"parameter '{self.name}' has no values yet: call initialize() on it, or on the block it belongs to")
+        raise MXNetError(
+            f"parameter '{self.name}' has no values yet: call initialize() on it, or on the block it belongs to"
+        )
 
     def grad(self, ctx: Context | None = None) -> NDArray:
         """The gradient of the last backward pass (of all since `zero_grad`, with grad_req 'add')."""
@@ -174,7 +182,9 @@ class Parameter:
         try:
             self.shape = data.shape
         except MXNetError:
-            raise MXNetError(f"parameter '{self.name}' has shape {self.shape}, and cannot be set to values of shape {data.shape}") from None
+            raise MXNetError(
+                f"parameter '{self.name}' has shape {self.shape}, and cannot be set to values of shape {data.shape}"
+            ) from None
         if self._data is None:
             ctx = self._deferred[1] if self._deferred else current_context()
             self._deferred = None
@@ -238,7 +248,9 @@ class ParameterDict:
         return "\n".join([f"{self._prefix}(", *(f"  {p}" for p in self.values()), ")"])
 
     def get(self, name: str, **kwargs: Any) -> Parameter:
-        """The parameter called prefix + `name`, made with `kwargs` if there is none; one that is there must agree with them."""
+        """The parameter called prefix + `name`, made with `kwargs` if there is none; one that is there must agree
+        with them.
+        """
         full = self._prefix + name
         param = self._params.get(full)
         if param is None and self._shared is not None and full in self._shared:
@@ -263,7 +275,9 @@ class ParameterDict:
         verbose: bool = False,
         force_reinit: bool = False,
     ) -> None:
-        """`Parameter.initialize` for all; `init` (Uniform by default) is for those that have no initializer of their own."""
+        """`Parameter.initialize` for all; `init` (Uniform by default) is for those that have no initializer of their
+        own.
+        """
         default = initializer.create(init or initializer.Uniform())
         for param in self.values():
             if verbose:
@@ -292,4 +306,6 @@ def _check_same(param: Parameter, wanted: dict[str, Any]) -> None:
                 raise MXNetError(f"parameter '{param.name}' has shape {param.shape}, which cannot become {shape}")
             param.shape = tuple(n or m for m, n in zip(param.shape, shape, strict=True))
         elif key == "dtype" and np.dtype(value) != np.dtype(param.dtype):
-            raise MXNetError(f"parameter '{param.name}' has type {np.dtype(param.dtype)}, but is shared as {np.dtype(value)}")
+            raise MXNetError(
+                f"parameter '{param.name}' has type {np.dtype(param.dtype)}, but is shared as {np.dtype(value)}"
+            )

@@ -17,7 +17,8 @@ class Trainer:
     params: what `collect_params` gives, or a sequence of Parameters.
     optimizer: a name, such as 'adam', or an Optimizer.
     optimizer_params: the optimizer's arguments, where a name is given.
-    kvstore: how gradients of several devices are brought together. There is one device, and so nothing to do: None, 'local' or 'device'.
+    kvstore: how gradients of several devices are brought together. There is one device, and so nothing to do: None,
+        'local' or 'device'.
     """
 
     def __init__(
@@ -33,7 +34,9 @@ class Trainer:
         if not isinstance(optimizer, opt.Optimizer):
             optimizer = opt.create(optimizer, **(optimizer_params or {}))
         elif optimizer_params:
-            raise ValueError("optimizer_params are for an optimizer given by name; an Optimizer has its arguments already")
+            raise ValueError(
+                "optimizer_params are for an optimizer given by name; an Optimizer has its arguments already"
+            )
         optimizer.param_dict = dict(enumerate(self._params))
         self._optimizer = optimizer
         self._scale = optimizer.rescale_grad
@@ -55,8 +58,8 @@ class Trainer:
     def step(self, batch_size: int, ignore_stale_grad: bool = False) -> None:
         """One update, with gradients divided by `batch_size`: `allreduce_grads` and `update` in one.
 
-        A gradient that no backward pass has written since the last step is an error, or, with `ignore_stale_grad`, leaves its parameter as
-        it is.
+        A gradient that no backward pass has written since the last step is an error, or, with `ignore_stale_grad`,
+        leaves its parameter as it is.
         """
         self.allreduce_grads()
         self.update(batch_size, ignore_stale_grad)
@@ -78,8 +81,8 @@ class Trainer:
                 weights.append(weight)
             elif not ignore_stale_grad:
                 raise UserWarning(
-                    f"the gradient of parameter '{param.name}' was not computed since the last step: backward did not reach it. If only a "
-                    "part of the network is meant to learn in this step, pass ignore_stale_grad=True"
+                    f"the gradient of parameter '{param.name}' was not computed since the last step: backward did not "
+                    "reach it. If only a part of the network is meant to learn now, pass ignore_stale_grad=True"
                 )
         if indices:
             self._updater(indices, grads, weights)

@@ -1,8 +1,10 @@
-"""Arrays and what can be computed with them. Read `ndarray` and `operator` first; then each family of operators is one file:
+"""Arrays and what can be computed with them. Read `ndarray` and `operator` first; then each family of operators is
+one file:
 
 elementwise, reduce, shape, index, linalg, nn; `creation` makes arrays, `methods` hangs the operators on them.
 """
 
+# ruff: noqa: F401 (this file gathers names)
 from __future__ import annotations
 
 from runtime import random
@@ -54,6 +56,3 @@ Flatten = flatten
 
 def waitall() -> None:
     """Return when everything is computed: at once, as operators are computed when they are called."""
-
-
-__all__ = [name for name in dir() if not name.startswith("_") and name not in ("annotations", "install")]

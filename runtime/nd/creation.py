@@ -49,7 +49,12 @@ def full(shape: Shape, val: float, ctx: Context | None = None, dtype: Any = None
 
 
 def arange(
-    start: float, stop: float | None = None, step: float = 1.0, repeat: int = 1, ctx: Context | None = None, dtype: Any = None
+    start: float,
+    stop: float | None = None,
+    step: float = 1.0,
+    repeat: int = 1,
+    ctx: Context | None = None,
+    dtype: Any = None,
 ) -> NDArray:
     """`start, start + step, ...` below `stop` (0 to `start` if only that is given), each `repeat` times."""
     start, stop = (0, start) if stop is None else (start, stop)

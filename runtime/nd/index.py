@@ -1,4 +1,6 @@
-"""Operators that choose elements by position. They come in pairs, each the gradient of the other: take elements out, put them back."""
+"""Operators that choose elements by position. They come in pairs, each the gradient of the other: take elements out,
+put them back.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ def _(g: NDArray, y: NDArray, x: NDArray, *, key: Any, shape: tuple[int, ...]) -
 
 
 def getitem(x: NDArray, key: Any) -> NDArray:
-    """`x[key]`: an integer or a slice of the first axis shares memory with x; any other index, tuples and arrays included, copies."""
+    """`x[key]`: an integer or a slice of the first axis shares memory with x; any other index, tuples and arrays
+    included, copies.
+    """
     if isinstance(key, numbers.Integral) and not -len(x) <= key < len(x):
         raise IndexError(f"index {key} is out of bounds for the first axis, of length {len(x)}")
     return _index(x, key=numpy_key(key))
@@ -83,7 +87,9 @@ def pick(data: NDArray, index: NDArray, axis: int = -1, keepdims: bool = False) 
     kept = (*data.shape[:axis], 1, *data.shape[axis + 1 :])
     dropped = (*data.shape[:axis], *data.shape[axis + 1 :])
     if index.shape not in (kept, dropped) and (dropped or index.size != 1):
-        raise MXNetError(f"pick from shape {data.shape} along axis {axis}: index has shape {index.shape}, not {dropped} or {kept}")
+        raise MXNetError(
+            f"pick from shape {data.shape} along axis {axis}: index has shape {index.shape}, not {dropped} or {kept}"
+        )
     positions = np.clip(index._data.astype(np.int64), 0, data.shape[axis] - 1).reshape(kept)
     picked = _pick(data, NDArray(positions, data._ctx), axis=axis)
     return picked if keepdims else picked.reshape(dropped or (1,))

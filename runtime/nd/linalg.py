@@ -25,7 +25,9 @@ def _(g: NDArray, y: NDArray, a: NDArray, b: NDArray, *, ta: bool = False, tb: b
 
 
 def dot(lhs: NDArray, rhs: NDArray, transpose_a: bool = False, transpose_b: bool = False) -> NDArray:
-    """The product over the last axis of `lhs` and the first of `rhs` (first and last where transposed): for matrices, the matrix product."""
+    """The product over the last axis of `lhs` and the first of `rhs` (first and last where transposed): for matrices,
+    the matrix product.
+    """
     if lhs._data.dtype != rhs._data.dtype:
         raise MXNetError(f"dot: types differ, {lhs._data.dtype} and {rhs._data.dtype}; convert one with astype()")
     # A vector is its own transpose; any array is a matrix of the axis summed over and the rest.

@@ -80,7 +80,9 @@ def _in_place(function: Callable) -> Callable[[NDArray, Any], NDArray]:
     def call(self: NDArray, other: Any) -> NDArray:
         result = function(self, other)
         if result.shape != self.shape:
-            raise MXNetError(f"an array of shape {self.shape} cannot be updated in place by one of shape {result.shape}")
+            raise MXNetError(
+                f"an array of shape {self.shape} cannot be updated in place by one of shape {result.shape}"
+            )
         self[:] = result
         return self
 

@@ -1,4 +1,6 @@
-"""The array: its storage, its place, and reading and writing it. What it can compute is in the operator files (see `methods`)."""
+"""The array: its storage, its place, and reading and writing it. What it can compute is in the operator files (see
+`methods`).
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ from runtime.context import Context
 class NDArray:
     """An n-dimensional array of one type, over a C-contiguous NumPy array.
 
-    `x[i]`, `x[i:j]` on the first axis and `reshape` give arrays that share memory with `x`; every other result is a copy. There are no
+    `x[i]`, `x[i:j]` on the first axis and `reshape` give arrays that share memory with `x`; every other result is a
+    copy. There are no
     scalars: what would be one has shape (1,). Arrays are made by `nd.array`, `nd.zeros` and their like.
     """
 
@@ -99,7 +102,9 @@ class NDArray:
         return self.as_in_context(self._ctx, always_copy=True)
 
     def copyto(self, other: NDArray | Context) -> NDArray:
-        """Write the values into the array `other`, or make a copy in the context `other`. Returns the array written to."""
+        """Write the values into the array `other`, or make a copy in the context `other`. Returns the array written
+        to.
+        """
         if isinstance(other, NDArray):
             if other is not self:
                 other[:] = self
@@ -123,7 +128,8 @@ class NDArray:
     # ------------------------------------------------------------ gradients
 
     def attach_grad(self, grad_req: str = "write") -> None:
-        """Want the gradient of this array: `backward` writes it to `grad` ('write'), adds it to it ('add'), or ignores it ('null').
+        """Want the gradient of this array: `backward` writes it to `grad` ('write'), adds it to it ('add'), or
+        ignores it ('null').
 
         The array forgets what it was computed from.
         """
@@ -145,7 +151,8 @@ class NDArray:
     # ------------------------------------------------------------ writing
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        """Write `value` (an array or a number, broadcast) to `x[key]`. Inside `record`, only `x[:] = value` of an x outside the graph can
+        """Write `value` (an array or a number, broadcast) to `x[key]`. Inside `record`, only `x[:] = value` of an x
+        outside the graph can
         take a value that is in it: x then is in the graph too."""
         whole = isinstance(key, slice) and key == slice(None)
         if autograd.mode.recording:
@@ -154,7 +161,9 @@ class NDArray:
         try:
             self._data[numpy_key(key)] = source
         except ValueError as error:
-            raise MXNetError(f"cannot write a value of shape {np.shape(source)} to x[{key!r}] of shape {self.shape}: {error}") from None
+            raise MXNetError(
+                f"cannot write a value of shape {np.shape(source)} to x[{key!r}] of shape {self.shape}: {error}"
+            ) from None
         if autograd.mode.recording and isinstance(value, NDArray) and value._node is not None:
             from runtime.nd.elementwise import identity
 
@@ -164,12 +173,15 @@ class NDArray:
         """Refuse a write that the graph could not know of."""
         if self._node is not None and not self._node.spent:
             raise MXNetError(
-                "writing into an array of the computational graph (x[...] = y, +=, -=, *=, /=) is not possible inside autograd.record(); "
-                "make a new array (x = x + y), or write inside autograd.pause() or after backward"
+                "writing into an array of the computational graph (x[...] = y, +=, -=, *=, /=) is not possible inside "
+                "autograd.record(); make a new array (x = x + y), or write inside autograd.pause() or after backward"
             )
         in_graph = isinstance(value, NDArray) and value._node is not None
         if in_graph and (not whole or value.shape != self.shape):
-            raise MXNetError("inside autograd.record() an array of the computational graph can only be written to a whole array of its shape")
+            raise MXNetError(
+                "inside autograd.record() an array of the computational graph can only be written to a whole array "
+                "of its shape"
+            )
 
 
 def numpy_key(key: Any) -> Any:

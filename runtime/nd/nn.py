@@ -8,8 +8,8 @@ import numpy as np
 
 from runtime import autograd, random
 from runtime.base import MXNetError, did_you_mean
-from runtime.nd.elementwise import exp, tanh
 from runtime.nd.elementwise import abs as abs_
+from runtime.nd.elementwise import exp, tanh
 from runtime.nd.linalg import _linear, _matmul
 from runtime.nd.ndarray import NDArray
 from runtime.nd.operator import Operator, quiet
@@ -117,20 +117,24 @@ def FullyConnected(
 ) -> NDArray:
     """`data weight^T + bias`.
 
-    `weight` is (num_hidden, n), `bias` (num_hidden,). `data` is (batch, ...) with n values a sample if `flatten`, giving (batch, num_hidden);
-    otherwise (..., n), giving (..., num_hidden).
+    `weight` is (num_hidden, n), `bias` (num_hidden,). `data` is (batch, ...) with n values a sample if `flatten`,
+    giving (batch, num_hidden); otherwise (..., n), giving (..., num_hidden).
     """
     n = weight.shape[1]
     lead = data.shape[:1] if flatten else data.shape[:-1]
     found = int(np.prod(data.shape[1:])) if flatten else data.shape[-1]
     if found != n:
-        raise MXNetError(f"FullyConnected: data of shape {data.shape} has {found} values a sample, weight {weight.shape} takes {n}")
+        raise MXNetError(
+            f"FullyConnected: data of shape {data.shape} has {found} values a sample, weight {weight.shape} takes {n}"
+        )
     if num_hidden not in (None, weight.shape[0]):
         raise MXNetError(f"FullyConnected: num_hidden is {num_hidden}, but weight has shape {weight.shape}")
     if bias is not None and bias.shape != weight.shape[:1]:
         raise MXNetError(f"FullyConnected: bias of shape {bias.shape} does not fit weight {weight.shape}")
     if data.dtype != weight.dtype:
-        raise MXNetError(f"FullyConnected: data is {data._data.dtype}, weight {weight._data.dtype}; convert one with astype()")
+        raise MXNetError(
+            f"FullyConnected: data is {data._data.dtype}, weight {weight._data.dtype}; convert one with astype()"
+        )
     x = data if data.ndim == 2 else data.reshape((-1, n))
     y = _matmul(x, weight, tb=True) if no_bias or bias is None else _linear(x, weight, bias)
     return y if data.ndim == 2 else y.reshape((*lead, weight.shape[0]))

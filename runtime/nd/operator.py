@@ -11,7 +11,6 @@ from runtime import autograd
 from runtime.base import MXNetError
 from runtime.nd.ndarray import NDArray
 
-
 quiet = np.errstate(all="ignore")
 """Decorator for functions in which infinities and NaN are values, not news."""
 
@@ -19,9 +18,9 @@ quiet = np.errstate(all="ignore")
 class Operator:
     """A function from arrays to one array, `forward(*arrays, **attrs)` over NumPy arrays, called with NDArrays.
 
-    Inputs may also be plain numbers; attributes are keywords. `gradients[i]` gives the gradient that flows into input i:
-    `gradient(g, y, *inputs, **attrs)`, where g flows into the output y; all are NDArrays and it is made of operators, so it
-    can itself be differentiated. An input without an entry gets no gradient.
+    Inputs may also be plain numbers; attributes are keywords. `gradients[i]` gives the gradient that flows into input
+    i: `gradient(g, y, *inputs, **attrs)`, where g flows into the output y; all are NDArrays and it is made of
+    operators, so it can itself be differentiated. An input without an entry gets no gradient.
 
         tanh = Operator(np.tanh, lambda g, y, x: g*(1 - y*y))
     """
@@ -46,7 +45,9 @@ class Operator:
                 if ctx is None:
                     ctx = x._ctx
                 elif x._ctx is not ctx and x._ctx != ctx:
-                    raise MXNetError(f"{self.name}: inputs live in {ctx} and in {x._ctx}; bring them together with as_in_context()")
+                    raise MXNetError(
+                        f"{self.name}: inputs live in {ctx} and in {x._ctx}; bring them together with as_in_context()"
+                    )
             else:
                 arrays.append(x)
         data = self.forward(*arrays, **attrs)
@@ -72,6 +73,8 @@ class Operator:
 
 
 def _live_node(x: Any) -> autograd.Node | autograd.Variable | None:
-    """The node of an input, unless it is a plain number or `backward` has released its history: then it counts as a constant."""
+    """The node of an input, unless it is a plain number or `backward` has released its history: then it counts as a
+    constant.
+    """
     node = x._node if isinstance(x, NDArray) else None
     return None if node is None or node.spent else node

@@ -58,7 +58,9 @@ def reshape(data: NDArray, *shape: int | Sequence[int]) -> NDArray:
     try:
         return _reshape(data, shape=target)
     except ValueError:
-        raise MXNetError(f"an array of shape {data.shape} has {data.size} elements and cannot be reshaped to {lengths}") from None
+        raise MXNetError(
+            f"an array of shape {data.shape} has {data.size} elements and cannot be reshaped to {lengths}"
+        ) from None
 
 
 def reshape_like(lhs: NDArray, rhs: NDArray) -> NDArray:
@@ -88,7 +90,9 @@ def transpose(data: NDArray, *axes: int | Sequence[int]) -> NDArray:
 
 
 def broadcast_to(data: NDArray, shape: Sequence[int]) -> NDArray:
-    """A copy in which axes of length 1 are repeated to the lengths of `shape`; a 0 in `shape` keeps the axis as it is."""
+    """A copy in which axes of length 1 are repeated to the lengths of `shape`; a 0 in `shape` keeps the axis as it
+    is.
+    """
     target = tuple(data.shape[i] if n == 0 and i < data.ndim else n for i, n in enumerate(shape))
     if target == data.shape:
         return data

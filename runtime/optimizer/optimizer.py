@@ -13,14 +13,17 @@ if TYPE_CHECKING:
 
 
 class Optimizer:
-    """The base class. A subclass written by hand defines `create_state(index, weight)` and `update(index, weight, grad, state)`.
+    """The base class. A subclass written by hand defines `create_state(index, weight)` and `update(index, weight,
+    grad, state)`.
 
-    Parameters are known by an index. The rate of one is `learning_rate` (or what `lr_scheduler` says) times its `lr_mult`; `wd` likewise.
+    Parameters are known by an index. The rate of one is `learning_rate` (or what `lr_scheduler` says) times its
+    `lr_mult`; `wd` likewise.
 
     Parameters
     ----------
     rescale_grad: factor on every gradient; Trainer sets it to 1/batch_size.
-    param_idx2name: names by index; then `wd` does not apply to parameters whose name ends in neither `_weight` nor `_gamma`.
+    param_idx2name: names by index; then `wd` does not apply to parameters whose name ends in neither `_weight` nor
+        `_gamma`.
     wd: weight decay (L2).
     clip_gradient: bound on the absolute value of each element of the rescaled gradient; None for none.
     learning_rate: 0.01 if None and there is no scheduler; with a scheduler, it becomes the scheduler's `base_lr`.
@@ -64,7 +67,9 @@ class Optimizer:
         return None
 
     def update(self, index: int, weight: NDArray, grad: NDArray, state: Any) -> None:
-        """Change `weight` and `state` in place. `_update_count(index)`, `_get_lr(index)` and `_get_wd(index)` give what is needed."""
+        """Change `weight` and `state` in place. `_update_count(index)`, `_get_lr(index)` and `_get_wd(index)` give
+        what is needed.
+        """
         raise NotImplementedError(f"{type(self).__name__} must define update(index, weight, grad, state)")
 
     # ------------------------------------------------------------ rates
@@ -77,7 +82,9 @@ class Optimizer:
     def set_learning_rate(self, lr: float) -> None:
         """Set the rate; UserWarning is raised where a scheduler decides it."""
         if self.lr_scheduler is not None:
-            raise UserWarning("the learning rate is decided by this optimizer's lr_scheduler; set_learning_rate works without one only")
+            raise UserWarning(
+                "this optimizer's lr_scheduler decides the learning rate; set_learning_rate works without one only"
+            )
         self.lr = lr
 
     def set_lr_mult(self, args_lr_mult: Mapping[Any, float]) -> None:
@@ -85,7 +92,9 @@ class Optimizer:
         self.lr_mult = dict(args_lr_mult)
 
     def set_wd_mult(self, args_wd_mult: Mapping[Any, float]) -> None:
-        """Factors on the weight decay, by index or name; where `param_idx2name` was given, biases and betas get 0 by default."""
+        """Factors on the weight decay, by index or name; where `param_idx2name` was given, biases and betas get 0 by
+        default.
+        """
         exempt = {name: 0.0 for name in self.idx2name.values() if not name.endswith(("_weight", "_gamma"))}
         self.wd_mult = exempt | dict(args_wd_mult)
 
@@ -110,7 +119,9 @@ class Optimizer:
         return self._get_wds([index])[0]
 
     def _multiplier(self, index: int, which: str) -> float:
-        """`lr_mult` or `wd_mult`: the parameter's own if there is one, else what was set for its index, else for its name."""
+        """`lr_mult` or `wd_mult`: the parameter's own if there is one, else what was set for its index, else for its
+        name.
+        """
         if index in self.param_dict:
             return getattr(self.param_dict[index], which)
         table = getattr(self, which)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import json
+import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 import optgen
 from optgen import specfiles
-from optgen.cli import main, parser
+from optgen.cli import main
+from optgen.cli.bandwidth import bandwidth
+from optgen.cli.show import expression
+from optgen.model import Expr
 
 GOOD = """\
 optimizer Mine "a test"
@@ -84,7 +88,7 @@ def test_usage_errors_are_2(line: str, capsys: Capture) -> None:
     assert "usage: optgen" in captured.err and not captured.out
 
 
-@pytest.mark.parametrize("command", ["build", "check", "fmt", "show", "explain"])
+@pytest.mark.parametrize("command", ["build", "check", "fmt", "show --stage ir", "explain"])
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
@@ -95,14 +99,14 @@ def test_usage_errors_are_2(line: str, capsys: Capture) -> None:
 )
 def test_a_spec_that_is_not_there_is_2(command: str, spec: str, message: str, here: Path, capsys: Capture) -> None:
     (here / "latin.opt").write_bytes(b"abc\xe9")
-    assert main([command, spec]) == 2
+    assert main([*command.split(), spec]) == 2
     captured = capsys.readouterr()
     assert captured.err == f"optgen: {message}\n" and not captured.out
 
 
-@pytest.mark.parametrize("command", ["build", "check", "show", "explain"])
+@pytest.mark.parametrize("command", ["build", "check", "show --stage ir", "explain"])
 def test_spec_errors_are_1_and_all_shown(command: str, bad: Path, capsys: Capture) -> None:
-    assert main([command, str(bad)]) == 1
+    assert main([*command.split(), str(bad)]) == 1
     captured = capsys.readouterr()
     assert "bad.opt:8:8" in captured.err and "bad.opt:9:15" in captured.err
     assert "did you mean 'beta'?" in captured.err
@@ -207,3 +211,99 @@ def test_new_refuses(name: str, here: Path, capsys: Capture) -> None:
     assert main(["new", name]) == 2
     assert capsys.readouterr().err.startswith("optgen: ")
     assert not list(here.iterdir())
+
+
+# ---------------------------------------------------------------- show, explain
+
+
+def test_show_model(capsys: Capture) -> None:
+    assert main(["show", "adam", "--stage", "model", "--set", "amsgrad=true", "--set", "beta1=0.8"]) == 0
+    rows = capsys.readouterr().out.splitlines()
+    assert rows[0] == "optimizer Adam, amsgrad=true"
+    assert "state v_max: elem = 0" in rows
+    assert "lr_t: host = lr*sqrt(1 - beta2^t)/(1 - beta1^t)" in rows
+    assert rows[-1] == "w': elem = w - lr_t*m'/(sqrt(v_max') + epsilon)"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a - (b - c)",
+        "a + (b + c)",
+        "a - b + c",
+        "a*(b/c)",
+        "a/b*c",
+        "(a^b)^c",
+        "a^b^c",
+        "(-a)^2",
+        "-a^2",
+        "-(a + b)*c",
+        "a*(-b)",
+        "a^(-b)",
+        "where(not (a > b or b > c) and a == c, max(a), mean(b, per row)) - norm(c, over params)",
+        "where((a > b or b > c) and not a == c, floor(a), 1e-8)",
+    ],
+)
+def test_show_keeps_the_tree(text: str) -> None:
+    """An expression that is shown and read again is the same tree."""
+
+    def value(text: str) -> Expr:
+        lines = f"  x  = {text}\n  y' = y + x\n  w' = w - y'\n"
+        names = "state y = 0\ninput a\ninput b\ninput c\n"
+        return optgen.parse(f"optimizer X\n{names}\nupdate:\n{lines}").update[0].value
+
+    try:
+        tree = value(text)
+    except optgen.SpecErrors:
+        pytest.skip("reductions over params are checked elsewhere")
+    assert value(expression(tree)) == tree
+
+
+@pytest.mark.parametrize(
+    ("stage", "start", "inside"),
+    [
+        ("ir", "kernel SGD float64", "buffer mom written"),
+        ("llvm", "; ModuleID", "double"),
+        ("asm", "\t.", "optgen_sgd"),
+    ],
+)
+def test_show_stages(stage: str, start: str, inside: str, capsys: Capture) -> None:
+    assert main(["show", "sgd", "--stage", stage, "--set", "momentum=0.9", "--dtype", "float64"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith(start) and inside in text and text.endswith("\n") and not text.endswith("\n\n")
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("amsgrad", "'amsgrad' is not NAME=VALUE"),
+        ("amsgrad=", "'amsgrad=' is not NAME=VALUE"),
+        ("amsgrad=maybe", "'amsgrad' must be True or False, not 'maybe'"),
+        ("bata1=0.5", "did you mean 'beta1'?"),
+        ("beta1=1", "'beta1' must be in [0, 1), not 1.0"),
+        ("beta1=none", "'beta1' must be a number, not None"),
+    ],
+)
+def test_show_settings(setting: str, message: str, capsys: Capture) -> None:
+    assert main(["show", "adam", "--stage", "model", "--set", setting]) == 2
+    captured = capsys.readouterr()
+    assert message in captured.err and captured.err.startswith("optgen: ") and not captured.out
+
+
+def test_explain(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("optgen.cli.bandwidth.bandwidth", lambda: 28e9)
+    assert main(["explain", "adam"]) == 0
+    text = capsys.readouterr().out
+    assert "vₜ     = β₂·vₜ₋₁ + (1 − β₂)·dₜ²" in text
+    assert "  −lr·√(1 − β₂)·gₜ/(ε + √(1 − β₂)·|gₜ|)\n" in text
+    assert re.search(r"amsgrad=false +4 read, 3 written +28 +\d+ +1 +100 ms\n", text)
+    assert re.search(r"amsgrad=true +5 read, 4 written +36 +\d+ +1 +129 ms\n", text)
+    assert "at 28.0 GB/s, measured now with" in text
+    assert "\\begin{aligned}" in text
+
+
+def test_bandwidth_is_measured_in_a_second() -> None:
+    begin = time.perf_counter()
+    speed = bandwidth()
+    assert time.perf_counter() - begin < 10  # about 0.5 s where nothing else runs
+    assert 1e8 < speed < 1e13

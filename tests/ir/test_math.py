@@ -43,7 +43,7 @@ def compute(name: str, *args: Array) -> Array:
 
 
 def points(name: str, dtype: type, n: int) -> list[Array]:
-    """About 6 n arguments (one array for each) in regions where the function is hard, rounded to `dtype`."""
+    """6 to 10 n arguments (one array for each) in regions where the function is hard, rounded to `dtype`."""
     rng = np.random.default_rng(list(name.encode()))
     least, most = (-745.2, 709.8) if dtype is np.float64 else (-104.0, 88.8)
     regions = pow_regions(rng, n, least, most) if name == "pow" else unary_regions(name, rng, n, least, most)
@@ -74,6 +74,7 @@ def unary_regions(name: str, rng: np.random.Generator, n: int, least: float, mos
     elif name.startswith("log"):
         offset = 1.0 if name == "log" else 0.0
         yield (offset + near_zero(rng, n, -53, -1),)
+        yield (offset + rng.uniform(-0.3, 0.42, 3 * n),)
         yield (offset - 1 + np.exp2(rng.uniform(-53, 60, n)),)
     else:
         yield (rng.uniform(-23, 23, 2 * n),)

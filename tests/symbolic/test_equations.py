@@ -68,7 +68,7 @@ def rendered(expression: str) -> tuple[str, str]:
         ("clip(g, -1, 2)", "clip(gₜ, −1, 2)", r"\operatorname{clip}(g_t, -1, 2)"),
         ("log1p(g)*pow(g, 3)", "log(1 + gₜ)·gₜ³", r"\log(1 + g_t) \, g_t^3"),
         ("2*expm1(g)", "2·(exp(gₜ) − 1)", r"2 \, (\exp(g_t) - 1)"),
-        ("floor(g/2)", "⌊gₜ/2⌋", r"\left\lfloor \frac{g_t}{2} \right\rfloor"),
+        ("floor(g/2)", "⌊gₜ/2⌋", r"\left\lfloor \frac{g_t}{2}\right\rfloor"),
         (
             "1 - where(g > 0 and not w == 1, 1, m)",
             "1 − ({1 if gₜ > 0 and not (wₜ₋₁ = 1); mₜ₋₁ otherwise})",

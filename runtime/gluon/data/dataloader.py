@@ -52,7 +52,9 @@ class DataLoader:
         self._batchify_fn = default_batchify_fn if batchify_fn is None else batchify_fn
         if batch_sampler is not None:
             if batch_size is not None or shuffle or sampler is not None or last_batch is not None:
-                raise ValueError("batch_sampler stands in place of batch_size, shuffle, sampler and last_batch: give it alone")
+                raise ValueError(
+                    "batch_sampler stands in place of batch_size, shuffle, sampler and last_batch: give it alone"
+                )
             self._batch_sampler = batch_sampler
             return
         if batch_size is None:

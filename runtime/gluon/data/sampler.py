@@ -47,7 +47,8 @@ class RandomSampler(Sampler):
 class BatchSampler(Sampler):
     """Lists of `batch_size` numbers from `sampler`.
 
-    `last_batch` says what happens to a last, smaller one: 'keep' gives it, 'discard' drops it, 'rollover' puts it before the next round.
+    `last_batch` says what happens to a last, smaller one: 'keep' gives it, 'discard' drops it, 'rollover' puts it
+    before the next round.
     """
 
     def __init__(self, sampler: Sampler | Sequence[int], batch_size: int, last_batch: str = "keep") -> None:

@@ -64,7 +64,8 @@ class Dense(HybridBlock):
     units: length of the output.
     activation: name of an activation; None for none.
     use_bias: whether there is a bias.
-    flatten: take (batch, ...) as (batch, in_units), giving (batch, units); otherwise the last axis is the input: (..., units).
+    flatten: take (batch, ...) as (batch, in_units), giving (batch, units); otherwise the last axis is the input:
+        (..., units).
     dtype: of the parameters.
     weight_initializer, bias_initializer: for the weight, of shape (units, in_units), and the bias, of shape (units,).
     in_units: length of the input; 0: taken from the first batch.
@@ -91,7 +92,9 @@ class Dense(HybridBlock):
             )
             self.bias = None
             if use_bias:
-                self.bias = self.params.get("bias", shape=(units,), init=bias_initializer, dtype=dtype, allow_deferred_init=True)
+                self.bias = self.params.get(
+                    "bias", shape=(units,), init=bias_initializer, dtype=dtype, allow_deferred_init=True
+                )
             self.act = None if activation is None else Activation(activation, prefix=activation + "_")
 
     def infer_shape(self, x: NDArray) -> None:
@@ -107,7 +110,9 @@ class Dense(HybridBlock):
 
 
 class Dropout(HybridBlock):
-    """In training, each element is 0 with probability `rate`, else divided by 1 - rate; along `axes` all share one draw."""
+    """In training, each element is 0 with probability `rate`, else divided by 1 - rate; along `axes` all share one
+    draw.
+    """
 
     def __init__(self, rate: float, axes: Sequence[int] = (), **kwargs: Any) -> None:
         if not 0 <= rate < 1:

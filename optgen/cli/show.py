@@ -1,0 +1,110 @@
+"""The command show: one variant of a spec at any stage of its way to machine code, as text."""
+
+from __future__ import annotations
+
+import argparse
+
+from optgen.cli.common import Commands, Usage, command, flags_text, path_of, read, settings
+from optgen.model import Binary, Call, Expr, Flags, IsSet, Name, Number, Optimizer, Text, Unary
+
+STAGES = ("model", "ir", "llvm", "asm")
+_LEVELS = ({"or"}, {"and"}, {"<", "<=", ">", ">=", "==", "!="}, {"+", "-"}, {"*", "/"}, {"^"})
+
+
+def register(commands: Commands) -> None:
+    parser = command(
+        commands,
+        "show",
+        show,
+        "print one variant of a spec at a stage of the compiler",
+        "  optgen show adam --stage model            equations of one variant, with the kind of every value\n"
+        "  optgen show adam --stage ir               the kernel as backends take it, cut into phases\n"
+        "  optgen show adam --stage llvm             LLVM IR before LLVM optimises it\n"
+        "  optgen show sgd --stage asm --set momentum=0.9 --dtype float64\n",
+    )
+    parser.add_argument("spec", metavar="SPEC", help="name or .opt file")
+    parser.add_argument("--stage", required=True, choices=STAGES, help="what to print")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="a flag or parameter, to choose the variant"
+    )
+    parser.add_argument("--dtype", default="float32", choices=("float32", "float64"), help="default: float32")
+
+
+def show(args: argparse.Namespace) -> int:
+    from optgen import arguments, pipeline
+    from optgen.backends import target
+    from optgen.ir.text import to_text
+
+    given = settings(args.set)
+    optimizer = read(path_of(args.spec))
+    try:
+        flags = arguments.resolve(optimizer, given).flags
+    except (TypeError, ValueError) as error:
+        raise Usage(str(error)) from None
+    if args.stage == "model":
+        print(model_text(optimizer, flags))
+        return 0
+    kernel = pipeline.plan(pipeline.build(optimizer, flags, args.dtype))
+    if args.stage == "ir":
+        print(to_text(kernel), end="")
+        return 0
+    host = target.host()
+    text = pipeline.lower(kernel, pipeline.symbol(optimizer, flags, args.dtype), host.triple)
+    print(text if args.stage == "llvm" else target.compile_ir(text, host).assembly, end="")
+    return 0
+
+
+def model_text(optimizer: Optimizer, flags: Flags) -> str:
+    """One variant as a straight line of equations: every value's kind, every expression as the tree has it."""
+    from optgen.lang.kinds import infer
+
+    program = optimizer.program(flags)
+    kinds = infer(program, optimizer)
+    rows = [f"optimizer {optimizer.name}, {flags_text(flags)}"]
+    rows += [f"param {p.name} = {'none' if p.default is None else f'{p.default:.15g}'}" for p in optimizer.params]
+    rows += [f"state {s.name}: {s.kind.value} = {expression(s.init)}" for s in program.states]
+    rows += [f"{e.target.key}: {kinds[e.target.key].value} = {expression(e.value)}" for e in program.equations]
+    return "\n".join(rows)
+
+
+def expression(expr: Expr) -> str:
+    """The spec language again, with the parentheses that keep this tree and no others."""
+    match expr:
+        case Number(text=text):
+            return text
+        case Name(key=key):
+            return key
+        case Text(value=value):
+            return f"'{value}'"
+        case IsSet(name=name):
+            return f"{name.key} set"
+        case Unary(op=op, operand=x):
+            return f"{'-' if op == '-' else 'not '}{_at(x, 4 if op == '-' else 2)}"
+        case Binary(op=op, left=a, right=b):
+            level = _level(expr)
+            right_first = op == "^"
+            left, right = _at(a, level + right_first), _at(b, level + (not right_first))
+            return f"{left}{op}{right}" if op in "*/^" else f"{left} {op} {right}"
+        case Call(function=name, args=args, scope=scope):
+            words = [expression(x) for x in args]
+            if scope is not None:
+                words.append(f"{'over' if scope == 'params' else 'per'} {scope}")
+            return f"{name}({', '.join(words)})"
+
+
+def _level(expr: Expr) -> int:
+    """How tightly the outermost operator binds, from 0 (`or`) to 5 (`^`); 6 for what needs no parentheses."""
+    match expr:
+        case Binary(op=op):
+            return next(i for i, ops in enumerate(_LEVELS) if op in ops)
+        case Unary(op="-"):
+            return 4
+        case Unary():
+            return 1
+        case _:
+            return 6
+
+
+def _at(expr: Expr, level: int) -> str:
+    text = expression(expr)
+    return text if _level(expr) >= level else f"({text})"

@@ -1,0 +1,139 @@
+"""What `optgen build` writes: one folder a spec, a manifest that says all, nothing left over from before."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import llvmlite.binding as llvm
+import pytest
+
+import optgen
+from optgen import specfiles
+from optgen.backends import target
+from optgen.cli import main
+from optgen.ir.cost import cost
+from optgen.pipeline import build as build_ir
+from optgen.pipeline import plan
+
+SPEC = """\
+optimizer Odd "a title that ends */ no comment" alias Strange
+cite "/* nor does this */"
+
+param lr    = 1      in (0, inf)  alias rate
+param beta  = 0.1234567890123  in [0, 1)   "with a */ in it"
+param n     : int = 5
+param bound = none zero off
+flag  kind  = 'plain' | 'with-dash'
+
+state m = beta
+state z = w if kind == 'with-dash'
+
+update:
+  m' = beta*m + n*clip(g, bound)
+  z' = z - lr*m'          if kind == 'with-dash'
+  w' = 0.5*w + 0.5*z'     if kind == 'with-dash'
+  w' = w - lr*m'          otherwise
+"""
+
+
+@pytest.fixture
+def built(tmp_path: Path) -> Path:
+    (tmp_path / "odd.opt").write_text(SPEC)
+    assert main(["build", str(tmp_path / "odd.opt"), "-o", str(tmp_path / "out")]) == 0
+    return tmp_path / "out" / "odd"
+
+
+def test_files_and_manifest_agree(built: Path) -> None:
+    manifest = json.loads((built / "manifest.json").read_text())
+    assert [v["symbol"] for v in manifest["variants"]] == [
+        "optgen_odd_kind_plain_f32",
+        "optgen_odd_kind_with_dash_f32",
+        "optgen_odd_kind_plain_f64",
+        "optgen_odd_kind_with_dash_f64",
+    ]
+    named = {name for v in manifest["variants"] for name in v["files"].values()}
+    assert named | {"manifest.json"} == {path.name for path in built.iterdir()}
+    assert all((built / name).stat().st_size for name in named)
+
+
+def test_the_manifest_says_how_to_call(built: Path) -> None:
+    manifest = json.loads((built / "manifest.json").read_text())
+    assert manifest["format"] == 1 and manifest["llvm"] == target.llvm_version()
+    assert manifest["target"] == {"cpu": target.host().cpu, "features": list(target.host().required())}
+    assert manifest["spec"] == {
+        "name": "Odd",
+        "title": "a title that ends */ no comment",
+        "cite": "/* nor does this */",
+        "sha256": hashlib.sha256(SPEC.encode()).hexdigest(),
+    }
+    params = {p["name"]: p for p in manifest["params"]}
+    assert params["lr"]["interval"] == {"low": 0.0, "high": "inf", "low_open": True, "high_open": True}
+    assert params["lr"]["aliases"] == ["rate"] and params["wd"]["default"] == 0.0
+    assert (params["n"]["type"], params["n"]["default"]) == ("int", 5)
+    assert (params["bound"]["default"], params["bound"]["optional"], params["bound"]["zero_off"]) == (None, True, True)
+    (flag,) = manifest["flags"]
+    assert flag["choices"] == ["plain", "with-dash"] and not flag["derived"]
+    dash = manifest["variants"][1]
+    assert dash["flags"] == {"kind": "with-dash"} and dash["dtype"] == "float32"
+    assert dash["buffers"] == [
+        {"name": "w", "written": True, "init": None},
+        {"name": "grad", "written": False, "init": None},
+        {"name": "m", "written": True, "init": "beta"},
+        {"name": "z", "written": True, "init": "w"},
+    ]
+    assert set(dash["hyper"]) == {"lr", "beta", "n", "bound", "rescale_grad", "clip_gradient"}
+    kernel = plan(build_ir(optgen.parse(SPEC), {"kind": "with-dash"}, "float32"))
+    assert dash["hyper"] == list(kernel.hyper)
+    assert dash["cost"]["bytes"] == cost(kernel).bytes == 28 and dash["cost"]["sweeps"] == 1
+
+
+def test_the_header_says_it_too(built: Path) -> None:
+    text = (built / "optgen_odd_kind_with_dash_f64.h").read_text()
+    assert "void optgen_odd_kind_with_dash_f64(const optgen_step *step);" in text
+    assert "of double, in order" in text and "zₜ = zₜ₋₁ − lr·mₜ" in text
+    assert "optgen_odd_kind_with_dash_f64_buffer_z, /* read and written, starts as w */" in text
+    assert "_hyper_beta, /* with a * / in it, default 0.1234567890123, in [0, 1) */" in text
+    assert "default none (NaN)" in text
+    assert text.count("/*") == text.count("*/")
+
+
+def test_llvm_ir_is_whole(built: Path) -> None:
+    for path in built.glob("*.ll"):
+        module = llvm.parse_assembly(path.read_text())
+        module.verify()
+        assert path.stem in [f.name for f in module.functions]
+
+
+def test_a_second_build_leaves_nothing_of_the_first(built: Path) -> None:
+    spec = built.parent.parent / "odd.opt"
+    spec.write_text(SPEC.replace("'plain' | 'with-dash'", "'with-dash' | 'dashing'"))
+    (built / "mine.txt").write_text("kept")
+    assert main(["build", str(spec), "-o", str(built.parent)]) == 0
+    names = {path.name for path in built.iterdir()}
+    assert "mine.txt" in names and not [n for n in names if "plain" in n]
+    assert "optgen_odd_kind_dashing_f32.o" in names
+
+
+def test_every_spec_that_comes_along_is_built(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["build", "-o", str(tmp_path)]) == 0
+    assert sorted(p.name for p in tmp_path.iterdir()) == list(specfiles.available())
+    captured = capsys.readouterr()
+    assert len(captured.out.splitlines()) == len(specfiles.available())
+
+
+def test_nothing_is_built_when_one_spec_has_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.opt").write_text(SPEC.replace("beta*m", "bata*m"))
+    arguments = ["sgd", str(tmp_path / "one.opt"), str(tmp_path / "two.opt"), "-o", str(tmp_path / "out")]
+    assert main(["build", *arguments]) == 1
+    captured = capsys.readouterr()
+    assert "one.opt:" in captured.err and "two.opt:" in captured.err and not captured.out
+    assert not (tmp_path / "out").exists()
+
+
+def test_two_specs_of_one_name_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "adam.opt").write_text(SPEC)
+    assert main(["build", "adam", str(tmp_path / "adam.opt"), "-o", str(tmp_path / "out")]) == 2
+    assert "two specs are named 'adam'" in capsys.readouterr().err
