@@ -27,6 +27,7 @@ def load(spec: str | os.PathLike[str] | Optimizer, dtype: str = "float32", **val
 
     Raises FileNotFoundError, SpecErrors, TypeError for an unknown argument, ValueError for one outside its interval.
     """
+    dtype = str(dtype)
     if dtype not in pipeline.DTYPES:
         raise ValueError(f"dtype must be one of {', '.join(pipeline.DTYPES)}, not {dtype!r}")
     optimizer = spec if isinstance(spec, Optimizer) else pipeline.checked(read(spec))

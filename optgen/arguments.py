@@ -9,7 +9,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from optgen.diagnostics import suggest
-from optgen.model import Binary, Expr, Flag, FlagValue, IsSet, Name, Number, Optimizer, Param, Text, Unary
+from optgen.model import (
+    DIMENSIONS,
+    Binary,
+    Expr,
+    Flag,
+    FlagValue,
+    IsSet,
+    Name,
+    Number,
+    Optimizer,
+    Param,
+    Text,
+    Unary,
+    walk,
+)
 
 UNSET = math.nan
 """What a kernel gets for a parameter that is none: a bound that no comparison meets."""
@@ -28,13 +42,17 @@ def resolve(optimizer: Optimizer, given: Mapping[str, Any]) -> Arguments:
     params, flags = optimizer.all_params(), {f.name: f for f in optimizer.flags if f.condition is None}
     values: dict[str, float | None] = {name: p.default for name, p in params.items()}
     chosen: dict[str, FlagValue] = {f.name: f.default for f in flags.values() if f.default is not None}
+    spelt: dict[str, str] = {}
     for name, x in given.items():
         if name in flags:
             chosen[name] = _flag_value(optimizer, flags[name], x)
-        else:
-            param = find(optimizer, name)
-            values[param.name] = check(optimizer, param, x)
-            _check_read(optimizer, param, x)
+            continue
+        param = find(optimizer, name)
+        if param.name in spelt:
+            raise TypeError(f"{optimizer.name}: '{spelt[param.name]}' and '{name}' are one argument, given twice")
+        spelt[param.name] = name
+        values[param.name] = check(optimizer, param, x)
+        check_read(optimizer, param, values[param.name])
     return Arguments(values, decide(optimizer, values, chosen))
 
 
@@ -44,13 +62,20 @@ def decide(
     """All flags: the chosen ones, and the derived ones from the parameter values; then what `require` demands."""
     flags: dict[str, FlagValue] = {}
     for flag in optimizer.flags:
-        flags[flag.name] = (
-            chosen[flag.name] if flag.condition is None else bool(_value(flag.condition, values, flags))
-        )
+        flags[flag.name] = chosen[flag.name] if flag.condition is None else bool(_value(flag.condition, values, flags))
+    if optimizer.reads_sparse():
+        flags["sparse"] = False
     for require in optimizer.requires:
         if not _value(require.condition, values, flags):
             raise ValueError(f"{optimizer.name}: {require.message}")
     return flags
+
+
+def deciding(optimizer: Optimizer) -> frozenset[str]:
+    """The parameters on which a derived flag or a `require` depends."""
+    conditions = [f.condition for f in optimizer.flags if f.condition is not None]
+    conditions += [r.condition for r in optimizer.requires]
+    return frozenset(e.id for c in conditions for e in walk(c) if isinstance(e, Name))
 
 
 def find(optimizer: Optimizer, name: str) -> Param:
@@ -61,7 +86,13 @@ def find(optimizer: Optimizer, name: str) -> Param:
     for param in params.values():
         if name == param.name or name in param.aliases:
             return param
-    known = [n for p in params.values() for n in (p.name, *p.aliases)] + [f.name for f in optimizer.flags]
+    for flag in optimizer.flags:
+        if name == flag.name and flag.condition is not None:
+            raise TypeError(f"{optimizer.name}: '{name}' follows from other arguments; set those")
+        if name == flag.name:
+            raise TypeError(f"{optimizer.name}: '{name}' chooses the code: give it when the rule is loaded")
+    known = [n for p in params.values() for n in (p.name, *p.aliases)]
+    known += ["learning_rate", *(f.name for f in optimizer.flags if f.condition is None)]
     hint = suggest(name, known)
     raise TypeError(f"{optimizer.name} has no argument '{name}'; {hint or 'it has ' + ', '.join(known)}")
 
@@ -73,10 +104,14 @@ def check(optimizer: Optimizer, param: Param, x: Any) -> float | None:
             return None
         raise ValueError(f"{optimizer.name}: '{param.name}' must be a number, not None")
     try:
+        if isinstance(x, str | bytes):  # float() would read it
+            raise TypeError("text")
         value = float(x)
     except (TypeError, ValueError) as error:
         raise TypeError(f"{optimizer.name}: '{param.name}' must be a number, not {x!r}") from error
-    if param.is_int and value != math.floor(value):
+    except OverflowError as error:
+        raise ValueError(f"{optimizer.name}: '{param.name}' is too large for a double") from error
+    if param.is_int and not value.is_integer():
         raise ValueError(f"{optimizer.name}: '{param.name}' must be a whole number, not {x!r}")
     if param.interval is not None and value not in param.interval:
         raise ValueError(f"{optimizer.name}: '{param.name}' must be in {param.interval}, not {x!r}")
@@ -96,7 +131,7 @@ def _flag_value(optimizer: Optimizer, flag: Flag, x: Any) -> FlagValue:
     return bool(x)
 
 
-def _check_read(optimizer: Optimizer, param: Param, x: Any) -> None:
+def check_read(optimizer: Optimizer, param: Param, x: float | None) -> None:
     """`wd` and `clip_gradient` where no equation of any variant reads them would be silently ignored."""
     if param.name in ("wd", "clip_gradient") and x and param.name not in optimizer.reads():
         raise ValueError(f"{optimizer.name} does not use '{param.name}'; leave it at its default")
@@ -110,6 +145,8 @@ def _value(expr: Expr, values: Mapping[str, float | None], flags: Mapping[str, F
         case Text(value=x):
             return x
         case Name(id=name):
+            if name in DIMENSIONS:
+                raise NotImplementedError(f"a condition over '{name}' is not compiled yet")
             return flags[name] if name in flags else values[name]
         case IsSet(name=name):
             return values[name.id] is not None

@@ -8,6 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 
+MAX_SHOWN = 160
+"""How many columns of a line a message shows."""
+
+
 @dataclass(frozen=True, order=True)
 class Span:
     """A piece of one source line: 1-based `line` and `column`, and `end`, the column after its last character."""
@@ -58,12 +62,18 @@ class Diagnostic:
                |            ^^^^^
                = help: did you mean 'beta1'?
         """
-        line = source.line(self.span.line)
         # A tab is one column to us; it is shown as one space, so that the caret stands under its character.
-        shown = "".join(c if c.isprintable() else " " for c in line)
+        shown = "".join(c if c.isprintable() else " " for c in source.line(self.span.line))
+        left, right = self.span.column - 1, max(self.span.column, self.span.end - 1)
+        if len(shown) > MAX_SHOWN:  # a window on a long line
+            start = max(0, left - MAX_SHOWN // 3)
+            end = start + MAX_SHOWN
+            shown = ("..." if start else "") + shown[start:end] + ("..." if end < len(shown) else "")
+            shift = start - 3 if start else 0
+            left, right = left - shift, min(right, end) - shift
         gutter = str(self.span.line)
         pad = " " * len(gutter)
-        caret = " " * (self.span.column - 1) + "^" * max(1, self.span.end - self.span.column)
+        caret = " " * left + "^" * (right - left)
         rows = [
             f"{self.severity}[{self.code}]: {self.message}",
             f"{pad}--> {source.name}:{self.span.line}:{self.span.column}",

@@ -20,7 +20,7 @@ TYPES: dict[ir.DType, ll.Type] = {
     "i64": ll.IntType(64),
     "b1": ll.IntType(1),
 }
-I64 = ll.IntType(64)
+I8, I32, I64 = ll.IntType(8), ll.IntType(32), ll.IntType(64)
 F64 = ll.DoubleType()
 PTR = ll.PointerType()
 INT = {"add": "add", "sub": "sub", "and": "and_", "or": "or_", "xor": "xor"}

@@ -6,6 +6,7 @@ Exit codes: 0 done, 1 a spec has errors (or `fmt --check` found differences), 2 
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -44,6 +45,9 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; `arguments` default to those of the process."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # equations are Unicode, terminals are not always
     args = parser().parse_args(arguments)
     try:
         code: int = args.run(args)

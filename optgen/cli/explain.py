@@ -75,9 +75,13 @@ def _first_steps(optimizer: Optimizer) -> str:
 def _costs(optimizer: Optimizer) -> str:
     from optgen import num_threads, pipeline
     from optgen.cli.bandwidth import bandwidth
+    from optgen.ir.build import NotCompiled
     from optgen.ir.cost import cost
 
-    found = [(flags, cost(pipeline.plan(pipeline.build(optimizer, flags, "float32")))) for flags in variants(optimizer)]
+    try:
+        found = [(f, cost(pipeline.plan(pipeline.build(optimizer, f, "float32")))) for f in variants(optimizer)]
+    except NotCompiled as error:
+        return "\n".join(d.message for d in error.diagnostics)
     speed = bandwidth()
     rows: list[tuple[str, ...]] = [COLUMNS]
     for flags, c in found:

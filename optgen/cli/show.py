@@ -8,7 +8,10 @@ from optgen.cli.common import Commands, Usage, command, flags_text, path_of, rea
 from optgen.model import Binary, Call, Expr, Flags, IsSet, Name, Number, Optimizer, Text, Unary
 
 STAGES = ("model", "ir", "llvm", "asm")
-_LEVELS = ({"or"}, {"and"}, {"<", "<=", ">", ">=", "==", "!="}, {"+", "-"}, {"*", "/"}, {"^"})
+_COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
+_OPERATORS = (("or",), ("and",), (), _COMPARISONS, ("+", "-"), ("*", "/"), (), ("^",))
+_NOT, _NEGATIVE, _ATOM = 2, 6, 8
+"""Levels of the grammar, loosest first: `or`, `and`, `not`, comparisons, sums, products, minus, powers, atoms."""
 
 
 def register(commands: Commands) -> None:
@@ -69,6 +72,7 @@ def model_text(optimizer: Optimizer, flags: Flags) -> str:
 
 def expression(expr: Expr) -> str:
     """The spec language again, with the parentheses that keep this tree and no others."""
+    level = _level(expr)
     match expr:
         case Number(text=text):
             return text
@@ -79,12 +83,12 @@ def expression(expr: Expr) -> str:
         case IsSet(name=name):
             return f"{name.key} set"
         case Unary(op=op, operand=x):
-            return f"{'-' if op == '-' else 'not '}{_at(x, 4 if op == '-' else 2)}"
+            return f"{'-' if op == '-' else 'not '}{_at(x, level)}"
+        case Binary(op="^", left=a, right=b):
+            return f"{_at(a, _ATOM)}^{_at(b, _NEGATIVE)}"
         case Binary(op=op, left=a, right=b):
-            level = _level(expr)
-            right_first = op == "^"
-            left, right = _at(a, level + right_first), _at(b, level + (not right_first))
-            return f"{left}{op}{right}" if op in "*/^" else f"{left} {op} {right}"
+            left, right = _at(a, level + (op in _COMPARISONS)), _at(b, level + 1)
+            return f"{left}{op}{right}" if op in "*/" else f"{left} {op} {right}"
         case Call(function=name, args=args, scope=scope):
             words = [expression(x) for x in args]
             if scope is not None:
@@ -93,16 +97,14 @@ def expression(expr: Expr) -> str:
 
 
 def _level(expr: Expr) -> int:
-    """How tightly the outermost operator binds, from 0 (`or`) to 5 (`^`); 6 for what needs no parentheses."""
+    """How tightly the outermost operator binds in the grammar."""
     match expr:
         case Binary(op=op):
-            return next(i for i, ops in enumerate(_LEVELS) if op in ops)
-        case Unary(op="-"):
-            return 4
-        case Unary():
-            return 1
+            return next(i for i, ops in enumerate(_OPERATORS) if op in ops)
+        case Unary(op=op):
+            return _NEGATIVE if op == "-" else _NOT
         case _:
-            return 6
+            return _ATOM
 
 
 def _at(expr: Expr, level: int) -> str:

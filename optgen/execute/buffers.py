@@ -42,8 +42,9 @@ def tensor(obj: Any, name: str) -> Tensor:
         return _from_array(obj, name, obj)
     if all(hasattr(obj, a) for a in ("data_ptr", "shape", "stride", "dtype", "device")):
         return _from_torch(obj, name)
-    if hasattr(obj, "__array_interface__"):
-        return _from_array(np.asarray(obj), name, obj)
+    # A NumPy scalar has the interface too, but it cannot change: what NumPy would give is a copy.
+    if hasattr(obj, "__array_interface__") and not isinstance(obj, np.generic):
+        return _from_interface(obj, name)
     if hasattr(obj, "__dlpack__"):
         try:
             return _from_array(np.from_dlpack(obj), name, obj)
@@ -53,10 +54,21 @@ def tensor(obj: Any, name: str) -> Tensor:
     raise TypeError(f"{name}: expected a tensor (NumPy, PyTorch, DLPack or __array_interface__), not {kind}")
 
 
+def _from_interface(obj: Any, name: str) -> Tensor:
+    try:
+        array = np.asarray(obj)
+        address = obj.__array_interface__["data"][0]
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise TypeError(f"{name}: its __array_interface__ does not work: {error}") from error
+    if array.ctypes.data != address:
+        raise TypeError(f"{name}: its __array_interface__ gives a copy, which a step would update in vain")
+    return _from_array(array, name, obj)
+
+
 def _from_array(array: Any, name: str, owner: Any) -> Tensor:
-    _check_order(name, array.shape, tuple(s // array.itemsize for s in array.strides))
     if not array.dtype.isnative:
         raise TypeError(f"{name}: its bytes are in the other order ({array.dtype.str}); convert it first")
+    _check_order(name, array.shape, array.strides, array.itemsize)
     return Tensor(name, array.ctypes.data, array.shape, array.dtype.name, bool(array.flags.writeable), (owner, array))
 
 
@@ -68,20 +80,20 @@ def _from_torch(obj: Any, name: str) -> Tensor:
     if layout != "torch.strided":
         raise TypeError(f"{name}: its layout is {layout}; only dense tensors are supported")
     shape = tuple(int(n) for n in obj.shape)
-    _check_order(name, shape, tuple(int(s) for s in obj.stride()))
+    _check_order(name, shape, tuple(int(s) for s in obj.stride()), 1)
     return Tensor(name, obj.data_ptr(), shape, str(obj.dtype).removeprefix("torch."), True, obj)
 
 
-def _check_order(name: str, shape: Sequence[int], strides: Sequence[int]) -> None:
-    """C order, as a stride counts elements; the stride of an axis of length 1 means nothing."""
+def _check_order(name: str, shape: Sequence[int], strides: Sequence[int], unit: int) -> None:
+    """C order, where neighbours are `unit` apart; the stride of an axis of length 1 means nothing."""
     if 0 in shape:
         return
-    expected = 1
+    expected = unit
     for n, stride in zip(reversed(shape), reversed(strides), strict=True):
         if n != 1 and stride != expected:
             raise ValueError(
-                f"{name}: not contiguous (shape {tuple(shape)}, strides {tuple(strides)} elements); a step updates "
-                "memory in place, so pass a C-contiguous tensor and copy the result back yourself"
+                f"{name}: not contiguous (shape {tuple(shape)}, strides {tuple(strides)}); a step updates memory "
+                "in place, so pass a C-contiguous tensor and copy the result back yourself"
             )
         expected *= n
 

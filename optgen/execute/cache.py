@@ -1,6 +1,6 @@
 """A folder of results that are expensive to make again: checked models and object code, by content hash.
 
-An entry is one file: the SHA-256 of what follows it, then the data. It is written to a temporary name and moved into
+An entry is one file: the SHA-256 of its name and its data, then the data. It is written to a temporary name and moved into
 place; a file whose hash is wrong is as good as none. The folder must be the user's own and closed to others, since what
 is loaded from it is executed: otherwise it is not used at all.
 """
@@ -80,14 +80,18 @@ def _read(path: Path) -> bytes | None:
     except OSError:
         return None
     data = raw[_DIGEST:]
-    return data if hashlib.sha256(data).digest() == raw[:_DIGEST] else None
+    return data if _digest(path.name, data) == raw[:_DIGEST] else None
+
+
+def _digest(name: str, data: bytes) -> bytes:
+    return hashlib.sha256(name.encode() + data).digest()
 
 
 def _write(path: Path, data: bytes) -> None:
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:16]}-")
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(hashlib.sha256(data).digest() + data)
+            file.write(_digest(path.name, data) + data)
         os.replace(temporary, path)
     except BaseException:
         with contextlib.suppress(OSError):

@@ -21,7 +21,8 @@
   i64,                    ; 14 fewer elements than this stay on the calling thread
   i64,                    ; 15 fewer elements than this do not wake a sleeping worker
   i64,                    ; 16 from this many elements on a thread has several parts
-  [4096 x i32]            ; 17 claims
+  i64,                    ; 17 parts of the newest job
+  [4096 x i32]            ; 18 claims
 }
 
 declare i64 @syscall(i64, ...)
@@ -76,14 +77,15 @@ done:
 ; Claim and run parts of job %generation: first those of thread %id, then everybody's.
 define internal void @work(ptr %pool, i32 %id, i32 %generation) {
 entry:
-  %threads.p = getelementptr %pool, ptr %pool, i64 0, i32 8
+  %parts.p = getelementptr %pool, ptr %pool, i64 0, i32 17
   %each.p = getelementptr %pool, ptr %pool, i64 0, i32 12
   %pending.p = getelementptr %pool, ptr %pool, i64 0, i32 2
   %task.p = getelementptr %pool, ptr %pool, i64 0, i32 10
   %step.p = getelementptr %pool, ptr %pool, i64 0, i32 11
-  %threads = load atomic i32, ptr %threads.p monotonic, align 4
+  ; The job's own number of parts: how many threads there are may change while it runs.
+  %parts64 = load atomic i64, ptr %parts.p monotonic, align 8
+  %parts = trunc i64 %parts64 to i32
   %each = load atomic i32, ptr %each.p monotonic, align 4
-  %parts = mul i32 %threads, %each
   %first = mul i32 %id, %each
   %empty = icmp eq i32 %parts, 0
   br i1 %empty, label %done, label %next
@@ -92,7 +94,7 @@ next:
   %k = phi i32 [ 0, %entry ], [ %k1, %continue ]
   %shifted = add i32 %first, %k
   %part = urem i32 %shifted, %parts
-  %claim.p = getelementptr %pool, ptr %pool, i64 0, i32 17, i32 %part
+  %claim.p = getelementptr %pool, ptr %pool, i64 0, i32 18, i32 %part
   %claim = load atomic i32, ptr %claim.p monotonic, align 4
   %open = icmp eq i32 %claim, %generation
   br i1 %open, label %try, label %continue
@@ -107,7 +109,6 @@ run:
   %task = load atomic ptr, ptr %task.p monotonic, align 8
   %step = load atomic ptr, ptr %step.p monotonic, align 8
   %part64 = zext i32 %part to i64
-  %parts64 = zext i32 %parts to i64
   call void %task(ptr %step, i64 %part64, i64 %parts64)
   atomicrmw sub ptr %pending.p, i32 1 seq_cst
   br label %continue
@@ -136,6 +137,7 @@ entry:
   %small.p = getelementptr %pool, ptr %pool, i64 0, i32 14
   %wake.p = getelementptr %pool, ptr %pool, i64 0, i32 15
   %large.p = getelementptr %pool, ptr %pool, i64 0, i32 16
+  %parts.p = getelementptr %pool, ptr %pool, i64 0, i32 17
   %threads = load atomic i32, ptr %threads.p monotonic, align 4
   %single = icmp ult i32 %threads, 2
   %small = load i64, ptr %small.p
@@ -172,12 +174,14 @@ prepare:
   store atomic ptr %task, ptr %task.p monotonic, align 8
   store atomic ptr %step, ptr %step.p monotonic, align 8
   store atomic i32 %each, ptr %each.p monotonic, align 4
+  %parts64 = zext i32 %parts to i64
+  store atomic i64 %parts64, ptr %parts.p monotonic, align 8
   store atomic i32 %parts, ptr %pending.p monotonic, align 4
   br label %open
 
 open:
   %k = phi i32 [ 0, %prepare ], [ %k1, %open ]
-  %claim.p = getelementptr %pool, ptr %pool, i64 0, i32 17, i32 %k
+  %claim.p = getelementptr %pool, ptr %pool, i64 0, i32 18, i32 %k
   store atomic i32 %generation, ptr %claim.p release, align 4
   %k1 = add i32 %k, 1
   %more = icmp ult i32 %k1, %parts

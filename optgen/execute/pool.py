@@ -52,6 +52,7 @@ class _Memory(ctypes.Structure):
         ("small", ctypes.c_int64),
         ("wake", ctypes.c_int64),
         ("large", ctypes.c_int64),
+        ("parts", ctypes.c_int64),
         ("claims", ctypes.c_uint32 * 4096),
     )
 
@@ -152,8 +153,17 @@ class Pool:
         self._memory.busy[0] = self._memory.sleepers[0] = 0
 
 
-@functools.cache
+_making = threading.Lock()
+
+
 def pool() -> Pool:
+    """The pool of this process, made on first use."""
+    with _making:
+        return _pool()
+
+
+@functools.cache
+def _pool() -> Pool:
     return Pool()
 
 

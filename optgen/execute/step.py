@@ -14,7 +14,7 @@ from optgen.arguments import UNSET, Arguments
 from optgen.execute import buffers, jit, pool
 from optgen.execute.buffers import Tensor
 from optgen.ir.cost import Cost, cost
-from optgen.model import Optimizer
+from optgen.model import Optimizer, Param
 from optgen.pipeline import NativeKernel
 
 Array = np.ndarray[Any, Any]
@@ -51,6 +51,7 @@ class UpdateRule:
         self.values = args.values
         self.flags = args.flags
         self.kernel = kernel
+        self.deciding = arguments.deciding(spec)
         self._symbols = jit.link(kernel.object, kernel.symbol, f"{kernel.symbol}_workspace")
         self.run = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self._symbols[kernel.symbol])
 
@@ -117,24 +118,30 @@ class BoundStep:
     """
 
     def __init__(self, rule: UpdateRule, params: Sequence[Any], grads: Sequence[Any] | None, state: State) -> None:
+        if not isinstance(state, State):
+            raise TypeError(f"state: expected what init() returns, not {type(state).__name__}")
         self.rule = rule
         self.state = state
         kernel = rule.kernel
         self._params = rule.tensors(params, "params")
         self._sources = list(params) if grads is None else None
+        if set(state.arrays) != set(rule.state_names):
+            names = [", ".join(x) or "nothing" for x in (state.arrays, rule.state_names)]
+            raise ValueError(f"state: holds {names[0]}, but {rule!r} keeps {names[1]}; it was made by another rule")
         self._states = [self._state_tensors(name) for name in rule.state_names]
         n = len(self._params)
-        if state.t.dtype != np.int64 or state.t.shape != (n,) or not state.t.flags.c_contiguous:
+        self._counts = buffers.tensor(state.t, "state.t")
+        buffers.check_writable(self._counts)
+        if (self._counts.dtype, self._counts.shape) != ("int64", (n,)):
             raise ValueError(f"state.t: expected int64 of shape ({n},), got {state.t.dtype} of {state.t.shape}")
         self._columns = {b.name: k for k, b in enumerate(kernel.buffers)}
         self._pointers = np.zeros((n, len(kernel.buffers)), np.uintp)
         self._sizes = np.array([t.size for t in self._params], np.int64)
         self._hyper = np.full((max(len(kernel.hyper), 1), n), UNSET)
         self._rows = {name: k for k, name in enumerate(kernel.hyper)}
-        self._values: dict[str, Any] = dict(rule.values)
+        self._values: dict[str, float | list[float | None] | None] = dict(rule.values)
         for name, row in self._rows.items():
-            value = rule.values[name]
-            self._hyper[row] = UNSET if value is None else value
+            self._hyper[row] = _unset_as_nan(rule.values[name])
         self._workspace = buffers.aligned((rule.workspace(self._sizes),), "float64")
         for name, tensors in zip(("w", *rule.state_names), (self._params, *self._states), strict=True):
             self._set_column(name, tensors)
@@ -142,16 +149,20 @@ class BoundStep:
         if grads is not None:
             self.rebind(grads)
         else:
-            self._check_apart()
+            self._check_apart([])
         self._step = self._native_step(n)
         self._address = ctypes.addressof(self._step)
         self._run = rule.run
 
     def __call__(self, **changes: Any) -> None:
         """One update of every tensor; each update count advances by one before it is used."""
+        changed = {}
         for name, value in changes.items():
-            if self._values.get(name, self) is not value:
-                self._change(name, value)
+            # Only a number cannot have changed its value while it stayed the same object.
+            if self._values.get(name, self) is not value or not isinstance(value, float | int):
+                changed[name] = value
+        if changed:
+            self._change(changed)
         if self._sources is not None:
             self._read_gradients(self._sources)
         self._run(self._address)
@@ -165,8 +176,8 @@ class BoundStep:
             raise ValueError(f"grads: {len(tensors)} tensors for {len(self._params)} parameters")
         for t, p in zip(tensors, self._params, strict=True):
             buffers.check_same(t, p.shape, self.rule.dtype)
+        self._check_apart(tensors)
         self._grads = tensors
-        self._check_apart()
         self._set_column("grad", tensors)
 
     def _read_gradients(self, sources: list[Any]) -> None:
@@ -177,8 +188,6 @@ class BoundStep:
         self._take_gradients(self.rule.tensors(grads, "grads"))
 
     def _state_tensors(self, name: str) -> list[Tensor]:
-        if name not in self.state.arrays:
-            raise ValueError(f"state: no '{name}'; it was made by another rule than {self.rule!r}")
         found = [buffers.tensor(x, f"state[{name!r}][{i}]") for i, x in enumerate(self.state.arrays[name])]
         if len(found) != len(self._params):
             raise ValueError(f"state[{name!r}]: {len(found)} tensors for {len(self._params)} parameters")
@@ -186,11 +195,11 @@ class BoundStep:
             buffers.check_same(t, p.shape, self.rule.dtype)
         return found
 
-    def _check_apart(self) -> None:
+    def _check_apart(self, grads: list[Tensor]) -> None:
         written = [t for tensors in (self._params, *self._states) for t in tensors]
         for t in written:
             buffers.check_writable(t)
-        buffers.check_apart([(t, True) for t in written] + [(t, False) for t in self._grads])
+        buffers.check_apart([(t, True) for t in (*written, self._counts)] + [(t, False) for t in grads])
 
     def _set_column(self, name: str, tensors: list[Tensor]) -> None:
         self._pointers[:, self._columns[name]] = [t.address for t in tensors]
@@ -201,39 +210,63 @@ class BoundStep:
             threads = pool.pool()
             threads.start()
             run, address = threads.run, threads.address
-        tables = (self._sizes, self._pointers, self.state.t, self._hyper, self._workspace)
-        return _Step(n, *(table.ctypes.data for table in tables), run, address)
+        sizes, pointers, hyper, workspace = (
+            table.ctypes.data for table in (self._sizes, self._pointers, self._hyper, self._workspace)
+        )
+        return _Step(n, sizes, pointers, self._counts.address, hyper, workspace, run, address)
 
-    def _change(self, name: str, value: Any) -> None:
-        """Check a hyper-parameter and write it to the table the kernel reads."""
+    def _change(self, given: Mapping[str, Any]) -> None:
+        """Check hyper-parameters, all of them before any is written to the table that the kernel reads."""
         spec = self.rule.spec
-        param = arguments.find(spec, name)
-        if isinstance(value, Sequence | np.ndarray) and not isinstance(value, str):
-            if len(value) != len(self._params):
-                raise ValueError(f"{spec.name}: '{name}' has {len(value)} values for {len(self._params)} parameters")
-            checked = [arguments.check(spec, param, x) for x in value]
-        else:
-            checked = [arguments.check(spec, param, value)]
-        for x in set(checked):
-            self._check_flags(param.name, x)
-        row = self._rows.get(param.name)
-        if row is not None:
-            self._hyper[row] = [UNSET if x is None else x for x in checked] if len(checked) > 1 else checked[0]
-        self._values[name] = value
+        changes: dict[str, float | list[float | None] | None] = {}
+        for name, value in given.items():
+            param = arguments.find(spec, name)
+            if param.name in changes:
+                raise TypeError(f"{spec.name}: '{param.name}' is given twice, once as '{name}'")
+            changes[param.name] = self._checked(param, value)
+        self._check_flags(changes)
+        for name, checked in changes.items():
+            if name in self._rows:
+                self._hyper[self._rows[name]] = _unset_as_nan(checked)
+        self._values |= changes
 
-    def _check_flags(self, name: str, value: float | None) -> None:
-        """A derived flag chose this kernel; a value that would choose another is an error."""
+    def _checked(self, param: Param, value: Any) -> float | list[float | None] | None:
+        spec = self.rule.spec
+        several = isinstance(value, Sequence) and not isinstance(value, str | bytes)
+        if not several and not (isinstance(value, np.ndarray) and value.ndim):
+            checked = arguments.check(spec, param, value)
+            arguments.check_read(spec, param, checked)
+            return checked
+        if len(value) != len(self._params):
+            raise ValueError(f"{spec.name}: '{param.name}' has {len(value)} values for {len(self._params)} parameters")
+        each = [arguments.check(spec, param, x) for x in value]
+        for x in each:
+            arguments.check_read(spec, param, x)
+        return each
+
+    def _check_flags(self, changes: Mapping[str, Any]) -> None:
+        """A derived flag chose this kernel; values that would choose another are an error."""
         rule = self.rule
-        before = rule.flags
-        if all(f.condition is None for f in rule.spec.flags):
+        if not any(name in rule.deciding for name in changes):
             return
-        after = arguments.decide(rule.spec, {**rule.values, name: value}, before)
-        for flag, old in before.items():
-            if after[flag] != old:
-                raise ValueError(
-                    f"{rule.spec.name}: {name}={value} would change the flag '{flag}' from {old} to {after[flag]}, "
-                    "which is fixed when the rule is loaded; load it again with the new value"
-                )
+        values = {**self._values, **changes}
+        for i in range(len(self._params)):
+            here = {name: x[i] if isinstance(x, list) else x for name, x in values.items()}
+            after = arguments.decide(rule.spec, here, rule.flags)
+            for flag, old in rule.flags.items():
+                if after[flag] != old:
+                    causes = ", ".join(f"{name}={here[name]}" for name in changes if name in rule.deciding)
+                    raise ValueError(
+                        f"{rule.spec.name}: {causes} would change the flag '{flag}' from {old} to {after[flag]}, "
+                        "which is fixed when the rule is loaded; load it again with the new value"
+                    )
+
+
+def _unset_as_nan(value: float | list[float | None] | None) -> float | list[float]:
+    """What the table of hyper-parameters holds."""
+    if isinstance(value, list):
+        return [UNSET if x is None else x for x in value]
+    return UNSET if value is None else value
 
 
 def _copy(t: Tensor) -> Array:

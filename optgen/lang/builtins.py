@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from optgen.model import COUNTS, DIMENSIONS, RESERVED_PARAMS, Call
+from optgen.model import RESERVED_PARAMS, Call
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,19 @@ TENSORS = ("w", "grad", "g")
 """The weight, the raw gradient, and the rescaled and clipped one."""
 SPARSE = "sparse"
 """The reserved flag: the update is row-sparse."""
-RESERVED = (*TENSORS, *COUNTS, *DIMENSIONS, *RESERVED_PARAMS, SPARSE)
+RESERVED: Mapping[str, str] = {
+    "w": "the weight",
+    "grad": "the gradient as it comes in",
+    "g": "the gradient, rescaled and clipped",
+    "t": "the update count of the parameter",
+    "step": "the shared update count",
+    "rank": "the number of dimensions",
+    "size": "the number of elements",
+    "rows": "the number of rows",
+    "cols": "the number of columns",
+    "sparse": "row-sparse updates",
+} | {name: f"the {p.doc}" for name, p in RESERVED_PARAMS.items()}
+"""Every reserved name, and what it is."""
 
 PER_PARAMETER = ("lr", "wd")
 """Params that differ from parameter to parameter, by their multipliers."""

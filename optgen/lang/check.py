@@ -74,7 +74,8 @@ def _check_cases(cases: list[Equation], scope: Scope) -> None:
             help = "it follows cases of the same name, directly below them"
             scope.report("E406", f"'otherwise' without a case of {case.target.key} above it", case.target.span, help)
         elif closed is not None:
-            help = f"line {closed.span.line} {'takes all other cases' if closed.is_otherwise else 'has no guard'}"
+            takes = "takes all other cases" if closed.is_otherwise else "is without a guard"
+            help = f"the one on line {closed.span.line} {takes}"
             scope.report("E202", f"a second definition of {case.target.key}", case.target.span, help)
         elif case is not cases[0] and case.guard is None and not case.is_otherwise:
             help = "end the line with 'otherwise' if it is for all other cases"

@@ -157,7 +157,7 @@ def value_of(expr: Expr, names: Names, report: Report, *, draw_allowed: bool = F
             comparison = op in ("<", "<=", ">", ">=", "==", "!=")
             return replace(value, condition=True) if value is not None and comparison else value
         case Call(function=function) if function in DRAWS:
-            if not draw_allowed:
+            if not draw_allowed and not expr.args:
                 help = f"name it on a line of its own: z = {function}(); the name fixes which numbers are drawn"
                 report("E306", "a draw inside an expression", expr.span, help)
             return Value(Kind.ELEM)

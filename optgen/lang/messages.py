@@ -44,10 +44,11 @@ def syntax_error(line: Line, token: Token, expected: set[str]) -> LineError:
 
 def _ends_early(line: Line, expected: set[str]) -> LineError:
     last = line.tokens[-1]
-    if {"NUMBER", "OPEN"} <= expected:
+    if {"NUMBER", "OPEN"} <= expected and line.tokens[0].type == "NAME":
         help = f"put a value behind '{last.text}', or brackets around what goes on below"
         return LineError("E105", "the line ends where a value is needed", last.span, help)
-    return LineError("E105", f"the line ends behind '{last.text}'", last.span, _wanted(line, expected))
+    help = _form(line) if last.type == "NAME" else _wanted(line, expected)
+    return LineError("E105", f"the line ends behind '{last.text}'", last.span, help)
 
 
 def _no_statement(line: Line, index: int) -> LineError:
@@ -84,13 +85,17 @@ def _value_missing(line: Line, token: Token, previous: Token) -> LineError:
 def _unexpected(line: Line, token: Token, previous: Token, expected: set[str]) -> LineError:
     """A token behind a complete expression, or in a declaration."""
     found = f"'{token.text}'"
-    in_expression = "MULTIPLY" in expected
+    in_expression = "OR" in expected
     if token.type == "COMPARE" and in_expression:
         return LineError("E109", "comparisons do not chain", token.span, "write a < b and b < c")
     if token.type == "COMPARE" and "EQUAL" in expected:
         return LineError("E105", f"{found} does not define '{previous.text}'", token.span, "write '='")
     if token.type == "EQUAL" and in_expression:
-        return LineError("E105", "a second '=' on the line", token.span, "one definition a line; '==' compares")
+        help = "write '=='" if "CLOSE" in expected else "a line defines one name; '==' compares"
+        return LineError("E105", "'=' defines, it does not compare", token.span, help)
+    if token.type in ("IF", "OTHERWISE") and "CLOSE" in expected:
+        help = "a guard ends the line and chooses code; to choose a value, write where(condition, a, b)"
+        return LineError("E105", f"{found} inside brackets", token.span, help)
     if token.type in ("NAME", "NUMBER", "OPEN") and in_expression and previous.type in ("NAME", "NUMBER", "CLOSE"):
         return _no_operator(line, token, previous)
     if token.text in KEYWORDS and "NAME" in expected and not in_expression:

@@ -98,7 +98,6 @@ def declare(draft: Draft) -> Scope:
     scope = Scope(failed=set(draft.broken), reported=dict.fromkeys(draft.errors))
     for item in draft.declarations:
         if not _is_free(item, scope):
-            scope.failed.add(item.name)
             continue
         match item:
             case Param():
@@ -113,13 +112,14 @@ def declare(draft: Draft) -> Scope:
     for flag in scope.flags.values():
         if flag.condition is not None:
             earlier = [f for f in scope.flags.values() if f.span < flag.span]
-            check_condition(flag.condition, scope, earlier, "a flag")
+            if not check_condition(flag.condition, scope, earlier, "a flag"):
+                scope.failed.add(flag.name)
     for require in draft.requires:
         check_condition(require.condition, scope, scope.flags.values(), "a requirement")
     for state in scope.states.values():
         _check_init(state, scope)
         if state.guard is not None and not check_guard(state.guard, scope):
-            scope.failed.add(state.name)
+            scope.failed.update((state.name, f"{state.name}'"))
     return scope
 
 
@@ -130,18 +130,26 @@ def _is_free(item: Param | Flag | State | Input, scope: Scope) -> bool:
     if declared is not None:
         help = f"the first is on line {declared.span.line}; rename or remove one"
         scope.report("E202", f"a second definition of '{name}'", item.span, help)
-        return True  # the first one stands
+        if type(declared) is not type(item):
+            scope.failed.add(name)
+        return False
     if isinstance(item, Param) and name in RESERVED_PARAMS:
         return True
     if name in RESERVED or name in FUNCTIONS:
-        what = "a function" if name in FUNCTIONS else "a reserved name"
-        scope.report("E201", f"'{name}' is {what}", item.span, "choose another name")
+        scope.report("E201", f"'{name}' is {_meaning(name)}", item.span, "choose another name")
+        scope.failed.add(name)
         return False
     if isinstance(item, Param | Flag) and (name in API_NAMES or keyword.iskeyword(name)):
-        help = "'lr' is the argument learning_rate in Python" if name == "learning_rate" else "choose another name"
-        scope.report("E201", f"'{name}' cannot name an argument in Python", item.span, help)
+        help = "write 'lr', which Python calls learning_rate" if name == "learning_rate" else "choose another name"
+        why = "is a word of Python" if keyword.iskeyword(name) else "is an argument every optimizer has"
+        scope.report("E201", f"'{name}' {why}, and cannot name another", item.span, help)
+        scope.failed.add(name)
         return False
     return True
+
+
+def _meaning(name: str) -> str:
+    return "a function" if name in FUNCTIONS else f"reserved for {RESERVED[name]}"
 
 
 def _declare_aliases(scope: Scope) -> None:
@@ -150,7 +158,7 @@ def _declare_aliases(scope: Scope) -> None:
             what = scope.what(alias)
             if what is not None or keyword.iskeyword(alias) or alias in API_NAMES:
                 help = "an alias is a further name, used by nothing else"
-                scope.report("E202", f"the alias '{alias}' is {what or 'taken'}", param.span, help)
+                scope.report("E202", f"the alias '{alias}' is already {what or 'taken'}", param.span, help)
             else:
                 scope.aliases[alias] = param.name
 
@@ -184,7 +192,7 @@ def _per(kind: Kind) -> str:
 # ---------------------------------------------------------------- conditions and guards
 
 
-def check_condition(condition: Expr, scope: Scope, flags: Iterable[Flag], what: str) -> None:
+def check_condition(condition: Expr, scope: Scope, flags: Iterable[Flag], what: str) -> bool:
     """A flag's condition or a requirement: over params, flags, choices, `p set` and `rank`, and either true or false."""
     visible = {f.name: f for f in flags}
     before = len(scope.reported)
@@ -199,12 +207,13 @@ def check_condition(condition: Expr, scope: Scope, flags: Iterable[Flag], what: 
         if node.id in scope.flags:
             scope.report("E204", f"flag '{node.id}' is declared further down", node.span, "move its line up")
         elif scope.what(node.id) is None and not known:
-            scope.unknown(node, [*scope.params, *visible, "rank"])
+            scope.unknown(node, [*scope.params, *visible, "rank", "true", "false"])
         else:
             help = "it may read params, flags, rank and 'p set': what is known when the optimizer is made"
             scope.report("E409", f"{what} cannot depend on '{node.key}'", node.span, help)
     if len(scope.reported) == before:
         _check_truth(condition, scope, visible, what)
+    return len(scope.reported) == before
 
 
 def _check_truth(condition: Expr, scope: Scope, flags: dict[str, Flag], what: str) -> None:
@@ -258,11 +267,14 @@ def check_guard(guard: Expr, scope: Scope) -> bool:
         if scope.what(node.id) is None and node.id not in scope.locals:
             scope.unknown(node, [*scope.flags, SPARSE])
             return False
-        if node.id in scope.params or node.id in RESERVED_PARAMS:
+        is_param = node.id in scope.params or node.id in RESERVED_PARAMS
+        if any(isinstance(n, IsSet) and n.name == node for n in walk(guard)):
+            help = f"declare 'flag has_{node.id} = {node.id} set', and write 'if has_{node.id}'"
+        elif is_param:
             help = "declare a flag that tests the param, as in 'flag heavy = momentum > 0', and write 'if heavy'"
         else:
             help = "a guard chooses code before the step; to choose a value, write where(condition, a, b)"
-        message = f"a guard may use flags only, and '{node.key}' is {scope.what(node.id) or 'a run-time value'}"
+        message = f"a guard may use flags only, and '{node.key}' is {'a param' if is_param else 'known during the step only'}"
         scope.report("E405", message, guard.span, help)
         return False
     _check_guard_form(guard, scope)
@@ -390,7 +402,7 @@ def check_target(equation: Equation, scope: Scope, *, evaluate: bool) -> Equatio
     """The equation if its target can be defined, corrected where only the prime is missing; None if it cannot be."""
     target = equation.target
     name = target.id
-    if name in scope.failed and not target.primed and name not in scope.states:
+    if name in scope.failed and name not in scope.states:
         return None
     what = scope.what(name)
     if name in scope.states or name == "w":
@@ -403,8 +415,9 @@ def check_target(equation: Equation, scope: Scope, *, evaluate: bool) -> Equatio
         scope.report("E203", f"{'state ' if name != 'w' else ''}'{name}' is assigned without a prime", target.span, help)
         return Equation(Name(name, True, target.span), equation.value, equation.span, equation.guard, equation.is_otherwise)
     if what is not None:
-        code = "E212" if what in ("a param", "a flag", "an input") else "E201"
-        scope.report(code, f"'{target.key}' is defined, but '{name}' is {what}", target.span, "choose another name")
+        declared = what in ("a param", "a flag", "an input", "an alias")
+        message = f"'{name}' is {what if declared else _meaning(name)}, and no equation defines it"
+        scope.report("E212" if declared else "E201", message, target.span, "choose another name")
         return None
     if target.primed:
         help = scope.suggest(name, scope.states) or f"declare 'state {name} = 0', or drop the prime"

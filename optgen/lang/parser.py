@@ -83,6 +83,7 @@ def _keep_name(draft: Draft, line: Line) -> None:
         lines.append(Broken(line.tokens[0].text))
     elif types[0] == "SECTION":
         draft.sections.append(Section(line.tokens[0].text, line.tokens[0].span))
+        draft.broken.update(t.text for t in line.tokens if t.type == "NAME")
     elif types[0] == "OPTIMIZER":
         draft.headers.append(Header("", (), "", line.tokens[0].span))
     else:

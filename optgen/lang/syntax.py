@@ -203,7 +203,9 @@ def _bad_character(text: str, position: int, span: Span) -> tuple[Diagnostic, in
     if character == "'":
         help = "a prime stands directly behind a name (m'), a choice is quoted on both sides ('linear')"
         return Diagnostic("E104", "this quote belongs to nothing", span, help), position + 1
-    if character in _INSTEAD:
+    if character == ";":
+        help = "write each equation on a line of its own"
+    elif character in _INSTEAD:
         help = f"write {_INSTEAD[character]}"
     elif unicodedata.category(character)[0] == "L":
         help = _letter_help(character)

@@ -82,7 +82,10 @@ def describe(where: list[Flags], variants: list[Flags]) -> str:
     for name, value in where[0].items():
         if all(f[name] == value for f in where) and not all(f[name] == value for f in variants):
             words.append(f"{name} == '{value}'" if isinstance(value, str) else name if value else f"not {name}")
-    return f" when {' and '.join(words)}" if words else " in some variants"
+    if words:
+        return f" when {' and '.join(words)}"
+    example = describe(where[:1], variants).removeprefix(" when ")
+    return f" in some variants, as when {example}"
 
 
 class _Walk:
@@ -125,12 +128,14 @@ class _Walk:
         for e in program.equations:
             places.setdefault(e.target.key, e.span)
         for equation in program.equations:
-            for name in readable_names(equation.value):
-                self._read(name, states, defined, places)
-            self._check_set(equation.value)
             target = equation.target
-            if target.primed and target.id in self.scope.states and target.id not in states:
+            missing = target.id in self.scope.states and target.id not in states
+            if missing:
                 self._no_state(target)
+            for name in readable_names(equation.value):
+                if not (missing and name.id == target.id):
+                    self._read(name, states, defined, places)
+            self._check_set(equation.value)
             if target.key in defined:
                 help = f"the first is on line {defined[target.key].line}; lines of one case group stand together"
                 self.report("E202", f"a second definition of {target.key}", target.span, help)
@@ -155,7 +160,7 @@ class _Walk:
                 help = f"move that line up, or use the value before the step: {name.id}" if name.primed else "move that line up"
                 if at == name.span.line:
                     message = f"{key} is defined by itself"
-                    help = f"write {name.id} for its value before the step" if name.primed else "use another name"
+                    help = f"write {name.id} for its value before the step" if name.primed else f"write {name.id}' = ..., and declare 'state {name.id} = 0' to keep it from step to step"
                 else:
                     message = f"{key} is used before its definition on line {at}"
                 self.report("E204", message, name.span, help)

@@ -23,12 +23,14 @@ _FUNCTIONS = {
     "log1p": lambda x: sp.log(1 + x),
     "expm1": lambda x: sp.exp(x) - 1,
     "tanh": sp.tanh,
-    "pow": sp.Pow,
     "abs": sp.Abs,
     "sign": sp.sign,
     "floor": sp.floor,
 }
-_READABLE = 24  # operations
+_EXACT = ("sqrt", "abs", "sign")
+"""The functions that may be taken of a number: the others could make SymPy compute millions of digits."""
+_READABLE = 24
+"""How many operations a closed form may have; expanding a long product could take for ever, too."""
 _REDUCTIONS = ("sum", "mean", "norm", "rms", "max", "min")
 
 
@@ -47,10 +49,14 @@ def first_step(optimizer: Optimizer, flags: Flags) -> Expr:
     for state in program.states:
         algebra.values[state.name] = algebra.expr(state.init)
     for equation in program.equations:
-        algebra.values[equation.target.key] = algebra.expr(equation.value)
-    change = sp.factor_terms(sp.expand(algebra.values["w'"] - algebra.values["w"]))
-    if change.has(sp.oo, sp.zoo, sp.nan) or sp.count_ops(change) > _READABLE:
+        try:
+            algebra.values[equation.target.key] = algebra.expr(equation.value)
+        except (TypeError, ValueError) as error:  # SymPy compares no complex numbers, for one
+            raise NoClosedForm(f"no closed form: {error}") from error
+    change = algebra.values["w'"] - algebra.values["w"]
+    if change.has(sp.oo, sp.zoo, sp.nan, sp.I) or sp.count_ops(change) > _READABLE:
         raise NoClosedForm("no closed form that is short enough to read")
+    change = sp.factor_terms(sp.expand(change, multinomial=False))
     return to_tree(sp.factor_terms(change.xreplace(algebra.complements)))
 
 
@@ -104,6 +110,8 @@ class _Algebra:
                     raise NoClosedForm("no closed form: a division by zero at the first step")
                 return a / b
             case "^":
+                if a.is_number and b.is_number and not (b.is_Integer and abs(b) <= 64):
+                    raise NoClosedForm("no closed form: a power of numbers")
                 return a**b
             case "and":
                 return sp.And(a, b)
@@ -133,7 +141,11 @@ class _Algebra:
                 return sp.Piecewise((a, c), (b, True))
             case "max" | "min", [a, b]:
                 return (sp.Max if name == "max" else sp.Min)(a, b)
+        if name == "pow":
+            return self._binary("^", *args)
         if name in _FUNCTIONS:
+            if name not in _EXACT and args[0].is_number:
+                raise NoClosedForm(f"no closed form: {name} of a number")
             return _FUNCTIONS[name](*args)
         if name in _REDUCTIONS and scope is None and len(args) == 1:
             return sp.Function(name, nonnegative=name in ("norm", "rms"), real=True)(*args)
@@ -172,6 +184,8 @@ def _call(function: str, *args: sp.Expr) -> Call:
 
 
 def _integer(value: int) -> Number:
+    if value > 10**15:
+        raise NoClosedForm("no closed form that is short enough to read")
     return Number(float(value), str(value), _NOWHERE)
 
 

@@ -56,7 +56,7 @@ def getitem(x: NDArray, key: Any) -> NDArray:
 
 @Operator
 def _pick(x: np.ndarray, index: np.ndarray, *, axis: int) -> np.ndarray:
-    return np.take_along_axis(x, index, axis)
+    return np.ascontiguousarray(np.take_along_axis(x, index, axis))
 
 
 @Operator

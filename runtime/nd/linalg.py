@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from runtime.base import MXNetError
+from runtime.blas import matmul
 from runtime.nd.ndarray import NDArray
 from runtime.nd.operator import Operator
 
 
 @Operator
 def _matmul(a: np.ndarray, b: np.ndarray, *, ta: bool = False, tb: bool = False) -> np.ndarray:
-    return np.matmul(a.T if ta else a, b.T if tb else b)
+    return matmul(a.T if ta else a, b.T if tb else b)
 
 
 @_matmul.gradient
@@ -45,7 +46,7 @@ def dot(lhs: NDArray, rhs: NDArray, transpose_a: bool = False, transpose_b: bool
 @Operator
 def _linear(x: np.ndarray, w: np.ndarray, b: np.ndarray) -> np.ndarray:
     """`x w^T + b`, the bias added in place."""
-    y = np.matmul(x, w.T)
+    y = matmul(x, w.T)
     y += b
     return y
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -300,6 +301,23 @@ def test_explain(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     assert re.search(r"amsgrad=true +5 read, 4 written +36 +\d+ +1 +129 ms\n", text)
     assert "at 28.0 GB/s, measured now with" in text
     assert "\\begin{aligned}" in text
+
+
+def test_explain_of_what_is_not_compiled_yet(here: Path, capsys: Capture) -> None:
+    text = GOOD.replace("state m = 0", "state m: row = 0").replace("+ g", "+ mean(g, per row)")
+    (here / "rows.opt").write_text(text)
+    assert main(["explain", "rows.opt"]) == 0
+    captured = capsys.readouterr()
+    assert "mₜ = β·mₜ₋₁ + mean[per row](gₜ)" in captured.out and "'row'" in captured.out and not captured.err
+    assert main(["build", "rows.opt"]) == 1
+    assert "rows.opt:5:" in capsys.readouterr().err
+
+
+def test_a_terminal_without_unicode(good: Path) -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    command = [sys.executable, "-m", "optgen", "explain", "mine.opt"]
+    run = subprocess.run(command, capture_output=True, text=True, cwd=good.parent, env=environment, check=True)
+    assert r"m\u209c = " in run.stdout
 
 
 def test_bandwidth_is_measured_in_a_second() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -88,3 +89,28 @@ def test_it_is_what_the_kernel_does(name: str, monkeypatch: pytest.MonkeyPatch) 
         kernel.bind([moved], [g.copy()], kernel.init([moved]))()
         values = {"w": w, "g": g, **kernel.values}
         np.testing.assert_allclose(moved - w, evaluate(first_step(optimizer, flags), values), rtol=1e-9, atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "2^1e9*g",
+        "g*pow(10, 1e300)",
+        "floor(exp(1e9))*g",
+        "exp(exp(exp(40)))*g",
+        "(1 + g)^1000000",
+        "*".join(f"(g + {i})" for i in range(60)),
+        "sqrt(-1)*g",
+        "where(sqrt(-1) > g, 1, 2)",
+        "g/1e-300^40",
+    ],
+)
+def test_it_ends(value: str) -> None:
+    """What could keep SymPy busy for ever, or make it raise, is answered or refused at once."""
+    optimizer = optgen.parse(f"optimizer X\nupdate:\n  w' = w - {value}\n")
+    begin = time.perf_counter()
+    try:
+        assert first_step(optimizer, {})
+    except NoClosedForm as error:
+        assert str(error).startswith("no closed form")
+    assert time.perf_counter() - begin < 5

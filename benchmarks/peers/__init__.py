@@ -1,0 +1,25 @@
+"""Other implementations of the same updates, each in a file that says why it is absent where it is.
+
+A peer is a function of an optimizer's name and the tensors; it returns a call that makes one step, or raises Absent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from peers import deepspeed_cpu, optax_jit, pytorch
+from peers.absent import Absent
+from workloads import Tensors
+
+Step = Callable[[], object]
+Peer = Callable[[str, Tensors], Step]
+
+PEERS: dict[str, Peer] = {
+    "torch fused": pytorch.fused,
+    "torch foreach": pytorch.foreach,
+    "torch compiled": pytorch.compiled,
+    "deepspeed": deepspeed_cpu.step,
+    "optax": optax_jit.step,
+}
+
+__all__ = ["PEERS", "Absent", "Peer", "Step"]

@@ -1,0 +1,30 @@
+"""DeepSpeed's optimizers for the CPU: hand-written AVX code, built with the C++ compiler at first use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from peers.absent import Absent, first_line, require
+from workloads import LR, WD, Tensors
+
+
+def step(optimizer: str, tensors: Tensors) -> Callable[[], object]:
+    torch = require("torch", "torch")
+    require("deepspeed", "deepspeed")
+    if optimizer not in ("adam", "adagrad"):
+        raise Absent(f"DeepSpeed has no {optimizer} for the CPU")
+    module, name, values = {
+        "adam": ("deepspeed.ops.adam", "DeepSpeedCPUAdam", {"adamw_mode": False}),
+        "adagrad": ("deepspeed.ops.adagrad", "DeepSpeedCPUAdagrad", {}),
+    }[optimizer]
+    kind = getattr(require(module, "deepspeed"), name)
+    params = [torch.nn.Parameter(torch.from_numpy(w)) for w in tensors.weights]
+    for p, g in zip(params, tensors.grads, strict=True):
+        p.grad = torch.from_numpy(g)
+    try:
+        made = kind(params, lr=LR, weight_decay=WD, **values)
+        made.step()
+    except Exception as error:  # the extension is compiled here, and a build may fail in any way
+        raise Absent(f"{name} does not work here: {first_line(error)}") from error
+    call: Callable[[], object] = made.step
+    return call

@@ -1,0 +1,63 @@
+"""PyTorch's optimizers in their three modes: one fused kernel, lists of tensors (foreach), and torch.compile.
+
+Weights and gradients are the caller's own arrays; the states are PyTorch's.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from peers.absent import Absent, first_line, require
+from workloads import LR, MOMENTUM, WD, Tensors
+
+_CLASSES: dict[str, tuple[str, dict[str, Any]]] = {
+    "sgd": ("SGD", {}),
+    "momentum": ("SGD", {"momentum": MOMENTUM}),
+    "nag": ("SGD", {"momentum": MOMENTUM, "nesterov": True}),
+    "adam": ("Adam", {}),
+    "adagrad": ("Adagrad", {}),
+    "rmsprop": ("RMSprop", {"alpha": 0.9}),
+    "adadelta": ("Adadelta", {"eps": 1e-5}),
+}
+
+
+def fused(optimizer: str, tensors: Tensors) -> Callable[[], object]:
+    return _make(optimizer, tensors, fused=True).step
+
+
+def foreach(optimizer: str, tensors: Tensors) -> Callable[[], object]:
+    return _make(optimizer, tensors, foreach=True).step
+
+
+def compiled(optimizer: str, tensors: Tensors) -> Callable[[], object]:
+    torch = require("torch", "torch")
+    made = _make(optimizer, tensors, foreach=True)
+    torch._dynamo.reset()
+    step: Callable[[], object] = torch.compile(lambda: made.step(), fullgraph=False)
+    try:
+        step()
+    except Exception as error:  # whatever a missing or failing C++ compiler raises
+        raise Absent(f"torch.compile failed: {first_line(error)}") from error
+    return step
+
+
+def _make(optimizer: str, tensors: Tensors, **mode: bool) -> Any:
+    torch = require("torch", "torch")
+    if optimizer not in _CLASSES:
+        raise Absent(f"torch.optim has no {optimizer}")
+    name, values = _CLASSES[optimizer]
+    kind = getattr(torch.optim, name)
+    for word in mode:
+        if word not in inspect.signature(kind).parameters:
+            raise Absent(f"torch.optim.{name} has no {word} mode")
+    params = [torch.nn.Parameter(torch.from_numpy(w)) for w in tensors.weights]
+    for p, g in zip(params, tensors.grads, strict=True):
+        p.grad = torch.from_numpy(g)
+    try:
+        made = kind(params, lr=LR, weight_decay=WD, **values, **mode)
+        made.step()
+    except RuntimeError as error:
+        raise Absent(f"torch.optim.{name}({', '.join(mode)}=True): {first_line(error)}") from error
+    return made

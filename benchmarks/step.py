@@ -1,0 +1,103 @@
+"""Time one step of every optimizer: the memory ceiling, the compiled kernel, and other libraries that are installed.
+
+examples:
+  python benchmarks/step.py                                      everything; peers are used if installed
+  python benchmarks/step.py --shapes tensor --optimizers adam lamb
+  python benchmarks/step.py --peers none --reps 31               only ceiling and optgen
+  python benchmarks/step.py --json out.json --plot out.png --markdown benchmarks/README.md
+
+A share is the median, over the repetitions, of the ceiling's time divided by a contender's time right after it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from workloads import OPTIMIZERS, SHAPES
+
+PEER_NAMES = ("torch-fused", "torch-foreach", "torch-compiled", "deepspeed", "optax")
+LEAST_REPS = 15
+
+
+def main() -> int:
+    args = arguments()
+    limit_threads(args.threads)
+    # Only now: the libraries look at the process's CPUs when they are imported.
+    import machine
+    import report
+
+    description = machine.describe(args.threads)
+    print(machine.text(description), end="\n\n", flush=True)
+    if args.reps < LEAST_REPS:
+        print(f"note: fewer than {LEAST_REPS} repetitions; the shares are rough", file=sys.stderr)
+    results = run(args)
+    print(report.text(results))
+    for path, write in (
+        (args.json, report.write_json),
+        (args.plot, report.write_plot),
+        (args.markdown, report.write_markdown),
+    ):
+        if path is not None:
+            write(path, results, description)
+            print(f"wrote {path}")
+    return 0
+
+
+def run(args: argparse.Namespace) -> list:
+    """Measure every optimizer on every list of shapes, with a progress bar."""
+    import measure
+    import workloads
+    from tqdm import tqdm
+
+    peers = [name.replace("-", " ") for name in args.peers if name != "none"]
+    results = []
+    with tqdm(total=len(args.shapes) * len(args.optimizers), unit="case", disable=not sys.stderr.isatty()) as bar:
+        for shapes in args.shapes:
+            for optimizer in args.optimizers:
+                bar.set_description(f"{shapes} {optimizer}")
+                tensors = workloads.make(SHAPES[shapes][1])
+                results.append(measure.measure(shapes, optimizer, tensors, peers, args.reps))
+                bar.update()
+    return results
+
+
+def limit_threads(threads: int) -> None:
+    """Keep this process, and all libraries in it, to so many CPUs: the one setting that all of them heed."""
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
+    os.environ["OPTGEN_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = str(threads)
+
+
+def arguments() -> argparse.Namespace:
+    available = len(os.sched_getaffinity(0))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=list(SHAPES), metavar="S", help=", ".join(SHAPES))
+    parser.add_argument(
+        "--optimizers", nargs="+", choices=OPTIMIZERS, default=list(OPTIMIZERS), metavar="O", help=", ".join(OPTIMIZERS)
+    )
+    parser.add_argument(
+        "--peers", nargs="+", choices=(*PEER_NAMES, "none"), default=list(PEER_NAMES), metavar="P",
+        help=f"{', '.join(PEER_NAMES)}, or none",
+    )  # fmt: skip
+    parser.add_argument("--reps", type=int, default=21, help="paired repetitions (default %(default)s)")
+    parser.add_argument(
+        "--threads", type=int, default=available, help="CPUs used by every contender (default: all, %(default)s)"
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write every sample and the machine")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="write a bar chart (PNG); needs matplotlib")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables between the marks of a file")
+    args = parser.parse_args()
+    if args.reps < 1:
+        parser.error("--reps must be at least 1")
+    if not 1 <= args.threads <= available:
+        parser.error(f"--threads must be from 1 to {available}, the CPUs this process may use")
+    for path in (args.json, args.plot, args.markdown):
+        if path is not None and not path.parent.is_dir():
+            parser.error(f"{path}: the folder does not exist")
+    return args
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,53 @@
+"""`optgen fmt`: one layout, comments kept, the same meaning, and nothing left to do the second time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from optgen.diagnostics import Source, SpecErrors
+from optgen.lang import format_text, parse
+
+HERE = Path(__file__).parent
+SPECS = [*sorted((HERE.parents[1] / "specs").glob("*.opt")), *sorted((HERE / "good").glob("*.opt"))]
+CASES = sorted(p for p in (HERE / "fmt").glob("*.opt") if not p.stem.endswith("_formatted"))
+
+
+def read(path: Path) -> str:
+    return path.read_bytes().decode("utf-8")
+
+
+def fmt(text: str) -> str:
+    return format_text(Source("<text>", text))
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda p: p.stem)
+def test_layout(path: Path, golden: Callable[[Path, str], None]) -> None:
+    once = fmt(read(path))
+    golden(path.with_name(f"{path.stem}_formatted.opt"), once)
+    assert fmt(once) == once
+
+
+@pytest.mark.parametrize("path", SPECS, ids=lambda p: p.stem)
+def test_meaning_and_comments_are_kept(path: Path) -> None:
+    text = read(path)
+    once = fmt(text)
+    assert fmt(once) == once
+    assert parse(Source("<text>", once)) == parse(Source("<text>", text))
+    assert text.count("#") == once.count("#")
+
+
+@pytest.mark.parametrize("path", SPECS[: len(SPECS) - len(list((HERE / "good").glob("*.opt")))], ids=lambda p: p.stem)
+def test_shipped_specs_are_formatted(path: Path) -> None:
+    assert fmt(read(path)) == read(path)
+
+
+def test_what_does_not_parse_is_not_formatted() -> None:
+    with pytest.raises(SpecErrors, match="E102"):
+        fmt("optimizer X\nupdate:\n  w' = (w - g\n")
+
+
+def test_what_parses_but_is_wrong_is_formatted() -> None:
+    assert fmt("update:\nw'=w-lr*unknown\n") == "update:\n  w' = w - lr*unknown\n"
