@@ -16,16 +16,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import optgen
 import workloads
 from peers import PEERS, Absent
 from workloads import LR, OPTIMIZERS, WD, Tensors
 
+import optgen
+
 SAMPLE_SECONDS = 0.05
 """A sample has as many calls as fit into this time, and at least one."""
 MOST_CALLS = 5000
-PAUSE_SECONDS = 0.005
-"""Between samples: the idle threads of another library may spin for milliseconds before they sleep."""
+PAUSE_SECONDS = 0.03
+"""Between samples: idle OpenMP threads spin for up to 20 ms before they sleep, on a core that the next one needs."""
 BYTES = 4
 
 CEILING, OURS = "ceiling", "optgen"
@@ -120,8 +121,11 @@ def _ours(optimizer: str, tensors: Tensors) -> tuple[dict[str, Callable[[], obje
 
 def _calls(step: Callable[[], object]) -> int:
     """Warm up, and find how many calls make a sample."""
-    quickest = min(_time(step, 1) for _ in range(3))
-    return max(1, min(MOST_CALLS, round(SAMPLE_SECONDS / quickest)))
+    calls = 1
+    _time(step, 2)
+    while calls < MOST_CALLS and (taken := _time(step, calls)) < SAMPLE_SECONDS:
+        calls = min(MOST_CALLS, 2 * calls, round(SAMPLE_SECONDS / taken * calls) + 1)
+    return calls
 
 
 def _time(step: Callable[[], object], calls: int) -> float:

@@ -32,7 +32,7 @@ def peers_of(rows: Iterable[Result]) -> list[str]:
 
 
 def cells(rows: Sequence[Result]) -> list[list[str]]:
-    """A heading and a row for each optimizer; a peer's cell is `time, share of the ceiling (ours is so much faster)`."""
+    """A heading and a row for each optimizer; a peer's cell is `time, share of the ceiling (its time over ours)`."""
     peers = peers_of(rows)
     table = [[*COLUMNS, *peers]]
     for r in rows:
@@ -51,8 +51,7 @@ def text(results: Sequence[Result]) -> str:
     for title, rows in groups(results):
         table = cells(rows)
         widths = [max(len(line[k]) for line in table) for k in range(len(table[0]))]
-        lines = ["  ".join(c.ljust(w) if k == 0 else c.rjust(w) for k, (c, w) in enumerate(zip(line, widths, strict=True)))
-                 for line in table]  # fmt: skip
+        lines = ["  ".join(map(_padded, line, widths, range(len(line)))) for line in table]
         parts.append("\n".join([title, *lines]))
     return "\n\n".join([*parts, *absences(results)])
 
@@ -108,7 +107,7 @@ def write_plot(path: Path, results: Sequence[Result], description: dict[str, Any
         _panel(axis, title, rows, names)
     handles, labels = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
-    figure.suptitle(f"Optimizer step, share of the memory ceiling: {description['cpu']}, {description['threads']} threads")
+    figure.suptitle(f"A step's share of the memory ceiling: {description['cpu']}, {description['threads']} threads")
     with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".png", delete=False) as file:
         figure.savefig(file.name, dpi=150)
     os.replace(file.name, path)
@@ -133,6 +132,10 @@ def _panel(axis: Any, title: str, rows: Sequence[Result], names: Sequence[str]) 
 
 def duration(seconds: float) -> str:
     return f"{seconds * 1e3:.2f} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.1f} us"
+
+
+def _padded(cell: str, width: int, column: int) -> str:
+    return cell.ljust(width) if column == 0 else cell.rjust(width)
 
 
 def _title(r: Result) -> str:

@@ -73,7 +73,9 @@ def limit_threads(threads: int) -> None:
 def arguments() -> argparse.Namespace:
     available = len(os.sched_getaffinity(0))
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=list(SHAPES), metavar="S", help=", ".join(SHAPES))
+    parser.add_argument(
+        "--shapes", nargs="+", choices=SHAPES, default=list(SHAPES), metavar="S", help=", ".join(SHAPES)
+    )
     parser.add_argument(
         "--optimizers", nargs="+", choices=OPTIMIZERS, default=list(OPTIMIZERS), metavar="O", help=", ".join(OPTIMIZERS)
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -71,7 +72,7 @@ def gpt2() -> list[Shape]:
 def perceptron() -> list[Shape]:
     """A 784-128-64-10 network: small enough for a core's own cache, where the cost of a call shows."""
     widths = (784, 128, 64, 10)
-    return [s for i, o in zip(widths, widths[1:], strict=False) for s in ((o, i), (o,))]
+    return [s for i, o in itertools.pairwise(widths) for s in ((o, i), (o,))]
 
 
 SHAPES = {

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-
 MAX_SHOWN = 160
 """How many columns of a line a message shows."""
 
@@ -56,21 +55,22 @@ class Diagnostic:
     def render(self, source: Source) -> str:
         """The message, the line it is about and a caret under the span.
 
-            error[E206]: unknown name 'bata1'
-              --> specs/adam.opt:16:12
-            16 |   m'     = bata1*m + (1 - beta1)*d
-               |            ^^^^^
-               = help: did you mean 'beta1'?
+        error[E206]: unknown name 'bata1'
+          --> specs/adam.opt:16:12
+        16 |   m'     = bata1*m + (1 - beta1)*d
+           |            ^^^^^
+           = help: did you mean 'beta1'?
         """
-        # A tab is one column to us; it is shown as one space, so that the caret stands under its character.
-        shown = "".join(c if c.isprintable() else " " for c in source.line(self.span.line))
+        line = source.line(self.span.line)
         left, right = self.span.column - 1, max(self.span.column, self.span.end - 1)
-        if len(shown) > MAX_SHOWN:  # a window on a long line
+        if len(line) > MAX_SHOWN:  # a window on a long line
             start = max(0, left - MAX_SHOWN // 3)
             end = start + MAX_SHOWN
-            shown = ("..." if start else "") + shown[start:end] + ("..." if end < len(shown) else "")
+            line = ("..." if start else "") + line[start:end] + ("..." if end < len(line) else "")
             shift = start - 3 if start else 0
             left, right = left - shift, min(right, end) - shift
+        # A tab is one column to us; it is shown as one space, so that the caret stands under its character.
+        shown = "".join(c if c.isprintable() else " " for c in line)
         gutter = str(self.span.line)
         pad = " " * len(gutter)
         caret = " " * left + "^" * (right - left)

@@ -294,8 +294,8 @@ class Optimizer:
     def variants(self) -> Iterator[dict[str, FlagValue]]:
         """Every combination of flag values that can occur.
 
-        A derived flag is free, for its params are not known here, unless other flags alone decide it; a combination that
-        fails a `require` whatever the params are is left out.
+        A derived flag is free, for its params are not known here, unless other flags alone decide it; a combination
+        that fails a `require` whatever the params are is left out.
         """
         values = self.flag_values()
         derived = [(f.name, f.condition) for f in self.flags if f.condition is not None]
@@ -307,7 +307,7 @@ class Optimizer:
                 yield flags
 
     def reads(self) -> frozenset[str]:
-        """The names that some line reads. Reading `g` reads what it is made of: rescale_grad, grad and clip_gradient."""
+        """The names that some line reads. Who reads `g` reads rescale_grad, grad and clip_gradient, too."""
         conditions = [f.condition for f in self.flags if f.condition is not None] + [r.condition for r in self.requires]
         values = [e.value for e in (*self.update, *self.evaluate)] + [s.init for s in self.states]
         names = {e.id for x in (*self.guards(), *conditions, *values) for e in walk(x) if isinstance(e, Name)}

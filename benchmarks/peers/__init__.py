@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from workloads import Tensors
+
 from peers import deepspeed_cpu, optax_jit, pytorch
 from peers.absent import Absent
-from workloads import Tensors
 
 Step = Callable[[], object]
 Peer = Callable[[str, Tensors], Step]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from peers.absent import Absent, first_line, require
 from workloads import LR, WD, Tensors
+
+from peers.absent import Absent, first_line, require
 
 
 def step(optimizer: str, tensors: Tensors) -> Callable[[], object]:

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from peers.absent import Absent, require
 from workloads import LR, MOMENTUM, WD, Tensors
+
+from peers.absent import Absent, require
 
 
 def step(optimizer: str, tensors: Tensors) -> Callable[[], object]:

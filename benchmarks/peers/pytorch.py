@@ -9,8 +9,9 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from peers.absent import Absent, first_line, require
 from workloads import LR, MOMENTUM, WD, Tensors
+
+from peers.absent import Absent, first_line, require
 
 _CLASSES: dict[str, tuple[str, dict[str, Any]]] = {
     "sgd": ("SGD", {}),

@@ -123,10 +123,10 @@ def main() -> None:
     args = arguments()
     np.random.seed(args.seed)  # the order of samples
     mx.random.seed(args.seed)  # weights and dropout
-    train, test = digits(args.seed)
     net = network()
     trainer = make_trainer(net, args.optimizer, args.lr)
     name = type(trainer.optimizer).__name__
+    train, test = digits(args.seed)
     batches = gluon.data.DataLoader(train, args.batch_size, shuffle=True)
     test_batches = gluon.data.DataLoader(test, 256)
     print(f"{name}: {len(train)} digits to train with, {len(test)} to test with")

@@ -60,7 +60,8 @@ def register(commands: Commands) -> None:
     )
     parser.add_argument("spec", nargs="*", metavar="SPEC", help="name or .opt file (default: all that come along)")
     parser.add_argument("--check", action="store_true", help="only say which files would change")
-    command(commands, "list", list_, "list the specs that come with the package", "  optgen list\n")
+    examples = "  optgen list    a flag in brackets follows from parameters\n"
+    command(commands, "list", list_, "list the specs that come with the package", examples)
     parser = command(
         commands,
         "new",

@@ -19,14 +19,16 @@
   i32,                    ; 12 parts of each thread in the newest job
   i32,                    ; 13 spins before a waiting thread sleeps or yields
   i64,                    ; 14 fewer elements than this stay on the calling thread
-  i64,                    ; 15 fewer elements than this do not wake a sleeping worker
+  i64,                    ; 15 fewer elements than this wake a sleeping worker only if the last job is just over
   i64,                    ; 16 from this many elements on a thread has several parts
   i64,                    ; 17 parts of the newest job
-  [4096 x i32]            ; 18 claims
+  i64,                    ; 18 when the last job ended, in nanoseconds
+  [4096 x i32]            ; 19 claims
 }
 
 declare i64 @syscall(i64, ...)
 declare i32 @sched_yield()
+declare i32 @clock_gettime(i32, ptr)
 {declare_pause}
 
 define void @optgen_pool_worker(ptr %pool, i32 %id, i32 %start) {
@@ -94,7 +96,7 @@ next:
   %k = phi i32 [ 0, %entry ], [ %k1, %continue ]
   %shifted = add i32 %first, %k
   %part = urem i32 %shifted, %parts
-  %claim.p = getelementptr %pool, ptr %pool, i64 0, i32 18, i32 %part
+  %claim.p = getelementptr %pool, ptr %pool, i64 0, i32 19, i32 %part
   %claim = load atomic i32, ptr %claim.p monotonic, align 4
   %open = icmp eq i32 %claim, %generation
   br i1 %open, label %try, label %continue
@@ -138,6 +140,7 @@ entry:
   %wake.p = getelementptr %pool, ptr %pool, i64 0, i32 15
   %large.p = getelementptr %pool, ptr %pool, i64 0, i32 16
   %parts.p = getelementptr %pool, ptr %pool, i64 0, i32 17
+  %last.p = getelementptr %pool, ptr %pool, i64 0, i32 18
   %threads = load atomic i32, ptr %threads.p monotonic, align 4
   %single = icmp ult i32 %threads, 2
   %small = load i64, ptr %small.p
@@ -150,8 +153,16 @@ look:
   %asleep = icmp ne i32 %sleepers, 0
   %wake = load i64, ptr %wake.p
   %modest = icmp slt i64 %elements, %wake
-  %leave = and i1 %asleep, %modest
-  br i1 %leave, label %alone, label %enter
+  %doubtful = and i1 %asleep, %modest
+  br i1 %doubtful, label %recent, label %enter
+
+recent:
+  ; Steps that follow each other at once are worth a wake-up, which then serves them all; a lone one is not.
+  %start = call i64 @now()
+  %last = load atomic i64, ptr %last.p monotonic, align 8
+  %gap = sub i64 %start, %last
+  %lone = icmp sgt i64 %gap, 100000
+  br i1 %lone, label %alone, label %enter
 
 enter:
   %pair = cmpxchg ptr %busy.p, i32 0, i32 1 seq_cst seq_cst
@@ -160,6 +171,14 @@ enter:
 
 alone:
   call void %task(ptr %step, i64 0, i64 1)
+  br i1 %stay, label %done, label %note
+
+note:
+  %end = call i64 @now()
+  store atomic i64 %end, ptr %last.p monotonic, align 8
+  br label %done
+
+done:
   ret void
 
 prepare:
@@ -181,7 +200,7 @@ prepare:
 
 open:
   %k = phi i32 [ 0, %prepare ], [ %k1, %open ]
-  %claim.p = getelementptr %pool, ptr %pool, i64 0, i32 18, i32 %k
+  %claim.p = getelementptr %pool, ptr %pool, i64 0, i32 19, i32 %k
   store atomic i32 %generation, ptr %claim.p release, align 4
   %k1 = add i32 %k, 1
   %more = icmp ult i32 %k1, %parts
@@ -225,7 +244,18 @@ yield:
 
 leave.pool:
   store atomic i32 0, ptr %busy.p seq_cst, align 4
-  ret void
+  br label %note
+}
+
+define internal i64 @now() {
+  %time = alloca [2 x i64]
+  call i32 @clock_gettime(i32 1, ptr %time) ; CLOCK_MONOTONIC
+  %seconds = load i64, ptr %time
+  %rest.p = getelementptr i64, ptr %time, i64 1
+  %rest = load i64, ptr %rest.p
+  %scaled = mul i64 %seconds, 1000000000
+  %now = add i64 %scaled, %rest
+  ret i64 %now
 }
 
 ; Wake every worker without a job, so that it sees `stop`.

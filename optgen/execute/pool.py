@@ -22,8 +22,8 @@ from optgen.execute import cache, jit
 MAX_THREADS = 256
 SMALL = 16384
 """Fewer elements than this are done sooner than they are handed out."""
-WAKE = 32768
-"""Fewer elements than this are done sooner than a sleeping thread is woken."""
+WAKE = 1 << 18
+"""Fewer elements than this are done sooner than a sleeping thread is woken, unless step follows step."""
 LARGE = 1 << 20
 """From here on a thread has several parts, so that one that is held up can be helped out."""
 SPIN_SECONDS = 50e-6
@@ -53,6 +53,7 @@ class _Memory(ctypes.Structure):
         ("wake", ctypes.c_int64),
         ("large", ctypes.c_int64),
         ("parts", ctypes.c_int64),
+        ("last", ctypes.c_int64),
         ("claims", ctypes.c_uint32 * 4096),
     )
 

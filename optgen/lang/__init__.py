@@ -2,8 +2,11 @@
 
     source -> syntax (tokens, logical lines) -> parser (declarations and equations) -> check -> model.Optimizer
 
-`kinds` and `builtins` say what values and functions mean, `lint` finds what is legal but probably wrong, `format` lays a
-spec out anew. Nothing in here executes a spec.
+`check` is the way on one page: `declare`, `conditions`, `names` look at each line, `variants` at every combination of
+flags. `kinds` and `builtins` say what values and functions mean, `lint` finds what is legal but probably wrong, `format` lays
+a spec out anew. Nothing in here executes a spec.
+
+Codes: E1xx characters, brackets, syntax, outline; E2xx names; E3xx kinds; E4xx values, flags, guards; W5xx warnings.
 """
 
 from optgen.lang.check import parse

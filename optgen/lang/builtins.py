@@ -72,7 +72,17 @@ COMMON_NAMES: Mapping[str, str] = {
 """What people call our reserved names elsewhere."""
 
 API_NAMES = frozenset(
-    "learning_rate self spec dtype param_idx2name lr_scheduler begin_num_update multi_precision param_dict".split()
+    (
+        "learning_rate",
+        "lr_scheduler",
+        "begin_num_update",
+        "multi_precision",
+        "param_dict",
+        "param_idx2name",
+        "self",
+        "spec",
+        "dtype",
+    )
 )
 """Arguments that every optimizer has in Python, so that no param or flag can have their names."""
 

@@ -6,9 +6,12 @@ from dataclasses import replace
 from itertools import groupby
 
 from optgen.diagnostics import Source, Span, SpecErrors
+from optgen.lang.conditions import check_guard
+from optgen.lang.declare import declare
 from optgen.lang.lint import lint
-from optgen.lang.names import Scope, check_guard, check_reads, check_target, declare
+from optgen.lang.names import check_reads, check_target
 from optgen.lang.parser import Broken, Draft, read_draft
+from optgen.lang.scope import Scope
 from optgen.lang.variants import check_variants
 from optgen.model import Equation, Optimizer
 
@@ -44,7 +47,7 @@ def _check_outline(draft: Draft, scope: Scope) -> None:
 
 
 def _check_section(lines: list[Equation | Broken], scope: Scope, *, evaluate: bool) -> tuple[Equation, ...]:
-    """The equations that can be walked: those whose target and guard are sound. Names and groups are checked on the way."""
+    """The equations that can be walked: their target and guard are sound. Names and groups are checked on the way."""
     own = {x.target.id: x.target.span for x in lines if isinstance(x, Equation) and not x.target.primed}
     for name, span in own.items():
         if scope.what(name) is None:

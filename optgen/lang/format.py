@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from optgen.diagnostics import Source, SpecErrors
+from optgen.diagnostics import Diagnostic, Source, Span, SpecErrors
 from optgen.lang.parser import read_draft
-from optgen.lang.syntax import Line, Token
+from optgen.lang.syntax import MAX_CHARACTERS, Line, Token
 
 _VALUES = ("NAME", "NUMBER", "CLOSE", "CHOICE", "SET", "STRING", "BOOL", "NONE")
 _DECLARATIONS = ("PARAM", "FLAG", "STATE", "INPUT")
@@ -37,7 +37,11 @@ def format_text(source: Source) -> str:
                 indent = _INDENT
             paragraph.append(_Layout(line, indent))
         rows.extend(_paragraph(paragraph))
-    return "\n".join(rows).strip("\n") + "\n" if any(rows) else ""
+    text = "\n".join(rows).strip("\n") + "\n" if any(rows) else ""
+    if len(text) > MAX_CHARACTERS:
+        message = f"laid out, this spec has {len(text)} characters; the limit is {MAX_CHARACTERS}"
+        raise SpecErrors(source, [Diagnostic("E108", message, Span(1, 1, 2), "is this a spec?")])
+    return text
 
 
 @dataclass
@@ -130,7 +134,11 @@ def _rows(layout: _Layout, widths: list[int]) -> Iterator[tuple[str, str]]:
         if layout.kind:
             gap = "   " if layout.kind == "EQUATION" else " "
             _, value, options, doc = layout.cells
-            text = f"{text} {value:{widths[1]}}" + (f"{gap}{options:{widths[2]}}" if widths[2] or options else "") + f"  {doc}"
+            text = (
+                f"{text} {value:{widths[1]}}"
+                + (f"{gap}{options:{widths[2]}}" if widths[2] or options else "")
+                + f"  {doc}"
+            )
         yield text.rstrip(), next(iter(comments.values()), "")
         return
     yield from _broken_rows(line, indent + name if layout.kind else None, indent, comments)

@@ -1,10 +1,10 @@
 """The kind of every value (rule 5): how many numbers it is, and when they are known.
 
-An expression has the join of its parts' kinds. A constant, a declared param and `step` are the same for every parameter:
-together with a `shared` value they stay shared, while a host value that differs between parameters (`lr`, `t`, `rows`)
-makes it one per parameter: `tensor`.
+An expression has the join of its parts' kinds. A constant, a declared param and `step` are the same for every
+parameter: together with a `shared` value they stay shared, while a host value that differs between parameters (`lr`,
+`t`, `rows`) makes it one per parameter: `tensor`.
 
-Conditions are values too, of the same kinds; arithmetic takes numbers, and `and`, `or`, `not` and `where` take conditions.
+Conditions are values too, of the same kinds; arithmetic takes numbers, `and`, `or`, `not` and `where` take conditions.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ Report = Callable[[str, str, Span, str], None]
 
 MEANING = {
     Kind.HOST: "a host value",
-    Kind.SHARED: "one value for all parameters",
-    Kind.TENSOR: "one value per parameter",
-    Kind.ROW: "one value per row",
-    Kind.COL: "one value per column",
-    Kind.ELEM: "one value per element",
+    Kind.SHARED: "shared by all parameters",
+    Kind.TENSOR: "per tensor",
+    Kind.ROW: "per row",
+    Kind.COL: "per column",
+    Kind.ELEM: "per element",
 }
 
 
@@ -215,8 +215,10 @@ def _reduction(call: Call, names: Names, report: Report) -> Value | None:
     if kind is None:
         scope = {None: "", "row": " per row", "col": " per column", "params": " over params"}[call.scope]
         message = f"nothing to reduce{scope}: this is {'a constant' if value.uniform else MEANING[value.kind]}"
-        help = "leave the scope out" if call.scope in ("row", "col") and value.kind in (Kind.ROW, Kind.COL) else (
-            f"use the value itself, without {call.function}()"
+        help = (
+            "leave the scope out"
+            if call.scope in ("row", "col") and value.kind in (Kind.ROW, Kind.COL)
+            else (f"use the value itself, without {call.function}()")
         )
         report("E302", message, call.args[0].span, help)
         return None

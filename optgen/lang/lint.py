@@ -64,7 +64,8 @@ def _never_chosen(optimizer: Optimizer) -> Iterator[Diagnostic]:
     chosen: set[Span] = set()
     for flags in distinct_variants(optimizer):
         for program in (optimizer.program(flags), optimizer.program(flags, evaluate=True)):
-            chosen.update(x.span for x in (*program.states, *program.equations))
+            chosen.update(s.span for s in program.states)
+            chosen.update(e.span for e in program.equations)
     for state in optimizer.states:
         if state.span not in chosen:
             yield Diagnostic("W504", f"no variant has state '{state.name}'", state.span, "its guard never holds")
@@ -78,8 +79,8 @@ def _numeric(optimizer: Optimizer) -> Iterator[Diagnostic]:
     for flags in islice(distinct_variants(optimizer), MAX_VARIANTS):
         program = optimizer.program(flags)
         for span in undefined_quotients(program, optimizer):
-            help = "add a small constant below the bar, or choose another value: where(x == 0, 0, ...)"
+            help = "add a small constant to the divisor, or choose another value: where(x == 0, 0, ...)"
             yield Diagnostic("W502", "this is 0/0 at the first step if the gradient is zero", span, help)
         for span in negative_roots(program, optimizer):
-            help = "write sqrt(max(x, 0)), or add the constant behind it"
+            help = "keep it from below, as in sqrt(max(x, 0) + epsilon)"
             yield Diagnostic("W503", "rounding can make this negative, and its root NaN", span, help)

@@ -63,7 +63,9 @@ def _no_statement(line: Line, index: int) -> LineError:
         return LineError("E112", f"unknown declaration '{first.text}'", first.span, help)
     if token.type == "COMPARE":
         return LineError("E105", f"'{token.text}' does not define '{first.text}'", token.span, "write '='")
-    return LineError("E105", f"'{token.text}' behind '{first.text}'", token.span, f"an equation is {first.text} = value")
+    return LineError(
+        "E105", f"'{token.text}' behind '{first.text}'", token.span, f"an equation is {first.text} = value"
+    )
 
 
 def _value_missing(line: Line, token: Token, previous: Token) -> LineError:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from optgen.diagnostics import Diagnostic, Span, suggest
+from optgen.diagnostics import Diagnostic, Span
 from optgen.lang.syntax import Token
 from optgen.model import (
     RESERVED_PARAMS,
@@ -29,11 +29,7 @@ from optgen.model import (
     State,
     Text,
     Unary,
-    children,
 )
-
-MAX_DEPTH = 100
-"""How many levels an expression may have: everything behind the parser recurses over it."""
 
 
 class LineError(Exception):
@@ -143,12 +139,16 @@ class Nodes:
         parts = list(items[2]) if len(items) == 4 else []
         for part in parts[:-1]:
             if isinstance(part, _Scope):
-                raise LineError("E303", "a scope comes last in a call", part.target.span, "move it behind the other arguments")
+                raise LineError(
+                    "E303", "a scope comes last in a call", part.target.span, "move it behind the other arguments"
+                )
         scope = parts.pop().target.text if parts and isinstance(parts[-1], _Scope) else None
         if items[1].text + closing.text != "()":
             raise LineError("E105", f"a call with {items[1].text} {closing.text}", items[1].span, "use ( )")
         if function.text.endswith("'"):
-            raise LineError("E105", f"'{function.text}' is called like a function", function.span, "write '*' to multiply")
+            raise LineError(
+                "E105", f"'{function.text}' is called like a function", function.span, "write '*' to multiply"
+            )
         return Call(function.text, tuple(parts), scope, function.span.to(closing.span))
 
     # the parts of declarations
@@ -192,7 +192,9 @@ class Nodes:
     def zero_off(self, items: list[Token]) -> _Option:
         span = items[0].span.to(items[1].span)
         if [t.text for t in items] != ["zero", "off"]:
-            raise LineError("E105", f"'{items[0].text} {items[1].text}' says nothing here", span, "is 'zero off' meant?")
+            raise LineError(
+                "E105", f"'{items[0].text} {items[1].text}' says nothing here", span, "is 'zero off' meant?"
+            )
         return _Option("zero off", True, span)
 
     def condition(self, items: list[Any]) -> _Option:
@@ -258,7 +260,9 @@ class Nodes:
         options = _options("a state", rest, ("if", "text"))
         kinds = {k.value: k for k in Kind}
         if kind is not None and kind.text not in kinds:
-            raise LineError("E304", f"'{kind.text}' is no kind of a state", kind.span, f"the kinds are {', '.join(kinds)}")
+            raise LineError(
+                "E304", f"'{kind.text}' is no kind of a state", kind.span, f"the kinds are {', '.join(kinds)}"
+            )
         if isinstance(init, Token) and init.type == "NONE":
             raise LineError("E402", "a state always has a value", init.span, "start it at 0, at a param or at w")
         start = _name(init) if isinstance(init, Token) else _finite(init, "a state")
@@ -282,10 +286,6 @@ class Nodes:
 
     def equation(self, items: list[Any]) -> Equation:
         name, _, value, (guard, otherwise) = items
-        for expr in (value, guard):
-            if expr is not None and (span := _too_deep(expr)) is not None:
-                help = "name a part of it on a line of its own"
-                raise LineError("E107", f"an expression of more than {MAX_DEPTH} levels", span, help)
         return Equation(_name(name), value, name.span.to(_span(value)), guard, otherwise)
 
 
@@ -297,19 +297,27 @@ def _plain(token: Token, what: str) -> Token:
     """A token that names something new, which cannot have a prime."""
     if token.text.endswith("'"):
         message = f"{what} is declared without a prime"
-        raise LineError("E211", message, token.span, f"write {token.text[:-1]}; a prime marks its new value in an equation")
+        raise LineError(
+            "E211", message, token.span, f"write {token.text[:-1]}; a prime marks its new value in an equation"
+        )
     return token
 
 
 def _number(token: Token) -> Number:
     if token.text == "inf":
-        raise LineError("E401", "'inf' in an expression", token.span, "only an interval may name it; a number is needed here")
+        raise LineError(
+            "E401", "'inf' in an expression", token.span, "only an interval may name it; a number is needed here"
+        )
     value = float(token.text)
     mantissa = token.text.lower().split("e")[0]
     if math.isinf(value):
-        raise LineError("E401", f"{_short(token.text)} is larger than any double", token.span, "the largest is 1.797e308")
+        raise LineError(
+            "E401", f"{_short(token.text)} is larger than any double", token.span, "the largest is 1.797e308"
+        )
     if value == 0 and any(c in "123456789" for c in mantissa):
-        raise LineError("E401", f"{_short(token.text)} is smaller than any double", token.span, "the smallest is 4.94e-324")
+        raise LineError(
+            "E401", f"{_short(token.text)} is smaller than any double", token.span, "the smallest is 4.94e-324"
+        )
     return Number(value, token.text, token.span)
 
 
@@ -362,14 +370,3 @@ def _options(what: str, options: list[_Option], allowed: tuple[str, ...]) -> dic
             raise LineError("E105", f"{shown} stands here twice", option.span, "keep one of them")
         table[option.name] = option.value
     return table
-
-
-def _too_deep(expr: Expr) -> Span | None:
-    """Where an expression has more than MAX_DEPTH levels. A loop, for recursion is what this protects."""
-    stack: list[tuple[Expr, int]] = [(expr, 1)]
-    while stack:
-        node, depth = stack.pop()
-        if depth > MAX_DEPTH:
-            return node.span
-        stack.extend((child, depth + 1) for child in children(node))
-    return None

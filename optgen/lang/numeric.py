@@ -57,7 +57,9 @@ def undefined_quotients(program: Program, optimizer: Optimizer) -> list[Span]:
 
 
 def _first_names(program: Program, optimizer: Optimizer, weight: float) -> dict[str, _Sample]:
-    values: dict[str, float] = {n: 1.0 if p.default is None else float(p.default) for n, p in optimizer.all_params().items()}
+    values: dict[str, float] = {
+        n: 1.0 if p.default is None else float(p.default) for n, p in optimizer.all_params().items()
+    }
     values |= {"wd": 0.0, "w": weight, "grad": 0.0, "g": 0.0} | dict.fromkeys(COUNTS, 1.0)
     values |= dict.fromkeys(DIMENSIONS, 2.0) | {i.name: 0.5 for i in optimizer.inputs}
     for state in program.states:
@@ -254,7 +256,7 @@ def _power_bounds(base: Bounds, exponent: Bounds) -> Bounds:
     even = exponent.low == exponent.high and exponent.low % 2 == 0
     if base.low < 0 and not even:
         return _ALL
-    if 0 <= base.low and base.high <= 1 and exponent.low >= 0:
+    if base.low >= 0 and base.high <= 1 and exponent.low >= 0:
         return Bounds(0.0, 1.0)
     return _POSITIVE
 

@@ -1,8 +1,8 @@
 """From logical lines to the nodes of the model: what each line says, not yet whether the lines agree.
 
-Lark runs the grammar over our own tokens, one logical line at a time, and calls a method of `Nodes` for every match, so
-no lark object is ever seen outside this file. A line that fails leaves the name it would have defined in `Draft.broken`:
-what uses that name is then not reported a second time.
+Lark runs the grammar over our own tokens, one logical line at a time, and calls a method of `Nodes` for every match,
+so no lark object is ever seen outside this file. A line that fails leaves the name it would have defined in
+`Draft.broken`: what uses that name is then not reported a second time.
 """
 
 from __future__ import annotations
@@ -16,12 +16,11 @@ from typing import Any, NamedTuple
 from optgen.diagnostics import Diagnostic, Source, Span
 from optgen.lang.messages import syntax_error
 from optgen.lang.nodes import Cite, Header, LineError, Nodes, Section, Statement
-from optgen.lang.syntax import Line, Token, read_lines
-from optgen.model import Equation, Flag, Input, Param, Require, State
+from optgen.lang.syntax import MAX_ERRORS, Line, Token, read_lines
+from optgen.model import Equation, Expr, Flag, Input, Param, Require, State, children
 
-
-MAX_ERRORS = 200
-"""What has more errors is no spec, and nobody reads on."""
+MAX_DEPTH = 100
+"""How many levels an expression may have: everything behind the parser recurses over it."""
 
 
 @dataclass
@@ -58,9 +57,6 @@ def read_draft(source: Source) -> Draft:
     draft = Draft(source, lines, errors=errors, unread=not lines)
     for line in lines:
         if len(draft.errors) >= MAX_ERRORS:
-            span = Span(line.number, 1, 2)
-            draft.error("E111", f"the rest is not read: there are {len(draft.errors)} errors before it", span, "is this a spec?")
-            draft.unread = True
             break
         if not line.tokens:
             continue
@@ -72,6 +68,13 @@ def read_draft(source: Source) -> Draft:
         except LineError as error:
             draft.errors.append(error.diagnostic)
             _keep_name(draft, line)
+    if len(draft.errors) >= MAX_ERRORS:
+        draft.errors.sort(key=lambda d: d.span)
+        del draft.errors[MAX_ERRORS:]
+        draft.error(
+            "E111", "more errors than are worth reading; the rest is left out", draft.errors[-1].span, "is this a spec?"
+        )
+        draft.unread = True
     return draft
 
 
@@ -130,13 +133,39 @@ def parse_line(line: Line) -> Statement:
         statement: Statement = parser.feed_token(Token("$END", "", line.tokens[-1].span))
     except UnexpectedToken as error:
         raise syntax_error(line, error.token, set(parser.accepts())) from None
+    for expr in _expressions(statement):
+        if (span := _too_deep(expr)) is not None:
+            help = "name a part of it on a line of its own"
+            raise LineError("E107", f"an expression of more than {MAX_DEPTH} levels", span, help)
     return statement
+
+
+def _expressions(statement: Statement) -> list[Expr]:
+    match statement:
+        case Equation(value=a, guard=b):
+            found = [a, b]
+        case Flag(condition=a) | State(guard=a) | Require(condition=a):
+            found = [a]
+        case _:
+            found = []
+    return [x for x in found if x is not None]
+
+
+def _too_deep(expr: Expr) -> Span | None:
+    """Where an expression has more than MAX_DEPTH levels. A loop, for recursion is what this protects."""
+    stack: list[tuple[Expr, int]] = [(expr, 1)]
+    while stack:
+        node, depth = stack.pop()
+        if depth > MAX_DEPTH:
+            return node.span
+        stack.extend((child, depth + 1) for child in children(node))
+    return None
 
 
 class _TokenMaker:
     """In the place of a lexer: lark asks it for tokens when it tries which terminals could follow."""
 
-    def _Token(self, type: str, text: str) -> Token:  # noqa: N802 (lark's name)
+    def _Token(self, type: str, text: str) -> Token:
         return Token(type, text, Span(0, 0, 0))
 
 
@@ -160,7 +189,7 @@ def _grammar() -> Any:
 
 
 def read_grammar(text: str) -> Iterator[tuple[str, list[str], str]]:
-    """The alternatives of spec.lark, one a row of the file: the rule, its symbols, and the method of `Nodes` to call."""
+    """The alternatives of spec.lark, one a row of the file: the rule, its symbols, the method of `Nodes` to call."""
     origin = ""
     for row in text.splitlines():
         if not row.strip() or row.startswith(("//", "%")):

@@ -1,7 +1,7 @@
 """Tokens and logical lines: the part of parsing that must survive any text.
 
 A spec is cut into logical lines before any grammar is applied, so that an error in one line hides none in another. A
-logical line continues while a bracket is open. A bracket that is never closed does not swallow the file: a new line that
+logical line continues while a bracket is open. A bracket that is never closed does not swallow the file: a row that
 begins like a declaration or an equation ends the line, for neither can stand inside brackets.
 """
 
@@ -15,14 +15,20 @@ from typing import NamedTuple
 
 from optgen.diagnostics import Diagnostic, Source, Span
 
-MAX_CHARACTERS = 64 * 1024
+MAX_CHARACTERS = 32 * 1024
 """A spec is a page of text. What is much longer is another file, and an answer should come at once."""
+MAX_ERRORS = 100
+"""What has more errors is no spec, and nobody reads on."""
+MAX_NAME = 64
+"""How many characters a name may have: it becomes a name in C, too."""
 MAX_BRACKETS = 64
 """How deep brackets may nest; everything behind the parser recurses over expressions."""
 
 HEADS = ("optimizer", "cite", "param", "flag", "state", "input", "require", "update", "eval")
 """The words that begin a declaration or a section."""
-KEYWORDS = frozenset((*HEADS, *"in alias per over set and or not if otherwise none true false inf".split()))
+KEYWORDS = frozenset(HEADS) | frozenset(
+    ("in", "alias", "per", "over", "set", "and", "or", "not", "if", "otherwise", "none", "true", "false", "inf")
+)
 """Words that cannot be names. `row`, `zero`, `int` and the like have a meaning in their place only."""
 
 _PATTERN = re.compile(
@@ -76,6 +82,8 @@ def read_lines(source: Source) -> tuple[list[Line], list[Diagnostic]]:
         return [], [Diagnostic("E108", message, Span(1, 1, 2), "is this the file you meant?")]
     cutter = _Cutter()
     for number, text in enumerate(source.lines, start=1):
+        if len(cutter.errors) >= MAX_ERRORS:
+            break
         cutter.row(number, text.removesuffix("\r"))
     if cutter.tokens:
         cutter.finish()
@@ -144,7 +152,7 @@ def _begins_statement(code: list[Token]) -> bool:
 def _tokens(number: int, text: str, errors: list[Diagnostic]) -> Iterator[Token]:
     """The tokens of one row; an ERROR token stands where an error was reported."""
     position = 1 if number == 1 and text.startswith("\ufeff") else 0
-    while position < len(text):
+    while position < len(text) and len(errors) < MAX_ERRORS:
         match = _PATTERN.match(text, position)
         span = Span(number, position + 1, (match.end() if match else position + 1) + 1)
         if match is None:
@@ -171,6 +179,9 @@ def _classify(kind: str, piece: str, span: Span, tail: str | None) -> tuple[Toke
     if kind == "NUMBER" and tail:
         return error, Diagnostic("E101", f"'{piece}' is neither a number nor a name", span, _number_help(piece, tail))
     if kind == "NAME":
+        if len(piece) > MAX_NAME:
+            message = f"a name of {len(piece)} characters; the limit is {MAX_NAME}"
+            return error, Diagnostic("E101", message, span, "choose a shorter one")
         if piece.endswith("''"):
             help = f"{piece.rstrip(chr(39))}' is the value after this step; there is no later one"
             return error, Diagnostic("E101", f"'{piece}' has more than one prime", span, help)
@@ -181,7 +192,9 @@ def _classify(kind: str, piece: str, span: Span, tail: str | None) -> tuple[Toke
         return error, Diagnostic("E101", message, at, "remove it")
     if kind == "OTHER" and piece in _FOREIGN_OPERATORS:
         ours, type_ = _FOREIGN_OPERATORS[piece]
-        return Token(type_, ours, span), Diagnostic("E106", f"'{piece}' is not an operator here", span, f"write '{ours}'")
+        return Token(type_, ours, span), Diagnostic(
+            "E106", f"'{piece}' is not an operator here", span, f"write '{ours}'"
+        )
     if kind == "OTHER" and piece not in _OPERATORS:
         help = f"say what the new value is: m' = m {piece[0]} ..."
         return error, Diagnostic("E106", f"'{piece}' is not an operator here", span, help)
@@ -199,7 +212,9 @@ def _bad_character(text: str, position: int, span: Span) -> tuple[Diagnostic, in
     character = text[position]
     if character == '"':
         at = Span(span.line, span.column, len(text) + 1)
-        return Diagnostic("E104", "this text has no closing quote", at, "a text ends with '\"' on the same line"), len(text)
+        return Diagnostic("E104", "this text has no closing quote", at, "a text ends with '\"' on the same line"), len(
+            text
+        )
     if character == "'":
         help = "a prime stands directly behind a name (m'), a choice is quoted on both sides ('linear')"
         return Diagnostic("E104", "this quote belongs to nothing", span, help), position + 1

@@ -12,7 +12,8 @@ from math import prod
 
 from optgen.diagnostics import Span
 from optgen.lang.kinds import base_names, infer_values
-from optgen.lang.names import Scope, readable_names
+from optgen.lang.names import readable_names
+from optgen.lang.scope import Scope
 from optgen.model import (
     Binary,
     Call,
@@ -46,7 +47,7 @@ class _Findings:
 def check_variants(optimizer: Optimizer, scope: Scope, update: Span) -> None:
     """Report what is wrong with single variants; `update` is where a missing `w'` is reported."""
     count = prod(len(v) for v in optimizer.flag_values().values())
-    if count > MAX_VARIANTS or count*len(optimizer.update) > MAX_LINES:
+    if count > MAX_VARIANTS or count * len(optimizer.update) > MAX_LINES:
         help = "join flags that exclude each other into one with choices: flag kind = 'a' | 'b' | 'c'"
         message = f"{count} combinations of flags are too many"
         scope.report("E412", message, (optimizer.flags or optimizer.update)[0].span, help)
@@ -116,7 +117,9 @@ class _Walk:
             self._section(evaluation, {})
             if not self._is_defined(evaluation, "w'"):
                 last = self.optimizer.evaluate[-1]
-                self.report("E210", "'eval:' does not define w'", last.span, "write w' = ..., the weights to evaluate with")
+                self.report(
+                    "E210", "'eval:' does not define w'", last.span, "write w' = ..., the weights to evaluate with"
+                )
 
     def _is_defined(self, program: Program, key: str) -> bool:
         return key in self.scope.failed or any(e.target.key == key for e in program.equations)
@@ -157,10 +160,18 @@ class _Walk:
         elif name.primed or name.id in scope.locals:
             if key in places:
                 at = places[key].line
-                help = f"move that line up, or use the value before the step: {name.id}" if name.primed else "move that line up"
+                help = (
+                    f"move that line up, or use the value before the step: {name.id}"
+                    if name.primed
+                    else "move that line up"
+                )
                 if at == name.span.line:
                     message = f"{key} is defined by itself"
-                    help = f"write {name.id} for its value before the step" if name.primed else f"write {name.id}' = ..., and declare 'state {name.id} = 0' to keep it from step to step"
+                    help = (
+                        f"write {name.id} for its value before the step"
+                        if name.primed
+                        else f"write {name.id}' = ..., and declare 'state {name.id} = 0' to keep it from step to step"
+                    )
                 else:
                     message = f"{key} is used before its definition on line {at}"
                 self.report("E204", message, name.span, help)

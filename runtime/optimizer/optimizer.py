@@ -102,8 +102,9 @@ class Optimizer:
         """Count one more update of `index`, or of each of several."""
         counts = self._index_update_count
         for i in [index] if isinstance(index, int) else index:
-            counts[i] = counts.get(i, self.begin_num_update) + 1
-            self.num_update = max(counts[i], self.num_update)
+            counts[i] = count = counts.get(i, self.begin_num_update) + 1
+            if count > self.num_update:
+                self.num_update = count
 
     def _get_lrs(self, indices: Sequence[int]) -> list[float]:
         lr = self.learning_rate

@@ -30,6 +30,8 @@ class SpecOptimizer(Optimizer):
     """
 
     spec: ClassVar[Spec]
+    param_names: ClassVar[tuple[str, ...]]  # what the equations can read, `lr` and `wd` among them
+    flag_names: ClassVar[tuple[str, ...]]  # the flags that are constructor arguments; the others follow from params
     aggregate_num = sys.maxsize
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -43,7 +45,7 @@ class SpecOptimizer(Optimizer):
         self._bindings: dict[tuple[int, ...], kernels.Binding] = {}
         base = {name: resolved.values[name] for name in ("rescale_grad", "wd", "clip_gradient")}
         super().__init__(learning_rate=learning_rate, **base, **bookkeeping)
-        own = {flag.name: resolved.flags[flag.name] for flag in self._chosen_flags()} | resolved.values
+        own = {name: resolved.flags[name] for name in self.flag_names} | resolved.values
         for name, value in own.items():
             setattr(self, name, value)
 
@@ -58,28 +60,20 @@ class SpecOptimizer(Optimizer):
                 raise TypeError(f"{name} has no argument '{key}'{did_you_mean(key, known)}")
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name in self.spec.all_params():
+        if name in self.param_names:
             value = kernels.checked(self.spec, name, value)
-        elif self.__dict__.get("_rules") and any(flag.name == name for flag in self._chosen_flags()):
+        elif name in self.flag_names and self.__dict__.get("_rules"):
             raise ValueError(f"{type(self).__name__}: '{name}' is fixed once there are states; make a new optimizer")
         super().__setattr__(name, value)
-
-    @classmethod
-    def _chosen_flags(cls) -> list[Any]:
-        """The flags that are constructor arguments; the others follow from params."""
-        return [flag for flag in cls.spec.flags if flag.condition is None and not flag.per_param]
 
     # ------------------------------------------------------------ states
 
     def _rule(self, dtype: np.dtype) -> Any:
         """The compiled spec, in the variant that the attributes choose when it is first needed."""
         if dtype.name not in self._rules:
-            chosen = {flag.name: getattr(self, flag.name) for flag in self._chosen_flags()}
-            self._rules[dtype.name] = kernels.load(self.spec, dtype.name, self._hyper_parameters() | chosen)
+            values = {name: getattr(self, name) for name in (*self.param_names, *self.flag_names)}
+            self._rules[dtype.name] = kernels.load(self.spec, dtype.name, values)
         return self._rules[dtype.name]
-
-    def _hyper_parameters(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.spec.all_params()}
 
     def create_state(self, index: int, weight: NDArray) -> dict[str, NDArray]:
         """The spec's states for this parameter, by name."""
@@ -116,7 +110,7 @@ class SpecOptimizer(Optimizer):
         binding = self._bindings.get(indices)
         if binding is None or not binding.fits(weights, states):
             binding = self._bindings[indices] = kernels.Binding(self._rule(dtype), weights, grads, states)
-        values = self._hyper_parameters()
+        values = {name: getattr(self, name) for name in self.param_names}
         values["lr"], values["wd"] = _one_if_equal(self._get_lrs(indices)), _one_if_equal(self._get_wds(indices))
         done = [self._index_update_count[i] - 1 for i in indices]
         binding(grads, done, values)
@@ -133,6 +127,8 @@ def make_class(spec: Spec) -> type[SpecOptimizer]:
     """The optimizer class of a spec."""
     members = {
         "spec": spec,
+        "param_names": tuple(spec.all_params()),
+        "flag_names": tuple(flag.name for flag in spec.flags if flag.condition is None and not flag.per_param),
         "__doc__": _doc(spec),
         "__signature__": _signature(spec),
         "__module__": "runtime.optimizer",

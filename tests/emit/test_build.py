@@ -121,6 +121,7 @@ def test_every_spec_that_comes_along_is_built(tmp_path: Path, capsys: pytest.Cap
     assert sorted(p.name for p in tmp_path.iterdir()) == list(specfiles.available())
     captured = capsys.readouterr()
     assert len(captured.out.splitlines()) == len(specfiles.available())
+    assert not captured.err  # a progress bar is for terminals
 
 
 def test_nothing_is_built_when_one_spec_has_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from optgen.diagnostics import Source, SpecErrors
+import optgen.lang
+from optgen.diagnostics import Diagnostic, Source, Span, SpecErrors
 from optgen.lang import parse
 
-BAD = sorted((Path(__file__).parent / "bad").glob("*.opt"))
+HERE = Path(__file__).parent
+BAD = sorted((HERE / "bad").glob("*.opt"))
 
 
 @pytest.mark.parametrize("path", BAD, ids=lambda p: p.stem)
@@ -19,3 +22,50 @@ def test_error_text(path: Path, golden: Callable[[Path, str], None]) -> None:
     with pytest.raises(SpecErrors) as caught:
         parse(source)
     golden(path.with_suffix(".err"), f"{caught.value}\n")
+
+
+def test_every_code_has_an_example() -> None:
+    sources = (p.read_text(encoding="utf-8") for p in Path(optgen.lang.__file__).parent.glob("*.py"))
+    codes = {code for text in sources for code in re.findall(r'"([EW][0-9]{3})"', text)}
+    examples = [p.read_text(encoding="utf-8") for p in (*HERE.glob("bad/*.err"), *HERE.glob("good/*.txt"))]
+    shown = {code for text in examples for code in re.findall(r"\[([EW][0-9]{3})\]", text)}
+    assert shown == codes - {"E111"}  # see below
+
+
+def test_what_is_wrong_everywhere_is_not_reported_to_the_end() -> None:
+    with pytest.raises(SpecErrors) as caught:
+        parse(Source("f.opt", "no spec at all\n" * 500))
+    diagnostics = caught.value.diagnostics
+    assert len(diagnostics) == 101
+    assert [d.code for d in diagnostics if d.code != "E112"] == ["E111"]
+
+
+def test_every_error_says_what_to_do() -> None:
+    for path in BAD:
+        blocks = path.with_suffix(".err").read_text(encoding="utf-8").rstrip("\n").split("\n\n")
+        assert all(" = help: " in block for block in blocks), path
+
+
+def test_no_golden_file_is_left_over() -> None:
+    assert {p.stem for p in HERE.glob("bad/*.err")} == {p.stem for p in BAD}
+    assert len(BAD) >= 50
+
+
+def test_a_message_shows_a_window_of_a_long_line() -> None:
+    line = "x" * 1000 + "!" + "y" * 1000
+    shown = Diagnostic("E101", "no", Span(1, 1001, 1002), "help").render(Source("f.opt", line)).split("\n")
+    assert max(map(len, shown)) < 200
+    assert shown[2][shown[3].index("^")] == "!"
+
+
+def test_tabs_and_what_cannot_be_printed_take_one_column() -> None:
+    shown = Diagnostic("E101", "no", Span(1, 4, 5)).render(Source("f.opt", "\t\x1b\u2028!\r")).split("\n")
+    assert shown[2] == "1 |    !"
+    assert shown[2][shown[3].index("^")] == "!"
+
+
+def test_errors_come_in_the_order_of_the_text() -> None:
+    text = "param b = 2 in [0, 1)\nstate m = q\nupdate:\n  w' = w - lr*(m\n"
+    with pytest.raises(SpecErrors) as caught:
+        parse(Source("f.opt", text))
+    assert [d.code for d in caught.value.diagnostics] == ["E110", "E402", "E209", "E206", "E102"]

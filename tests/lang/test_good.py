@@ -1,4 +1,4 @@
-"""Specs that use every rule of the language: they parse, their values have the kinds they should, and the traps warn."""
+"""Specs that use every rule of the language: they parse, their values have the right kinds, and the traps warn."""
 
 from __future__ import annotations
 
@@ -93,14 +93,20 @@ def test_aliases() -> None:
 
 def test_precedence_is_kept() -> None:
     def value(text: str) -> object:
-        return parse_text(f"optimizer X\nstate a = 1\nstate b = 1\nupdate:\n  a' = a\n  b' = b\n  w' = {text}\n").update[-1].value
+        return (
+            parse_text(f"optimizer X\nstate a = 1\nstate b = 1\nupdate:\n  a' = a\n  b' = b\n  w' = {text}\n")
+            .update[-1]
+            .value
+        )
 
     assert value("-a^2") == value("-(a^2)") != value("(-a)^2")
     assert value("a^b^w") == value("a^(b^w)") != value("(a^b)^w")
     assert value("a/b*w") == value("(a/b)*w") != value("a/(b*w)")
     assert value("a - b - w") == value("(a - b) - w") != value("a - (b - w)")
     assert value("2^-a*b") == value("(2^(-a))*b")
-    assert value("where(not a == b and a > b or b > w, a, b)") == value("where(((not (a == b)) and (a > b)) or (b > w), a, b)")
+    assert value("where(not a == b and a > b or b > w, a, b)") == value(
+        "where(((not (a == b)) and (a > b)) or (b > w), a, b)"
+    )
 
 
 def test_two_spellings_of_one_text_are_equal_whatever_their_spans() -> None:

@@ -44,7 +44,11 @@ print(time.perf_counter() - started)
     spec = str(Path(__file__).parents[2] / "specs" / "adam.opt")
     root = Path(__file__).parents[2]
     runs = [
-        float(subprocess.run([sys.executable, "-c", code, spec], cwd=root, check=True, capture_output=True, text=True).stdout)
+        float(
+            subprocess.run(
+                [sys.executable, "-c", code, spec], cwd=root, check=True, capture_output=True, text=True
+            ).stdout
+        )
         for _ in range(3)
     ]
     assert min(runs) < 0.15

@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 
 from optgen.diagnostics import Source, SpecErrors
 from optgen.lang import format_text, parse
-from optgen.lang.syntax import HEADS, KEYWORDS
+from optgen.lang.syntax import KEYWORDS
 from optgen.model import Optimizer
 
 HERE = Path(__file__).parent
 TEXTS = [p.read_text(encoding="utf-8") for p in (*HERE.parents[1].glob("specs/*.opt"), *HERE.glob("good/*.opt"))]
-PIECES = sorted({*KEYWORDS, *HEADS, *"m m' w w' g lr x 1 0.5 1e9 sqrt( mean( where( clip(".split()})
-PIECES += list("+-*/^=<>()[],:|'\"#.!\\ \t") + ["\n", "\n  ", "\n\n", "\r\n", "**", "==", "<=", "'a'", '"doc"', "\x00", "\u03b2", "\ufeff"]
+WORDS = ["m", "m'", "w", "w'", "g", "lr", "x", "1", "0.5", "1e9", "sqrt(", "mean(", "where(", "clip("]
+MARKS = ["\n", "\n  ", "\n\n", "\r\n", "**", "==", "<=", "'a'", '"doc"', "\x00", "\u03b2", "\ufeff", " ", "\t"]
+PIECES = [*sorted(KEYWORDS), *WORDS, *"+-*/^=<>()[],:|'\"#.!\\", *MARKS]
 
 fast = settings(max_examples=150, deadline=None)
 
@@ -59,7 +60,11 @@ def test_random_pieces(pieces: list[str]) -> None:
 @fast
 @given(st.lists(st.sampled_from(PIECES), max_size=30))
 def test_random_equations(pieces: list[str]) -> None:
-    check("optimizer X\nparam b = 0.9\nflag f = false\nstate m = 0\nupdate:\n  m' = " + " ".join(pieces) + "\n  w' = w - m'\n")
+    check(
+        "optimizer X\nparam b = 0.9\nflag f = false\nstate m = 0\nupdate:\n  m' = "
+        + " ".join(pieces)
+        + "\n  w' = w - m'\n"
+    )
 
 
 @settings(max_examples=250, deadline=None)
@@ -83,25 +88,35 @@ def test_random_lines(data: st.DataObject) -> None:
     check("\n".join(lines[i] for i in order))
 
 
+X = "optimizer X\n"
+U = X + "update:\n  w' = "
 HUGE = {
-    "brackets": "optimizer X\nupdate:\n  w' = " + "(" * 20000,
-    "closed brackets": "optimizer X\nupdate:\n  w' = " + "(" * 20000 + "g" + ")" * 20000,
-    "signs": "optimizer X\nupdate:\n  w' = " + "-" * 30000 + "g",
-    "nots": "optimizer X\nupdate:\n  w' = where(" + "not " * 10000 + "g > 0, g, w)",
-    "powers": "optimizer X\nupdate:\n  w' = g" + "^g" * 20000,
-    "sum": "optimizer X\nupdate:\n  w' = g" + "+g" * 20000,
-    "guard": "optimizer X\nflag f = false\nupdate:\n  w' = g if f" + " and f" * 8000,
-    "condition": "optimizer X\nparam p = 1\nflag f = p > 0" + " or p > 1" * 5000 + "\nupdate:\n  w' = g if f\n  w' = w otherwise",
-    "require": "optimizer X\nparam p = 1\nrequire " + "not " * 10000 + 'p > 0 "x"\nupdate:\n  w\' = w',
-    "lines": "optimizer X\nupdate:\n" + "a=b\n" * 15000,
-    "names": "optimizer X\nupdate:\n" + "".join(f"a{i}=b{i}\n" for i in range(5000)),
-    "chain": "optimizer X\nupdate:\n  x0 = g\n" + "".join(f"x{i+1}=x{i}\n" for i in range(3000)) + "w'=x3000",
-    "open lines": "optimizer X\nupdate:\n  w' = (\n" + "g +\n" * 12000,
-    "flags": "optimizer X\n" + "".join(f"flag f{i} = true\n" for i in range(3000)) + "update:\n  w' = g if f1\n  w' = w otherwise",
-    "number": "optimizer X\nparam n: int = " + "9" * 50000 + "\nupdate:\n  w' = w",
+    "brackets": U + "(" * 30000,
+    "closed brackets": U + "(" * 15000 + "g" + ")" * 15000,
+    "signs": U + "-" * 30000 + "g",
+    "nots": U + "where(" + "not " * 7000 + "g > 0, g, w)",
+    "powers": U + "g" + "^g" * 15000,
+    "sum": U + "g" + "+g" * 15000,
+    "guard": X + "flag f = false\nupdate:\n  w' = g if f" + " and f" * 5000,
+    "condition": X
+    + "param p = 1\nflag f = p > 0"
+    + " or p > 1" * 3000
+    + "\nupdate:\n  w' = g if f\n  w' = w otherwise",
+    "require": X + "param p = 1\nrequire " + "not " * 7000 + 'p > 0 "x"\nupdate:\n  w\' = w',
+    "lines": X + "update:\n" + "a=b\n" * 8000,
+    "names": X + "update:\n" + "".join(f"a{i}=b{i}\n" for i in range(2500)),
+    "chain": X + "update:\nx0 = g\n" + "".join(f"x{i + 1}=x{i}\n" for i in range(2000)) + "w'=x2000",
+    "open lines": U + "(\n" + "g +\n" * 8000,
+    "flags": X + "".join(f"flag f{i} = true\n" for i in range(1500)) + "update:\n w' = g if f1\n w' = w otherwise",
+    "states": X
+    + "".join(f"state s{i} = 0\n" for i in range(800))
+    + "update:\n"
+    + "".join(f"s{i}'=s{i}+g\n" for i in range(800)),
+    "number": X + "param n: int = " + "9" * 30000 + "\nupdate:\n  w' = w",
     "line of a megabyte": "x" * 1_000_000,
-    "zero bytes": "\x00" * 60000,
-    "quotes": "'" * 60000,
+    "zero bytes": "\x00" * 30000,
+    "quotes": "'" * 30000,
+    "long name": X + "update:\n" + "x" * 30000 + " = g",
 }
 
 
@@ -109,4 +124,4 @@ HUGE = {
 def test_huge_text(name: str) -> None:
     started = time.perf_counter()
     check(HUGE[name])
-    assert time.perf_counter() - started < 10
+    assert time.perf_counter() - started < 10  # a second or less each, on an idle machine

@@ -91,7 +91,11 @@ CASES: dict[str, tuple[Callable, Callable, tuple[Any, ...]]] = {
     "dot transpose a": (lambda a, b: nd.dot(a, b, transpose_a=True), lambda a, b: a.T @ b, (A, B)),
     "dot transpose b": (lambda a, b: nd.dot(a, b, transpose_b=True), lambda a, b: a @ b.T, (A, B)),
     "dot transpose both": (lambda a, b: nd.dot(a, b, True, True), lambda a, b: a.T @ b.T, (A, RNG.normal(size=(5, 3)))),
-    "FullyConnected": (nd.FullyConnected, lambda x, w, b: x.reshape(2, 12) @ w.T + b, (CUBE, RNG.normal(size=(5, 12)), np.arange(5.0))),
+    "FullyConnected": (
+        nd.FullyConnected,
+        lambda x, w, b: x.reshape(2, 12) @ w.T + b,
+        (CUBE, RNG.normal(size=(5, 12)), np.arange(5.0)),
+    ),
     "FullyConnected last axis": (
         lambda x, w: nd.FullyConnected(x, w, no_bias=True, flatten=False),
         lambda x, w: x @ w.T,

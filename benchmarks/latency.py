@@ -1,0 +1,169 @@
+"""Time what is not memory: imports, a spec on its way to a running kernel, and the call of a small step.
+
+examples:
+  python benchmarks/latency.py
+  python benchmarks/latency.py --runs 21 --json latency.json
+
+Imports and first steps are timed in fresh processes with warm file caches: the median of several, each from the first
+line it runs. `cold` has an empty folder of compiled kernels, `cached` one with the kernel in it; both count from after
+`import optgen` to the end of the first step.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import machine
+import measure
+import numpy as np
+import workloads
+from tqdm import tqdm
+
+import optgen
+
+ROOT = Path(__file__).resolve().parent.parent
+SPECS = ("adam", "lamb")
+
+IMPORT = """\
+import time
+begin = time.perf_counter()
+import {module}
+print(time.perf_counter() - begin)
+"""
+FIRST_STEP = """\
+import time
+import numpy as np
+import optgen
+w, g = [np.ones((128, 64), np.float32)], [np.ones((128, 64), np.float32)]
+begin = time.perf_counter()
+rule = optgen.load({spec!r})
+step = rule.bind(w, g, rule.init(w))
+step(lr=1e-3)
+print(time.perf_counter() - begin)
+"""
+CALLS = 2000
+
+
+def main() -> int:
+    args = arguments()
+    description = machine.describe(optgen.num_threads())
+    print(machine.text(description), end="\n\n", flush=True)
+    rows = {**fresh(args.runs), **perceptron(args.runs)}
+    for name, (value, unit) in rows.items():
+        print(f"{name:55} {value:10.2f} {unit}")
+    if args.json is not None:
+        result = {"machine": description, "results": {name: {"value": v, "unit": u} for name, (v, u) in rows.items()}}
+        args.json.write_text(json.dumps(result, indent=1))
+        print(f"wrote {args.json}")
+    return 0
+
+
+def fresh(runs: int) -> dict[str, tuple[float, str]]:
+    """Medians over fresh processes."""
+    rows = {}
+    with tqdm(total=runs * (2 + 2 * len(SPECS)), unit="process", disable=not sys.stderr.isatty()) as bar:
+        for module in ("optgen", "runtime"):
+            rows[f"import {module}"] = median(lambda m=module: child(IMPORT.format(module=m)), runs, bar)
+        for spec in SPECS:
+            code = FIRST_STEP.format(spec=spec)
+            rows[f"{spec}: spec to first step, cold"] = median(lambda c=code: with_empty_cache(c), runs, bar)
+            with tempfile.TemporaryDirectory() as folder:
+                child(code, folder)
+                cached = median(lambda c=code, f=folder: child(c, f), runs, bar)
+            rows[f"{spec}: spec to first step, cached"] = cached
+    return {name: (seconds * 1e3, "ms") for name, seconds in rows.items()}
+
+
+def perceptron(runs: int) -> dict[str, tuple[float, str]]:
+    """Adam on the small network: a step, the same with hyper-parameters given, and what of it is not arithmetic."""
+    tensors = workloads.make(workloads.SHAPES["mlp"][1])
+    step = bind(tensors.weights, tensors.grads)
+    one = np.ones(1, np.float32)
+    tiny = bind([one], [one.copy()])
+    steps: dict[str, Callable[[], object]] = {
+        "MLP adam: step()": step,
+        "MLP adam: step(lr=..., wd=..., rescale_grad=...)": lambda: step(lr=1e-3, wd=1e-2, rescale_grad=1 / 64),
+        "one element, adam: step(), which is the cost of a call": tiny,
+    }
+    seconds = measure.interleave(steps, runs)
+    rows = {name: (statistics.median(s) * 1e6, "us") for name, s in seconds.items()}
+    rows["MLP adam: bytes of Python objects allocated by a step"] = (allocated(step), "bytes")
+    rows[f"MLP adam: page faults in {CALLS} steps"] = (page_faults(step), "")
+    return rows
+
+
+def bind(weights: list[Any], grads: list[Any]) -> optgen.BoundStep:
+    rule = optgen.load("adam", lr=1e-3, wd=1e-2)
+    return rule.bind(weights, grads, rule.init(weights))
+
+
+def allocated(step: Callable[[], object]) -> int:
+    """Bytes of Python's heap that a step takes on top of what is there, at its peak."""
+    tracemalloc.start()
+    try:
+        step()
+        before = tracemalloc.get_traced_memory()[0]
+        tracemalloc.reset_peak()
+        step()
+        return tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
+
+
+def page_faults(step: Callable[[], object]) -> int:
+    """New pages that the system handed out during many steps: memory taken and given back would show here."""
+    step()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(CALLS):
+        step()
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+
+def median(run: Callable[[], float], runs: int, bar: Any) -> float:
+    run()  # brings files into the system's cache
+    times = []
+    for _ in range(runs):
+        times.append(run())
+        bar.update()
+    return statistics.median(times)
+
+
+def with_empty_cache(code: str) -> float:
+    with tempfile.TemporaryDirectory() as folder:
+        return child(code, folder)
+
+
+def child(code: str, cache: str | None = None) -> float:
+    """Run code in a fresh interpreter; the seconds it prints."""
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    if cache is not None:
+        env["OPTGEN_CACHE_DIR"] = cache
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"this code failed in a fresh process:\n{code}\n{done.stderr}")
+    return float(done.stdout)
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=11, help="repetitions, and fresh processes (default %(default)s)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the results and the machine")
+    args = parser.parse_args()
+    if args.runs < 1:
+        parser.error("--runs must be at least 1")
+    return args
+
+
+if __name__ == "__main__":
+    sys.exit(main())

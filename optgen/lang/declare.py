@@ -1,0 +1,112 @@
+"""Declarations: each name once, under a name that is free, with what it starts from."""
+
+from __future__ import annotations
+
+import keyword
+
+from optgen.lang.builtins import (
+    API_NAMES,
+    FUNCTIONS,
+    RESERVED,
+)
+from optgen.lang.conditions import check_condition, check_guard
+from optgen.lang.kinds import MEANING
+from optgen.lang.parser import Draft
+from optgen.lang.scope import Scope, meaning
+from optgen.model import (
+    RESERVED_PARAMS,
+    Flag,
+    Input,
+    Kind,
+    Name,
+    Param,
+    State,
+)
+
+
+def declare(draft: Draft) -> Scope:
+    """The scope of a spec: every declaration once, under a name that is free."""
+    scope = Scope(failed=set(draft.broken), reported=dict.fromkeys(draft.errors))
+    for item in draft.declarations:
+        if not _is_free(item, scope):
+            continue
+        match item:
+            case Param():
+                scope.params[item.name] = item
+            case Flag():
+                scope.flags[item.name] = item
+            case State():
+                scope.states[item.name] = item
+            case Input():
+                scope.inputs[item.name] = item
+    _declare_aliases(scope)
+    for flag in scope.flags.values():
+        if flag.condition is not None:
+            earlier = [f for f in scope.flags.values() if f.span < flag.span]
+            if not check_condition(flag.condition, scope, earlier, "a flag"):
+                scope.failed.add(flag.name)
+    for require in draft.requires:
+        check_condition(require.condition, scope, scope.flags.values(), "a requirement")
+    for state in scope.states.values():
+        _check_init(state, scope)
+        if state.guard is not None and not check_guard(state.guard, scope):
+            scope.failed.update((state.name, f"{state.name}'"))
+    return scope
+
+
+def _is_free(item: Param | Flag | State | Input, scope: Scope) -> bool:
+    """Whether a declaration may have its name."""
+    name = item.name
+    declared = scope.params.get(name) or scope.flags.get(name) or scope.states.get(name) or scope.inputs.get(name)
+    if declared is not None:
+        help = f"the first is on line {declared.span.line}; rename or remove one"
+        scope.report("E202", f"a second definition of '{name}'", item.span, help)
+        if type(declared) is not type(item):
+            scope.failed.add(name)
+        return False
+    if isinstance(item, Param) and name in RESERVED_PARAMS:
+        return True
+    if name in RESERVED or name in FUNCTIONS:
+        scope.report("E201", f"'{name}' is {meaning(name)}", item.span, "choose another name")
+        scope.failed.add(name)
+        return False
+    if isinstance(item, Param | Flag) and (name in API_NAMES or keyword.iskeyword(name)):
+        help = "write 'lr', which Python calls learning_rate" if name == "learning_rate" else "choose another name"
+        why = "is a word of Python" if keyword.iskeyword(name) else "is an argument every optimizer has"
+        scope.report("E201", f"'{name}' {why}, and cannot name another", item.span, help)
+        scope.failed.add(name)
+        return False
+    return True
+
+
+def _declare_aliases(scope: Scope) -> None:
+    for param in scope.params.values():
+        for alias in param.aliases:
+            what = scope.what(alias)
+            if what is not None or keyword.iskeyword(alias) or alias in API_NAMES:
+                help = "an alias is a further name, used by nothing else"
+                scope.report("E202", f"the alias '{alias}' is already {what or 'taken'}", param.span, help)
+            else:
+                scope.aliases[alias] = param.name
+
+
+def _check_init(state: State, scope: Scope) -> None:
+    """A state starts at a number, at a param, or at w."""
+    init = state.init
+    if not isinstance(init, Name) or init.id in scope.failed:
+        return
+    param = scope.params.get(init.id) or RESERVED_PARAMS.get(init.id)
+    if init.primed:
+        scope.report("E211", "a state starts before any step", init.span, f"write {init.id}")
+    elif init.id == "w":
+        if state.kind is not Kind.ELEM:
+            message = f"state '{state.name}' is {MEANING[state.kind]}, but w is per element"
+            scope.report("E301", message, init.span, "start it at a number or a param")
+    elif param is not None:
+        if param.optional:
+            scope.report("E410", f"'{init.id}' may be unset", init.span, "start the state at a number")
+    elif scope.what(init.id) is None:
+        scope.unknown(init, [*scope.params, "w"])
+    else:
+        help = "a state starts at a number, at a param or at w"
+        scope.report("E402", f"a state cannot start at {scope.what(init.id)}", init.span, help)

@@ -1,0 +1,78 @@
+"""The names of a spec: what they are, and which of them failed.
+
+A name that failed once is not reported again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from optgen.diagnostics import Diagnostic, Span, suggest
+from optgen.lang.builtins import (
+    COMMON_NAMES,
+    FUNCTIONS,
+    RESERVED,
+)
+from optgen.model import (
+    RESERVED_PARAMS,
+    Flag,
+    Input,
+    Name,
+    Param,
+    State,
+)
+
+
+@dataclass
+class Scope:
+    """The names of a spec and what was reported about them. `failed` holds names and keys (`m`, `m'`)."""
+
+    params: dict[str, Param] = field(default_factory=dict)
+    flags: dict[str, Flag] = field(default_factory=dict)
+    states: dict[str, State] = field(default_factory=dict)
+    inputs: dict[str, Input] = field(default_factory=dict)
+    aliases: dict[str, str] = field(default_factory=dict)
+    locals: dict[str, Span] = field(default_factory=dict)
+    failed: set[str] = field(default_factory=set)
+    reported: dict[Diagnostic, None] = field(default_factory=dict)
+
+    @property
+    def errors(self) -> tuple[Diagnostic, ...]:
+        return tuple(self.reported)
+
+    def report(self, code: str, message: str, span: Span, help: str | None = None) -> None:
+        """Add an error, unless the same was said of the same place."""
+        self.reported.setdefault(Diagnostic(code, message, span, help))
+
+    def suggest(self, name: str, known: Iterable[str]) -> str | None:
+        """`diagnostics.suggest`, while there are few errors: it is slow, and many errors have one cause."""
+        return suggest(name, known) if len(self.reported) < 50 else None
+
+    def what(self, name: str) -> str | None:
+        """What a declared or reserved name is, in words; None if it is neither."""
+        tables: tuple[tuple[str, Iterable[str]], ...] = (
+            ("a param", self.params),
+            ("a param", RESERVED_PARAMS),
+            ("a flag", self.flags),
+            ("a state", self.states),
+            ("an input", self.inputs),
+            ("an alias", self.aliases),
+            ("a function", FUNCTIONS),
+            ("a reserved name", RESERVED),
+        )
+        return next((word for word, table in tables if name in table), None)
+
+    def unknown(self, name: Name, known: Iterable[str]) -> None:
+        """Report a name that nothing declares."""
+        common = COMMON_NAMES.get(name.id)
+        help = f"it is called '{common}' here" if common else self.suggest(name.id, known)
+        if help is None and name.id in FUNCTIONS:
+            help = f"it is a function: {FUNCTIONS[name.id].usage}"
+        self.report("E206", f"unknown name '{name.key}'", name.span, help or "declare it, or define it on a line above")
+        self.failed.update((name.id, name.key))
+
+
+def meaning(name: str) -> str:
+    """What a name of the language is, in words."""
+    return "a function" if name in FUNCTIONS else f"reserved for {RESERVED[name]}"

@@ -1,0 +1,207 @@
+"""Recording and walking back: modes, gradients' requests, the life of a graph, writing into it, threads."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+from runtime import MXNetError, autograd, nd
+
+
+def variable(*values: float, grad_req: str = "write") -> nd.NDArray:
+    x = nd.array(values)
+    x.attach_grad(grad_req)
+    return x
+
+
+def grad(x: nd.NDArray) -> list[float]:
+    return x.grad.asnumpy().tolist()
+
+
+def test_modes_nest_and_return() -> None:
+    def modes() -> tuple[bool, bool]:
+        return autograd.is_recording(), autograd.is_training()
+
+    assert modes() == (False, False)
+    with autograd.record():
+        assert modes() == (True, True)
+        with autograd.pause():
+            assert modes() == (False, False)
+        with autograd.predict_mode():
+            assert modes() == (True, False)
+            with autograd.train_mode():
+                assert modes() == (True, True)
+    with autograd.record(train_mode=False):
+        assert modes() == (True, False)
+    with pytest.raises(KeyError), autograd.record():
+        raise KeyError
+    assert modes() == (False, False)
+
+
+def test_an_array_used_several_times_gets_every_share() -> None:
+    x = variable(1, 2)
+    with autograd.record():
+        y = x * x + x[0] * 3
+        z = (y * y).sum()
+    z.backward()
+    y = np.array([4.0, 7.0])
+    np.testing.assert_allclose(grad(x), [2 * y[0] * 2 + 2 * (y[0] + y[1]) * 3, 2 * y[1] * 4])
+
+
+def test_write_replaces_and_add_adds() -> None:
+    x, y = variable(1), variable(1, grad_req="add")
+    buffer = x.grad
+    for _ in range(3):
+        with autograd.record():
+            z = x * 2 + y * 3
+        z.backward()
+    assert (grad(x), grad(y)) == ([2], [9])
+    assert x.grad is buffer
+    with pytest.raises(ValueError, match="'write', 'add' or 'null'"):
+        x.attach_grad("sum")
+
+
+def test_head_gradients() -> None:
+    x = variable(1, 2)
+    with autograd.record():
+        y, z = x * 2, x * x
+    autograd.backward([y, z], [nd.array([1, 10]), None])
+    assert grad(x) == [2 + 2, 20 + 4]
+    with autograd.record():
+        y = x * 2
+    with pytest.raises(ValueError, match=r"head of shape \(2,\) cannot have a head gradient of shape \(3,\)"):
+        y.backward(nd.ones(3))
+    with pytest.raises(ValueError, match="1 heads, but 2 head gradients"):
+        autograd.backward([y], [None, None])
+
+
+def test_a_graph_is_walked_once_unless_retained() -> None:
+    x = variable(3)
+    with autograd.record():
+        y = x * x
+    y.backward(retain_graph=True)
+    y.backward()
+    assert grad(x) == [6]
+    with pytest.raises(MXNetError, match="retain_graph=True"):
+        y.backward()
+
+
+def test_a_shared_part_that_was_released_is_an_error() -> None:
+    x = variable(3)
+    with autograd.record():
+        y = x * x
+        first, second = y * 2, y * 3
+    first.backward()
+    with pytest.raises(MXNetError, match="released by an earlier backward"):
+        second.backward()
+
+
+def test_what_backward_released_counts_as_a_constant() -> None:
+    x = variable(3)
+    with autograd.record():
+        y = x * x
+    y.backward()
+    with autograd.record():
+        z = x * y
+    z.backward()
+    assert grad(x) == [9]
+
+
+def test_outside_of_the_graph() -> None:
+    x, free = variable(1), nd.ones(1)
+    with pytest.raises(MXNetError, match="not in a computational graph"):
+        (x * 2).backward()  # not recorded
+    with autograd.record():
+        y = free * 2
+        with autograd.pause():
+            paused = x * 2
+        z = x * paused.detach() + (x * 5).detach()
+    assert free.grad is None
+    for constant in (y, paused):
+        with pytest.raises(MXNetError, match="not in a computational graph"):
+            constant.backward()
+    z.backward()
+    assert grad(x) == [2]
+
+
+def test_attach_grad_cuts_off_the_past() -> None:
+    x = variable(2)
+    with autograd.record():
+        y = x * 3
+        y.attach_grad()
+        z = y * y
+    z.backward()
+    assert (grad(y), grad(x)) == ([12], [0])
+
+
+def test_an_operator_without_slope_gives_zero() -> None:
+    x = variable(2)
+    x.grad[:] = 7
+    with autograd.record():
+        y = (x > 1) + x.argmax(axis=0)
+    y.backward()
+    assert grad(x) == [0]
+
+
+def test_writing_into_the_graph_is_refused() -> None:
+    x, free = variable(1, 2), nd.zeros(2)
+    with autograd.record():
+        y = x * 2
+        for array in (x, y):
+            with pytest.raises(MXNetError, match="not possible inside"):
+                array[0] = 1
+            with pytest.raises(MXNetError, match="not possible inside"):
+                array += 1
+        with pytest.raises(MXNetError, match="whole array"):
+            free[0:1] = y[0:1]
+        free[:] = y  # a whole array outside the graph: it joins
+        z = free * 3
+    z.backward()
+    assert grad(x) == [6, 6]
+    x += 1  # outside of record, variables are written as optimizers do
+    assert x.asnumpy().tolist() == [2, 3]
+
+
+def test_writing_constants_inside_record() -> None:
+    constant = nd.zeros(2)
+    with autograd.record():
+        constant[0] = 1
+        constant += 1
+    assert constant.asnumpy().tolist() == [2, 1]
+
+
+def test_threads_do_not_see_each_other() -> None:
+    seen = []
+    with autograd.record():
+        thread = threading.Thread(target=lambda: seen.append((autograd.is_recording(), autograd.is_training())))
+        thread.start()
+        thread.join()
+    assert seen == [(False, False)]
+
+
+def test_a_graph_dies_with_its_arrays() -> None:
+    x = variable(1)
+    gc.disable()
+    try:
+        with autograd.record():
+            y = x * 2
+            z = y * y
+        alive = weakref.ref(y)
+        del y, z
+        assert alive() is None  # without the help of the garbage collector: no cycles
+    finally:
+        gc.enable()
+
+
+def test_a_deep_graph() -> None:
+    x = variable(1)
+    with autograd.record():
+        y = x
+        for _ in range(5000):
+            y = y + x
+    y.backward()
+    assert grad(x) == [5001]

@@ -1,0 +1,53 @@
+"""The package as a whole: what importing it costs and what it does not have."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+import runtime as mx
+from runtime import blas
+from tests.process import run
+
+IMPORT = """
+import sys, time
+start = time.perf_counter()
+import runtime as mx
+from runtime import autograd, gluon, init, lr_scheduler, metric, nd, optimizer
+print(time.perf_counter() - start)
+print(*[m for m in ("sympy", "lark", "llvmlite", "sklearn", "matplotlib", "scipy") if m in sys.modules])
+"""
+
+
+def test_import_is_quick_and_leaves_compilers_alone() -> None:
+    results = [run([sys.executable, "-c", IMPORT], timeout=30).stdout.split("\n") for _ in range(3)]
+    assert min(float(seconds) for seconds, *_ in results) <= 0.4
+    assert all(loaded == "" for _, loaded, *_ in results)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("sym", "gluon"), ("mod", "gluon"), ("np", "use nd"), ("onnx", "save_parameters")]
+)
+def test_what_is_not_provided_says_so(name: str, words: str) -> None:
+    with pytest.raises(AttributeError, match=f"does not provide '{name}': .*{words}"):
+        getattr(mx, name)
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        mx.nonsense  # noqa: B018
+
+
+def test_small_products_leave_the_number_of_blas_threads_as_it_was() -> None:
+    def threads() -> list[int]:
+        return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+
+    a = np.ones((3, 4), np.float32)
+    for limit in (1, 2):
+        with threadpool_limits(limit, user_api="blas"):
+            before = threads()
+            assert blas.matmul(a, a.T)[0, 0] == 4
+            assert threads() == before
+    big = np.ones((256, 256), np.float32)
+    assert 2 * big.size * 256 >= blas.SMALL
+    assert blas.matmul(big, big)[0, 0] == 256
