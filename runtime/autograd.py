@@ -85,16 +85,15 @@ _serial = itertools.count()
 
 
 class Node:
-    """One recorded call. It holds raw arrays, never the NDArray it is the node of: so no cycles, and memory goes when
-    the arrays go.
+    """One recorded call.
+
+    It holds raw arrays, never the NDArray it is the node of: there are no cycles, and memory goes when the arrays go.
     """
 
     __slots__ = ("attrs", "ctx", "inputs", "operator", "output", "parents", "serial")
 
     def __init__(self, operator: Operator, parents: list, inputs: list, output: Any, attrs: dict, ctx: Any) -> None:
-        self.serial = next(
-            _serial
-        )  # a node is made after its parents: descending serials are a reverse topological order
+        self.serial = next(_serial)  # a node is younger than its parents: from old to young is a topological order
         self.operator = operator
         self.parents: list[Node | Variable | None] = parents
         self.inputs = inputs
@@ -146,8 +145,7 @@ def mark_variables(
     gradients: NDArray | Sequence[NDArray],
     grad_reqs: str | Sequence[str] = "write",
 ) -> None:
-    """Make each of `variables` want its gradient, written to the array of the same place in `gradients` ('null': no
-    longer wanted).
+    """Make each of `variables` want its gradient, written to its counterpart in `gradients` ('null': not any more).
 
     A variable is cut off from whatever it was computed from.
     """
@@ -201,7 +199,7 @@ def _seeds(heads: Iterable[NDArray], head_grads: Iterable[NDArray | None]) -> di
     """The gradients the walk starts from, by node; a head given twice counts twice."""
     seeds: dict = {}
     for head, gradient in zip(heads, head_grads, strict=True):
-        if head._node is None or head._node.spent:
+        if not head._in_graph():
             raise MXNetError(
                 "cannot differentiate an array that is not in a computational graph: compute it inside "
                 "autograd.record(), from arrays with attach_grad(). backward releases a graph: to walk it twice, pass "

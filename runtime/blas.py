@@ -1,8 +1,7 @@
 """Matrix products, on as many threads as pay.
 
-Where other work keeps a core busy, a BLAS that hands part of a small product to a second thread waits for that core: a
-product of 64x64 and 64x256, 40 us on one thread, was seen to take 3 ms on two. So small products stay on the calling
-thread.
+Where other work keeps a core busy, a BLAS that hands part of a small product to a second thread waits for that core:
+64x64 times 64x256, 40 us on one thread, was seen to take 3 ms on two. So small products stay on the calling thread.
 """
 
 from __future__ import annotations

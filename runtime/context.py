@@ -1,6 +1,7 @@
-"""Where an array lives. `cpu(0)` and `cpu(1)` are the same memory but distinct contexts, so that code for several
-devices can be tried out
-on a machine without any."""
+"""Where an array lives.
+
+`cpu(0)` and `cpu(1)` are the same memory but distinct contexts: code for several devices can be tried without any.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ class Context:
     `with Context("cpu", 1):` makes it the default for arrays created inside. Equal by value and hashable.
     """
 
-    __slots__ = ("_outer", "device_id", "device_type")
+    __slots__ = ("device_id", "device_type")
     devtype2id: ClassVar[dict[str, int]] = {"cpu": 1, "gpu": 2}
 
     def __init__(self, device_type: str | Context, device_id: int = 0) -> None:
@@ -50,21 +51,21 @@ class Context:
             )
 
     def __enter__(self) -> Context:
-        self._outer = _default.context
-        _default.context = self
+        _entered.stack.append(self)
         return self
 
     def __exit__(self, *exception: object) -> None:
-        _default.context = self._outer
+        _entered.stack.pop()
 
 
-class _Default(threading.local):
-    """Each thread has a default of its own."""
+class _Entered(threading.local):
+    """The contexts whose blocks this thread is in, the first being the default."""
 
-    context = Context("cpu", 0)
+    def __init__(self) -> None:
+        self.stack = [Context("cpu", 0)]
 
 
-_default = _Default()
+_entered = _Entered()
 
 
 def cpu(device_id: int = 0) -> Context:
@@ -84,4 +85,4 @@ def num_gpus() -> int:
 
 def current_context() -> Context:
     """The context in which arrays are created when none is given."""
-    return _default.context
+    return _entered.stack[-1]

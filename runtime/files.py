@@ -1,6 +1,4 @@
-"""Named arrays in a file: safetensors, whatever the name of the file, written whole or not at all, and checked when
-read.
-"""
+"""Named arrays in a file: safetensors under any file name, written whole or not at all, checked when read."""
 
 from __future__ import annotations
 
@@ -36,9 +34,7 @@ def save(path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray]) -> None
 
 
 def load(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
-    """The arrays of a file that `save` or another writer of safetensors made; MXNetError naming the file if it is no
-    such file.
-    """
+    """The arrays of a safetensors file, whoever wrote it; MXNetError naming the file if it is none."""
     from safetensors import SafetensorError
     from safetensors.numpy import load as from_bytes
 

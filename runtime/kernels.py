@@ -26,9 +26,7 @@ def names() -> tuple[str, ...]:
 
 
 def read(spec: str | os.PathLike[str]) -> Spec:
-    """The checked spec of a name, of the path of a `.opt` file, or of a spec's own text (anything with more than one
-    line).
-    """
+    """The checked spec of a name, of the path of a `.opt` file, or of a spec's text (what has several lines)."""
     import optgen
     from optgen import api
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 
 class LRScheduler:
-    """A function of the update count, 1 at the first update, with `base_lr` to start from. Subclasses define
-    `__call__`.
-    """
+    """A function of the update count, 1 at the first update. Subclasses define `__call__`, from `base_lr`."""
 
     def __init__(self, base_lr: float = 0.01) -> None:
         self.base_lr = base_lr

@@ -10,9 +10,7 @@ from runtime.nd.ndarray import NDArray
 
 
 class EvalMetric:
-    """A mean over all that was given to `update` since the last `reset`. Subclasses add to `sum_metric` and
-    `num_inst`.
-    """
+    """A mean over all that `update` was given since `reset`. Subclasses add to `sum_metric` and `num_inst`."""
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -21,22 +21,23 @@ class NameManager:
         return f"{hint}{count}"
 
     def __enter__(self) -> NameManager:
-        self._outer = _local.manager
-        _local.manager = self
+        _entered.stack.append(self)
         return self
 
     def __exit__(self, *exception: object) -> None:
-        _local.manager = self._outer
+        _entered.stack.pop()
 
 
-class _Local(threading.local):
+class _Entered(threading.local):
+    """The managers whose blocks this thread is in, the first being the default."""
+
     def __init__(self) -> None:
-        self.manager = NameManager()
+        self.stack = [NameManager()]
 
 
-_local = _Local()
+_entered = _Entered()
 
 
 def current() -> NameManager:
     """The manager whose block the thread is in."""
-    return _local.manager
+    return _entered.stack[-1]

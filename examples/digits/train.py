@@ -63,9 +63,12 @@ def network() -> nn.HybridSequential:
 
 def make_trainer(net: gluon.Block, name: str, lr: float | None) -> gluon.Trainer:
     """A trainer with a spec of optgen's, or with the user's, which is registered first."""
-    if name.endswith(".opt"):
-        name = optimizer.register_spec(name).__name__
-    return gluon.Trainer(net.collect_params(), name, {} if lr is None else {"learning_rate": lr})
+    try:
+        if name.endswith(".opt"):
+            name = optimizer.register_spec(name).__name__
+        return gluon.Trainer(net.collect_params(), name, {} if lr is None else {"learning_rate": lr})
+    except (OSError, ValueError) as error:  # no such optimizer, or a mistake in a spec: no fault of this program
+        sys.exit(f"train.py: {error}")
 
 
 def train_epoch(net: gluon.Block, trainer: gluon.Trainer, batches: gluon.data.DataLoader, title: str) -> float:
@@ -121,6 +124,7 @@ def plot(losses: list[float], accuracies: list[float], title: str, path: Path) -
 
 def main() -> None:
     args = arguments()
+    args.out.mkdir(parents=True, exist_ok=True)
     np.random.seed(args.seed)  # the order of samples
     mx.random.seed(args.seed)  # weights and dropout
     net = network()
@@ -138,14 +142,10 @@ def main() -> None:
         print(f"epoch {epoch:3}  loss {losses[-1]:.4f}  test accuracy {accuracies[-1]:.2%}", flush=True)
     print(f"{args.epochs} epochs in {time.perf_counter() - start:.1f} s")
 
-    args.out.mkdir(parents=True, exist_ok=True)
     net.save_parameters(args.out / "digits.safetensors")
     plot(losses, accuracies, f"Handwritten digits, {name}", args.out / "learning-curve.png")
     print(f"wrote {args.out / 'digits.safetensors'} and {args.out / 'learning-curve.png'}")
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except (OSError, TypeError, ValueError) as error:
-        sys.exit(f"train.py: {error}")
+    main()

@@ -46,6 +46,7 @@ from optgen.backends.llvm import (
     loop,
     lower,
     smaller,
+    text,
 )
 from optgen.ir import nodes as ir
 from optgen.ir.nodes import BLOCK, LANES, Instr, Kernel, Phase, Value
@@ -56,16 +57,17 @@ TASK = ll.FunctionType(VOID, [PTR, I64, I64])
 PARALLEL = ll.FunctionType(VOID, [PTR, PTR, PTR, I64])
 N, SIZE, BUFFERS, T, HYPER, WORKSPACE, RUN, POOL = range(8)
 """The fields of optgen_step, eight bytes each."""
-LINE = 64
-PREFETCH_LINES, PREFETCH_AHEAD = 4, 2048
-"""Cache lines of each stream asked for at once, and how many bytes ahead (measured: 1 to 4 KB do equally well)."""
+LINE, ROW_LINES = 64, 4
+"""Bytes of a cache line, and how many lines of each stream make a row."""
+AHEAD = 2048
+"""How many bytes ahead a row asks for its streams (measured: from 1 to 8 KB makes little difference)."""
 MXCSR = 0x1F80
 """All exceptions masked, round to nearest, denormals kept."""
 
 
 def emit(kernel: Kernel, symbol: str, triple: str) -> str:
     """The LLVM IR text of a planned kernel, exported as `symbol`."""
-    return str(_Module(kernel, symbol, triple).build())
+    return text(_Module(kernel, symbol, triple).build())
 
 
 @dataclass(frozen=True)
@@ -399,8 +401,7 @@ class _Module:
         if reductions:
             self.reducing_loop(b, phase, reductions, pointers, env)
         else:
-            group = PREFETCH_LINES * LINE // _itemsize(self.kernel)
-            self.rows(b, begin, end, group, pointers, phase, lambda i, j: self.element(b, phase, pointers, dict(env), i))
+            self.rows(b, begin, end, phase, pointers, lambda i, _: self.element(b, phase, pointers, dict(env), i))
         b.ret_void()
         return f
 
@@ -409,27 +410,32 @@ class _Module:
         b: ll.IRBuilder,
         begin: Any,
         end: Any,
-        width: int,
-        pointers: dict[str, Any],
         phase: Phase,
+        pointers: dict[str, Any],
         body: Callable[[Any, Any], None],
     ) -> None:
-        """`body(i, j)` for i in [begin, end): whole rows of `width` elements, whose count LLVM then knows, and the rest.
+        """`body(i, i mod 128)` for i in [begin, end): rows of a few cache lines, whose length LLVM knows, and the rest.
 
         The hardware's prefetchers lose pace with loops that compute much: a row asks for what lies a little ahead.
         """
+        width = ROW_LINES * LINE // _itemsize(self.kernel)
+        lanes = LINE // _itemsize(self.kernel)
+
+        def elements(row: Any, count: Any) -> None:
+            first = b.and_(row, integer(LANES - 1))
+            with loop(b, integer(0), count, lanes=lanes) as j:
+                body(b.add(row, j, flags=["nsw", "nuw"]), b.add(first, j, flags=["nsw", "nuw"]))
+
         full = b.add(begin, b.and_(b.sub(end, begin), integer(-width)))
         stored = {i.op.buffer for i in phase.instrs if isinstance(i.op, ir.Store)}
         with loop(b, begin, full, width) as row:
             for name, pointer in pointers.items():
                 start = at(b, pointer, row, TYPES[self.kernel.compute])
                 for offset in range(0, width * _itemsize(self.kernel), LINE):
-                    ahead = at(b, start, integer(PREFETCH_AHEAD + offset), I8)
+                    ahead = at(b, start, integer(AHEAD + offset), I8)
                     b.call(self.prefetch(), [ahead, I32(int(name in stored)), I32(3), I32(1)])
-            with loop(b, integer(0), integer(width)) as j:
-                body(b.add(row, j, flags=["nsw", "nuw"]), j)
-        with loop(b, integer(0), b.sub(end, full)) as j:
-            body(b.add(full, j, flags=["nsw", "nuw"]), j)
+            elements(row, integer(width))
+        elements(full, b.sub(end, full))
 
     def prefetch(self) -> Any:
         """llvm.prefetch(address, for writing, locality 0 to 3, data)."""
@@ -438,12 +444,12 @@ class _Module:
     def reducing_loop(
         self, b: ll.IRBuilder, phase: Phase, reductions: list[Instr], pointers: dict[str, Any], env: dict[Value, Any]
     ) -> None:
-        """Block by block of the tree: clear the lanes, add rows of 128 elements each to its lane, fold the lanes."""
+        """Block by block of the tree: clear the lanes, add each element to its own, fold the lanes."""
         begin, end, partials, *_ = b.function.args
         lanes = b.alloca(F64, LANES * len(reductions))
         lanes.align = LINE
 
-        def row(i: Any, j: Any) -> None:
+        def add(i: Any, j: Any) -> None:
             local = dict(env)
             self.element(b, phase, pointers, local, i)
             for r, instr in enumerate(reductions):
@@ -457,7 +463,7 @@ class _Module:
                 with loop(b, integer(r * LANES), integer((r + 1) * LANES)) as j:
                     b.store(ll.Constant(F64, IDENTITY[instr.op.op]), at(b, lanes, j, F64))
             last = smaller(b, b.add(block, integer(BLOCK)), end)
-            self.rows(b, block, last, LANES, pointers, phase, row)
+            self.rows(b, block, last, phase, pointers, add)
             for r, instr in enumerate(reductions):
                 assert isinstance(instr.op, ir.Reduce)
                 total = b.call(self.fold_lanes(instr.op.op), [at(b, lanes, integer(r * LANES), F64)])

@@ -5,6 +5,7 @@ No fast-math flag is ever set, so that LLVM may neither reorder, contract nor ap
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -95,8 +96,11 @@ def unary(b: ll.IRBuilder, intrinsic: str, x: Any) -> Any:
 
 
 @contextmanager
-def loop(b: ll.IRBuilder, start: Any, stop: Any, step: int = 1) -> Iterator[Any]:
-    """`for (i = start; i < stop; i += step)`: yields i, and leaves the builder behind the loop."""
+def loop(b: ll.IRBuilder, start: Any, stop: Any, step: int = 1, lanes: int | None = None) -> Iterator[Any]:
+    """`for (i = start; i < stop; i += step)`: yields i, and leaves the builder behind the loop.
+
+    `lanes` is how many iterations LLVM shall do at once; without it, it takes as many as the widest type allows.
+    """
     before = b.block
     head, body, after = (b.append_basic_block(name) for name in ("head", "body", "after"))
     b.branch(head)
@@ -107,8 +111,16 @@ def loop(b: ll.IRBuilder, start: Any, stop: Any, step: int = 1) -> Iterator[Any]
     b.position_at_end(body)
     yield i
     i.add_incoming(b.add(i, integer(step), flags=["nsw", "nuw"]), b.block)
-    b.branch(head)
+    back = b.branch(head)
+    if lanes is not None:
+        width = b.module.add_metadata(["llvm.loop.vectorize.width", I32(lanes)])
+        back.set_metadata("llvm.loop", b.module.add_metadata([I32(len(b.module.metadata)), width]))
     b.position_at_end(after)
+
+
+def text(module: ll.Module) -> str:
+    """The module as LLVM IR. What marks a loop must refer to itself, which llvmlite cannot write: `loop` numbers it."""
+    return re.sub(r"^(!\d+) = !\{ i32 \d+, (!\d+) \}$", r"\1 = distinct !{ \1, \2 }", str(module), flags=re.M)
 
 
 @contextmanager

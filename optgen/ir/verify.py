@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 from optgen.ir import nodes as ir
+from optgen.ir.math import FUNCTIONS
 from optgen.ir.nodes import Instr, Kernel, Phase, Type, Value, join
 from optgen.model import Kind
 
@@ -13,6 +16,7 @@ PHASE_KINDS: dict[ir.PhaseKind, tuple[Kind, ...]] = {
     "sweep": (Kind.ELEM,),
     "scalar": (Kind.HOST, Kind.TENSOR),
 }
+PHASE_ORDER = re.compile("(host )?update|host sweep( scalar sweep)*")
 
 
 class InvalidKernel(AssertionError):
@@ -22,6 +26,8 @@ class InvalidKernel(AssertionError):
 def verify(kernel: Kernel) -> Kernel:
     """Return `kernel`; raise InvalidKernel when it is not well-formed."""
     rules = _Rules(kernel)
+    order = " ".join(p.kind for p in kernel.phases)
+    _check(bool(PHASE_ORDER.fullmatch(order)), f"{kernel.name}: phases in the wrong order: {order}")
     for phase in kernel.phases:
         rules.begin(phase)
         for instr in phase.instrs:
@@ -47,12 +53,14 @@ class _Rules:
         self.phase = phase
         self.defined_here: set[str] = set()
         self.stored_here: set[str] = set()
+        self.reduced_here: set[str] = set()
 
     def check(self, instr: Instr) -> None:
         op = instr.op
         for v in ir.operands(op):
             _check(self.known.get(v.id) == v.type, "an operand is not defined before, or with another type")
             _check(v.type.kind is not Kind.ELEM or v.id in self.defined_here, "an operand is an element of another phase")
+            _check(v.id not in self.reduced_here, "an operand is a reduction that this sweep has not completed")
         if isinstance(op, ir.Load | ir.Store):
             _check(op.buffer in self.buffers, "no such buffer")
             _check(op.buffer not in self.stored_here, "used after its store in one phase")
@@ -81,6 +89,8 @@ class _Rules:
         _check(free or swept in PHASE_KINDS[self.phase.kind], "a value of a kind that this phase does not hold")
         _check(result.id not in self.known, "defined twice")
         self.known[result.id] = result.type
+        if isinstance(instr.op, ir.Reduce) and self.phase.kind == "sweep":
+            self.reduced_here.add(result.id)
         self.defined_here.add(result.id)
 
 
@@ -123,7 +133,8 @@ def result_type(op: ir.Op, compute: ir.DType, wanted: ir.DType) -> Type:
             return Type(_same(kind, dtypes, "i64").kind, "f64")
         case ir.Int() | ir.Shift():
             return _same(kind, dtypes, "i64")
-        case ir.Math():
+        case ir.Math(function=function):
+            _check(len(args) == FUNCTIONS[function][0], "the wrong number of arguments")
             return _same(kind, dtypes, "f64")
         case _:
             _check(len(dtypes) == 1 and dtypes <= {"f32", "f64"}, "operands must be of one floating dtype")

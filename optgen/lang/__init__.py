@@ -3,8 +3,8 @@
     source -> syntax (tokens, logical lines) -> parser (declarations and equations) -> check -> model.Optimizer
 
 `check` is the way on one page: `declare`, `conditions`, `names` look at each line, `variants` at every combination of
-flags. `kinds` and `builtins` say what values and functions mean, `lint` finds what is legal but probably wrong, `format` lays
-a spec out anew. Nothing in here executes a spec.
+flags. `kinds` and `builtins` say what values and functions mean, `lint` finds what is legal but probably wrong, and
+`format` lays a spec out anew. Nothing in here executes a spec.
 
 Codes: E1xx characters, brackets, syntax, outline; E2xx names; E3xx kinds; E4xx values, flags, guards; W5xx warnings.
 """

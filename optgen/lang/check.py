@@ -44,6 +44,9 @@ def _check_outline(draft: Draft, scope: Scope) -> None:
     if not draft.sections:
         help = "write the equations under a line 'update:'"
         scope.report("E110", "no 'update:'", draft.headers[0].span if draft.headers else top, help)
+    for section in draft.sections:
+        if section.name == "eval" and not draft.evaluate:
+            scope.report("E210", "'eval:' is empty", section.span, "write w' = ..., the weights to evaluate with")
 
 
 def _check_section(lines: list[Equation | Broken], scope: Scope, *, evaluate: bool) -> tuple[Equation, ...]:

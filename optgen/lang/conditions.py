@@ -5,23 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from optgen.diagnostics import Span
-from optgen.lang.builtins import (
-    SPARSE,
-)
+from optgen.lang.builtins import SPARSE
 from optgen.lang.names import check_call
 from optgen.lang.scope import Scope
-from optgen.model import (
-    RESERVED_PARAMS,
-    Binary,
-    Call,
-    Expr,
-    Flag,
-    IsSet,
-    Name,
-    Text,
-    Unary,
-    walk,
-)
+from optgen.model import RESERVED_PARAMS, Binary, Call, Expr, Flag, IsSet, Name, Text, Unary, walk
 
 
 def check_condition(condition: Expr, scope: Scope, flags: Iterable[Flag], what: str) -> bool:

@@ -4,24 +4,12 @@ from __future__ import annotations
 
 import keyword
 
-from optgen.lang.builtins import (
-    API_NAMES,
-    FUNCTIONS,
-    RESERVED,
-)
+from optgen.lang.builtins import API_NAMES, FUNCTIONS, RESERVED
 from optgen.lang.conditions import check_condition, check_guard
 from optgen.lang.kinds import MEANING
 from optgen.lang.parser import Draft
 from optgen.lang.scope import Scope, meaning
-from optgen.model import (
-    RESERVED_PARAMS,
-    Flag,
-    Input,
-    Kind,
-    Name,
-    Param,
-    State,
-)
+from optgen.model import RESERVED_PARAMS, Flag, Input, Kind, Name, Param, State
 
 
 def declare(draft: Draft) -> Scope:

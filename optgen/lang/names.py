@@ -5,23 +5,9 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 
 from optgen.diagnostics import Span
-from optgen.lang.builtins import (
-    FUNCTIONS,
-    RESERVED,
-    SPARSE,
-    TENSORS,
-    is_reduction,
-)
+from optgen.lang.builtins import FUNCTIONS, RESERVED, SPARSE, TENSORS, is_reduction
 from optgen.lang.scope import Scope, meaning
-from optgen.model import (
-    Call,
-    Equation,
-    Expr,
-    IsSet,
-    Name,
-    children,
-    walk,
-)
+from optgen.model import Call, Equation, Expr, IsSet, Name, children, walk
 
 
 def check_call(call: Call, scope: Scope) -> None:

@@ -14,20 +14,7 @@ from typing import NamedTuple
 from optgen.diagnostics import Span
 from optgen.lang.builtins import is_reduction
 from optgen.lang.kinds import infer
-from optgen.model import (
-    COUNTS,
-    DIMENSIONS,
-    Binary,
-    Call,
-    Expr,
-    Kind,
-    Name,
-    Number,
-    Optimizer,
-    Program,
-    Unary,
-    walk,
-)
+from optgen.model import COUNTS, DIMENSIONS, Binary, Call, Expr, Kind, Name, Number, Optimizer, Program, Unary, walk
 
 # ---------------------------------------------------------------- the first step
 

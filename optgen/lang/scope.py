@@ -9,19 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from optgen.diagnostics import Diagnostic, Span, suggest
-from optgen.lang.builtins import (
-    COMMON_NAMES,
-    FUNCTIONS,
-    RESERVED,
-)
-from optgen.model import (
-    RESERVED_PARAMS,
-    Flag,
-    Input,
-    Name,
-    Param,
-    State,
-)
+from optgen.lang.builtins import COMMON_NAMES, FUNCTIONS, RESERVED
+from optgen.model import RESERVED_PARAMS, Flag, Input, Name, Param, State
 
 
 @dataclass

@@ -14,18 +14,7 @@ from optgen.diagnostics import Span
 from optgen.lang.kinds import base_names, infer_values
 from optgen.lang.names import readable_names
 from optgen.lang.scope import Scope
-from optgen.model import (
-    Binary,
-    Call,
-    Expr,
-    Flags,
-    IsSet,
-    Name,
-    Optimizer,
-    Program,
-    Unary,
-    walk,
-)
+from optgen.model import Binary, Call, Expr, Flags, IsSet, Name, Optimizer, Program, Unary, walk
 
 MAX_VARIANTS = 4096
 """Flags multiply; beyond this many combinations a check could take minutes, and so would building them."""
@@ -104,28 +93,28 @@ class _Walk:
 
     def run(self, update: Span) -> None:
         program = self.optimizer.program(self.flags)
-        self._section(program, {})
+        self._section(program)
         for state in program.states:
             if not self._is_defined(program, state.name + "'"):
-                help = f"write {state.name}' = ..., or guard the state as its equations are"
-                self.report("E209", f"state '{state.name}' is never updated", state.span, help)
+                name = state.name
+                help = f"write {name}' = ... ({name}' = {name} keeps it), or guard the state as its equations are"
+                self.report("E209", f"state '{name}' is never updated", state.span, help)
         if not self._is_defined(program, "w'"):
             help = "every variant ends with the new weight: w' = ..."
             self.report("E210", "w' is not defined", update, help)
         if self.optimizer.evaluate:
             evaluation = self.optimizer.program(self.flags, evaluate=True)
-            self._section(evaluation, {})
+            self._section(evaluation)
             if not self._is_defined(evaluation, "w'"):
-                last = self.optimizer.evaluate[-1]
-                self.report(
-                    "E210", "'eval:' does not define w'", last.span, "write w' = ..., the weights to evaluate with"
-                )
+                help = "write w' = ..., the weights to evaluate with"
+                self.report("E210", "'eval:' does not define w'", self.optimizer.evaluate[-1].span, help)
 
     def _is_defined(self, program: Program, key: str) -> bool:
         return key in self.scope.failed or any(e.target.key == key for e in program.equations)
 
-    def _section(self, program: Program, defined: dict[str, Span]) -> None:
+    def _section(self, program: Program) -> None:
         """Definitions before uses, once each; then the kinds."""
+        defined: dict[str, Span] = {}
         states = {s.name for s in program.states}
         places: dict[str, Span] = {}
         for e in program.equations:
@@ -137,7 +126,7 @@ class _Walk:
                 self._no_state(target)
             for name in readable_names(equation.value):
                 if not (missing and name.id == target.id):
-                    self._read(name, states, defined, places)
+                    self._read(name, target, states, defined, places)
             self._check_set(equation.value)
             if target.key in defined:
                 help = f"the first is on line {defined[target.key].line}; lines of one case group stand together"
@@ -151,34 +140,28 @@ class _Walk:
         help = "guard this line as the state is guarded, or drop the guard of the state"
         self.report("E205", f"state '{name.id}' does not exist", name.span, help)
 
-    def _read(self, name: Name, states: set[str], defined: Mapping[str, Span], places: Mapping[str, Span]) -> None:
+    def _read(
+        self, name: Name, target: Name, states: set[str], defined: Mapping[str, Span], places: Mapping[str, Span]
+    ) -> None:
+        """A name is read in the equation of `target`; `defined` are the names above it, `places` those of all lines."""
         scope, key = self.scope, name.key
         if key in defined or key in scope.failed or name.id in scope.failed:
             return
         if name.id in scope.states and name.id not in states:
             self._no_state(name)
-        elif name.primed or name.id in scope.locals:
-            if key in places:
-                at = places[key].line
-                help = (
-                    f"move that line up, or use the value before the step: {name.id}"
-                    if name.primed
-                    else "move that line up"
-                )
-                if at == name.span.line:
-                    message = f"{key} is defined by itself"
-                    help = (
-                        f"write {name.id} for its value before the step"
-                        if name.primed
-                        else f"write {name.id}' = ..., and declare 'state {name.id} = 0' to keep it from step to step"
-                    )
-                else:
-                    message = f"{key} is used before its definition on line {at}"
-                self.report("E204", message, name.span, help)
-            elif not name.primed:
-                help = "define it in every variant that reads it, or guard this line"
-                self.report("E205", f"'{name.id}' is not defined", name.span, help)
-            # A new value that no line of this variant defines is reported at the state, or as a missing w'.
+        elif key == target.key:
+            help = f"write {name.id} for its value before the step"
+            if not name.primed:
+                help = f"write {name.id}' = ..., and declare 'state {name.id} = 0' to keep it from step to step"
+            self.report("E204", f"{key} is defined by itself", name.span, help)
+        elif key in places:
+            help = f", or use the value before the step: {name.id}" if name.primed else ""
+            message = f"{key} is used before its definition on line {places[key].line}"
+            self.report("E204", message, name.span, f"move that line up{help}")
+        elif name.id in scope.locals:
+            help = "define it in every variant that reads it, or guard this line"
+            self.report("E205", f"'{name.id}' is not defined", name.span, help)
+        # A new value that no line of this variant defines is reported at the state, or as a missing w'.
 
     def _check_set(self, expr: Expr) -> None:
         """A param that may be unset is read by `clip` alone, as a bound, unless a flag says that it is set."""

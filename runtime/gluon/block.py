@@ -7,6 +7,7 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -22,28 +23,24 @@ from runtime.nd import NDArray
 class _Scope:
     """Inside `with block.name_scope():`, blocks are named under `block`, counted by kind from 0."""
 
-    _current = threading.local()
-
     def __init__(self, block: Block) -> None:
         self._block = block
         self._counter: Counter[str] = Counter()
-        self._outer: list[_Scope | None] = []
 
     def __enter__(self) -> _Scope:
-        self._outer.append(getattr(_Scope._current, "scope", None))
-        _Scope._current.scope = self
+        _entered.stack.append(self)
         return self
 
     def __exit__(self, *exception: object) -> None:
-        _Scope._current.scope = self._outer.pop()
+        _entered.stack.pop()
 
     @staticmethod
     def names(prefix: str | None, params: ParameterDict | None, hint: str) -> tuple[str, ParameterDict]:
         """The full prefix and the parameters of a new block of the kind `hint`, which may have asked for its own."""
-        scope = getattr(_Scope._current, "scope", None)
-        if scope is None:
+        if not _entered.stack:
             prefix = name.current().get(None, hint) + "_" if prefix is None else prefix
             return prefix, ParameterDict(prefix) if params is None else ParameterDict(params.prefix, params)
+        scope = _entered.stack[-1]
         if prefix is None:
             prefix = f"{hint}{scope._counter[hint]}_"
             scope._counter[hint] += 1
@@ -53,6 +50,16 @@ class _Scope:
         else:
             params = ParameterDict(params.prefix, params)
         return outer.prefix + prefix, params
+
+
+class _Entered(threading.local):
+    """The scopes this thread is in."""
+
+    def __init__(self) -> None:
+        self.stack: list[_Scope] = []
+
+
+_entered = _Entered()
 
 
 class Block:
@@ -68,7 +75,7 @@ class Block:
         hint = type(self).__name__.lower()
         self._prefix, self._params = _Scope.names(prefix, params, hint)
         self._name = self._prefix.removesuffix("_")
-        self._scope = _Scope(self)
+        self._scope = nullcontext() if prefix == "" else _Scope(self)
         self._children: dict[str, Block] = {}
         self._reg_params: dict[str, Parameter] = {}
 
@@ -100,8 +107,8 @@ class Block:
         """Its own parameters, without those of its parts."""
         return self._params
 
-    def name_scope(self) -> _Scope:
-        """`with self.name_scope():` blocks made inside get names under this one's."""
+    def name_scope(self) -> AbstractContextManager[Any]:
+        """`with self.name_scope():` blocks made inside get names under this one's (if its prefix is not empty)."""
         return self._scope
 
     def register_child(self, block: Block, name: str | None = None) -> None:
@@ -109,9 +116,7 @@ class Block:
         self._children[str(len(self._children)) if name is None else name] = block
 
     def collect_params(self, select: str | None = None) -> ParameterDict:
-        """All parameters, those of its parts included; only those whose name matches the regular expression `select`,
-        if given.
-        """
+        """All parameters, its parts' included; with `select`, a regular expression, those whose name it matches."""
         found = ParameterDict(self._params.prefix)
         pattern = re.compile(select or "")
         for block in self._blocks():
@@ -153,9 +158,7 @@ class Block:
     # ------------------------------------------------------------ files
 
     def _structured_params(self, prefix: str = "") -> dict[str, Parameter]:
-        """Parameters by where they are in the structure (`features.0.weight`), which does not depend on how blocks
-        were counted.
-        """
+        """Parameters by their place in the structure (`features.0.weight`), whatever the blocks are called."""
         own = {prefix + key: param for key, param in self._reg_params.items()}
         for key, child in self._children.items():
             own |= child._structured_params(f"{prefix}{key}.")

@@ -248,9 +248,7 @@ class ParameterDict:
         return "\n".join([f"{self._prefix}(", *(f"  {p}" for p in self.values()), ")"])
 
     def get(self, name: str, **kwargs: Any) -> Parameter:
-        """The parameter called prefix + `name`, made with `kwargs` if there is none; one that is there must agree
-        with them.
-        """
+        """The parameter called prefix + `name`: made with `kwargs`, or, if there is one, checked against them."""
         full = self._prefix + name
         param = self._params.get(full)
         if param is None and self._shared is not None and full in self._shared:
@@ -275,9 +273,7 @@ class ParameterDict:
         verbose: bool = False,
         force_reinit: bool = False,
     ) -> None:
-        """`Parameter.initialize` for all; `init` (Uniform by default) is for those that have no initializer of their
-        own.
-        """
+        """`Parameter.initialize` for all; `init` (Uniform by default) is for those without an initializer."""
         default = initializer.create(init or initializer.Uniform())
         for param in self.values():
             if verbose:

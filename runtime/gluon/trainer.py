@@ -17,8 +17,7 @@ class Trainer:
     params: what `collect_params` gives, or a sequence of Parameters.
     optimizer: a name, such as 'adam', or an Optimizer.
     optimizer_params: the optimizer's arguments, where a name is given.
-    kvstore: how gradients of several devices are brought together. There is one device, and so nothing to do: None,
-        'local' or 'device'.
+    kvstore: how gradients of several devices are summed; with one device all of None, 'local' and 'device' do nothing.
     """
 
     def __init__(
@@ -91,8 +90,8 @@ class Trainer:
 
 
 def _checked_params(params: Any) -> list[Parameter]:
-    """Parameters in the order of their names' creation."""
-    params = list(params.values()) if isinstance(params, (ParameterDict, Mapping)) else params
+    """The parameters as a list: those of a dict in the order of their names."""
+    params = [params[name] for name in sorted(params)] if isinstance(params, (ParameterDict, Mapping)) else params
     if not isinstance(params, (list, tuple)):
         raise ValueError(f"Trainer takes a ParameterDict, a dict or a list of Parameters, not {type(params).__name__}")
     for param in params:

@@ -1,7 +1,7 @@
-"""Arrays and what can be computed with them. Read `ndarray` and `operator` first; then each family of operators is
-one file:
+"""Arrays and what can be computed with them.
 
-elementwise, reduce, shape, index, linalg, nn; `creation` makes arrays, `methods` hangs the operators on them.
+Read `ndarray` and `operator` first. Each family of operators is one file: elementwise, reduce, shape, index, linalg,
+nn. `creation` makes arrays, `methods` hangs the operators on them.
 """
 
 # ruff: noqa: F401 (this file gathers names)

@@ -70,9 +70,7 @@ def clip(data: NDArray, a_min: float, a_max: float) -> NDArray:
 
 
 def _broadcasting(forward: Callable, left: Callable, right: Callable) -> Callable[[Any, Any], NDArray]:
-    """An operator on two arrays, or an array and a number, from a NumPy function and its two gradients as if nothing
-    were broadcast.
-    """
+    """An operator on two arrays, or an array and a number; its gradients are given as if nothing were broadcast."""
     operator = Operator(
         forward,
         lambda g, y, a, b: sum_to(left(g, y, a, b), a.shape),

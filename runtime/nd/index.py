@@ -1,6 +1,4 @@
-"""Operators that choose elements by position. They come in pairs, each the gradient of the other: take elements out,
-put them back.
-"""
+"""Operators that choose elements by position, in pairs: take out, put back. Each is the other's gradient."""
 
 from __future__ import annotations
 
@@ -43,9 +41,7 @@ def _(g: NDArray, y: NDArray, x: NDArray, *, key: Any, shape: tuple[int, ...]) -
 
 
 def getitem(x: NDArray, key: Any) -> NDArray:
-    """`x[key]`: an integer or a slice of the first axis shares memory with x; any other index, tuples and arrays
-    included, copies.
-    """
+    """`x[key]`: an integer or a slice of the first axis shares memory with x; any other index copies."""
     if isinstance(key, numbers.Integral) and not -len(x) <= key < len(x):
         raise IndexError(f"index {key} is out of bounds for the first axis, of length {len(x)}")
     return _index(x, key=numpy_key(key))

@@ -26,8 +26,9 @@ def _(g: NDArray, y: NDArray, a: NDArray, b: NDArray, *, ta: bool = False, tb: b
 
 
 def dot(lhs: NDArray, rhs: NDArray, transpose_a: bool = False, transpose_b: bool = False) -> NDArray:
-    """The product over the last axis of `lhs` and the first of `rhs` (first and last where transposed): for matrices,
-    the matrix product.
+    """The matrix product; of other arrays, the product over the last axis of `lhs` and the first of `rhs`.
+
+    Transposed, over the first of `lhs`, or the last of `rhs`.
     """
     if lhs._data.dtype != rhs._data.dtype:
         raise MXNetError(f"dot: types differ, {lhs._data.dtype} and {rhs._data.dtype}; convert one with astype()")
@@ -36,8 +37,8 @@ def dot(lhs: NDArray, rhs: NDArray, transpose_a: bool = False, transpose_b: bool
     left, m = (lhs.shape[1:], lhs.shape[0]) if ta else (lhs.shape[:-1], lhs.shape[-1])
     right, n = (rhs.shape[:-1], rhs.shape[-1]) if tb else (rhs.shape[1:], rhs.shape[0])
     if m != n:
-        marks = ["".join(("^T" if t else "",)) for t in (transpose_a, transpose_b)]
-        raise MXNetError(f"dot: shapes {lhs.shape}{marks[0]} and {rhs.shape}{marks[1]} do not fit: {m} against {n}")
+        a, b = (f"{x.shape}{'^T' * t}" for x, t in ((lhs, transpose_a), (rhs, transpose_b)))
+        raise MXNetError(f"dot: shapes {a} and {b} do not fit: {m} against {n}")
     a = lhs.reshape((m, -1) if ta else (-1, m))
     b = rhs.reshape((-1, m) if tb else (m, -1))
     return _matmul(a, b, ta=ta, tb=tb).reshape((*left, *right) or (1,))

@@ -1,6 +1,4 @@
-"""The array: its storage, its place, and reading and writing it. What it can compute is in the operator files (see
-`methods`).
-"""
+"""The array: its storage, its place, reading and writing it. What it can compute is in the operator files."""
 
 from __future__ import annotations
 
@@ -18,8 +16,7 @@ class NDArray:
     """An n-dimensional array of one type, over a C-contiguous NumPy array.
 
     `x[i]`, `x[i:j]` on the first axis and `reshape` give arrays that share memory with `x`; every other result is a
-    copy. There are no
-    scalars: what would be one has shape (1,). Arrays are made by `nd.array`, `nd.zeros` and their like.
+    copy. There are no scalars: what would be one has shape (1,). `nd.array`, `nd.zeros` and their like make arrays.
     """
 
     __slots__ = ("__weakref__", "_ctx", "_data", "_node")
@@ -102,9 +99,7 @@ class NDArray:
         return self.as_in_context(self._ctx, always_copy=True)
 
     def copyto(self, other: NDArray | Context) -> NDArray:
-        """Write the values into the array `other`, or make a copy in the context `other`. Returns the array written
-        to.
-        """
+        """Write into the array `other`, or copy to the context `other`. Returns the array written to."""
         if isinstance(other, NDArray):
             if other is not self:
                 other[:] = self
@@ -121,6 +116,10 @@ class NDArray:
         result = identity(self)
         result._ctx = context
         return result
+
+    def _in_graph(self) -> bool:
+        """Whether gradients can flow here: an array whose history `backward` has released is a constant."""
+        return self._node is not None and not self._node.spent
 
     def _full_like(self, value: float) -> NDArray:
         return NDArray(np.full_like(self._data, value), self._ctx)
@@ -151,9 +150,11 @@ class NDArray:
     # ------------------------------------------------------------ writing
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        """Write `value` (an array or a number, broadcast) to `x[key]`. Inside `record`, only `x[:] = value` of an x
-        outside the graph can
-        take a value that is in it: x then is in the graph too."""
+        """Write `value` (an array or a number, broadcast) to `x[key]`.
+
+        Inside `record`, a value that is in the graph can only be written by `x[:] = value`, with x of its shape and
+        not in the graph: x then is in it too.
+        """
         whole = isinstance(key, slice) and key == slice(None)
         if autograd.mode.recording:
             self._check_writable(value, whole)
@@ -164,19 +165,19 @@ class NDArray:
             raise MXNetError(
                 f"cannot write a value of shape {np.shape(source)} to x[{key!r}] of shape {self.shape}: {error}"
             ) from None
-        if autograd.mode.recording and isinstance(value, NDArray) and value._node is not None:
+        if autograd.mode.recording and isinstance(value, NDArray) and value._in_graph():
             from runtime.nd.elementwise import identity
 
             self._node = identity(value)._node
 
     def _check_writable(self, value: Any, whole: bool) -> None:
         """Refuse a write that the graph could not know of."""
-        if self._node is not None and not self._node.spent:
+        if self._in_graph():
             raise MXNetError(
                 "writing into an array of the computational graph (x[...] = y, +=, -=, *=, /=) is not possible inside "
                 "autograd.record(); make a new array (x = x + y), or write inside autograd.pause() or after backward"
             )
-        in_graph = isinstance(value, NDArray) and value._node is not None
+        in_graph = isinstance(value, NDArray) and value._in_graph()
         if in_graph and (not whole or value.shape != self.shape):
             raise MXNetError(
                 "inside autograd.record() an array of the computational graph can only be written to a whole array "

@@ -52,7 +52,7 @@ class Operator:
                 arrays.append(x)
         data = self.forward(*arrays, **attrs)
         if autograd.mode.recording:
-            parents = [_live_node(x) for x in inputs]
+            parents = [x._node if isinstance(x, NDArray) and x._in_graph() else None for x in inputs]
             if any(parents):
                 return NDArray(data, ctx, autograd.Node(self, parents, arrays, data, attrs, ctx))
         return NDArray(data, ctx)
@@ -70,11 +70,3 @@ class Operator:
 
     def __repr__(self) -> str:
         return f"<Operator {self.name}>"
-
-
-def _live_node(x: Any) -> autograd.Node | autograd.Variable | None:
-    """The node of an input, unless it is a plain number or `backward` has released its history: then it counts as a
-    constant.
-    """
-    node = x._node if isinstance(x, NDArray) else None
-    return None if node is None or node.spent else node

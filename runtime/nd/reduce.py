@@ -109,7 +109,7 @@ def _position(operator: Operator, data: NDArray, axis: int | None, keepdims: boo
 def _axes(data: NDArray, axis: Axes, exclude: bool) -> tuple[int, ...]:
     """The axes to reduce, counted from 0."""
     ndim = data.ndim
-    given = range(ndim) if axis is None or axis == () else [axis] if isinstance(axis, int) else axis
+    given = range(ndim) if axis is None or axis == () else [axis] if isinstance(axis, (int, np.integer)) else axis
     for a in given:
         if not -ndim <= a < ndim:
             raise MXNetError(f"axis {a} of an array of shape {data.shape}: there are {ndim} axes")

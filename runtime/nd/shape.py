@@ -90,9 +90,7 @@ def transpose(data: NDArray, *axes: int | Sequence[int]) -> NDArray:
 
 
 def broadcast_to(data: NDArray, shape: Sequence[int]) -> NDArray:
-    """A copy in which axes of length 1 are repeated to the lengths of `shape`; a 0 in `shape` keeps the axis as it
-    is.
-    """
+    """A copy with axes of length 1 repeated to the lengths of `shape`; a 0 in `shape` keeps an axis."""
     target = tuple(data.shape[i] if n == 0 and i < data.ndim else n for i, n in enumerate(shape))
     if target == data.shape:
         return data

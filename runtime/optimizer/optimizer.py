@@ -67,9 +67,7 @@ class Optimizer:
         return None
 
     def update(self, index: int, weight: NDArray, grad: NDArray, state: Any) -> None:
-        """Change `weight` and `state` in place. `_update_count(index)`, `_get_lr(index)` and `_get_wd(index)` give
-        what is needed.
-        """
+        """Change `weight` and `state` in place. Count with `_update_count(index)`; rates are `_get_lr`, `_get_wd`."""
         raise NotImplementedError(f"{type(self).__name__} must define update(index, weight, grad, state)")
 
     # ------------------------------------------------------------ rates
@@ -92,9 +90,7 @@ class Optimizer:
         self.lr_mult = dict(args_lr_mult)
 
     def set_wd_mult(self, args_wd_mult: Mapping[Any, float]) -> None:
-        """Factors on the weight decay, by index or name; where `param_idx2name` was given, biases and betas get 0 by
-        default.
-        """
+        """Factors on the weight decay, by index or name. With `param_idx2name`, biases and betas have 0 by default."""
         exempt = {name: 0.0 for name in self.idx2name.values() if not name.endswith(("_weight", "_gamma"))}
         self.wd_mult = exempt | dict(args_wd_mult)
 
@@ -120,9 +116,7 @@ class Optimizer:
         return self._get_wds([index])[0]
 
     def _multiplier(self, index: int, which: str) -> float:
-        """`lr_mult` or `wd_mult`: the parameter's own if there is one, else what was set for its index, else for its
-        name.
-        """
+        """`lr_mult` or `wd_mult`: the parameter's own, else what was set for its index, else for its name."""
         if index in self.param_dict:
             return getattr(self.param_dict[index], which)
         table = getattr(self, which)

@@ -1,6 +1,4 @@
-"""Optimizer classes made from specs: their signature, their documentation, and an `update` that is one native call
-for all parameters.
-"""
+"""Optimizer classes made from specs, with true signatures and an `update` that is one native call."""
 
 from __future__ import annotations
 
@@ -25,9 +23,7 @@ _BOOKKEEPING = ("param_idx2name", "lr_scheduler", "begin_num_update", "param_dic
 
 
 class SpecOptimizer(Optimizer):
-    """The base of the classes that `make_class` makes. Hyper-parameters are attributes, checked whenever they are
-    set.
-    """
+    """The base of what `make_class` makes. Hyper-parameters are attributes, checked whenever they are set."""
 
     spec: ClassVar[Spec]
     param_names: ClassVar[tuple[str, ...]]  # what the equations can read, `lr` and `wd` among them
@@ -89,9 +85,7 @@ class SpecOptimizer(Optimizer):
         grad: NDArray | Sequence[NDArray],
         state: dict[str, NDArray] | Sequence[dict[str, NDArray]],
     ) -> None:
-        """Update one parameter, or, from lists, all of them in one native call (one for each element type among
-        them).
-        """
+        """Update one parameter, or, from lists, all of them: one native call for each element type."""
         if isinstance(index, int):
             index, weight, grad, state = [index], [weight], [grad], [state]
         self._update_count(index)
@@ -163,7 +157,8 @@ def _doc(spec: Spec) -> str:
     for p in spec.params:
         name = "learning_rate" if p.name == "lr" else p.name
         inside = f", in {p.interval}" if p.interval else ""
-        lines.append(f"{name}: {p.doc or 'learning rate' if p.name == 'lr' else p.doc or 'see the equations'}{inside}.")
+        doc = p.doc or ("learning rate" if p.name == "lr" else "see the equations")
+        lines.append(f"{name}: {doc}{inside}.")
     lines += [f"{f.name}: {f.doc or 'see the equations'}." for f in spec.flags if f.default is not None]
     lines.append("The others are those of every Optimizer.")
     return "\n".join(lines)

@@ -163,9 +163,7 @@ def test_alignment(spec: Optimizer) -> None:
     for first in (4, 1):
         w, g = [shifted(p, first) for p in params], [shifted(x, first + 2) for x in grads]
         start = rule.init(params)
-        arrays = {
-            name: [shifted(a, 3 * first + i) for i, a in enumerate(each)] for name, each in start.arrays.items()
-        }
+        arrays = {name: [shifted(a, 3 * first + i) for i, a in enumerate(each)] for name, each in start.arrays.items()}
         state = State(arrays, start.t)
         step = rule.bind(w, g, state)
         step(wd=0.01)

@@ -43,6 +43,16 @@ def test_names_are_counted_by_kind_and_scope() -> None:
     assert repr(second).splitlines()[1] == "  (0): Dense(None -> 5, Activation(tanh))"
 
 
+def test_a_block_with_an_empty_prefix_leaves_names_to_the_scope_around_it() -> None:
+    outer = nn.Sequential(prefix="net_")
+    with outer.name_scope():
+        inner = nn.Sequential(prefix="")
+        with inner.name_scope():
+            layers = [nn.Dense(1), nn.Dense(1)]
+    assert [layer.name for layer in layers] == ["net_dense0", "net_dense1"]
+    assert inner.prefix == "net_"
+
+
 def test_blocks_share_parameters() -> None:
     a = nn.Dense(3, in_units=2, prefix="a_")
     b = nn.Dense(3, in_units=2, prefix="b_", params=a.params)

@@ -164,7 +164,7 @@ def test_contexts_are_distinct() -> None:
     assert x.copyto(mx.cpu(0)) is not x
     y[:] = 3
     assert y.copyto(x) is x and x.asnumpy().tolist() == [3, 3]
-    with mx.cpu(1):
+    with mx.cpu(1) as one, one:
         assert nd.zeros(1).context == mx.current_context() == mx.cpu(1)
     assert mx.current_context() == mx.cpu(0)
     assert mx.num_gpus() == 0

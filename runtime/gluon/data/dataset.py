@@ -19,9 +19,7 @@ class Dataset:
 
 
 class ArrayDataset(Dataset):
-    """Sample i is the tuple of the i-th elements of several arrays (the element itself, of one): `ArrayDataset(X,
-    y)`.
-    """
+    """Sample i is the tuple of the i-th elements of several arrays; of one array, the element itself."""
 
     def __init__(self, *args: Sequence[Any]) -> None:
         if not args:

@@ -110,8 +110,9 @@ class Dense(HybridBlock):
 
 
 class Dropout(HybridBlock):
-    """In training, each element is 0 with probability `rate`, else divided by 1 - rate; along `axes` all share one
-    draw.
+    """In training, each element is 0 with probability `rate`, else divided by 1 - rate.
+
+    Along `axes` all elements share one draw.
     """
 
     def __init__(self, rate: float, axes: Sequence[int] = (), **kwargs: Any) -> None:
