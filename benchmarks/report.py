@@ -120,7 +120,8 @@ def _panel(axis: Any, title: str, rows: Sequence[Result], names: Sequence[str]) 
         shares = [r.share(name) for r in rows if name in r.seconds]
         bars = axis.bar(places, shares, width * 0.94, label=name, color=COLORS[k % len(COLORS)], zorder=2)
         if name == OURS:
-            axis.bar_label(bars, fmt="%.2f", fontsize=8, padding=1, fontweight="bold", color=COLORS[0])
+            for label in axis.bar_label(bars, fmt="%.2f", fontsize=8, padding=3, fontweight="bold", color=COLORS[0]):
+                label.set_bbox({"facecolor": "white", "edgecolor": "none", "pad": 0.5})
     axis.axhline(1, color="#333333", linewidth=1, linestyle="--", zorder=1, label="ceiling: additions only")
     axis.set_xticks(range(len(rows)), [r.optimizer for r in rows])
     axis.set_title(title, loc="left", fontsize=10)

@@ -6,7 +6,7 @@ examples:
   python benchmarks/step.py --peers none --reps 31               only ceiling and optgen
   python benchmarks/step.py --json out.json --plot out.png --markdown benchmarks/README.md
 
-A share is the median, over the repetitions, of the ceiling's time divided by a contender's time right after it.
+A share is the median, over the repetitions, of the ceiling's time divided by a contender's time in the same round.
 """
 
 from __future__ import annotations
@@ -16,19 +16,21 @@ import os
 import sys
 from pathlib import Path
 
+import machine
+import measure
+import report
+import workloads
+from measure import Result
+from peers import PEERS
+from tqdm import tqdm
 from workloads import OPTIMIZERS, SHAPES
 
-PEER_NAMES = ("torch-fused", "torch-foreach", "torch-compiled", "deepspeed", "optax")
 LEAST_REPS = 15
 
 
 def main() -> int:
     args = arguments()
     limit_threads(args.threads)
-    # Only now: the libraries look at the process's CPUs when they are imported.
-    import machine
-    import report
-
     description = machine.describe(args.threads)
     print(machine.text(description), end="\n\n", flush=True)
     if args.reps < LEAST_REPS:
@@ -46,13 +48,9 @@ def main() -> int:
     return 0
 
 
-def run(args: argparse.Namespace) -> list:
+def run(args: argparse.Namespace) -> list[Result]:
     """Measure every optimizer on every list of shapes, with a progress bar."""
-    import measure
-    import workloads
-    from tqdm import tqdm
-
-    peers = [name.replace("-", " ") for name in args.peers if name != "none"]
+    peers = [name for name in args.peers if name != "none"]
     results = []
     with tqdm(total=len(args.shapes) * len(args.optimizers), unit="case", disable=not sys.stderr.isatty()) as bar:
         for shapes in args.shapes:
@@ -65,7 +63,7 @@ def run(args: argparse.Namespace) -> list:
 
 
 def limit_threads(threads: int) -> None:
-    """Keep this process, and all libraries in it, to so many CPUs: the one setting that all of them heed."""
+    """Keep this process to so many CPUs, before optgen, PyTorch and JAX make their threads: all of them heed that."""
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
     os.environ["OPTGEN_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = str(threads)
 
@@ -80,8 +78,8 @@ def arguments() -> argparse.Namespace:
         "--optimizers", nargs="+", choices=OPTIMIZERS, default=list(OPTIMIZERS), metavar="O", help=", ".join(OPTIMIZERS)
     )
     parser.add_argument(
-        "--peers", nargs="+", choices=(*PEER_NAMES, "none"), default=list(PEER_NAMES), metavar="P",
-        help=f"{', '.join(PEER_NAMES)}, or none",
+        "--peers", nargs="+", choices=(*PEERS, "none"), default=list(PEERS), metavar="P",
+        help=f"{', '.join(PEERS)}, or none",
     )  # fmt: skip
     parser.add_argument("--reps", type=int, default=21, help="paired repetitions (default %(default)s)")
     parser.add_argument(

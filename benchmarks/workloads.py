@@ -14,7 +14,8 @@ Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
 
 LR = 1e-3
-WD = 1e-2
+WD = 1e-4
+"""Not more: where the decay of a large weight cancels the constant gradient, moments would fade into denormals."""
 MOMENTUM = 0.9
 
 

@@ -1,10 +1,10 @@
 """optgen: an optimizer, written once as the equations of its paper, as fused kernels.
 
-    import optgen
-    adam = optgen.load("adam", amsgrad=True)
-    state = adam.init(params)
-    step = adam.bind(params, grads, state)
-    step(lr=1e-3, wd=0.01)
+import optgen
+adam = optgen.load("adam", amsgrad=True)
+state = adam.init(params)
+step = adam.bind(params, grads, state)
+step(lr=1e-3, wd=0.01)
 """
 
 from __future__ import annotations

@@ -103,5 +103,3 @@ def native(optimizer: Optimizer, flags: Flags, dtype: str) -> NativeKernel:
     signature = json.loads(head)
     buffers = tuple(Buffer(*b) for b in signature["buffers"])
     return NativeKernel(name, dtype, buffers, tuple(signature["hyper"]), code)
-
-

@@ -16,9 +16,9 @@ Step = Callable[[], object]
 Peer = Callable[[str, Tensors], Step]
 
 PEERS: dict[str, Peer] = {
-    "torch fused": pytorch.fused,
-    "torch foreach": pytorch.foreach,
-    "torch compiled": pytorch.compiled,
+    "torch-fused": pytorch.fused,
+    "torch-foreach": pytorch.foreach,
+    "torch-compiled": pytorch.compiled,
     "deepspeed": deepspeed_cpu.step,
     "optax": optax_jit.step,
 }

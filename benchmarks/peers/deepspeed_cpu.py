@@ -1,7 +1,11 @@
-"""DeepSpeed's optimizers for the CPU: hand-written AVX code, built with the C++ compiler at first use."""
+"""DeepSpeed's optimizers for the CPU: hand-written AVX code, built with the C++ compiler at first use.
+
+A build that was interrupted leaves a lock in ~/.cache/torch_extensions, and the next one waits for it: delete it then.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 
 from workloads import LR, WD, Tensors
@@ -11,6 +15,7 @@ from peers.absent import Absent, first_line, require
 
 def step(optimizer: str, tensors: Tensors) -> Callable[[], object]:
     torch = require("torch", "torch")
+    os.environ.setdefault("DS_ACCELERATOR", "cpu")
     require("deepspeed", "deepspeed")
     if optimizer not in ("adam", "adagrad"):
         raise Absent(f"DeepSpeed has no {optimizer} for the CPU")

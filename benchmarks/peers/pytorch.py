@@ -6,6 +6,7 @@ Weights and gradients are the caller's own arrays; the states are PyTorch's.
 from __future__ import annotations
 
 import inspect
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -36,6 +37,7 @@ def compiled(optimizer: str, tensors: Tensors) -> Callable[[], object]:
     torch = require("torch", "torch")
     made = _make(optimizer, tensors, foreach=True)
     torch._dynamo.reset()
+    torch._logging.set_logs(all=logging.ERROR)
     step: Callable[[], object] = torch.compile(lambda: made.step(), fullgraph=False)
     try:
         step()

@@ -17,13 +17,11 @@
     typedef void (*parallel_for)(void *pool, task, const void *step, int64_t elements);
 
 A sweep is a task: part p of P takes an even share of all elements, cut at blocks of the reduction tree, so the result
-depends on neither P nor the vector width. The body of a sweep is a plain loop over noalias streams that LLVM
-vectorises; a reduction adds into 128 lanes in memory, in index order, since LLVM must not reorder a sum.
+depends on neither P nor the vector width. What a sweep does with the elements of one tensor is in `sweep.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,10 +29,8 @@ from llvmlite import ir as ll
 
 from optgen.backends.llvm import (
     F64,
-    I8,
     I32,
     I64,
-    IDENTITY,
     PTR,
     TYPES,
     at,
@@ -48,6 +44,7 @@ from optgen.backends.llvm import (
     smaller,
     text,
 )
+from optgen.backends.sweep import Body, for_elements, reduce_blocks
 from optgen.ir import nodes as ir
 from optgen.ir.nodes import BLOCK, LANES, Instr, Kernel, Phase, Value
 from optgen.model import Kind
@@ -57,10 +54,6 @@ TASK = ll.FunctionType(VOID, [PTR, I64, I64])
 PARALLEL = ll.FunctionType(VOID, [PTR, PTR, PTR, I64])
 N, SIZE, BUFFERS, T, HYPER, WORKSPACE, RUN, POOL = range(8)
 """The fields of optgen_step, eight bytes each."""
-LINE, ROW_LINES = 64, 4
-"""Bytes of a cache line, and how many lines of each stream make a row."""
-AHEAD = 2048
-"""How many bytes ahead a row asks for its streams (measured: from 1 to 8 KB makes little difference)."""
 MXCSR = 0x1F80
 """All exceptions masked, round to nearest, denormals kept."""
 
@@ -90,10 +83,12 @@ class _Module:
         self.x86 = triple.startswith(("x86_64", "i386", "i686"))
         self.module = ll.Module(name=kernel.name)
         self.module.triple = triple
-        self.consts = {i.result: i for i in kernel.instrs() if i.result is not None and is_const(i)}
+        self.consts = {i.result: i.op for i in kernel.instrs() if i.result is not None and is_const(i)}
         self.slots = {v: k for k, v in enumerate(self.crossing())}
-        reductions = [sum(isinstance(i.op, ir.Reduce) for i in p.instrs) for p in kernel.phases]
-        self.reductions = max(reductions, default=0)
+        self.reductions = max(len(self.reductions_of(p)) for p in kernel.phases)
+
+    def reductions_of(self, phase: Phase) -> list[Instr]:
+        return [i for i in phase.instrs if isinstance(i.op, ir.Reduce)]
 
     def crossing(self) -> list[Value]:
         """The values that a phase hands to a later one: each has a slot in the table of scalars."""
@@ -169,7 +164,8 @@ class _Module:
         b.store(integer(0), blocks)
         with loop(b, integer(0), n) as i:
             b.store(b.add(b.load(blocks, typ=I64), self.blocks(b, load(b, size, i, I64))), blocks)
-        partials = b.mul(b.load(blocks, typ=I64), integer(self.reductions))
+        # One more than there are: the fold of an empty tensor, which nothing uses, reads where its block would be.
+        partials = b.mul(b.add(b.load(blocks, typ=I64), integer(1)), integer(self.reductions))
         b.ret(b.add(b.mul(n, integer(len(self.slots))), partials))
 
     def strict_floats(self, b: ll.IRBuilder) -> Any:
@@ -239,7 +235,7 @@ class _Module:
         s = self.fields(b, f.args[0])
         first = b.alloca(I64)
         b.store(integer(0), first)
-        reductions = [i for i in sweep.instrs if isinstance(i.op, ir.Reduce)]
+        reductions = self.reductions_of(sweep)
         with loop(b, integer(0), s.n) as i:
             blocks = self.blocks(b, load(b, s.size, i, I64))
             begin = b.load(first, typ=I64)
@@ -303,7 +299,7 @@ class _Module:
         env[instr.result] = lower(b, instr.op, args, instr.result)
 
     def constant(self, b: ll.IRBuilder, v: Value) -> Any:
-        return lower(b, self.consts[v].op, [], v)
+        return lower(b, self.consts[v], [], v)
 
     def keep(self, b: ll.IRBuilder, v: Value, env: dict[Value, Any], scalars: Any, n: Any, i: Any) -> None:
         """Write a value that a later phase reads to its slot, whatever its dtype as the bits of one double."""
@@ -397,98 +393,13 @@ class _Module:
             arg.add_attribute("noalias")
         pointers = dict(zip(streams, rest, strict=False))
         env = dict(zip(scalars, rest[len(streams) :], strict=True))
-        reductions = [i for i in phase.instrs if isinstance(i.op, ir.Reduce)]
-        if reductions:
-            self.reducing_loop(b, phase, reductions, pointers, env)
+        body = Body(b, phase, self.kernel.compute, pointers, env, self.consts)
+        if self.reductions_of(phase):
+            reduce_blocks(body, begin, end, partials, self.reductions, self.fold_lanes)
         else:
-            self.rows(b, begin, end, phase, pointers, lambda i, _: self.element(b, phase, pointers, dict(env), i))
+            for_elements(body, begin, end)
         b.ret_void()
         return f
-
-    def rows(
-        self,
-        b: ll.IRBuilder,
-        begin: Any,
-        end: Any,
-        phase: Phase,
-        pointers: dict[str, Any],
-        body: Callable[[Any, Any], None],
-    ) -> None:
-        """`body(i, i mod 128)` for i in [begin, end): rows of a few cache lines, whose length LLVM knows, and the rest.
-
-        The hardware's prefetchers lose pace with loops that compute much: a row asks for what lies a little ahead.
-        """
-        width = ROW_LINES * LINE // _itemsize(self.kernel)
-        lanes = LINE // _itemsize(self.kernel)
-
-        def elements(row: Any, count: Any) -> None:
-            first = b.and_(row, integer(LANES - 1))
-            with loop(b, integer(0), count, lanes=lanes) as j:
-                body(b.add(row, j, flags=["nsw", "nuw"]), b.add(first, j, flags=["nsw", "nuw"]))
-
-        full = b.add(begin, b.and_(b.sub(end, begin), integer(-width)))
-        stored = {i.op.buffer for i in phase.instrs if isinstance(i.op, ir.Store)}
-        with loop(b, begin, full, width) as row:
-            for name, pointer in pointers.items():
-                start = at(b, pointer, row, TYPES[self.kernel.compute])
-                for offset in range(0, width * _itemsize(self.kernel), LINE):
-                    ahead = at(b, start, integer(AHEAD + offset), I8)
-                    b.call(self.prefetch(), [ahead, I32(int(name in stored)), I32(3), I32(1)])
-            elements(row, integer(width))
-        elements(full, b.sub(end, full))
-
-    def prefetch(self) -> Any:
-        """llvm.prefetch(address, for writing, locality 0 to 3, data)."""
-        return self.module.declare_intrinsic("llvm.prefetch", [PTR], ll.FunctionType(VOID, [PTR, I32, I32, I32]))
-
-    def reducing_loop(
-        self, b: ll.IRBuilder, phase: Phase, reductions: list[Instr], pointers: dict[str, Any], env: dict[Value, Any]
-    ) -> None:
-        """Block by block of the tree: clear the lanes, add each element to its own, fold the lanes."""
-        begin, end, partials, *_ = b.function.args
-        lanes = b.alloca(F64, LANES * len(reductions))
-        lanes.align = LINE
-
-        def add(i: Any, j: Any) -> None:
-            local = dict(env)
-            self.element(b, phase, pointers, local, i)
-            for r, instr in enumerate(reductions):
-                assert isinstance(instr.op, ir.Reduce)
-                lane = at(b, lanes, b.add(j, integer(r * LANES)), F64)
-                b.store(fold(b, instr.op.op, b.load(lane, typ=F64), local[instr.op.x]), lane)
-
-        with loop(b, begin, end, BLOCK) as block:
-            for r, instr in enumerate(reductions):
-                assert isinstance(instr.op, ir.Reduce)
-                with loop(b, integer(r * LANES), integer((r + 1) * LANES)) as j:
-                    b.store(ll.Constant(F64, IDENTITY[instr.op.op]), at(b, lanes, j, F64))
-            last = smaller(b, b.add(block, integer(BLOCK)), end)
-            self.rows(b, block, last, phase, pointers, add)
-            for r, instr in enumerate(reductions):
-                assert isinstance(instr.op, ir.Reduce)
-                total = b.call(self.fold_lanes(instr.op.op), [at(b, lanes, integer(r * LANES), F64)])
-                index = b.mul(b.lshr(block, integer(BLOCK.bit_length() - 1)), integer(self.reductions))
-                b.store(total, at(b, partials, b.add(index, integer(r)), F64))
-
-    def element(self, b: ll.IRBuilder, phase: Phase, pointers: dict[str, Any], env: dict[Value, Any], i: Any) -> None:
-        """All of a sweep for element i. Any address will do: the streams need no alignment."""
-        stored = TYPES[self.kernel.compute]
-        for instr in phase.instrs:
-            match instr.op:
-                case ir.Load(buffer=name):
-                    assert instr.result is not None
-                    env[instr.result] = b.load(at(b, pointers[name], i, stored), typ=stored, align=1)
-                case ir.Store(buffer=name, value=v):
-                    x = env[v] if v in env else self.constant(b, v)
-                    b.store(x, at(b, pointers[name], i, stored), align=1)
-                case ir.Reduce():
-                    pass
-                case _:
-                    self.define(b, instr, env)
-
-
-def _itemsize(kernel: Kernel) -> int:
-    return 4 if kernel.compute == "f32" else 8
 
 
 def _streams(phase: Phase) -> set[str]:

@@ -28,13 +28,31 @@ INT = {"add": "add", "sub": "sub", "and": "and_", "or": "or_", "xor": "xor"}
 ORDERED = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 
 
-def lower(b: ll.IRBuilder, op: ir.Op, args: list[Any], result: Value) -> Any:
-    """Emit one operation that is neither a stream access nor a reduction; `args` are its lowered operands."""
+def vector(type: ll.Type, width: int) -> ll.Type:
+    """A vector of `width` elements, or the scalar itself for 1."""
+    return type if width == 1 else ll.VectorType(type, width)
+
+
+def splat(b: ll.IRBuilder, x: Any, width: int) -> Any:
+    """A vector of which every element is the scalar x."""
+    if width == 1:
+        return x
+    one = b.insert_element(ll.Constant(vector(x.type, width), ll.Undefined), x, I32(0))
+    return b.shuffle_vector(one, one, ll.Constant(vector(I32, width), [0] * width))
+
+
+def constant(type: ll.Type, x: float, width: int) -> ll.Constant:
+    return ll.Constant(type, x) if width == 1 else ll.Constant(vector(type, width), [x] * width)
+
+
+def lower(b: ll.IRBuilder, op: ir.Op, args: list[Any], result: Value, width: int = 1) -> Any:
+    """Emit one operation that is neither a stream access nor a reduction, on `width` elements at once.
+
+    `args` are its lowered operands, scalars or vectors of that width.
+    """
     match op:
-        case ir.Const(value=x):
-            return ll.Constant(TYPES[result.type.dtype], x)
-        case ir.IntConst(value=x):
-            return ll.Constant(I64, x)
+        case ir.Const(value=x) | ir.IntConst(value=x):
+            return constant(TYPES[result.type.dtype], x, width)
         case ir.Neg():
             return b.fneg(*args)
         case ir.Abs():
@@ -62,15 +80,16 @@ def lower(b: ll.IRBuilder, op: ir.Op, args: list[Any], result: Value) -> Any:
         case ir.Select():
             return b.select(*args)
         case ir.Convert():
-            return (b.fptrunc if result.type.dtype == "f32" else b.fpext)(args[0], TYPES[result.type.dtype])
+            to = vector(TYPES[result.type.dtype], width)
+            return (b.fptrunc if result.type.dtype == "f32" else b.fpext)(args[0], to)
         case ir.Bits():
-            return b.bitcast(args[0], I64)
+            return b.bitcast(args[0], vector(I64, width))
         case ir.FromBits():
-            return b.bitcast(args[0], F64)
+            return b.bitcast(args[0], vector(F64, width))
         case ir.Int(op=name):
             return getattr(b, INT[name])(*args)
         case ir.Shift(op=name, by=by):
-            return (b.shl if name == "shl" else b.lshr)(args[0], ll.Constant(I64, by))
+            return (b.shl if name == "shl" else b.lshr)(args[0], constant(I64, by, width))
     raise TypeError(f"no LLVM for {op!r}")
 
 
@@ -92,6 +111,9 @@ IDENTITY: dict[ir.ReduceOp, float] = {"sum": 0.0, "max": float("-inf"), "min": f
 
 
 def unary(b: ll.IRBuilder, intrinsic: str, x: Any) -> Any:
+    if isinstance(x.type, ll.VectorType):
+        name = f"{intrinsic}.v{x.type.count}{x.type.element.intrinsic_name}"
+        return b.call(b.module.declare_intrinsic(name, (), ll.FunctionType(x.type, [x.type])), [x])
     return b.call(b.module.declare_intrinsic(intrinsic, [x.type]), [x])
 
 
@@ -154,6 +176,13 @@ def at(b: ll.IRBuilder, base: Any, index: Any, type: ll.Type) -> Any:
 
 def load(b: ll.IRBuilder, base: Any, index: Any, type: ll.Type) -> Any:
     return b.load(at(b, base, index, type), typ=type)
+
+
+def doubles(b: ll.IRBuilder, count: int, align: int) -> Any:
+    """An array on the stack, as a plain pointer: llvmlite remembers what it holds and would refuse to store vectors."""
+    array = b.alloca(F64, count)
+    array.align, array.type = align, PTR
+    return array
 
 
 def is_const(instr: Instr) -> bool:

@@ -1,8 +1,8 @@
 """A folder of results that are expensive to make again: checked models and object code, by content hash.
 
-An entry is one file: the SHA-256 of its name and its data, then the data. It is written to a temporary name and moved into
-place; a file whose hash is wrong is as good as none. The folder must be the user's own and closed to others, since what
-is loaded from it is executed: otherwise it is not used at all.
+An entry is one file: the SHA-256 of its name and its data, then the data. It is written to a temporary name and moved
+into place; a file whose hash is wrong is as good as none. The folder must be the user's own and closed to others, since
+what is loaded from it is executed: otherwise it is not used at all.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def folder() -> Path | None:
 def compiler_hash() -> str:
     """Which compiler this is: path, inode, size and times of its sources. Another compiler makes other code.
 
-    Reading the sources would take longer than loading a kernel, and no edit or install leaves the change time as it was.
+    Reading the sources takes longer than loading a kernel, and no edit or install leaves the change time as it was.
     """
     root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     rows = []

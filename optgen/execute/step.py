@@ -85,9 +85,7 @@ class UpdateRule:
                 arrays[b.name] = [buffers.aligned(t.shape, self.dtype, start) for t in tensors]
         return State(arrays, np.zeros(len(tensors), np.int64))
 
-    def bind(
-        self, params: Sequence[Any], grads: Sequence[Any] | None = None, state: State | None = None
-    ) -> BoundStep:
+    def bind(self, params: Sequence[Any], grads: Sequence[Any] | None = None, state: State | None = None) -> BoundStep:
         """Resolve all pointers once. Without `grads`, each call reads `p.grad` of every parameter anew; without `state`
         the step starts from `init(params)`, which it then holds as `step.state`.
 

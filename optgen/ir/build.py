@@ -178,7 +178,7 @@ class _Builder:
                 return self.math("pow", x, y)
             case "sign", [x]:
                 return self.sign(x)
-            case ("max" | "min"), [x, y]:
+            case (("max" | "min"), [x, y]):
                 return self.extreme("gt" if name == "max" else "lt", x, y)
             case "clip", [x, bound]:
                 return self.clip(x, self.emit(ir.Neg(bound)), bound)

@@ -1,15 +1,15 @@
 """The text form of a kernel: `to_text` and its inverse `from_text`.
 
-    kernel Adam float32
-    hyper lr beta1 beta2
-    buffer w written
-    buffer grad
-    buffer m written init 0.0
+kernel Adam float32
+hyper lr beta1 beta2
+buffer w written
+buffer grad
+buffer m written init 0.0
 
-    sweep:
-      %grad: elem f32 = load grad
-      %5: host f64 = const 0.5
-      store m %m'
+sweep:
+  %grad: elem f32 = load grad
+  %5: host f64 = const 0.5
+  store m %m'
 """
 
 from __future__ import annotations

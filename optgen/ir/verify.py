@@ -59,7 +59,9 @@ class _Rules:
         op = instr.op
         for v in ir.operands(op):
             _check(self.known.get(v.id) == v.type, "an operand is not defined before, or with another type")
-            _check(v.type.kind is not Kind.ELEM or v.id in self.defined_here, "an operand is an element of another phase")
+            _check(
+                v.type.kind is not Kind.ELEM or v.id in self.defined_here, "an operand is an element of another phase"
+            )
             _check(v.id not in self.reduced_here, "an operand is a reduction that this sweep has not completed")
         if isinstance(op, ir.Load | ir.Store):
             _check(op.buffer in self.buffers, "no such buffer")

@@ -28,8 +28,4 @@ def expand_math(kernel: Kernel) -> Kernel:
 
 
 def _is_scalar(instr: Instr) -> bool:
-    return (
-        instr.result is not None
-        and instr.result.type.kind is not Kind.ELEM
-        and not isinstance(instr.op, ir.Reduce)
-    )
+    return instr.result is not None and instr.result.type.kind is not Kind.ELEM and not isinstance(instr.op, ir.Reduce)

@@ -49,9 +49,7 @@ def _plans(stores: list[ir.Store], levels: Mapping[str, int], last: int) -> Iter
         yield dict(zip((s.buffer for s in stores), sweeps, strict=True))
 
 
-def _cut(
-    instrs: tuple[Instr, ...], levels: Mapping[str, int], plan: StorePlan, last: int
-) -> tuple[Phase, ...] | None:
+def _cut(instrs: tuple[Instr, ...], levels: Mapping[str, int], plan: StorePlan, last: int) -> tuple[Phase, ...] | None:
     """The phases of one plan; None where a sweep needs an old value that an earlier one has overwritten."""
     phases: list[Phase] = []
     for sweep in range(last + 1):
@@ -66,11 +64,7 @@ def _cut(
 
 
 def _is_scalar(instr: Instr) -> bool:
-    return (
-        instr.result is not None
-        and instr.result.type.kind is Kind.TENSOR
-        and not isinstance(instr.op, ir.Reduce)
-    )
+    return instr.result is not None and instr.result.type.kind is Kind.TENSOR and not isinstance(instr.op, ir.Reduce)
 
 
 def _sweep(
@@ -109,6 +103,4 @@ def _local(instrs: tuple[Instr, ...], sweep: int) -> tuple[Instr, ...]:
     def rename(v: Value) -> Value:
         return replace(v, id=f"{v.id}@{sweep}") if v.type.kind is Kind.ELEM else v
 
-    return tuple(
-        Instr(None if i.result is None else rename(i.result), ir.with_operands(i.op, rename)) for i in instrs
-    )
+    return tuple(Instr(None if i.result is None else rename(i.result), ir.with_operands(i.op, rename)) for i in instrs)

@@ -90,7 +90,7 @@ VARIANTS = tuple(variants(*SPECS.values()))
 
 
 def numbers(rng: np.random.Generator, size: int, dtype: str, *, special: bool) -> Array:
-    """Ordinary numbers among zeros of both signs, subnormals, 1e±18 and, if `special`, infinities, NaN and the largest."""
+    """Ordinary numbers, zeros of both signs, subnormals, 1e±18 and, if `special`, infinities, NaN and the largest."""
     tiny = float(np.finfo(dtype).smallest_subnormal)
     strange = [0.0, -0.0, tiny, -3 * tiny, 1e5 * tiny, 1e18, -1e18, 1e-18, -1e-18, 1.0, -1.0]
     if special:

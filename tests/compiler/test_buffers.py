@@ -60,7 +60,8 @@ class TorchLike:
 
 
 class Cuda:
-    __cuda_array_interface__ = {"shape": (4,), "typestr": "<f4", "data": (4096, False), "version": 3}
+    def __init__(self) -> None:
+        self.__cuda_array_interface__ = {"shape": (4,), "typestr": "<f4", "data": (4096, False), "version": 3}
 
 
 # ---------------------------------------------------------------- what works

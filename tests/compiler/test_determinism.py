@@ -1,4 +1,4 @@
-"""The same bits whatever the threads, their shares, the vector width, the alignment and the caller's floating-point mode."""
+"""The same bits whatever the threads, their shares, the vector width, the alignment and the caller's rounding mode."""
 
 from __future__ import annotations
 
