@@ -12,6 +12,7 @@ from typing import Any
 
 import machine
 from measure import CEILING, OURS, Result
+from peers import PEERS
 from workloads import SHAPES
 
 COLUMNS = ("optimizer", "streams", "ceiling", "GB/s", "optgen", "GB/s", "share")
@@ -28,7 +29,9 @@ def groups(results: Sequence[Result]) -> list[tuple[str, list[Result]]]:
 
 
 def peers_of(rows: Iterable[Result]) -> list[str]:
-    return list(dict.fromkeys(name for r in rows for name in r.seconds if name not in (CEILING, OURS)))
+    """The peers that were measured, in one order for all tables."""
+    measured = {name for r in rows for name in r.seconds}
+    return [name for name in PEERS if name in measured]
 
 
 def cells(rows: Sequence[Result]) -> list[list[str]]:

@@ -53,11 +53,9 @@ class _Builder:
         stored = ["w", *(s.name for s in self.program.states)]
         for name in stored:
             self.instrs.append(Instr(None, ir.Store(name, self.element(self.values[name + "'"]))))
-        loaded = {i.op.buffer for i in self.instrs if isinstance(i.op, ir.Load)}
         read = {i.op.name for i in self.instrs if isinstance(i.op, ir.Hyper)}
         buffers = [Buffer("w", True), Buffer("grad", False)]
         buffers += [Buffer(s.name, True, _start(s)) for s in self.program.states]
-        buffers += [Buffer(i.name, False) for i in self.optimizer.inputs if i.name in loaded]
         hyper = tuple(name for name in self.hyper if name in read)
         return Kernel(self.optimizer.name, dtype, tuple(buffers), hyper, (Phase("update", tuple(self.instrs)),))
 
@@ -108,7 +106,9 @@ class _Builder:
 
     def first_use(self, name: Name) -> Value:
         id = name.id
-        if id in ("w", "grad") or id in self.states or id in self.inputs:
+        if id in self.inputs:
+            raise self.not_compiled(name.span, f"the input '{id}'")
+        if id in ("w", "grad") or id in self.states:
             return self.emit(ir.Load(id), id)
         if id == "g":
             rescaled = self.emit(ir.Mul(*self.together(self.hyper_value("rescale_grad"), self.load("grad"))))

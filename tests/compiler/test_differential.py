@@ -173,7 +173,7 @@ def test_random_kernels(text: str, dtype: str, seed: int) -> None:
 
 
 @pytest.mark.stress
-@settings(max_examples=1500, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
 @given(specs(), st.sampled_from(["float32", "float64"]), st.integers(0, 1000))
 def test_many_random_kernels(text: str, dtype: str, seed: int) -> None:
     check_stages(text, dtype, seed, native=True)
