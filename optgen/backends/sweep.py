@@ -105,16 +105,17 @@ def for_elements(body: Body, begin: Any, end: Any) -> None:
     b = body.b
     width = ROW_LINES * body.lanes
 
-    def row(start: Any, count: Any) -> None:
-        with loop(b, integer(0), count, lanes=body.lanes) as j:
+    def row(start: Any, count: Any, lanes: int) -> None:
+        with loop(b, integer(0), count, lanes=lanes) as j:
             body.emit(b.add(start, j, flags=["nsw", "nuw"]))
 
     full = b.add(begin, b.and_(b.sub(end, begin), integer(-width)))
     with loop(b, begin, full, width) as start:
         for line in range(ROW_LINES):
             body.prefetch(start, AHEAD + line * LINE, locality=3)
-        row(start, integer(width))
-    row(full, b.sub(end, full))
+        row(start, integer(width), body.lanes)
+    # Vectors for these few would cost more compile time than they can ever save.
+    row(full, b.sub(end, full), 1)
 
 
 def reduce_blocks(
