@@ -17,7 +17,8 @@
     typedef void (*parallel_for)(void *pool, task, const void *step, int64_t elements);
 
 A sweep is a task: part p of P takes an even share of all elements, cut at blocks of the reduction tree, so the result
-depends on neither P nor the vector width. What a sweep does with the elements of one tensor is in `sweep.py`.
+depends on neither P nor the vector width. What a sweep does with the elements of one tensor is in
+`sweep.py` and `reduce.py`.
 """
 
 from __future__ import annotations
@@ -44,9 +45,10 @@ from optgen.backends.llvm import (
     smaller,
     text,
 )
-from optgen.backends.sweep import Body, for_elements, reduce_blocks
+from optgen.backends.reduce import reduce_blocks
+from optgen.backends.sweep import Body, for_elements
 from optgen.ir import nodes as ir
-from optgen.ir.nodes import BLOCK, LANES, Instr, Kernel, Phase, Value
+from optgen.ir.nodes import BLOCK, Instr, Kernel, Phase, Value
 from optgen.model import Kind
 
 VOID = ll.VoidType()
@@ -276,23 +278,6 @@ class _Module:
         b.ret(b.load(base, typ=F64))
         return f
 
-    def fold_lanes(self, op: ir.ReduceOp) -> ll.Function:
-        """f(lanes): fold 128 lanes by halves, in place."""
-        name = f"{self.symbol}.lanes.{op}"
-        if name in self.module.globals:
-            return self.module.globals[name]
-        f, b = self.function(name, ll.FunctionType(F64, [PTR]))
-        f.attributes.add("noinline")
-        (lanes,) = f.args
-        with halving(b, integer(LANES)) as (count, shrink):
-            half = b.lshr(count, integer(1))
-            with loop(b, integer(0), half) as j:
-                low = at(b, lanes, j, F64)
-                b.store(fold(b, op, b.load(low, typ=F64), load(b, low, half, F64)), low)
-            shrink(half)
-        b.ret(b.load(lanes, typ=F64))
-        return f
-
     def define(self, b: ll.IRBuilder, instr: Instr, env: dict[Value, Any]) -> None:
         assert instr.result is not None
         args = [env[v] if v in env else self.constant(b, v) for v in ir.operands(instr.op)]
@@ -393,9 +378,9 @@ class _Module:
             arg.add_attribute("noalias")
         pointers = dict(zip(streams, rest, strict=False))
         env = dict(zip(scalars, rest[len(streams) :], strict=True))
-        body = Body(b, phase, self.kernel.compute, pointers, env, self.consts)
+        body = Body(b, phase.instrs, self.kernel.compute, pointers, env, self.consts)
         if self.reductions_of(phase):
-            reduce_blocks(body, begin, end, partials, self.reductions, self.fold_lanes)
+            reduce_blocks(body, begin, end, partials, self.reductions)
         else:
             for_elements(body, begin, end)
         b.ret_void()

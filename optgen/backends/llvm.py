@@ -56,11 +56,11 @@ def lower(b: ll.IRBuilder, op: ir.Op, args: list[Any], result: Value, width: int
         case ir.Neg():
             return b.fneg(*args)
         case ir.Abs():
-            return unary(b, "llvm.fabs", args[0])
+            return intrinsic(b, "llvm.fabs", args[0])
         case ir.Sqrt():
-            return unary(b, "llvm.sqrt", args[0])
+            return intrinsic(b, "llvm.sqrt", args[0])
         case ir.Floor():
-            return unary(b, "llvm.floor", args[0])
+            return intrinsic(b, "llvm.floor", args[0])
         case ir.Add():
             return b.fadd(*args)
         case ir.Sub():
@@ -110,11 +110,14 @@ def fold(b: ll.IRBuilder, op: ir.ReduceOp, x: Any, y: Any) -> Any:
 IDENTITY: dict[ir.ReduceOp, float] = {"sum": 0.0, "max": float("-inf"), "min": float("inf")}
 
 
-def unary(b: ll.IRBuilder, intrinsic: str, x: Any) -> Any:
-    if isinstance(x.type, ll.VectorType):
-        name = f"{intrinsic}.v{x.type.count}{x.type.element.intrinsic_name}"
-        return b.call(b.module.declare_intrinsic(name, (), ll.FunctionType(x.type, [x.type])), [x])
-    return b.call(b.module.declare_intrinsic(intrinsic, [x.type]), [x])
+def intrinsic(b: ll.IRBuilder, name: str, *args: Any) -> Any:
+    """An intrinsic of floats or vectors of floats, all of one type."""
+    type = args[0].type
+    if isinstance(type, ll.VectorType):
+        name += f".v{type.count}{type.element.intrinsic_name}"
+    else:
+        name += f".{type.intrinsic_name}"
+    return b.call(b.module.declare_intrinsic(name, (), ll.FunctionType(type, [type] * len(args))), args)
 
 
 @contextmanager
@@ -178,11 +181,11 @@ def load(b: ll.IRBuilder, base: Any, index: Any, type: ll.Type) -> Any:
     return b.load(at(b, base, index, type), typ=type)
 
 
-def doubles(b: ll.IRBuilder, count: int, align: int) -> Any:
+def array(b: ll.IRBuilder, type: ll.Type, count: int, align: int) -> Any:
     """An array on the stack, as a plain pointer: llvmlite remembers what it holds and would refuse to store vectors."""
-    array = b.alloca(F64, count)
-    array.align, array.type = align, PTR
-    return array
+    memory = b.alloca(type, count)
+    memory.align, memory.type = align, PTR
+    return memory
 
 
 def is_const(instr: Instr) -> bool:

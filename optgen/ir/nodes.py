@@ -8,7 +8,7 @@ interpreter (`optgen.ir.interp`) is the definition, every backend is compared wi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Literal, get_args
 
@@ -323,6 +323,17 @@ class Instr:
 
     result: Value | None
     op: Op
+
+
+def live(instrs: tuple[Instr, ...], also: Collection[Value] = ()) -> tuple[Instr, ...]:
+    """The instructions that stores, or the values `also`, depend on."""
+    needed = {v.id for v in also}
+    kept: list[Instr] = []
+    for instr in reversed(instrs):
+        if instr.result is None or instr.result.id in needed:
+            needed.update(v.id for v in operands(instr.op))
+            kept.append(instr)
+    return tuple(reversed(kept))
 
 
 PhaseKind = Literal["update", "host", "sweep", "scalar"]

@@ -27,15 +27,4 @@ def share(kernel: Kernel) -> Kernel:
             kept.append(Instr(instr.result, op))
         else:
             same[instr.result] = earlier
-    return replace(kernel, phases=(Phase("update", live(kept)),))
-
-
-def live(instrs: list[Instr]) -> tuple[Instr, ...]:
-    """The instructions that a store depends on."""
-    needed: set[str] = set()
-    kept: list[Instr] = []
-    for instr in reversed(instrs):
-        if instr.result is None or instr.result.id in needed:
-            needed.update(v.id for v in ir.operands(instr.op))
-            kept.append(instr)
-    return tuple(reversed(kept))
+    return replace(kernel, phases=(Phase("update", ir.live(tuple(kept))),))
