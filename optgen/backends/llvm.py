@@ -56,11 +56,11 @@ def lower(b: ll.IRBuilder, op: ir.Op, args: list[Any], result: Value, width: int
         case ir.Neg():
             return b.fneg(*args)
         case ir.Abs():
-            return intrinsic(b, "llvm.fabs", args[0])
+            return unary(b, "llvm.fabs", args[0])
         case ir.Sqrt():
-            return intrinsic(b, "llvm.sqrt", args[0])
+            return unary(b, "llvm.sqrt", args[0])
         case ir.Floor():
-            return intrinsic(b, "llvm.floor", args[0])
+            return unary(b, "llvm.floor", args[0])
         case ir.Add():
             return b.fadd(*args)
         case ir.Sub():
@@ -110,14 +110,11 @@ def fold(b: ll.IRBuilder, op: ir.ReduceOp, x: Any, y: Any) -> Any:
 IDENTITY: dict[ir.ReduceOp, float] = {"sum": 0.0, "max": float("-inf"), "min": float("inf")}
 
 
-def intrinsic(b: ll.IRBuilder, name: str, *args: Any) -> Any:
-    """An intrinsic of floats or vectors of floats, all of one type."""
-    type = args[0].type
-    if isinstance(type, ll.VectorType):
-        name += f".v{type.count}{type.element.intrinsic_name}"
-    else:
-        name += f".{type.intrinsic_name}"
-    return b.call(b.module.declare_intrinsic(name, (), ll.FunctionType(type, [type] * len(args))), args)
+def unary(b: ll.IRBuilder, name: str, x: Any) -> Any:
+    """An intrinsic of a float or a vector of floats."""
+    type = x.type
+    suffix = f"v{type.count}{type.element.intrinsic_name}" if isinstance(type, ll.VectorType) else type.intrinsic_name
+    return b.call(b.module.declare_intrinsic(f"{name}.{suffix}", (), ll.FunctionType(type, [type])), [x])
 
 
 @contextmanager
@@ -145,7 +142,8 @@ def loop(b: ll.IRBuilder, start: Any, stop: Any, step: int = 1, lanes: int | Non
 
 def text(module: ll.Module) -> str:
     """The module as LLVM IR. What marks a loop must refer to itself, which llvmlite cannot write: `loop` numbers it."""
-    return re.sub(r"^(!\d+) = !\{ i32 \d+, (!\d+) \}$", r"\1 = distinct !{ \1, \2 }", str(module), flags=re.M)
+    marks = re.compile(r"^(!\d+) = !\{ i32 \d+, (!\d+) \}$", flags=re.M)
+    return marks.sub(r"\1 = distinct !{ \1, \2 }", str(module)).rstrip("\n") + "\n"
 
 
 @contextmanager

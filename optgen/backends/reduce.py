@@ -21,12 +21,11 @@ from optgen.backends.llvm import (
     constant,
     fold,
     integer,
-    intrinsic,
     loop,
     smaller,
     vector,
 )
-from optgen.backends.sweep import LINE, Body, Env
+from optgen.backends.sweep import LINE, Body
 from optgen.ir import nodes as ir
 from optgen.ir.nodes import BLOCK, LANES
 
@@ -74,7 +73,7 @@ def _whole(body: Body, reductions: list[ir.Reduce], block: Any, lanes: Any) -> N
         for k in range(VECTORS):
             body.prefetch(ahead, (BLOCK // body.lanes + k) * LINE, locality=2)
         env = body.emit(b.add(b.add(block, lane), b.mul(row, integer(LANES))), width)
-        totals = [_add(body, reduce, sum, env) for reduce, sum in zip(reductions, sums, strict=True)]
+        totals = [fold(b, x.op, sum, env[x.x]) for x, sum in zip(reductions, sums, strict=True)]
         next = b.add(row, integer(1))
         row.add_incoming(next, b.block)
         for reduce, sum, total in zip(reductions, sums, totals, strict=True):
@@ -99,18 +98,7 @@ def _part(body: Body, reductions: list[ir.Reduce], block: Any, count: Any, lanes
         env = body.emit(b.add(block, b.add(row, j, flags=["nsw", "nuw"]), flags=["nsw", "nuw"]))
         for r, reduce in enumerate(reductions):
             sum = at(b, lanes, b.add(j, integer(r * LANES)), F64)
-            b.store(_add(body, reduce, b.load(sum, typ=F64), env), sum)
-
-
-def _add(body: Body, reduce: ir.Reduce, sum: Any, env: Env) -> Any:
-    """One step of the reduction. The square of a float32 is exact in double, so that fused or not, it is the same."""
-    made = {i.result: i.op for i in body.instrs}
-    square = made.get(reduce.x)
-    if reduce.op == "sum" and isinstance(square, ir.Mul) and square.a == square.b:
-        root = made.get(square.a)
-        if isinstance(root, ir.Convert) and root.x.type.dtype == "f32":
-            return intrinsic(body.b, "llvm.fmuladd", env[square.a], env[square.a], sum)
-    return fold(body.b, reduce.op, sum, env[reduce.x])
+            b.store(fold(b, reduce.op, b.load(sum, typ=F64), env[reduce.x]), sum)
 
 
 def fold_lanes(b: ll.IRBuilder, op: ir.ReduceOp, lanes: Any) -> Any:
