@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 from pathlib import Path
 from typing import Any
@@ -39,5 +40,9 @@ def read(spec: str | os.PathLike[str]) -> Source:
     """The text of a spec: a path if it ends in `.opt` or has a folder in it, else a name."""
     text = os.fspath(spec)
     path = Path(text) if text.endswith(".opt") or os.path.dirname(text) else specfiles.spec_path(text)
-    # A byte-order mark is no part of the text.
-    return Source(text if path == Path(text) else str(path), path.read_text(encoding="utf-8-sig"))
+    # A byte-order mark is no part of the text; the codec that would drop it takes longer to import than a spec to read.
+    try:
+        content = path.read_bytes().removeprefix(codecs.BOM_UTF8).decode()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: not a spec: byte {error.start} is not UTF-8 text") from error
+    return Source(text if path == Path(text) else str(path), content.replace("\r\n", "\n"))

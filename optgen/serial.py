@@ -39,11 +39,9 @@ def _encode(x: Any) -> Any:
     return x
 
 
-def _decode(x: Any) -> Any:
-    if not isinstance(x, list):
-        return x
+def _decode(x: list[Any]) -> Any:
     name, *items = x
     if name == "Kind":
         return model.Kind(items[0])
-    values = [_decode(i) for i in items]
+    values = [_decode(i) if type(i) is list else i for i in items]
     return tuple(values) if name == "" else _CLASSES[name](*values)

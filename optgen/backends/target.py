@@ -25,7 +25,6 @@ class Target:
 def _initialize() -> None:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    llvm.initialize_native_asmparser()
 
 
 @functools.cache
