@@ -48,7 +48,7 @@ from optgen.backends.llvm import (
 from optgen.backends.reduce import reduce_blocks
 from optgen.backends.sweep import Body, for_elements
 from optgen.ir import nodes as ir
-from optgen.ir.nodes import BLOCK, Instr, Kernel, Phase, Value
+from optgen.ir.nodes import BLOCK, LANES, Instr, Kernel, Phase, Value
 from optgen.model import Kind
 
 VOID = ll.VoidType()
@@ -349,9 +349,13 @@ class _Module:
         return f
 
     def cut(self, b: ll.IRBuilder, x: Any, size: Any) -> Any:
-        """x within a tensor, rounded up to a block: one rule for where a part ends and where the next one begins."""
+        """x within a tensor, rounded up to a block: one rule for where a part ends and where the next one begins.
+
+        Where nothing is reduced, a few cache lines are block enough.
+        """
+        unit = BLOCK if self.reductions else LANES
         inside = b.select(b.icmp_signed("<", x, integer(0)), integer(0), smaller(b, x, size))
-        return smaller(b, b.and_(b.add(inside, integer(BLOCK - 1)), integer(-BLOCK)), size)
+        return smaller(b, b.and_(b.add(inside, integer(unit - 1)), integer(-unit)), size)
 
     def sweep_tensor(self, phase: Phase, name: str) -> ll.Function:
         """Fetch the pointers and scalars of one tensor and hand them to the loop over its elements."""

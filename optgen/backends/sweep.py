@@ -12,10 +12,10 @@ from optgen.backends.llvm import I8, I32, PTR, TYPES, at, integer, loop, lower, 
 from optgen.ir import nodes as ir
 from optgen.ir.nodes import Instr, Value
 
-LINE, ROW_LINES = 64, 4
-"""Bytes of a cache line, and how many lines of each stream a loop takes between two prefetches."""
-AHEAD = 2048
-"""How many bytes ahead a loop asks for its streams (1 to 4 KB do equally well)."""
+LINE = 64
+"""Bytes of a cache line."""
+AHEAD = 1024
+"""How many bytes ahead a loop asks for its streams (0.5 to 4 KB do about equally well)."""
 
 Env = dict[Value, Any]
 
@@ -78,22 +78,19 @@ class Body:
 
 
 def for_elements(body: Body, begin: Any, end: Any) -> None:
-    """Elements [begin, end) of a sweep without reductions: rows of a few cache lines, whose length LLVM knows, and the
-    rest.
+    """Elements [begin, end) of a sweep without reductions: whole cache lines, whose length LLVM knows, and the rest.
 
-    The hardware's prefetchers lose pace with loops that compute much: a row asks for what lies a little ahead.
+    The hardware's prefetchers lose pace with loops that compute much: each line asks for one that lies a little ahead.
     """
     b = body.b
-    width = ROW_LINES * body.lanes
 
-    def row(start: Any, count: Any, lanes: int) -> None:
+    def line(start: Any, count: Any, lanes: int) -> None:
         with loop(b, integer(0), count, lanes=lanes) as j:
             body.emit(b.add(start, j, flags=["nsw", "nuw"]))
 
-    full = b.add(begin, b.and_(b.sub(end, begin), integer(-width)))
-    with loop(b, begin, full, width) as start:
-        for line in range(ROW_LINES):
-            body.prefetch(start, AHEAD + line * LINE, locality=3)
-        row(start, integer(width), body.lanes)
+    full = b.add(begin, b.and_(b.sub(end, begin), integer(-body.lanes)))
+    with loop(b, begin, full, body.lanes) as start:
+        body.prefetch(start, AHEAD, locality=3)
+        line(start, integer(body.lanes), body.lanes)
     # Vectors for these few would cost more compile time than they can ever save.
-    row(full, b.sub(end, full), 1)
+    line(full, b.sub(end, full), 1)
