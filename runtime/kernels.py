@@ -27,10 +27,9 @@ def names() -> tuple[str, ...]:
 
 def read(spec: str | os.PathLike[str]) -> Spec:
     """The checked spec of a name, of the path of a `.opt` file, or of a spec's text (what has several lines)."""
-    import optgen
-    from optgen import api
+    from optgen import Source, api, pipeline
 
-    return optgen.parse(spec if isinstance(spec, str) and "\n" in spec else api.read(spec))
+    return pipeline.checked(Source("<text>", spec) if isinstance(spec, str) and "\n" in spec else api.read(spec))
 
 
 def resolve(spec: Spec, values: Mapping[str, Any]) -> Arguments:
