@@ -17,17 +17,18 @@
   ptr,                    ; 10 task
   ptr,                    ; 11 step
   i32,                    ; 12 parts of each thread in the newest job
-  i32,                    ; 13 spins before a waiting thread sleeps or yields
+  i32,                    ; 13 spins before a waiting thread sleeps
   i64,                    ; 14 fewer elements than this stay on the calling thread
   i64,                    ; 15 fewer elements than this wake a sleeping worker only if the last job is just over
   i64,                    ; 16 from this many elements on a thread has several parts
   i64,                    ; 17 parts of the newest job
   i64,                    ; 18 when the last job ended, in nanoseconds
-  [4096 x i32]            ; 19 claims
+  i32,                    ; 19 waiting: 1 while the caller sleeps until `pending` is 0
+  i32,                    ; 20 -
+  [4096 x i32]            ; 21 claims
 }
 
 declare i64 @syscall(i64, ...)
-declare i32 @sched_yield()
 declare i32 @clock_gettime(i32, ptr)
 {declare_pause}
 
@@ -84,6 +85,7 @@ entry:
   %pending.p = getelementptr %pool, ptr %pool, i64 0, i32 2
   %task.p = getelementptr %pool, ptr %pool, i64 0, i32 10
   %step.p = getelementptr %pool, ptr %pool, i64 0, i32 11
+  %waiting.p = getelementptr %pool, ptr %pool, i64 0, i32 19
   ; The job's own number of parts: how many threads there are may change while it runs.
   %parts64 = load atomic i64, ptr %parts.p monotonic, align 8
   %parts = trunc i64 %parts64 to i32
@@ -96,7 +98,7 @@ next:
   %k = phi i32 [ 0, %entry ], [ %k1, %continue ]
   %shifted = add i32 %first, %k
   %part = urem i32 %shifted, %parts
-  %claim.p = getelementptr %pool, ptr %pool, i64 0, i32 19, i32 %part
+  %claim.p = getelementptr %pool, ptr %pool, i64 0, i32 21, i32 %part
   %claim = load atomic i32, ptr %claim.p monotonic, align 4
   %open = icmp eq i32 %claim, %generation
   br i1 %open, label %try, label %continue
@@ -112,7 +114,17 @@ run:
   %step = load atomic ptr, ptr %step.p monotonic, align 8
   %part64 = zext i32 %part to i64
   call void %task(ptr %step, i64 %part64, i64 %parts64)
-  atomicrmw sub ptr %pending.p, i32 1 seq_cst
+  %before = atomicrmw sub ptr %pending.p, i32 1 seq_cst
+  %last = icmp eq i32 %before, 1
+  br i1 %last, label %finish, label %continue
+
+finish:
+  %waiting = load atomic i32, ptr %waiting.p seq_cst, align 4
+  %wanted = icmp ne i32 %waiting, 0
+  br i1 %wanted, label %tell, label %continue
+
+tell:
+  call i64 (i64, ...) @syscall(i64 {futex}, ptr %pending.p, i64 129, i32 1, ptr null, ptr null, i64 0)
   br label %continue
 
 continue:
@@ -141,6 +153,7 @@ entry:
   %large.p = getelementptr %pool, ptr %pool, i64 0, i32 16
   %parts.p = getelementptr %pool, ptr %pool, i64 0, i32 17
   %last.p = getelementptr %pool, ptr %pool, i64 0, i32 18
+  %waiting.p = getelementptr %pool, ptr %pool, i64 0, i32 19
   %threads = load atomic i32, ptr %threads.p monotonic, align 4
   %single = icmp ult i32 %threads, 2
   %small = load i64, ptr %small.p
@@ -200,7 +213,7 @@ prepare:
 
 open:
   %k = phi i32 [ 0, %prepare ], [ %k1, %open ]
-  %claim.p = getelementptr %pool, ptr %pool, i64 0, i32 19, i32 %k
+  %claim.p = getelementptr %pool, ptr %pool, i64 0, i32 21, i32 %k
   store atomic i32 %generation, ptr %claim.p release, align 4
   %k1 = add i32 %k, 1
   %more = icmp ult i32 %k1, %parts
@@ -223,7 +236,7 @@ share:
   br label %wait
 
 wait:
-  %n = phi i32 [ 0, %share ], [ %n1, %pausing ], [ 0, %yield ]
+  %n = phi i32 [ 0, %share ], [ %n1, %pausing ], [ 0, %nap ]
   %pending = load atomic i32, ptr %pending.p seq_cst, align 4
   %finished = icmp eq i32 %pending, 0
   br i1 %finished, label %leave.pool, label %hold
@@ -231,18 +244,25 @@ wait:
 hold:
   %n1 = add i32 %n, 1
   %patient = icmp ult i32 %n1, %limit
-  br i1 %patient, label %pausing, label %yield
+  br i1 %patient, label %pausing, label %doze
 
 pausing:
   {pause}
   br label %wait
 
-yield:
-  ; More threads than cores: let the one that holds the last part run.
-  call i32 @sched_yield()
+doze:
+  ; More threads than cores: sleep, and let the one that holds the last part run. (sched_yield often returns at once.)
+  store atomic i32 1, ptr %waiting.p seq_cst, align 4
+  %left = load atomic i32, ptr %pending.p seq_cst, align 4
+  %none = icmp eq i32 %left, 0
+  br i1 %none, label %leave.pool, label %nap
+
+nap:
+  call i64 (i64, ...) @syscall(i64 {futex}, ptr %pending.p, i64 128, i32 %left, ptr null, ptr null, i64 0)
   br label %wait
 
 leave.pool:
+  store atomic i32 0, ptr %waiting.p monotonic, align 4
   store atomic i32 0, ptr %busy.p seq_cst, align 4
   br label %note
 }

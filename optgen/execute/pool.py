@@ -54,6 +54,8 @@ class _Memory(ctypes.Structure):
         ("large", ctypes.c_int64),
         ("parts", ctypes.c_int64),
         ("last", ctypes.c_int64),
+        ("waiting", ctypes.c_uint32),
+        ("unused", ctypes.c_uint32),
         ("claims", ctypes.c_uint32 * 4096),
     )
 
@@ -151,7 +153,7 @@ class Pool:
         self._lock = threading.Lock()
         self._threads.clear()
         self._memory.threads = 1
-        self._memory.busy[0] = self._memory.sleepers[0] = 0
+        self._memory.busy[0] = self._memory.sleepers[0] = self._memory.waiting = 0
 
 
 _making = threading.Lock()
