@@ -16,13 +16,14 @@
     typedef void (*task)(const void *step, int64_t part, int64_t parts);
     typedef void (*parallel_for)(void *pool, task, const void *step, int64_t elements);
 
-A sweep is a task: part p of P takes an even share of all elements, cut at blocks of the reduction tree, so the result
-depends on neither P nor the vector width. What a sweep does with the elements of one tensor is in
+A sweep is a task: part p of P takes an even share of all elements. With reductions it is cut at blocks of their tree,
+so the result depends on neither P nor the vector width. What a sweep does with the elements of one tensor is in
 `sweep.py` and `reduce.py`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -142,11 +143,7 @@ class _Module:
         saved = self.strict_floats(b)
         fields = self.fields(b, step)
         parallel, pool = load(b, step, integer(RUN), PTR), load(b, step, integer(POOL), PTR)
-        total = b.alloca(I64)
-        b.store(integer(0), total)
-        with loop(b, integer(0), fields.n) as i:
-            b.store(b.add(b.load(total, typ=I64), load(b, fields.size, i, I64)), total)
-        elements = b.load(total, typ=I64)
+        elements = self.sum(b, fields.n, fields.size, lambda size: size)
         for call in calls:
             if call.ftype == TASK:
                 with b.if_else(b.icmp_unsigned("==", parallel, ll.Constant(PTR, None))) as (alone, together):
@@ -162,13 +159,18 @@ class _Module:
     def workspace_size(self) -> None:
         f, b = self.driver(f"{self.symbol}_workspace", ll.FunctionType(I64, [I64, PTR]))
         n, size = f.args
-        blocks = b.alloca(I64)
-        b.store(integer(0), blocks)
-        with loop(b, integer(0), n) as i:
-            b.store(b.add(b.load(blocks, typ=I64), self.blocks(b, load(b, size, i, I64))), blocks)
+        blocks = self.sum(b, n, size, lambda size: self.blocks(b, size))
         # One more than there are: the fold of an empty tensor, which nothing uses, reads where its block would be.
-        partials = b.mul(b.add(b.load(blocks, typ=I64), integer(1)), integer(self.reductions))
+        partials = b.mul(b.add(blocks, integer(1)), integer(self.reductions))
         b.ret(b.add(b.mul(n, integer(len(self.slots))), partials))
+
+    def sum(self, b: ll.IRBuilder, n: Any, size: Any, of: Callable[[Any], Any]) -> Any:
+        """The sum of `of(size)` over all tensors."""
+        total = b.alloca(I64)
+        b.store(integer(0), total)
+        with loop(b, integer(0), n) as i:
+            b.store(b.add(b.load(total, typ=I64), of(load(b, size, i, I64))), total)
+        return b.load(total, typ=I64)
 
     def strict_floats(self, b: ll.IRBuilder) -> Any:
         """Set MXCSR, whatever the caller's thread has; returns where the old value is kept."""
@@ -327,14 +329,12 @@ class _Module:
         step, part, parts = f.args
         saved = self.strict_floats(b)
         s = self.fields(b, step)
-        total, offset, first = (b.alloca(I64) for _ in range(3))
-        for cell in (total, offset, first):
+        elements = self.sum(b, s.n, s.size, lambda size: size)
+        low = b.sdiv(b.mul(elements, part), parts)
+        high = b.sdiv(b.mul(elements, b.add(part, integer(1))), parts)
+        offset, first = b.alloca(I64), b.alloca(I64)
+        for cell in (offset, first):
             b.store(integer(0), cell)
-        with loop(b, integer(0), s.n) as i:
-            b.store(b.add(b.load(total, typ=I64), load(b, s.size, i, I64)), total)
-        all_elements = b.load(total, typ=I64)
-        low = b.sdiv(b.mul(all_elements, part), parts)
-        high = b.sdiv(b.mul(all_elements, b.add(part, integer(1))), parts)
         with loop(b, integer(0), s.n) as i:
             size, here = load(b, s.size, i, I64), b.load(offset, typ=I64)
             begin, end = (self.cut(b, b.sub(x, here), size) for x in (low, high))

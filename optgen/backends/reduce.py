@@ -1,8 +1,7 @@
 """Reductions over the elements of one tensor, in the fixed tree, block by block.
 
 A sum must not be reordered, so LLVM would not vectorise a loop that has one: here the vectors are written out, with the
-lanes of the tree in registers. (Lanes in memory would be read back where streams were just written at the same distance
-from the start of a page, which processors take for a dependence.)
+lanes of the tree in registers.
 """
 
 from __future__ import annotations

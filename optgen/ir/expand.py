@@ -15,10 +15,9 @@ def expand(instr: Instr) -> list[Instr]:
     emitter = Emitter(f"{instr.result.id}.")
     result = function(emitter, *instr.op.args)
     last = next(i for i in emitter.instrs if i.result == result)
-    rename = {result.id: instr.result}
     head = [i for i in emitter.instrs if i is not last]
     # The result need not be the last value made; nothing after it depends on it then, so it can move to the end.
-    assert all(v.id not in rename for i in head for v in ir.operands(i.op))
+    assert all(v != result for i in head for v in ir.operands(i.op))
     return [*head, Instr(instr.result, last.op)]
 
 
