@@ -12,11 +12,15 @@ from __future__ import annotations
 from optgen.api import load, parse
 from optgen.diagnostics import Diagnostic, Source, SpecErrors
 from optgen.execute.pool import num_threads, set_num_threads
-from optgen.execute.step import BoundStep, State, UpdateRule
+from optgen.execute.rule import UpdateRule
+from optgen.execute.sparse import RowSparse
+from optgen.execute.state import State
+from optgen.execute.step import BoundStep
 
 __all__ = [
     "BoundStep",
     "Diagnostic",
+    "RowSparse",
     "Source",
     "SpecErrors",
     "State",

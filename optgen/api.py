@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import codecs
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from optgen import arguments, pipeline, specfiles
 from optgen.diagnostics import Source
-from optgen.execute.step import UpdateRule
+from optgen.execute.rule import UpdateRule
 from optgen.model import Optimizer
 
 
@@ -18,22 +19,35 @@ def parse(text: str | Source) -> Optimizer:
     return pipeline.check(text if isinstance(text, Source) else Source("<text>", text))
 
 
-def load(spec: str | os.PathLike[str] | Optimizer, dtype: str = "float32", **values: Any) -> UpdateRule:
-    """Compile an optimizer for the CPU, or take it from the cache.
+def load(
+    spec: str | os.PathLike[str] | Optimizer,
+    dtype: str = "float32",
+    *,
+    master: bool = False,
+    storage: str | Mapping[str, str] | None = None,
+    **values: Any,
+) -> UpdateRule:
+    """An optimizer for the CPU; its kernels are compiled, or taken from the cache, when parameters need them.
 
     `spec` is the name of one that comes with the package, the path of a `.opt` file, or what `parse` returned.
-    `dtype` is that of parameters, gradients and states: `float32` or `float64`. `values` are the spec's flags, which
-    choose the code, and parameters, which become the defaults of every step; the learning rate is `lr` or
-    `learning_rate`.
+    `dtype` is that of parameters and gradients: `float32`, `float64`, `float16` or `bfloat16`. With `master` a
+    parameter of 16 bits has a float32 weight beside it, which is what the equations read and write. `storage` says how
+    elementwise states are stored, all of them or by name: `float32`, `float16`, `bfloat16`, `bfloat16_stochastic`
+    (rounded up or down at random, so that the mean is right), `int8_dynamic` or `int8_linear` (blocks of 256 with a
+    scale each; float32 for parameters of less than 4096 elements); otherwise they have the dtype of the weight.
+    `values` are the spec's flags, which choose the code, and parameters, which become the defaults of every step; the
+    learning rate is `lr` or `learning_rate`.
 
     Raises FileNotFoundError, SpecErrors, TypeError for an unknown argument, ValueError for one outside its interval.
     """
     dtype = str(dtype)
     if dtype not in pipeline.DTYPES:
         raise ValueError(f"dtype must be one of {', '.join(pipeline.DTYPES)}, not {dtype!r}")
+    if master and dtype not in ("float16", "bfloat16"):
+        raise ValueError(f"master weights are for float16 and bfloat16 parameters; those of {dtype} are their own")
     optimizer = spec if isinstance(spec, Optimizer) else pipeline.checked(read(spec))
     args = arguments.resolve(optimizer, values)
-    return UpdateRule(optimizer, args, pipeline.native(optimizer, args.flags, dtype))
+    return UpdateRule(optimizer, args, dtype, master=master, storage=arguments.storages(optimizer, dtype, storage))
 
 
 def read(spec: str | os.PathLike[str]) -> Source:

@@ -1,21 +1,26 @@
-"""What a caller's keyword arguments mean for a spec: parameter values checked, flags decided, helpful errors."""
+"""What a caller's keyword arguments mean for a spec: parameter values checked, flags decided, helpful errors.
+
+Flags may depend on a parameter: through its rank, or because they are set for each one (`per param`). So they are
+decided twice: when a rule is loaded as far as they are the same for all parameters, and for each parameter.
+"""
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from optgen.diagnostics import suggest
+from optgen.ir.nodes import COMPUTE, Storage
 from optgen.model import (
-    DIMENSIONS,
     Binary,
     Expr,
     Flag,
     FlagValue,
     IsSet,
+    Kind,
     Name,
     Number,
     Optimizer,
@@ -29,11 +34,19 @@ UNSET = math.nan
 """What a kernel gets for a parameter that is none: a bound that no comparison meets."""
 
 
+STORAGES: Mapping[str, tuple[Storage, ...]] = {
+    "f32": ("float32", "float16", "bfloat16", "bfloat16_stochastic", "int8_dynamic", "int8_linear"),
+    "f64": ("float64",),
+}
+"""How elementwise states may be stored, by the dtype in which they are computed."""
+
+
 @dataclass(frozen=True)
 class Arguments:
-    """Values by canonical name (None: unset) and the flags that follow from them."""
+    """Values by canonical name (None: unset), the flags that were chosen, and all flags as far as they follow."""
 
     values: Mapping[str, float | None]
+    chosen: Mapping[str, FlagValue]
     flags: Mapping[str, FlagValue]
 
 
@@ -53,22 +66,79 @@ def resolve(optimizer: Optimizer, given: Mapping[str, Any]) -> Arguments:
         spelt[param.name] = name
         values[param.name] = check(optimizer, param, x)
         check_read(optimizer, param, values[param.name])
-    return Arguments(values, decide(optimizer, values, chosen))
+    return Arguments(values, chosen, decide(optimizer, values, chosen))
 
 
 def decide(
-    optimizer: Optimizer, values: Mapping[str, float | None], chosen: Mapping[str, FlagValue]
+    optimizer: Optimizer,
+    values: Mapping[str, float | None],
+    chosen: Mapping[str, FlagValue],
+    rank: int | None = None,
+    *,
+    sparse: bool = False,
 ) -> dict[str, FlagValue]:
-    """All flags: the chosen ones, and the derived ones from the parameter values; then what `require` demands."""
+    """All flags: the chosen ones, and the derived ones from the parameter values; then what `require` demands.
+
+    Without a rank, what depends on it is left out. `sparse`: the parameter is updated row by row.
+    """
     flags: dict[str, FlagValue] = {}
+    known = dict(values) if rank is None else {**values, "rank": rank}
+
+    def holds(condition: Expr) -> bool | None:
+        names = {e.id for e in walk(condition) if isinstance(e, Name)}
+        return bool(_value(condition, known, flags)) if names <= {*known, *flags} else None
+
     for flag in optimizer.flags:
-        flags[flag.name] = chosen[flag.name] if flag.condition is None else bool(_value(flag.condition, values, flags))
+        value = chosen[flag.name] if flag.condition is None else holds(flag.condition)
+        if value is not None:
+            flags[flag.name] = value
     if optimizer.reads_sparse():
-        flags["sparse"] = False
+        flags["sparse"] = sparse
     for require in optimizer.requires:
-        if not _value(require.condition, values, flags):
+        if holds(require.condition) is False:
             raise ValueError(f"{optimizer.name}: {require.message}")
     return flags
+
+
+def per_param(optimizer: Optimizer, given: Mapping[str, Sequence[Any]] | None, n: int) -> list[dict[str, FlagValue]]:
+    """The flags that are set for each of n parameters: TypeError for other flags, ValueError for bad values."""
+    flags = {f.name: f for f in optimizer.flags if f.per_param}
+    each: list[dict[str, FlagValue]] = [{} for _ in range(n)]
+    for name, values in (given or {}).items():
+        if name not in flags:
+            hint = suggest(name, flags) or (f"it has {', '.join(flags)}" if flags else "it has none")
+            raise TypeError(f"{optimizer.name} has no flag '{name}' that is set for each parameter; {hint}")
+        if isinstance(values, str) or not isinstance(values, Sequence) or len(values) != n:
+            raise ValueError(f"{optimizer.name}: '{name}' must be a list with one value for each of {n} parameters")
+        for flags_of, x in zip(each, values, strict=True):
+            flags_of[name] = _flag_value(optimizer, flags[name], x)
+    return each
+
+
+def storages(optimizer: Optimizer, dtype: str, given: str | Mapping[str, str] | None) -> dict[str, Storage]:
+    """How elementwise states are to be stored, those that are named: one storage for all, or one for each of some.
+
+    Raises TypeError for the name of something else than an elementwise state, ValueError for an unknown storage.
+    """
+    allowed = STORAGES[COMPUTE[dtype]]
+    states = [s.name for s in optimizer.states if s.kind is Kind.ELEM]
+
+    def check(x: str) -> Storage:
+        for storage in allowed:
+            if storage == x:
+                return storage
+        hint = suggest(str(x), allowed) or f"it can be {', '.join(allowed)}"
+        raise ValueError(f"{optimizer.name}: states of {dtype} parameters cannot be stored as {x!r}; {hint}")
+
+    if given is None:
+        return {}
+    if isinstance(given, str):
+        return dict.fromkeys(states, check(given))
+    for name in given:
+        if name not in states:
+            hint = suggest(name, states) or (f"it has {', '.join(states)}" if states else "it has none")
+            raise TypeError(f"{optimizer.name} has no elementwise state '{name}'; {hint}")
+    return {name: check(x) for name, x in given.items()}
 
 
 def deciding(optimizer: Optimizer) -> frozenset[str]:
@@ -145,8 +215,6 @@ def _value(expr: Expr, values: Mapping[str, float | None], flags: Mapping[str, F
         case Text(value=x):
             return x
         case Name(id=name):
-            if name in DIMENSIONS:
-                raise NotImplementedError(f"a condition over '{name}' is not compiled yet")
             return flags[name] if name in flags else values[name]
         case IsSet(name=name):
             return values[name.id] is not None

@@ -18,6 +18,7 @@ from optgen.diagnostics import Diagnostic, Source, Span
 class Kind(Enum):
     """How many values a name has, and when they are known (spec-language rule 5)."""
 
+    UNIFORM = "uniform"  # a host value that is the same for all parameters; no state is declared so
     HOST = "host"  # one double per parameter and step, known before any element is read
     SHARED = "shared"  # one double per step for all parameters
     TENSOR = "tensor"  # one double per parameter, from a reduction

@@ -6,14 +6,15 @@ Every arrow is one function; `optgen show NAME --stage model|ir|llvm|asm` prints
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from optgen import serial
 from optgen.diagnostics import Source
 from optgen.execute import cache
 from optgen.ir import nodes as ir
-from optgen.ir.nodes import Buffer, Kernel
-from optgen.model import Flags, Optimizer
+from optgen.ir.nodes import Buffer, Kernel, Variant
+from optgen.model import Kind, Optimizer
 
 DTYPES = tuple(ir.COMPUTE)
 
@@ -25,12 +26,12 @@ def check(source: Source) -> Optimizer:
     return parse(source)
 
 
-def build(optimizer: Optimizer, flags: Flags, dtype: str) -> Kernel:
+def build(optimizer: Optimizer, variant: Variant) -> Kernel:
     """checked model -> kernel IR of one variant."""
     from optgen.ir.build import build
     from optgen.ir.verify import verify
 
-    return verify(build(optimizer, flags, dtype))
+    return verify(build(optimizer, variant))
 
 
 def plan(kernel: Kernel) -> Kernel:
@@ -63,6 +64,8 @@ class NativeKernel:
     dtype: str
     buffers: tuple[Buffer, ...]
     hyper: tuple[str, ...]
+    lazy: bool  # rows can be updated without the others
+    shared: bool  # some value depends on all tensors of a step
     object: bytes
 
 
@@ -72,34 +75,51 @@ def checked(source: Source) -> Optimizer:
     return serial.loads(cache.get(entry, lambda: serial.dumps(check(source))))
 
 
-def symbol(optimizer: Optimizer, flags: Flags, dtype: str) -> str:
+def symbol(optimizer: Optimizer, variant: Variant) -> str:
     """What a variant is called in object code: `optgen_adam_amsgrad_f32`."""
     words = ["optgen", optimizer.name.lower()]
-    for name, value in flags.items():
+    for name, value in variant.flags.items():
         if value is True:
             words.append(name)
         elif isinstance(value, str):
             words.append(f"{name}_{value}")
-    return "_".join("".join(c if c.isalnum() else "_" for c in w) for w in (*words, ir.COMPUTE[dtype]))
+    words += [f"{name}_{storage}" for name, storage in variant.storage.items() if storage != variant.weight]
+    words += ["master"] * variant.master + ["eval"] * variant.evaluate
+    return "_".join("".join(c if c.isalnum() else "_" for c in w) for w in (*words, SHORT[variant.dtype]))
 
 
-def native(optimizer: Optimizer, flags: Flags, dtype: str) -> NativeKernel:
+SHORT = {"float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16"}
+
+
+def native(optimizer: Optimizer, variant: Variant) -> NativeKernel:
     """All the way to object code for this machine, from the cache where it was made before."""
     from optgen.backends import target
 
     host = target.host()
-    name = symbol(optimizer, flags, dtype)
+    name = symbol(optimizer, variant)
 
     def make() -> bytes:
-        kernel = plan(build(optimizer, flags, dtype))
+        kernel = plan(build(optimizer, variant))
         code = target.compile_ir(lower(kernel, name, host.triple), host).object
-        buffers = [(b.name, b.written, b.init) for b in kernel.buffers]
-        return json.dumps({"buffers": buffers, "hyper": kernel.hyper}).encode() + b"\n" + code
+        kinds = {i.result.type.kind for i in kernel.instrs() if i.result is not None}
+        signature = {
+            "buffers": [_buffer(b) for b in kernel.buffers],
+            "hyper": kernel.hyper,
+            "lazy": kernel.lazy,
+            "shared": Kind.SHARED in kinds,
+        }
+        return json.dumps(signature).encode() + b"\n" + code
 
-    variant = json.dumps(sorted(flags.items()))
+    key = json.dumps(asdict(variant), sort_keys=True)
     text = optimizer.source.text
-    entry = cache.key("cpu", text, variant, dtype, target.llvm_version(), host.triple, host.cpu, host.features)
+    entry = cache.key("cpu", text, key, target.llvm_version(), host.triple, host.cpu, host.features)
     head, _, code = cache.get(entry, make).partition(b"\n")
     signature = json.loads(head)
-    buffers = tuple(Buffer(*b) for b in signature["buffers"])
-    return NativeKernel(name, dtype, buffers, tuple(signature["hyper"]), code)
+    buffers = tuple(Buffer(**{**b, "kind": Kind(b["kind"])}) for b in signature["buffers"])
+    return NativeKernel(
+        name, variant.dtype, buffers, tuple(signature["hyper"]), signature["lazy"], signature["shared"], code
+    )
+
+
+def _buffer(buffer: Buffer) -> dict[str, Any]:
+    return asdict(buffer) | {"kind": buffer.kind.value}

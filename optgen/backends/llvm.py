@@ -19,12 +19,13 @@ TYPES: dict[ir.DType, ll.Type] = {
     "f64": ll.DoubleType(),
     "f32": ll.FloatType(),
     "i64": ll.IntType(64),
+    "i32": ll.IntType(32),
     "b1": ll.IntType(1),
 }
-I8, I32, I64 = ll.IntType(8), ll.IntType(32), ll.IntType(64)
+I8, I16, I32, I64 = ll.IntType(8), ll.IntType(16), ll.IntType(32), ll.IntType(64)
 F64 = ll.DoubleType()
 PTR = ll.PointerType()
-INT = {"add": "add", "sub": "sub", "and": "and_", "or": "or_", "xor": "xor"}
+INT = {"add": "add", "sub": "sub", "mul": "mul", "and": "and_", "or": "or_", "xor": "xor"}
 ORDERED = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 
 
@@ -82,19 +83,25 @@ def lower(b: ll.IRBuilder, op: ir.Op, args: list[Any], result: Value, width: int
         case ir.Convert():
             to = vector(TYPES[result.type.dtype], width)
             return (b.fptrunc if result.type.dtype == "f32" else b.fpext)(args[0], to)
-        case ir.Bits():
-            return b.bitcast(args[0], vector(I64, width))
-        case ir.FromBits():
-            return b.bitcast(args[0], vector(F64, width))
+        case ir.Bits() | ir.FromBits():
+            return b.bitcast(args[0], vector(TYPES[result.type.dtype], width))
+        case ir.Extend():
+            return b.zext(args[0], vector(I64, width))
+        case ir.Truncate():
+            return b.trunc(args[0], vector(I32, width))
+        case ir.ToFloat():
+            return b.sitofp(args[0], vector(TYPES[result.type.dtype], width))
+        case ir.ToInt():
+            return b.fptosi(args[0], vector(TYPES[result.type.dtype], width))
         case ir.Int(op=name):
             return getattr(b, INT[name])(*args)
         case ir.Shift(op=name, by=by):
-            return (b.shl if name == "shl" else b.lshr)(args[0], constant(I64, by, width))
+            return (b.shl if name == "shl" else b.lshr)(args[0], constant(TYPES[result.type.dtype], by, width))
     raise TypeError(f"no LLVM for {op!r}")
 
 
 def compare(b: ll.IRBuilder, name: ir.CompareOp, dtype: ir.DType, x: Any, y: Any) -> Any:
-    if dtype == "i64":
+    if dtype in ("i64", "i32"):
         return b.icmp_signed(ORDERED[name], x, y)
     return b.fcmp_unordered("!=", x, y) if name == "ne" else b.fcmp_ordered(ORDERED[name], x, y)
 
@@ -149,7 +156,8 @@ def text(module: ll.Module) -> str:
 @contextmanager
 def halving(b: ll.IRBuilder, start: Any) -> Iterator[tuple[Any, Callable[[Any], None]]]:
     """`for (count = start; count > 1; count = next)`: yields count and the function that sets the next one."""
-    cell = b.alloca(I64)
+    with b.goto_entry_block():
+        cell = b.alloca(I64)
     b.store(start, cell)
     head, body, after = (b.append_basic_block(name) for name in ("head", "body", "after"))
     b.branch(head)
@@ -180,8 +188,12 @@ def load(b: ll.IRBuilder, base: Any, index: Any, type: ll.Type) -> Any:
 
 
 def array(b: ll.IRBuilder, type: ll.Type, count: int, align: int) -> Any:
-    """An array on the stack, as a plain pointer: llvmlite remembers what it holds and would refuse to store vectors."""
-    memory = b.alloca(type, count)
+    """An array on the stack, as a plain pointer: llvmlite remembers what it holds and would refuse to store vectors.
+
+    It is made in the function's first block, so that a loop does not make a new one each time.
+    """
+    with b.goto_entry_block():
+        memory = b.alloca(type, count)
     memory.align, memory.type = align, PTR
     return memory
 

@@ -38,7 +38,7 @@ def reduce_blocks(body: Body, begin: Any, end: Any, partials: Any, stride: int) 
     The result of block k for reduction r goes to `partials[k*stride + r]`.
     """
     b = body.b
-    reductions = [i.op for i in body.instrs if isinstance(i.op, ir.Reduce)]
+    reductions = [i.op for i in body.instrs if isinstance(i.op, ir.Reduce) and i.result not in body.columns]
     lanes = array(b, F64, LANES * len(reductions), LINE)
     with loop(b, begin, end, BLOCK) as block:
         rest = b.sub(end, block)

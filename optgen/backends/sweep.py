@@ -2,34 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from llvmlite import ir as ll
 
-from optgen.backends.llvm import I8, I32, PTR, TYPES, at, integer, loop, lower, splat, vector
+from optgen.backends.llvm import (
+    F64,
+    I8,
+    I16,
+    I32,
+    PTR,
+    TYPES,
+    at,
+    constant,
+    fold,
+    integer,
+    loop,
+    lower,
+    splat,
+    vector,
+)
+from optgen.ir import codec
 from optgen.ir import nodes as ir
-from optgen.ir.nodes import Instr, Value
+from optgen.ir.expand import Emitter
+from optgen.ir.nodes import BYTES, ROUNDING_DRAW, Buffer, Instr, Type, Value
+from optgen.model import Kind
 
 LINE = 64
 """Bytes of a cache line."""
 AHEAD = 1024
 """How many bytes ahead a loop asks for its streams (0.5 to 4 KB do about equally well)."""
+RAW: dict[int, ll.Type] = {1: I8, 2: I16, 4: TYPES["f32"], 8: F64}
+"""What is read and written, by the bytes of an element."""
 
 Env = dict[Value, Any]
 
 
 @dataclass(frozen=True)
 class Body:
-    """What is done to one element: streams are read and written at `pointers`, `scalars` are known."""
+    """What is done to one element: streams are read and written at `pointers`, `scalars` are known.
+
+    `rounded` are all states that are rounded stochastically. `temps` are short arrays that belong to the elements at
+    hand (`staged.py`): words of draws, by draw; scales of 8-bit codes and values about to be coded, by buffer; row and
+    column values. `columns` add up what is reduced per column.
+    """
 
     b: ll.IRBuilder
     instrs: tuple[Instr, ...]
     compute: ir.DType
+    buffers: Mapping[str, Buffer]
     pointers: Mapping[str, Any]
     scalars: Mapping[Value, Any]
     consts: Mapping[Value, ir.Op]
+    rounded: Sequence[str] = ()
+    columns: Mapping[Value, Any] = field(default_factory=dict)
+    temps: Mapping[Any, Any] = field(default_factory=dict)
 
     @property
     def lanes(self) -> int:
@@ -40,41 +69,118 @@ class Body:
     def stored(self) -> set[str]:
         return {i.op.buffer for i in self.instrs if isinstance(i.op, ir.Store)}
 
-    def emit(self, i: Any, width: int = 1) -> Env:
-        """All there is to do for elements i, i+1, ... Any address will do: the streams need no alignment."""
-        b, stored = self.b, vector(TYPES[self.compute], width)
-        env = {v: splat(b, x, width) for v, x in self.scalars.items()}
+    def emit(self, i: Any, width: int = 1, place: Any = None) -> Env:
+        """All there is to do for elements i, i+1, ... Any address will do: the streams need no alignment.
+
+        `place` is where element i is in the temporary arrays.
+        """
+        env = {v: splat(self.b, x, width) for v, x in self.scalars.items()}
+        for v, temp in self.temps.items():
+            if isinstance(v, Value):
+                env[v] = self.temporary(temp, place, v.type.dtype, width)
         for instr in self.instrs:
             match instr.op:
                 case ir.Load(buffer=name):
                     assert instr.result is not None
-                    env[instr.result] = b.load(self.address(name, i), typ=stored, align=1)
+                    env[instr.result] = self.load(self.buffers[name], i, place, width)
                 case ir.Store(buffer=name, value=v):
-                    b.store(self.operand(env, v, width), self.address(name, i), align=1)
-                case ir.Reduce():
-                    pass
+                    self.store(self.buffers[name], self.operand(env, v, width), i, place, width)
+                case ir.Word(draw=draw):
+                    assert instr.result is not None
+                    env[instr.result] = self.temporary(self.temps[draw], place, "i32", width)
+                case ir.Reduce(op=op, x=x):
+                    if instr.result is not None and instr.result in self.columns:
+                        self.accumulate(op, self.columns[instr.result], i, env[x], width)
                 case op:
                     assert instr.result is not None
                     args = [self.operand(env, v, width) for v in ir.operands(op)]
-                    env[instr.result] = lower(b, op, args, instr.result, width)
+                    env[instr.result] = lower(self.b, op, args, instr.result, width)
         return env
 
     def operand(self, env: Env, v: Value, width: int) -> Any:
         return env[v] if v in env else lower(self.b, self.consts[v], [], v, width)
 
+    # ------------------------------------------------------------ streams
+
+    def load(self, buffer: Buffer, i: Any, place: Any, width: int) -> Any:
+        b = self.b
+        if buffer.storage == "float16":
+            half = b.load(self.address(buffer.name, i), typ=vector(ll.HalfType(), width), align=1)
+            return b.fpext(half, vector(TYPES["f32"], width))
+        raw = b.load(self.address(buffer.name, i), typ=vector(RAW[BYTES[buffer.storage]], width), align=1)
+        if buffer.storage in ("float32", "float64"):
+            return raw
+        args = [b.zext(raw, vector(I32, width))]
+        if buffer.is_quantized:
+            args.append(self.temporary(self.temps[scale(buffer.name)], place, "f32", width))
+        return inline(b, codec.decoder(buffer), args, width)
+
+    def store(self, buffer: Buffer, x: Any, i: Any, place: Any, width: int) -> None:
+        b = self.b
+        if buffer.is_quantized:
+            b.store(x, at(b, self.temps[buffer.name], place, TYPES["f32"]), align=4)
+            return
+        if buffer.storage == "float16":
+            x = b.fptrunc(x, vector(ll.HalfType(), width))
+        elif buffer.storage not in ("float32", "float64"):
+            args = [x]
+            if buffer.storage == "bfloat16_stochastic":
+                args.append(self.half_word(self.rounded.index(buffer.name), place, width))
+            x = b.trunc(inline(b, codec.encoder(buffer), args, width), vector(I16, width))
+        b.store(x, self.address(buffer.name, i), align=1)
+
+    def half_word(self, state: int, place: Any, width: int) -> Any:
+        """The random bits that round a state: a word serves two, the first one takes its low half."""
+        word = self.temporary(self.temps[ROUNDING_DRAW + state // 2], place, "i32", width)
+        shifted = self.b.lshr(word, constant(I32, 16 * (state % 2), width))
+        return self.b.and_(shifted, constant(I32, 0xFFFF, width))
+
+    def temporary(self, temp: Any, place: Any, dtype: ir.DType, width: int) -> Any:
+        type = TYPES[dtype]
+        return self.b.load(at(self.b, temp, place, type), typ=vector(type, width), align=4)
+
+    def accumulate(self, op: ir.ReduceOp, sums: Any, i: Any, x: Any, width: int) -> None:
+        address = at(self.b, sums, i, F64)
+        sum = self.b.load(address, typ=vector(F64, width), align=8)
+        self.b.store(fold(self.b, op, sum, x), address, align=8)
+
     def address(self, buffer: str, i: Any) -> Any:
-        return at(self.b, self.pointers[buffer], i, TYPES[self.compute])
+        return at(self.b, self.pointers[buffer], i, RAW[BYTES[self.buffers[buffer].storage]])
 
-    def prefetch(self, i: Any, offset: int, locality: int) -> None:
-        """Ask for the cache line of every stream that is `offset` bytes behind element i, to write or to read it.
+    def prefetch(self, i: Any, offset: int, locality: int, names: Collection[str] = ()) -> None:
+        """Ask for the cache line of every stream, or of `names`, that is `offset` bytes behind element i.
 
-        It goes to the first cache for locality 3, for 2 to the second.
+        It is asked for to write or to read, as the sweep will; it goes to the first cache for locality 3, for 2 to the
+        second.
         """
         type = ll.FunctionType(ll.VoidType(), [PTR, I32, I32, I32])
         hint = self.b.module.declare_intrinsic("llvm.prefetch", [PTR], type)
-        for name in self.pointers:
+        for name in names or self.pointers:
             line = at(self.b, self.address(name, i), integer(offset), I8)
             self.b.call(hint, [line, I32(int(name in self.stored)), I32(locality), I32(1)])
+
+
+def scale(buffer: str) -> tuple[str, str]:
+    """The temporary array of a buffer's old scales, element by element."""
+    return ("scale", buffer)
+
+
+def inline(b: ll.IRBuilder, function: Callable[..., Any], args: list[Any], width: int = 1) -> Any:
+    """A function over an IR builder, as instructions on `width` elements at once; of several results a list."""
+    emitter = Emitter("")
+    names = {type: name for name, type in TYPES.items()}
+    values = [Value(f"arg{k}", Type(Kind.ELEM, names[_element(x.type)])) for k, x in enumerate(args)]
+    env: Env = dict(zip(values, args, strict=True))
+    result = function(emitter, *values)
+    for instr in emitter.instrs:
+        assert instr.result is not None
+        operands = [env[v] for v in ir.operands(instr.op)]
+        env[instr.result] = lower(b, instr.op, operands, instr.result, width)
+    return [env[r] for r in result] if isinstance(result, tuple) else env[result]
+
+
+def _element(type: ll.Type) -> ll.Type:
+    return type.element if isinstance(type, ll.VectorType) else type
 
 
 def for_elements(body: Body, begin: Any, end: Any) -> None:

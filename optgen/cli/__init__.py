@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from optgen.cli import build, explain, show, specs
+from optgen.cli import build, doc, explain, show, specs
 from optgen.cli.common import Usage
 from optgen.diagnostics import SpecErrors
 
@@ -38,7 +38,7 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for module in (build, specs, show, explain):
+    for module in (build, specs, show, explain, doc):
         module.register(commands)
     return top
 

@@ -77,9 +77,10 @@ def _costs(optimizer: Optimizer) -> str:
     from optgen.cli.bandwidth import bandwidth
     from optgen.ir.build import NotCompiled
     from optgen.ir.cost import cost
+    from optgen.ir.nodes import Variant
 
     try:
-        found = [(f, cost(pipeline.plan(pipeline.build(optimizer, f, "float32")))) for f in variants(optimizer)]
+        found = [(f, cost(pipeline.plan(pipeline.build(optimizer, Variant(f))))) for f in variants(optimizer)]
     except NotCompiled as error:
         return "\n".join(d.message for d in error.diagnostics)
     speed = bandwidth()

@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 
 from optgen.cli.common import Commands, Usage, command, flags_text, path_of, read, settings
+from optgen.ir.nodes import BYTES, Variant
 from optgen.model import Binary, Call, Expr, Flags, IsSet, Name, Number, Optimizer, Text, Unary
 
+DTYPES = ("float32", "float64", "float16", "bfloat16")
 STAGES = ("model", "ir", "llvm", "asm")
 _COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 _OPERATORS = (("or",), ("and",), (), _COMPARISONS, ("+", "-"), ("*", "/"), (), ("^",))
@@ -23,14 +25,19 @@ def register(commands: Commands) -> None:
         "  optgen show adam --stage model            equations of one variant, with the kind of every value\n"
         "  optgen show adam --stage ir               the kernel as backends take it, cut into phases\n"
         "  optgen show adam --stage llvm             LLVM IR before LLVM optimises it\n"
-        "  optgen show sgd --stage asm --set momentum=0.9 --dtype float64\n",
+        "  optgen show sgd --stage asm --set momentum=0.9 --dtype float64\n"
+        "  optgen show adam --stage ir --dtype bfloat16 --master --storage v=bfloat16_stochastic\n",
     )
     parser.add_argument("spec", metavar="SPEC", help="name or .opt file")
     parser.add_argument("--stage", required=True, choices=STAGES, help="what to print")
     parser.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", help="a flag or parameter, to choose the variant"
     )
-    parser.add_argument("--dtype", default="float32", choices=("float32", "float64"), help="default: float32")
+    parser.add_argument("--dtype", default="float32", choices=DTYPES, help="of parameters (default: float32)")
+    parser.add_argument("--master", action="store_true", help="keep a float32 weight beside a parameter of 16 bits")
+    parser.add_argument(
+        "--storage", action="append", default=[], metavar="STATE=STORAGE", help=f"one of {', '.join(BYTES)}"
+    )
 
 
 def show(args: argparse.Namespace) -> int:
@@ -42,17 +49,19 @@ def show(args: argparse.Namespace) -> int:
     optimizer = read(path_of(args.spec))
     try:
         flags = arguments.resolve(optimizer, given).flags
+        storage = arguments.storages(optimizer, args.dtype, dict(x.partition("=")[::2] for x in args.storage))
     except (TypeError, ValueError) as error:
         raise Usage(str(error)) from None
     if args.stage == "model":
         print(model_text(optimizer, flags))
         return 0
-    kernel = pipeline.plan(pipeline.build(optimizer, flags, args.dtype))
+    variant = Variant(flags, args.dtype, args.master, storage)
+    kernel = pipeline.plan(pipeline.build(optimizer, variant))
     if args.stage == "ir":
         print(to_text(kernel), end="")
         return 0
     host = target.host()
-    text = pipeline.lower(kernel, pipeline.symbol(optimizer, flags, args.dtype), host.triple)
+    text = pipeline.lower(kernel, pipeline.symbol(optimizer, variant), host.triple)
     print(text if args.stage == "llvm" else target.compile_ir(text, host).assembly, end="")
     return 0
 

@@ -6,12 +6,25 @@ not imported for it), and with DLPack. Nothing is ever copied: a step writes int
 
 from __future__ import annotations
 
+import ctypes
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+
+def numpy_dtype(name: str) -> np.dtype[Any]:
+    """The NumPy dtype of that name; bfloat16 is the one of ml_dtypes."""
+    if name == "bfloat16":
+        import ml_dtypes
+
+        found: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+        return found
+    return np.dtype(name)
 
 
 @dataclass(frozen=True)
@@ -31,7 +44,21 @@ class Tensor:
 
     @property
     def nbytes(self) -> int:
-        return self.size * np.dtype(self.dtype).itemsize
+        return self.size * numpy_dtype(self.dtype).itemsize
+
+    def view(self) -> Array:
+        """Its memory as an array; whoever holds the array must hold the tensor, too."""
+        memory = (ctypes.c_char * self.nbytes).from_address(self.address)
+        return np.ndarray(self.shape, numpy_dtype(self.dtype), memoryview(memory))
+
+
+def listed(objects: Sequence[Any], what: str, n: int | None = None) -> Sequence[Any]:
+    """`objects` if it is a list, of n if that is given; TypeError or ValueError calling it `what` otherwise."""
+    if isinstance(objects, np.ndarray | str) or not isinstance(objects, Sequence):
+        raise TypeError(f"{what}: expected a list of tensors, not {type(objects).__name__}")
+    if n is not None and len(objects) != n:
+        raise ValueError(f"{what}: {len(objects)} tensors for {n} parameters")
+    return objects
 
 
 def tensor(obj: Any, name: str) -> Tensor:
@@ -98,12 +125,16 @@ def _check_order(name: str, shape: Sequence[int], strides: Sequence[int], unit: 
         expected *= n
 
 
-def check_same(t: Tensor, shape: tuple[int, ...], dtype: str) -> None:
-    """`t` must have the shape of its parameter and the dtype of the kernel."""
-    if t.dtype != dtype:
-        raise TypeError(f"{t.name}: dtype {t.dtype}, but the kernel was loaded for {dtype}")
+def check(t: Tensor, dtype: str, shape: tuple[int, ...], of: str) -> None:
+    """`t` must have this dtype, and this shape, which is that of `of`."""
+    check_dtype(t, dtype)
     if t.shape != shape:
-        raise ValueError(f"{t.name}: shape {t.shape}, but its parameter has {shape}")
+        raise ValueError(f"{t.name}: shape {t.shape}, but {of} has {shape}")
+
+
+def check_dtype(t: Tensor, dtype: str) -> None:
+    if t.dtype != dtype:
+        raise TypeError(f"{t.name}: dtype {t.dtype}, but the kernel takes {dtype}")
 
 
 def check_writable(t: Tensor) -> None:
@@ -132,12 +163,11 @@ def check_apart(tensors: Sequence[tuple[Tensor, bool]]) -> None:
             furthest_written = max(furthest_written, span, key=lambda s: s[1])
 
 
-def aligned(shape: tuple[int, ...], dtype: str, value: float = 0.0) -> np.ndarray[Any, Any]:
+def aligned(shape: tuple[int, ...], dtype: str, value: float = 0.0) -> Array:
     """A new array on a cache line, filled with `value`; zeros cost nothing until they are touched."""
-    size = math.prod(shape)
-    itemsize = np.dtype(dtype).itemsize
-    raw = np.zeros(size + 64 // itemsize, dtype)
-    skip = -raw.ctypes.data % 64 // itemsize
+    size, element = math.prod(shape), numpy_dtype(dtype)
+    raw = np.zeros(size + 64 // element.itemsize, element)
+    skip = -raw.ctypes.data % 64 // element.itemsize
     array = raw[skip : skip + size].reshape(shape)
     if value != 0.0 or math.copysign(1.0, value) < 0:
         array.fill(value)

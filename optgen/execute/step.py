@@ -1,112 +1,29 @@
-"""An update rule on real tensors: state, and the bound step that is one native call."""
+"""An update rule bound to tensors: a step is one native call."""
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
+from optgen import arguments
+from optgen.diagnostics import suggest
+from optgen.execute import buffers, pool, state
+from optgen.execute.buffers import Array, Tensor
+from optgen.execute.chain import Chain
+from optgen.execute.evaluate import evaluate, grouped
+from optgen.execute.gradients import Gradients
+from optgen.execute.hyper import Hyper
+from optgen.execute.kernel import Kernel
+from optgen.execute.sparse import RowSparse
+from optgen.execute.state import Columns, State
+from optgen.execute.table import Table
+from optgen.model import FlagValue
 
-from optgen import arguments, pipeline
-from optgen.arguments import UNSET, Arguments
-from optgen.execute import buffers, jit, pool
-from optgen.execute.buffers import Tensor
-from optgen.ir.cost import Cost, cost
-from optgen.model import Optimizer, Param
-from optgen.pipeline import NativeKernel
+if TYPE_CHECKING:
+    from optgen.execute.rule import UpdateRule
 
-Array = np.ndarray[Any, Any]
-
-
-@dataclass(frozen=True)
-class State:
-    """What a rule keeps: `arrays[name][i]`, of the shape of parameter i, and `t[i]`, its update count (int64)."""
-
-    arrays: Mapping[str, list[Array]]
-    t: Array
-
-
-class _Step(ctypes.Structure):
-    """optgen_step of backends/cpu.py."""
-
-    _fields_ = (
-        ("n", ctypes.c_int64),
-        ("size", ctypes.c_void_p),
-        ("buffers", ctypes.c_void_p),
-        ("t", ctypes.c_void_p),
-        ("hyper", ctypes.c_void_p),
-        ("workspace", ctypes.c_void_p),
-        ("parallel", ctypes.c_void_p),
-        ("pool", ctypes.c_void_p),
-    )
-
-
-class UpdateRule:
-    """An optimizer compiled for one variant and dtype: makes state, and binds it to parameters and gradients."""
-
-    def __init__(self, spec: Optimizer, args: Arguments, kernel: NativeKernel) -> None:
-        self.spec = spec
-        self.values = args.values
-        self.flags = args.flags
-        self.kernel = kernel
-        self.deciding = arguments.deciding(spec)
-        self._symbols = jit.link(kernel.object, kernel.symbol, f"{kernel.symbol}_workspace")
-        self.run = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self._symbols[kernel.symbol])
-
-    def __repr__(self) -> str:
-        flags = "".join(f", {name}={value!r}" for name, value in self.flags.items())
-        return f"<optgen {self.spec.name}, {self.kernel.dtype}{flags}>"
-
-    @property
-    def dtype(self) -> str:
-        return self.kernel.dtype
-
-    @property
-    def cost(self) -> Cost:
-        """Streams, bytes and operations per parameter element and step, and the number of sweeps."""
-        return cost(pipeline.plan(pipeline.build(self.spec, self.flags, self.dtype)))
-
-    @property
-    def state_names(self) -> tuple[str, ...]:
-        return tuple(b.name for b in self.kernel.buffers if b.init is not None)
-
-    def init(self, params: Sequence[Any]) -> State:
-        """The state before the first update, for parameters of any shapes; their dtype must be the kernel's."""
-        tensors = self.tensors(params, "params")
-        arrays: dict[str, list[Array]] = {}
-        for b in self.kernel.buffers:
-            if b.init == "w":
-                arrays[b.name] = [_copy(t) for t in tensors]
-            elif b.init is not None:
-                start = self.values[b.init] if isinstance(b.init, str) else b.init
-                assert start is not None
-                arrays[b.name] = [buffers.aligned(t.shape, self.dtype, start) for t in tensors]
-        return State(arrays, np.zeros(len(tensors), np.int64))
-
-    def bind(self, params: Sequence[Any], grads: Sequence[Any] | None = None, state: State | None = None) -> BoundStep:
-        """Resolve all pointers once. Without `grads`, each call reads `p.grad` of every parameter anew; without `state`
-        the step starts from `init(params)`, which it then holds as `step.state`.
-
-        Parameters, gradients and states must be C-contiguous CPU tensors of the kernel's dtype, states and gradients of
-        their parameter's shape; what is written must be writable and share memory with nothing else. TypeError and
-        ValueError name the tensor. The step keeps all of them alive.
-        """
-        return BoundStep(self, params, grads, self.init(params) if state is None else state)
-
-    def tensors(self, objects: Sequence[Any], what: str) -> list[Tensor]:
-        if isinstance(objects, np.ndarray) or not isinstance(objects, Sequence):
-            raise TypeError(f"{what}: expected a list of tensors, not {type(objects).__name__}")
-        found = [buffers.tensor(x, f"{what}[{i}]") for i, x in enumerate(objects)]
-        for t in found:
-            buffers.check_same(t, t.shape, self.dtype)
-        return found
-
-    def workspace(self, sizes: Array) -> int:
-        """How many doubles a step over tensors of these sizes needs."""
-        call = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
-        return int(call(self._symbols[f"{self.kernel.symbol}_workspace"])(sizes.size, sizes.ctypes.data))
+ID_LIMIT, SEED_LIMIT = 1 << 20, 1 << 64
 
 
 class BoundStep:
@@ -115,42 +32,42 @@ class BoundStep:
     Keyword arguments are hyper-parameters: a number, or a sequence with one for each tensor. They stay until changed.
     """
 
-    def __init__(self, rule: UpdateRule, params: Sequence[Any], grads: Sequence[Any] | None, state: State) -> None:
-        if not isinstance(state, State):
-            raise TypeError(f"state: expected what init() returns, not {type(state).__name__}")
+    def __init__(
+        self,
+        rule: UpdateRule,
+        params: Sequence[Any],
+        grads: Sequence[Any] | None,
+        kept: State | None,
+        inputs: Mapping[str, Sequence[Any]] | None,
+        *,
+        lazy: bool,
+        flags: Mapping[str, Sequence[Any]] | None,
+        ids: Sequence[int] | None,
+    ) -> None:
         self.rule = rule
-        self.state = state
-        kernel = rule.kernel
         self._params = rule.tensors(params, "params")
-        self._sources = list(params) if grads is None else None
-        if set(state.arrays) != set(rule.state_names):
-            names = [", ".join(x) or "nothing" for x in (state.arrays, rule.state_names)]
-            raise ValueError(f"state: holds {names[0]}, but {rule!r} keeps {names[1]}; it was made by another rule")
-        self._states = [self._state_tensors(name) for name in rule.state_names]
         n = len(self._params)
-        self._counts = buffers.tensor(state.t, "state.t")
-        buffers.check_writable(self._counts)
-        if (self._counts.dtype, self._counts.shape) != ("int64", (n,)):
-            raise ValueError(f"state.t: expected int64 of shape ({n},), got {state.t.dtype} of {state.t.shape}")
-        self._columns = {b.name: k for k, b in enumerate(kernel.buffers)}
-        self._pointers = np.zeros((n, len(kernel.buffers)), np.uintp)
-        self._sizes = np.array([t.size for t in self._params], np.int64)
-        self._hyper = np.full((max(len(kernel.hyper), 1), n), UNSET)
-        self._rows = {name: k for k, name in enumerate(kernel.hyper)}
-        self._values: dict[str, float | list[float | None] | None] = dict(rule.values)
-        for name, row in self._rows.items():
-            self._hyper[row] = _unset_as_nan(rule.values[name])
-        self._workspace = buffers.aligned((rule.workspace(self._sizes),), "float64")
-        for name, tensors in zip(("w", *rule.state_names), (self._params, *self._states), strict=True):
-            self._set_column(name, tensors)
-        self._grads: list[Tensor] = []
-        if grads is not None:
-            self.rebind(grads)
-        else:
+        self._flags = arguments.per_param(rule.spec, flags, n)
+        given = [None] * n if grads is None else buffers.listed(grads, "grads", n)
+        sparse = [isinstance(g, RowSparse) for g in given]
+        self.state = rule.init(params, sparse, flags) if kept is None else kept
+        self._kernels = rule.kernels(self._params, [lazy and x for x in sparse], self._flags)
+        self._columns = state.columns(self.state, self._kernels, self._params, repr(rule))
+        self._columns["copy" if rule.master else "w"] = self._params
+        self._counts = state.counts(self.state, n)
+        self._written = self._written_tensors()
+        self._inputs = self._check_inputs(inputs or {})
+        self._ids = _check_ids(range(n) if ids is None else ids, n)
+        self._seed = 0
+        self._hyper = Hyper(rule.spec, rule.values, [k.variant.flags for k in self._kernels], self._decide)
+        self._values = self._hyper.values
+        self._gradients = Gradients(self._params, self._kernels, state.by_row(self._columns, n), lazy)
+        self._sources = list(params) if grads is None else None
+        self._arrange(list(range(n)))
+        if grads is None:
             self._check_apart([])
-        self._step = self._native_step(n)
-        self._address = ctypes.addressof(self._step)
-        self._run = rule.run
+        else:
+            self.rebind(grads)
 
     def __call__(self, **changes: Any) -> None:
         """One update of every tensor; each update count advances by one before it is used."""
@@ -160,115 +77,153 @@ class BoundStep:
             if self._values.get(name, self) is not value or not isinstance(value, float | int):
                 changed[name] = value
         if changed:
-            self._change(changed)
+            new = self._hyper.change(changed)
+            for table in self._tables:
+                table.set(new)
         if self._sources is not None:
             self._read_gradients(self._sources)
         self._run(self._address)
 
     def rebind(self, grads: Sequence[Any]) -> None:
         """Take the gradients from other tensors of the same shapes."""
-        self._take_gradients(self.rule.tensors(grads, "grads"))
+        self._take(dict(enumerate(buffers.listed(grads, "grads", len(self._params)))))
 
-    def _take_gradients(self, tensors: list[Tensor]) -> None:
-        if len(tensors) != len(self._params):
-            raise ValueError(f"grads: {len(tensors)} tensors for {len(self._params)} parameters")
-        for t, p in zip(tensors, self._params, strict=True):
-            buffers.check_same(t, p.shape, self.rule.dtype)
-        self._check_apart(tensors)
-        self._grads = tensors
-        self._set_column("grad", tensors)
+    def evaluate(self) -> list[Array]:
+        """New arrays with the weights to evaluate with, by the spec's `eval:` section; ValueError if it has none."""
+        return evaluate(self.rule, self._params, self._flags, self.state, self._values)
 
-    def _read_gradients(self, sources: list[Any]) -> None:
-        grads = [getattr(p, "grad", None) for p in sources]
-        if any(g is None for g in grads):
-            missing = next(i for i, g in enumerate(grads) if g is None)
-            raise ValueError(f"params[{missing}].grad: there is no gradient; pass grads to bind, or run backward first")
-        self._take_gradients(self.rule.tensors(grads, "grads"))
+    @property
+    def seed(self) -> int:
+        """What draws and stochastic rounding depend on, together with the parameters' ids and counts; 0 at first."""
+        return self._seed
 
-    def _state_tensors(self, name: str) -> list[Tensor]:
-        found = [buffers.tensor(x, f"state[{name!r}][{i}]") for i, x in enumerate(self.state.arrays[name])]
-        if len(found) != len(self._params):
-            raise ValueError(f"state[{name!r}]: {len(found)} tensors for {len(self._params)} parameters")
-        for t, p in zip(found, self._params, strict=True):
-            buffers.check_same(t, p.shape, self.rule.dtype)
+    @seed.setter
+    def seed(self, value: int) -> None:
+        if not 0 <= value < SEED_LIMIT:
+            raise ValueError(f"the seed must be from 0 to 2^64 - 1, not {value!r}")
+        self._seed = int(value)
+        for table in self._tables:
+            table.step.seed = self._seed
+
+    # ------------------------------------------------------------ gradients
+
+    def _take(self, grads: Mapping[int, Any]) -> None:
+        checked = self._gradients.check(grads)
+        self._check_apart([g.tensor for g in checked.values()])
+        for table in self._tables:
+            table.take([self._gradients.place(i, checked[i]) for i in table.members])
+
+    def _read_gradients(self, sources: Sequence[Any]) -> None:
+        grads: dict[int, Any] = {}
+        for i, param in enumerate(sources):
+            if not hasattr(param, "grad"):
+                raise ValueError(f"params[{i}]: a {type(param).__name__} has no .grad; pass grads to bind")
+            if param.grad is not None:
+                grads[i] = param.grad
+        members = list(grads)
+        if members != self._members:
+            self._arrange(members)
+        self._take(grads)
+
+    def _check_apart(self, grads: Sequence[Tensor]) -> None:
+        inputs = [t for tensors in self._inputs.values() for t in tensors]
+        buffers.check_apart([(t, True) for t in self._written] + [(t, False) for t in (*grads, *inputs)])
+
+    # ------------------------------------------------------------ what a native call needs
+
+    def _arrange(self, members: list[int]) -> None:
+        """Have these parameters updated, those with one kernel in one table."""
+        self._members = members
+        columns: Columns = {**self._columns, **self._inputs}
+        groups = grouped(self._kernels, members)
+        self._check_whole(groups)
+        self._tables = [Table(kernel, own, self._params, columns, self._ids) for kernel, own in groups.items()]
+        for table in self._tables:
+            table.set(self._values)
+            table.step.seed = self._seed
+        if sum(self._params[i].size for i in members) >= pool.SMALL and pool.num_threads() > 1:
+            for table in self._tables:
+                table.use_threads()
+        self._run, self._address = self._entry()
+
+    def _entry(self) -> tuple[Callable[[int], Any], int]:
+        """What to call with what; one kernel for everything is called directly."""
+        if not self._tables:
+            return _nothing, 0
+        first = self._tables[0]
+        if len(first.members) == len(self._params) and first.shared_count is None:
+            first.use_counts(self._counts)
+            return first.kernel.run, first.address
+        self._chain = Chain(self._tables, self._counts)
+        return self._chain.run, self._chain.address
+
+    def _check_whole(self, groups: Mapping[Kernel, list[int]]) -> None:
+        """What depends on all parameters can neither leave some out nor see only those of one kernel."""
+        if not any(kernel.native.shared for kernel in groups):
+            return
+        name = self.rule.spec.name
+        missing = set(range(len(self._params))) - set(self._members)
+        if missing:
+            raise ValueError(f"params[{min(missing)}].grad: there is none, and {name} sums over all parameters")
+        if len(groups) > 1:
+            (first, *_), (second, *_), *_ = groups.values()
+            raise ValueError(
+                f"{name} sums over all parameters, so they need one kernel, but params[{first}] and params[{second}] "
+                f"need different ones: {_difference(self._kernels[first], self._kernels[second])}"
+            )
+
+    # ------------------------------------------------------------ checks
+
+    def _check_inputs(self, given: Mapping[str, Sequence[Any]]) -> dict[str, list[Tensor]]:
+        spec = self.rule.spec
+        names = [i.name for i in spec.inputs]
+        for name in given:
+            if name not in names:
+                hint = suggest(name, names) or (f"it has {', '.join(names)}" if names else "it has none")
+                raise TypeError(f"{spec.name} has no input '{name}'; {hint}")
+        columns: dict[str, list[Tensor]] = {}
+        for name in names:
+            if name not in given:
+                raise ValueError(
+                    f"{spec.name} reads '{name}': give inputs={{'{name}': [...]}}, a tensor for each parameter"
+                )
+            found = self.rule.tensors(
+                buffers.listed(given[name], f"inputs[{name!r}]", len(self._params)), f"inputs[{name!r}]"
+            )
+            for t, p in zip(found, self._params, strict=True):
+                buffers.check(t, self.rule.dtype, p.shape, "its parameter")
+            columns[name] = found
+        return columns
+
+    def _written_tensors(self) -> list[Tensor]:
+        """Parameters, states and counts, each once: the arrays of a shared state are all the same one."""
+        found = [self._counts]
+        for name, tensors in self._columns.items():
+            present = [t for t in tensors if t is not None]
+            found += present[:1] if state.is_shared(name, self._kernels) else present
+        for t in self._params:
+            buffers.check_writable(t)
         return found
 
-    def _check_apart(self, grads: list[Tensor]) -> None:
-        written = [t for tensors in (self._params, *self._states) for t in tensors]
-        for t in written:
-            buffers.check_writable(t)
-        buffers.check_apart([(t, True) for t in (*written, self._counts)] + [(t, False) for t in grads])
-
-    def _set_column(self, name: str, tensors: list[Tensor]) -> None:
-        self._pointers[:, self._columns[name]] = [t.address for t in tensors]
-
-    def _native_step(self, n: int) -> _Step:
-        run = address = None
-        if int(self._sizes.sum()) >= pool.SMALL and pool.num_threads() > 1:
-            threads = pool.pool()
-            threads.start()
-            run, address = threads.run, threads.address
-        sizes, pointers, hyper, workspace = (
-            table.ctypes.data for table in (self._sizes, self._pointers, self._hyper, self._workspace)
-        )
-        return _Step(n, sizes, pointers, self._counts.address, hyper, workspace, run, address)
-
-    def _change(self, given: Mapping[str, Any]) -> None:
-        """Check hyper-parameters, all of them before any is written to the table that the kernel reads."""
-        spec = self.rule.spec
-        changes: dict[str, float | list[float | None] | None] = {}
-        for name, value in given.items():
-            param = arguments.find(spec, name)
-            if param.name in changes:
-                raise TypeError(f"{spec.name}: '{param.name}' is given twice, once as '{name}'")
-            changes[param.name] = self._checked(param, value)
-        self._check_flags(changes)
-        for name, checked in changes.items():
-            if name in self._rows:
-                self._hyper[self._rows[name]] = _unset_as_nan(checked)
-        self._values |= changes
-
-    def _checked(self, param: Param, value: Any) -> float | list[float | None] | None:
-        spec = self.rule.spec
-        several = isinstance(value, Sequence) and not isinstance(value, str | bytes)
-        if not several and not (isinstance(value, np.ndarray) and value.ndim):
-            checked = arguments.check(spec, param, value)
-            arguments.check_read(spec, param, checked)
-            return checked
-        if len(value) != len(self._params):
-            raise ValueError(f"{spec.name}: '{param.name}' has {len(value)} values for {len(self._params)} parameters")
-        each = [arguments.check(spec, param, x) for x in value]
-        for x in each:
-            arguments.check_read(spec, param, x)
-        return each
-
-    def _check_flags(self, changes: Mapping[str, Any]) -> None:
-        """A derived flag chose this kernel; values that would choose another are an error."""
-        rule = self.rule
-        if not any(name in rule.deciding for name in changes):
-            return
-        values = {**self._values, **changes}
-        for i in range(len(self._params)):
-            here = {name: x[i] if isinstance(x, list) else x for name, x in values.items()}
-            after = arguments.decide(rule.spec, here, rule.flags)
-            for flag, old in rule.flags.items():
-                if after[flag] != old:
-                    causes = ", ".join(f"{name}={here[name]}" for name in changes if name in rule.deciding)
-                    raise ValueError(
-                        f"{rule.spec.name}: {causes} would change the flag '{flag}' from {old} to {after[flag]}, "
-                        "which is fixed when the rule is loaded; load it again with the new value"
-                    )
+    def _decide(self, i: int, values: Mapping[str, float | None]) -> Mapping[str, FlagValue]:
+        sparse = bool(self._kernels[i].variant.flags.get("sparse"))
+        return self.rule.decide(len(self._params[i].shape), self._flags[i], values, sparse=sparse)
 
 
-def _unset_as_nan(value: float | list[float | None] | None) -> float | list[float]:
-    """What the table of hyper-parameters holds."""
-    if isinstance(value, list):
-        return [UNSET if x is None else x for x in value]
-    return UNSET if value is None else value
+def _check_ids(ids: Sequence[int], n: int) -> list[int]:
+    checked = [operator.index(x) for x in ids]
+    if len(checked) != n or len(set(checked)) != n or not all(0 <= x < ID_LIMIT for x in checked):
+        raise ValueError(f"ids: expected {n} different numbers from 0 to 2^20 - 1, one for each parameter, not {ids!r}")
+    return checked
 
 
-def _copy(t: Tensor) -> Array:
-    """A new array with the elements of `t`."""
-    copy = buffers.aligned(t.shape, t.dtype)
-    ctypes.memmove(copy.ctypes.data, t.address, t.nbytes)
-    return copy
+def _difference(a: Kernel, b: Kernel) -> str:
+    """What two kernels were compiled for, as far as it is not the same."""
+    words = []
+    for x, y in ((a.variant.flags, b.variant.flags), (a.variant.storage, b.variant.storage)):
+        words += [f"{name} is {x.get(name)} and {y.get(name)}" for name in {**x, **y} if x.get(name) != y.get(name)]
+    return ", ".join(words)
+
+
+def _nothing(address: int) -> None:
+    """A step of no tensors."""

@@ -1,7 +1,7 @@
-"""One flag variant of a checked model becomes one kernel: a single `update` phase in the order the spec is written.
+"""One variant of a checked model becomes one kernel: a single `update` phase in the order the spec is written.
 
-Host, shared and tensor values are doubles; elements are of the kernel's compute dtype. Where a double meets elements it
-is rounded once (spec-language rule 6); reductions and elementary functions widen elements to double.
+Elements are of the kernel's compute dtype, all smaller kinds are doubles. Where a double meets elements it is rounded
+once (spec-language rule 6); reductions and elementary functions widen elements to double.
 """
 
 from __future__ import annotations
@@ -10,59 +10,116 @@ from dataclasses import replace
 
 import numpy as np
 
-from optgen.diagnostics import Diagnostic, Source, Span, SpecErrors
+from optgen.diagnostics import Diagnostic, Span, SpecErrors
 from optgen.ir import nodes as ir
-from optgen.ir.nodes import Buffer, Instr, Kernel, Phase, Value
-from optgen.ir.verify import typed
-from optgen.model import Binary, Call, Expr, Flags, Kind, Name, Number, Optimizer, Program, State, Unary
+from optgen.ir.expand import Emitter
+from optgen.ir.math import random
+from optgen.ir.nodes import Buffer, Instr, Kernel, Phase, Value, Variant, join
+from optgen.ir.verify import held_type, typed
+from optgen.model import (
+    COUNTS,
+    DIMENSIONS,
+    Binary,
+    Call,
+    Expr,
+    Kind,
+    Name,
+    Number,
+    Optimizer,
+    State,
+    Unary,
+    walk,
+)
 
 COMPARISONS: dict[str, ir.CompareOp] = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}
 ARITHMETIC: dict[str, type[ir.Add | ir.Sub | ir.Mul | ir.Div]] = {"+": ir.Add, "-": ir.Sub, "*": ir.Mul, "/": ir.Div}
 MATH: tuple[ir.MathFunction, ...] = ("exp", "expm1", "log", "log1p", "tanh", "cbrt")
 REDUCTIONS = ("sum", "mean", "norm", "rms", "max", "min")
+DRAWS = ("normal", "uniform")
 
 
 class NotCompiled(SpecErrors):
     """A spec that is right but needs what the compiler does not build yet."""
 
 
-def build(optimizer: Optimizer, flags: Flags, dtype: str) -> Kernel:
-    """The kernel of one variant, elements stored as `dtype` (`float32` or `float64`); raises NotCompiled."""
-    program = optimizer.program(flags)
-    return _Builder(optimizer, program, ir.COMPUTE[dtype]).kernel(dtype)
+def build(optimizer: Optimizer, variant: Variant) -> Kernel:
+    """The kernel of one variant; raises NotCompiled."""
+    return _Builder(optimizer, variant).kernel()
 
 
 class _Builder:
-    def __init__(self, optimizer: Optimizer, program: Program, compute: ir.DType) -> None:
+    def __init__(self, optimizer: Optimizer, variant: Variant) -> None:
         self.optimizer = optimizer
-        self.program = program
-        self.compute = compute
+        self.variant = variant
+        self.program = optimizer.program(variant.flags, evaluate=variant.evaluate)
+        self.compute = ir.COMPUTE[variant.dtype]
         self.instrs: list[Instr] = []
         self.values: dict[str, Value] = {}
-        self.states = {s.name for s in program.states}
-        self.inputs = {i.name for i in optimizer.inputs}
-        self.hyper = optimizer.all_params()
+        self.hyper = {*optimizer.all_params(), *DIMENSIONS, "step"}
+        self.buffers = {b.name: b for b in self.make_buffers()}
+        # Draws count in text order over all variants, so that a flag changes no other draw (spec-language rule 9).
+        calls = [e for q in optimizer.update for e in walk(q.value) if isinstance(e, Call) and e.function in DRAWS]
+        self.draws = {(c.span.line, c.span.column): k for k, c in enumerate(calls)}
 
-    def kernel(self, dtype: str) -> Kernel:
-        for state in self.program.states:
-            if state.kind is not Kind.ELEM:
-                raise self.not_compiled(state.span, f"states of kind '{state.kind.value}'")
+    def make_buffers(self) -> list[Buffer]:
+        variant, evaluate = self.variant, self.variant.evaluate
+        weight = Buffer("w", not evaluate, storage=variant.weight)
+        given = [] if evaluate else [Buffer(name, False, storage=variant.dtype) for name in self.tensors()]
+        states = [b for s in self.program.states for b in self.state_buffers(s)]
+        if evaluate:
+            states = [replace(b, written=False) for b in states] + [Buffer("out", True, storage=variant.dtype)]
+        elif variant.master:
+            states.append(Buffer("copy", True, storage=variant.dtype))
+        return [weight, *given, *states]
+
+    def tensors(self) -> list[str]:
+        return ["grad", *(i.name for i in self.optimizer.inputs)]
+
+    def state_buffers(self, state: State) -> list[Buffer]:
+        init = state.init.value if isinstance(state.init, Number) else state.init.id
+        if state.kind is Kind.ELEM:
+            storage = self.variant.storage.get(state.name, self.variant.weight)
+        else:
+            small = state.kind in (Kind.ROW, Kind.COL) and self.compute == "f32"
+            storage = "float32" if small else "float64"
+        buffer = Buffer(state.name, True, init, state.kind, storage)
+        if not buffer.is_quantized:
+            return [buffer]
+        from optgen.ir.storage.sign import nonnegative
+
+        unsigned = state.name in nonnegative(self.optimizer, self.variant.flags)
+        return [replace(buffer, nonnegative=unsigned), Buffer(f"{state.name}.scale", True, 0.0, storage="scale")]
+
+    def kernel(self) -> Kernel:
         for equation in self.program.equations:
             value = self.lower(equation.value)
             self.values[equation.target.key] = self.rename(value, equation.target.key)
-        stored = ["w", *(s.name for s in self.program.states)]
-        for name in stored:
-            self.instrs.append(Instr(None, ir.Store(name, self.element(self.values[name + "'"]))))
+        for name, key in self.stored().items():
+            self.instrs.append(Instr(None, ir.Store(name, self.held(self.buffers[name], self.values[key]))))
         read = {i.op.name for i in self.instrs if isinstance(i.op, ir.Hyper)}
-        buffers = [Buffer("w", True), Buffer("grad", False)]
-        buffers += [Buffer(s.name, True, _start(s)) for s in self.program.states]
-        hyper = tuple(name for name in self.hyper if name in read)
-        return Kernel(self.optimizer.name, dtype, tuple(buffers), hyper, (Phase("update", tuple(self.instrs)),))
+        hyper = tuple(name for name in (*self.optimizer.all_params(), *DIMENSIONS, "step") if name in read)
+        phases = (Phase("update", tuple(self.instrs)),)
+        advances = not self.variant.evaluate
+        return Kernel(self.optimizer.name, self.variant.dtype, tuple(self.buffers.values()), hyper, phases, advances)
+
+    def stored(self) -> dict[str, str]:
+        """Buffer -> key of the value it gets."""
+        if self.variant.evaluate:
+            return {"out": "w'"}
+        stored = {name: f"{name}'" for name in ("w", *(s.name for s in self.program.states))}
+        return stored | ({"copy": "w'"} if self.variant.master else {})
+
+    def held(self, buffer: Buffer, x: Value) -> Value:
+        return self.element(x) if held_type(buffer, self.compute).dtype == self.compute else self.double(x)
 
     # ------------------------------------------------------------ emitting
 
     def emit(self, op: ir.Op, id: str | None = None, wanted: ir.DType = "f64") -> Value:
-        value = typed(op, id or str(len(self.instrs)), self.compute, wanted)
+        name = id or str(len(self.instrs))
+        if isinstance(op, ir.Load):
+            value = Value(name, held_type(self.buffers[op.buffer], self.compute))
+        else:
+            value = typed(op, name, wanted)
         self.instrs.append(Instr(value, op))
         return value
 
@@ -92,8 +149,8 @@ class _Builder:
         return x if x.type.dtype == "f64" else self.emit(ir.Convert(x))
 
     def together(self, *values: Value) -> list[Value]:
-        """The operands of one operation in one dtype."""
-        if any(v.type.kind is Kind.ELEM for v in values):
+        """The operands of one operation in one dtype; a row and a column value meet in elements."""
+        if join(*(v.type.kind for v in values)) is Kind.ELEM:
             return [self.element(v) for v in values]
         return list(values)
 
@@ -106,21 +163,16 @@ class _Builder:
 
     def first_use(self, name: Name) -> Value:
         id = name.id
-        if id in self.inputs:
-            raise self.not_compiled(name.span, f"the input '{id}'")
-        if id in ("w", "grad") or id in self.states:
+        if id in self.buffers:
             return self.emit(ir.Load(id), id)
         if id == "g":
             rescaled = self.emit(ir.Mul(*self.together(self.hyper_value("rescale_grad"), self.load("grad"))))
             bound = self.hyper_value("clip_gradient")
             return self.rename(self.clip(rescaled, self.emit(ir.Neg(bound)), bound), "g")
-        if id in self.hyper:
-            return self.emit(ir.Hyper(id), id)
-        if id == "t":
-            return self.emit(ir.Count(), "t")
-        if id == "size":
-            return self.emit(ir.Size(), "size")
-        raise self.not_compiled(name.span, f"'{id}'")
+        if id == COUNTS[0]:
+            return self.emit(ir.Count(), id)
+        assert id in self.hyper, id
+        return self.emit(ir.Hyper(id), id)
 
     def load(self, buffer: str) -> Value:
         return self.name(Name(buffer, False, Span(0, 0, 0)))
@@ -160,11 +212,11 @@ class _Builder:
 
     def call(self, call: Call) -> Value:
         name = call.function
-        if call.scope is not None:
-            raise self.not_compiled(call.span, f"'{name}' over {call.scope}")
         args = [self.lower(a) for a in call.args]
         if name in REDUCTIONS and len(args) == 1:
-            return self.reduce(name, args[0])
+            return self.reduce(name, call.scope, args[0])
+        if name in DRAWS:
+            return self.draw(call)
         if name in MATH:
             return self.math(name, *args)
         match name, args:
@@ -185,7 +237,8 @@ class _Builder:
             case "clip", [x, low, high]:
                 return self.clip(x, low, high)
             case "where", [condition, x, y]:
-                a, b = self.together(x, y)
+                elements = condition.type.kind is Kind.ELEM
+                a, b = (self.element(x), self.element(y)) if elements else self.together(x, y)
                 return self.emit(ir.Select(condition, a, b))
         raise self.not_compiled(call.span, f"'{name}()'")
 
@@ -210,24 +263,42 @@ class _Builder:
     def math(self, function: ir.MathFunction, *args: Value) -> Value:
         met = self.together(*args)
         result = self.emit(ir.Math(function, tuple(self.double(a) for a in met)))
-        return self.element(result) if any(a.type.kind is Kind.ELEM for a in met) else result
+        return self.element(result) if result.type.kind is Kind.ELEM else result
 
-    def reduce(self, name: str, x: Value) -> Value:
+    def reduce(self, name: str, scope: str | None, x: Value) -> Value:
         """Doubles all the way: the square of a float32 neither overflows nor underflows in a norm."""
-        wide = self.double(x)
-        if name in ("max", "min"):
-            return self.emit(ir.Reduce("max" if name == "max" else "min", wide))
+        op: ir.ReduceOp = "max" if name == "max" else "min" if name == "min" else "sum"
+        x = self.double(x)
         if name in ("norm", "rms"):
-            wide = self.emit(ir.Mul(wide, wide))
-        total = self.emit(ir.Reduce("sum", wide))
+            x = self.emit(ir.Mul(x, x))
+        total = self.fold(op, scope, x)
         if name in ("mean", "rms"):
-            total = self.emit(ir.Div(total, self.load("size")))
+            total = self.emit(ir.Div(total, self.count(scope, x.type.kind)))
         return self.emit(ir.Sqrt(total)) if name in ("norm", "rms") else total
 
+    def fold(self, op: ir.ReduceOp, scope: str | None, x: Value) -> Value:
+        if scope in ("row", "col"):
+            return self.emit(ir.Reduce(op, x, "row" if scope == "row" else "col"))
+        swept = x.type.kind in (Kind.ROW, Kind.COL, Kind.ELEM)
+        total = self.emit(ir.Reduce(op, x)) if swept else x
+        return self.emit(ir.Across(op, total)) if scope == "params" else total
+
+    def count(self, scope: str | None, kind: Kind) -> Value:
+        """How many values a reduction of a value of this kind folds."""
+        if scope in ("row", "col"):
+            return self.load("cols" if scope == "row" else "rows")
+        each = {Kind.ROW: "rows", Kind.COL: "cols", Kind.ELEM: "size"}.get(kind)
+        if scope != "params":
+            assert each is not None
+            return self.load(each)
+        return self.emit(ir.Across("sum", self.load(each) if each is not None else self.const(1.0)))
+
+    def draw(self, call: Call) -> Value:
+        word = self.emit(ir.Word(self.draws[call.span.line, call.span.column]))
+        emitter = Emitter(f"{word.id}.")
+        result = (random.normal if call.function == "normal" else random.uniform)(emitter, word)
+        self.instrs += emitter.instrs
+        return self.element(result)
+
     def not_compiled(self, span: Span, what: str) -> NotCompiled:
-        source: Source = self.optimizer.source
-        return NotCompiled(source, [Diagnostic("E901", f"the compiler does not build {what} yet", span)])
-
-
-def _start(state: State) -> float | str:
-    return state.init.value if isinstance(state.init, Number) else state.init.id
+        return NotCompiled(self.optimizer.source, [Diagnostic("E901", f"the compiler does not build {what} yet", span)])

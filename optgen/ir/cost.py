@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from optgen.ir import nodes as ir
-from optgen.ir.nodes import Kernel
+from optgen.ir.nodes import BYTES, QUANTUM, Kernel
 
-BYTES = {"float32": 4, "float64": 8}
 _FLOPS = (ir.Add, ir.Sub, ir.Mul, ir.Div, ir.Sqrt, ir.Floor, ir.Reduce)
 
 
@@ -18,7 +17,7 @@ class Cost:
     sweeps: int
     reads: int
     writes: int
-    bytes: int
+    bytes: float
     flops: int
 
     @property
@@ -29,7 +28,14 @@ class Cost:
 def cost(kernel: Kernel) -> Cost:
     sweeps = [p for p in kernel.phases if p.kind == "sweep"]
     ops = [i.op for p in sweeps for i in p.instrs]
-    reads = sum(isinstance(op, ir.Load) for op in ops)
-    writes = sum(isinstance(op, ir.Store) for op in ops)
+    reads = [op.buffer for op in ops if isinstance(op, ir.Load)]
+    writes = [op.buffer for op in ops if isinstance(op, ir.Store)]
+    bytes = sum(_bytes(kernel, name) for name in (*reads, *writes))
     flops = sum(isinstance(op, _FLOPS) for op in ops)
-    return Cost(len(sweeps), reads, writes, (reads + writes) * BYTES[kernel.dtype], flops)
+    return Cost(len(sweeps), len(reads), len(writes), bytes, flops)
+
+
+def _bytes(kernel: Kernel, name: str) -> float:
+    """Of an element, with its part of a scale."""
+    buffer = kernel.buffer(name)
+    return BYTES[buffer.storage] + (4 / QUANTUM if buffer.is_quantized else 0)

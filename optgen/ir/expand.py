@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from optgen.ir import nodes as ir
 from optgen.ir.math import FUNCTIONS
 from optgen.ir.nodes import Instr, Value
@@ -28,16 +30,22 @@ class Emitter:
         self.prefix = prefix
         self.instrs: list[Instr] = []
 
-    def emit(self, op: ir.Op) -> Value:
-        value = typed(op, f"{self.prefix}{len(self.instrs)}", "f64")
+    def emit(self, op: ir.Op, wanted: ir.DType = "f64") -> Value:
+        value = typed(op, f"{self.prefix}{len(self.instrs)}", wanted)
         self.instrs.append(Instr(value, op))
         return value
 
     def const(self, x: float) -> Value:
         return self.emit(ir.Const(x))
 
+    def const32(self, x: float) -> Value:
+        return self.emit(ir.Const(float(np.float32(x))), "f32")
+
     def iconst(self, i: int) -> Value:
         return self.emit(ir.IntConst(i))
+
+    def iconst32(self, i: int) -> Value:
+        return self.emit(ir.IntConst(i), "i32")
 
     def add(self, a: Value, b: Value) -> Value:
         return self.emit(ir.Add(a, b))
@@ -59,6 +67,9 @@ class Emitter:
 
     def floor(self, a: Value) -> Value:
         return self.emit(ir.Floor(a))
+
+    def sqrt(self, a: Value) -> Value:
+        return self.emit(ir.Sqrt(a))
 
     def lt(self, a: Value, b: Value) -> Value:
         return self.emit(ir.Compare("lt", a, b))
@@ -96,14 +107,35 @@ class Emitter:
     def isub(self, a: Value, b: Value) -> Value:
         return self.emit(ir.Int("sub", a, b))
 
+    def imul(self, a: Value, b: Value) -> Value:
+        return self.emit(ir.Int("mul", a, b))
+
     def iand(self, a: Value, b: Value) -> Value:
         return self.emit(ir.Int("and", a, b))
 
     def ior(self, a: Value, b: Value) -> Value:
         return self.emit(ir.Int("or", a, b))
 
+    def ixor(self, a: Value, b: Value) -> Value:
+        return self.emit(ir.Int("xor", a, b))
+
     def shl(self, i: Value, k: int) -> Value:
         return self.emit(ir.Shift("shl", i, k))
 
     def shr(self, i: Value, k: int) -> Value:
         return self.emit(ir.Shift("shr", i, k))
+
+    def extend(self, i: Value) -> Value:
+        return self.emit(ir.Extend(i))
+
+    def truncate(self, i: Value) -> Value:
+        return self.emit(ir.Truncate(i))
+
+    def to_float(self, i: Value) -> Value:
+        return self.emit(ir.ToFloat(i))
+
+    def to_int(self, a: Value) -> Value:
+        return self.emit(ir.ToInt(a))
+
+    def convert(self, a: Value) -> Value:
+        return self.emit(ir.Convert(a))

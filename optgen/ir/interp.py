@@ -1,85 +1,265 @@
-"""The living definition of the IR: a kernel executed with NumPy, one tensor at a time.
+"""The living definition of the IR: a kernel executed with NumPy, phase by phase.
 
 Runs kernels at any stage between build and backend, so that every pass can be compared with what it started from.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from optgen.ir import codec
 from optgen.ir import nodes as ir
-from optgen.ir.expand import expand
-from optgen.ir.nodes import BLOCK, LANES, Instr, Kernel, Op
+from optgen.ir.expand import Emitter, expand
+from optgen.ir.math import random
+from optgen.ir.nodes import BLOCK, LANES, QUANTUM, ROW_BLOCK, Buffer, Instr, Kernel, Op, Value
+from optgen.ir.storage import blocks
+from optgen.ir.verify import held_type
+from optgen.model import Kind
 
-DTYPES: dict[str, type] = {"f64": np.float64, "f32": np.float32, "i64": np.int64, "b1": np.bool_}
+DTYPES: dict[ir.DType, type] = {"f64": np.float64, "f32": np.float32, "i64": np.int64, "i32": np.int32, "b1": np.bool_}
 COMPARE = {"lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "eq": np.equal}
-INT = {"add": np.add, "sub": np.subtract, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
+INT = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+}
+UNSIGNED: dict[str, type] = {"int64": np.uint64, "int32": np.uint32}
+SIGNED: dict[str, type] = {"float64": np.int64, "float32": np.int32}
+FLOAT: dict[str, type] = {"int64": np.float64, "int32": np.float32}
 
 Array = np.ndarray[Any, Any]
 
 
-def interpret(kernel: Kernel, buffers: Mapping[str, Array], hyper: Mapping[str, float], t: int) -> None:
-    """One update of one tensor, in place: `buffers` by name, of one shape and the kernel's dtype; `t` counts from 1.
+@dataclass(frozen=True)
+class Tensor:
+    """One tensor of a step: its `buffers` by name, of the kinds and dtypes the kernel says, changed in place.
 
-    `hyper` holds the kernel's hyper-parameters, NaN for an unset one. Nothing happens to an empty tensor.
+    `hyper` holds the kernel's hyper-parameters, NaN for an unset one; `t` counts this update. `rows`: the rows that are
+    updated, where not the tensor as a whole is; "grad" holds these rows only.
     """
-    flat = {b.name: buffers[b.name].reshape(-1) for b in kernel.buffers}
-    if flat["w"].size == 0:
-        return
-    run = _Run(flat, hyper, t)
+
+    buffers: Mapping[str, Array]
+    hyper: Mapping[str, float]
+    t: int
+    id: int = 0
+    rows: Array | None = None
+
+
+def interpret(kernel: Kernel, tensors: Sequence[Tensor], seed: int = 0) -> None:
+    """One step, in place."""
+    shared: dict[str, Any] = {}
+    runs = [_Run(kernel, tensor, seed, shared) for tensor in tensors]
     with np.errstate(all="ignore"):
         for phase in kernel.phases:
-            run.phase(phase.instrs)
+            if phase.kind in ("update", "shared"):
+                for instr in phase.instrs:
+                    _together(runs, instr, shared)
+            else:
+                for run in runs:
+                    for instr in phase.instrs:
+                        run.execute(instr)
+            for run in runs:
+                run.write()
+
+
+def _together(runs: Sequence[_Run], instr: Instr, shared: dict[str, Any]) -> None:
+    """One instruction for all tensors, which may look across them."""
+    if isinstance(instr.op, ir.Across) and runs:
+        assert instr.result is not None
+        total = np.float64(IDENTITY[instr.op.op])
+        for run in runs:
+            total = _fold(instr.op.op, total, run.value(instr.op.x))
+        shared[instr.result.id] = total
+        return
+    # What is shared is computed once, from the uniform values of the first tensor.
+    of = instr.op.value if isinstance(instr.op, ir.Store) else instr.result
+    assert of is not None
+    for run in runs[:1] if of.type.kind is Kind.SHARED else runs:
+        run.execute(instr)
 
 
 class _Run:
-    def __init__(self, flat: Mapping[str, Array], hyper: Mapping[str, float], t: int) -> None:
-        self.flat = flat
-        self.hyper = hyper
-        self.t = t
+    """One tensor on its way through a kernel; values have the shape of the matrix view, 1 where they do not vary."""
+
+    def __init__(self, kernel: Kernel, tensor: Tensor, seed: int, shared: dict[str, Any]) -> None:
+        self.kernel = kernel
+        self.tensor = tensor
+        self.seed = seed
+        self.shared = shared
         self.values: dict[str, Any] = {}
+        self.pending: list[tuple[Buffer, Any]] = []
+        self.rows, self.cols = matrix_view(tensor.buffers["w"].shape)
+        self.present = np.arange(self.rows) if tensor.rows is None else tensor.rows
 
-    def phase(self, instrs: tuple[Instr, ...]) -> None:
-        stores: list[tuple[Array, Array]] = []
-        for instr in instrs:
-            if isinstance(instr.op, ir.Store):
-                target = self.flat[instr.op.buffer]
-                stores.append((target, np.array(self.values[instr.op.value.id], target.dtype)))
-            else:
-                self.define(instr)
-        for target, value in stores:
-            target[:] = value
+    def value(self, v: Value) -> Any:
+        return self.shared[v.id] if v.type.kind is Kind.SHARED else self.values[v.id]
 
-    def define(self, instr: Instr) -> None:
+    def execute(self, instr: Instr) -> None:
+        if isinstance(instr.op, ir.Store):
+            self.pending.append((self.kernel.buffer(instr.op.buffer), self.value(instr.op.value)))
+            return
         assert instr.result is not None
         if isinstance(instr.op, ir.Math):
             for step in expand(instr):
-                self.define(step)
-        else:
-            self.values[instr.result.id] = self.evaluate(instr.op, DTYPES[instr.result.type.dtype])
+                self.execute(step)
+            return
+        table = self.shared if instr.result.type.kind is Kind.SHARED else self.values
+        table[instr.result.id] = self.evaluate(instr.op, DTYPES[instr.result.type.dtype])
 
     def evaluate(self, op: Op, dtype: type) -> Any:
         match op:
-            case ir.Const(value=x) | ir.IntConst(value=x):
-                return dtype(x)
             case ir.Hyper(name=name):
-                return np.float64(self.hyper[name])
+                return np.float64(self.tensor.hyper[name])
             case ir.Count():
-                return np.float64(self.t)
-            case ir.Size():
-                return np.float64(self.flat["w"].size)
+                return np.float64(self.tensor.t)
+            case ir.Word(draw=draw):
+                return self.words(draw)
             case ir.Load(buffer=buffer):
-                return self.flat[buffer].copy()
-            case ir.Reduce(op=reduce, x=x):
-                return tree_reduce(reduce, np.broadcast_to(self.values[x.id], self.flat["w"].size))
-        return _elementwise(op, [self.values[v.id] for v in ir.operands(op)], dtype)
+                return self.load(self.kernel.buffer(buffer))
+            case ir.Reduce(op=fold, x=x, scope=scope):
+                return self.reduce(fold, scope, np.broadcast_to(self.value(x), self.shape(x.type.kind)))
+        return evaluate(op, [self.value(v) for v in ir.operands(op)], dtype)
+
+    def shape(self, kind: Kind) -> tuple[int, ...]:
+        rows, cols = len(self.present), self.cols
+        return {Kind.ELEM: (rows, cols), Kind.ROW: (rows, 1), Kind.COL: (1, cols)}.get(kind, ())
+
+    def reduce(self, op: ir.ReduceOp, scope: str, x: Array) -> Any:
+        if scope == "row":
+            return np.array([[tree_reduce(op, row)] for row in x]).reshape(len(x), 1)
+        if scope == "col":
+            return column_reduce(op, x)
+        return tree_reduce(op, x.reshape(-1))
+
+    # ------------------------------------------------------------ buffers
+
+    def load(self, buffer: Buffer) -> Any:
+        found = self.seen(buffer)[...]
+        dtype = DTYPES[held_type(buffer, self.kernel.compute).dtype]
+        if buffer.is_quantized:
+            return call(codec.decoder(buffer), found, self.seen(self.kernel.buffer(f"{buffer.name}.scale")))
+        if buffer.storage.startswith("bfloat16"):
+            return call(codec.decoder(buffer), found.view(np.uint16).astype(np.int32))
+        return np.array(found, dtype)[()]
+
+    def seen(self, buffer: Buffer) -> Array:
+        """The elements of a buffer that this update sees; of scales, the one of each element."""
+        array = self.tensor.buffers[buffer.name]
+        if buffer.storage == "scale":
+            return self.scale_of_each(array)
+        array = array.reshape(self.full_shape(buffer))
+        compact = buffer.name == "grad" or self.shape(buffer.kind) == array.shape
+        return array if compact or buffer.kind not in (Kind.ELEM, Kind.ROW) else array[self.present]
+
+    def full_shape(self, buffer: Buffer) -> tuple[int, ...]:
+        if buffer.name == "grad":
+            return self.shape(Kind.ELEM)
+        return {Kind.ELEM: (self.rows, self.cols), Kind.ROW: (self.rows, 1), Kind.COL: (1, self.cols)}.get(
+            buffer.kind, ()
+        )
+
+    def write(self) -> None:
+        """End of a phase: what it stored is seen from now on."""
+        for buffer, value in self.pending:
+            value = np.broadcast_to(value, self.shape(buffer.kind))
+            if buffer.is_quantized:
+                self.quantize(buffer, value)
+                continue
+            array = self.tensor.buffers[buffer.name]
+            view = array.reshape(self.full_shape(buffer))
+            new = self.rounded(buffer, value, array.dtype)
+            if buffer.kind in (Kind.ELEM, Kind.ROW):
+                view[self.present] = new
+            else:
+                view[...] = new
+        self.pending.clear()
+
+    def rounded(self, buffer: Buffer, value: Array, dtype: np.dtype[Any]) -> Array:
+        if not buffer.storage.startswith("bfloat16"):
+            return np.array(value, dtype)
+        args = [np.array(value, np.float32)]
+        if buffer.storage == "bfloat16_stochastic":
+            number = [b.name for b in self.kernel.buffers if b.storage == buffer.storage].index(buffer.name)
+            word = self.words(ir.ROUNDING_DRAW + number // 2).view(np.uint32)
+            args.append(((word >> np.uint32(16 * (number % 2))) & np.uint32(0xFFFF)).astype(np.int32))
+        codes: Array = call(codec.encoder(buffer), *args)
+        return codes.astype(np.uint16).view(dtype)
+
+    # ------------------------------------------------------------ 8-bit blocks
+
+    def block_of_each(self) -> Array:
+        """The block of codes that each element belongs to: blocks restart at every row of a tensor updated by rows."""
+        element = np.arange(self.rows * self.cols).reshape(self.rows, self.cols)
+        if self.tensor.rows is None:
+            return element // QUANTUM
+        per_row = -(-self.cols // QUANTUM)
+        return (element // max(self.cols, 1) * per_row + element % max(self.cols, 1) // QUANTUM)[self.present]
+
+    def scale_of_each(self, scales: Array) -> Array:
+        return scales.reshape(-1)[self.block_of_each()]
+
+    def quantize(self, buffer: Buffer, value: Array) -> None:
+        scales = self.tensor.buffers[f"{buffer.name}.scale"].reshape(-1)
+        codes = self.tensor.buffers[buffer.name].reshape(self.rows, self.cols)
+        numbers = self.block_of_each()
+        value = np.array(value, np.float32)
+        magnitude = np.abs(value).view(np.uint32)
+        largest = np.zeros(scales.shape, np.uint32)
+        np.maximum.at(largest, numbers, magnitude)
+        touched = np.unique(numbers)
+        scales[touched] = largest.view(np.float32)[touched]
+        reciprocal = call(blocks.reciprocal, scales[numbers])
+        codes[self.present] = call(codec.encoder(buffer), value * reciprocal).astype(np.uint8)
+
+    # ------------------------------------------------------------ draws
+
+    def words(self, draw: int) -> Array:
+        element = self.present[:, None] * self.cols + np.arange(self.cols)[None, :]
+        counter = (element // 4, element // 4 >> 32, self.tensor.id ^ draw << 20, self.tensor.t)
+        key = (self.seed, self.seed >> 32)
+        counters, keys = ([np.array(x).astype(np.uint32).view(np.int32) for x in xs] for xs in (counter, key))
+        words = call(lambda b, *args: random.philox(b, args[:4], args[4:]), *counters, *keys)
+        return np.choose(element % 4, [np.broadcast_to(w, element.shape) for w in words]).astype(np.int32)
 
 
-def _elementwise(op: Op, args: list[Any], dtype: type) -> Any:
+def matrix_view(shape: Sequence[int]) -> tuple[int, int]:
+    """Rows and columns: the first dimension and the product of the others."""
+    rows = shape[0] if shape else 1
+    return rows, int(np.prod(shape[1:], dtype=np.int64))
+
+
+def call(function: Callable[..., Any], *args: Any) -> Any:
+    """A function over a Builder, run with NumPy; of several results a list."""
+    emitter = Emitter("")
+    env: dict[str, Any] = {}
+    names: dict[Any, ir.DType] = {np.dtype(t): name for name, t in DTYPES.items()}
+    values = []
+    for k, x in enumerate(args):
+        array = np.asarray(x).astype(np.int32) if np.asarray(x).dtype == np.uint8 else np.asarray(x)
+        v = Value(f"arg{k}", ir.Type(Kind.ELEM, names[array.dtype]))
+        env[v.id] = array
+        values.append(v)
+    result = function(emitter, *values)
+    with np.errstate(all="ignore"):
+        for instr in emitter.instrs:
+            assert instr.result is not None
+            operands = [env[v.id] for v in ir.operands(instr.op)]
+            env[instr.result.id] = evaluate(instr.op, operands, DTYPES[instr.result.type.dtype])
+    return [env[r.id] for r in result] if isinstance(result, tuple) else env[result.id]
+
+
+def evaluate(op: Op, args: list[Any], dtype: type) -> Any:
+    """What an operation on numbers gives."""
     match op:
+        case ir.Const(value=x) | ir.IntConst(value=x):
+            return dtype(x)
         case ir.Neg():
             return np.negative(args[0])
         case ir.Abs():
@@ -106,26 +286,31 @@ def _elementwise(op: Op, args: list[Any], dtype: type) -> Any:
             return np.logical_not(args[0])
         case ir.Select():
             return np.where(*args)[()]
-        case ir.Convert():
+        case ir.Convert() | ir.ToInt() | ir.ToFloat() | ir.Truncate():
             return args[0].astype(dtype)
+        case ir.Extend():
+            return args[0].view(np.uint32).astype(np.int64)
         case ir.Bits():
-            return args[0].view(np.int64)
+            return args[0].view(SIGNED[args[0].dtype.name])
         case ir.FromBits():
-            return args[0].view(np.float64)
+            return args[0].view(FLOAT[args[0].dtype.name])
         case ir.Int(op=name):
             return INT[name](*args)
         case ir.Shift(op=name, by=by):
+            unsigned = UNSIGNED[args[0].dtype.name]
             shift = np.left_shift if name == "shl" else np.right_shift
-            return shift(args[0].view(np.uint64), np.uint64(by)).view(np.int64)
+            return shift(args[0].view(unsigned), unsigned(by)).view(dtype)
     raise TypeError(f"no meaning for {op!r}")
+
+
+IDENTITY: dict[ir.ReduceOp, float] = {"sum": 0.0, "max": float("-inf"), "min": float("inf")}
 
 
 def tree_reduce(op: ir.ReduceOp, x: Array) -> np.float64:
     """The fixed tree: a lane in index order, lanes by halves, blocks pairwise; absent elements are skipped."""
-    start = {"sum": 0.0, "max": -np.inf, "min": np.inf}[op]
     blocks = []
     for begin in range(0, x.size, BLOCK):
-        lanes = np.full(LANES, start)
+        lanes = np.full(LANES, IDENTITY[op])
         for row in range(begin, min(begin + BLOCK, x.size), LANES):
             present = x[row : min(row + LANES, x.size)]
             lanes[: present.size] = _fold(op, lanes[: present.size], present)
@@ -133,10 +318,25 @@ def tree_reduce(op: ir.ReduceOp, x: Array) -> np.float64:
             half = lanes.size // 2
             lanes = _fold(op, lanes[:half], lanes[half:])
         blocks.append(lanes[0])
+    return np.float64(_pairwise(op, blocks))
+
+
+def column_reduce(op: ir.ReduceOp, x: Array) -> Array:
+    """Of each column: ROW_BLOCK rows in order, these pairwise."""
+    blocks = []
+    for begin in range(0, len(x), ROW_BLOCK):
+        total = np.full(x.shape[1], IDENTITY[op])
+        for row in x[begin : begin + ROW_BLOCK]:
+            total = _fold(op, total, row)
+        blocks.append(total)
+    return np.broadcast_to(_pairwise(op, blocks), (1, x.shape[1]))
+
+
+def _pairwise(op: ir.ReduceOp, blocks: list[Any]) -> Any:
     while len(blocks) > 1:
         pairs = [_fold(op, a, b) for a, b in zip(blocks[::2], blocks[1::2], strict=False)]
         blocks = pairs + blocks[len(pairs) * 2 :]
-    return np.float64(blocks[0])
+    return blocks[0] if blocks else IDENTITY[op]
 
 
 def _fold(op: ir.ReduceOp, a: Any, b: Any) -> Any:

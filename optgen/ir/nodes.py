@@ -8,19 +8,42 @@ interpreter (`optgen.ir.interp`) is the definition, every backend is compared wi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
 from typing import Literal, get_args
 
-from optgen.model import Kind
+from optgen.model import Flags, Kind
 
-DType = Literal["f64", "f32", "i64", "b1"]
-COMPUTE: dict[str, DType] = {"float32": "f32", "float64": "f64"}
-"""The dtype in which elements are computed, by the dtype in which they are stored."""
+DType = Literal["f64", "f32", "i64", "i32", "b1"]
+COMPUTE: dict[str, DType] = {"float32": "f32", "float64": "f64", "float16": "f32", "bfloat16": "f32"}
+"""The dtype in which elements are computed, by the dtype of the parameters."""
+
+Storage = str
+"""How the elements of a buffer are stored: a key of BYTES.
+
+The 8-bit codes of "m" belong to the float32 scales "m.scale", one for each QUANTUM elements; their storage is "scale".
+"""
+EXACT: dict[DType, Storage] = {"f32": "float32", "f64": "float64"}
+"""The storage that keeps every bit of a compute dtype."""
+BYTES: dict[str, int] = {
+    "float64": 8,
+    "float32": 4,
+    "float16": 2,
+    "bfloat16": 2,
+    "bfloat16_stochastic": 2,
+    "int8_dynamic": 1,
+    "int8_linear": 1,
+}
+QUANTUM = 256
+"""Elements of a block of 8-bit codes, which share a scale."""
+ROUNDING_DRAW = 2048
+"""The first draw id of stochastic rounding: state k takes a half of the words of draw ROUNDING_DRAW + k//2."""
 
 LANES, BLOCK = 128, 4096
 """The fixed reduction tree: a tensor is cut into blocks of BLOCK elements, element i of a block goes to lane i mod
-LANES, lanes add in index order, fold by halves, blocks fold pairwise."""
+LANES, lanes add in index order, fold by halves, blocks fold pairwise. A row is such a tensor of its own; a column adds
+ROW_BLOCK rows in order, then these pairwise."""
+ROW_BLOCK = 64
 
 
 @dataclass(frozen=True)
@@ -63,20 +86,26 @@ class Count:
 
 
 @dataclass(frozen=True)
-class Size:
-    """Host double: the number of elements of this tensor."""
+class Word:
+    """Element i32: a word of Philox4x32-10 (Salmon et al. 2011), whose key is the step's seed.
+
+    Element e of the whole tensor takes word e mod 4 of the counter (e/4 low, e/4 high, id xor draw*2^20, t), where id
+    is that of the parameter.
+    """
+
+    draw: int
 
 
 @dataclass(frozen=True)
 class Load:
-    """The elements of a buffer as they are when the phase begins."""
+    """What a buffer holds when the phase begins: its elements in the compute dtype, or f64 of a smaller kind."""
 
     buffer: str
 
 
 @dataclass(frozen=True)
 class Store:
-    """Write elements to a buffer, each rounded once to its storage type; seen by the phases that follow. No result."""
+    """Write to a buffer, each value rounded once to its storage type; seen by the phases that follow. No result."""
 
     buffer: str
     value: Value
@@ -206,31 +235,59 @@ class Math:
 
 @dataclass(frozen=True)
 class IntConst:
-    """A host i64 constant."""
+    """An integer constant, i64 or i32."""
 
     value: int
 
 
 @dataclass(frozen=True)
 class Bits:
-    """i64: the bits of a f64."""
+    """The bits of a f64 as i64, of a f32 as i32."""
 
     x: Value
 
 
 @dataclass(frozen=True)
 class FromBits:
-    """f64: the number with these bits."""
+    """The number with these bits: a f64 of i64, a f32 of i32."""
 
     x: Value
 
 
-IntOp = Literal["add", "sub", "and", "or", "xor"]
+@dataclass(frozen=True)
+class Extend:
+    """i64: an i32 with zeros above."""
+
+    x: Value
+
+
+@dataclass(frozen=True)
+class Truncate:
+    """i32: the low half of an i64."""
+
+    x: Value
+
+
+@dataclass(frozen=True)
+class ToFloat:
+    """A signed integer rounded to nearest even: f64 of i64, f32 of i32."""
+
+    x: Value
+
+
+@dataclass(frozen=True)
+class ToInt:
+    """A number without its fraction: i64 of f64, i32 of f32. It must be in the integer's range."""
+
+    x: Value
+
+
+IntOp = Literal["add", "sub", "mul", "and", "or", "xor"]
 
 
 @dataclass(frozen=True)
 class Int:
-    """Two's complement i64 arithmetic with wrap-around."""
+    """Two's complement arithmetic with wrap-around, of two i64 or two i32."""
 
     op: IntOp
     a: Value
@@ -239,7 +296,7 @@ class Int:
 
 @dataclass(frozen=True)
 class Shift:
-    """i64 shifted by a constant number of bits, zeros coming in on either side."""
+    """An integer shifted by a constant number of bits, zeros coming in on either side."""
 
     op: Literal["shl", "shr"]
     x: Value
@@ -251,10 +308,20 @@ ReduceOp = Literal["sum", "max", "min"]
 
 @dataclass(frozen=True)
 class Reduce:
-    """Tensor f64: all elements of a f64 value folded in the fixed tree, starting from 0, -inf or +inf.
+    """f64 elements, rows or columns folded in the fixed tree, starting from 0, -inf or +inf: all of them to a tensor
+    value, or (`scope`) the elements of each row or of each column.
 
     `max` folds with `where(a != a or a > b, a, b)`, `min` likewise, so that a NaN stays.
     """
+
+    op: ReduceOp
+    x: Value
+    scope: Literal["all", "row", "col"] = "all"
+
+
+@dataclass(frozen=True)
+class Across:
+    """Shared f64: a host or tensor f64 value folded over all tensors, in the order they are bound."""
 
     op: ReduceOp
     x: Value
@@ -264,7 +331,7 @@ Op = (
     Const
     | Hyper
     | Count
-    | Size
+    | Word
     | Load
     | Store
     | Neg
@@ -285,9 +352,14 @@ Op = (
     | IntConst
     | Bits
     | FromBits
+    | Extend
+    | Truncate
+    | ToFloat
+    | ToInt
     | Int
     | Shift
     | Reduce
+    | Across
 )
 OPS: dict[str, type[Op]] = {cls.__name__.lower(): cls for cls in get_args(Op)}
 
@@ -336,7 +408,7 @@ def live(instrs: tuple[Instr, ...], also: Collection[Value] = ()) -> tuple[Instr
     return tuple(reversed(kept))
 
 
-PhaseKind = Literal["update", "host", "sweep", "scalar"]
+PhaseKind = Literal["update", "host", "shared", "scalar", "row", "col", "sweep"]
 
 
 @dataclass(frozen=True)
@@ -344,8 +416,9 @@ class Phase:
     """Instructions between two barriers.
 
     `update`: all of a kernel, before it is cut. `host`: doubles known before any element is read, once per tensor.
-    `sweep`: one pass over the elements; its reductions are complete when it ends. `scalar`: per tensor, after a sweep.
-    A value other than an element may be used in any later phase; an element only in its own.
+    `shared`: once. `scalar`: once per tensor. `row`, `col`: over the rows or the columns of each tensor. `sweep`: one
+    pass over the elements. A reduction is complete when its phase ends. A value other than an element may be used in
+    any later phase; an element only in its own.
     """
 
     kind: PhaseKind
@@ -353,38 +426,80 @@ class Phase:
 
 
 @dataclass(frozen=True)
+class Variant:
+    """What a kernel is built for.
+
+    `dtype`: of parameters and gradients; `master`: the weight is kept in float32 beside a parameter of 16 bits;
+    `storage`: of each elementwise state (default: that of the weight); `evaluate`: the `eval:` section, not the update.
+    """
+
+    flags: Flags
+    dtype: str = "float32"
+    master: bool = False
+    storage: Mapping[str, Storage] = field(default_factory=dict)
+    evaluate: bool = False
+
+    @property
+    def weight(self) -> str:
+        """How the weight is stored that the equations read."""
+        return "float32" if self.master else self.dtype
+
+
+@dataclass(frozen=True)
 class Buffer:
-    """A tensor-shaped stream; `init` is the start value of a state: a number, a hyper-parameter's name, or `w`."""
+    """What a step reads or writes: `kind` says of which shape, `storage` of which type; `init` is the start value of a
+    state: a number, a hyper-parameter's name, or `w`."""
 
     name: str
     written: bool
     init: float | str | None = None
+    kind: Kind = Kind.ELEM
+    storage: Storage = "float32"
+    nonnegative: bool = False  # 8-bit codes are unsigned
+
+    @property
+    def is_quantized(self) -> bool:
+        return self.storage.startswith("int8")
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """One flag variant for one dtype. `hyper` orders the host values it reads, `t` not among them."""
+    """One variant. `hyper` orders the host values it reads, `t` not among them; `advances`: `t` counts this step."""
 
     name: str
     dtype: str
     buffers: tuple[Buffer, ...]
     hyper: tuple[str, ...]
     phases: tuple[Phase, ...]
+    advances: bool = True
 
     @property
     def compute(self) -> DType:
         return COMPUTE[self.dtype]
+
+    @property
+    def lazy(self) -> bool:
+        """Whether rows can be updated without the others: no value depends on several of them."""
+        kinds = {i.result.type.kind for i in self.instrs() if i.result is not None}
+        return not kinds & {Kind.SHARED, Kind.TENSOR, Kind.COL}
+
+    def buffer(self, name: str) -> Buffer:
+        return next(b for b in self.buffers if b.name == name)
 
     def instrs(self) -> Iterator[Instr]:
         for phase in self.phases:
             yield from phase.instrs
 
 
-_ORDER = {kind: k for k, kind in enumerate((Kind.HOST, Kind.SHARED, Kind.TENSOR, Kind.ROW, Kind.COL, Kind.ELEM))}
+_ORDER = {
+    kind: k for k, kind in enumerate((Kind.UNIFORM, Kind.HOST, Kind.SHARED, Kind.TENSOR, Kind.ROW, Kind.COL, Kind.ELEM))
+}
 
 
 def join(*kinds: Kind) -> Kind:
-    """The kind of a result: the largest of its operands'; a row and a column value make an element."""
+    """The kind of a result: the largest of its operands'; a row and a column value make an element, a shared value and
+    one that differs between tensors a tensor value."""
     if Kind.ROW in kinds and Kind.COL in kinds:
         return Kind.ELEM
-    return max(kinds, key=_ORDER.__getitem__, default=Kind.HOST)
+    largest = max(kinds, key=_ORDER.__getitem__, default=Kind.UNIFORM)
+    return Kind.TENSOR if largest is Kind.SHARED and Kind.HOST in kinds else largest

@@ -2,9 +2,9 @@
 
 kernel Adam float32
 hyper lr beta1 beta2
-buffer w written
-buffer grad
-buffer m written init 0.0
+buffer w elem float32 written
+buffer grad elem float32
+buffer m elem float32 written init=0.0
 
 sweep:
   %grad: elem f32 = load grad
@@ -26,13 +26,20 @@ _INSTR = re.compile(r"%(?P<id>[^:\s]+): (?P<kind>\w+) (?P<dtype>\w+) = (?P<op>\w
 
 
 def to_text(kernel: Kernel) -> str:
-    rows = [f"kernel {kernel.name} {kernel.dtype}", " ".join(("hyper", *kernel.hyper))]
+    rows = [
+        f"kernel {kernel.name} {kernel.dtype}{'' if kernel.advances else ' evaluate'}",
+        " ".join(("hyper", *kernel.hyper)),
+    ]
     for b in kernel.buffers:
-        init = "" if b.init is None else f" init {b.init}"
-        rows.append(f"buffer {b.name}{' written' if b.written else ''}{init}")
+        rows.append(" ".join(["buffer", b.name, b.kind.value, b.storage, *_marks(b)]))
     for phase in kernel.phases:
         rows += ["", f"{phase.kind}:", *(f"  {_instr(i)}" for i in phase.instrs)]
     return "\n".join(rows) + "\n"
+
+
+def _marks(b: Buffer) -> list[str]:
+    init = [] if b.init is None else [f"init={b.init}"]
+    return ["written"] * b.written + ["nonnegative"] * b.nonnegative + init
 
 
 def _instr(instr: Instr) -> str:
@@ -46,6 +53,7 @@ def _instr(instr: Instr) -> str:
 def from_text(text: str) -> Kernel:
     """Parse what `to_text` wrote; ValueError with the line where it is something else."""
     name = dtype = ""
+    evaluate: list[str] = []
     hyper: tuple[str, ...] = ()
     buffers: list[Buffer] = []
     phases: list[tuple[PhaseKind, list[Instr]]] = []
@@ -55,7 +63,7 @@ def from_text(text: str) -> Kernel:
             match line.split():
                 case []:
                     continue
-                case ["kernel", name, dtype]:
+                case ["kernel", name, dtype, *evaluate]:
                     continue
                 case ["hyper", *names]:
                     hyper = tuple(names)
@@ -67,21 +75,26 @@ def from_text(text: str) -> Kernel:
                     phases[-1][1].append(_parse_instr(line.strip(), known))
         except (KeyError, IndexError, ValueError, TypeError) as error:
             raise ValueError(f"line {number} is not kernel text: {line!r} ({error})") from error
-    return Kernel(name, dtype, tuple(buffers), hyper, tuple(Phase(k, tuple(i)) for k, i in phases))
+    return Kernel(name, dtype, tuple(buffers), hyper, tuple(Phase(k, tuple(i)) for k, i in phases), not evaluate)
 
 
 def _buffer(words: list[str]) -> Buffer:
-    name, *rest = words
-    written = rest[:1] == ["written"]
-    rest = rest[written:]
-    if not rest:
-        return Buffer(name, written)
-    if rest[0] != "init":
-        raise ValueError("expected 'init'")
+    name, kind, storage, *marks = words
+    init: float | str | None = None
+    for mark in marks:
+        if mark.startswith("init="):
+            init = _number_or_name(mark.removeprefix("init="))
+        elif mark not in ("written", "nonnegative"):
+            raise ValueError(f"unknown mark {mark!r}")
+    written, nonnegative = "written" in marks, "nonnegative" in marks
+    return Buffer(name, written, init, Kind(kind), storage, nonnegative)
+
+
+def _number_or_name(word: str) -> float | str:
     try:
-        return Buffer(name, written, float(rest[1]))
+        return float(word)
     except ValueError:
-        return Buffer(name, written, rest[1])
+        return word
 
 
 def _parse_instr(line: str, known: dict[str, Value]) -> Instr:

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-import re
-
 from optgen.ir import nodes as ir
 from optgen.ir.math import FUNCTIONS
-from optgen.ir.nodes import Instr, Kernel, Phase, Type, Value, join
+from optgen.ir.nodes import Buffer, Instr, Kernel, Phase, Type, Value, join
 from optgen.model import Kind
 
 # Constants may stand in any phase.
 PHASE_KINDS: dict[ir.PhaseKind, tuple[Kind, ...]] = {
     "update": tuple(Kind),
-    "host": (Kind.HOST,),
+    "host": (Kind.UNIFORM, Kind.HOST),
+    "shared": (Kind.UNIFORM, Kind.SHARED),
+    "scalar": (Kind.UNIFORM, Kind.HOST, Kind.SHARED, Kind.TENSOR),
+    "row": (Kind.ROW,),
+    "col": (Kind.COL,),
     "sweep": (Kind.ELEM,),
-    "scalar": (Kind.HOST, Kind.TENSOR),
 }
-PHASE_ORDER = re.compile("(host )?update|host sweep( scalar sweep)*")
+REDUCED: dict[str, dict[Kind, Kind]] = {
+    "all": {Kind.ROW: Kind.TENSOR, Kind.COL: Kind.TENSOR, Kind.ELEM: Kind.TENSOR},
+    "row": {Kind.ELEM: Kind.ROW},
+    "col": {Kind.ELEM: Kind.COL},
+}
+"""Scope of a reduction and kind of its operand -> kind of its result."""
 
 
 class InvalidKernel(AssertionError):
@@ -26,8 +32,11 @@ class InvalidKernel(AssertionError):
 def verify(kernel: Kernel) -> Kernel:
     """Return `kernel`; raise InvalidKernel when it is not well-formed."""
     rules = _Rules(kernel)
-    order = " ".join(p.kind for p in kernel.phases)
-    _check(bool(PHASE_ORDER.fullmatch(order)), f"{kernel.name}: phases in the wrong order: {order}")
+    order = [p.kind for p in kernel.phases]
+    cut = "update" not in order
+    ordered = order[:1] == ["host"] and order[-1:] != ["host"] and "host" not in order[1:] and "sweep" in order
+    uncut = order in (["update"], ["host", "update"])
+    _check(ordered if cut else uncut, f"{kernel.name}: phases in the wrong order: {' '.join(order)}")
     for phase in kernel.phases:
         rules.begin(phase)
         for instr in phase.instrs:
@@ -35,7 +44,7 @@ def verify(kernel: Kernel) -> Kernel:
                 rules.check(instr)
             except InvalidKernel as error:
                 raise InvalidKernel(f"{kernel.name}: {phase.kind}: {instr}: {error}") from None
-    unstored = [b.name for b in kernel.buffers if b.written and b.name not in rules.stored]
+    unstored = [b.name for b in kernel.buffers if b.written and b.storage != "scale" and b.name not in rules.stored]
     _check(not unstored, f"{kernel.name}: never stored: {unstored}")
     return kernel
 
@@ -62,7 +71,7 @@ class _Rules:
             _check(
                 v.type.kind is not Kind.ELEM or v.id in self.defined_here, "an operand is an element of another phase"
             )
-            _check(v.id not in self.reduced_here, "an operand is a reduction that this sweep has not completed")
+            _check(v.id not in self.reduced_here, "an operand is a reduction that this phase has not completed")
         if isinstance(op, ir.Load | ir.Store):
             _check(op.buffer in self.buffers, "no such buffer")
             _check(op.buffer not in self.stored_here, "used after its store in one phase")
@@ -74,9 +83,13 @@ class _Rules:
             self.check_result(instr)
 
     def check_store(self, instr: Instr, op: ir.Store) -> None:
-        _check(self.buffers[op.buffer].written, "a read-only buffer")
+        buffer = self.buffers[op.buffer]
+        _check(buffer.written, "a read-only buffer")
         _check(op.buffer not in self.stored, "stored twice")
-        _check(instr.result is None and op.value.type.dtype == self.kernel.compute, "not of the compute dtype")
+        held = held_type(buffer, self.kernel.compute)
+        _check(instr.result is None and op.value.type.dtype == held.dtype, "not of the dtype the buffer holds")
+        _check(join(op.value.type.kind, held.kind) is held.kind, "not of the kind the buffer holds")
+        _check(self.phase.kind == "update" or held.kind in PHASE_KINDS[self.phase.kind], "a buffer of another phase")
         self.stored.add(op.buffer)
         self.stored_here.add(op.buffer)
 
@@ -84,14 +97,17 @@ class _Rules:
         result = instr.result
         if result is None:
             raise InvalidKernel("no result")
-        expected = result_type(instr.op, self.kernel.compute, result.type.dtype)
+        if isinstance(instr.op, ir.Load):
+            expected = held_type(self.buffers[instr.op.buffer], self.kernel.compute)
+        else:
+            expected = result_type(instr.op, result.type.dtype)
         _check(result.type == expected, "the result has another type")
-        swept = Kind.ELEM if isinstance(instr.op, ir.Reduce) else result.type.kind
+        at = instr.op.x.type.kind if isinstance(instr.op, ir.Reduce) else result.type.kind
         free = isinstance(instr.op, ir.Const | ir.IntConst)
-        _check(free or swept in PHASE_KINDS[self.phase.kind], "a value of a kind that this phase does not hold")
+        _check(free or at in PHASE_KINDS[self.phase.kind], "a value of a kind that this phase does not hold")
         _check(result.id not in self.known, "defined twice")
         self.known[result.id] = result.type
-        if isinstance(instr.op, ir.Reduce) and self.phase.kind == "sweep":
+        if isinstance(instr.op, ir.Reduce) and self.phase.kind != "update":
             self.reduced_here.add(result.id)
         self.defined_here.add(result.id)
 
@@ -101,23 +117,33 @@ def _check(condition: bool, message: str) -> None:
         raise InvalidKernel(message)
 
 
-def result_type(op: ir.Op, compute: ir.DType, wanted: ir.DType) -> Type:
-    """The type of an operation's result. `wanted` decides where the operation alone does not (a constant's dtype)."""
+def held_type(buffer: Buffer, compute: ir.DType) -> Type:
+    """The type of the values that a buffer holds for the kernel."""
+    return Type(buffer.kind, compute if buffer.kind is Kind.ELEM else "f64")
+
+
+def result_type(op: ir.Op, wanted: ir.DType) -> Type:
+    """The type of an operation's result; `wanted` decides the dtype of a constant. A load's is `held_type`."""
     args = tuple(ir.operands(op))
     kind = join(*(v.type.kind for v in args))
     dtypes = {v.type.dtype for v in args}
     match op:
         case ir.Const():
-            return Type(Kind.HOST, "f32" if wanted == "f32" else "f64")
+            return Type(Kind.UNIFORM, "f32" if wanted == "f32" else "f64")
         case ir.IntConst():
-            return Type(Kind.HOST, "i64")
-        case ir.Hyper() | ir.Count() | ir.Size():
+            return Type(Kind.UNIFORM, "i32" if wanted == "i32" else "i64")
+        case ir.Hyper(name=name):
+            return Type(Kind.HOST if name in PER_TENSOR else Kind.UNIFORM, "f64")
+        case ir.Count():
             return Type(Kind.HOST, "f64")
-        case ir.Load():
-            return Type(Kind.ELEM, compute)
-        case ir.Reduce(x=x):
-            _check(x.type == Type(Kind.ELEM, "f64"), "reduces f64 elements only")
-            return Type(Kind.TENSOR, "f64")
+        case ir.Word():
+            return Type(Kind.ELEM, "i32")
+        case ir.Reduce(x=x, scope=scope):
+            _check(x.type.dtype == "f64" and x.type.kind in REDUCED[scope], "reduces f64 elements only")
+            return Type(REDUCED[scope][x.type.kind], "f64")
+        case ir.Across(x=x):
+            _check(x.type.dtype == "f64" and x.type.kind in (Kind.HOST, Kind.UNIFORM, Kind.TENSOR), "not of tensors")
+            return Type(Kind.SHARED, "f64")
         case ir.Compare(a=a, b=b):
             _check(len(dtypes) == 1 and "b1" not in dtypes, "compares two numbers of one dtype")
             return Type(kind, "b1")
@@ -126,21 +152,31 @@ def result_type(op: ir.Op, compute: ir.DType, wanted: ir.DType) -> Type:
         case ir.Select(condition=c, a=a, b=b):
             _check(c.type.dtype == "b1" and a.type.dtype == b.type.dtype, "operands of the wrong dtypes")
             return Type(kind, a.type.dtype)
-        case ir.Convert(x=x):
-            _check(x.type.dtype in ("f32", "f64"), "converts f32 and f64 only")
-            return Type(kind, "f32" if x.type.dtype == "f64" else "f64")
-        case ir.Bits():
-            return Type(_same(kind, dtypes, "f64").kind, "i64")
-        case ir.FromBits():
-            return Type(_same(kind, dtypes, "i64").kind, "f64")
-        case ir.Int() | ir.Shift():
-            return _same(kind, dtypes, "i64")
         case ir.Math(function=function):
             _check(len(args) == FUNCTIONS[function][0], "the wrong number of arguments")
             return _same(kind, dtypes, "f64")
-        case _:
-            _check(len(dtypes) == 1 and dtypes <= {"f32", "f64"}, "operands must be of one floating dtype")
+        case ir.Int() | ir.Shift():
+            _check(len(dtypes) == 1 and dtypes <= {"i32", "i64"}, "operands must be of one integer dtype")
             return Type(kind, args[0].type.dtype)
+    for cls, table in CONVERSIONS.items():
+        if isinstance(op, cls):
+            _check(args[0].type.dtype in table, f"converts {' and '.join(table)} only")
+            return Type(kind, table[args[0].type.dtype])
+    _check(len(dtypes) == 1 and dtypes <= {"f32", "f64"}, "operands must be of one floating dtype")
+    return Type(kind, args[0].type.dtype)
+
+
+PER_TENSOR = ("lr", "wd", "rank", "size", "rows", "cols")
+"""The hyper-parameters that differ between the tensors of a step."""
+CONVERSIONS: dict[type[ir.Op], dict[ir.DType, ir.DType]] = {
+    ir.Convert: {"f32": "f64", "f64": "f32"},
+    ir.Bits: {"f64": "i64", "f32": "i32"},
+    ir.FromBits: {"i64": "f64", "i32": "f32"},
+    ir.Extend: {"i32": "i64"},
+    ir.Truncate: {"i64": "i32"},
+    ir.ToFloat: {"i64": "f64", "i32": "f32"},
+    ir.ToInt: {"f64": "i64", "f32": "i32"},
+}
 
 
 def _same(kind: Kind, dtypes: set[ir.DType], dtype: ir.DType) -> Type:
@@ -148,6 +184,6 @@ def _same(kind: Kind, dtypes: set[ir.DType], dtype: ir.DType) -> Type:
     return Type(kind, dtype)
 
 
-def typed(op: ir.Op, id: str, compute: ir.DType, wanted: ir.DType = "f64") -> Value:
+def typed(op: ir.Op, id: str, wanted: ir.DType = "f64") -> Value:
     """A value for the result of `op`, of the type the rules give it."""
-    return Value(id, result_type(op, compute, wanted))
+    return Value(id, result_type(op, wanted))

@@ -258,7 +258,7 @@ class Nodes:
         _, name, kind, _, init, rest = items
         _plain(name, "a state")
         options = _options("a state", rest, ("if", "text"))
-        kinds = {k.value: k for k in Kind}
+        kinds = {k.value: k for k in Kind if k is not Kind.UNIFORM}
         if kind is not None and kind.text not in kinds:
             raise LineError(
                 "E304", f"'{kind.text}' is no kind of a state", kind.span, f"the kinds are {', '.join(kinds)}"

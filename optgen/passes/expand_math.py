@@ -9,23 +9,45 @@ from dataclasses import replace
 
 from optgen.ir import nodes as ir
 from optgen.ir.expand import expand
-from optgen.ir.nodes import Instr, Kernel, Phase
+from optgen.ir.nodes import Instr, Kernel, Phase, PhaseKind
+from optgen.ir.verify import PHASE_KINDS
 from optgen.model import Kind
+
+KINDS: dict[Kind, PhaseKind] = {
+    Kind.SHARED: "shared",
+    Kind.TENSOR: "scalar",
+    Kind.ROW: "row",
+    Kind.COL: "col",
+}
 
 
 def expand_math(kernel: Kernel) -> Kernel:
     phases: list[Phase] = []
     for phase in kernel.phases:
-        lists = [expand(i) if isinstance(i.op, ir.Math) else [i] for i in phase.instrs]
-        instrs = [i for expanded in lists for i in expanded]
-        if phase.kind == "sweep":
-            # Of a power of elements, what depends on a scalar exponent (or base) alone is known before the sweep.
-            before = phases.pop()
-            phases.append(replace(before, instrs=(*before.instrs, *(i for i in instrs if _is_scalar(i)))))
-            instrs = [i for i in instrs if not _is_scalar(i)]
+        instrs = [x for i in phase.instrs for x in (expand(i) if isinstance(i.op, ir.Math) else [i])]
+        if phase.kind != "update":
+            # Of a power of elements, what depends on a smaller exponent (or base) alone is known before the sweep.
+            for instr in instrs:
+                if not _belongs(instr, phase.kind):
+                    _put_before(phases, instr)
+            instrs = [i for i in instrs if _belongs(i, phase.kind)]
         phases.append(replace(phase, instrs=tuple(instrs)))
     return replace(kernel, phases=tuple(phases))
 
 
-def _is_scalar(instr: Instr) -> bool:
-    return instr.result is not None and instr.result.type.kind is not Kind.ELEM and not isinstance(instr.op, ir.Reduce)
+def _belongs(instr: Instr, phase: PhaseKind) -> bool:
+    if instr.result is None or isinstance(instr.op, ir.Reduce):
+        return True
+    return instr.result.type.kind in PHASE_KINDS[phase]
+
+
+def _put_before(phases: list[Phase], instr: Instr) -> None:
+    """Add to the host phase, or to a phase of the right kind at the end."""
+    assert instr.result is not None
+    kind = KINDS.get(instr.result.type.kind, "host")
+    if kind == "host":
+        phases[0] = replace(phases[0], instrs=(*phases[0].instrs, instr))
+    elif phases[-1].kind == kind:
+        phases[-1] = replace(phases[-1], instrs=(*phases[-1].instrs, instr))
+    else:
+        phases.append(Phase(kind, (instr,)))

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from optgen.ir import nodes as ir
 from optgen.ir.nodes import Instr, Kernel, Phase
 from optgen.model import Kind
+
+HOST = (Kind.UNIFORM, Kind.HOST)
 
 
 def hoist_host(kernel: Kernel) -> Kernel:
     """[update] -> [host, update]; host values depend on host values only, so the order among them stays."""
     (phase,) = kernel.phases
-    host = tuple(i for i in phase.instrs if _is_host(i))
-    rest = tuple(i for i in phase.instrs if not _is_host(i))
+    stores = {b.name for b in kernel.buffers if b.kind is Kind.HOST}
+    host = tuple(i for i in phase.instrs if _is_host(i, stores))
+    rest = tuple(i for i in phase.instrs if not _is_host(i, stores))
     return replace(kernel, phases=(Phase("host", host), Phase("update", rest)))
 
 
-def _is_host(instr: Instr) -> bool:
-    return instr.result is not None and instr.result.type.kind is Kind.HOST
+def _is_host(instr: Instr, states: set[str]) -> bool:
+    if isinstance(instr.op, ir.Store):
+        return instr.op.buffer in states
+    return instr.result is not None and instr.result.type.kind in HOST

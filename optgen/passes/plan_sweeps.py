@@ -1,98 +1,196 @@
-"""A reduction cuts the kernel: everything that needs its result waits for a later sweep over the elements.
+"""Cuts a kernel into phases. A reduction over elements cuts hardest: what needs its result waits for a later sweep.
 
-What two sweeps need is either recomputed from the streams or read back from the state it was stored to. Each state may
-be stored in the first sweep that knows its new value or in the last one; the plan that moves the fewest streams wins.
+Values smaller than elements are computed once, as early as they can be, and kept. Elements are not kept: what two
+sweeps need is either recomputed from the streams or read back from the state it was stored to, if that kept every bit.
+Each state may be stored in the first sweep that knows its new value or in the last one; the plan that moves the fewest
+bytes wins.
+
+Reductions per row or per column have sweeps of their own, which go row by row: the blocks of all other reductions, and
+those of 8-bit codes, do not end where rows end.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from optgen.ir import nodes as ir
-from optgen.ir.nodes import Instr, Kernel, Phase, Value
+from optgen.ir.nodes import BYTES, EXACT, Instr, Kernel, Phase, Value
 from optgen.model import Kind
 
 StorePlan = dict[str, int]  # buffer -> the sweep that stores it
+SMALL: dict[Kind, ir.PhaseKind] = {
+    Kind.SHARED: "shared",
+    Kind.TENSOR: "scalar",
+    Kind.ROW: "row",
+    Kind.COL: "col",
+    Kind.ELEM: "sweep",
+}
 
 
 def plan_sweeps(kernel: Kernel) -> Kernel:
-    """[host, update] -> [host, sweep, (scalar, sweep)*]."""
+    """[host, update] -> [host, (shared | scalar | row | col | sweep)*], with at least one sweep."""
     host, update = kernel.phases
-    levels = _levels(update.instrs)
-    stores = [i.op for i in update.instrs if isinstance(i.op, ir.Store)]
-    last = max(levels.get(s.value.id, 0) for s in stores)
-    plans = [p for plan in _plans(stores, levels, last) if (p := _cut(update.instrs, levels, plan, last)) is not None]
-    best = min(plans, key=streams)
-    return replace(kernel, phases=(host, *best))
+    schedule = _Schedule(kernel, update.instrs, {i.result.id for i in host.instrs if i.result is not None})
+    stores = [
+        i.op for i in update.instrs if isinstance(i.op, ir.Store) and kernel.buffer(i.op.buffer).kind is Kind.ELEM
+    ]
+    schedule.finish(stores)
+    sweeps = [s for plan in schedule.plans(stores) if (s := schedule.cut(plan)) is not None]
+    best = min(sweeps, key=lambda phases: streamed(kernel, phases))
+    sweep = iter(best)
+    phases = [next(sweep) if phase is None else phase for phase in schedule.timeline]
+    return replace(kernel, phases=(host, *phases))
 
 
-def streams(phases: tuple[Phase, ...]) -> int:
-    """How many times a tensor is read or written in all sweeps."""
-    return sum(isinstance(i.op, ir.Load | ir.Store) for p in phases if p.kind == "sweep" for i in p.instrs)
+def streamed(kernel: Kernel, phases: Collection[Phase]) -> float:
+    """How many bytes of an element are read or written in all sweeps."""
+    accesses = [i.op for p in phases if p.kind == "sweep" for i in p.instrs if isinstance(i.op, ir.Load | ir.Store)]
+    return sum(BYTES[kernel.buffer(op.buffer).storage] for op in accesses)
 
 
-def _levels(instrs: tuple[Instr, ...]) -> dict[str, int]:
-    """The sweep in which a value can first be known; a reduction's result is known after the sweep of its operand."""
-    levels: dict[str, int] = {}
-    for instr in instrs:
-        if instr.result is not None:
-            level = max((levels.get(v.id, 0) for v in ir.operands(instr.op)), default=0)
-            levels[instr.result.id] = level + isinstance(instr.op, ir.Reduce)
-    return levels
+@dataclass
+class _Schedule:
+    """The small phases in order, with None where a sweep comes, and what each sweep reduces."""
+
+    kernel: Kernel
+    instrs: tuple[Instr, ...]
+    host: Collection[str]
+    timeline: list[Phase | None] = field(default_factory=list)
+    reductions: list[list[Instr]] = field(default_factory=list)
+    known: dict[str, int] = field(default_factory=dict)  # a smaller value -> the sweeps done before it is known
+    needs: dict[str, frozenset[str]] = field(default_factory=dict)  # an element -> the smaller values it depends on
+
+    def __post_init__(self) -> None:
+        self.known |= dict.fromkeys(self.host, 0)
+        for instr in self.instrs:
+            if instr.result is not None and instr.result.type.kind is Kind.ELEM:
+                parts = [self.needs_of(v) for v in ir.operands(instr.op)]
+                self.needs[instr.result.id] = frozenset().union(*parts)
+        pending = [i for i in self.instrs if self.phase_of(i) != "sweep" or isinstance(i.op, ir.Reduce)]
+        while pending:
+            taken = self.small_phase(pending) or self.sweep(pending)
+            assert taken, f"nothing can be computed first: {pending}"
+            pending = [i for i in pending if i not in taken]
+
+    def needs_of(self, v: Value) -> frozenset[str]:
+        return self.needs[v.id] if v.type.kind is Kind.ELEM else frozenset({v.id})
+
+    def phase_of(self, instr: Instr) -> ir.PhaseKind:
+        op = instr.op
+        if isinstance(op, ir.Store):
+            return SMALL[self.kernel.buffer(op.buffer).kind]
+        if isinstance(op, ir.Reduce):
+            return SMALL[op.x.type.kind]
+        assert instr.result is not None
+        return SMALL[instr.result.type.kind]
+
+    def small_phase(self, pending: list[Instr]) -> list[Instr]:
+        """The next phase that goes over no elements, if one can."""
+        for kind in ("shared", "scalar", "row", "col"):
+            taken: list[Instr] = []
+            here: set[str] = set()
+            for instr in pending:
+                ready = all(v.id in self.known or v.id in here for v in ir.operands(instr.op))
+                if self.phase_of(instr) == kind and ready:
+                    taken.append(instr)
+                    if instr.result is not None and not isinstance(instr.op, ir.Reduce):
+                        here.add(instr.result.id)
+            if taken:
+                self.timeline.append(Phase(kind, tuple(taken)))
+                self.learn(taken)
+                return taken
+        return []
+
+    def sweep(self, pending: list[Instr]) -> list[Instr]:
+        """The reductions of the next sweep: all that can be, but per row and per column ones by themselves."""
+        ready = [
+            i for i in pending if isinstance(i.op, ir.Reduce) and self.needs.get(i.op.x.id, {""}) <= self.known.keys()
+        ]
+        taken = [i for i in ready if _is_matrix(i)] or ready
+        self.timeline.append(None)
+        self.reductions.append(taken)
+        self.learn(taken)
+        return taken
+
+    def learn(self, instrs: list[Instr]) -> None:
+        self.known |= {i.result.id: len(self.reductions) for i in instrs if i.result is not None}
+
+    # ------------------------------------------------------------ stores
+
+    def level(self, v: Value) -> int:
+        """The first sweep that can compute an element."""
+        return max((self.known[x] for x in self.needs_of(v)), default=0)
+
+    def goes_by_rows(self, sweep: int) -> bool:
+        return sweep < len(self.reductions) and any(map(_is_matrix, self.reductions[sweep]))
+
+    def finish(self, stores: list[ir.Store]) -> None:
+        """Add the last sweep, where the reductions' own ones cannot store everything."""
+        last = max(len(self.reductions) - 1, *(self.level(s.value) for s in stores))
+        coded = any(self.kernel.buffer(s.buffer).is_quantized for s in stores)
+        last += coded and self.goes_by_rows(last)
+        for _ in range(len(self.reductions), last + 1):
+            self.timeline.append(None)
+            self.reductions.append([])
+
+    def plans(self, stores: list[ir.Store]) -> Iterator[StorePlan]:
+        last = len(self.reductions) - 1
+        choices = [sorted({self.earliest(s), last}) for s in stores]
+        for sweeps in itertools.product(*choices):
+            yield dict(zip((s.buffer for s in stores), sweeps, strict=True))
+
+    def earliest(self, store: ir.Store) -> int:
+        sweep = self.level(store.value)
+        while self.kernel.buffer(store.buffer).is_quantized and self.goes_by_rows(sweep):
+            sweep += 1
+        return sweep
+
+    def cut(self, plan: StorePlan) -> list[Phase] | None:
+        """The sweeps of one plan; None where one needs an old value that an earlier one has overwritten."""
+        sweeps: list[Phase] = []
+        for k, reductions in enumerate(self.reductions):
+            instrs = self.swept(plan, k, reductions)
+            if instrs is None:
+                return None
+            sweeps.append(Phase("sweep", instrs))
+        return sweeps
+
+    def swept(self, plan: StorePlan, sweep: int, reductions: list[Instr]) -> tuple[Instr, ...] | None:
+        """What one sweep computes: its reductions and stores, and all they need that is not read back from a state."""
+        overwritten = {buffer for buffer, at in plan.items() if at < sweep}
+        read_back = self.read_back(overwritten)
+        needed: set[str] = set()
+        kept: list[Instr] = []
+        for instr in reversed(self.instrs):
+            if isinstance(instr.op, ir.Store):
+                root = plan.get(instr.op.buffer) == sweep
+            elif isinstance(instr.op, ir.Reduce):
+                root = instr in reductions
+            else:
+                assert instr.result is not None
+                root = instr.result.id in needed and instr.result.type.kind is Kind.ELEM
+            if not root:
+                continue
+            if instr.result is not None and instr.result.id in read_back:
+                instr = Instr(instr.result, ir.Load(read_back[instr.result.id]))
+            elif isinstance(instr.op, ir.Load) and instr.op.buffer in overwritten:
+                return None
+            needed.update(v.id for v in ir.operands(instr.op))
+            kept.append(instr)
+        return _local(tuple(reversed(kept)), sweep)
+
+    def read_back(self, overwritten: Collection[str]) -> Mapping[str, str]:
+        """Elements that stand in a buffer to the last bit."""
+        exact = {
+            b.name for b in self.kernel.buffers if b.storage == EXACT[self.kernel.compute] and b.name in overwritten
+        }
+        return {i.op.value.id: i.op.buffer for i in self.instrs if isinstance(i.op, ir.Store) and i.op.buffer in exact}
 
 
-def _plans(stores: list[ir.Store], levels: Mapping[str, int], last: int) -> Iterator[StorePlan]:
-    choices = [sorted({levels.get(s.value.id, 0), last}) for s in stores]
-    for sweeps in itertools.product(*choices):
-        yield dict(zip((s.buffer for s in stores), sweeps, strict=True))
-
-
-def _cut(instrs: tuple[Instr, ...], levels: Mapping[str, int], plan: StorePlan, last: int) -> tuple[Phase, ...] | None:
-    """The phases of one plan; None where a sweep needs an old value that an earlier one has overwritten."""
-    phases: list[Phase] = []
-    for sweep in range(last + 1):
-        instrs_here = _sweep(instrs, levels, plan, sweep)
-        if instrs_here is None:
-            return None
-        phases.append(Phase("sweep", instrs_here))
-        scalars = tuple(i for i in instrs if _is_scalar(i) and levels[i.result.id] == sweep + 1)  # type: ignore[union-attr]
-        if sweep < last:
-            phases.append(Phase("scalar", scalars))
-    return tuple(phases)
-
-
-def _is_scalar(instr: Instr) -> bool:
-    return instr.result is not None and instr.result.type.kind is Kind.TENSOR and not isinstance(instr.op, ir.Reduce)
-
-
-def _sweep(
-    instrs: tuple[Instr, ...], levels: Mapping[str, int], plan: StorePlan, sweep: int
-) -> tuple[Instr, ...] | None:
-    """What one sweep computes: its reductions and stores, and all they need that is not read back from a state."""
-    overwritten = {buffer for buffer, at in plan.items() if at < sweep}
-    read_back = {
-        i.op.value.id: i.op.buffer for i in instrs if isinstance(i.op, ir.Store) and i.op.buffer in overwritten
-    }
-    needed: set[str] = set()
-    kept: list[Instr] = []
-    for instr in reversed(instrs):
-        if isinstance(instr.op, ir.Store):
-            root = plan[instr.op.buffer] == sweep
-        elif isinstance(instr.op, ir.Reduce):
-            root = levels[instr.result.id] == sweep + 1  # type: ignore[union-attr]
-        else:
-            root = instr.result is not None and instr.result.id in needed and instr.result.type.kind is Kind.ELEM
-        if not root:
-            continue
-        if instr.result is not None and instr.result.id in read_back:
-            instr = Instr(instr.result, ir.Load(read_back[instr.result.id]))
-        elif isinstance(instr.op, ir.Load) and instr.op.buffer in overwritten:
-            return None
-        needed.update(v.id for v in ir.operands(instr.op))
-        kept.append(instr)
-    return _local(tuple(reversed(kept)), sweep)
+def _is_matrix(instr: Instr) -> bool:
+    return isinstance(instr.op, ir.Reduce) and instr.op.scope != "all"
 
 
 def _local(instrs: tuple[Instr, ...], sweep: int) -> tuple[Instr, ...]:

@@ -53,6 +53,12 @@ def log(b: Builder[V], x: V) -> V:
     return _log_special(b, x, value)
 
 
+def log_of_normal(b: Builder[V], x: V) -> V:
+    """log of a positive normal number: `log` without its special cases."""
+    k, m = _split_binade(b, x)
+    return _log_of_binade(b, k, b.sub(m, b.const(1.0)), None)
+
+
 def log1p(b: Builder[V], x: V) -> V:
     """log(1 + x), accurate near 0."""
     one = b.const(1.0)

@@ -17,11 +17,12 @@ MIN_NORMAL = 2.0**-1022
 TINY = 2.0**-54  # below it expm1(x), log1p(x) and tanh(x) round to x
 
 
-def horner(b: Builder[V], x: V, coefficients: tuple[float, ...]) -> V:
-    """The polynomial with these coefficients, the constant one first."""
-    value = b.const(coefficients[-1])
+def horner(b: Builder[V], x: V, coefficients: tuple[float, ...], single: bool = False) -> V:
+    """The polynomial with these coefficients, the constant one first; x is a float32 where `single`."""
+    const = b.const32 if single else b.const
+    value = const(coefficients[-1])
     for c in reversed(coefficients[:-1]):
-        value = b.add(b.const(c), b.mul(value, x))
+        value = b.add(const(c), b.mul(value, x))
     return value
 
 

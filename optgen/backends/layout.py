@@ -1,0 +1,119 @@
+"""Where a kernel keeps what one phase hands to another: the workspace of a step, all of it doubles.
+
+    shared values | values of every tensor: [slot][tensor] | one region for each tensor
+
+A region holds the partial results of reductions and the arrays of row and column values. All sizes follow from those of
+the tensors, so nothing is stored about it: whoever goes over the tensors adds up their regions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from llvmlite import ir as ll
+
+from optgen.backends.llvm import integer, is_const
+from optgen.ir import nodes as ir
+from optgen.ir.nodes import BLOCK, ROW_BLOCK, Instr, Kernel, Phase, Value
+from optgen.model import Kind
+
+SCALAR = (Kind.UNIFORM, Kind.HOST, Kind.TENSOR)
+
+
+@dataclass(frozen=True)
+class Extent:
+    """What a step visits of one tensor: `elements` of `rows` rows; `by_rows`: rows are updated one by one."""
+
+    elements: Any
+    rows: Any
+    cols: Any
+    by_rows: Any
+
+
+@dataclass(frozen=True)
+class Region:
+    """Offsets, in doubles, of what lies in a tensor's region."""
+
+    row_partials: Any
+    rows: Any  # [row slot][row]
+    cols: Any  # [column slot][column]
+    accumulators: Any  # [reduction][block of rows][column]
+    tree: Any
+    end: Any
+
+
+class Layout:
+    """The places of a kernel's values; `region` emits the arithmetic for one tensor."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        crossing = _crossing(kernel)
+        kinds = {v.type.kind for v in crossing}
+        self.slots = {v: k for k, v in enumerate(v for v in crossing if v.type.kind in SCALAR)}
+        self.shared = {v: k for k, v in enumerate(v for v in crossing if v.type.kind is Kind.SHARED)}
+        self.rows = {v: k for k, v in enumerate(v for v in crossing if v.type.kind is Kind.ROW)}
+        self.cols = {v: k for k, v in enumerate(v for v in crossing if v.type.kind is Kind.COL)}
+        sweeps = [p for p in kernel.phases if p.kind == "sweep"]
+        self.partials = max(len(reductions(p, "all")) for p in sweeps)
+        self.row_partials = max(len(reductions(p, "row")) for p in sweeps)
+        self.accumulators = max(len(reductions(p, "col")) for p in sweeps)
+        self.tree = any(reductions(p, "all") for p in kernel.phases if p.kind in ("row", "col"))
+        self.matrix = bool(kinds & {Kind.ROW, Kind.COL} or self.row_partials or self.accumulators)
+
+    @property
+    def stride(self) -> int:
+        """How many reductions lie side by side in the partial results."""
+        return max(self.partials, self.row_partials)
+
+    def region(self, b: ll.IRBuilder, extent: Extent) -> Region:
+        offset: Any = integer(0)
+
+        def take(count: Any) -> Any:
+            nonlocal offset
+            offset = b.add(offset, count)
+            return offset
+
+        if self.partials:
+            take(b.mul(blocks(b, extent.elements), integer(self.stride)))
+        row_partials = offset
+        if self.row_partials:
+            take(b.mul(b.mul(extent.rows, blocks(b, extent.cols)), integer(self.stride)))
+        rows = offset
+        cols = take(b.mul(extent.rows, integer(len(self.rows)))) if self.rows else rows
+        accumulators = take(b.mul(extent.cols, integer(len(self.cols)))) if self.cols else cols
+        tree = accumulators
+        if self.accumulators:
+            each = b.mul(blocks(b, extent.rows, ROW_BLOCK), extent.cols)
+            tree = take(b.mul(each, integer(self.accumulators)))
+        end = tree
+        if self.tree:
+            end = take(b.add(blocks(b, extent.rows), blocks(b, extent.cols)))
+        return Region(row_partials, rows, cols, accumulators, tree, end)
+
+
+def blocks(b: ll.IRBuilder, count: Any, block: int = BLOCK) -> Any:
+    return b.lshr(b.add(count, integer(block - 1)), integer(block.bit_length() - 1))
+
+
+def reductions(phase: Phase, scope: str) -> list[Instr]:
+    return [i for i in phase.instrs if isinstance(i.op, ir.Reduce) and i.op.scope == scope]
+
+
+def _crossing(kernel: Kernel) -> list[Value]:
+    """The values that a phase hands to a later one, and the lines of rows and columns that are reduced."""
+    consts = {i.result for i in kernel.instrs() if is_const(i)}
+    found: dict[Value, None] = {}
+    for phase in kernel.phases:
+        here = {i.result for i in phase.instrs if not isinstance(i.op, ir.Reduce)}
+        for instr in phase.instrs:
+            for v in ir.operands(instr.op):
+                if v not in here and v not in consts:
+                    found[v] = None
+            if isinstance(instr.op, ir.Reduce):
+                assert instr.result is not None
+                found[instr.result] = None
+                if phase.kind in ("row", "col"):
+                    found[instr.op.x] = None
+            if isinstance(instr.op, ir.Across):
+                found[instr.op.x] = None
+    return list(found)

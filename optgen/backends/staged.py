@@ -1,0 +1,252 @@
+"""Sweeps that need more for an element than its own streams: random words, scales of 8-bit codes, row, column values.
+
+They go by units of QUANTUM elements. Before a unit, what its elements need is laid out in short arrays on the stack,
+one number for each; after it, the new values of 8-bit states, which were collected likewise, are coded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from llvmlite import ir as ll
+
+from optgen.backends.llvm import F64, I8, I32, I64, IDENTITY, TYPES, array, at, fold, integer, load, loop, smaller
+from optgen.backends.module import narrowed
+from optgen.backends.reduce import fold_lanes
+from optgen.backends.sweep import AHEAD, LINE, Body, inline, scale
+from optgen.ir import codec
+from optgen.ir import nodes as ir
+from optgen.ir.math import random
+from optgen.ir.nodes import BLOCK, BYTES, LANES, QUANTUM, ROUNDING_DRAW, Kernel, Phase, Value
+from optgen.ir.storage import blocks
+from optgen.model import Kind
+
+F32 = TYPES["f32"]
+STRIP = 64
+"""Elements that are asked for and computed together."""
+WORDS = 4
+"""How many words a counter of Philox gives."""
+
+
+@dataclass(frozen=True)
+class Where:
+    """Where the elements at hand lie: element 0 is element `origin` of the whole tensor and `scale_origin` of its 8-bit
+    blocks; it begins row `row`, of `cols` elements. `id`, `t` and `seed` make its draws."""
+
+    origin: Any
+    scale_origin: Any
+    row: Any
+    cols: Any
+    id: Any
+    t: Any
+    seed: Any
+
+
+WHERE = ("origin", "scale_origin", "row", "cols", "id", "t", "seed")
+
+
+def is_staged(kernel: Kernel, phase: Phase) -> bool:
+    buffers = {b.name: b for b in kernel.buffers}
+    for instr in phase.instrs:
+        match instr.op:
+            case ir.Word():
+                return True
+            case ir.Load(buffer=name) | ir.Store(buffer=name):
+                if buffers[name].is_quantized or buffers[name].storage == "bfloat16_stochastic":
+                    return True
+    return bool(line_values(phase))
+
+
+def line_values(phase: Phase) -> list[Value]:
+    """The row and column values that a sweep reads."""
+    found = [v for i in phase.instrs for v in ir.operands(i.op) if v.type.kind in (Kind.ROW, Kind.COL)]
+    return list(dict.fromkeys(found))
+
+
+class Staged:
+    """A sweep's body with its arrays on the stack; `lines` are the arrays of row and column values, `scales` those of
+    8-bit states."""
+
+    def __init__(self, body: Body, where: Where, lines: dict[Value, Any], scales: dict[str, Any]) -> None:
+        self.b, self.where, self.lines, self.scales = body.b, where, lines, scales
+        loads = [i.op.buffer for i in body.instrs if isinstance(i.op, ir.Load)]
+        self.decoded = [n for n in loads if body.buffers[n].is_quantized]
+        self.coded = [n for n in sorted(body.stored) if body.buffers[n].is_quantized]
+        temps: dict[Any, Any] = {v: self.array(TYPES[v.type.dtype]) for v in lines}
+        temps |= {scale(n): self.array(F32) for n in self.decoded} | {n: self.array(F32) for n in self.coded}
+        draws = {i.op.draw for i in body.instrs if isinstance(i.op, ir.Word)}
+        draws |= {ROUNDING_DRAW + k // 2 for k, n in enumerate(body.rounded) if n in body.stored}
+        self.words = {draw: self.array(I32, 2 * WORDS) for draw in sorted(draws)}
+        self.temps = temps
+        self.body = body
+
+    def array(self, type: ll.Type, more: int = 0) -> Any:
+        return array(self.b, type, QUANTUM + more, LINE)
+
+    def run(self, begin: Any, end: Any, partials: Any, stride: int) -> None:
+        """Elements [begin, end), where `begin` is the start of a unit, or, with reductions, of a block."""
+        instrs, columns = self.body.instrs, self.body.columns
+        reductions = [i.op for i in instrs if isinstance(i.op, ir.Reduce) and i.result not in columns]
+        b = self.b
+        if not reductions:
+            for start, count, lanes in self.units(begin, end):
+                with self.strips(start, count, STRIP) as (strip, stop), loop(b, integer(0), stop, lanes=lanes) as j:
+                    place = b.add(strip, j, flags=["nsw", "nuw"])
+                    self.body.emit(b.add(start, place, flags=["nsw", "nuw"]), place=place)
+            return
+        sums = array(b, F64, LANES * len(reductions), LINE)
+        with loop(b, begin, end, BLOCK) as block:
+            for r, reduce in enumerate(reductions):
+                with loop(b, integer(r * LANES), integer((r + 1) * LANES)) as j:
+                    b.store(ll.Constant(F64, IDENTITY[reduce.op]), at(b, sums, j, F64))
+            for start, count, lanes in self.units(block, smaller(b, end, b.add(block, integer(BLOCK)))):
+                self.reduced(reductions, start, count, sums, lanes)
+            for r, reduce in enumerate(reductions):
+                total = fold_lanes(b, reduce.op, at(b, sums, integer(r * LANES), F64))
+                index = b.mul(b.lshr(block, integer(BLOCK.bit_length() - 1)), integer(stride))
+                b.store(total, at(b, partials, b.add(index, integer(r)), F64))
+
+    def reduced(self, reductions: list[ir.Reduce], start: Any, count: Any, sums: Any, lanes: int) -> None:
+        b = self.b
+        with self.strips(start, count, LANES) as (row, stop), loop(b, integer(0), stop, lanes=lanes) as j:
+            place = b.add(row, j, flags=["nsw", "nuw"])
+            env = self.body.emit(b.add(start, place, flags=["nsw", "nuw"]), place=place)
+            for r, reduce in enumerate(reductions):
+                sum = at(b, sums, b.add(j, integer(r * LANES)), F64)
+                b.store(fold(b, reduce.op, b.load(sum, typ=F64), env[reduce.x]), sum)
+
+    def units(self, begin: Any, end: Any) -> Iterator[tuple[Any, Any, int]]:
+        """Loops over the units of a range: yields where one begins, its length and how many lanes a loop over it takes.
+
+        Twice: for the whole ones, whose length LLVM knows, and for the rest, for which vectors would not pay.
+        """
+        b = self.b
+        full = b.add(begin, b.and_(b.sub(end, begin), integer(-QUANTUM)))
+        with loop(b, begin, full, QUANTUM) as start:
+            yield from self.unit(start, integer(QUANTUM), self.body.lanes)
+        with b.if_then(b.icmp_signed("<", full, end)):
+            yield from self.unit(full, b.sub(end, full), 1)
+
+    def unit(self, start: Any, count: Any, lanes: int) -> Iterator[tuple[Any, Any, int]]:
+        whole = self.body
+        self.body = replace(whole, temps=self.temps | self.draw(start, count, lanes))
+        self.fill_scales(start, count, lanes)
+        self.fill_lines(start, count, lanes)
+        yield start, count, lanes
+        for name in self.coded:
+            self.code(name, start, count, lanes)
+        self.body = whole
+
+    @contextmanager
+    def strips(self, start: Any, count: Any, length: int) -> Iterator[tuple[Any, Any]]:
+        """Parts of a unit, of `length` elements: yields where in the unit one begins, and how long it is.
+
+        Memory is asked for strip by strip: all at once would be more than a core can wait for.
+        """
+        b, body = self.b, self.body
+        with loop(b, integer(0), count, length) as strip:
+            for name in body.pointers:
+                for line in range(0, length * BYTES[body.buffers[name].storage], LINE):
+                    body.prefetch(b.add(start, strip), AHEAD + line, 3, [name])
+            known = isinstance(count, ll.Constant)
+            yield strip, integer(length) if known else smaller(b, b.sub(count, strip), integer(length))
+
+    # ------------------------------------------------------------ random words
+
+    def draw(self, start: Any, count: Any, lanes: int) -> dict[int, Any]:
+        """Lay out the words of all draws; returns where those of element `start` on are."""
+        b, w = self.b, self.where
+        first = b.add(w.origin, start)
+        skip = b.and_(first, integer(WORDS - 1))
+        counters = b.lshr(b.add(b.add(skip, count), integer(WORDS - 1)), integer(2))
+        low = b.lshr(first, integer(2))
+        for draw, words in self.words.items():
+            fixed = [b.trunc(b.xor(w.id, integer(draw << 20)), I32), b.trunc(w.t, I32)]
+            key = [b.trunc(x, I32) for x in (w.seed, b.lshr(w.seed, integer(32)))]
+            with loop(b, integer(0), counters, lanes=lanes) as k:
+                counter = b.add(low, k)
+                halves = [b.trunc(counter, I32), b.trunc(b.lshr(counter, integer(32)), I32)]
+                made = inline(b, lambda e, *x: random.philox(e, x[:4], x[4:]), [*halves, *fixed, *key])
+                for j, word in enumerate(made):
+                    b.store(word, at(b, words, b.add(b.shl(k, integer(2)), integer(j)), I32))
+        return {draw: at(b, words, skip, I32) for draw, words in self.words.items()}
+
+    # ------------------------------------------------------------ row and column values
+
+    def fill_lines(self, start: Any, count: Any, lanes: int) -> None:
+        """A stretch of a row after the other."""
+        if not self.lines:
+            return
+        b, w = self.b, self.where
+        row, col, place = (array(b, I64, 1, 8) for _ in range(3))
+        b.store(b.add(w.row, b.udiv(start, w.cols)), row)
+        b.store(b.urem(start, w.cols), col)
+        b.store(integer(0), place)
+        with while_below(b, place, count) as at_place:
+            r, c = b.load(row, typ=I64), b.load(col, typ=I64)
+            stretch = smaller(b, b.sub(w.cols, c), b.sub(count, at_place))
+            for v, source in self.lines.items():
+                to = at(b, self.temps[v], at_place, TYPES[v.type.dtype])
+                along = v.type.kind is Kind.COL
+                here = None if along else narrowed(b, load(b, source, r, F64), v)
+                with loop(b, integer(0), stretch, lanes=lanes) as j:
+                    x = narrowed(b, load(b, source, b.add(c, j), F64), v) if along else here
+                    b.store(x, at(b, to, j, TYPES[v.type.dtype]))
+            b.store(b.add(r, integer(1)), row)
+            b.store(integer(0), col)
+            b.store(b.add(at_place, stretch), place)
+
+    # ------------------------------------------------------------ 8-bit blocks
+
+    def fill_scales(self, start: Any, count: Any, lanes: int) -> None:
+        """The scale of every element, of the one or two blocks that a unit meets."""
+        b = self.b
+        for name in self.decoded:
+            place = array(b, I64, 1, 8)
+            b.store(integer(0), place)
+            with while_below(b, place, count) as here:
+                element = b.add(b.add(self.where.scale_origin, start), here)
+                block = b.lshr(element, integer(8))
+                inside = b.and_(element, integer(QUANTUM - 1))
+                stretch = smaller(b, b.sub(integer(QUANTUM), inside), b.sub(count, here))
+                x = load(b, self.scales[name], block, F32)
+                to = at(b, self.temps[scale(name)], here, F32)
+                with loop(b, integer(0), stretch, lanes=lanes) as j:
+                    b.store(x, at(b, to, j, F32))
+                b.store(b.add(here, stretch), place)
+
+    def code(self, name: str, start: Any, count: Any, lanes: int) -> None:
+        """The new values of a unit, which is a block here: the largest becomes its scale."""
+        b, values = self.b, self.temps[name]
+        largest = array(b, I32, 1, 4)
+        b.store(I32(0), largest)
+        with loop(b, integer(0), count, lanes=lanes) as j:
+            bits = b.and_(load(b, values, j, I32), I32(0x7FFFFFFF))
+            old = b.load(largest, typ=I32)
+            b.store(b.select(b.icmp_signed(">", bits, old), bits, old), largest)
+        whole = b.bitcast(b.load(largest, typ=I32), F32)
+        block = b.lshr(b.add(self.where.scale_origin, start), integer(8))
+        b.store(whole, at(b, self.scales[name], block, F32))
+        factor = inline(b, blocks.reciprocal, [whole])
+        codes = self.body.pointers[name]
+        with loop(b, integer(0), count, lanes=lanes) as j:
+            scaled = b.fmul(load(b, values, j, F32), factor)
+            code = b.trunc(inline(b, codec.encoder(self.body.buffers[name]), [scaled]), I8)
+            b.store(code, at(b, codes, b.add(start, j), I8))
+
+
+@contextmanager
+def while_below(b: ll.IRBuilder, cell: Any, stop: Any) -> Iterator[Any]:
+    """`while (*cell < stop)`: yields *cell, which the body advances."""
+    head, body, after = (b.append_basic_block(name) for name in ("head", "body", "after"))
+    b.branch(head)
+    b.position_at_end(head)
+    here = b.load(cell, typ=I64)
+    b.cbranch(b.icmp_signed("<", here, stop), body, after)
+    b.position_at_end(body)
+    yield here
+    b.branch(head)
+    b.position_at_end(after)

@@ -1,0 +1,142 @@
+"""Between which bounds the values of a spec lie: what a warning and the choice of a storage code need of them.
+
+A bound that is not known is infinite. What is said of exact arithmetic holds for floating point, where rounding keeps
+order and sign; a value may be NaN whatever its bounds.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from optgen.model import COUNTS, DIMENSIONS, Binary, Call, Expr, Name, Number, Optimizer, Program, Unary
+
+
+class Bounds(NamedTuple):
+    """What a value lies between."""
+
+    low: float
+    high: float
+
+
+ALL = Bounds(-math.inf, math.inf)
+NONNEGATIVE = Bounds(0.0, math.inf)
+ARITHMETIC: Mapping[str, Callable[[float, float], float]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+}
+
+
+def bounds(program: Program, optimizer: Optimizer) -> dict[str, Bounds]:
+    """Bounds of every name, by key; those of a state hold at every step.
+
+    A state starts at its first value; where a step leads beyond, the bound is widened to 0 or infinity.
+    """
+    base: dict[str, Bounds] = dict.fromkeys(("w", "grad", "g", *(i.name for i in optimizer.inputs)), ALL)
+    for name, param in optimizer.all_params().items():
+        base[name] = Bounds(param.interval.low, param.interval.high) if param.interval else ALL
+    base |= dict.fromkeys(DIMENSIONS, NONNEGATIVE) | dict.fromkeys(COUNTS, Bounds(1.0, math.inf))
+    for state in program.states:
+        init = state.init
+        base[state.name] = Bounds(init.value, init.value) if isinstance(init, Number) else base[init.id]
+    while True:
+        names = dict(base)
+        for equation in program.equations:
+            names[equation.target.key] = bounds_of(equation.value, names)
+        wider = {s.name: _widen(base[s.name], names[s.name + "'"]) for s in program.states}
+        if all(base[name] == value for name, value in wider.items()):
+            return names
+        base |= wider
+
+
+def _widen(old: Bounds, new: Bounds) -> Bounds:
+    low = old.low if new.low >= old.low else 0.0 if new.low >= 0 else -math.inf
+    high = old.high if new.high <= old.high else 0.0 if new.high <= 0 else math.inf
+    return Bounds(low, high)
+
+
+def bounds_of(expr: Expr, names: Mapping[str, Bounds]) -> Bounds:
+    """Bounds of an expression, given those of the names in it."""
+    match expr:
+        case Number(value=value):
+            return Bounds(value, value)
+        case Name():
+            return names[expr.key]
+        case Unary(op="-", operand=x):
+            return _negative(bounds_of(x, names))
+        case Binary(op="*", left=a, right=b) if a == b:
+            return _square(bounds_of(a, names))
+        case Binary(op="*", left=Binary(op="*", left=factor, right=a), right=b) if a == b:
+            return _arithmetic("*", bounds_of(factor, names), _square(bounds_of(a, names)))
+        case Binary(op="+" | "-" | "*" | "/" as op, left=a, right=b):
+            return _arithmetic(op, bounds_of(a, names), bounds_of(b, names))
+        case Binary(op="^", left=a, right=b) | Call(function="pow", args=(a, b)):
+            return _power(bounds_of(a, names), bounds_of(b, names))
+        case Call():
+            return _call(expr, [bounds_of(x, names) for x in expr.args])
+    return ALL
+
+
+def _negative(x: Bounds) -> Bounds:
+    return Bounds(-x.high, -x.low)
+
+
+def _arithmetic(op: str, a: Bounds, b: Bounds) -> Bounds:
+    """The hull of the results at the corners."""
+    if op == "/" and b.low <= 0 <= b.high:
+        return NONNEGATIVE if a.low >= 0 and b.low >= 0 else ALL
+    corners = []
+    for x in a:
+        for y in b:
+            zero = op in "*/" and (x == 0 or (op == "*" and y == 0))  # 0 times an unbounded, but finite, value
+            corners.append(0.0 if zero else ARITHMETIC[op](x, y))
+    if any(c != c for c in corners):
+        return ALL
+    return Bounds(min(corners), max(corners))
+
+
+def _square(x: Bounds) -> Bounds:
+    return _power(x, Bounds(2.0, 2.0))
+
+
+def _power(base: Bounds, exponent: Bounds) -> Bounds:
+    even = exponent.low == exponent.high and exponent.low % 2 == 0
+    if base.low < 0 and not even:
+        return ALL
+    if (base.low >= 0 and base.high <= 1 and exponent.low >= 0) or (base.low >= 1 and exponent.high <= 0):
+        return Bounds(0.0, 1.0)
+    return NONNEGATIVE
+
+
+def _call(call: Call, args: list[Bounds]) -> Bounds:
+    match call.function, args:
+        case "sqrt" | "abs" | "norm" | "rms" | "exp", _:
+            return NONNEGATIVE
+        case "tanh" | "sign", _:
+            return Bounds(-1.0, 1.0)
+        case "uniform", _:
+            return Bounds(0.0, 1.0)
+        case "sum", [x]:
+            return Bounds(0.0 if x.low >= 0 else -math.inf, 0.0 if x.high <= 0 else math.inf)
+        case "mean" | "max" | "min", [x]:
+            return x
+        case "max", [a, b]:
+            return Bounds(max(a.low, b.low), max(a.high, b.high))
+        case "min", [a, b]:
+            return Bounds(min(a.low, b.low), min(a.high, b.high))
+        case "where", [_, a, b]:
+            return Bounds(min(a.low, b.low), max(a.high, b.high))
+        case "clip", [x, most]:
+            return _clip(x, _negative(most), most)
+        case "clip", [x, least, most]:
+            return _clip(x, least, most)
+    return ALL
+
+
+def _clip(x: Bounds, least: Bounds, most: Bounds) -> Bounds:
+    """A bound of `clip` may be unset, so it is taken only where it is nearer than x."""
+    return Bounds(min(x.low, most.low), max(x.high, least.high))

@@ -1,0 +1,218 @@
+"""One Markdown document about many optimizers: equations, arguments, states, and what a step of each variant moves."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from optgen.ir import nodes as ir
+from optgen.ir.cost import cost
+from optgen.ir.nodes import Kernel
+from optgen.model import RESERVED_PARAMS, Expr, Flag, Flags, FlagValue, Kind, Number, Optimizer, Param, State
+from optgen.symbolic import latex
+
+INTRODUCTION = """\
+# Optimizers
+
+Written by `optgen doc` from `specs/*.opt`: to change this file, change those.
+
+**Equations.** In a spec, `x` is a value before the step and `x'` the one after it; as formulas, these are
+$`x_{{t-1}}`$ and $`x_t`$. `w` is the weight, `grad` the gradient as it comes, `g` the gradient to use,
+`clip(rescale_grad*grad, clip_gradient)`, and `t` the number of the update, 1 at the first. What is written is what is
+computed, in the written order. Where an optimizer departs from its paper or from MXNet, a paragraph below its equations
+says so.
+
+**Arguments.** The tables have each optimizer's own. All take these, too, but for those that an optimizer's section says
+it has no use for:
+
+{common}
+
+`optgen.load` takes these names; in `runtime.optimizer`, `lr` is `learning_rate`, and a schedule may set it.
+
+**Cost** is for a float32 kernel: the arrays that each sweep over memory reads and writes, bytes and floating-point
+operations for each element of a parameter. Values for each row, column or parameter are not counted. Variants differ by
+flags; those that make no difference to the cost are not shown. *Rows alone*: of a row-sparse gradient, only the rows
+that are present are touched; where it says no, the gradient is made dense first.
+"""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An optimizer, the name of its spec's file, and the planned float32 kernels of its variants, None for one that the
+    compiler does not build; `evaluate` are those of its `eval:` section.
+    """
+
+    optimizer: Optimizer
+    stem: str
+    update: Sequence[tuple[Flags, Kernel | None]]
+    evaluate: Sequence[tuple[Flags, Kernel | None]] = ()
+
+
+def document(entries: Sequence[Entry]) -> str:
+    """The text of the document, optimizers in alphabetical order."""
+    entries = sorted(entries, key=lambda e: e.optimizer.name.lower())
+    common = _table(("argument", "default", "values", ""), map(_param, RESERVED_PARAMS.values()))
+    overview = _table(("optimizer", "", "states", "bytes"), map(_summary, entries))
+    parts = [INTRODUCTION.format(common=common), overview]
+    for entry in entries:
+        parts += _section(entry)
+    return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
+
+
+def _summary(entry: Entry) -> tuple[str, ...]:
+    o = entry.optimizer
+    bytes = sorted({cost(kernel).bytes for _, kernel in entry.update if kernel})
+    states = " ".join(f"`{s.name}`" for s in o.states)
+    return (
+        f"[{o.name}](#{o.name.lower()})",
+        _plain(o.title),
+        states,
+        " to ".join(f"{b:g}" for b in bytes[:1] + bytes[1:][-1:]),
+    )
+
+
+def _section(entry: Entry) -> Iterator[str]:
+    o = entry.optimizer
+    yield f"## {o.name}"
+    also = f", also called {' and '.join(f'`{a}`' for a in o.aliases)}" if o.aliases else ""
+    head = (f"*{_plain(o.title)}*" if o.title else "", _plain(o.cite), f"`specs/{entry.stem}.opt`{also}")
+    yield "  \n".join(filter(None, head))
+    yield f"```math\n{latex(o)}\n```"
+    yield f"```\n{_as_written(o)}\n```"
+    yield from _notes(o)
+    arguments = [*map(_param, o.params), *(_flag(f) for f in o.flags if f.condition is None)]
+    yield _table(("argument", "default", "values", ""), arguments)
+    yield _remarks(o)
+    yield _table(("state", "one for each", "starts as", ""), (_state(o, s) for s in o.states))
+    yield _table(("input", ""), ((f"`{x.name}`", _plain(x.doc)) for x in o.inputs))
+    yield _table(("variant", "sweeps", "bytes", "operations", "rows alone"), _costs(entry))
+
+
+# ---------------------------------------------------------------- text of the spec
+
+
+def _as_written(optimizer: Optimizer) -> str:
+    """The sections with equations; notes stand elsewhere."""
+    lines = optimizer.source.lines
+    first = next(i for i, line in enumerate(lines) if re.match(r"update\s*:", line))
+    return "\n".join(line.rstrip() for line in lines[first:] if not line.startswith("#")).strip()
+
+
+def _notes(optimizer: Optimizer) -> Iterator[str]:
+    """A spec's comments that begin at the start of a line, those on adjacent lines as one paragraph."""
+    for is_note, lines in groupby(optimizer.source.lines, key=lambda line: line.startswith("#")):
+        if is_note:
+            yield _plain(" ".join(line.lstrip("#").strip() for line in lines))
+
+
+def _written(optimizer: Optimizer, expr: Expr) -> str:
+    return f"`{optimizer.source.line(expr.span.line)[expr.span.column - 1 : expr.span.end - 1]}`"
+
+
+# ---------------------------------------------------------------- rows of tables
+
+
+def _param(p: Param) -> tuple[str, ...]:
+    names = " or ".join(f"`{name}`" for name in (p.name, *p.aliases))
+    default = "None" if p.default is None else f"{p.default:.15g}"
+    values = ("integer " if p.is_int else "") + (f"in {p.interval}" if p.interval else "")
+    reserved = RESERVED_PARAMS.get(p.name)
+    doc = p.doc or (reserved.doc if reserved else "")
+    off = ("None or 0 for none" if p.zero_off else "None for none") if p.optional else ""
+    return names, default, values.strip(), _plain("; ".join(filter(None, (doc, off))))
+
+
+def _flag(f: Flag) -> tuple[str, ...]:
+    values = " or ".join(map(repr, f.choices or (True, False)))
+    return f"`{f.name}`", repr(f.default), values, _plain(f.doc + ("; set for each parameter" if f.per_param else ""))
+
+
+_ONE_FOR_EACH = {Kind.ELEM: "element", Kind.SHARED: "optimizer", Kind.ROW: "row", Kind.COL: "column"}
+
+
+def _state(optimizer: Optimizer, s: State) -> tuple[str, ...]:
+    start = s.init.text if isinstance(s.init, Number) else f"`{s.init.id}`"
+    kept = _ONE_FOR_EACH.get(s.kind, "parameter")
+    doc = _plain(s.doc)
+    if s.guard is not None:
+        doc = ", ".join(filter(None, (doc, f"if {_written(optimizer, s.guard)}")))
+    return f"`{s.name}`", kept, start, doc
+
+
+def _remarks(optimizer: Optimizer) -> str:
+    """Flags that follow from others, what combinations need, and common arguments that are not read."""
+    lines = [f"`{f.name}` is {_written(optimizer, f.condition)}." for f in optimizer.flags if f.condition is not None]
+    lines += [f"Needs {_written(optimizer, r.condition)}: {_plain(r.message)}." for r in optimizer.requires]
+    unread = [f"`{name}`" for name in RESERVED_PARAMS if name not in optimizer.reads()]
+    lines += [f"No use for {' and '.join(unread)}."] if unread else []
+    return "  \n".join(lines)
+
+
+def _costs(entry: Entry) -> Iterator[tuple[str, ...]]:
+    for label, variants in (("", entry.update), ("to evaluate", entry.evaluate)):
+        rows: Rows = {frozenset((name, (x,)) for name, x in flags.items()): _cost(kernel) for flags, kernel in variants}
+        names = [f.name for f in entry.optimizer.flags]
+        for name in reversed(names):  # so that rows end up ordered by the first flag, then by the second, ...
+            rows = _merged(rows, name)
+        for setting, row in rows.items():
+            words = [label, *(_setting(name, x) for name, x in sorted(setting, key=lambda pair: names.index(pair[0])))]
+            yield ", ".join(filter(None, words)) or "all", *row
+
+
+def _cost(kernel: Kernel | None) -> tuple[str, ...]:
+    if kernel is None:
+        return "the compiler does not build this yet", "", "", ""
+    c = cost(kernel)
+    sweeps = "; ".join(_sweep(kernel, phase) for phase in kernel.phases if phase.kind == "sweep")
+    return sweeps, f"{c.bytes:g}", str(c.flops), "yes" if kernel.lazy else "no"
+
+
+def _sweep(kernel: Kernel, phase: ir.Phase) -> str:
+    ops = [i.op for i in phase.instrs]
+    read = {op.buffer for op in ops if isinstance(op, ir.Load)}
+    written = {op.buffer for op in ops if isinstance(op, ir.Store)}
+    names = [" ".join(b.name for b in kernel.buffers if b.name in some) for some in (read, written)]
+    return f"`{names[0]}`" + (f" → `{names[1]}`" if written else "")
+
+
+Setting = frozenset[tuple[str, tuple[FlagValue, ...]]]
+"""Flags, each with the values that give the same row."""
+Rows = dict[Setting, tuple[str, ...]]
+
+
+def _merged(rows: Rows, name: str) -> Rows:
+    """`rows` with the values of a flag put together that make no difference; the flag is left out if none does."""
+    groups: list[tuple[tuple[FlagValue, ...], Rows]] = []
+    for values in dict.fromkeys(dict(setting)[name] for setting in rows):
+        mine = {setting - {(name, values)}: row for setting, row in rows.items() if (name, values) in setting}
+        for i, (others, theirs) in enumerate(groups):
+            if all(theirs.get(rest, row) == row for rest, row in mine.items()):
+                groups[i] = others + values, theirs | mine
+                break
+        else:
+            groups.append((values, mine))
+    if len(groups) == 1:
+        return groups[0][1]
+    return {rest | {(name, values)}: row for values, some in groups for rest, row in some.items()}
+
+
+def _setting(name: str, values: tuple[FlagValue, ...]) -> str:
+    if isinstance(values[0], bool):
+        return f"`{name}`" if values[0] else f"not `{name}`"
+    return f"`{name}` {' or '.join(map(repr, values))}"
+
+
+# ---------------------------------------------------------------- Markdown
+
+
+def _plain(text: str) -> str:
+    """Text in which Markdown finds nothing to interpret; an underscore within a word means nothing to it."""
+    return re.sub(r"[\\`*<>\[\]|$]|(?<!\w)_|_(?!\w)", r"\\\g<0>", text)
+
+
+def _table(head: Sequence[str], rows: Iterator[tuple[str, ...]] | Sequence[tuple[str, ...]]) -> str:
+    """A table, or nothing where there are no rows."""
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    return "\n".join([f"| {' | '.join(head)} |", f"|{'---|' * len(head)}", *lines]) if lines else ""

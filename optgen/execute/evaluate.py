@@ -1,0 +1,47 @@
+"""The weights to evaluate a model with, by a spec's `eval:` section."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from optgen.execute import buffers, state
+from optgen.execute.buffers import Array, Tensor
+from optgen.execute.gradients import Rows, all_rows
+from optgen.execute.kernel import Kernel
+from optgen.execute.state import State
+from optgen.execute.table import Table, Values
+from optgen.model import FlagValue
+
+if TYPE_CHECKING:
+    from optgen.execute.rule import UpdateRule
+
+
+def evaluate(
+    rule: UpdateRule, params: Sequence[Tensor], flags: Sequence[Mapping[str, FlagValue]], kept: State, values: Values
+) -> list[Array]:
+    """New arrays, of the shapes and the dtype of `params`, which are left as they are."""
+    if not rule.spec.evaluate:
+        raise ValueError(f"{rule.spec.name} has no eval: section; its weights are evaluated as they are")
+    kernels = [rule.kernel(p.shape, f, evaluate=True) for p, f in zip(params, flags, strict=True)]
+    columns = state.columns(kept, kernels, params, repr(rule))
+    by_row = state.by_row(columns, len(params))
+    new = [buffers.aligned(p.shape, rule.dtype) for p in params]
+    columns["out"] = [buffers.tensor(x, "out") for x in new]
+    columns.setdefault("w", params)
+    counts = state.counts(kept, len(params)).view()
+    for kernel, members in grouped(kernels, range(len(params))).items():
+        table = Table(kernel, members, params, columns, [0] * len(params))
+        table.counts[:] = counts[members]
+        table.set({**values, "step": float(counts.max())})
+        table.take([(None, all_rows(params[i]) if by_row[i] else Rows()) for i in members])
+        kernel.run(table.address)
+    return new
+
+
+def grouped(kernels: Sequence[Kernel], members: Sequence[int]) -> dict[Kernel, list[int]]:
+    """Those of some parameters that each kernel updates."""
+    groups: dict[Kernel, list[int]] = {}
+    for i in members:
+        groups.setdefault(kernels[i], []).append(i)
+    return groups

@@ -1,0 +1,58 @@
+"""A kernel in memory: its signature, its two entry points, and the structure they read."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from functools import cached_property
+
+from optgen.execute import jit
+from optgen.ir.nodes import Buffer, Variant
+from optgen.pipeline import NativeKernel
+
+
+class Step(ctypes.Structure):
+    """optgen_step of backends/cpu.py."""
+
+    _fields_ = (
+        ("n", ctypes.c_int64),
+        ("size", ctypes.c_void_p),
+        ("buffers", ctypes.c_void_p),
+        ("t", ctypes.c_void_p),
+        ("hyper", ctypes.c_void_p),
+        ("workspace", ctypes.c_void_p),
+        ("parallel", ctypes.c_void_p),
+        ("pool", ctypes.c_void_p),
+        ("cols", ctypes.c_void_p),
+        ("id", ctypes.c_void_p),
+        ("seed", ctypes.c_uint64),
+        ("index", ctypes.c_void_p),
+        ("present", ctypes.c_void_p),
+    )
+
+
+class Kernel:
+    """One variant of an optimizer, loaded; `columns` and `rows` are the places of buffers and of hyper-parameters."""
+
+    def __init__(self, variant: Variant, native: NativeKernel) -> None:
+        self.variant, self.native = variant, native
+        symbols = jit.link(native.object, native.symbol, f"{native.symbol}_workspace")
+        self.address = symbols[native.symbol]
+        self.run = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self.address)
+        self._workspace = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(symbols[f"{native.symbol}_workspace"])
+        self.columns = {b.name: k for k, b in enumerate(native.buffers)}
+        self.rows = {name: k for k, name in enumerate(native.hyper)}
+
+    @cached_property
+    def states(self) -> Mapping[str, Buffer]:
+        """What it keeps between steps, by name: the states, their scales, and the master weight as "w"."""
+        kept = [b for b in self.native.buffers if b.init is not None or (b.name == "w" and self.variant.master)]
+        return {b.name: b for b in kept}
+
+    @cached_property
+    def is_quantized(self) -> bool:
+        return any(b.is_quantized for b in self.native.buffers)
+
+    def workspace(self, step: Step) -> int:
+        """How many doubles a step needs."""
+        return int(self._workspace(ctypes.addressof(step)))

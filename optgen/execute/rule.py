@@ -1,0 +1,189 @@
+"""An update rule: the kernels of an optimizer, chosen for each parameter and compiled when one needs them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from optgen import arguments, pipeline
+from optgen.arguments import Arguments
+from optgen.backends import target
+from optgen.execute import buffers, state
+from optgen.execute.buffers import Array, Tensor
+from optgen.execute.evaluate import evaluate
+from optgen.execute.kernel import Kernel
+from optgen.execute.state import State
+from optgen.execute.step import BoundStep
+from optgen.ir.cost import Cost, cost
+from optgen.ir.nodes import Storage, Variant
+from optgen.model import FlagValue, Kind, Optimizer
+from optgen.pipeline import NativeKernel
+
+SMALLEST_QUANTIZED = 4096
+"""8-bit states of parameters with fewer elements are float32 instead, as users of such optimizers know it."""
+MATRIX = (4096, 4096)
+"""A parameter to speak of when there is none yet."""
+
+
+class UpdateRule:
+    """An optimizer for parameters of one dtype: makes state, and binds it to parameters and gradients.
+
+    `compile` makes the code of a variant; it is called for each variant once, when a parameter needs it.
+    """
+
+    def __init__(
+        self,
+        spec: Optimizer,
+        args: Arguments,
+        dtype: str,
+        *,
+        master: bool = False,
+        storage: Mapping[str, Storage] | None = None,
+        compile: Callable[[Optimizer, Variant], NativeKernel] = pipeline.native,
+    ) -> None:
+        self.spec = spec
+        self.values = args.values
+        self.flags = args.flags
+        self.dtype = dtype
+        self.master = master
+        self.storage = dict(storage or {})
+        self._chosen = args.chosen
+        self._compile = compile
+        self._kernels: dict[tuple[Any, ...], Kernel] = {}
+        if "float16" in (dtype, *self.storage.values()):
+            _check_float16()
+
+    def __repr__(self) -> str:
+        words = [self.spec.name, self.dtype, *(["master=True"] if self.master else [])]
+        words += [f"{name}={value!r}" for name, value in (*self.flags.items(), *self.storage.items())]
+        return f"<optgen {', '.join(words)}>"
+
+    @property
+    def cost(self) -> Cost:
+        """Streams, bytes and operations per element of a large matrix and step, and the number of sweeps."""
+        return cost(pipeline.plan(pipeline.build(self.spec, self.variant(MATRIX))))
+
+    @property
+    def lazy(self) -> bool:
+        """Whether a row-sparse gradient of a matrix updates its rows only: no value depends on several rows."""
+        return self.kernel(MATRIX, sparse=True).native.lazy
+
+    def init(
+        self,
+        params: Sequence[Any],
+        row_sparse: Sequence[bool] | None = None,
+        flags: Mapping[str, Sequence[Any]] | None = None,
+    ) -> State:
+        """The state before the first update, for parameters of any shapes and the rule's dtype.
+
+        `row_sparse`: which of them will get row-sparse gradients. `flags`: those that are set for each parameter.
+        """
+        tensors = self.tensors(params, "params")
+        if row_sparse is not None and len(row_sparse) != len(tensors):
+            raise ValueError(f"row_sparse: {len(row_sparse)} values for {len(tensors)} parameters")
+        wanted = [False] * len(tensors) if row_sparse is None else [bool(x) for x in row_sparse]
+        kernels = self.kernels(tensors, wanted, arguments.per_param(self.spec, flags, len(tensors)))
+        by_row = [x and kernel.native.lazy for x, kernel in zip(wanted, kernels, strict=True)]
+        return state.start(kernels, tensors, by_row, self.values)
+
+    def bind(
+        self,
+        params: Sequence[Any],
+        grads: Sequence[Any] | None = None,
+        state: State | None = None,
+        inputs: Mapping[str, Sequence[Any]] | None = None,
+        *,
+        lazy: bool = True,
+        flags: Mapping[str, Sequence[Any]] | None = None,
+        ids: Sequence[int] | None = None,
+    ) -> BoundStep:
+        """Resolve all pointers once, and compile what is not compiled yet.
+
+        Without `grads`, each call reads `p.grad` of every parameter anew and leaves out those where it is None, counts
+        included; without `state` the step starts from `init`, and holds it as `step.state`. `inputs` are the further
+        tensors that the spec reads, by name. `flags` are those that are set for each parameter; `ids`, by which draws
+        of parameters differ, are 0, 1, ... unless given.
+
+        Parameters, gradients, inputs and states must be C-contiguous CPU tensors, gradients, inputs and elementwise
+        states of their parameter's shape; what is written must be writable and share memory with nothing else. A
+        gradient may be `RowSparse`: with `lazy`, if the rule is `lazy`, the other rows are left as they are; else they
+        have a gradient of zero. TypeError and ValueError name the tensor. The step keeps all of them alive.
+        """
+        return BoundStep(self, params, grads, state, inputs, lazy=lazy, flags=flags, ids=ids)
+
+    def evaluate(self, params: Sequence[Any], state: State) -> list[Array]:
+        """New arrays with the weights to evaluate with, by the spec's `eval:` section; ValueError if it has none."""
+        tensors = self.tensors(params, "params")
+        return evaluate(self, tensors, [{}] * len(tensors), state, self.values)
+
+    # ------------------------------------------------------------ what a bound step asks
+
+    def tensors(self, objects: Sequence[Any], what: str) -> list[Tensor]:
+        """The memory of parameters or gradients, of the rule's dtype."""
+        found = [buffers.tensor(x, f"{what}[{i}]") for i, x in enumerate(buffers.listed(objects, what))]
+        for t in found:
+            buffers.check_dtype(t, self.dtype)
+        return found
+
+    def decide(
+        self,
+        rank: int,
+        flags: Mapping[str, FlagValue],
+        values: Mapping[str, float | None] | None = None,
+        *,
+        sparse: bool = False,
+    ) -> dict[str, FlagValue]:
+        """All flags of a parameter, given those that are set for it."""
+        return arguments.decide(self.spec, values or self.values, {**self._chosen, **flags}, rank, sparse=sparse)
+
+    def variant(
+        self,
+        shape: Sequence[int],
+        flags: Mapping[str, FlagValue] | None = None,
+        *,
+        sparse: bool = False,
+        evaluate: bool = False,
+    ) -> Variant:
+        """What is compiled for a parameter of this shape."""
+        decided = self.decide(len(shape), flags or {}, sparse=sparse)
+        small = math.prod(shape) < SMALLEST_QUANTIZED
+        storage: dict[str, Storage] = {}
+        for s in self.spec.program(decided).states:
+            if s.kind is Kind.ELEM and s.name in self.storage:
+                wanted = self.storage[s.name]
+                storage[s.name] = "float32" if small and wanted.startswith("int8") else wanted
+        return Variant(decided, self.dtype, self.master, storage, evaluate)
+
+    def kernel(
+        self,
+        shape: Sequence[int],
+        flags: Mapping[str, FlagValue] | None = None,
+        *,
+        sparse: bool = False,
+        evaluate: bool = False,
+    ) -> Kernel:
+        """The kernel for a parameter of this shape."""
+        small = math.prod(shape) < SMALLEST_QUANTIZED
+        like = (len(shape), small, *sorted((flags or {}).items()), sparse, evaluate)
+        if like not in self._kernels:
+            variant = self.variant(shape, flags, sparse=sparse, evaluate=evaluate)
+            same = next((k for k in self._kernels.values() if k.variant == variant), None)
+            self._kernels[like] = same or Kernel(variant, self._compile(self.spec, variant))
+        return self._kernels[like]
+
+    def kernels(
+        self, params: Sequence[Tensor], sparse: Sequence[bool], flags: Sequence[Mapping[str, FlagValue]]
+    ) -> list[Kernel]:
+        """The kernel of each parameter; `sparse`: those that are to be updated row by row, where that is possible."""
+        found = []
+        for param, wanted, own in zip(params, sparse, flags, strict=True):
+            kernel = self.kernel(param.shape, own, sparse=wanted)
+            found.append(kernel if kernel.native.lazy else self.kernel(param.shape, own))
+        return found
+
+
+def _check_float16() -> None:
+    host = target.host()
+    if host.triple.startswith("x86_64") and "f16c" not in host.required():
+        raise ValueError("float16 needs a CPU with the F16C instructions, which this one does not have; use bfloat16")

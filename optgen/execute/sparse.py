@@ -1,0 +1,58 @@
+"""Row-sparse gradients: checked, sorted, summed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from optgen.execute import buffers
+from optgen.execute.buffers import Array, Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class RowSparse:
+    """A gradient of which only some rows are there; the others are zero.
+
+    `indices`: integers of shape (k,), the row numbers. A row that comes several times is summed, in the order given, in
+    float32 (float64 if that is the dtype). `values`: the rows, of shape (k, *shape[1:]) for a parameter of that shape,
+    and of its dtype. Both are read when they are bound; after they changed, `rebind`.
+    """
+
+    indices: Any
+    values: Any
+
+
+def check(grad: RowSparse, param: Tensor, dtype: str, name: str) -> tuple[Array, Tensor]:
+    """The ascending row numbers (int64) of a gradient, and its rows in that order; errors call it `name`."""
+    values = buffers.tensor(grad.values, f"{name}.values")
+    indices = buffers.tensor(grad.indices, f"{name}.indices").view()
+    if not param.shape:
+        raise ValueError(f"{name}: row-sparse, but its parameter is a single number, which has no rows")
+    if indices.dtype.kind not in "iu" or indices.ndim != 1:
+        raise TypeError(
+            f"{name}.indices: expected integers in one dimension, not {indices.dtype} of shape {indices.shape}"
+        )
+    buffers.check(values, dtype, (len(indices), *param.shape[1:]), "one row of the parameter for each index")
+    rows = param.shape[0]
+    outside = np.flatnonzero(np.logical_or(indices < 0, indices >= rows))
+    if outside.size:
+        at = outside[0]
+        raise ValueError(f"{name}.indices: {indices[at]} at position {at}, but the parameter has {rows} rows")
+    index = np.ascontiguousarray(indices, np.int64)
+    if np.all(index[1:] > index[:-1]):
+        return index, values
+    index, summed = _sum_rows(index, values.view(), dtype)
+    return index, buffers.tensor(summed, values.name)
+
+
+def _sum_rows(index: Array, values: Array, dtype: str) -> tuple[Array, Array]:
+    """Sorted, with one row for each index: the k-th row of every index is added in round k."""
+    order = np.argsort(index, kind="stable")
+    distinct, first, count = np.unique(index[order], return_index=True, return_counts=True)
+    total = values[order[first]].astype(np.float64 if dtype == "float64" else np.float32)
+    for k in range(1, count.max()):
+        more = np.flatnonzero(count > k)
+        total[more] = total[more] + values[order[first[more] + k]].astype(total.dtype)
+    return distinct, np.ascontiguousarray(total.astype(values.dtype))

@@ -1,0 +1,150 @@
+"""What a rule keeps between steps: made for parameters, and checked against them."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from optgen.execute import buffers, storage
+from optgen.execute.buffers import Array, Tensor
+from optgen.execute.kernel import Kernel
+from optgen.ir.nodes import Buffer
+from optgen.model import Kind
+
+
+@dataclass(frozen=True)
+class State:
+    """What a rule keeps: `arrays[name][i]` belongs to parameter i, None where its variant has no such state.
+
+    An elementwise state has the shape of the parameter, one per row (rows,), one per column (cols,), in the matrix view
+    of shape[0] by the rest; host, tensor and shared states are float64 of shape (), a shared one the same array for
+    all i. Of an 8-bit state NAME the array holds codes (uint8) and "NAME.scale" what they are multiplied with (float32,
+    one for each 256 elements): of shape (ceil(size/256),), or (rows, ceil(cols/256)) for a parameter that takes
+    row-sparse updates. "w" are the float32 masters of parameters of 16 bits. `t[i]` counts the updates (int64).
+    """
+
+    arrays: Mapping[str, Sequence[Array | None]]
+    t: Array
+
+
+def start(
+    kernels: Sequence[Kernel], params: Sequence[Tensor], by_row: Sequence[bool], values: Mapping[str, float | None]
+) -> State:
+    """The state before the first update; `values` of the params that states start as."""
+    arrays: dict[str, list[Array | None]] = {}
+    shared: dict[str, Array] = {}
+    for i, (kernel, param, rows) in enumerate(zip(kernels, params, by_row, strict=True)):
+        for name, array in _start(kernel, param, rows, values).items():
+            if kernel.states[name].kind is Kind.SHARED:
+                array = shared.setdefault(name, array)
+            arrays.setdefault(name, [None] * len(params))[i] = array
+    return State(arrays, np.zeros(len(params), np.int64))
+
+
+def _start(kernel: Kernel, param: Tensor, by_row: bool, values: Mapping[str, float | None]) -> dict[str, Array]:
+    arrays: dict[str, Array] = {}
+    for b in kernel.states.values():
+        if b.storage == "scale":
+            continue  # made with its codes
+        shape, dtype = storage.shape_of(b, param.shape, by_row), storage.dtype_of(b)
+        value = values[b.init] if isinstance(b.init, str) and b.init != "w" else b.init
+        if b.is_quantized:
+            arrays |= _quantized(b, param, by_row, value)
+        elif value == "w" or b.name == "w":
+            arrays[b.name] = _copy(param, dtype)
+        else:
+            assert isinstance(value, float | int)
+            arrays[b.name] = buffers.aligned(shape, dtype, value)
+    return arrays
+
+
+def _quantized(b: Buffer, param: Tensor, by_row: bool, value: float | str | None) -> dict[str, Array]:
+    scale = f"{b.name}.scale"
+    if value == "w":
+        codes, scales = storage.encode(param.view(), b, by_row)
+        return {b.name: codes, scale: scales}
+    # All blocks are alike.
+    code, (magnitude,) = storage.encode(np.full(1, value, np.float32), b, by_row=False)
+    shape = storage.shape_of(Buffer(scale, True, storage="scale"), param.shape, by_row)
+    return {
+        b.name: buffers.aligned(param.shape, "uint8", int(code[0])),
+        scale: buffers.aligned(shape, "float32", float(magnitude)),
+    }
+
+
+def _copy(t: Tensor, dtype: str) -> Array:
+    """A new array with the elements of `t`."""
+    copy = buffers.aligned(t.shape, dtype)
+    if t.dtype == dtype:
+        ctypes.memmove(copy.ctypes.data, t.address, t.nbytes)
+    else:
+        copy[...] = t.view()
+    return copy
+
+
+# ---------------------------------------------------------------- a state that somebody brings
+
+
+Columns = dict[str, Sequence[Tensor | None]]
+"""The tensors of each buffer, one for each parameter, None where its kernel does not have the buffer."""
+
+
+def columns(state: State, kernels: Sequence[Kernel], params: Sequence[Tensor], what: str) -> Columns:
+    """The tensors of a state, checked; `what` is the rule's name in errors."""
+    if not isinstance(state, State):
+        raise TypeError(f"state: expected what init() returns, not {type(state).__name__}")
+    n = len(params)
+    for name, arrays in state.arrays.items():
+        if len(arrays) != n:
+            raise ValueError(f"state[{name!r}]: {len(arrays)} tensors for {n} parameters")
+    found: dict[str, list[Tensor | None]] = {}
+    for i, (kernel, param) in enumerate(zip(kernels, params, strict=True)):
+        given = {name: arrays[i] for name, arrays in state.arrays.items() if arrays[i] is not None}
+        if set(given) != set(kernel.states):
+            names = [", ".join(x) or "nothing" for x in (given, kernel.states)]
+            raise ValueError(
+                f"state: holds {names[0]} for params[{i}], where {what} keeps {names[1]}; it was made by another rule"
+            )
+        tensors = {name: buffers.tensor(x, f"state[{name!r}][{i}]") for name, x in given.items()}
+        in_rows = kernel.native.lazy and _is_by_row(tensors)
+        for name, b in kernel.states.items():
+            _check(tensors[name], b, param, in_rows)
+            found.setdefault(name, [None] * n)[i] = tensors[name]
+    for name, places in found.items():
+        if is_shared(name, kernels) and len({t.address for t in places if t is not None}) > 1:
+            raise ValueError(f"state[{name!r}]: one value for all parameters, so all its arrays must be the same one")
+    return {**found}
+
+
+def by_row(found: Columns, n: int) -> list[bool]:
+    """Of which parameters the 8-bit blocks among the states restart at each row."""
+    return [_is_by_row({name: tensors[i] for name, tensors in found.items()}) for i in range(n)]
+
+
+def _is_by_row(tensors: Mapping[str, Tensor | None]) -> bool:
+    return any(t is not None and name.endswith(".scale") and len(t.shape) == 2 for name, t in tensors.items())
+
+
+def is_shared(name: str, kernels: Sequence[Kernel]) -> bool:
+    """Whether a state is one value for all parameters."""
+    return any(name in k.states and k.states[name].kind is Kind.SHARED for k in kernels)
+
+
+def _check(t: Tensor, b: Buffer, param: Tensor, by_row: bool) -> None:
+    if b.written:
+        buffers.check_writable(t)
+    expected = storage.shape_of(b, param.shape, by_row)
+    of = "its parameter" if expected == param.shape else f"that of {param.name}, of shape {param.shape},"
+    buffers.check(t, storage.dtype_of(b), expected, of)
+
+
+def counts(state: State, n: int) -> Tensor:
+    """The update counts, checked."""
+    t = buffers.tensor(state.t, "state.t")
+    buffers.check_writable(t)
+    if (t.dtype, t.shape) != ("int64", (n,)):
+        raise ValueError(f"state.t: expected int64 of shape ({n},), got {t.dtype} of {t.shape}")
+    return t

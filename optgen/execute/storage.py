@@ -1,0 +1,83 @@
+"""How the buffers of a kernel lie in memory: their dtypes, their shapes, and the 8-bit codes of numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from optgen.ir.nodes import QUANTUM, Buffer
+from optgen.model import Kind
+
+Array = np.ndarray[Any, Any]
+
+_DTYPES = {"bfloat16_stochastic": "bfloat16", "int8_dynamic": "uint8", "int8_linear": "uint8", "scale": "float32"}
+_SLAB = 4096
+"""Blocks that are encoded at once: what is between their numbers and their codes takes some 50 times their memory."""
+
+
+def dtype_of(buffer: Buffer) -> str:
+    """The dtype of a buffer's array."""
+    return _DTYPES.get(buffer.storage, buffer.storage)
+
+
+def shape_of(buffer: Buffer, shape: Sequence[int], by_row: bool) -> tuple[int, ...]:
+    """The shape of a buffer's array, for a parameter of this shape; `by_row`: its 8-bit blocks restart at each row."""
+    rows, cols = matrix_view(shape)
+    if buffer.storage == "scale":
+        return (rows, -(-cols // QUANTUM)) if by_row else (-(-rows * cols // QUANTUM),)
+    return {Kind.ELEM: tuple(shape), Kind.ROW: (rows,), Kind.COL: (cols,)}.get(buffer.kind, ())
+
+
+def matrix_view(shape: Sequence[int]) -> tuple[int, int]:
+    """Rows and columns: the first dimension and the product of the others."""
+    return (shape[0] if shape else 1), math.prod(shape[1:])
+
+
+def encode(values: Array, buffer: Buffer, by_row: bool) -> tuple[Array, Array]:
+    """The uint8 codes of float32 numbers, and the float32 scales of their blocks, as an 8-bit state holds them."""
+    from optgen.ir import storage
+    from optgen.ir.interp import call
+
+    blocks = _blocks(np.asarray(values, np.float32), by_row)
+    scales = np.abs(blocks).max(axis=1, initial=0)
+    codes = np.empty(blocks.shape, np.uint8)
+    for begin in range(0, len(blocks), _SLAB):
+        slab = slice(begin, begin + _SLAB)
+        factor = call(storage.reciprocal, scales[slab])[:, None]
+        codes[slab] = call(storage.encode(buffer), blocks[slab] * factor)
+    return _whole(codes, values.shape, by_row), scales.reshape(_scale_shape(values.shape, by_row))
+
+
+def decode(codes: Array, scales: Array, buffer: Buffer) -> Array:
+    """The float32 numbers of an 8-bit state, of the shape of `codes`."""
+    from optgen.ir import storage
+    from optgen.ir.interp import call
+
+    by_row = scales.ndim == 2
+    blocks = _blocks(codes, by_row)
+    values = np.empty(blocks.shape, np.float32)
+    for begin in range(0, len(blocks), _SLAB):
+        slab = slice(begin, begin + _SLAB)
+        values[slab] = call(storage.decode(buffer), blocks[slab], scales.reshape(-1, 1)[slab])
+    return _whole(values, codes.shape, by_row)
+
+
+def _scale_shape(shape: Sequence[int], by_row: bool) -> tuple[int, ...]:
+    return shape_of(Buffer("", True, storage="scale"), shape, by_row)
+
+
+def _blocks(array: Array, by_row: bool) -> Array:
+    """The elements with one block a row, the last one of a row or of the tensor filled up with zeros."""
+    lines = array.reshape(matrix_view(array.shape) if by_row else (1, array.size))
+    filled = np.zeros((len(lines), -(-lines.shape[1] // QUANTUM) * QUANTUM), array.dtype)
+    filled[:, : lines.shape[1]] = lines
+    return filled.reshape(-1, QUANTUM)
+
+
+def _whole(blocks: Array, shape: Sequence[int], by_row: bool) -> Array:
+    rows, cols = matrix_view(shape) if by_row else (1, math.prod(shape))
+    per_row = -(-cols // QUANTUM) * QUANTUM
+    return blocks.reshape(rows, per_row)[:, :cols].reshape(shape)

@@ -1,0 +1,31 @@
+"""bfloat16, the upper half of a float32, as an int32 of 16 bits; denormals are kept in both directions."""
+
+from __future__ import annotations
+
+from optgen.ir.math.builder import Builder, V
+
+NAN = 0x7FC0
+
+
+def decode(b: Builder[V], code: V) -> V:
+    """The float32 that a code in [0, 65536) stands for."""
+    return b.from_bits(b.shl(code, 16))
+
+
+def encode_nearest(b: Builder[V], x: V) -> V:
+    """The code nearest to a float32, the even one of two; infinite from halfway to 2^128; every NaN becomes 0x7FC0."""
+    bits = b.bits(x)
+    even = b.iand(b.shr(bits, 16), b.iconst32(1))
+    rounded = b.shr(b.iadd(b.iadd(bits, b.iconst32(0x7FFF)), even), 16)
+    return b.select(b.ne(x, x), b.iconst32(NAN), rounded)
+
+
+def encode_stochastic(b: Builder[V], x: V, random: V) -> V:
+    """A code beside a float32, the farther from 0 where the 16 low bits of x and `random` in [0, 65536) carry.
+
+    With `random` uniform the expected value is x, and codes stay what they are; infinities and NaN go through as in
+    `encode_nearest`. Past the largest finite code the neighbour is 2^128, which is infinity, as for the nearest code: a
+    state that large has diverged, and clamping it would only hide that.
+    """
+    rounded = b.shr(b.iadd(b.bits(x), random), 16)
+    return b.select(b.ne(x, x), b.iconst32(NAN), rounded)

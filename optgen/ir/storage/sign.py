@@ -1,0 +1,17 @@
+"""Which states are never negative, and so need no bit for a sign in an 8-bit code."""
+
+from __future__ import annotations
+
+from optgen.bounds import bounds
+from optgen.model import Flags, Optimizer
+
+
+def nonnegative(optimizer: Optimizer, flags: Flags) -> frozenset[str]:
+    """The states of one variant that no step can make negative, as far as bounds tell.
+
+    They follow from the equations, the first values and the intervals of the parameters: `v' = b*v + (1 - b)*g^2` needs
+    `b in [0, 1)`.
+    """
+    program = optimizer.program(flags)
+    known = bounds(program, optimizer)
+    return frozenset(state.name for state in program.states if known[state.name].low >= 0)

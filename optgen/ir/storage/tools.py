@@ -1,0 +1,13 @@
+"""What the codes share."""
+
+from __future__ import annotations
+
+from optgen.ir.math.builder import Builder, V
+
+EXPONENT, MAGNITUDE, SIGN = 0x7F800000, 0x7FFFFFFF, -0x80000000
+"""The parts of a float32."""
+
+
+def copy_sign(b: Builder[V], magnitude: V, x: V) -> V:
+    """A float32 `magnitude`, which has no sign, with the sign of x."""
+    return b.from_bits(b.ior(b.bits(magnitude), b.iand(b.bits(x), b.iconst32(SIGN))))
