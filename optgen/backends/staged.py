@@ -16,7 +16,7 @@ from llvmlite import ir as ll
 from optgen.backends.llvm import F64, I8, I32, I64, IDENTITY, TYPES, array, at, fold, integer, load, loop, smaller
 from optgen.backends.module import narrowed
 from optgen.backends.reduce import fold_lanes
-from optgen.backends.sweep import AHEAD, LINE, Body, inline, scale
+from optgen.backends.sweep import AHEAD, LINE, Body, inline, magnitude, scale
 from optgen.ir import codec
 from optgen.ir import nodes as ir
 from optgen.ir.math import random
@@ -25,7 +25,7 @@ from optgen.ir.storage import blocks
 from optgen.model import Kind
 
 F32 = TYPES["f32"]
-STRIP = 64
+STRIP = 256
 """Elements that are asked for and computed together."""
 WORDS = 4
 """How many words a counter of Philox gives."""
@@ -77,6 +77,7 @@ class Staged:
         self.coded = [n for n in sorted(body.stored) if body.buffers[n].is_quantized]
         temps: dict[Any, Any] = {v: self.array(TYPES[v.type.dtype]) for v in lines}
         temps |= {scale(n): self.array(F32) for n in self.decoded} | {n: self.array(F32) for n in self.coded}
+        temps |= {magnitude(n): array(self.b, I32, 1, 4) for n in self.coded}
         draws = {i.op.draw for i in body.instrs if isinstance(i.op, ir.Word)}
         draws |= {ROUNDING_DRAW + k // 2 for k, n in enumerate(body.rounded) if n in body.stored}
         self.words = {draw: self.array(I32, 2 * WORDS) for draw in sorted(draws)}
@@ -135,6 +136,8 @@ class Staged:
         self.body = replace(whole, temps=self.temps | self.draw(start, count, lanes))
         self.fill_scales(start, count, lanes)
         self.fill_lines(start, count, lanes)
+        for name in self.coded:
+            self.b.store(I32(0), self.temps[magnitude(name)])
         yield start, count, lanes
         for name in self.coded:
             self.code(name, start, count, lanes)
@@ -221,13 +224,7 @@ class Staged:
     def code(self, name: str, start: Any, count: Any, lanes: int) -> None:
         """The new values of a unit, which is a block here: the largest becomes its scale."""
         b, values = self.b, self.temps[name]
-        largest = array(b, I32, 1, 4)
-        b.store(I32(0), largest)
-        with loop(b, integer(0), count, lanes=lanes) as j:
-            bits = b.and_(load(b, values, j, I32), I32(0x7FFFFFFF))
-            old = b.load(largest, typ=I32)
-            b.store(b.select(b.icmp_signed(">", bits, old), bits, old), largest)
-        whole = b.bitcast(b.load(largest, typ=I32), F32)
+        whole = b.bitcast(b.load(self.temps[magnitude(name)], typ=I32), F32)
         block = b.lshr(b.add(self.where.scale_origin, start), integer(8))
         b.store(whole, at(b, self.scales[name], block, F32))
         factor = inline(b, blocks.reciprocal, [whole])

@@ -28,6 +28,7 @@ from optgen.ir import codec
 from optgen.ir import nodes as ir
 from optgen.ir.expand import Emitter
 from optgen.ir.nodes import BYTES, ROUNDING_DRAW, Buffer, Instr, Type, Value
+from optgen.ir.storage import blocks
 from optgen.model import Kind
 
 LINE = 64
@@ -119,6 +120,9 @@ class Body:
         b = self.b
         if buffer.is_quantized:
             b.store(x, at(b, self.temps[buffer.name], place, TYPES["f32"]), align=4)
+            largest = self.temps[magnitude(buffer.name)]
+            bits, old = inline(b, blocks.magnitude, [x], width), b.load(largest, typ=I32)
+            b.store(b.select(b.icmp_signed(">", bits, old), bits, old), largest)
             return
         if buffer.storage == "float16":
             x = b.fptrunc(x, vector(ll.HalfType(), width))
@@ -163,6 +167,11 @@ class Body:
 def scale(buffer: str) -> tuple[str, str]:
     """The temporary array of a buffer's old scales, element by element."""
     return ("scale", buffer)
+
+
+def magnitude(buffer: str) -> tuple[str, str]:
+    """The variable for the largest magnitude, as bits, of the values about to be coded."""
+    return ("magnitude", buffer)
 
 
 def inline(b: ll.IRBuilder, function: Callable[..., Any], args: list[Any], width: int = 1) -> Any:

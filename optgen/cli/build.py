@@ -10,9 +10,11 @@ from typing import Any
 
 from optgen.cli.common import Commands, Usage, command, package_version, paths_of, read, shown, variants, write
 from optgen.diagnostics import SpecErrors
-from optgen.model import Flags, Optimizer
+from optgen.ir.nodes import Variant
+from optgen.model import Optimizer
 
 PRODUCTS = (".ll", ".o", ".h")
+DTYPES = ("float32", "float64")
 
 
 def register(commands: Commands) -> None:
@@ -32,12 +34,10 @@ def register(commands: Commands) -> None:
 def build(args: argparse.Namespace) -> int:
     from tqdm import tqdm
 
-    from optgen.pipeline import DTYPES
-
     specs = _read_all(paths_of(args.spec))
     if specs is None:
         return 1
-    jobs = {path: [(f, dtype) for dtype in DTYPES for f in variants(o)] for path, o in specs.items()}
+    jobs = {path: _jobs(optimizer) for path, optimizer in specs.items()}
     # disable=None: no bar where stderr is no terminal.
     with tqdm(total=sum(map(len, jobs.values())), unit="kernel", leave=False, disable=None) as bar:
         for path, optimizer in specs.items():
@@ -63,7 +63,18 @@ def _read_all(paths: list[Path]) -> dict[Path, Optimizer] | None:
     return specs if len(specs) == len(paths) else None
 
 
-def _build_one(optimizer: Optimizer, jobs: list[tuple[Flags, str]], folder: Path, bar: Any) -> None:
+def _jobs(optimizer: Optimizer) -> list[Variant]:
+    """What is built: the update, and the evaluation where there is one, in single and in double."""
+    sections = (False, True) if optimizer.evaluate else (False,)
+    return [
+        Variant(flags, dtype, evaluate=evaluate)
+        for dtype in DTYPES
+        for flags in variants(optimizer)
+        for evaluate in sections
+    ]
+
+
+def _build_one(optimizer: Optimizer, jobs: list[Variant], folder: Path, bar: Any) -> None:
     from optgen import emit, pipeline
     from optgen.backends import target
     from optgen.ir.cost import cost
@@ -71,11 +82,11 @@ def _build_one(optimizer: Optimizer, jobs: list[tuple[Flags, str]], folder: Path
     host = target.host()
     built: list[emit.Variant] = []
     products: dict[str, bytes] = {}
-    for flags, dtype in jobs:
-        kernel = pipeline.plan(pipeline.build(optimizer, flags, dtype))
-        symbol = pipeline.symbol(optimizer, flags, dtype)
+    for variant in jobs:
+        kernel = pipeline.plan(pipeline.build(optimizer, variant))
+        symbol = pipeline.symbol(optimizer, variant)
         code = target.compile_ir(pipeline.lower(kernel, symbol, host.triple), host)
-        built.append(emit.Variant(symbol, flags, dtype, kernel, asdict(cost(kernel))))
+        built.append(emit.Variant(symbol, variant, kernel, asdict(cost(kernel))))
         products |= {f"{symbol}.ll": code.llvm.encode(), f"{symbol}.o": code.object}
         bar.update()
     made = emit.Build(optimizer, package_version(), target.llvm_version(), host.cpu, host.required(), tuple(built))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,7 +31,7 @@ def register(commands: Commands) -> None:
 
 
 def doc(args: argparse.Namespace) -> int:
-    data = document().encode()
+    data = document(paths_of([])).encode()
     if args.output.is_file() and args.output.read_bytes() == data:
         return 0
     if args.check:
@@ -41,11 +42,11 @@ def doc(args: argparse.Namespace) -> int:
     return 0
 
 
-def document() -> str:
-    """The text of the document about all specs. Raises SpecErrors for the first spec that has errors."""
+def document(specs: Iterable[Path]) -> str:
+    """The text of a document about some specs. Raises SpecErrors for the first one that has errors."""
     from optgen import emit
 
-    return emit.document([_entry(path) for path in paths_of([])])
+    return emit.document([_entry(path) for path in specs])
 
 
 def _entry(path: Path) -> Entry:

@@ -21,8 +21,7 @@ Written by `optgen doc` from `specs/*.opt`: to change this file, change those.
 **Equations.** In a spec, `x` is a value before the step and `x'` the one after it; as formulas, these are
 $`x_{{t-1}}`$ and $`x_t`$. `w` is the weight, `grad` the gradient as it comes, `g` the gradient to use,
 `clip(rescale_grad*grad, clip_gradient)`, and `t` the number of the update, 1 at the first. What is written is what is
-computed, in the written order. Where an optimizer departs from its paper or from MXNet, a paragraph below its equations
-says so.
+computed, in the written order. Below the equations are remarks, if any: where they depart from the paper or from MXNet.
 
 **Arguments.** The tables have each optimizer's own. All take these, too, but for those that an optimizer's section says
 it has no use for:
@@ -63,14 +62,10 @@ def document(entries: Sequence[Entry]) -> str:
 
 def _summary(entry: Entry) -> tuple[str, ...]:
     o = entry.optimizer
-    bytes = sorted({cost(kernel).bytes for _, kernel in entry.update if kernel})
+    bytes = [cost(kernel).bytes for _, kernel in entry.update if kernel]
+    ends = dict.fromkeys(f"{b:g}" for b in (min(bytes), max(bytes))) if bytes else ()
     states = " ".join(f"`{s.name}`" for s in o.states)
-    return (
-        f"[{o.name}](#{o.name.lower()})",
-        _plain(o.title),
-        states,
-        " to ".join(f"{b:g}" for b in bytes[:1] + bytes[1:][-1:]),
-    )
+    return f"[{o.name}](#{o.name.lower()})", _plain(o.title), states, " to ".join(ends)
 
 
 def _section(entry: Entry) -> Iterator[str]:
@@ -121,12 +116,12 @@ def _param(p: Param) -> tuple[str, ...]:
     reserved = RESERVED_PARAMS.get(p.name)
     doc = p.doc or (reserved.doc if reserved else "")
     off = ("None or 0 for none" if p.zero_off else "None for none") if p.optional else ""
-    return names, default, values.strip(), _plain("; ".join(filter(None, (doc, off))))
+    return names, default, values.strip(), _joined(doc, off)
 
 
 def _flag(f: Flag) -> tuple[str, ...]:
     values = " or ".join(map(repr, f.choices or (True, False)))
-    return f"`{f.name}`", repr(f.default), values, _plain(f.doc + ("; set for each parameter" if f.per_param else ""))
+    return f"`{f.name}`", repr(f.default), values, _joined(f.doc, "set for each parameter" if f.per_param else "")
 
 
 _ONE_FOR_EACH = {Kind.ELEM: "element", Kind.SHARED: "optimizer", Kind.ROW: "row", Kind.COL: "column"}
@@ -135,10 +130,8 @@ _ONE_FOR_EACH = {Kind.ELEM: "element", Kind.SHARED: "optimizer", Kind.ROW: "row"
 def _state(optimizer: Optimizer, s: State) -> tuple[str, ...]:
     start = s.init.text if isinstance(s.init, Number) else f"`{s.init.id}`"
     kept = _ONE_FOR_EACH.get(s.kind, "parameter")
-    doc = _plain(s.doc)
-    if s.guard is not None:
-        doc = ", ".join(filter(None, (doc, f"if {_written(optimizer, s.guard)}")))
-    return f"`{s.name}`", kept, start, doc
+    guard = f" if {_written(optimizer, s.guard)}" if s.guard is not None else ""
+    return f"`{s.name}`", kept, start, _plain(s.doc) + guard
 
 
 def _remarks(optimizer: Optimizer) -> str:
@@ -153,7 +146,7 @@ def _remarks(optimizer: Optimizer) -> str:
 def _costs(entry: Entry) -> Iterator[tuple[str, ...]]:
     for label, variants in (("", entry.update), ("to evaluate", entry.evaluate)):
         rows: Rows = {frozenset((name, (x,)) for name, x in flags.items()): _cost(kernel) for flags, kernel in variants}
-        names = [f.name for f in entry.optimizer.flags]
+        names = list(variants[0][0]) if variants else []
         for name in reversed(names):  # so that rows end up ordered by the first flag, then by the second, ...
             rows = _merged(rows, name)
         for setting, row in rows.items():
@@ -166,7 +159,8 @@ def _cost(kernel: Kernel | None) -> tuple[str, ...]:
         return "the compiler does not build this yet", "", "", ""
     c = cost(kernel)
     sweeps = "; ".join(_sweep(kernel, phase) for phase in kernel.phases if phase.kind == "sweep")
-    return sweeps, f"{c.bytes:g}", str(c.flops), "yes" if kernel.lazy else "no"
+    rows_alone = ("yes" if kernel.lazy else "no") if kernel.advances else ""  # no gradient where it does not
+    return sweeps, f"{c.bytes:g}", str(c.flops), rows_alone
 
 
 def _sweep(kernel: Kernel, phase: ir.Phase) -> str:
@@ -210,6 +204,10 @@ def _setting(name: str, values: tuple[FlagValue, ...]) -> str:
 def _plain(text: str) -> str:
     """Text in which Markdown finds nothing to interpret; an underscore within a word means nothing to it."""
     return re.sub(r"[\\`*<>\[\]|$]|(?<!\w)_|_(?!\w)", r"\\\g<0>", text)
+
+
+def _joined(*texts: str) -> str:
+    return _plain("; ".join(filter(None, texts)))
 
 
 def _table(head: Sequence[str], rows: Iterator[tuple[str, ...]] | Sequence[tuple[str, ...]]) -> str:

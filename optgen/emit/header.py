@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from optgen.emit.manifest import Build, Variant
-from optgen.model import Param
+from optgen.ir.nodes import Buffer
+from optgen.model import Kind, Param
 from optgen.symbolic import unicode
 
 STEP = """\
@@ -17,20 +18,44 @@ typedef void (*optgen_task)(const void *step, int64_t part, int64_t parts);
    done. `elements` tells how much work there is. The result does not depend on `parts`. */
 typedef void (*optgen_parallel_for)(void *pool, optgen_task task, const void *step, int64_t elements);
 
-/* One step: the update of n tensors. No two written buffers may overlap; any alignment will do. */
+/* One step: the update of n tensors. A tensor is seen as a matrix of shape[0] rows, a vector as a column, a number as
+   both. No two written buffers may overlap; any alignment will do. */
 typedef struct optgen_step {
-    int64_t n;                    /* tensors */
-    const int64_t *size;          /* n element counts */
-    void *const *buffers;         /* n rows of pointers, one row a tensor, in the order of the buffers below */
-    int64_t *t;                   /* n update counts, 0 before the first step; the call adds 1 to each */
-    const double *hyper;          /* n values for each hyper-parameter, in the order below; NaN: unset */
-    double *workspace;            /* as many doubles as NAME_workspace(n, size) says; contents do not matter */
-    optgen_parallel_for parallel; /* NULL: everything on the calling thread */
-    void *pool;                   /* first argument of `parallel` */
+    int64_t n;                     /* tensors */
+    const int64_t *size;           /* n element counts */
+    void *const *buffers;          /* n rows of pointers, one row a tensor, in the order of the buffers below */
+    int64_t *t;                    /* n update counts, 0 before the first step; the call adds 1 to each */
+    const double *hyper;           /* n values for each hyper-parameter, in the order below; NaN: unset */
+    double *workspace;             /* as many doubles as NAME_workspace(step) says; contents do not matter */
+    optgen_parallel_for parallel;  /* NULL: everything on the calling thread */
+    void *pool;                    /* first argument of `parallel` */
+    const int64_t *cols;           /* n row lengths, at least 1 */
+    const int64_t *id;             /* n different numbers below 2^20, by which the draws of tensors differ */
+    uint64_t seed;                 /* of the draws */
+    const int64_t *const *index;   /* NULL, or n lists of the rows to update, ascending; a NULL list: all rows */
+    const int64_t *present;        /* NULL, or n lengths of these lists, where the gradient has these rows only; -1: the
+                                      tensor is updated as a whole */
 } optgen_step;
 
 #endif
 """
+
+TYPES = {"float32": "float", "float64": "double"}
+SHAPES = {
+    Kind.ELEM: "each element",
+    Kind.ROW: "each row",
+    Kind.COL: "each column",
+    Kind.HOST: "the tensor",
+    Kind.TENSOR: "the tensor",
+    Kind.SHARED: "all tensors, which point to the same one",
+}
+DIMENSIONS = {
+    "rank": "number of dimensions of the tensor",
+    "size": "number of its elements",
+    "rows": "number of its rows",
+    "cols": "number of its columns",
+    "step": "number of steps, this one included, the same for all tensors",
+}
 
 
 def header(build: Build, variant: Variant) -> str:
@@ -38,32 +63,34 @@ def header(build: Build, variant: Variant) -> str:
     symbol, kernel = variant.symbol, variant.kernel
     guard = f"{symbol.upper()}_H"
     params = build.optimizer.all_params()
-    buffers = [(f"{symbol}_buffer_{b.name}", _buffer(b.written, b.init)) for b in kernel.buffers]
-    hypers = [(f"{symbol}_hyper_{name}", _param(params[name])) for name in kernel.hyper]
+    purpose = "The weights to evaluate with; no count changes" if variant.chosen.evaluate else "One step, in place"
+    buffers = [(f"{symbol}_buffer_{b.name}", _buffer(b)) for b in kernel.buffers]
+    docs = DIMENSIONS | {name: _param(param) for name, param in params.items()}
+    hypers = [(f"{symbol}_hyper_{name}", docs[name]) for name in kernel.hyper]
     return "\n".join(
         [
-            *_comment([*_title(build, variant), "", *unicode(build.optimizer, variant.flags).splitlines()]),
+            *_comment([*_title(build, variant), "", *unicode(build.optimizer, variant.chosen.flags).splitlines()]),
             f"#ifndef {guard}\n#define {guard}\n\n#include <stdint.h>\n",
             '#ifdef __cplusplus\nextern "C" {\n#endif\n',
             STEP,
-            f"/* A tensor's buffers, of {'float' if variant.dtype == 'float32' else 'double'}, in order. */",
+            "/* A tensor's buffers, in order. */",
             _enum(buffers, f"{symbol}_buffers"),
             "/* The hyper-parameters, in order. */",
             _enum(hypers, f"{symbol}_hypers"),
-            "/* One step, in place. */",
+            f"/* {purpose}. */",
             f"void {symbol}(const optgen_step *step);\n",
-            "/* How many doubles step->workspace must hold for n tensors of these sizes. */",
-            f"int64_t {symbol}_workspace(int64_t n, const int64_t *size);\n",
+            "/* How many doubles step->workspace must hold; reads n, size, cols, index and present. */",
+            f"int64_t {symbol}_workspace(const optgen_step *step);\n",
             f"#ifdef __cplusplus\n}}\n#endif\n\n#endif /* {guard} */\n",
         ]
     )
 
 
 def _title(build: Build, variant: Variant) -> list[str]:
-    flags = ", ".join(f"{name} = {_word(value)}" for name, value in variant.flags.items()) or "none"
+    flags = ", ".join(f"{name} = {_word(value)}" for name, value in variant.chosen.flags.items()) or "none"
     return [
         *(_safe(x) for x in (build.optimizer.name, build.optimizer.title, build.optimizer.cite) if x),
-        f"dtype {variant.dtype}; flags: {flags}",
+        f"dtype {variant.chosen.dtype}; flags: {flags}",
         f"built for {build.cpu}; the object file runs only where that CPU's instructions exist",
     ]
 
@@ -72,9 +99,11 @@ def _word(value: bool | str) -> str:
     return str(value).lower() if isinstance(value, bool) else value
 
 
-def _buffer(written: bool, init: float | str | None) -> str:
-    start = "" if init is None else f", starts as {init}"
-    return ("read and written" if written else "read only") + start
+def _buffer(b: Buffer) -> str:
+    """`float of each element, read and written, starts as 0`."""
+    access = "read only" if not b.written else "written" if b.name == "out" else "read and written"
+    start = "" if b.init is None else f", starts as {b.init}"
+    return f"{TYPES[b.storage]} of {SHAPES[b.kind]}, {access}{start}"
 
 
 def _param(param: Param) -> str:

@@ -8,20 +8,20 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from optgen.ir.nodes import Kernel
-from optgen.model import Flags, Interval, Number, Optimizer, Param, State
+from optgen.ir import nodes
+from optgen.ir.nodes import Buffer, Kernel
+from optgen.model import Interval, Number, Optimizer, Param, State
 
-FORMAT = 1
+FORMAT = 2
 """Raised when a reader of an older manifest would go wrong."""
 
 
 @dataclass(frozen=True)
 class Variant:
-    """One compiled kernel: `symbol` is the exported function, `kernel` its planned IR."""
+    """One compiled kernel: `symbol` is the exported function, `chosen` what it is for, `kernel` its planned IR."""
 
     symbol: str
-    flags: Flags
-    dtype: str
+    chosen: nodes.Variant
     kernel: Kernel
     cost: Any
 
@@ -42,7 +42,7 @@ def manifest(build: Build) -> str:
     """The text of `manifest.json`.
 
     A kernel is called as its header says; `buffers` and `hyper` of a variant give the order of pointers and values.
-    Costs are per parameter of a tensor and step.
+    Costs are per element of a tensor and step. `lazy`: rows of a tensor can be updated without the others.
     """
     optimizer = build.optimizer
     data = {
@@ -69,6 +69,7 @@ def manifest(build: Build) -> str:
             for f in optimizer.flags
         ],
         "states": [_state(s) for s in optimizer.states],
+        "inputs": [{"name": i.name, "doc": i.doc} for i in optimizer.inputs],
         "variants": [_variant(v) for v in build.variants],
     }
     return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
@@ -113,9 +114,21 @@ def _variant(variant: Variant) -> dict[str, Any]:
     return {
         "symbol": variant.symbol,
         "files": {kind: f"{variant.symbol}.{end}" for kind, end in (("llvm", "ll"), ("object", "o"), ("header", "h"))},
-        "flags": dict(variant.flags),
-        "dtype": variant.dtype,
-        "buffers": [{"name": b.name, "written": b.written, "init": _number(b.init)} for b in kernel.buffers],
+        "flags": dict(variant.chosen.flags),
+        "dtype": variant.chosen.dtype,
+        "evaluate": variant.chosen.evaluate,
+        "lazy": kernel.lazy,
+        "buffers": [_buffer(b) for b in kernel.buffers],
         "hyper": list(kernel.hyper),
         "cost": variant.cost,
+    }
+
+
+def _buffer(buffer: Buffer) -> dict[str, Any]:
+    return {
+        "name": buffer.name,
+        "kind": buffer.kind.value,
+        "storage": buffer.storage,
+        "written": buffer.written,
+        "init": _number(buffer.init),
     }

@@ -40,7 +40,7 @@ def check(grad: RowSparse, param: Tensor, dtype: str, name: str) -> tuple[Array,
     if outside.size:
         at = outside[0]
         raise ValueError(f"{name}.indices: {indices[at]} at position {at}, but the parameter has {rows} rows")
-    index = np.ascontiguousarray(indices, np.int64)
+    index = np.array(indices, np.int64)  # a copy: the indices are not kept alive
     if np.all(index[1:] > index[:-1]):
         return index, values
     index, summed = _sum_rows(index, values.view(), dtype)

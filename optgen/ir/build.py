@@ -296,7 +296,8 @@ class _Builder:
     def draw(self, call: Call) -> Value:
         word = self.emit(ir.Word(self.draws[call.span.line, call.span.column]))
         emitter = Emitter(f"{word.id}.")
-        result = (random.normal if call.function == "normal" else random.uniform)(emitter, word)
+        normal = random.normal_single if self.compute == "f32" else random.normal
+        result = (normal if call.function == "normal" else random.uniform)(emitter, word)
         self.instrs += emitter.instrs
         return self.element(result)
 

@@ -210,9 +210,8 @@ class _Run:
         codes = self.tensor.buffers[buffer.name].reshape(self.rows, self.cols)
         numbers = self.block_of_each()
         value = np.array(value, np.float32)
-        magnitude = np.abs(value).view(np.uint32)
-        largest = np.zeros(scales.shape, np.uint32)
-        np.maximum.at(largest, numbers, magnitude)
+        largest = np.zeros(scales.shape, np.int32)
+        np.maximum.at(largest, numbers, call(blocks.magnitude, value))
         touched = np.unique(numbers)
         scales[touched] = largest.view(np.float32)[touched]
         reciprocal = call(blocks.reciprocal, scales[numbers])

@@ -1,4 +1,4 @@
-"""What the equations do to numbers, as far as a warning needs it: the first step by example, and bounds of values.
+"""What the equations do to numbers, as far as a warning needs it: the first step by example, and roots by bounds.
 
 Nothing here decides what a spec means. Where a bound is not known it is infinite, and no warning comes of it unless a
 subtraction is in sight.
@@ -9,14 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
+from optgen.bounds import Bounds, bounds, bounds_of
 from optgen.diagnostics import Span
-from optgen.lang.builtins import is_reduction
 from optgen.lang.kinds import infer
 from optgen.model import COUNTS, DIMENSIONS, Binary, Call, Expr, Kind, Name, Number, Optimizer, Program, Unary, walk
-
-# ---------------------------------------------------------------- the first step
 
 
 @dataclass(frozen=True)
@@ -139,23 +136,9 @@ def _apply(expr: Expr, values: list[float]) -> float:
     return values[0]
 
 
-# ---------------------------------------------------------------- bounds
-
-
-class Bounds(NamedTuple):
-    """What a value lies between."""
-
-    low: float
-    high: float
-
-
-_ALL = Bounds(-math.inf, math.inf)
-_POSITIVE = Bounds(0.0, math.inf)
-
-
 def negative_roots(program: Program, optimizer: Optimizer) -> Iterator[Span]:
     """The arguments of square roots that a subtraction can take below zero, host values apart."""
-    bounds = _all_bounds(program, optimizer)
+    known = bounds(program, optimizer)
     kinds = infer(program, optimizer)
     definitions = {e.target.key: e.value for e in program.equations}
     for equation in program.equations:
@@ -164,111 +147,17 @@ def negative_roots(program: Program, optimizer: Optimizer) -> Iterator[Span]:
                 continue
             argument = node.args[0]
             on_host = all(kinds[n.key] is Kind.HOST for n in walk(argument) if isinstance(n, Name))
-            if not on_host and _bounds(argument, bounds).low < 0 and _subtracts(argument, definitions, bounds):
+            if not on_host and bounds_of(argument, known).low < 0 and _subtracts(argument, definitions, known):
                 yield argument.span
 
 
-def _subtracts(expr: Expr, definitions: Mapping[str, Expr], bounds: Mapping[str, Bounds]) -> bool:
+def _subtracts(expr: Expr, definitions: Mapping[str, Expr], known: Mapping[str, Bounds]) -> bool:
     """Whether a sum, its named parts included, takes something away."""
     match expr:
         case Binary(op="-", left=a, right=b):
-            return _bounds(b, bounds).high > 0 or _subtracts(a, definitions, bounds)
+            return bounds_of(b, known).high > 0 or _subtracts(a, definitions, known)
         case Binary(op="+", left=a, right=b):
-            return _subtracts(a, definitions, bounds) or _subtracts(b, definitions, bounds)
+            return _subtracts(a, definitions, known) or _subtracts(b, definitions, known)
         case Name() if expr.key in definitions:
-            return _subtracts(definitions[expr.key], definitions, bounds)
+            return _subtracts(definitions[expr.key], definitions, known)
     return False
-
-
-def _all_bounds(program: Program, optimizer: Optimizer) -> dict[str, Bounds]:
-    """Bounds of every name, by key. A state starts at its first value; what a step adds is widened to 0 or infinity."""
-    base: dict[str, Bounds] = dict.fromkeys(("w", "grad", "g", *(i.name for i in optimizer.inputs)), _ALL)
-    for name, param in optimizer.all_params().items():
-        base[name] = Bounds(param.interval.low, param.interval.high) if param.interval else _ALL
-    base |= {"lr": _POSITIVE} | dict.fromkeys((*COUNTS, *DIMENSIONS), Bounds(1.0, math.inf))
-    for state in program.states:
-        init = state.init
-        base[state.name] = Bounds(init.value, init.value) if isinstance(init, Number) else base[init.id]
-    while True:
-        names = dict(base)
-        for equation in program.equations:
-            names[equation.target.key] = _bounds(equation.value, names)
-        wider = {s.name: _widen(base[s.name], names[s.name + "'"]) for s in program.states}
-        if all(base[name] == value for name, value in wider.items()):
-            return names
-        base |= wider
-
-
-def _widen(old: Bounds, new: Bounds) -> Bounds:
-    low = old.low if new.low >= old.low else 0.0 if new.low >= 0 else -math.inf
-    high = old.high if new.high <= old.high else 0.0 if new.high <= 0 else math.inf
-    return Bounds(low, high)
-
-
-def _bounds(expr: Expr, names: Mapping[str, Bounds]) -> Bounds:
-    match expr:
-        case Number(value=value):
-            return Bounds(value, value)
-        case Name():
-            return names[expr.key]
-        case Unary(op="-", operand=x):
-            inner = _bounds(x, names)
-            return Bounds(-inner.high, -inner.low)
-        case Binary(op="*", left=a, right=b) if a == b:
-            return _power_bounds(_bounds(a, names), Bounds(2.0, 2.0))
-        case Binary(op="+" | "-" | "*" | "/" as op, left=a, right=b):
-            return _corners(op, _bounds(a, names), _bounds(b, names))
-        case Binary(op="^", left=a, right=b) | Call(function="pow", args=(a, b)):
-            return _power_bounds(_bounds(a, names), _bounds(b, names))
-        case Call():
-            return _call_bounds(expr, [_bounds(x, names) for x in expr.args])
-    return _ALL
-
-
-def _corners(op: str, a: Bounds, b: Bounds) -> Bounds:
-    if op == "/" and b.low <= 0 <= b.high:
-        same_sign = a.low >= 0 and b.low >= 0
-        return _POSITIVE if same_sign else _ALL
-    corners = []
-    for x in a:
-        for y in b:
-            zero = x == 0 or (op == "*" and y == 0)  # 0 times an unbounded, but finite, value
-            corners.append(0.0 if zero and op in "*/" else _BINARY[op](x, y))
-    if any(c != c for c in corners):
-        return _ALL
-    return Bounds(min(corners), max(corners))
-
-
-def _power_bounds(base: Bounds, exponent: Bounds) -> Bounds:
-    even = exponent.low == exponent.high and exponent.low % 2 == 0
-    if base.low < 0 and not even:
-        return _ALL
-    if base.low >= 0 and base.high <= 1 and exponent.low >= 0:
-        return Bounds(0.0, 1.0)
-    return _POSITIVE
-
-
-def _call_bounds(call: Call, args: list[Bounds]) -> Bounds:
-    first = args[0] if args else _ALL
-    match call.function:
-        case "sqrt" | "abs" | "norm" | "rms" | "exp":
-            return _POSITIVE
-        case "tanh" | "sign":
-            return Bounds(-1.0, 1.0)
-        case "uniform":
-            return Bounds(0.0, 1.0)
-        case "sum":
-            return Bounds(0.0 if first.low >= 0 else -math.inf, 0.0 if first.high <= 0 else math.inf)
-        case "mean":
-            return first
-        case "min" | "max" if is_reduction(call):
-            return first
-        case "max":
-            return Bounds(max(a.low for a in args), max(a.high for a in args))
-        case "min":
-            return Bounds(min(a.low for a in args), min(a.high for a in args))
-        case "where":
-            return Bounds(min(a.low for a in args[1:]), max(a.high for a in args[1:]))
-        case "clip":
-            return first if first.low >= 0 else _ALL
-    return _ALL

@@ -2,7 +2,7 @@
 
 Each polynomial interpolates, at the Chebyshev nodes of an interval a little wider than needed, a function that is
 smooth there because what is known exactly of the elementary function was divided out; hypergeometric series give that
-function without cancellation.
+function without cancellation. The normal quantile takes a quotient of two polynomials.
 """
 
 from __future__ import annotations
@@ -10,7 +10,28 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mpmath import cbrt, chebyfit, floor, hyp1f1, hyp2f1, log, mpf, nstr, workdps
+from mpmath import (
+    cbrt,
+    chebyfit,
+    cos,
+    erfc,
+    erfinv,
+    exp,
+    expm1,
+    findroot,
+    floor,
+    hyp1f1,
+    hyp2f1,
+    log,
+    lu_solve,
+    matrix,
+    mpf,
+    nstr,
+    pi,
+    polyval,
+    sqrt,
+    workdps,
+)
 
 FITS: dict[str, tuple[Callable[[Any], Any], tuple[str, str], int]] = {
     # 2 (e^r - 1 - r - r^2/2) / r^3 = 2 sum of r^n / (n+3)!
@@ -19,6 +40,8 @@ FITS: dict[str, tuple[Callable[[Any], Any], tuple[str, str], int]] = {
     "LOG": (lambda z: 2 * hyp2f1(1, mpf(3) / 2, mpf(5) / 2, z) / 3, ("0", "0.02945"), 7),
     # 3 (atanh(s)/s - 1 - z/3) / z^2 = 3 sum of z^n / (2n+5)
     "POW": (lambda z: 3 * hyp2f1(1, mpf(5) / 2, mpf(7) / 2, z) / 5, ("0", "0.00345"), 5),
+    # log(1+f) / f
+    "LOG_SINGLE": (lambda f: hyp2f1(1, 1, 2, -f), ("-0.293", "0.4143"), 8),
     "CBRT": (lambda m: 1 / cbrt(m), ("1", "2"), 5),
 }
 """By name in optgen.ir.math: the function, the interval and the number of coefficients."""
@@ -39,9 +62,54 @@ def split_log(x: float) -> tuple[float, float]:
         return float(head), float(log(mpf(x)) - head)
 
 
+QUANTILE = {"QUANTILE": (11, 11), "QUANTILE_SINGLE": (6, 5)}
+"""By name in optgen.ir.math.random: the degrees of numerator and denominator."""
+MOST = mpf("22.2")  # -log(4p(1-p)) at p = 2^-33 is 21.5
+
+
+def quantile(w: Any) -> Any:
+    """The normal quantile of p > 1/2 divided by p - 1/2, as a function of w = -log(4p(1-p)) > 0; analytic at 0."""
+    q = sqrt(-expm1(-w)) / 2
+    if w < 3:
+        return sqrt(2) * erfinv(2 * q) / q
+    log_tail = log(exp(-w) / 4 / (mpf(1) / 2 + q))
+    return findroot(lambda z: log(erfc(z / sqrt(2)) / 2) - log_tail, sqrt(2 * w)) / q
+
+
+def fit_quantile(name: str) -> tuple[tuple[float, ...], tuple[float, ...], float]:
+    """Numerator, denominator and the largest relative error of the quotient that meets `quantile` at as many points.
+
+    They are the Chebyshev nodes on [0, 1] taken to [0, MOST] by a quotient of first degree, half of them below 5.9:
+    the singularities at +-2 pi i are nearest to the lower end.
+    """
+    n, m = QUANTILE[name]
+    with workdps(50):
+        count = n + m + 1
+        middle = [(1 - cos(pi * (2 * k + 1) / (2 * count))) / 2 for k in range(count)]
+        nodes = [8 * v / (1 - (1 - 8 / MOST) * v) for v in middle]
+        system, right = matrix(count, count), matrix(count, 1)
+        for row, x in enumerate(nodes):
+            right[row] = quantile(x)
+            for j in range(n + 1):
+                system[row, j] = x**j
+            for j in range(1, m + 1):
+                system[row, n + j] = -right[row] * x**j
+        solution = list(lu_solve(system, right))
+        upper, lower = solution[: n + 1], [mpf(1), *solution[n + 1 :]]
+
+        def error(x: Any) -> Any:
+            return abs(polyval(upper[::-1], x) / polyval(lower[::-1], x) / quantile(x) - 1)
+
+        most = max(error(MOST * (mpf(k) / 200) ** 2) for k in range(1, 201))
+        return tuple(map(float, upper)), tuple(map(float, lower)), float(most)
+
+
 if __name__ == "__main__":
     for name in FITS:
         coefficients, error = fit(name)
         print(f"{name} = {coefficients}  # error {nstr(error, 3)}")
     for label, x in {"LN2": 2.0, "LOG_C_LOW": 203 / 256, "LOG_C_HIGH": 323 / 256}.items():
         print(f"{label}_HI, {label}_LO = {split_log(x)}")
+    for name in QUANTILE:
+        upper, lower, error = fit_quantile(name)
+        print(f"{name} = {upper}, {lower}  # error {nstr(error, 3)}")

@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
-Array = Any  # float64, int64 or bool array; NumPy scalars serve as constants
+Array = Any  # float64, float32, int64, int32 or bool array; NumPy scalars serve as constants
+OTHER = {np.float64: np.int64, np.int64: np.float64, np.float32: np.int32, np.int32: np.float32}
+"""The integer type of a float's width, and the other way round."""
 
 
 class NumpyBuilder:
@@ -15,8 +17,14 @@ class NumpyBuilder:
     def const(self, value: float) -> Array:
         return np.float64(value)
 
+    def const32(self, value: float) -> Array:
+        return np.float32(value)
+
     def iconst(self, value: int) -> Array:
         return np.int64(value)
+
+    def iconst32(self, value: int) -> Array:
+        return np.int32(value)
 
     def add(self, a: Array, b: Array) -> Array:
         return np.add(a, b)
@@ -38,6 +46,9 @@ class NumpyBuilder:
 
     def floor(self, a: Array) -> Array:
         return np.floor(a)
+
+    def sqrt(self, a: Array) -> Array:
+        return np.sqrt(a)
 
     def lt(self, a: Array, b: Array) -> Array:
         return np.less(a, b)
@@ -64,10 +75,10 @@ class NumpyBuilder:
         return np.where(c, a, b)
 
     def bits(self, a: Array) -> Array:
-        return a.view(np.int64)
+        return a.view(OTHER[a.dtype.type])
 
     def from_bits(self, i: Array) -> Array:
-        return i.view(np.float64)
+        return i.view(OTHER[i.dtype.type])
 
     def iadd(self, i: Array, j: Array) -> Array:
         return np.add(i, j)
@@ -75,14 +86,37 @@ class NumpyBuilder:
     def isub(self, i: Array, j: Array) -> Array:
         return np.subtract(i, j)
 
+    def imul(self, i: Array, j: Array) -> Array:
+        return np.multiply(i, j)
+
     def iand(self, i: Array, j: Array) -> Array:
         return np.bitwise_and(i, j)
 
     def ior(self, i: Array, j: Array) -> Array:
         return np.bitwise_or(i, j)
 
+    def ixor(self, i: Array, j: Array) -> Array:
+        return np.bitwise_xor(i, j)
+
     def shl(self, i: Array, k: int) -> Array:
-        return np.left_shift(i, np.int64(k))
+        return np.left_shift(i, i.dtype.type(k))
 
     def shr(self, i: Array, k: int) -> Array:
-        return np.right_shift(i.view(np.uint64), np.uint64(k)).view(np.int64)
+        unsigned = np.dtype(f"u{i.dtype.name}").type
+        return np.right_shift(i.view(unsigned), unsigned(k)).view(i.dtype)
+
+    def extend(self, i: Array) -> Array:
+        return i.view(np.uint32).astype(np.int64)
+
+    def truncate(self, i: Array) -> Array:
+        return i.astype(np.int32)
+
+    def to_float(self, i: Array) -> Array:
+        return i.astype(OTHER[i.dtype.type])
+
+    def to_int(self, a: Array) -> Array:
+        assert np.all(np.abs(a) < np.ldexp(1.0, 8 * a.dtype.itemsize - 1)), "out of range"
+        return a.astype(OTHER[a.dtype.type])
+
+    def convert(self, a: Array) -> Array:
+        return a.astype(np.float64 if a.dtype == np.float32 else np.float32)

@@ -1,0 +1,267 @@
+"""The storage codes against definitions of their own: tables of fractions, and rounding by comparison."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+from optgen.ir.interp import call
+from optgen.ir.storage import bfloat16, blocks, dynamic8, linear8
+from tests.ir.numpy_builder import NumpyBuilder
+
+Array = Any
+BUILDER = NumpyBuilder()
+SIGNED = pytest.mark.parametrize("signed", [True, False], ids=["signed", "unsigned"])
+SPECIAL = np.array([0x7F800000, 0x7F800001, 0x7FC00000, 0x7FFFFFFF, 0, 1, 0x7F7FFFFF, 0x00800000], np.uint32)
+
+
+def numbers(n: int) -> Array:
+    """Random bit patterns and special values of float32, of both signs."""
+    bits = np.concatenate([np.random.default_rng(1).integers(0, 2**31, n, dtype=np.uint32), SPECIAL])
+    return np.concatenate([bits, bits | np.uint32(2**31)]).view(np.float32)
+
+
+# ---------------------------------------------------------------- bfloat16
+
+
+def test_bfloat16_decodes_every_code() -> None:
+    code = np.arange(2**16, dtype=np.uint32)
+    got = bfloat16.decode(BUILDER, code.view(np.int32))
+    assert np.array_equal(got.view(np.uint32), code << 16)
+
+
+def test_bfloat16_is_the_nearest_for_the_neighbourhood_of_every_code() -> None:
+    code = np.arange(2**16, dtype=np.int64)[:, None]
+    low = np.array([0, 1, 2, 0x7FFE, 0x7FFF, 0x8000, 0x8001, 0x8002, 0xFFFE, 0xFFFF, *range(0x10, 0xFFFF, 0x333)])
+    bits = (code << 16 | low).astype(np.uint32)
+    got = bfloat16.encode_nearest(BUILDER, bits.view(np.int32).view(np.float32))
+    up = (low > 0x8000) | ((low == 0x8000) & (code % 2 == 1))
+    want = np.where((bits & 0x7FFFFFFF) > 0x7F800000, 0x7FC0, np.minimum(code + up, code | 0x7FFF))
+    assert np.array_equal(got, want)
+
+
+def test_bfloat16_agrees_with_ml_dtypes() -> None:
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    x = numbers(200_000)
+    x = x[~np.isnan(x)]
+    assert np.array_equal(bfloat16.encode_nearest(BUILDER, x), x.astype(ml_dtypes.bfloat16).view(np.uint16))
+
+
+def test_bfloat16_rounds_up_as_often_as_it_should() -> None:
+    """For all random bits: codes stay, and the mean of the two codes beside x, weighted by how often, is x."""
+    random = np.arange(2**16, dtype=np.int32)
+    for bits in (0x3F800000, 0x3F801234, 0xBF80FFFF, 0x00000001, 0x80007FFF, 0x7F7F4000, 0xFF7F4000):
+        x = np.array(bits, np.uint32).view(np.int32).view(np.float32)
+        codes, counts = np.unique(bfloat16.encode_stochastic(BUILDER, x, random), return_counts=True)
+        assert codes[0] == bits >> 16
+        assert len(codes) == 1 or (codes[1] == codes[0] + 1 and counts[1] == bits & 0xFFFF)
+    special = np.array([0x7F800000, 0xFF800000, 0x7F800001, 0xFFFFFFFF], np.uint32).view(np.float32)
+    for bits in (0, 0xFFFF):
+        got = bfloat16.encode_stochastic(BUILDER, special, np.int32(bits))
+        assert got.tolist() == [0x7F80, 0xFF80, 0x7FC0, 0x7FC0]
+
+
+# ---------------------------------------------------------------- the dynamic map
+
+
+def table(signed: bool) -> list[Fraction]:
+    """Each decade cut into equal cells, their centres; 0 and 1."""
+    values = [Fraction(0), Fraction(1)]
+    for decade in range(7):
+        count = 2**decade if signed else 2 ** (decade + 1)
+        top = Fraction(10) ** (decade - 6)
+        edges = [top / 10 + (top - top / 10) * k / count for k in range(count + 1)]
+        centres = [(a + b) / 2 for a, b in pairwise(edges)]
+        values += centres + ([-c for c in centres] if signed else [])
+    return sorted(values)
+
+
+def middles(signed: bool) -> Array:
+    """What separates the codes: code k for numbers between middle k - 1 and middle k."""
+    values = table(signed)
+    found = np.array([float((a + b) / 2) for a, b in pairwise(values)])
+    if not signed:
+        found[0] = 0.0  # only 0 becomes 0
+    return found
+
+
+def check_dynamic(x: Array, signed: bool) -> None:
+    """Codes are those of the nearest values, except within 12 units in the last place of where they change."""
+    got = dynamic8.encode(BUILDER, x, signed)
+    boundaries = middles(signed)
+    want = np.searchsorted(boundaries, x.astype(np.float64))
+    wrong = got != want
+    near = boundaries[np.minimum(got, want)[wrong]]
+    assert np.all(np.abs(got - want) <= 1)
+    assert np.all(np.abs(x[wrong] - near) <= 12 * np.spacing(np.abs(near).astype(np.float32)))
+    assert np.all(np.diff(got[np.argsort(x)]) >= 0)
+
+
+@SIGNED
+def test_dynamic_map_decodes_to_its_table(signed: bool) -> None:
+    values = table(signed)
+    exact = np.array([float(v) for v in values])
+    got = dynamic8.decode(BUILDER, np.arange(256, dtype=np.int32), signed)
+    assert got.dtype == np.float32 and len(values) == 256
+    assert np.all(np.abs(got - exact) <= 1.5 * np.spacing(np.abs(exact).astype(np.float32)))
+    assert got[[127 if signed else 0, 255]].tolist() == [0.0, 1.0]
+    assert np.array_equal(dynamic8.encode(BUILDER, got, signed), np.arange(256))
+
+
+@SIGNED
+def test_dynamic_map_encodes_to_the_nearest(signed: bool) -> None:
+    boundaries = middles(signed).astype(np.float32)
+    around = boundaries[boundaries != 0].view(np.int32)[:, None] + np.arange(-200, 201)
+    check_dynamic(around.astype(np.int32).view(np.float32).ravel(), signed)
+    # The rest: every 97th number from 0 to a little past 1.
+    check_dynamic(np.arange(0, 0x3F800004, 97, dtype=np.int32).view(np.float32), signed)
+
+
+@SIGNED
+@pytest.mark.stress
+def test_dynamic_map_encodes_every_number_to_the_nearest(signed: bool) -> None:
+    chunk = 2**22
+    for begin in range(0, 0x3F800004, chunk):
+        x = np.arange(begin, min(begin + chunk, 0x3F800004), dtype=np.int32).view(np.float32)
+        check_dynamic(x, signed)
+        if signed:
+            check_dynamic(-x, signed)
+
+
+# ---------------------------------------------------------------- the linear code
+
+
+def linear_table(signed: bool) -> Array:
+    """The magnitudes of all codes without a sign: even steps first, then octaves of 16."""
+    octaves = 7 if signed else 15
+    steps = [*range(16), *(f << e for e in range(octaves) for f in range(16, 32))]
+    return np.array(steps) / steps[-1]
+
+
+@SIGNED
+def test_linear_code(signed: bool) -> None:
+    table = linear_table(signed)
+    code = np.arange(table.size, dtype=np.int32)
+    got = linear8.decode(BUILDER, code, signed)
+    assert np.all(np.abs(got - table) <= 1e-7 * table) and got[-1] == 1.0
+    assert np.array_equal(linear8.encode(BUILDER, got, signed), code)
+    x = np.arange(0, 0x3F800003, 97, dtype=np.int32).view(np.float32)
+    found = linear8.encode(BUILDER, x, signed)
+    nearest = np.minimum(np.searchsorted((table[1:] + table[:-1]) / 2, x.astype(np.float64)), table.size - 1)
+    if not signed:
+        nearest = np.maximum(nearest, x > 0)
+    off = found != nearest
+    assert off.mean() < 1e-6 and np.all(np.abs(found - nearest) <= 1)
+    assert np.all(np.diff(found) >= 0)
+    if signed:
+        assert np.array_equal(linear8.decode(BUILDER, code + 128, signed), -got)
+        negative = linear8.encode(BUILDER, -x, signed)
+        assert np.array_equal(negative, found + 128 * (x > 0))
+        assert linear8.encode(BUILDER, np.array([-0.0, np.nan, -np.nan], np.float32), signed).tolist() == [0, 0, 0]
+
+
+# ---------------------------------------------------------------- blocks
+
+
+@SIGNED
+@pytest.mark.parametrize("codes", [dynamic8, linear8])
+def test_a_block_of_any_numbers(codes: Any, signed: bool) -> None:
+    """A scale, codes, values: the largest number stays, what is not finite makes all NaN, nothing else does."""
+    rows = numbers(40_000).reshape(-1, 8)
+    rows = np.concatenate([rows, np.zeros((1, 8), np.float32), np.full((1, 8), 1e-40, np.float32)])
+    rows = rows if signed else np.abs(rows)
+    scale = blocks.magnitude(BUILDER, rows).max(axis=1, keepdims=True).view(np.float32)
+    with np.errstate(all="ignore"):
+        codes_of = codes.encode(BUILDER, rows * blocks.reciprocal(BUILDER, scale), signed)
+        back = codes.decode(BUILDER, codes_of, signed) * scale
+    finite = np.isfinite(rows).all(axis=1)
+    assert np.isnan(back[~finite]).all() and np.isfinite(back[finite]).all()
+    assert codes_of.min() >= 0 and codes_of.max() <= 255
+    usual = finite & (scale > 2.0**-100).ravel()
+    largest = np.abs(rows).argmax(axis=1)[usual]
+    kept = np.take_along_axis(back[usual], largest[:, None], 1) / np.take_along_axis(rows[usual], largest[:, None], 1)
+    assert np.all((kept == 1) | (np.abs(kept - 0.99296875) < 1e-6))  # the signed dynamic map has no -1
+    assert not back[(scale <= 2.0**-128).ravel()].any()
+
+
+def test_the_recorded_operations_are_the_same() -> None:
+    """What `Emitter` records, run by the interpreter, is what `NumpyBuilder` computes."""
+    x, unit = numbers(5000), np.random.default_rng(2).uniform(-1, 1, 5000).astype(np.float32)
+    code = np.arange(256, dtype=np.int32)
+    random = np.arange(x.size, dtype=np.int32) % 65536
+    cases: list[tuple[Any, tuple[Array, ...]]] = [
+        (bfloat16.decode, (code,)),
+        (bfloat16.encode_nearest, (x,)),
+        (bfloat16.encode_stochastic, (x, random)),
+        (blocks.magnitude, (x,)),
+        (blocks.reciprocal, (x,)),
+    ]
+    for codes in (dynamic8, linear8):
+        for signed in (True, False):
+            cases.append((lambda b, c, f=codes.decode, s=signed: f(b, c, s), (code,)))
+            cases.append((lambda b, v, f=codes.encode, s=signed: f(b, v, s), (unit if signed else np.abs(unit),)))
+    for function, args in cases:
+        with np.errstate(all="ignore"):
+            want = function(BUILDER, *args)
+        got = call(function, *args)
+        assert got.dtype == want.dtype
+        assert np.array_equal(got, want, equal_nan=got.dtype.kind == "f"), function
+
+
+def test_reciprocal() -> None:
+    scale = np.array([0, 2.0**-128, 2.0**-127, 4, math.inf, math.nan, 2.0**127], np.float32)
+    with np.errstate(all="ignore"):
+        got = blocks.reciprocal(BUILDER, scale)
+    assert got.tolist() == [0, 0, 2.0**127, 0.25, 0, 0, 2.0**-127]
+
+
+# ---------------------------------------------------------------- how much is lost
+
+
+def stored(codes: Any, x: Array, signed: bool) -> Array:
+    """x after a store and a load, in blocks of 256."""
+    block = x.astype(np.float32).reshape(-1, 256)
+    scale = np.abs(block).max(axis=1, keepdims=True)
+    code = codes.encode(BUILDER, block * blocks.reciprocal(BUILDER, scale), signed)
+    return (codes.decode(BUILDER, code, signed) * scale).reshape(x.shape).astype(np.float64)
+
+
+def losses(codes: Any, spread: float) -> list[float]:
+    """What storing the moments of Adam loses where the logarithms of gradients' sizes differ by `spread`.
+
+    Relative to the root mean square: of the first moment, normal times the size; of the root of the second, squared
+    normal times squared size (one step) and mean of a thousand such; of the step, with either moment stored.
+    """
+    rng = np.random.default_rng(4)
+    n = 2**18
+    size = np.exp(rng.normal(0, spread, n))
+    m = rng.normal(0, np.sqrt(0.1 / 1.9), n) * size
+    once, mean = (size * rng.normal(size=n)) ** 2, size**2 * rng.gamma(500, 1 / 500, n)
+
+    def loss(got: Array, want: Array) -> float:
+        return float(np.sqrt(np.mean((got - want) ** 2) / np.mean(want**2)))
+
+    new = stored(codes, mean, False)
+    roots = [loss(np.sqrt(stored(codes, v, False)), np.sqrt(v)) for v in (once, mean)]
+    step = m / np.sqrt(mean)
+    stored_m = stored(codes, m, True)
+    return [loss(stored_m, m), *roots, loss(stored_m / np.sqrt(mean), step), loss(m / np.sqrt(new), step)]
+
+
+def test_moments_keep_their_size() -> None:
+    for codes, limit in ((dynamic8, 0.03), (linear8, 0.03)):
+        assert max(losses(codes, 1.0)) < limit
+
+
+if __name__ == "__main__":
+    print(
+        "| code | spread | m | root of v, 1 step | root of v | step, of m | step, of v |\n|---|---|---|---|---|---|---|"
+    )
+    for spread in (0.0, 0.5, 1.0, 2.0):
+        for name, codes in (("int8_dynamic", dynamic8), ("int8_linear", linear8)):
+            print(f"| {name} | {spread} | {' | '.join(f'{100 * x:.2f}' for x in losses(codes, spread))} |")
