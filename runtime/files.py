@@ -2,24 +2,40 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from runtime.base import MXNetError
+from runtime.dtypes import element_type
+
+_DTYPES = {
+    **{f"F{8 * n}": f"float{8 * n}" for n in (2, 4, 8)},
+    **{f"{kind[0].upper()}{8 * n}": f"{kind}{8 * n}" for kind in ("int", "uint") for n in (1, 2, 4, 8)},
+    "BF16": "bfloat16",
+    "BOOL": "bool",
+}
+"""Element types by their names in a file."""
 
 
 def save(path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray]) -> None:
     """Write `arrays` to `path`. The file that was there stays until the new one is complete."""
-    from safetensors.numpy import save as to_bytes
+    write(path, to_bytes(arrays, {"format": "runtime.arrays", "version": "1"}))
 
+
+def load(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
+    """The arrays of a safetensors file, whoever wrote it; MXNetError naming the file if it is none."""
+    return from_bytes(Path(path).read_bytes(), f"'{os.fspath(path)}'")[0]
+
+
+def write(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write a file. The one that was there stays until the new one is complete."""
     path = Path(path)
-    content = to_bytes(
-        {name: np.ascontiguousarray(x) for name, x in arrays.items()}, {"format": "runtime.arrays", "version": "1"}
-    )
     handle, temporary = tempfile.mkstemp(prefix=path.name, suffix=".tmp", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -33,21 +49,37 @@ def save(path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray]) -> None
         raise
 
 
-def load(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
-    """The arrays of a safetensors file, whoever wrote it; MXNetError naming the file if it is none."""
-    from safetensors import SafetensorError
-    from safetensors.numpy import load as from_bytes
+def to_bytes(arrays: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> bytes:
+    """The content of a safetensors file; the same arrays and metadata give the same bytes."""
+    names = {dtype: name for name, dtype in _DTYPES.items()}
+    header: dict[str, Any] = {"__metadata__": dict(metadata)}
+    parts, end = [], 0
+    for key, array in arrays.items():
+        parts.append(array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes())
+        begin, end = end, end + len(parts[-1])
+        header[key] = {"dtype": names[array.dtype.name], "shape": array.shape, "data_offsets": (begin, end)}
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)  # arrays begin at a multiple of 8
+    return b"".join((len(text).to_bytes(8, "little"), text, *parts))
 
-    content = Path(path).read_bytes()
+
+def from_bytes(content: bytes, name: str) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """The arrays (read-only) and the metadata of the content of a safetensors file; MXNetError calling it `name`."""
+    from safetensors import SafetensorError, deserialize
+
     try:
-        return from_bytes(content)
-    except (
-        SafetensorError,
-        KeyError,
-        ValueError,
-        TypeError,
-    ) as error:  # KeyError: an element type that NumPy does not have
-        raise MXNetError(f"'{os.fspath(path)}' is not a readable file of arrays (safetensors): {error}") from None
+        arrays = {
+            key: np.frombuffer(x["data"], _dtype(x["dtype"])).reshape(x["shape"]) for key, x in deserialize(content)
+        }
+        header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+    except (SafetensorError, KeyError, ValueError, TypeError) as error:
+        raise MXNetError(f"{name} is not a readable file of arrays (safetensors): {error}") from None
+    return arrays, header.get("__metadata__", {})
+
+
+def _dtype(name: str) -> np.dtype:
+    name = _DTYPES[name]
+    return element_type(name) if name == "bfloat16" else np.dtype(name)
 
 
 def _umask() -> int:

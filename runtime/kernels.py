@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from optgen import UpdateRule
+    from optgen import RowSparse, State, UpdateRule
     from optgen.arguments import Arguments
+    from optgen.model import Call
     from optgen.model import Optimizer as Spec
     from runtime.nd import NDArray
 
@@ -46,52 +49,193 @@ def checked(spec: Spec, name: str, value: Any) -> Any:
     return arguments.check(spec, arguments.find(spec, name), value)
 
 
-def load(spec: Spec, dtype: str, values: Mapping[str, Any]) -> UpdateRule:
+def can_be_lazy(spec: Spec) -> bool:
+    """Whether, in some variant, rows can be updated without the others: nothing is summed but within a row."""
+    return any(
+        all(call.scope == "row" for call in _reductions(spec.program(flags).equations)) for flags in spec.variants()
+    )
+
+
+def joins_parameters(spec: Spec) -> bool:
+    """Whether the update of a parameter depends on the others: there are sums over them."""
+    return any(call.scope == "params" for call in _reductions(spec.update))
+
+
+def _reductions(equations: Iterable[Any]) -> Iterator[Call]:
+    from optgen.lang import builtins
+    from optgen.model import Call, walk
+
+    return (e for line in equations for e in walk(line.value) if isinstance(e, Call) and builtins.is_reduction(e))
+
+
+def load(
+    spec: Spec, dtype: str, master: bool, storage: str | Mapping[str, str] | None, values: Mapping[str, Any]
+) -> UpdateRule:
     """The spec compiled for arrays of `dtype`, in the variant that `values` choose."""
     import optgen
 
-    return optgen.load(spec, dtype, **values)
+    return optgen.load(spec, dtype, master=master, storage=storage, **values)
+
+
+def checked_storage(spec: Spec, storage: str | Mapping[str, str] | None) -> str | Mapping[str, str] | None:
+    """`storage` itself; TypeError or ValueError if it names what is no state or no storage."""
+    from optgen import arguments
+
+    arguments.storages(spec, "float32", storage)
+    return storage
+
+
+def initial(
+    rule: UpdateRule, weight: np.ndarray, row_sparse: bool, flags: Mapping[str, list[bool]]
+) -> dict[str, np.ndarray]:
+    """The states of one parameter before its first update, by name; "w" is the master, if the rule has one."""
+    arrays = rule.init([weight], [row_sparse], flags).arrays
+    return {name: column[0] for name, column in arrays.items() if column[0] is not None}
+
+
+def evaluate(
+    rule: UpdateRule, weights: Sequence[NDArray], states: Sequence[Mapping[str, NDArray]], counts: Sequence[int]
+) -> list[np.ndarray]:
+    """The weights to evaluate a network with, by the spec's `eval:` section."""
+    return rule.evaluate(_memory(weights), _state(states, np.array(counts, np.int64)))
+
+
+# ---------------------------------------------------------------- 8-bit states
+
+
+@dataclass(frozen=True)
+class Coding:
+    """How numbers became 8-bit codes: one of optgen's storages, and whether the codes have no sign."""
+
+    storage: str
+    nonnegative: bool
+
+    @classmethod
+    def of(cls, rule: UpdateRule, state: str, shape: tuple[int, ...]) -> Coding:
+        """That of a state of a parameter of this shape."""
+        buffer = rule.kernel(shape).states[state]
+        return cls(buffer.storage, buffer.nonnegative)
+
+    def encode(self, values: np.ndarray, by_row: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Codes and scales of numbers; `by_row`: the blocks restart at every row."""
+        from optgen.execute import storage
+
+        return storage.encode(values, self._buffer(), by_row)
+
+    def decode(self, codes: np.ndarray, scales: np.ndarray) -> np.ndarray:
+        """float32 numbers of the shape of the codes."""
+        from optgen.execute import storage
+
+        return storage.decode(codes, scales, self._buffer())
+
+    def _buffer(self) -> Any:
+        from optgen.ir.nodes import Buffer
+
+        return Buffer("", True, storage=self.storage, nonnegative=self.nonnegative)
+
+
+# ---------------------------------------------------------------- updates
 
 
 class Binding:
     """A rule bound to several parameters; calling it updates all of them in one native call.
 
-    `states[i]` holds the state arrays of parameter i by name.
+    `states[i]` holds the state arrays of parameter i by name, its master as "w"; `names[i]` is what errors call it.
+    Other arguments go to the rule's `bind`.
     """
 
     def __init__(
         self,
         rule: UpdateRule,
+        names: Sequence[str],
         weights: Sequence[NDArray],
         grads: Sequence[NDArray],
-        states: Sequence[dict[str, NDArray]],
+        states: Sequence[Mapping[str, NDArray]],
+        seed: int,
+        **arguments: Any,
     ) -> None:
-        from optgen import State
-
-        self._weights, self._grads, self._states = weights, grads, states
+        self._names = names
+        self._weights = _memory(weights)
+        self._states = [array._data for state in states for array in state.values()]
+        self._grads, self._is_sparse = grads, _any_sparse(grads)
         self._counts = np.zeros(len(weights), np.int64)
-        columns = {name: _memory(state[name] for state in states) for name in rule.state_names}
-        self._step = rule.bind(_memory(weights), _memory(grads), State(columns, self._counts))
         self._sent: dict[str, Any] = {}
+        self.version = -1  # of the values that were sent; the caller's
+        try:
+            self._step = rule.bind(self._weights, _gradients(grads), _state(states, self._counts), **arguments)
+        except (TypeError, ValueError) as error:
+            raise _renamed(error, names) from None
+        self._step.seed = seed
 
-    def fits(self, weights: Sequence[NDArray], states: Sequence[dict[str, NDArray]]) -> bool:
+    def fits(self, weights: Sequence[NDArray], states: Iterable[Mapping[str, NDArray]]) -> bool:
         """Whether these are the very weights and states that are bound."""
-        return all(map(operator.is_, self._weights, weights)) and all(map(operator.is_, self._states, states))
+        memory = [array._data for state in states for array in state.values()]
+        return (
+            len(weights) == len(self._weights)
+            and len(memory) == len(self._states)
+            and all(map(operator.is_, self._weights, _memory(weights)))
+            and all(map(operator.is_, self._states, memory))
+        )
 
     def __call__(self, grads: Sequence[NDArray], counts: Sequence[int], values: Mapping[str, Any]) -> None:
         """One update.
 
         `counts[i]` updates were done on parameter i before; `values` are numbers, or lists of one for each parameter.
         """
-        if not all(map(operator.is_, self._grads, grads)):
-            self._step.rebind(_memory(grads))
-            self._grads = grads
+        self._take(grads)
         self._counts[:] = counts
         sent = self._sent
         changed = {name: value for name, value in values.items() if name not in sent or sent[name] != value}
         self._step(**changed)
         sent |= changed
 
+    def _take(self, grads: Sequence[NDArray]) -> None:
+        """Read the gradients from these; those of row-sparse ones are elsewhere at each step."""
+        if all(map(operator.is_, self._grads, grads)) and not self._is_sparse:
+            return
+        try:
+            self._step.rebind(_gradients(grads))
+        except (TypeError, ValueError) as error:
+            raise _renamed(error, self._names) from None
+        self._grads, self._is_sparse = grads, _any_sparse(grads)
+
 
 def _memory(arrays: Iterable[NDArray]) -> list[np.ndarray]:
     return [array._data for array in arrays]
+
+
+def _any_sparse(grads: Iterable[NDArray]) -> bool:
+    return any(g.stype == "row_sparse" for g in grads)
+
+
+def _gradients(grads: Iterable[NDArray]) -> list[np.ndarray | RowSparse]:
+    import optgen
+
+    return [optgen.RowSparse(g._indices, g._rows) if g.stype == "row_sparse" else g._data for g in grads]
+
+
+def _state(states: Sequence[Mapping[str, NDArray]], counts: np.ndarray) -> State:
+    from optgen import State
+
+    names = dict.fromkeys(name for state in states for name in state)
+    return State({n: [state[n]._data if n in state else None for state in states] for n in names}, counts)
+
+
+_PLACE = re.compile(r"\b(params|grads|state|inputs)(?:\['([\w.]+)'\])?\[(\d+)\](?:\.(indices|values))?")
+_WORDS = {"params": "weight", "grads": "gradient", "state": "state", "inputs": "input"}
+
+
+def _renamed(error: Exception, names: Sequence[str]) -> Exception:
+    """The error with `state['m'][1]` and its like put as "state 'm' of parameter 'dense0_bias'"."""
+
+    def place(match: re.Match[str]) -> str:
+        what, name, position, part = match.groups()
+        words = [
+            part and f"{part} of the",
+            _WORDS[what],
+            name and f"'{name}'",
+            f"of parameter '{names[int(position)]}'",
+        ]
+        return " ".join(filter(None, words))
+
+    return type(error)(_PLACE.sub(place, str(error)))

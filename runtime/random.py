@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from runtime.context import Context
+from runtime.dtypes import convert, element_type
 from runtime.nd.creation import Shape, place
 from runtime.nd.ndarray import NDArray
 
@@ -36,11 +37,15 @@ def uniform(
     low: float = 0.0, high: float = 1.0, shape: Shape = (1,), dtype: Any = None, ctx: Context | None = None
 ) -> NDArray:
     """Numbers evenly distributed in [low, high)."""
-    return place((low + (high - low) * generator.random(shape)).astype(dtype or np.float32), ctx)
+    return _placed(low + (high - low) * generator.random(shape), dtype, ctx)
 
 
 def normal(
     loc: float = 0.0, scale: float = 1.0, shape: Shape = (1,), dtype: Any = None, ctx: Context | None = None
 ) -> NDArray:
     """Normally distributed numbers with mean `loc` and standard deviation `scale`."""
-    return place((loc + scale * generator.standard_normal(shape)).astype(dtype or np.float32), ctx)
+    return _placed(loc + scale * generator.standard_normal(shape), dtype, ctx)
+
+
+def _placed(drawn: np.ndarray, dtype: Any, ctx: Context | None) -> NDArray:
+    return place(convert(drawn, element_type(dtype)), ctx)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
+from optgen.execute import buffers
+from optgen.execute.buffers import Array
 from optgen.ir.nodes import QUANTUM, Buffer
 from optgen.model import Kind
-
-Array = np.ndarray[Any, Any]
 
 _DTYPES = {"bfloat16_stochastic": "bfloat16", "int8_dynamic": "uint8", "int8_linear": "uint8", "scale": "float32"}
 _SLAB = 4096
@@ -38,22 +37,23 @@ def matrix_view(shape: Sequence[int]) -> tuple[int, int]:
 
 def encode(values: Array, buffer: Buffer, by_row: bool) -> tuple[Array, Array]:
     """The uint8 codes of float32 numbers, and the float32 scales of their blocks, as an 8-bit state holds them."""
-    from optgen.ir import storage
+    from optgen.ir import codec
     from optgen.ir.interp import call
+    from optgen.ir.storage.blocks import reciprocal
 
     blocks = _blocks(np.asarray(values, np.float32), by_row)
     scales = np.abs(blocks).max(axis=1, initial=0)
     codes = np.empty(blocks.shape, np.uint8)
     for begin in range(0, len(blocks), _SLAB):
         slab = slice(begin, begin + _SLAB)
-        factor = call(storage.reciprocal, scales[slab])[:, None]
-        codes[slab] = call(storage.encode(buffer), blocks[slab] * factor)
+        factor = call(reciprocal, scales[slab])[:, None]
+        codes[slab] = call(codec.encoder(buffer), blocks[slab] * factor)
     return _whole(codes, values.shape, by_row), scales.reshape(_scale_shape(values.shape, by_row))
 
 
 def decode(codes: Array, scales: Array, buffer: Buffer) -> Array:
     """The float32 numbers of an 8-bit state, of the shape of `codes`."""
-    from optgen.ir import storage
+    from optgen.ir import codec
     from optgen.ir.interp import call
 
     by_row = scales.ndim == 2
@@ -61,7 +61,7 @@ def decode(codes: Array, scales: Array, buffer: Buffer) -> Array:
     values = np.empty(blocks.shape, np.float32)
     for begin in range(0, len(blocks), _SLAB):
         slab = slice(begin, begin + _SLAB)
-        values[slab] = call(storage.decode(buffer), blocks[slab], scales.reshape(-1, 1)[slab])
+        values[slab] = call(codec.decoder(buffer), blocks[slab], scales.reshape(-1, 1)[slab])
     return _whole(values, codes.shape, by_row)
 
 
@@ -80,4 +80,6 @@ def _blocks(array: Array, by_row: bool) -> Array:
 def _whole(blocks: Array, shape: Sequence[int], by_row: bool) -> Array:
     rows, cols = matrix_view(shape) if by_row else (1, math.prod(shape))
     per_row = -(-cols // QUANTUM) * QUANTUM
-    return blocks.reshape(rows, per_row)[:, :cols].reshape(shape)
+    whole = buffers.aligned(tuple(shape), blocks.dtype.name)
+    whole[...] = blocks.reshape(rows, per_row)[:, :cols].reshape(shape)
+    return whole

@@ -95,7 +95,11 @@ class _Builder:
             value = self.lower(equation.value)
             self.values[equation.target.key] = self.rename(value, equation.target.key)
         for name, key in self.stored().items():
-            self.instrs.append(Instr(None, ir.Store(name, self.held(self.buffers[name], self.values[key]))))
+            value = self.values[key]
+            if value == self.values.get(name):  # m' = m
+                self.buffers[name] = replace(self.buffers[name], written=False)
+            else:
+                self.instrs.append(Instr(None, ir.Store(name, self.held(self.buffers[name], value))))
         read = {i.op.name for i in self.instrs if isinstance(i.op, ir.Hyper)}
         hyper = tuple(name for name in (*self.optimizer.all_params(), *DIMENSIONS, "step") if name in read)
         phases = (Phase("update", tuple(self.instrs)),)

@@ -82,6 +82,8 @@ API_NAMES = frozenset(
         "self",
         "spec",
         "dtype",
+        "storage",
+        "lazy_update",
     )
 )
 """Arguments that every optimizer has in Python, so that no param or flag can have their names."""

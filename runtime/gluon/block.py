@@ -150,6 +150,11 @@ class Block:
         """Give all parameters their first values; see `Parameter.initialize`."""
         self.collect_params().initialize(init, ctx, verbose, force_reinit)
 
+    def cast(self, dtype: Any) -> None:
+        """Convert all parameters to the element type `dtype`. `Trainer` makes states for the type at its first step."""
+        for param in self.collect_params().values():
+            param.cast(dtype)
+
     def hybridize(self, active: bool = True, **flags: Any) -> None:
         """Accepted for code that calls it: every operator is compiled already, and there is no graph to build."""
         for child in self._children.values():

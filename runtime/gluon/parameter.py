@@ -10,8 +10,10 @@ import numpy as np
 from runtime import autograd, initializer, nd
 from runtime.base import MXNetError
 from runtime.context import Context, current_context
+from runtime.dtypes import element_type
 from runtime.initializer import InitDesc, Initializer
 from runtime.nd import NDArray
+from runtime.nd.sparse import STYPES
 
 
 class DeferredInitializationError(MXNetError):
@@ -31,6 +33,9 @@ class Parameter:
     init: initializer; None for the one that `initialize` is called with.
     allow_deferred_init: whether `initialize` may be called before the shape is known.
     differentiable: False fixes `grad_req` to 'null'.
+    stype: how the values are stored: 'default', all of them. Row-sparse weights are not provided.
+    grad_stype: how the gradient is stored: 'default', or 'row_sparse', the rows alone that backward reached
+        (`nd.sparse.RowSparseNDArray`).
     """
 
     def __init__(
@@ -44,12 +49,19 @@ class Parameter:
         init: str | Initializer | None = None,
         allow_deferred_init: bool = False,
         differentiable: bool = True,
+        stype: str = "default",
+        grad_stype: str = "default",
     ) -> None:
+        if stype != "default":
+            raise ValueError(f"parameter '{name}': values are stored as 'default', not {stype!r}; see grad_stype")
+        if grad_stype not in STYPES:
+            raise ValueError(f"parameter '{name}': grad_stype must be one of {STYPES}, not {grad_stype!r}")
         self.name = name
-        self.dtype = np.dtype(dtype).type
+        self._dtype = element_type(dtype).type
         self.lr_mult = lr_mult
         self.wd_mult = wd_mult
         self.init = init
+        self.grad_stype = grad_stype
         self._allow_deferred_init = allow_deferred_init
         self._differentiable = differentiable
         self._shape = (shape,) if isinstance(shape, int) else None if shape is None else tuple(shape)
@@ -60,7 +72,7 @@ class Parameter:
     def __repr__(self) -> str:
         return f"Parameter {self.name} (shape={self.shape}, dtype={np.dtype(self.dtype).name})"
 
-    # ------------------------------------------------------------ shape and gradient request
+    # ------------------------------------------------------------ shape, type and gradient request
 
     @property
     def shape(self) -> tuple[int, ...] | None:
@@ -88,7 +100,27 @@ class Parameter:
         changed = req != getattr(self, "_grad_req", req)
         self._grad_req = req
         if changed and self._data is not None:
-            self._data.attach_grad(req)
+            self._data.attach_grad(req, self.grad_stype)
+
+    @property
+    def dtype(self) -> type:
+        """The element type as a NumPy scalar type; setting it is `cast`."""
+        return self._dtype
+
+    @dtype.setter
+    def dtype(self, dtype: Any) -> None:
+        self.cast(dtype)
+
+    def cast(self, dtype: Any) -> None:
+        """Convert values and gradient, which become new arrays, to another element type."""
+        self._dtype = element_type(dtype).type
+        if self._data is None:
+            return
+        with autograd.pause():
+            grad = self._data.grad
+            self._place(self._data.astype(dtype))
+            if grad is not None:
+                self.grad()[:] = grad
 
     # ------------------------------------------------------------ first values
 
@@ -137,7 +169,7 @@ class Parameter:
     def _place(self, data: NDArray) -> None:
         self._data = data
         if self.grad_req != "null":
-            data.attach_grad(self.grad_req)
+            data.attach_grad(self.grad_req, self.grad_stype)
 
     # ------------------------------------------------------------ values and gradients
 
@@ -191,7 +223,7 @@ class Parameter:
             self._place(nd.array(data, ctx, self.dtype))
         else:
             with autograd.pause(autograd.is_training()):
-                self._data[:] = data
+                self._data[:] = nd.array(data, self._data.context, self.dtype)
 
     def zero_grad(self) -> None:
         """Set the gradient to 0; nothing if there is none."""
@@ -301,7 +333,11 @@ def _check_same(param: Parameter, wanted: dict[str, Any]) -> None:
             if len(shape) != len(param.shape):
                 raise MXNetError(f"parameter '{param.name}' has shape {param.shape}, which cannot become {shape}")
             param.shape = tuple(n or m for m, n in zip(param.shape, shape, strict=True))
-        elif key == "dtype" and np.dtype(value) != np.dtype(param.dtype):
+        elif key == "dtype" and element_type(value) != param.dtype:
             raise MXNetError(
-                f"parameter '{param.name}' has type {np.dtype(param.dtype)}, but is shared as {np.dtype(value)}"
+                f"parameter '{param.name}' has type {np.dtype(param.dtype)}, but is shared as {element_type(value)}"
+            )
+        elif key == "grad_stype" and value != param.grad_stype:
+            raise MXNetError(
+                f"parameter '{param.name}' has grad_stype '{param.grad_stype}', but is shared as '{value}'"
             )

@@ -1,13 +1,14 @@
 """Arrays and what can be computed with them.
 
 Read `ndarray` and `operator` first. Each family of operators is one file: elementwise, reduce, shape, index, linalg,
-nn. `creation` makes arrays, `methods` hangs the operators on them.
+nn. `creation` makes arrays, `sparse` those that store some of their rows, `methods` hangs the operators on them.
 """
 
 # ruff: noqa: F401 (this file gathers names)
 from __future__ import annotations
 
 from runtime import random
+from runtime.nd import sparse
 from runtime.nd.creation import arange, array, empty, full, ones, zeros
 from runtime.nd.elementwise import (
     abs,
@@ -39,7 +40,7 @@ from runtime.nd.elementwise import (
     tanh,
     zeros_like,
 )
-from runtime.nd.index import pick
+from runtime.nd.index import Embedding, pick
 from runtime.nd.linalg import dot
 from runtime.nd.methods import install
 from runtime.nd.ndarray import NDArray

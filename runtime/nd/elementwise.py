@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from runtime.base import MXNetError
+from runtime.dtypes import convert, element_type
 from runtime.nd.ndarray import NDArray
 from runtime.nd.operator import Operator, quiet
 from runtime.nd.reduce import sum_to
@@ -33,7 +34,7 @@ ones_like = Operator(np.ones_like, lambda g, y, x: zeros_like(x))
 
 @Operator
 def _cast(x: np.ndarray, *, dtype: np.dtype) -> np.ndarray:
-    return x.astype(dtype)
+    return convert(x, dtype)
 
 
 @_cast.gradient
@@ -43,17 +44,18 @@ def _(g: NDArray, y: NDArray, x: NDArray, *, dtype: np.dtype) -> NDArray:
 
 def cast(data: NDArray, dtype: Any) -> NDArray:
     """A copy whose elements have type `dtype`."""
-    return _cast(data, dtype=np.dtype(dtype))
+    return _cast(data, dtype=element_type(dtype))
 
 
 def astype(data: NDArray, dtype: Any, copy: bool = True) -> NDArray:
     """A copy whose elements have type `dtype`; with `copy=False`, the array itself if they have it already."""
-    return data if not copy and data._data.dtype == dtype else cast(data, dtype)
+    return data if not copy and data._data.dtype == element_type(dtype) else cast(data, dtype)
 
 
 @Operator
 def _clip(x: np.ndarray, *, a_min: float, a_max: float) -> np.ndarray:
-    return np.clip(x, a_min, a_max)
+    low, high = x.dtype.type(a_min), x.dtype.type(a_max)
+    return np.minimum(np.maximum(x, low), high)  # np.clip would turn bfloat16 to float32
 
 
 @_clip.gradient
@@ -63,7 +65,7 @@ def _(g: NDArray, y: NDArray, x: NDArray, *, a_min: float, a_max: float) -> NDAr
 
 def clip(data: NDArray, a_min: float, a_max: float) -> NDArray:
     """Each element, but at least `a_min` and at most `a_max`. Outside of the bounds the gradient is 0."""
-    return _clip(data, a_min=a_min, a_max=a_max)
+    return _clip(data, a_min=float(a_min), a_max=float(a_max))
 
 
 # ---------------------------------------------------------------- of two arrays

@@ -7,9 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from runtime import autograd
 from runtime.base import MXNetError
+from runtime.dtypes import element_type
 from runtime.nd.ndarray import NDArray, numpy_key
-from runtime.nd.operator import Operator
+from runtime.nd.operator import Operator, in_float32
+from runtime.nd.sparse import RowSparseNDArray, sum_rows
 
 # ---------------------------------------------------------------- x[key]
 
@@ -23,6 +26,7 @@ def _index(x: np.ndarray, *, key: Any) -> np.ndarray:
 
 
 @Operator
+@in_float32
 def _unindex(g: np.ndarray, *, key: Any, shape: tuple[int, ...]) -> np.ndarray:
     """Zeros of `shape` with `g` added at `key`; a place chosen several times gets every share."""
     x = np.zeros(shape, g.dtype)
@@ -89,3 +93,60 @@ def pick(data: NDArray, index: NDArray, axis: int = -1, keepdims: bool = False) 
     positions = np.clip(index._data.astype(np.int64), 0, data.shape[axis] - 1).reshape(kept)
     picked = _pick(data, NDArray(positions, data._ctx), axis=axis)
     return picked if keepdims else picked.reshape(dropped or (1,))
+
+
+# ---------------------------------------------------------------- rows
+
+
+@Operator
+def _take_rows(x: np.ndarray, index: np.ndarray, *, sparse_grad: bool) -> np.ndarray:
+    return np.take(x, index, axis=0)
+
+
+@Operator
+def _put_rows(g: np.ndarray, index: np.ndarray, *, rows: int) -> np.ndarray:
+    """Zeros with the rows of `g` added at `index`."""
+    indices, sums = _sums(g, index)
+    x = np.zeros((rows, *sums.shape[1:]), g.dtype)
+    x[indices] = sums
+    return x
+
+
+@_take_rows.gradient
+def _(g: NDArray, y: NDArray, x: NDArray, index: NDArray, *, sparse_grad: bool) -> NDArray:
+    if sparse_grad and not autograd.is_recording():  # a gradient to be differentiated again is made of operators
+        indices, sums = _sums(g._data, index._data)
+        return RowSparseNDArray(sums, indices, x.shape, g._ctx)
+    return _put_rows(g, index, rows=len(x))
+
+
+@_put_rows.gradient
+def _(g: NDArray, y: NDArray, x: NDArray, index: NDArray, *, rows: int) -> NDArray:
+    return _take_rows(g, index, sparse_grad=False)
+
+
+def _sums(g: np.ndarray, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct elements of `index`, and for each the sum of the rows of `g` that lie there."""
+    return sum_rows(index.ravel(), g.reshape(index.size, *g.shape[index.ndim :]))
+
+
+def Embedding(
+    data: NDArray,
+    weight: NDArray,
+    input_dim: int | None = None,
+    output_dim: int | None = None,
+    dtype: Any = None,
+    sparse_grad: bool = False,
+) -> NDArray:
+    """The row of `weight`, (input_dim, output_dim), for each number in `data` (of any type; clipped to the rows).
+
+    The result has the shape of `data` with output_dim added. With `sparse_grad`, the gradient that reaches `weight`
+    is row-sparse, with the rows that occur in `data`. Dimensions and type of `weight`, if given, are checked.
+    """
+    shape, asked = (input_dim or weight.shape[0], output_dim or weight.shape[-1]), element_type(dtype or weight.dtype)
+    if weight.shape != shape or weight.dtype != asked:
+        raise MXNetError(
+            f"Embedding: weight has shape {weight.shape} and type {weight._data.dtype}, not {shape} and {asked}"
+        )
+    index = np.clip(data._data.astype(np.int64), 0, len(weight) - 1)
+    return _take_rows(weight, NDArray(index, data._ctx), sparse_grad=sparse_grad)

@@ -7,10 +7,11 @@ import numpy as np
 from runtime.base import MXNetError
 from runtime.blas import matmul
 from runtime.nd.ndarray import NDArray
-from runtime.nd.operator import Operator
+from runtime.nd.operator import Operator, in_float32
 
 
 @Operator
+@in_float32
 def _matmul(a: np.ndarray, b: np.ndarray, *, ta: bool = False, tb: bool = False) -> np.ndarray:
     return matmul(a.T if ta else a, b.T if tb else b)
 
@@ -45,6 +46,7 @@ def dot(lhs: NDArray, rhs: NDArray, transpose_a: bool = False, transpose_b: bool
 
 
 @Operator
+@in_float32
 def _linear(x: np.ndarray, w: np.ndarray, b: np.ndarray) -> np.ndarray:
     """`x w^T + b`, the bias added in place."""
     y = matmul(x, w.T)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from runtime.base import MXNetError
-from runtime.nd import elementwise, index, nn, reduce, shape
+from runtime.nd import elementwise, index, nn, reduce, shape, sparse
 from runtime.nd.ndarray import NDArray
 
 SYMBOLS: dict[str, Callable] = {
@@ -36,6 +36,7 @@ METHODS: tuple[Callable, ...] = (
     reduce.min,
     reduce.argmax,
     reduce.argmin,
+    sparse.tostype,
     shape.broadcast_to,
     shape.expand_dims,
     shape.flatten,

@@ -52,6 +52,11 @@ class NDArray:
 
     ctx = context
 
+    @property
+    def stype(self) -> str:
+        """How the elements are stored: 'default', all of them, or 'row_sparse' (see `nd.sparse`)."""
+        return "default"
+
     def __len__(self) -> int:
         return self._data.shape[0]
 
@@ -126,13 +131,16 @@ class NDArray:
 
     # ------------------------------------------------------------ gradients
 
-    def attach_grad(self, grad_req: str = "write") -> None:
+    def attach_grad(self, grad_req: str = "write", stype: str | None = None) -> None:
         """Want the gradient of this array: `backward` writes it to `grad` ('write'), adds it to it ('add'), or
         ignores it ('null').
 
-        The array forgets what it was computed from.
+        `grad` is stored as `stype`, 'default' (also None) or 'row_sparse'. The array forgets what it was computed
+        from.
         """
-        autograd.mark_variables(self, self._full_like(0), grad_req)
+        from runtime.nd.creation import zeros
+
+        autograd.mark_variables(self, zeros(self.shape, self._ctx, self.dtype, stype), grad_req)
 
     @property
     def grad(self) -> NDArray | None:

@@ -12,7 +12,7 @@ from runtime.nd.elementwise import abs as abs_
 from runtime.nd.elementwise import exp, tanh
 from runtime.nd.linalg import _linear, _matmul
 from runtime.nd.ndarray import NDArray
-from runtime.nd.operator import Operator, quiet
+from runtime.nd.operator import Operator, in_float32, quiet
 from runtime.nd.reduce import sum as sum_
 
 # ---------------------------------------------------------------- activations
@@ -29,6 +29,7 @@ def _(g: NDArray, y: NDArray, x: NDArray) -> NDArray:
 
 
 @Operator
+@in_float32
 @quiet
 def sigmoid(x: np.ndarray) -> np.ndarray:
     return 1 / (1 + np.exp(-x))
@@ -69,6 +70,7 @@ def Activation(data: NDArray, act_type: str) -> NDArray:
 
 
 @Operator
+@in_float32
 @quiet
 def _softmax(x: np.ndarray, *, axis: int) -> np.ndarray:
     e = np.exp(x - x.max(axis=axis, keepdims=True))
@@ -82,6 +84,7 @@ def _(g: NDArray, y: NDArray, x: NDArray, *, axis: int) -> NDArray:
 
 
 @Operator
+@in_float32
 @quiet
 def _log_softmax(x: np.ndarray, *, axis: int) -> np.ndarray:
     shifted = x - x.max(axis=axis, keepdims=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,6 +14,20 @@ from runtime.nd.ndarray import NDArray
 
 quiet = np.errstate(all="ignore")
 """Decorator for functions in which infinities and NaN are values, not news."""
+
+
+def in_float32(forward: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+    """Decorator for functions that add up: 16-bit floats are computed with in float32, and the result rounded once."""
+
+    @functools.wraps(forward)
+    def call(*arrays: np.ndarray, **attrs: Any) -> np.ndarray:
+        return narrow(*arrays, **attrs) if arrays[0].dtype.itemsize == 2 else forward(*arrays, **attrs)
+
+    @quiet
+    def narrow(*arrays: np.ndarray, **attrs: Any) -> np.ndarray:
+        return forward(*(x.astype(np.float32) for x in arrays), **attrs).astype(arrays[0].dtype)
+
+    return call
 
 
 class Operator:

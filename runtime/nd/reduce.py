@@ -8,7 +8,7 @@ import numpy as np
 
 from runtime.base import MXNetError
 from runtime.nd.ndarray import NDArray
-from runtime.nd.operator import Operator
+from runtime.nd.operator import Operator, in_float32
 from runtime.nd.shape import broadcast_to, reshape
 
 Axes = int | Sequence[int] | None
@@ -17,6 +17,7 @@ Axes = int | Sequence[int] | None
 
 
 @Operator
+@in_float32
 def _sum(x: np.ndarray, *, axes: tuple[int, ...]) -> np.ndarray:
     return np.sum(x, axis=axes, keepdims=True, dtype=x.dtype)
 
@@ -63,6 +64,8 @@ def sum(data: NDArray, axis: Axes = None, keepdims: bool = False, exclude: bool 
 
 def mean(data: NDArray, axis: Axes = None, keepdims: bool = False, exclude: bool = False) -> NDArray:
     """The mean over `axis`; see `sum`."""
+    if data._data.dtype.itemsize == 2:  # the sum of 16-bit floats may be too large for one where their mean is not
+        return mean(data.astype("float32"), axis, keepdims, exclude).astype(data.dtype)
     axes = _axes(data, axis, exclude)
     count = int(np.prod([data.shape[a] for a in axes]))
     return _drop(_sum(data, axes=axes) / count, axes, keepdims)

@@ -1,15 +1,25 @@
-"""What all optimizers share: the learning rate and weight decay of each parameter, and the counting of updates."""
+"""What all optimizers share: the rate and weight decay of each parameter, counting, and float32 master weights."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+import operator
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from runtime.lr_scheduler import LRScheduler
+import numpy as np
+
+from runtime.registry import Registry
 
 if TYPE_CHECKING:
     from runtime.gluon.parameter import Parameter
     from runtime.nd import NDArray
+
+Index = int | str
+"""What a parameter is known by: its place in a Trainer, or a key of a kvstore."""
+
+_LR_MULT, _WD_MULT = operator.attrgetter("lr_mult"), operator.attrgetter("wd_mult")
+HALVES = frozenset({"float16", "bfloat16"})
 
 
 class Optimizer:
@@ -27,48 +37,122 @@ class Optimizer:
     wd: weight decay (L2).
     clip_gradient: bound on the absolute value of each element of the rescaled gradient; None for none.
     learning_rate: 0.01 if None and there is no scheduler; with a scheduler, it becomes the scheduler's `base_lr`.
-    lr_scheduler: a function of the largest number of updates that any parameter has had.
+    lr_scheduler: a function of the largest number of updates that any parameter has had, 1 at the first.
     begin_num_update: where that count starts.
+    multi_precision: keep a float32 master of each float16 or bfloat16 weight, update that, and round it to the weight.
     param_dict: `gluon.Parameter`s by index, whose `lr_mult` and `wd_mult` are used.
     """
 
     aggregate_num = 0
     """How many parameters one call of `update` takes, as lists; 0: one parameter, not in a list."""
 
+    decayed = ("_weight", "_gamma")
+    """With `param_idx2name`, the endings of the names of those that `wd` applies to."""
+
+    opt_registry: ClassVar[Registry]
+    """All optimizer classes by name."""
+
+    @staticmethod
+    def register(klass: type[Optimizer]) -> type[Optimizer]:
+        """Class decorator: `create` and Trainer know the optimizer by its class name, in any case."""
+        return Optimizer.opt_registry.register(klass)
+
+    @staticmethod
+    def create_optimizer(name: str, **kwargs: Any) -> Optimizer:
+        """A new optimizer of that name, in any case: one that was registered, or else a spec that comes with optgen.
+
+        Raises ValueError for an unknown name or a value outside its interval, TypeError for an unknown argument.
+        """
+        return Optimizer.opt_registry.get(name)(**kwargs)
+
     def __init__(
         self,
         rescale_grad: float = 1.0,
-        param_idx2name: Mapping[int, str] | None = None,
+        param_idx2name: Mapping[Index, str] | None = None,
         wd: float = 0.0,
         clip_gradient: float | None = None,
         learning_rate: float | None = None,
-        lr_scheduler: LRScheduler | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        *,
         begin_num_update: int = 0,
-        param_dict: Mapping[int, Parameter] | None = None,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, Parameter] | None = None,
     ) -> None:
         self.rescale_grad = rescale_grad
         self.wd = wd
         self.clip_gradient = clip_gradient
         self.lr = 0.01 if learning_rate is None else learning_rate
+        if lr_scheduler is not None and not callable(lr_scheduler):
+            raise TypeError(f"lr_scheduler must be a function of the update count, not {lr_scheduler!r}")
         self.lr_scheduler = lr_scheduler
-        if isinstance(lr_scheduler, LRScheduler) and learning_rate is not None:
+        if learning_rate is not None and hasattr(lr_scheduler, "base_lr"):
             lr_scheduler.base_lr = learning_rate
         self.begin_num_update = self.num_update = begin_num_update
+        self.multi_precision = multi_precision
         self.idx2name = dict(param_idx2name or {})
         self.param_dict = dict(param_dict or {})
-        self._index_update_count: dict[int, int] = {}
+        self._index_update_count: dict[Index, int] = {}
+        self._ids: dict[Index, int] = {}  # what makes random draws differ between parameters
         self.set_lr_mult({})
         self.set_wd_mult({})
 
     # ------------------------------------------------------------ for subclasses to define
 
-    def create_state(self, index: int, weight: NDArray) -> Any:
-        """What is kept between the updates of this parameter; None for nothing."""
+    def create_state(self, index: Index, weight: NDArray) -> Any:
+        """What is kept between the updates of this parameter: arrays, alone or in tuples, lists and dicts, or None."""
         return None
 
-    def update(self, index: int, weight: NDArray, grad: NDArray, state: Any) -> None:
+    def update(self, index: Index, weight: NDArray, grad: NDArray, state: Any) -> None:
         """Change `weight` and `state` in place. Count with `_update_count(index)`; rates are `_get_lr`, `_get_wd`."""
         raise NotImplementedError(f"{type(self).__name__} must define update(index, weight, grad, state)")
+
+    def evaluate(self, indices: Sequence[Index], weights: Sequence[NDArray], states: Sequence[Any]) -> list[NDArray]:
+        """The weights to evaluate a network with, after at least one update: these ones, or new arrays."""
+        return list(weights)
+
+    # ------------------------------------------------------------ float32 masters
+
+    def has_master(self, weight: NDArray) -> bool:
+        """Whether the state of this weight begins with a float32 copy of it."""
+        return self.multi_precision and weight._data.dtype.name in HALVES
+
+    def create_state_multi_precision(self, index: Index, weight: NDArray) -> Any:
+        """`create_state`, or, with `multi_precision` and a float16 or bfloat16 weight, a pair: the float32 master, and
+        the state for it.
+        """
+        if self.has_master(weight):
+            master = weight.astype(np.float32)
+            return master, self.create_state(index, master)
+        if weight._data.dtype.name in HALVES:
+            warnings.warn(
+                f"states of {weight._data.dtype.name} lose small updates; multi_precision=True keeps them in float32",
+                stacklevel=2,
+            )
+        return self.create_state(index, weight)
+
+    def update_multi_precision(
+        self,
+        index: Index | Sequence[Index],
+        weight: NDArray | Sequence[NDArray],
+        grad: NDArray | Sequence[NDArray],
+        state: Any,
+    ) -> None:
+        """`update`, of the master where the state has one, which is then rounded to the weight.
+
+        Lists of the four (of one element type) are passed on as lists.
+        """
+        several = isinstance(index, (list, tuple))
+        weights = weight if several else [weight]
+        if not self.has_master(weights[0]):
+            return self.update(index, weight, grad, state)
+        masters, inner = zip(*(state if several else [state]), strict=True)
+        grads = [g.astype(np.float32) for g in (grad if several else [grad])]
+        if several:
+            self.update(index, masters, grads, inner)
+        else:
+            self.update(index, masters[0], grads[0], inner[0])
+        for w, master in zip(weights, masters, strict=True):
+            w[:] = master
 
     # ------------------------------------------------------------ rates
 
@@ -85,39 +169,58 @@ class Optimizer:
             )
         self.lr = lr
 
-    def set_lr_mult(self, args_lr_mult: Mapping[Any, float]) -> None:
+    def set_lr_mult(self, args_lr_mult: Mapping[Index, float]) -> None:
         """Factors on the learning rate, by index or name."""
         self.lr_mult = dict(args_lr_mult)
 
-    def set_wd_mult(self, args_wd_mult: Mapping[Any, float]) -> None:
+    def set_wd_mult(self, args_wd_mult: Mapping[Index, float]) -> None:
         """Factors on the weight decay, by index or name. With `param_idx2name`, biases and betas have 0 by default."""
-        exempt = {name: 0.0 for name in self.idx2name.values() if not name.endswith(("_weight", "_gamma"))}
+        exempt = {name: 0.0 for name in self.idx2name.values() if not name.endswith(self.decayed)}
         self.wd_mult = exempt | dict(args_wd_mult)
 
-    def _update_count(self, index: int | Sequence[int]) -> None:
+    def name_of(self, index: Index) -> str:
+        """What the parameter is called: its Parameter's name, that of `param_idx2name`, or else its index."""
+        if index in self.param_dict:
+            return self.param_dict[index].name
+        return self.idx2name.get(index, str(index))
+
+    def _update_count(self, index: Index | Sequence[Index]) -> None:
         """Count one more update of `index`, or of each of several."""
-        counts = self._index_update_count
-        for i in [index] if isinstance(index, int) else index:
-            counts[i] = count = counts.get(i, self.begin_num_update) + 1
-            if count > self.num_update:
-                self.num_update = count
+        indices = index if isinstance(index, (list, tuple)) else [index]
+        counts, begin = self._index_update_count, self.begin_num_update
+        new = [counts.get(i, begin) + 1 for i in indices]
+        counts.update(zip(indices, new, strict=True))
+        self.num_update = max(self.num_update, *new)
 
-    def _get_lrs(self, indices: Sequence[int]) -> list[float]:
+    def _get_lrs(self, indices: Sequence[Index]) -> list[float]:
         lr = self.learning_rate
-        return [lr * self._multiplier(i, "lr_mult") for i in indices]
+        return [lr * mult for mult in self._multipliers(indices, _LR_MULT, self.lr_mult)]
 
-    def _get_wds(self, indices: Sequence[int]) -> list[float]:
-        return [self.wd * self._multiplier(i, "wd_mult") for i in indices]
+    def _get_wds(self, indices: Sequence[Index]) -> list[float]:
+        wd = self.wd
+        return [wd * mult for mult in self._multipliers(indices, _WD_MULT, self.wd_mult)]
 
-    def _get_lr(self, index: int) -> float:
+    def _get_lr(self, index: Index) -> float:
         return self._get_lrs([index])[0]
 
-    def _get_wd(self, index: int) -> float:
+    def _get_wd(self, index: Index) -> float:
         return self._get_wds([index])[0]
 
-    def _multiplier(self, index: int, which: str) -> float:
-        """`lr_mult` or `wd_mult`: the parameter's own, else what was set for its index, else for its name."""
-        if index in self.param_dict:
-            return getattr(self.param_dict[index], which)
-        table = getattr(self, which)
-        return table[index] if index in table else table.get(self.idx2name.get(index), 1.0)
+    def _multipliers(
+        self, indices: Sequence[Index], own: Callable[[Any], float], table: Mapping[Index, float]
+    ) -> list[float]:
+        """Those of the Parameters themselves, else what was set for the index, else for the name."""
+        params, names = self.param_dict, self.idx2name
+        try:
+            return list(map(own, map(params.__getitem__, indices)))
+        except KeyError:
+            return [
+                own(params[i]) if i in params else table[i] if i in table else table.get(names.get(i), 1.0)
+                for i in indices
+            ]
+
+    # ------------------------------------------------------------ copies
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Copies and pickles are without `param_dict`, as in MXNet: a Trainer gives them its own."""
+        return self.__dict__ | {"param_dict": {}}

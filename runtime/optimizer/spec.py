@@ -1,164 +1,293 @@
-"""Optimizer classes made from specs, with true signatures and an `update` that is one native call."""
+"""The base of the optimizer classes that are made from specs: an `update` that is one native call."""
 
 from __future__ import annotations
 
 import inspect
 import sys
-import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
-from runtime import kernels
-from runtime.base import did_you_mean
+from runtime import kernels, random
+from runtime.base import MXNetError, did_you_mean
 from runtime.nd.ndarray import NDArray
-from runtime.optimizer.optimizer import Optimizer
+from runtime.optimizer.optimizer import Index, Optimizer
 
 if TYPE_CHECKING:
     from optgen.model import Optimizer as Spec
 
 # Arguments of the base class that are no numbers in an equation.
-_BOOKKEEPING = ("param_idx2name", "lr_scheduler", "begin_num_update", "param_dict")
+_BOOKKEEPING = ("param_idx2name", "lr_scheduler", "begin_num_update", "multi_precision", "param_dict")
+Endings = bool | tuple[str, ...]
 
 
 class SpecOptimizer(Optimizer):
-    """The base of what `make_class` makes. Hyper-parameters are attributes, checked whenever they are set."""
+    """The base of what `make_class` makes. Hyper-parameters are attributes, checked whenever they are set.
+
+    The state of a parameter is a dict of arrays by the names of the spec; with `multi_precision` and a float16 or
+    bfloat16 weight it is (float32 master, dict). A state stored in 8 bits is an array of codes beside one of scales.
+
+    Arguments that all of these classes have beside those of every Optimizer:
+
+    lazy_update: of a row-sparse gradient, update the present rows alone, as if the others did not exist; otherwise the
+        absent rows have gradient 0. Only where the equations allow it.
+    storage: how states that are shaped like the weight are stored: 'float32', 'bfloat16', 'bfloat16_stochastic',
+        'int8_dynamic', 'int8_linear', or a dict of these by state. None: as the weight, or as its master.
+    """
 
     spec: ClassVar[Spec]
+    __signature__: ClassVar[inspect.Signature]
     param_names: ClassVar[tuple[str, ...]]  # what the equations can read, `lr` and `wd` among them
     flag_names: ClassVar[tuple[str, ...]]  # the flags that are constructor arguments; the others follow from params
+    per_param_names: ClassVar[tuple[str, ...]]  # those that are true for some parameters, by the ends of their names
+
+    lazy_default: ClassVar[bool] = False  # True where MXNet's class of this name is lazy
+    follows: ClassVar[Mapping[str, str]] = {}  # which of its own arguments a common one comes after in MXNet
+    per_param_defaults: ClassVar[Mapping[str, Endings]] = {}
+    counts_first: ClassVar[bool] = True  # False: the schedule is asked for the rate before the update is counted
+    sets_base_lr: ClassVar[str] = "given"  # when the rate replaces the scheduler's base_lr: "always", "given", "never"
+
     aggregate_num = sys.maxsize
+    _version = 0  # counts changes of hyper-parameters
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        self._check_names(args, kwargs)
-        bookkeeping = {name: kwargs.pop(name) for name in _BOOKKEEPING if name in kwargs}
-        learning_rate = kwargs.get("learning_rate")
-        if learning_rate is None:
-            kwargs.pop("learning_rate", None)
-        resolved = kernels.resolve(self.spec, kwargs)
-        self._rules: dict[str, Any] = {}  # by dtype
-        self._bindings: dict[tuple[int, ...], kernels.Binding] = {}
+        given = self._arguments(args, kwargs)
+        bookkeeping = {name: given.pop(name) for name in _BOOKKEEPING if name in given}
+        lazy, storage = given.pop("lazy_update", self.lazy_default), given.pop("storage", None)
+        endings = {name: _checked_endings(name, given.pop(name)) for name in self.per_param_names if name in given}
+        if given.get("learning_rate") is None:
+            given.pop("learning_rate", None)
+        resolved = kernels.resolve(self.spec, given)
+        replaces = {"always": True, "given": "learning_rate" in given, "never": False}[self.sets_base_lr]
         base = {name: resolved.values[name] for name in ("rescale_grad", "wd", "clip_gradient")}
-        super().__init__(learning_rate=learning_rate, **base, **bookkeeping)
+        self._rules: dict[tuple[str, bool], Any] = {}  # by dtype, and whether there is a master
+        self._bindings: dict[Index, kernels.Binding] = {}  # by the first of the parameters that are updated together
+        self._shared: dict[str, NDArray] = {}  # the states that are one value for all parameters
+        self._inputs: dict[str, dict[Index, NDArray]] = {x.name: {} for x in self.spec.inputs}
+        super().__init__(learning_rate=resolved.values["lr"] if replaces else None, **base, **bookkeeping)
         own = {name: resolved.flags[name] for name in self.flag_names} | resolved.values
-        for name, value in own.items():
+        for name, value in (own | dict(self.per_param_defaults) | endings).items():
             setattr(self, name, value)
+        self.lazy_update = bool(lazy)
+        self.storage = kernels.checked_storage(self.spec, storage)
+        self.seed: int | None = None  # of random draws; None: taken from runtime.random at the first update
 
-    def _check_names(self, args: tuple, kwargs: dict[str, Any]) -> None:
-        """The two mistakes a call can make before values count."""
-        name, known = type(self).__name__, inspect.signature(type(self)).parameters
-        if args:
-            raise TypeError(f"{name} takes its arguments by name, such as {name}({next(iter(known))}={args[0]!r})")
-        aliases = {alias for param in self.spec.params for alias in param.aliases}
-        for key in kwargs:
-            if key not in known and key not in aliases:
+    def _arguments(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """Arguments by canonical name; TypeError for those that do not fit the signature."""
+        name, known = type(self).__name__, self.__signature__.parameters
+        aliases = {alias: param.name for param in self.spec.params for alias in param.aliases} | {"lr": "learning_rate"}
+        named: dict[str, Any] = {}
+        for key, value in kwargs.items():
+            canonical = key if key in known else aliases.get(key)
+            if canonical is None:
                 raise TypeError(f"{name} has no argument '{key}'{did_you_mean(key, known)}")
+            if canonical in named:
+                raise TypeError(f"{name}: '{canonical}' is given twice, once as '{key}'")
+            named[canonical] = value
+        try:
+            return dict(self.__signature__.bind(*args, **named).arguments)
+        except TypeError as error:
+            raise TypeError(f"{name}: {error}") from None
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in self.param_names:
             value = kernels.checked(self.spec, name, value)
+            super().__setattr__("_version", self._version + 1)
         elif name in self.flag_names and self.__dict__.get("_rules"):
             raise ValueError(f"{type(self).__name__}: '{name}' is fixed once there are states; make a new optimizer")
         super().__setattr__(name, value)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Copies are for states of their own: they compile and bind anew."""
+        return super().__getstate__() | {"_rules": {}, "_bindings": {}, "_shared": {}}
+
     # ------------------------------------------------------------ states
 
-    def _rule(self, dtype: np.dtype) -> Any:
-        """The compiled spec, in the variant that the attributes choose when it is first needed."""
-        if dtype.name not in self._rules:
-            values = {name: getattr(self, name) for name in (*self.param_names, *self.flag_names)}
-            self._rules[dtype.name] = kernels.load(self.spec, dtype.name, values)
-        return self._rules[dtype.name]
+    def _load(self, dtype: str, master: bool) -> Any:
+        values = {name: getattr(self, name) for name in (*self.param_names, *self.flag_names)}
+        return kernels.load(self.spec, dtype, master, self.storage, values)
 
-    def create_state(self, index: int, weight: NDArray) -> dict[str, NDArray]:
+    def _rule(self, dtype: str, master: bool) -> Any:
+        """The compiled spec, in the variant that the attributes choose when it is first needed."""
+        if (dtype, master) not in self._rules:
+            self._rules[dtype, master] = self._load(dtype, master)
+        return self._rules[dtype, master]
+
+    def coding(self, state: str, shape: tuple[int, ...]) -> kernels.Coding:
+        """How a state that is stored in 8 bits is, for a parameter of this shape."""
+        rule = next(iter(self._rules.values()), None) or self._rule("float32", False)
+        return kernels.Coding.of(rule, state, shape)
+
+    def create_state(self, index: Index, weight: NDArray) -> dict[str, NDArray]:
         """The spec's states for this parameter, by name."""
-        arrays = self._rule(weight._data.dtype).init([weight._data]).arrays
-        return {name: NDArray(column[0], weight.context) for name, column in arrays.items()}
+        return self._initial(index, weight, master=False)
+
+    def create_state_multi_precision(self, index: Index, weight: NDArray) -> Any:
+        """`create_state`, or, with a master, the pair of it and the states."""
+        if not self.has_master(weight):
+            return super().create_state_multi_precision(index, weight)
+        states = self._initial(index, weight, master=True)
+        return states.pop("w"), states
+
+    def _initial(self, index: Index, weight: NDArray, master: bool) -> dict[str, NDArray]:
+        grad = weight.grad
+        row_sparse = grad is not None and grad.stype == "row_sparse" and self.lazy_update
+        rule = self._rule(weight._data.dtype.name, master)
+        arrays = kernels.initial(rule, weight._data, row_sparse, self._flags([index]))
+        states = {name: NDArray(array, weight.context) for name, array in arrays.items()}
+        for state in self.spec.states:
+            if state.kind.value == "shared" and state.name in states:
+                states[state.name] = self._shared.setdefault(state.name, states[state.name])
+        return states
+
+    def set_input(self, name: str, arrays: Mapping[Index, NDArray]) -> None:
+        """Give a further input of the equations, such as Sophia's estimate `h` of the Hessian's diagonal.
+
+        `arrays` are of the weights' shapes and types, by index or by name of the parameter. They are copied, and used
+        by every update until they are set again.
+        """
+        if name not in self._inputs:
+            raise ValueError(f"{type(self).__name__} has no input '{name}'{did_you_mean(name, self._inputs)}")
+        indices = {param.name: i for i, param in self.param_dict.items()} | {n: i for i, n in self.idx2name.items()}
+        held = self._inputs[name]
+        for key, array in arrays.items():
+            index = indices.get(key, key)
+            if index in held and held[index].shape == array.shape:
+                held[index][:] = array
+            else:
+                held[index] = array.copy()
 
     # ------------------------------------------------------------ updates
 
     def update(
         self,
-        index: int | Sequence[int],
+        index: Index | Sequence[Index],
         weight: NDArray | Sequence[NDArray],
         grad: NDArray | Sequence[NDArray],
         state: dict[str, NDArray] | Sequence[dict[str, NDArray]],
     ) -> None:
-        """Update one parameter, or, from lists, all of them: one native call for each element type."""
-        if isinstance(index, int):
-            index, weight, grad, state = [index], [weight], [grad], [state]
-        self._update_count(index)
-        for dtype in {w._data.dtype for w in weight}:
-            rows = [row for row in zip(index, weight, grad, state, strict=True) if row[1]._data.dtype == dtype]
-            self._update_together(dtype, *zip(*rows, strict=True))
+        """Update one parameter or, from lists, several of one element type: one native call."""
+        if isinstance(index, (list, tuple)):
+            self._update(index, weight, grad, state, master=False)
+        else:
+            self._update([index], [weight], [grad], [state], master=False)
 
-    def _update_together(
+    def update_multi_precision(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
+        """`update`; masters and weights are written by the same native call."""
+        if not isinstance(index, (list, tuple)):
+            index, weight, grad, state = [index], [weight], [grad], [state]
+        master = self.has_master(weight[0])
+        self._update(index, weight, grad, [_named(s) for s in state] if master else state, master)
+
+    def _update(
         self,
-        dtype: np.dtype,
-        indices: tuple[int, ...],
-        weights: tuple[NDArray, ...],
-        grads: tuple[NDArray, ...],
-        states: tuple[dict[str, NDArray], ...],
+        indices: Sequence[Index],
+        weights: Sequence[NDArray],
+        grads: Sequence[NDArray],
+        states: Sequence[dict[str, NDArray]],
+        master: bool,
     ) -> None:
-        binding = self._bindings.get(indices)
+        binding = self._bindings.get(indices[0])
         if binding is None or not binding.fits(weights, states):
-            binding = self._bindings[indices] = kernels.Binding(self._rule(dtype), weights, grads, states)
-        values = {name: getattr(self, name) for name in self.param_names}
+            binding = self._bindings[indices[0]] = self._bind(indices, weights, grads, states, master)
+        if self.counts_first:
+            self._update_count(indices)
+        values: dict[str, Any] = {}
+        if binding.version != self._version:
+            values = {name: getattr(self, name) for name in self.param_names}
         values["lr"], values["wd"] = _one_if_equal(self._get_lrs(indices)), _one_if_equal(self._get_wds(indices))
-        done = [self._index_update_count[i] - 1 for i in indices]
-        binding(grads, done, values)
+        if not self.counts_first:
+            self._update_count(indices)
+        counts = self._index_update_count
+        binding(grads, [counts[i] - 1 for i in indices], values)
+        binding.version = self._version
+
+    def _bind(
+        self,
+        indices: Sequence[Index],
+        weights: Sequence[NDArray],
+        grads: Sequence[NDArray],
+        states: Sequence[dict[str, NDArray]],
+        master: bool,
+    ) -> kernels.Binding:
+        names = [self.name_of(i) for i in indices]
+        if kernels.joins_parameters(self.spec):
+            self._check_all(indices)
+        if self.seed is None:
+            self.seed = int(random.generator.integers(1 << 63))
+        return kernels.Binding(
+            self._rule(weights[0]._data.dtype.name, master),
+            names,
+            weights,
+            grads,
+            states,
+            self.seed,
+            inputs={name: [self._input(name, i) for i in indices] for name in self._inputs},
+            flags=self._flags(indices),
+            ids=[self._id(i) for i in indices],
+            lazy=self.lazy_update,
+        )
+
+    def _check_all(self, indices: Sequence[Index]) -> None:
+        """Equations that sum over the parameters make sense only if they are always all there."""
+        learning = {i for i, param in self.param_dict.items() if param.grad_req != "null"}
+        missing = (learning | set(self._index_update_count)) - set(indices)
+        if missing:
+            raise MXNetError(
+                f"{type(self).__name__} sums over all parameters, so they must be of one element type and be updated "
+                f"together; missing: {', '.join(map(self.name_of, sorted(missing, key=str)))}"
+            )
+
+    def _flags(self, indices: Sequence[Index]) -> dict[str, list[bool]]:
+        """The flags that the names of parameters decide."""
+        names = [self.name_of(i) for i in indices]
+        return {flag: [_applies(getattr(self, flag), name) for name in names] for flag in self.per_param_names}
+
+    def _input(self, name: str, index: Index) -> Any:
+        try:
+            return self._inputs[name][index]._data
+        except KeyError:
+            raise MXNetError(
+                f"{type(self).__name__} needs its input '{name}' for parameter '{self.name_of(index)}': call "
+                f"optimizer.set_input({name!r}, {{...}}) before the first update"
+            ) from None
+
+    def _id(self, index: Index) -> int:
+        """The number of a parameter in random draws: its index, or for a name the next that is free."""
+        if index not in self._ids:
+            taken = set(self._ids.values())
+            self._ids[index] = index if isinstance(index, int) else next(i for i in range(1 << 20) if i not in taken)
+        return self._ids[index]
+
+    def evaluate(self, indices: Sequence[Index], weights: Sequence[NDArray], states: Sequence[Any]) -> list[NDArray]:
+        """The spec's `eval:` weights as new arrays; the weights themselves if it has none."""
+        if not self.spec.evaluate:
+            return super().evaluate(indices, weights, states)
+        master = self.has_master(weights[0])
+        arrays = kernels.evaluate(
+            self._load(weights[0]._data.dtype.name, master),
+            weights,
+            [_named(s) for s in states] if master else states,
+            [self._index_update_count[i] for i in indices],
+        )
+        return [NDArray(array, w.context) for array, w in zip(arrays, weights, strict=True)]
+
+
+def _named(state: tuple[NDArray, dict[str, NDArray]]) -> dict[str, NDArray]:
+    """A state with a master, with the master under the name that kernels know it by."""
+    return {"w": state[0], **state[1]}
 
 
 def _one_if_equal(values: list[float]) -> float | list[float]:
     return values[0] if values.count(values[0]) == len(values) else values
 
 
-# ---------------------------------------------------------------- from a spec to a class
+def _checked_endings(name: str, value: Any) -> Endings:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, Iterable) and not isinstance(value, str) and all(isinstance(x, str) for x in value):
+        return tuple(value)
+    raise TypeError(f"'{name}' must be True, False, or the ends of the names of parameters, not {value!r}")
 
 
-def make_class(spec: Spec) -> type[SpecOptimizer]:
-    """The optimizer class of a spec."""
-    members = {
-        "spec": spec,
-        "param_names": tuple(spec.all_params()),
-        "flag_names": tuple(flag.name for flag in spec.flags if flag.condition is None and not flag.per_param),
-        "__doc__": _doc(spec),
-        "__signature__": _signature(spec),
-        "__module__": "runtime.optimizer",
-    }
-    return type(spec.name, (SpecOptimizer,), members)
-
-
-def _signature(spec: Spec) -> inspect.Signature:
-    """The spec's own params and flags, then what all optimizers take; all by name."""
-    defaults = {p.name: p.default for p in spec.params} | {
-        f.name: f.default for f in spec.flags if f.default is not None
-    }
-    own = {"learning_rate" if name == "lr" else name: default for name, default in defaults.items()}
-    shared = {p.name: p.default for p in inspect.signature(Optimizer).parameters.values()}
-    return inspect.Signature(
-        [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
-            for name, default in (own | {k: v for k, v in shared.items() if k not in own}).items()
-        ]
-    )
-
-
-def _doc(spec: Spec) -> str:
-    """Title and source, the equations as they are written, and the arguments."""
-    lines = [f"{spec.title or spec.name}.", ""]
-    if spec.cite:
-        lines += [f"{spec.cite}.", ""]
-    first = spec.update[0].span.line
-    equations = "\n".join(spec.source.lines[first - 1 :]).rstrip()
-    lines += textwrap.indent(textwrap.dedent(equations), "    ").split("\n")
-    lines += ["", "Parameters", "----------"]
-    for p in spec.params:
-        name = "learning_rate" if p.name == "lr" else p.name
-        inside = f", in {p.interval}" if p.interval else ""
-        doc = p.doc or ("learning rate" if p.name == "lr" else "see the equations")
-        lines.append(f"{name}: {doc}{inside}.")
-    lines += [f"{f.name}: {f.doc or 'see the equations'}." for f in spec.flags if f.default is not None]
-    lines.append("The others are those of every Optimizer.")
-    return "\n".join(lines)
+def _applies(endings: Endings, name: str) -> bool:
+    return endings if isinstance(endings, bool) else name.endswith(endings)

@@ -5,34 +5,94 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from runtime.context import Context
 from runtime.nd.ndarray import NDArray
-from runtime.optimizer.optimizer import Optimizer
+from runtime.optimizer import states, trees
+from runtime.optimizer.optimizer import Index, Optimizer
+
+Columns = tuple[Sequence[Index], Sequence[NDArray], Sequence[NDArray], Sequence[Any]]
+"""Indices, weights, gradients and states."""
 
 
 class Updater:
-    """Applies an optimizer: `updater(index, grad, weight)`, or lists of the three."""
+    """Applies an optimizer: `updater(index, grad, weight)`, or lists of the three. `states` are by index."""
 
     def __init__(self, optimizer: Optimizer) -> None:
         self.optimizer = optimizer
-        self.states: dict[int, Any] = {}
+        self.states: dict[Index, Any] = {}
+        self.states_synced: dict[Index, bool] = {}  # False: not yet as this weight and this optimizer need them
 
     def __call__(
-        self, index: int | Sequence[int], grad: NDArray | Sequence[NDArray], weight: NDArray | Sequence[NDArray]
+        self,
+        index: Index | Sequence[Index],
+        grad: NDArray | Sequence[NDArray],
+        weight: NDArray | Sequence[NDArray],
     ) -> None:
-        if isinstance(index, int):
-            index, grad, weight = [index], [grad], [weight]
-        for i, w in zip(index, weight, strict=True):
-            if i not in self.states:
-                self.states[i] = self.optimizer.create_state(i, w)
-        states = [self.states[i] for i in index]
-        chunk = self.optimizer.aggregate_num
+        several = isinstance(index, (list, tuple))
+        indices, grads, weights = (index, grad, weight) if several else ([index], [grad], [weight])
+        if not all(map(self.states_synced.get, indices)):
+            self.prepare(indices, weights)
+        update, chunk = self.optimizer.update_multi_precision, self.optimizer.aggregate_num
+        rows = (indices, weights, grads, list(map(self.states.__getitem__, indices)))
         if chunk == 0:
-            for i, w, g, state in zip(index, weight, grad, states, strict=True):
-                self.optimizer.update(i, w, g, state)
-        else:
-            for start in range(0, len(index), chunk):
-                part = slice(start, start + chunk)
-                self.optimizer.update(index[part], weight[part], grad[part], states[part])
+            for row in zip(*rows, strict=True):
+                update(*row)
+            return
+        for group in _by_type(rows):
+            count = len(group[0])
+            if count <= chunk:
+                update(*group)
+            else:
+                for start in range(0, count, chunk):
+                    update(*(column[start : start + chunk] for column in group))
+
+    def prepare(self, indices: Sequence[Index], weights: Sequence[NDArray]) -> None:
+        """Make the states of these parameters, or what was loaded fit for them; MXNetError where it does not."""
+        for i, weight in zip(indices, weights, strict=True):
+            if self.states_synced.get(i):
+                continue
+            if i in self.states:
+                saved = trees.joined(self.states[i], self.optimizer)
+                self.states[i] = trees.converted(saved, self.optimizer, i, weight)
+            else:
+                self.states[i] = self.optimizer.create_state_multi_precision(i, weight)
+            self.states_synced[i] = True
+
+    def evaluate(self, indices: Sequence[Index], weights: Sequence[NDArray]) -> list[NDArray]:
+        """The optimizer's `evaluate` of these; of parameters that were never updated, the weights themselves."""
+        found = dict(zip(indices, weights, strict=True))
+        known = [i for i in indices if i in self.states]
+        held = [found[i] for i in known]
+        self.prepare(known, held)
+        for ids, group, _, state in _by_type((known, held, held, [self.states[i] for i in known])):
+            found.update(zip(ids, self.optimizer.evaluate(ids, group, state), strict=True))
+        return list(found.values())
+
+    def sync_state_context(self, state: Any, context: Context) -> Any:
+        """The state with its arrays in `context`."""
+        return trees.mapped(lambda array: array.as_in_context(context), state)
+
+    def get_states(self, dump_optimizer: bool = False) -> bytes:
+        """The states and update counts, as a safetensors file; with `dump_optimizer`, the hyper-parameters, too."""
+        return states.dumps(self.optimizer, self.states, dump_optimizer)
+
+    def set_states(self, states_: bytes) -> None:
+        """Take what `get_states` gave, from any storage and element type; it is converted when it is next used.
+
+        Raises MXNetError, with nothing changed, for anything that `get_states` did not write in whole, and for the
+        states of another optimizer.
+        """
+        states.restore(self, states_, {})
+
+
+def _by_type(columns: Columns) -> list[Columns]:
+    """The rows of the columns in groups of one element type of weights."""
+    types = [weight._data.dtype for weight in columns[1]]
+    distinct = dict.fromkeys(types)
+    if len(distinct) == 1:
+        return [columns]
+    rows = list(zip(types, *columns, strict=True))
+    return [tuple(zip(*(row[1:] for row in rows if row[0] == dtype), strict=True)) for dtype in distinct]
 
 
 def get_updater(optimizer: Optimizer) -> Updater:

@@ -4,6 +4,16 @@ from __future__ import annotations
 
 from runtime.gluon.block import Block, HybridBlock
 from runtime.gluon.nn.activations import Activation
-from runtime.gluon.nn.basic_layers import Dense, Dropout, Flatten, HybridSequential, Sequential
+from runtime.gluon.nn.basic_layers import Dense, Dropout, Embedding, Flatten, HybridSequential, Sequential
 
-__all__ = ["Activation", "Block", "Dense", "Dropout", "Flatten", "HybridBlock", "HybridSequential", "Sequential"]
+__all__ = [
+    "Activation",
+    "Block",
+    "Dense",
+    "Dropout",
+    "Embedding",
+    "Flatten",
+    "HybridBlock",
+    "HybridSequential",
+    "Sequential",
+]

@@ -129,6 +129,44 @@ class Dropout(HybridBlock):
         return f"Dropout(p = {self._rate}, axes={self._axes})"
 
 
+class Embedding(HybridBlock):
+    """Vectors for whole numbers: (...) of numbers below `input_dim` becomes (..., output_dim).
+
+    Parameters
+    ----------
+    input_dim, output_dim: how many vectors there are, and their length: the shape of the weight.
+    dtype: of the weight.
+    weight_initializer: for the weight.
+    sparse_grad: let the weight's gradient be a `nd.sparse.RowSparseNDArray` with the rows of the numbers that occur.
+    """
+
+    def __init__(
+        self,
+        input_dim: int,
+        output_dim: int,
+        dtype: Any = "float32",
+        weight_initializer: str | Initializer | None = None,
+        sparse_grad: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self._sparse_grad = sparse_grad
+        with self.name_scope():
+            self.weight = self.params.get(
+                "weight",
+                shape=(input_dim, output_dim),
+                init=weight_initializer,
+                dtype=dtype,
+                grad_stype="row_sparse" if sparse_grad else "default",
+            )
+
+    def hybrid_forward(self, F: Any, x: NDArray, weight: NDArray) -> NDArray:
+        return F.Embedding(x, weight, *weight.shape, sparse_grad=self._sparse_grad)
+
+    def __repr__(self) -> str:
+        return f"Embedding({' -> '.join(map(str, self.weight.shape))}, {np.dtype(self.weight.dtype)})"
+
+
 class Flatten(HybridBlock):
     """(batch, ...) as (batch, n)."""
 

@@ -1,0 +1,2046 @@
+"""Written by `python -m runtime.optimizer.stub`, from the specs."""
+
+# ruff: noqa: E501 (equations are as wide as they are)
+import os
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+from runtime.gluon.parameter import Parameter
+from runtime.optimizer.optimizer import Index
+from runtime.optimizer.optimizer import Optimizer as Optimizer
+from runtime.optimizer.spec import SpecOptimizer as SpecOptimizer
+from runtime.optimizer.updater import Updater as Updater
+from runtime.optimizer.updater import get_updater as get_updater
+
+def register(klass: type[Optimizer]) -> type[Optimizer]: ...
+def create(name: str, **kwargs: Any) -> Optimizer: ...
+def register_spec(spec: str | os.PathLike[str]) -> type[SpecOptimizer]: ...
+
+class AdaBelief(SpecOptimizer):
+    """Adapting stepsizes by the belief in observed gradients.
+
+    Zhuang et al. 2020, arXiv:2010.07468, algorithm 2.
+
+        rate = lr*sqrt(1 - beta2^t)/(1 - beta1^t)   if correct_bias
+        rate = lr                                   otherwise
+        d    = clip(rescale_grad*grad + wd*w, clip_gradient)
+        m'   = beta1*m + (1 - beta1)*d
+        s'   = beta2*s + (1 - beta2)*(d - m')^2 + epsilon
+        w'   = w - rate*m'/(sqrt(s') + epsilon)
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    beta1: decay of the first moment, in [0, 1).
+    beta2: decay of the variance, in [0, 1).
+    epsilon: added to the variance, and to its root, in [0, inf).
+    clip_gradient: bound on each element of the rescaled gradient, in [0, inf).
+    correct_bias: make up for the moments' start at 0.
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta1: float
+    beta2: float
+    epsilon: float
+    clip_gradient: float | None
+    wd: float
+    rescale_grad: float
+    correct_bias: bool
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-06,
+        correct_bias: bool = True,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, Parameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class AdaDelta(SpecOptimizer):
+    """ADADELTA: an adaptive learning rate method.
+
+    Zeiler 2012, arXiv:1212.5701, algorithm 1.
+
+        acc'   = rho*acc + (1 - rho)*g^2
+        s      = sqrt(delta + epsilon)/sqrt(acc' + epsilon)*g
+        delta' = rho*delta + (1 - rho)*s^2
+        w'     = w - (s + wd*w)
+
+    Parameters
+    ----------
+    rho: decay of both averages, in [0, 1).
+    epsilon: added under the roots, in [0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    rho: float
+    epsilon: float
+    lr: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        rho: float = 0.9,
+        epsilon: float = 1e-05,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        learning_rate: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, Parameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class Adafactor(SpecOptimizer):
+    """Adafactor: adaptive learning rates with sublinear memory cost.
+
+    Shazeer & Stern 2018, arXiv:1804.04235, algorithms 4 and 5; first moment: section 4.
+
+        beta2 = 1 - t^beta2_decay
+        s     = g^2 + eps1
+        R'    = beta2*R + (1 - beta2)*mean(s, per row)   if factored
+        C'    = beta2*C + (1 - beta2)*mean(s, per col)   if factored
+        v'    = beta2*v + (1 - beta2)*s                  if not factored
+        r     = sqrt(mean(R'))/sqrt(R')                  if factored   # r*c is 1/sqrt(R'*C'/mean(R'))
+        c     = 1/sqrt(C')                               if factored
+        u     = r*g*c                                    if factored
+        u     = g/sqrt(v')                               otherwise
+        rho   = min(lr, 1/sqrt(t))                       if relative_step
+        rho   = lr                                       otherwise
+        alpha = rho*max(eps2, rms(w))                    if scale_parameter
+        alpha = rho                                      otherwise
+        rate  = alpha/max(1, rms(u)/clip_threshold)
+        m'    = beta1*m + (1 - beta1)*rate*u             if averaged
+        w'    = (1 - lr*wd)*w - m'                       if averaged
+        w'    = (1 - lr*wd)*w - rate*u                   otherwise
+
+    Parameters
+    ----------
+    learning_rate: rate; with relative_step its largest value.
+    beta1: decay of the averaged update; 0 keeps none, in [0, 1).
+    beta2_decay: the decay of the second moment is 1 - t^beta2_decay, in (-inf, 0].
+    eps1: added to the squared gradient, in (0, inf).
+    eps2: least scale of a parameter, in [0, inf).
+    clip_threshold: bound on the root mean square of an update, in (0, inf).
+    relative_step: let the rate fall as 1/sqrt(t).
+    scale_parameter: measure the rate in root mean squares of the weight.
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta1: float
+    beta2_decay: float
+    eps1: float
+    eps2: float
+    clip_threshold: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    relative_step: bool
+    scale_parameter: bool
+    def __init__(
+        self,
+        learning_rate: float = 0.01,
+        beta1: float = 0.0,
+        beta2_decay: float = -0.8,
+        eps1: float = 1e-30,
+        eps2: float = 0.001,
+        clip_threshold: float = 1.0,
+        relative_step: bool = True,
+        scale_parameter: bool = True,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, Parameter] | None = None,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class AdaGrad(SpecOptimizer):
+    """Adaptive subgradient methods for online learning and stochastic optimization.
+
+    Duchi, Hazan & Singer 2011, JMLR 12.
+
+        h' = h + g^2
+        w' = w - lr*(g/sqrt(h' + eps) + wd*w)
+
+    Parameters
+    ----------
+    eps: added to the sum of squares, in [0, inf).
+    learning_rate: learning rate.
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    eps: float
+    lr: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        eps: float = 1e-07,
+        learning_rate: float = 0.01,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, Parameter] | None = None,
+        lazy_update: bool = True,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class Adam(SpecOptimizer):
+    """Adam: a method for stochastic optimization.
+
+    Kingma & Ba 2015, arXiv:1412.6980; AMSGrad: Reddi et al. 2018, arXiv:1904.09237.
+
+        lr_t   = lr*sqrt(1 - beta2^t)/(1 - beta1^t)   # once per step, on the host, in double
+        d      = clip(rescale_grad*grad + wd*w, clip_gradient)
+        m'     = beta1*m + (1 - beta1)*d
+        v'     = beta2*v + (1 - beta2)*d^2
+        v_max' = max(v_max, v')                         if amsgrad
+        w'     = w - lr_t*m'/(sqrt(v_max') + epsilon)   if amsgrad
+        w'     = w - lr_t*m'/(sqrt(v') + epsilon)       otherwise
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    beta1: decay of the first moment, in [0, 1).
+    beta2: decay of the second moment, in [0, 1).
+    epsilon: added to the root of the second moment, in [0, inf).
+    clip_gradient: bound on each element of the rescaled gradient, in [0, inf).
+    amsgrad: keep the largest second moment.
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta1: float
+    beta2: float
+    epsilon: float
+    clip_gradient: float | None
+    wd: float
+    rescale_grad: float
+    amsgrad: bool
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-08,
+        lazy_update: bool = True,
+        amsgrad: bool = False,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, Parameter] | None = None,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class Adamax(SpecOptimizer):
+    """Adam with the infinity norm for the second moment.
+
+    Kingma & Ba 2015, arXiv:1412.6980, algorithm 2.
+
+        d  = clip(rescale_grad*grad + wd*w, clip_gradient)
+        m' = beta1*m + (1 - beta1)*d
+        u' = max(beta2*u, abs(d))
+        # An element that never had a gradient has u' = 0 and takes no step.
+        w' = where(u' == 0, w, w - lr/(1 - beta1^t)*m'/u')
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    beta1: decay of the first moment, in [0, 1).
+    beta2: decay of the largest gradient, in [0, 1).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta1: float
+    beta2: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.002,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, Parameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class AdamMini(SpecOptimizer):
+    """Adam-mini: use fewer learning rates to gain more.
+
+    Zhang et al. 2024, arXiv:2406.16793, algorithm 1, with the rows of a matrix as its blocks.
+
+        m'     = beta1*m + (1 - beta1)*g
+        v_row' = beta2*v_row + (1 - beta2)*mean(g^2, per row)   if by_row
+        v'     = beta2*v + (1 - beta2)*mean(g^2)                if not by_row
+        v_hat  = 1/(1 - beta2^t)*v_row'                         if by_row
+        v_hat  = 1/(1 - beta2^t)*v'                             otherwise
+        rate   = lr/(1 - beta1^t)/(sqrt(v_hat) + epsilon)   # one division a row, none an element
+        w'     = (1 - lr*wd)*w - rate*m'
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    beta1: decay of the first moment, in [0, 1).
+    beta2: decay of the second moment, in [0, 1).
+    epsilon: added to the root of the second moment, in [0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta1: float
+    beta2: float
+    epsilon: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-08,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, Parameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class AdamW(SpecOptimizer):
+    """Decoupled weight decay regularization.
+
+    Loshchilov & Hutter 2019, arXiv:1711.05101, algorithm 2.
+
+        rate = lr*sqrt(1 - beta2^t)/(1 - beta1^t)   if correct_bias
+        rate = lr                                   otherwise
+        m'   = beta1*m + (1 - beta1)*g
+        v'   = beta2*v + (1 - beta2)*g^2
+        w'   = (1 - lr*wd)*w - rate*m'/(sqrt(v') + epsilon)
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    beta1: decay of the first moment, in [0, 1).
+    beta2: decay of the second moment, in [0, 1).
+    epsilon: added to the root of the second moment, in [0, inf).
+    clip_gradient: bound on each element of the rescaled gradient, in [0, inf).
+    correct_bias: make up for the moments' start at 0.
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta1: float
+    beta2: float
+    epsilon: float
+    clip_gradient: float | None
+    wd: float
+    rescale_grad: float
+    correct_bias: bool
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-06,
+        correct_bias: bool = True,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, Parameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class Adan(SpecOptimizer):
+    """Adan: adaptive Nesterov momentum algorithm for faster optimizing deep models.
+
+    Xie et al. 2022, arXiv:2208.06677, algorithm 1, with 1 - beta of the paper as beta, as in the authors' code.
+
+        diff    = where(t == 1, 0, g - g_prev)
+        g_prev' = g
+        m'      = beta1*m + (1 - beta1)*g
+        v'      = beta2*v + (1 - beta2)*diff
+        n'      = beta3*n + (1 - beta3)*(g + beta2*diff)^2
+        u       = (lr/(1 - beta1^t)*m' + lr*beta2/(1 - beta2^t)*v')/(1/sqrt(1 - beta3^t)*sqrt(n') + epsilon)
+        w'      = (1 - lr*wd)*w - u       if no_prox
+        w'      = 1/(1 + lr*wd)*(w - u)   otherwise
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    beta1: decay of the first moment, in [0, 1).
+    beta2: decay of the averaged difference of gradients, in [0, 1).
+    beta3: decay of the second moment, in [0, 1).
+    epsilon: added to the root of the second moment, in [0, inf).
+    no_prox: decay the weight as AdamW does, not by a proximal step.
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta1: float
+    beta2: float
+    beta3: float
+    epsilon: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    no_prox: bool
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        beta1: float = 0.98,
+        beta2: float = 0.92,
+        beta3: float = 0.99,
+        epsilon: float = 1e-08,
+        no_prox: bool = False,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, Parameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class AdEMAMix(SpecOptimizer):
+    """The AdEMAMix optimizer: better, faster, older.
+
+    Pagliardini, Ablin & Grangier 2024, arXiv:2409.03137, algorithm 1.
+
+        alpha_t = alpha*min(t/max(alpha_warmup, 1), 1)
+        x       = t/max(beta3_warmup, 1)
+        beta3_t = where(t < beta3_warmup, exp(1/((1 - x)/log(beta1) + x/log(beta3))), beta3)   # its half-life grows linearly
+        m1'     = beta1*m1 + (1 - beta1)*g
+        m2'     = beta3_t*m2 + (1 - beta3_t)*g
+        v'      = beta2*v + (1 - beta2)*g^2
+        u       = (1/(1 - beta1^t)*m1' + alpha_t*m2')/(1/sqrt(1 - beta2^t)*sqrt(v') + epsilon)
+        w'      = w - lr*(u + wd*w)
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    beta1: decay of the fast first moment, in [0, 1).
+    beta2: decay of the second moment, in [0, 1).
+    beta3: decay of the slow first moment, in [0, 1).
+    alpha: weight of the slow first moment, in [0, inf).
+    epsilon: added to the root of the second moment, in [0, inf).
+    alpha_warmup: steps in which alpha grows from 0, in [0, inf).
+    beta3_warmup: steps in which beta3 grows from beta1, in [0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta1: float
+    beta2: float
+    beta3: float
+    alpha: float
+    epsilon: float
+    alpha_warmup: int
+    beta3_warmup: int
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        beta3: float = 0.9999,
+        alpha: float = 2.0,
+        epsilon: float = 1e-08,
+        alpha_warmup: int = 0,
+        beta3_warmup: int = 0,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, Parameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class ASGD(SpecOptimizer):
+    """Acceleration of stochastic approximation by averaging.
+
+    Polyak & Juditsky 1992, SIAM J. Control Optim. 30(4); the rate: Xu 2011, arXiv:1107.2490.
+
+          eta = lr/(1 + lambd*lr*(t - 1))^alpha
+          mu  = 1/max(1, t - 1 - t0)
+          w'  = (1 - lambd*eta)*w - eta*(g + wd*w)
+          ax' = where(mu == 1, w', ax + mu*(w' - ax))
+
+        eval:
+          w' = ax
+
+    Parameters
+    ----------
+    learning_rate: rate of the first step.
+    lambd: decay of the weight, and of the rate, in [0, inf).
+    alpha: power with which the rate falls, in [0, inf).
+    t0: step after which averaging starts, in [0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    lambd: float
+    alpha: float
+    t0: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.01,
+        lambd: float = 0.0001,
+        alpha: float = 0.75,
+        t0: float = 1000000.0,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, Parameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class CAME(SpecOptimizer):
+    """CAME: confidence-guided adaptive memory efficient optimization.
+
+    Luo et al. 2023, arXiv:2307.02047, algorithm 2.
+
+        s     = g^2 + eps1
+        R'    = beta2*R + (1 - beta2)*mean(s, per row)   if factored
+        C'    = beta2*C + (1 - beta2)*mean(s, per col)   if factored
+        v'    = beta2*v + (1 - beta2)*s                  if not factored
+        r     = sqrt(mean(R'))/sqrt(R')                  if factored
+        c     = 1/sqrt(C')                               if factored
+        u     = r*g*c                                    if factored
+        u     = g/sqrt(v')                               otherwise
+        u_hat = 1/max(1, rms(u)/clip_threshold)*u
+        m'    = beta1*m + (1 - beta1)*u_hat
+        U     = (u_hat - m')^2 + eps2                    if factored   # far from the average: little confidence
+        P'    = beta3*P + (1 - beta3)*mean(U, per row)   if factored
+        Q'    = beta3*Q + (1 - beta3)*mean(U, per col)   if factored
+        p     = sqrt(mean(P'))/sqrt(P')                  if factored
+        q     = 1/sqrt(Q')                               if factored
+        x     = p*m'*q                                   if factored
+        x     = m'                                       otherwise
+        w'    = (1 - lr*wd)*w - lr*x
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    beta1: decay of the averaged update, in [0, 1).
+    beta2: decay of the second moment, in [0, 1).
+    beta3: decay of the instability, in [0, 1).
+    eps1: added to the squared gradient, in (0, inf).
+    eps2: added to the squared deviation, in (0, inf).
+    clip_threshold: bound on the root mean square of an update, in (0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta1: float
+    beta2: float
+    beta3: float
+    eps1: float
+    eps2: float
+    clip_threshold: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.0002,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        beta3: float = 0.9999,
+        eps1: float = 1e-30,
+        eps2: float = 1e-16,
+        clip_threshold: float = 1.0,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, Parameter] | None = None,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class CautiousAdamW(SpecOptimizer):
+    """Cautious optimizers: improving training with one line of code.
+
+    Liang et al. 2024, arXiv:2411.16085, algorithm 2.
+
+        m'  = beta1*m + (1 - beta1)*g
+        v'  = beta2*v + (1 - beta2)*g^2
+        u   = 1/(1 - beta1^t)*m'/(1/sqrt(1 - beta2^t)*sqrt(v') + epsilon)
+        phi = where(u*g > 0, 1, 0)   # only where the step goes down the present gradient
+        eta = lr*size/(sum(phi) + 1)
+        w'  = (1 - lr*wd)*w - eta*phi*u
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    beta1: decay of the first moment, in [0, 1).
+    beta2: decay of the second moment, in [0, 1).
+    epsilon: added to the root of the second moment, in [0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta1: float
+    beta2: float
+    epsilon: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-06,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, Parameter] | None = None,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class DAdaptAdam(SpecOptimizer):
+    """Learning-rate-free learning by D-Adaptation.
+
+    Defazio & Mishchenko 2023, arXiv:2301.07733, algorithm 5, with the norm of the authors' code, version 3.
+
+        beta3 = sqrt(beta2)
+        rate  = d*lr
+        r'    = beta3*r + (1 - beta3)*sum(rate*g*s/(sqrt(v) + epsilon), over params)
+        m'    = beta1*m + (1 - beta1)*rate*g
+        v'    = beta2*v + (1 - beta2)*g^2
+        s'    = beta3*s + (1 - beta3)*rate*g
+        total = (1 - beta3)*sum(abs(s'), over params)
+        d'    = where(total > 0, d*clip(r'/total/d, 1, growth_rate), d)
+        w'    = (1 - rate*wd)*w - m'/(sqrt(v') + epsilon)
+
+    Parameters
+    ----------
+    learning_rate: factor on the rate that is found; a schedule may change it.
+    beta1: decay of the first moment, in [0, 1).
+    beta2: decay of the second moment, in [0, 1).
+    epsilon: added to the root of the second moment, in (0, inf).
+    d0: first estimate of the distance to the solution, in (0, inf).
+    growth_rate: bound on the growth of the estimate in a step, in (1, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta1: float
+    beta2: float
+    epsilon: float
+    d0: float
+    growth_rate: float | None
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 1.0,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-08,
+        d0: float = 1e-06,
+        growth_rate: float | None = None,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, Parameter] | None = None,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class DCASGD(SpecOptimizer):
+    """Asynchronous stochastic gradient descent with delay compensation.
+
+    Zheng et al. 2017, arXiv:1609.08326, algorithm 2.
+
+        d         = g + wd*w + lamda*g*g*(w - previous)
+        mom'      = momentum*mom - lr*d   if heavy
+        w'        = w + mom'              if heavy
+        w'        = w - lr*d              otherwise
+        previous' = w
+
+    Parameters
+    ----------
+    momentum: decay of the velocity; 0 keeps none, in [0, 1).
+    lamda: strength of the compensation, in [0, inf).
+    learning_rate: learning rate.
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    momentum: float
+    lamda: float
+    lr: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        momentum: float = 0.0,
+        lamda: float = 0.04,
+        learning_rate: float = 0.01,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, Parameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class FTML(SpecOptimizer):
+    """Follow the moving leader in deep learning.
+
+    Zheng & Kwok 2017, ICML, PMLR 70, algorithm 1.
+
+        G     = clip(rescale_grad*grad + wd*w, clip_gradient)
+        v'    = beta2*v + (1 - beta2)*G^2
+        d'    = (1 - beta1^t)/lr*(sqrt(1/(1 - beta2^t)*v') + epsilon)
+        sigma = d' - beta1*d
+        z'    = beta1*z + (1 - beta1)*G - sigma*w
+        w'    = -z'/d'
+
+    Parameters
+    ----------
+    beta1: decay of the averages in z, in [0, 1).
+    beta2: decay of the second moment, in [0, 1).
+    epsilon: added to the root of the second moment, in [0, inf).
+    learning_rate: learning rate, in (0, inf).
+    clip_gradient: bound on each element of the rescaled gradient, in [0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    beta1: float
+    beta2: float
+    epsilon: float
+    lr: float
+    clip_gradient: float | None
+    wd: float
+    rescale_grad: float
+    def __init__(
+        self,
+        beta1: float = 0.6,
+        beta2: float = 0.999,
+        epsilon: float = 1e-08,
+        learning_rate: float = 0.01,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, Parameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class Ftrl(SpecOptimizer):
+    """Ad click prediction: a view from the trenches.
+
+    McMahan et al. 2013, KDD, algorithm 1.
+
+        rate  = 1/lr   # once, on the host: divisions are slow
+        n'    = n + g^2
+        sigma = rate*(sqrt(n') - sqrt(n))
+        z'    = z + g - sigma*w
+        w'    = where(abs(z') > lamda1,
+                      lr*(sign(z')*lamda1 - z')/(sqrt(n') + (beta + lr*wd)), 0)
+
+    Parameters
+    ----------
+    lamda1: strength of the L1 penalty, in [0, inf).
+    learning_rate: learning rate, in (0, inf).
+    beta: smooths the rate of each weight, in [0, inf).
+    clip_gradient: bound on each element of the rescaled gradient, in [0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lamda1: float
+    lr: float
+    beta: float
+    clip_gradient: float | None
+    wd: float
+    rescale_grad: float
+    def __init__(
+        self,
+        lamda1: float = 0.01,
+        learning_rate: float = 0.1,
+        beta: float = 1.0,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, Parameter] | None = None,
+        lazy_update: bool = True,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class GroupAdaGrad(SpecOptimizer):
+    """AdaGrad with one rate for each row, as for embeddings.
+
+    Duchi, Hazan & Singer 2011, JMLR 12, with groups of coordinates.
+
+        h' = h + mean(g^2, per row)
+        w' = w - lr/sqrt(h' + eps)*g
+
+    Parameters
+    ----------
+    eps: added to the sum of squares, in [0, inf).
+    learning_rate: learning rate.
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    eps: float
+    lr: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        eps: float = 1e-05,
+        learning_rate: float = 0.01,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, Parameter] | None = None,
+        lazy_update: bool = True,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class LAMB(SpecOptimizer):
+    """Large batch optimization for deep learning: training BERT in 76 minutes.
+
+    You et al. 2020, arXiv:1904.00962, algorithm 2.
+
+        m'    = beta1*m + (1 - beta1)*g
+        v'    = beta2*v + (1 - beta2)*g^2
+        m_hat = 1/(1 - beta1^t)*m'   if bias_correction
+        m_hat = m'                   otherwise
+        v_hat = 1/(1 - beta2^t)*v'   if bias_correction
+        v_hat = v'                   otherwise
+        u     = m_hat/(sqrt(v_hat) + epsilon) + wd*w
+        r1    = clip(norm(w), lower_bound, upper_bound)
+        r2    = norm(u)   # a reduction: the kernel becomes two sweeps over memory
+        trust = where(r1 == 0 or r2 == 0, 1, r1/r2)
+        w'    = w - lr*trust*u
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    beta1: decay of the first moment, in [0, 1).
+    beta2: decay of the second moment, in [0, 1).
+    epsilon: added to the root of the second moment, in [0, inf).
+    lower_bound: least norm of the weight in the ratio, in [0, inf).
+    upper_bound: largest norm of the weight in the ratio, in [0, inf).
+    clip_gradient: bound on each element of the rescaled gradient, in [0, inf).
+    bias_correction: divide the moments by what their start at 0 costs.
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta1: float
+    beta2: float
+    epsilon: float
+    lower_bound: float | None
+    upper_bound: float | None
+    clip_gradient: float | None
+    wd: float
+    rescale_grad: float
+    bias_correction: bool
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-06,
+        lower_bound: float | None = None,
+        upper_bound: float | None = None,
+        bias_correction: bool = True,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, Parameter] | None = None,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class LANS(SpecOptimizer):
+    """Accelerated large batch optimization of BERT pretraining in 54 minutes.
+
+    Zheng et al. 2020, arXiv:2006.13484, algorithm 2.
+
+        g_norm  = norm(rescale_grad*grad)
+        d       = clip(where(g_norm == 0, 0, rescale_grad/g_norm)*grad, clip_gradient)
+        m'      = beta1*m + (1 - beta1)*d
+        v'      = beta2*v + (1 - beta2)*d^2
+        root    = sqrt(1/(1 - beta2^t)*v') + epsilon
+        u_m     = 1/(1 - beta1^t)*m'/root + wd*w
+        u_g     = d/root + wd*w
+        r       = clip(norm(w), lower_bound, upper_bound)
+        r_m     = norm(u_m)
+        r_g     = norm(u_g)
+        trust_m = where(r == 0 or r_m == 0, 1, r/r_m)
+        trust_g = where(r == 0 or r_g == 0, 1, r/r_g)
+        w'      = w - (lr*beta1*trust_m*u_m + lr*(1 - beta1)*trust_g*u_g)
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    beta1: decay of the first moment, and its share of the step, in [0, 1).
+    beta2: decay of the second moment, in [0, 1).
+    epsilon: added to the root of the second moment, in [0, inf).
+    lower_bound: least norm of the weight in the ratios, in [0, inf).
+    upper_bound: largest norm of the weight in the ratios, in [0, inf).
+    clip_gradient: bound on each element of the rescaled gradient, in [0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta1: float
+    beta2: float
+    epsilon: float
+    lower_bound: float | None
+    upper_bound: float | None
+    clip_gradient: float | None
+    wd: float
+    rescale_grad: float
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-06,
+        lower_bound: float | None = None,
+        upper_bound: float | None = None,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, Parameter] | None = None,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class LARS(SpecOptimizer):
+    """Large batch training of convolutional networks.
+
+    You, Gitman & Ginsburg 2017, arXiv:1708.03888; momentum correction: Goyal et al. 2017, arXiv:1706.02677.
+
+        w_norm   = norm(w)                                                                          if not skip
+        g_norm   = rescale_grad*norm(grad)                                                          if not skip
+        rate     = where(w_norm > 0 and g_norm > 0, lr*eta*w_norm/(g_norm + wd*w_norm + eps), lr)   if not skip
+        rate     = lr                                                                               otherwise
+        mu       = momentum*where(last_lr == 0, 1, lr/last_lr)                                      if corrected
+        mu       = momentum                                                                         if heavy
+        last_lr' = lr                                                                               if corrected
+        mom'     = mu*mom - rate*(g + wd*w)                                                         if heavy
+        w'       = w + mom'                                                                         if heavy
+        w'       = (1 - rate*wd)*w - rate*g                                                         otherwise
+
+    Parameters
+    ----------
+    momentum: decay of the velocity; 0 keeps none, in [0, 1).
+    eta: length of a step, as a share of the weight's norm, in [0, inf).
+    eps: added to the norms, in [0, inf).
+    learning_rate: learning rate.
+    clip_gradient: bound on each element of the rescaled gradient, in [0, inf).
+    momentum_correction: scale the velocity when the rate changes.
+    skip: a plain rate, as for biases.
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    momentum: float
+    eta: float
+    eps: float
+    lr: float
+    clip_gradient: float | None
+    wd: float
+    rescale_grad: float
+    momentum_correction: bool
+    def __init__(
+        self,
+        momentum: float = 0.0,
+        lazy_update: bool = True,
+        eta: float = 0.001,
+        eps: float = 0.0,
+        momentum_correction: bool = True,
+        learning_rate: float = 0.01,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, Parameter] | None = None,
+        skip: bool | tuple[str, ...] = ("gamma", "beta", "bias"),
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class LBSGD(SpecOptimizer):
+    """Large-batch SGD: gradients of several calls are one batch, and the rate warms up.
+
+    Goyal et al. 2017, arXiv:1706.02677; 'lars': You, Gitman & Ginsburg 2017, arXiv:1708.03888.
+
+        count'    = count + 1
+        n         = begin_epoch*updates_per_epoch + count'
+        due       = floor(n/batch_scale) == n/batch_scale   # this call completes a batch; any other only gathers
+        total     = cum + grad                                                if gathers
+        total     = grad                                                      otherwise
+        cum'      = where(due, 0, total)                                      if gathers
+        mean_grad = 1/batch_scale*total
+        p         = min(n/max(warmup_epochs*updates_per_epoch, 1), 1)         if warmup_strategy != 'lars'
+        ratio     = sqrt(sum(w^2)/(sum(mean_grad^2) + wd*sum(w^2) + 1e-18))   if warmup_strategy == 'lars'
+        mult      = 1 + (batch_scale - 1)*p                                   if warmup_strategy == 'linear'
+        mult      = 1 + (batch_scale - 1)*p^2                                 if warmup_strategy == 'power2'
+        mult      = 1 + (batch_scale - 1)*sqrt(p)                             if warmup_strategy == 'sqrt'
+        mult      = clip(ratio, 0.01, 100)                                    otherwise
+        d         = clip(rescale_grad*mean_grad, clip_gradient)
+        mom'      = where(due, momentum*mom - lr*mult*(d + wd*w), mom)        if heavy
+        w'        = where(due, w + mom', w)                                   if heavy
+        w'        = where(due, (1 - lr*mult*wd)*w - lr*mult*d, w)             otherwise
+
+    Parameters
+    ----------
+    momentum: decay of the velocity; 0 keeps none, in [0, 1).
+    warmup_epochs: epochs until it is batch_scale*lr, in [0, inf).
+    batch_scale: calls that make one batch, in [1, inf).
+    updates_per_epoch: calls in an epoch, in [1, inf).
+    begin_epoch: epochs before the first call, in [0, inf).
+    num_epochs: epochs in all; no equation uses it.
+    learning_rate: learning rate.
+    clip_gradient: bound on each element of the rescaled gradient, in [0, inf).
+    warmup_strategy: how the rate grows.
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    momentum: float
+    warmup_epochs: int
+    batch_scale: int
+    updates_per_epoch: int
+    begin_epoch: int
+    num_epochs: int
+    lr: float
+    clip_gradient: float | None
+    wd: float
+    rescale_grad: float
+    warmup_strategy: Literal["linear", "power2", "sqrt", "lars"]
+    def __init__(
+        self,
+        momentum: float = 0.0,
+        multi_precision: bool = False,
+        warmup_strategy: Literal["linear", "power2", "sqrt", "lars"] = "linear",
+        warmup_epochs: int = 5,
+        batch_scale: int = 1,
+        updates_per_epoch: int = 32,
+        begin_epoch: int = 0,
+        num_epochs: int = 60,
+        learning_rate: float = 0.01,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        param_dict: Mapping[Index, Parameter] | None = None,
+        lazy_update: bool = True,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class Lion(SpecOptimizer):
+    """Symbolic discovery of optimization algorithms.
+
+    Chen et al. 2023, arXiv:2302.06675, algorithm 2.
+
+        c  = beta1*m + (1 - beta1)*g
+        m' = beta2*m + (1 - beta2)*g
+        w' = w - lr*(sign(c) + wd*w)
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    beta1: weight of the momentum in the sign, in [0, 1).
+    beta2: decay of the momentum, in [0, 1).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta1: float
+    beta2: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.0001,
+        beta1: float = 0.9,
+        beta2: float = 0.99,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, Parameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class MARS(SpecOptimizer):
+    """MARS: unleashing the power of variance reduction for training large models.
+
+    Yuan et al. 2024, arXiv:2411.10438, algorithm 2, with the last step's gradient in place of a second one.
+
+        diff    = where(t == 1, 0, g - g_prev)
+        g_prev' = g
+        c       = g + gamma*beta1/(1 - beta1)*diff
+        c_hat   = 1/max(1, norm(c))*c
+        m'      = beta1*m + (1 - beta1)*c_hat
+        v'      = beta2*v + (1 - beta2)*c_hat^2
+        u       = 1/(1 - beta1^t)*m'/(1/sqrt(1 - beta2^t)*sqrt(v') + epsilon)
+        w'      = w - lr*(u + wd*w)
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    beta1: decay of the first moment, in [0, 1).
+    beta2: decay of the second moment, in [0, 1).
+    gamma: strength of the correction, in [0, inf).
+    epsilon: added to the root of the second moment, in [0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta1: float
+    beta2: float
+    gamma: float
+    epsilon: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.003,
+        beta1: float = 0.95,
+        beta2: float = 0.99,
+        gamma: float = 0.025,
+        epsilon: float = 1e-08,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, Parameter] | None = None,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class Nadam(SpecOptimizer):
+    """Incorporating Nesterov momentum into Adam.
+
+    Dozat 2016, ICLR workshop; Stanford CS229 report 054.
+
+        d       = clip(rescale_grad*grad + wd*w, clip_gradient)
+        mu      = beta1*(1 - 0.5*0.96^(t*schedule_decay))
+        mu_next = beta1*(1 - 0.5*0.96^((t + 1)*schedule_decay))
+        S'      = S*mu
+        m'      = beta1*m + (1 - beta1)*d
+        v'      = beta2*v + (1 - beta2)*d^2
+        m_bar   = (1 - mu)/(1 - S')*d + mu_next/(1 - S'*mu_next)*m'
+        v_hat   = 1/(1 - beta2^t)*v'
+        w'      = w - lr*m_bar/(sqrt(v_hat) + epsilon)
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    beta1: decay of the first moment, and the limit of the momentum, in [0, 1).
+    beta2: decay of the second moment, in [0, 1).
+    epsilon: added to the root of the second moment, in [0, inf).
+    schedule_decay: how fast the momentum grows from half of beta1 to beta1, in [0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta1: float
+    beta2: float
+    epsilon: float
+    schedule_decay: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-08,
+        schedule_decay: float = 0.004,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, Parameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class NAG(SpecOptimizer):
+    """Nesterov accelerated gradient.
+
+    Nesterov 1983; Sutskever et al. 2013, On the importance of initialization and momentum in deep learning.
+
+        w'   = w + momentum^2*mom - (1 + momentum)*lr*(g + wd*w)   if heavy
+        w'   = (1 - lr*wd)*w - lr*g                                otherwise
+        mom' = momentum*mom - lr*(g + wd*w')                       if heavy   # the decay pulls at the new weight
+
+    Parameters
+    ----------
+    momentum: decay of the velocity; 0 keeps none, in [0, 1).
+    learning_rate: learning rate.
+    clip_gradient: bound on each element of the rescaled gradient, in [0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    momentum: float
+    lr: float
+    clip_gradient: float | None
+    wd: float
+    rescale_grad: float
+    def __init__(
+        self,
+        momentum: float = 0.0,
+        learning_rate: float = 0.01,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, Parameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class NovoGrad(SpecOptimizer):
+    """Stochastic gradient methods with layer-wise adaptive moments for training of deep networks.
+
+    Ginsburg et al. 2019, arXiv:1905.11286, algorithm 1.
+
+        n  = sum(g^2)
+        v' = where(t == 1, n, beta2*v + (1 - beta2)*n)
+        d  = 1/(sqrt(v') + epsilon)*g + wd*w
+        m' = beta1*m + (1 - beta1)*d   if grad_averaging
+        m' = beta1*m + d               otherwise
+        w' = w - lr*m'
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    beta1: decay of the first moment, in [0, 1).
+    beta2: decay of the second moment, in [0, 1).
+    epsilon: added to the root of the second moment, in [0, inf).
+    grad_averaging: weight the gradient by 1 - beta1.
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta1: float
+    beta2: float
+    epsilon: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    grad_averaging: bool
+    def __init__(
+        self,
+        learning_rate: float = 0.01,
+        beta1: float = 0.95,
+        beta2: float = 0.98,
+        epsilon: float = 1e-08,
+        grad_averaging: bool = False,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, Parameter] | None = None,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class Prodigy(SpecOptimizer):
+    """Prodigy: an expeditiously adaptive parameter-free learner.
+
+    Mishchenko & Defazio 2024, arXiv:2306.06101, algorithm 4; r and s over d0, as in the authors' code.
+
+        beta3 = sqrt(beta2)
+        rate  = d*lr*sqrt(1 - beta2^t)/(1 - beta1^t)   if use_bias_correction
+        rate  = d*lr                                   otherwise
+        x0'   = x0
+        r'    = beta3*r + sum(d/d0*rate*g*(x0 - w), over params)
+        m'    = beta1*m + (1 - beta1)*d*g
+        v'    = beta2*v + (1 - beta2)*d^2*g^2
+        s'    = beta3*s + d/d0*d*g                     if safeguard_warmup
+        s'    = beta3*s + d/d0*rate*g                  otherwise
+        total = sum(abs(s'), over params)
+        d'    = where(total > 0, max(d, d_coef*r'/total), d)
+        w'    = (1 - rate*wd)*w - rate*m'/(sqrt(v') + d*epsilon)
+
+    Parameters
+    ----------
+    learning_rate: factor on the rate that is found; a schedule may change it.
+    beta1: decay of the first moment, in [0, 1).
+    beta2: decay of the second moment, in [0, 1).
+    epsilon: added to the root of the second moment, in units of d, in (0, inf).
+    d0: first estimate of the distance to the solution, in (0, inf).
+    d_coef: factor on later estimates, in (0, inf).
+    use_bias_correction: divide the moments by what their start at 0 costs.
+    safeguard_warmup: keep lr out of s, for long warm-ups.
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta1: float
+    beta2: float
+    epsilon: float
+    d0: float
+    d_coef: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    use_bias_correction: bool
+    safeguard_warmup: bool
+    def __init__(
+        self,
+        learning_rate: float = 1.0,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-08,
+        d0: float = 1e-06,
+        d_coef: float = 1.0,
+        use_bias_correction: bool = False,
+        safeguard_warmup: bool = False,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, Parameter] | None = None,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class QHAdam(SpecOptimizer):
+    """Quasi-hyperbolic momentum and Adam for deep learning.
+
+    Ma & Yarats 2019, arXiv:1810.06801, algorithm 2.
+
+        d  = g                                          if decouple_weight_decay
+        d  = g + wd*w                                   otherwise
+        m' = beta1*m + (1 - beta1)*d
+        v' = beta2*v + (1 - beta2)*d^2
+        a  = (1 - nu1)*d + nu1/(1 - beta1^t)*m'
+        b  = (1 - nu2)*d^2 + nu2/(1 - beta2^t)*v'
+        w' = (1 - lr*wd)*w - lr*a/(sqrt(b) + epsilon)   if decouple_weight_decay
+        w' = w - lr*a/(sqrt(b) + epsilon)               otherwise
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    beta1: decay of the first moment, in [0, 1).
+    beta2: decay of the second moment, in [0, 1).
+    nu1: weight of the first moment against the gradient; 1 is Adam, in [0, 1].
+    nu2: weight of the second moment against the squared gradient; 1 is Adam, in [0, 1].
+    epsilon: added to the root, in [0, inf).
+    decouple_weight_decay: decay the weight itself, not through the gradient.
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta1: float
+    beta2: float
+    nu1: float
+    nu2: float
+    epsilon: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    decouple_weight_decay: bool
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        beta1: float = 0.995,
+        beta2: float = 0.999,
+        nu1: float = 0.7,
+        nu2: float = 1.0,
+        epsilon: float = 1e-08,
+        decouple_weight_decay: bool = False,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, Parameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class RAdam(SpecOptimizer):
+    """On the variance of the adaptive learning rate and beyond.
+
+    Liu et al. 2020, arXiv:1908.03265, algorithm 2, with the threshold of 5 of the authors' code.
+
+        d       = g                              if decoupled_weight_decay
+        d       = g + wd*w                       otherwise
+        m'      = beta1*m + (1 - beta1)*d
+        v'      = beta2*v + (1 - beta2)*d^2
+        rho_inf = 2/(1 - beta2) - 1
+        rho     = rho_inf - 2*t*beta2^t/(1 - beta2^t)   # how many gradients the second moment amounts to
+        r       = sqrt((rho - 4)*(rho - 2)*rho_inf/((rho_inf - 4)*(rho_inf - 2)*rho))
+        # Too few, and its variance is too large to divide by it: momentum alone.
+        rate    = lr/(1 - beta1^t)*where(rho > 5, r*sqrt(1 - beta2^t), 1)
+        root    = where(rho > 5, sqrt(v') + epsilon, 1)
+        w'      = (1 - lr*wd)*w - rate*m'/root   if decoupled_weight_decay
+        w'      = w - rate*m'/root               otherwise
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    beta1: decay of the first moment, in [0, 1).
+    beta2: decay of the second moment, in [0, 1).
+    epsilon: added to the root of the second moment, in [0, inf).
+    decoupled_weight_decay: decay the weight itself, not through the gradient.
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta1: float
+    beta2: float
+    epsilon: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    decoupled_weight_decay: bool
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-08,
+        decoupled_weight_decay: bool = False,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, Parameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class RMSProp(SpecOptimizer):
+    """Divide the gradient by a running average of its magnitude.
+
+    Tieleman & Hinton 2012, Coursera lecture 6.5; centered: Graves 2013, arXiv:1308.0850, eq. 38-45.
+
+        d      = clip(rescale_grad*grad + wd*w, clip_gradient)
+        n'     = gamma1*n + (1 - gamma1)*d^2
+        gbar'  = gamma1*gbar + (1 - gamma1)*d                      if centered
+        # A variance is never negative, but rounding could make this difference so.
+        var    = max(n' - gbar'^2, 0)                              if centered
+        delta' = gamma2*delta - lr*d/sqrt(var + epsilon)           if centered
+        w'     = clip(w + delta', clip_weights)                    if centered
+        w'     = clip(w - lr*d/sqrt(n' + epsilon), clip_weights)   otherwise
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    gamma1: decay of the averages, in [0, 1).
+    gamma2: decay of the step, if centered, in [0, 1).
+    epsilon: added under the root, in [0, inf).
+    clip_weights: bound on each weight, in [0, inf).
+    clip_gradient: bound on each element of the rescaled gradient, in [0, inf).
+    centered: normalise by the variance, and keep a velocity.
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    gamma1: float
+    gamma2: float
+    epsilon: float
+    clip_weights: float | None
+    clip_gradient: float | None
+    wd: float
+    rescale_grad: float
+    centered: bool
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        gamma1: float = 0.9,
+        gamma2: float = 0.9,
+        epsilon: float = 1e-08,
+        centered: bool = False,
+        clip_weights: float | None = None,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, Parameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class Rprop(SpecOptimizer):
+    """A direct adaptive method for faster backpropagation learning: the RPROP algorithm.
+
+    Riedmiller & Braun 1993; no backtracking: iRprop- of Igel & Huesken 2003.
+
+        same    = sign(g)*sign(g_prev)   # signs first: the product of small gradients would vanish
+        factor  = where(same > 0, eta_plus, where(same < 0, eta_minus, 1))
+        delta'  = clip(factor*delta, step_min, step_max)
+        g_prev' = where(same < 0, 0, g)
+        w'      = w - sign(g_prev')*delta'
+
+    Parameters
+    ----------
+    learning_rate: first step of every weight; a later change has no effect.
+    eta_minus: factor on the step after a change of sign, in (0, 1).
+    eta_plus: factor on the step while the sign stays, in (1, inf).
+    step_min: least step, in [0, inf).
+    step_max: largest step, in (0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    eta_minus: float
+    eta_plus: float
+    step_min: float
+    step_max: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.01,
+        eta_minus: float = 0.5,
+        eta_plus: float = 1.2,
+        step_min: float = 1e-06,
+        step_max: float = 50.0,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, Parameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class ScheduleFreeAdamW(SpecOptimizer):
+    """The road less scheduled.
+
+    Defazio et al. 2024, arXiv:2405.15682, algorithm 1; weights of the average as in the authors' code.
+
+          lr_t    = lr*min(t/max(warmup_steps, 1), 1)
+          lr_max' = max(lr_max, lr_t)
+          weight  = t^r*lr_max'^weight_lr_power
+          total'  = total + weight
+          c       = where(total' > 0, weight/total', 0)
+          v'      = beta2*v + (1 - beta2)*g^2
+          d       = g/(sqrt(1/(1 - beta2^t)*v') + epsilon) + wd*w
+          z'      = z - lr_t*d
+          w'      = w + c*(z - w) - lr_t*(1 - beta1*(1 - c))*d   # x' = (1 - c)*x + c*z'
+
+        eval:
+          w' = w + (1 - 1/beta1)*(z - w)   # x
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    beta1: how close to the average gradients are taken, in (0, 1].
+    beta2: decay of the second moment, in [0, 1).
+    epsilon: added to the root of the second moment, in [0, inf).
+    warmup_steps: steps in which the rate grows from 0, in [0, inf).
+    r: power of t in the weights of the average, in [0, inf).
+    weight_lr_power: power of the rate in the weights of the average, in [0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta1: float
+    beta2: float
+    epsilon: float
+    warmup_steps: int
+    r: float
+    weight_lr_power: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.0025,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-08,
+        warmup_steps: int = 0,
+        r: float = 0.0,
+        weight_lr_power: float = 2.0,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, Parameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class ScheduleFreeSGD(SpecOptimizer):
+    """The road less scheduled.
+
+    Defazio et al. 2024, arXiv:2405.15682, eq. 2-4; weights of the average as in the authors' code.
+
+          lr_t    = lr*min(t/max(warmup_steps, 1), 1)
+          lr_max' = max(lr_max, lr_t)
+          weight  = t^r*lr_max'^weight_lr_power
+          total'  = total + weight
+          c       = where(total' > 0, weight/total', 0)
+          d       = g + wd*w
+          z'      = z - lr_t*d
+          w'      = w + c*(z - w) - lr_t*(1 - beta*(1 - c))*d   # x' = (1 - c)*x + c*z'
+
+        eval:
+          w' = w + (1 - 1/beta)*(z - w)   # x
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    beta: how close to the average gradients are taken, in (0, 1].
+    warmup_steps: steps in which the rate grows from 0, in [0, inf).
+    r: power of t in the weights of the average, in [0, inf).
+    weight_lr_power: power of the rate in the weights of the average, in [0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta: float
+    warmup_steps: int
+    r: float
+    weight_lr_power: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 1.0,
+        beta: float = 0.9,
+        warmup_steps: int = 0,
+        r: float = 0.0,
+        weight_lr_power: float = 2.0,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, Parameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class SGD(SpecOptimizer):
+    """Stochastic gradient descent, with momentum.
+
+    Robbins & Monro 1951; momentum: Polyak 1964.
+
+        mom' = momentum*mom - lr*(g + wd*w)   if heavy
+        w'   = w + mom'                       if heavy
+        w'   = (1 - lr*wd)*w - lr*g           otherwise
+
+    Parameters
+    ----------
+    momentum: decay of the velocity; 0 keeps none, in [0, 1).
+    learning_rate: learning rate.
+    clip_gradient: bound on each element of the rescaled gradient, in [0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    momentum: float
+    lr: float
+    clip_gradient: float | None
+    wd: float
+    rescale_grad: float
+    def __init__(
+        self,
+        momentum: float = 0.0,
+        lazy_update: bool = True,
+        learning_rate: float = 0.01,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, Parameter] | None = None,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class SGLD(SpecOptimizer):
+    """Bayesian learning via stochastic gradient Langevin dynamics.
+
+    Welling & Teh 2011, ICML, eq. 4.
+
+        z  = normal()
+        w' = w - lr/2*(g + wd*w) + sqrt(lr)*z
+
+    Parameters
+    ----------
+    learning_rate: learning rate, in [0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.01,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, Parameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class Signum(SpecOptimizer):
+    """signSGD: compressed optimisation for non-convex problems.
+
+    Bernstein et al. 2018, arXiv:1802.04434.
+
+        mom' = momentum*mom - (1 - momentum)*(g + wd*w)   if heavy
+        w'   = (1 - lr*wd_lh)*w + lr*sign(mom')           if heavy
+        w'   = (1 - lr*wd)*w - lr*sign(grad)              otherwise   # neither scale nor clipping changes a sign
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    momentum: decay of the averaged gradient; 0 takes the sign of the gradient itself, in [0, 1).
+    wd_lh: decoupled weight decay, with momentum only, in [0, inf).
+    clip_gradient: bound on each element of the rescaled gradient, in [0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    momentum: float
+    wd_lh: float
+    clip_gradient: float | None
+    wd: float
+    rescale_grad: float
+    def __init__(
+        self,
+        learning_rate: float = 0.01,
+        momentum: float = 0.9,
+        wd_lh: float = 0.0,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, Parameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class Sophia(SpecOptimizer):
+    """Sophia: a scalable stochastic second-order optimizer for language model pre-training.
+
+    Liu et al. 2023, arXiv:2305.14342, algorithm 3.
+
+        fresh = (t - 1)/k == floor((t - 1)/k)
+        m'    = beta1*m + (1 - beta1)*g
+        h'    = where(fresh, beta2*h + (1 - beta2)*h_hat, h)
+        w'    = (1 - lr*wd)*w - lr*clip(m'/max(gamma*h', epsilon), rho)
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    beta1: decay of the first moment, in [0, 1).
+    beta2: decay of the averaged curvature, in [0, 1).
+    gamma: factor on the curvature; 0.05 for Gauss-Newton-Bartlett estimates, in (0, inf).
+    rho: bound on each element of a step, in units of lr, in (0, inf).
+    epsilon: least curvature, in (0, inf).
+    k: steps from one estimate to the next: h_hat counts in steps 1, 1 + k, 1 + 2k, ..., in [1, inf).
+    h_hat: an input, for `set_input`: estimate of the diagonal of the Hessian.
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta1: float
+    beta2: float
+    gamma: float
+    rho: float
+    epsilon: float
+    k: int
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.0001,
+        beta1: float = 0.96,
+        beta2: float = 0.99,
+        gamma: float = 0.01,
+        rho: float = 1.0,
+        epsilon: float = 1e-12,
+        k: int = 10,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, Parameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class Test(SpecOptimizer):
+    """Adds the gradient to the weight, for tests of what surrounds an optimizer.
+
+    MXNet's optimizer of this name.
+
+        kept' = w + rescale_grad*grad
+        w'    = kept'
+
+    Parameters
+    ----------
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        learning_rate: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, Parameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class Yogi(SpecOptimizer):
+    """Adaptive methods for nonconvex optimization.
+
+    Zaheer et al. 2018, NeurIPS, algorithm 2.
+
+        d  = g + wd*w
+        m' = beta1*m + (1 - beta1)*d
+        v' = max(v - (1 - beta2)*sign(v - d^2)*d^2, 0)   # what is taken away is never more than v
+        w' = w - lr*m'/(sqrt(v') + epsilon)
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    beta1: decay of the first moment, in [0, 1).
+    beta2: decay of the second moment, in [0, 1).
+    epsilon: added to the root of the second moment, in [0, inf).
+    initial_accumulator: where the second moment starts, in [0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta1: float
+    beta2: float
+    epsilon: float
+    initial_accumulator: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.01,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 0.001,
+        initial_accumulator: float = 1e-06,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, Parameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...

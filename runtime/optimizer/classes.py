@@ -1,0 +1,142 @@
+"""From a spec to a class: its signature, in MXNet's order, its documentation, and where it is registered."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import textwrap
+from collections.abc import Iterator
+from inspect import Parameter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from runtime import kernels
+from runtime.optimizer import mxnet
+from runtime.optimizer.optimizer import Optimizer
+from runtime.optimizer.spec import SpecOptimizer
+from runtime.registry import Registry
+
+if TYPE_CHECKING:
+    from optgen.model import Flag, Param
+    from optgen.model import Optimizer as Spec
+
+_RESERVED = ("wd", "rescale_grad", "clip_gradient")  # arguments of all optimizers, though a spec may set their defaults
+
+
+class OptimizerRegistry(Registry):
+    """Optimizer classes by name: what was registered, and the specs that come with optgen, made into classes when they
+    are first asked for.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("optimizer")
+
+    def get(self, name: str) -> type[Optimizer]:
+        if not super().__contains__(name):
+            shipped = {_key(stem): stem for stem in kernels.names()}
+            # An alias is known only to its spec: then all are read.
+            for stem in [shipped[_key(name)]] if _key(name) in shipped else shipped.values():
+                if not super().__contains__(stem):
+                    self.register_spec(stem)
+        return super().get(name)
+
+    __getitem__ = get
+
+    def __contains__(self, name: str) -> bool:
+        return super().__contains__(name) or _key(name) in map(_key, kernels.names())
+
+    def register_spec(self, spec: str | os.PathLike[str]) -> type[SpecOptimizer]:
+        is_text = isinstance(spec, str) and "\n" in spec
+        cls = make_class(kernels.read(spec))
+        self.register(cls, *cls.spec.aliases, *([] if is_text else [Path(spec).stem]))
+        return cls
+
+
+def _key(name: str) -> str:
+    """A class and its file may differ by more than case: AdamMini is in adam-mini.opt."""
+    return name.lower().replace("-", "").replace("_", "")
+
+
+def make_class(spec: Spec) -> type[SpecOptimizer]:
+    """The optimizer class of a spec."""
+    beyond = mxnet.CLASSES.get(spec.name, {})
+    per_param = [f.name for f in spec.flags if f.per_param]
+    members = {
+        "spec": spec,
+        "param_names": tuple(spec.all_params()),
+        "flag_names": tuple(f.name for f in spec.flags if f.condition is None and not f.per_param),
+        "per_param_names": tuple(per_param),
+        "__doc__": _doc(spec),
+        "__module__": "runtime.optimizer",
+        **beyond,
+        "per_param_defaults": dict.fromkeys(per_param, False) | beyond.get("per_param_defaults", {}),
+    }
+    cls = type(spec.name, (SpecOptimizer,), members)
+    cls.__signature__ = _signature(cls)
+    return cls
+
+
+# ---------------------------------------------------------------- signature
+
+
+def _signature(cls: type[SpecOptimizer]) -> inspect.Signature:
+    """The spec's own params and flags in its order, then what all optimizers take, by name."""
+    own = {p.name: p for p in _own(cls)}
+    common = {p.name: p for p in _common(cls) if p.name not in own}
+    for argument, before in cls.follows.items():
+        moved = common.pop(argument).replace(kind=Parameter.POSITIONAL_OR_KEYWORD)
+        names = list(own)
+        place = names.index(before) + 1
+        own = {n: own.get(n, moved) for n in (*names[:place], argument, *names[place:])}
+    return inspect.Signature([*own.values(), *common.values()])
+
+
+def _own(cls: type[SpecOptimizer]) -> Iterator[Parameter]:
+    declared: list[Param | Flag] = [p for p in cls.spec.params if p.name not in _RESERVED]
+    declared += [f for f in cls.spec.flags if f.name in cls.flag_names]
+    for x in sorted(declared, key=lambda x: x.span.line):
+        name = "learning_rate" if x.name == "lr" else x.name
+        yield Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=x.default, annotation=_annotation(x))
+
+
+def _common(cls: type[SpecOptimizer]) -> Iterator[Parameter]:
+    defaults = {p.name: p.default for p in cls.spec.params if p.name in _RESERVED}
+    for p in inspect.signature(Optimizer).parameters.values():
+        yield p.replace(kind=Parameter.KEYWORD_ONLY, default=defaults.get(p.name, p.default))
+    extra: dict[str, tuple[str, Any]] = {
+        name: ("bool | tuple[str, ...]", default) for name, default in cls.per_param_defaults.items()
+    }
+    if kernels.can_be_lazy(cls.spec) or "lazy_update" in cls.follows:
+        extra["lazy_update"] = "bool", cls.lazy_default
+    extra["storage"] = "str | Mapping[str, str] | None", None
+    for name, (annotation, default) in extra.items():
+        yield Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _annotation(x: Param | Flag) -> str:
+    if hasattr(x, "choices"):
+        return f"Literal[{', '.join(map(repr, x.choices))}]" if x.choices else "bool"
+    return ("int" if x.is_int else "float") + (" | None" if x.optional else "")
+
+
+# ---------------------------------------------------------------- documentation
+
+
+def _doc(spec: Spec) -> str:
+    """Title and source, the equations as they are written, and the arguments."""
+    lines = [f"{spec.title or spec.name}.", ""]
+    if spec.cite:
+        lines += [f"{spec.cite}.", ""]
+    first = spec.update[0].span.line
+    equations = "\n".join(spec.source.lines[first - 1 :]).rstrip()
+    lines += textwrap.indent(textwrap.dedent(equations), "    ").split("\n")
+    lines += ["", "Parameters", "----------"]
+    for p in spec.params:
+        name = "learning_rate" if p.name == "lr" else p.name
+        inside = f", in {p.interval}" if p.interval else ""
+        doc = p.doc or ("learning rate" if p.name == "lr" else "see the equations")
+        lines.append(f"{name}: {doc}{inside}.")
+    lines += [f"{f.name}: {f.doc or 'see the equations'}." for f in spec.flags if f.default is not None]
+    lines += [f"{x.name}: an input, for `set_input`: {x.doc or 'see the equations'}." for x in spec.inputs]
+    lines.append("The others are those of every Optimizer and SpecOptimizer.")
+    return "\n".join(lines)

@@ -1,0 +1,194 @@
+"""State files: what an optimizer keeps for each parameter, as a safetensors file that says what it holds.
+
+The arrays are the file's tensors. Its metadata is `format`, `version`, `header` (JSON: the optimizer and the hash of
+its spec, hyper-parameters, update counts, and of each parameter its index, name and the tree of its state, whose leaves
+name tensors) and `sha256`, over the header and the tensors. Reading runs nothing that a file holds, and checks all of
+it before anything changes.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+import warnings
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from runtime import files
+from runtime.base import MXNetError
+from runtime.context import cpu
+from runtime.kernels import Coding
+from runtime.nd.ndarray import NDArray
+from runtime.optimizer.optimizer import Index, Optimizer
+from runtime.optimizer.trees import Coded, converted, joined
+
+if TYPE_CHECKING:
+    from runtime.optimizer.updater import Updater
+
+FORMAT, VERSION = "runtime.optimizer", 1
+_OWN_CHOICE = ("multi_precision", "storage", "aggregate_num")  # the loading optimizer's, whatever the file's was
+_ALWAYS = ("num_update", "begin_num_update", "seed")  # restored even from a file without hyper-parameters
+
+
+# ---------------------------------------------------------------- writing
+
+
+def dumps(optimizer: Optimizer, states: Mapping[Index, Any], with_arguments: bool) -> bytes:
+    """The content of a state file; `with_arguments`: with the hyper-parameters, too."""
+    writer = _Writer()
+    values = _scalars(optimizer)
+    header = {
+        "optimizer": type(optimizer).__name__,
+        "spec": _spec_hash(optimizer),
+        "values": values if with_arguments else {k: v for k, v in values.items() if k in _ALWAYS},
+        "parameters": [
+            {
+                "index": i,
+                "name": optimizer.name_of(i),
+                "id": optimizer._ids.get(i),
+                "updates": optimizer._index_update_count.get(i, optimizer.begin_num_update),
+                "state": writer.tree(joined(state, optimizer), str(i)),
+            }
+            for i, state in states.items()
+        ],
+    }
+    text = json.dumps(header)
+    metadata = {"format": FORMAT, "version": str(VERSION), "header": text, "sha256": _digest(text, writer.arrays)}
+    return files.to_bytes(writer.arrays, metadata)
+
+
+class _Writer:
+    """Puts trees into JSON, and their arrays into `arrays`, by the names that the JSON calls them."""
+
+    def __init__(self) -> None:
+        self.arrays: dict[str, np.ndarray] = {}
+        self._names: dict[int, str] = {}  # by identity: what several parameters share is written once
+
+    def tree(self, tree: Any, path: str) -> Any:
+        match tree:
+            case NDArray():
+                return {"array": self._array(tree, path)}
+            case Coded(codes, scales, coding):
+                names = [self._array(codes, path), self._array(scales, f"{path}.scale")]
+                return {"coded": [*names, coding.storage, coding.nonnegative]}
+            case None | bool() | int() | float() | str():
+                return {"value": tree}
+            case tuple() | list():
+                return {type(tree).__name__: [self.tree(x, f"{path}.{k}") for k, x in enumerate(tree)]}
+            case dict() if all(isinstance(key, str) for key in tree):
+                return {"dict": {key: self.tree(x, f"{path}.{key}") for key, x in tree.items()}}
+        kind = type(tree).__name__
+        raise MXNetError(f"states of {kind} cannot be saved: use arrays, numbers, tuples, lists, and dicts with names")
+
+    def _array(self, array: NDArray, path: str) -> str:
+        name = self._names.setdefault(id(array._data), path)
+        self.arrays[name] = array._data
+        return name
+
+
+def _scalars(optimizer: Optimizer) -> dict[str, Any]:
+    """The public attributes that are numbers, words or None."""
+    return {
+        name: value
+        for name, value in vars(optimizer).items()
+        if not name.startswith("_") and (value is None or isinstance(value, (bool, int, float, str)))
+    }
+
+
+def _spec_hash(optimizer: Optimizer) -> str | None:
+    spec = getattr(optimizer, "spec", None)
+    return spec and hashlib.sha256(spec.source.text.encode()).hexdigest()
+
+
+def _digest(header: str, arrays: Mapping[str, np.ndarray]) -> str:
+    digest = hashlib.sha256(header.encode())
+    for name in sorted(arrays):
+        array = arrays[name]
+        digest.update(f"{name} {array.dtype} {array.shape} ".encode())
+        digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+    return digest.hexdigest()
+
+
+# ---------------------------------------------------------------- reading
+
+
+def restore(updater: Updater, content: bytes, weights: Mapping[Index, NDArray]) -> None:
+    """Bring an updater and its optimizer to what `dumps` wrote; on any error they stay as they are.
+
+    States of parameters in `weights` are converted to the element type and storage that these need, the others when
+    they are first used.
+
+    Raises MXNetError for a file that is damaged or that something else wrote, and where states do not fit.
+    """
+    header, arrays = _checked(content)
+    try:
+        optimizer = _restored(updater.optimizer, header)
+        held = {name: NDArray(array.copy(), cpu()) for name, array in arrays.items()}
+        states = {p["index"]: _tree(p["state"], held) for p in header["parameters"]}
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise MXNetError(f"the state file is not what this library writes: {error!r}") from None
+    here = optimizer.param_dict
+    if here and not states.keys() <= here.keys():
+        raise MXNetError(f"the file has states for {len(states)} parameters, and here there are {len(here)}")
+    fit = {i: converted(states[i], optimizer, i, weights[i]) for i in states if i in weights}
+    updater.states = states | fit
+    updater.states_synced = {i: i in fit for i in states}
+    vars(updater.optimizer).update(vars(optimizer))
+
+
+def _checked(content: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Header and arrays of a file that is whole and ours."""
+    if content[:1] == b"\x80" and content[8:9] != b"{":  # with a brace there it is the length of a header
+        raise MXNetError(
+            "this state file is a pickle, as MXNet writes them. Reading one runs whatever code it holds, so it is not "
+            "read; load it in MXNet, and take the arrays out of it there"
+        )
+    arrays, metadata = files.from_bytes(content, "the state file")
+    if metadata.get("format") != FORMAT:
+        raise MXNetError("the file holds arrays, but not the states of an optimizer, which save_states writes")
+    if metadata.get("version") != str(VERSION):
+        raise MXNetError(f"the state file has version {metadata.get('version')}, and this library reads {VERSION}")
+    text = metadata.get("header", "")
+    if metadata.get("sha256") != _digest(text, arrays):
+        raise MXNetError("the state file is damaged: its checksum is not that of its content")
+    return json.loads(text), arrays
+
+
+def _restored(optimizer: Optimizer, header: Mapping[str, Any]) -> Optimizer:
+    """A copy of the optimizer with the file's counts and values."""
+    name = type(optimizer).__name__
+    if header["optimizer"] != name:
+        raise MXNetError(f"the file holds states of {header['optimizer']}, and this is {name}")
+    if header["spec"] != _spec_hash(optimizer):
+        warnings.warn(f"the spec of {name} has changed since these states were saved", stacklevel=4)
+    new = copy.copy(optimizer)
+    new.param_dict = optimizer.param_dict
+    for key, value in header["values"].items():
+        if key in vars(new) and key not in _OWN_CHOICE:
+            setattr(new, key, value)
+    new._index_update_count = {p["index"]: int(p["updates"]) for p in header["parameters"]}
+    new._ids = {p["index"]: int(p["id"]) for p in header["parameters"] if p["id"] is not None}
+    return new
+
+
+def _tree(tree: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> Any:
+    """What `_Writer.tree` was given."""
+    ((kind, content),) = tree.items()
+    match kind:
+        case "array":
+            return arrays[content]
+        case "coded":
+            codes, scales, storage, nonnegative = content
+            return Coded(arrays[codes], arrays[scales], Coding(storage, nonnegative))
+        case "value":
+            return content
+        case "tuple":
+            return tuple(_tree(x, arrays) for x in content)
+        case "list":
+            return [_tree(x, arrays) for x in content]
+        case "dict":
+            return {key: _tree(x, arrays) for key, x in content.items()}
+    raise ValueError(f"unknown kind of state '{kind}'")

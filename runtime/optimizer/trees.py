@@ -1,0 +1,137 @@
+"""States as trees: arrays in tuples, lists and dicts, and how a saved one becomes the one that a weight needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from runtime import dtypes
+from runtime.base import MXNetError
+from runtime.kernels import Coding
+from runtime.nd.ndarray import NDArray
+from runtime.optimizer.optimizer import Index, Optimizer
+from runtime.optimizer.spec import SpecOptimizer
+
+
+@dataclass(frozen=True)
+class Coded:
+    """An 8-bit state: one leaf of a tree, where the optimizer has the two arrays side by side."""
+
+    codes: NDArray
+    scales: NDArray
+    coding: Coding
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.codes.shape
+
+
+def mapped(function: Callable[[NDArray], NDArray], tree: Any) -> Any:
+    """The tree with each array replaced by what `function` makes of it."""
+    match tree:
+        case NDArray():
+            return function(tree)
+        case Coded(codes, scales, coding):
+            return Coded(function(codes), function(scales), coding)
+        case tuple() | list():
+            return type(tree)(mapped(function, x) for x in tree)
+        case dict():
+            return {key: mapped(function, x) for key, x in tree.items()}
+    return tree
+
+
+def joined(tree: Any, optimizer: Optimizer) -> Any:
+    """The state of an optimizer, with codes and scales that belong together in one `Coded`."""
+    match tree:
+        case tuple() | list():
+            return type(tree)(joined(x, optimizer) for x in tree)
+        case dict() if isinstance(optimizer, SpecOptimizer):
+            scales = {key.removesuffix(".scale"): x for key, x in tree.items() if key.endswith(".scale")}
+            return {
+                key: Coded(x, scales[key], optimizer.coding(key, x.shape)) if key in scales else x
+                for key, x in tree.items()
+                if not key.endswith(".scale")
+            }
+    return tree
+
+
+def split(tree: Any) -> Any:
+    """What `joined` was made of."""
+    match tree:
+        case tuple() | list():
+            return type(tree)(map(split, tree))
+        case dict():
+            pairs = {f"{key}.scale": x.scales for key, x in tree.items() if isinstance(x, Coded)}
+            return {key: x.codes if isinstance(x, Coded) else split(x) for key, x in tree.items()} | pairs
+    return tree
+
+
+def converted(saved: Any, optimizer: Optimizer, index: Index, weight: NDArray) -> Any:
+    """A state as the optimizer makes one for this weight, with the numbers of a joined tree that was saved.
+
+    Raises MXNetError, naming the parameter, where these are other states or have other shapes.
+    """
+    name = optimizer.name_of(index)
+    fresh = joined(optimizer.create_state_multi_precision(index, weight), optimizer)
+    has, wanted = structure(saved), structure(fresh)
+    if has == wanted:
+        return split(_filled(fresh, saved, name))
+    # A master on one side only: that of the weight, or left out.
+    if optimizer.has_master(weight) and structure((fresh[0], saved)) == wanted:
+        return split((fresh[0], _filled(fresh[1], saved, name)))
+    if isinstance(saved, tuple) and len(saved) == 2 and structure(saved[1]) == wanted:
+        return split(_filled(fresh, saved[1], name))
+    raise MXNetError(
+        f"the saved state of parameter '{name}' is {has}, but {type(optimizer).__name__} keeps {wanted} here; are its "
+        "arguments those it was saved with?"
+    )
+
+
+def structure(tree: Any) -> str:
+    """What a tree is made of, as text: equal for trees that can be converted into each other."""
+    match tree:
+        case NDArray() | Coded():
+            return "an array"
+        case tuple() | list():
+            return f"({', '.join(map(structure, tree))})"
+        case dict():
+            return f"{{{', '.join(f'{key}: {structure(tree[key])}' for key in sorted(tree))}}}"
+    return "no array"
+
+
+def _filled(fresh: Any, saved: Any, name: str) -> Any:
+    """The tree `fresh`, its arrays filled with what is saved, of the same structure."""
+    match fresh:
+        case NDArray() | Coded():
+            if saved.shape != fresh.shape:
+                raise MXNetError(
+                    f"the saved state of parameter '{name}' has shape {saved.shape}, but here it is {fresh.shape}"
+                )
+            _write(fresh, saved)
+            return fresh
+        case tuple() | list():
+            return type(fresh)(_filled(f, s, name) for f, s in zip(fresh, saved, strict=True))
+        case dict():
+            return {key: _filled(f, saved[key], name) for key, f in fresh.items()}
+    return saved
+
+
+def _write(to: NDArray | Coded, saved: NDArray | Coded) -> None:
+    """Write numbers from one storage to another, each rounded once; between equal ones as they are."""
+    if isinstance(to, Coded):
+        if isinstance(saved, Coded) and saved.coding == to.coding and saved.scales.shape == to.scales.shape:
+            codes, scales = saved.codes._data, saved.scales._data
+        else:
+            codes, scales = to.coding.encode(_numbers(saved).astype(np.float32), by_row=to.scales.ndim == 2)
+        to.codes._data[...], to.scales._data[...] = codes, scales
+    else:
+        to._data[...] = dtypes.convert(_numbers(saved), to._data.dtype)
+
+
+def _numbers(saved: NDArray | Coded) -> np.ndarray:
+    if isinstance(saved, Coded):
+        return saved.coding.decode(saved.codes._data, saved.scales._data)
+    return saved._data

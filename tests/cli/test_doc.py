@@ -1,0 +1,91 @@
+"""`optgen doc`: the document in the repository is what the specs say, and what it says about a spec."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from optgen import pipeline
+from optgen.cli import main
+from optgen.cli.common import paths_of
+from optgen.cli.doc import document
+from optgen.diagnostics import Diagnostic, Span
+from optgen.ir.build import NotCompiled
+from optgen.model import Optimizer
+from tests.conftest import Golden
+
+ROOT = Path(__file__).parents[2]
+SPEC = """\
+optimizer Mine alias own "A * is born"
+cite "Somebody 1999"
+
+# Unlike anything else,
+# it does this.
+param lr   = 0.1
+param beta = 0.9 in [0, 1) alias rho "decay"
+param low  = none zero off in [0, inf)
+param n: int = 5
+flag  kind = 'a' | 'b' | 'c' "which"
+flag  heavy = beta > 0 and n > 0
+flag  skip per param = false
+
+require n > 0 "n counts"
+
+input h "another array"
+
+state m = 0 if heavy "velocity"
+state k: host = 1 "how often"
+
+update:
+  k' = k + n                    # a count
+  # its square for one kind
+  x  = h*h                      if kind == 'c'
+  x  = h                        otherwise
+  m' = beta*m + x               if heavy
+  r  = norm(w)                  if skip
+  r  = clip(rescale_grad, low)  otherwise
+  w' = w - lr*r*(m' + grad)     if heavy
+  w' = w - lr*r/k'*(x + grad)   otherwise
+
+eval:
+  w' = w + m                    if heavy
+  w' = w                        otherwise
+"""
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Path:
+    path = tmp_path / "mine.opt"
+    path.write_text(SPEC)
+    return path
+
+
+def test_the_document_is_fresh(golden: Golden) -> None:
+    golden(ROOT / "docs" / "optimizers.md", document(paths_of([])))
+
+
+def test_a_section(mine: Path, golden: Golden) -> None:
+    text = document([mine])
+    assert "\n| [Mine](#mine) | A \\* is born | `m` `k` | 16 to 28 |\n" in text
+    golden(Path(__file__).with_name("section.md"), text[text.index("## Mine") :])
+
+
+def test_a_variant_that_is_not_built(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def build(optimizer: Optimizer, variant: object) -> None:
+        raise NotCompiled(optimizer.source, [Diagnostic("E901", "not yet", Span(1, 1, 2))])
+
+    monkeypatch.setattr(pipeline, "build", build)
+    assert document([mine]).endswith("| to evaluate | the compiler does not build this yet |  |  |  |\n")
+
+
+def test_check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("optgen.cli.doc.document", lambda specs: "# Optimizers\n")
+    path = tmp_path / "new" / "optimizers.md"
+    line = ["doc", "-o", str(path)]
+    assert main([*line, "--check"]) == 1 and not path.exists()
+    assert "is not what the specs say; optgen doc writes it anew" in capsys.readouterr().err
+    assert main(line) == 0 and path.read_text() == "# Optimizers\n"
+    assert main([*line, "--check"]) == 0
+    path.write_text("# Old\n")
+    assert main([*line, "--check"]) == 1 and path.read_text() == "# Old\n"

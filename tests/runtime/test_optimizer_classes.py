@@ -1,0 +1,134 @@
+"""Optimizer classes: their signatures and documentation, how they are found, registered and copied, their errors."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+
+import pytest
+
+import optgen
+from runtime import nd, optimizer
+from runtime.optimizer import stub
+
+HALVING = """\
+optimizer Halving "Gradient descent at half the rate"
+param lr = 0.25
+param boost = 2 in [1, 4]
+flag fast = false
+update:
+  w' = w - lr*boost*g if fast
+  w' = w - lr/2*g otherwise
+"""
+
+MXNET = {
+    "AdaDelta": "rho epsilon",
+    "AdaGrad": "eps",
+    "Adam": "learning_rate beta1 beta2 epsilon lazy_update",
+    "Adamax": "learning_rate beta1 beta2",
+    "DCASGD": "momentum lamda",
+    "FTML": "beta1 beta2 epsilon",
+    "Ftrl": "lamda1 learning_rate beta",
+    "GroupAdaGrad": "eps",
+    "LAMB": "learning_rate beta1 beta2 epsilon lower_bound upper_bound bias_correction",
+    "LARS": "momentum lazy_update eta eps momentum_correction",
+    "LBSGD": "momentum multi_precision warmup_strategy warmup_epochs batch_scale updates_per_epoch begin_epoch "
+    "num_epochs",
+    "NAG": "momentum",
+    "Nadam": "learning_rate beta1 beta2 epsilon schedule_decay",
+    "RMSProp": "learning_rate gamma1 gamma2 epsilon centered clip_weights",
+    "SGD": "momentum lazy_update",
+    "SGLD": "",
+    "Signum": "learning_rate momentum wd_lh",
+    "Test": "",
+}
+"""The positional arguments of MXNet 1.9.1's optimizers, in its order."""
+
+
+# ---------------------------------------------------------------- signatures and documentation
+
+
+@pytest.mark.parametrize("name", MXNET)
+def test_positional_arguments_are_those_of_mxnet(name: str) -> None:
+    cls = getattr(optimizer, name)
+    parameters = inspect.signature(cls).parameters.values()
+    positional = [p.name for p in parameters if p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
+    wanted = MXNET[name].split()
+    assert positional[: len(wanted)] == wanted
+    common = {"rescale_grad", "param_idx2name", "wd", "clip_gradient", "learning_rate", "lr_scheduler"}
+    assert common | {"begin_num_update", "multi_precision", "param_dict", "storage"} <= {p.name for p in parameters}
+    for p in parameters:
+        if p.name in wanted and p.name not in ("lazy_update", "multi_precision", "learning_rate"):
+            assert getattr(cls(**{p.name: p.default}), p.name) == p.default
+
+
+def test_documentation_has_equations_and_arguments() -> None:
+    for words in ("Kingma & Ba", "m'     = beta1*m + (1 - beta1)*d", "beta2: decay of the second moment, in [0, 1)."):
+        assert words in optimizer.Adam.__doc__
+
+
+def test_the_stub_is_fresh() -> None:
+    assert stub.PATH.read_text() == stub.text(), "run python -m runtime.optimizer.stub"
+
+
+# ---------------------------------------------------------------- names, registration, copies
+
+
+def test_names() -> None:
+    assert "Adam" in dir(optimizer)
+    assert optimizer.Adam is optimizer.Adam
+    assert isinstance(optimizer.create("ADAM"), optimizer.Adam)
+    assert isinstance(optimizer.create("ccsgd"), optimizer.SGD)
+    assert isinstance(optimizer.Optimizer.create_optimizer("adam", beta1=0.8), optimizer.Optimizer.opt_registry["adam"])
+    with pytest.raises(AttributeError, match="no attribute 'adam'"):
+        optimizer.adam  # noqa: B018
+
+
+# ---------------------------------------------------------------- errors
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: optimizer.create("sgdd"), ValueError, "unknown optimizer 'sgdd'; did you mean 'sgd'?"),
+        (
+            lambda: optimizer.create("sgd", momentun=0.9),
+            TypeError,
+            "SGD has no argument 'momentun'; did you mean 'momentum'?",
+        ),
+        (lambda: optimizer.create("sgd", momentum=1), ValueError, "'momentum' must be in [0, 1), not 1"),
+        (lambda: optimizer.create("sgd", wd=-1), ValueError, "'wd' must be in [0, inf), not -1"),
+        (lambda: optimizer.create("sgd", momentum="0.9x"), TypeError, "'momentum' must be a number"),
+        (lambda: optimizer.create("adam", amsgrad=2), ValueError, "'amsgrad' must be True or False, not 2"),
+        (lambda: optimizer.AdaGrad(1e-7, 1e-3, 0), TypeError, "AdaGrad: too many positional arguments"),
+        (lambda: optimizer.Adam(0.1, learning_rate=0.1), TypeError, "Adam: multiple values for argument"),
+        (lambda: optimizer.RMSProp(gamma1=0.9, rho=0.8), TypeError, "'gamma1' is given twice, once as 'rho'"),
+        (lambda: optimizer.create("adam", storage="int4"), ValueError, "cannot be stored as 'int4'"),
+        (lambda: optimizer.create("adam", storage={"mm": "int8_linear"}), TypeError, "no elementwise state 'mm'"),
+        (lambda: optimizer.create("adam", lr_scheduler=0.1), TypeError, "lr_scheduler must be a function"),
+        (lambda: optimizer.create("adam", sym=None), TypeError, "Adam has no argument 'sym'"),
+        (lambda: setattr(optimizer.create("adam"), "beta1", 1.5), ValueError, "'beta1' must be in [0, 1), not 1.5"),
+        (lambda: optimizer.create("sgd", clip_gradient=-1), ValueError, "'clip_gradient' must be in [0, inf), not -1"),
+    ],
+)
+def test_errors(call: Callable[[], object], error: type[Exception], words: str) -> None:
+    with pytest.raises(error) as caught:
+        call()
+    assert words in str(caught.value)
+
+
+def test_a_flag_is_fixed_with_the_first_state() -> None:
+    opt = optimizer.create("adam")
+    opt.amsgrad = True
+    assert set(opt.create_state(0, nd.ones(2))) == {"m", "v", "v_max"}
+    with pytest.raises(ValueError, match="'amsgrad' is fixed"):
+        opt.amsgrad = False
+
+
+def test_register_spec_reports_all_errors() -> None:
+    with pytest.raises(optgen.SpecErrors) as caught:
+        optimizer.register_spec(HALVING.replace("lr*boost", "lr*bost").replace("lr/2", "lrr/2"))
+    assert "unknown name 'bost'" in str(caught.value)
+    assert "unknown name 'lrr'" in str(caught.value)
+    with pytest.raises(FileNotFoundError):
+        optimizer.register_spec("nowhere.opt")

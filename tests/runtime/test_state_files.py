@@ -1,0 +1,245 @@
+"""State files: training goes on bit by bit, from whatever element type and storage; no other file changes a thing."""
+
+from __future__ import annotations
+
+import pickle
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import runtime as mx
+from runtime import MXNetError, autograd, files, gluon, kernels, nd, optimizer
+
+SHAPES = ((70, 80), (33,), (1,))
+STORAGES = (None, "bfloat16_stochastic", "int8_dynamic", "int8_linear")
+
+
+@optimizer.register
+class Nested(optimizer.Optimizer):
+    """Written by hand, with a state of all kinds and a number of its own."""
+
+    def __init__(self, decay: float = 0.5, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.decay = decay
+
+    def create_state(self, index: Any, weight: nd.NDArray) -> Any:
+        return {"velocity": [nd.zeros(weight.shape, weight.context, weight.dtype), None], "steps": (0, "none")}
+
+    def update(self, index: Any, weight: nd.NDArray, grad: nd.NDArray, state: Any) -> None:
+        self._update_count(index)
+        velocity = state["velocity"][0]
+        velocity[:] = self.decay * velocity - self._get_lr(index) * grad / self._index_update_count[index]
+        weight += velocity
+        state["steps"] = (state["steps"][0] + 1, "some")
+
+
+def trainer_of(name: str, dtype: str = "float32", shapes: Any = SHAPES, **arguments: Any) -> gluon.Trainer:
+    mx.random.seed(1)
+    params = []
+    for i, shape in enumerate(shapes):
+        params.append(gluon.Parameter(f"p{i}_weight", shape=shape, dtype=dtype))
+        params[-1].initialize(mx.init.Uniform(1))
+    trainer = gluon.Trainer(params, name, {"learning_rate": 0.01, **arguments})
+    if name == "sophia":
+        trainer.optimizer.set_input("h_hat", {i: nd.ones(shape, dtype=dtype) for i, shape in enumerate(shapes)})
+    return trainer
+
+
+def train(trainer: gluon.Trainer, steps: int) -> list[np.ndarray]:
+    """The weights after some steps; gradients depend on the weights, and are of one sign."""
+    for _ in range(steps):
+        with autograd.record():
+            losses = [(p.data() * p.data() * 2 + p.data()).sum() for p in trainer._params]
+        autograd.backward(losses)
+        trainer.step(2)
+    return [p.data().asnumpy() for p in trainer._params]
+
+
+def copy_weights(source: gluon.Trainer, to: gluon.Trainer) -> None:
+    for a, b in zip(source._params, to._params, strict=True):
+        b.set_data(a.data())
+
+
+def contents(trainer: gluon.Trainer) -> bytes:
+    """All that a step depends on, as bytes."""
+    return trainer._updater.get_states(dump_optimizer=True) + b"".join(p.data().asnumpy() for p in trainer._params)
+
+
+# ---------------------------------------------------------------- going on
+
+
+@pytest.mark.parametrize("name", [*kernels.names(), "nested"])
+def test_training_goes_on_bit_by_bit(name: str, tmp_path: Path) -> None:
+    shapes = SHAPES[:1] if name == "groupadagrad" else SHAPES
+    first = trainer_of(name, shapes=shapes)
+    train(first, 3)
+    first.save_states(tmp_path / "states")
+    second = trainer_of(name, shapes=shapes, learning_rate=0.5)  # the file's is 0.01
+    train(second, 1)
+    copy_weights(first, second)
+    second.load_states(tmp_path / "states")
+    assert second.learning_rate == 0.01
+    for a, b in zip(train(first, 2), train(second, 2), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("multi_precision", [False, True])
+@pytest.mark.parametrize("storage", STORAGES)
+def test_stored_states_and_masters_go_on_bit_by_bit(storage: str, multi_precision: bool, tmp_path: Path) -> None:
+    arguments = {"dtype": "bfloat16", "storage": storage, "multi_precision": multi_precision}
+    first, second = trainer_of("adam", **arguments), trainer_of("adam", **arguments)
+    train(first, 3)
+    first.save_states(tmp_path / "states")
+    copy_weights(first, second)
+    second.load_states(tmp_path / "states")
+    for a, b in zip(train(first, 2), train(second, 2), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("source", STORAGES)
+@pytest.mark.parametrize(
+    ("dtype", "arguments"),
+    [
+        ("float64", {}),
+        ("float32", {"storage": "int8_dynamic"}),
+        ("float32", {"storage": {"v": "int8_linear"}}),
+        ("float16", {"multi_precision": True, "storage": "bfloat16"}),
+        ("bfloat16", {}),
+    ],
+)
+def test_other_element_types_and_storages(source: str | None, dtype: str, arguments: dict, tmp_path: Path) -> None:
+    first, second = trainer_of("adam", storage=source), trainer_of("adam", dtype, **arguments)
+    train(first, 4)
+    first.save_states(tmp_path / "states")
+    copy_weights(first, second)
+    second.load_states(tmp_path / "states")
+    exact = trainer_of("adam")
+    train(exact, 4)
+    assert second._updater.optimizer.storage == arguments.get("storage")
+    for a, b in zip(train(exact, 1), train(second, 1), strict=True):
+        np.testing.assert_allclose(a, b.astype(float), rtol=2e-2, atol=1e-2)
+
+
+def test_a_file_describes_itself(tmp_path: Path) -> None:
+    trainer = trainer_of("adam", wd=0.1)
+    train(trainer, 2)
+    trainer.save_states(tmp_path / "states")
+    arrays, metadata = files.from_bytes((tmp_path / "states").read_bytes(), "states")
+    assert set(arrays) == {f"{i}.{name}" for i in range(3) for name in "mv"}
+    for words in ('"optimizer": "Adam"', '"beta1": 0.9', '"wd": 0.1', '"num_update": 2', '"name": "p1_weight"'):
+        assert words in metadata["header"]
+
+
+def test_updaters_take_states_before_they_know_the_weights() -> None:
+    first, weights = optimizer.get_updater(optimizer.create("adam")), [nd.ones(5000), nd.ones(3)]
+    first(["a", "b"], [nd.ones(5000), nd.ones(3)], weights)
+    second = optimizer.get_updater(optimizer.create("adam", storage="int8_linear", learning_rate=0.5))
+    second.set_states(first.get_states())
+    assert second.optimizer.lr == 0.5  # hyper-parameters come with dump_optimizer=True only
+    third = optimizer.get_updater(optimizer.create("adam"))
+    third.set_states(second.get_states(dump_optimizer=True))
+    assert third.optimizer.lr == 0.5
+    for updater in (second, third):
+        assert updater.optimizer._index_update_count == {"a": 1, "b": 1}
+        updater(["a", "b"], [nd.ones(5000), nd.ones(3)], [w.copy() for w in weights])
+        assert updater.states["b"]["m"].dtype == np.float32
+    assert second.states["a"]["m"].dtype == np.uint8
+    assert third.states["a"]["m"].dtype == np.float32
+
+
+# ---------------------------------------------------------------- what is refused
+
+
+def damaged(content: bytes, rng: random.Random) -> bytes:
+    """Some bytes changed, or the end cut off."""
+    if rng.random() < 0.2:
+        return content[: rng.randrange(len(content))]
+    changed = bytearray(content)
+    for _ in range(rng.choice((1, 1, 1, 5))):
+        # The header is where most of the ways to go wrong are.
+        at = rng.randrange(rng.choice((8, len(content) // 2, len(content))))
+        changed[at] ^= 1 << rng.randrange(8)
+    return bytes(changed)
+
+
+def test_damaged_files_change_nothing(tmp_path: Path) -> None:
+    trainer, other = (trainer_of("adam", shapes=((7, 9), (3,)), storage="int8_linear") for _ in range(2))
+    train(trainer, 1)
+    train(other, 2)
+    before, whole, rng = contents(trainer), other._updater.get_states(dump_optimizer=True), random.Random(0)
+    path = tmp_path / "states"
+    for _ in range(400):
+        content = damaged(whole, rng)
+        if content != whole:
+            path.write_bytes(content)
+            with pytest.raises(MXNetError, match=f"'{path}'"):
+                trainer.load_states(path)
+    assert contents(trainer) == before
+    path.write_bytes(whole)
+    trainer.load_states(path)
+    assert contents(trainer) != before
+
+
+class Harm:
+    def __reduce__(self) -> Any:
+        return pytest.fail, ("a file was unpickled",)
+
+
+def test_what_is_no_state_file_of_this_optimizer(tmp_path: Path) -> None:
+    trainer, path = trainer_of("adam"), tmp_path / "states"
+    train(trainer, 1)
+    before = contents(trainer)
+
+    def check(words: str) -> None:
+        with pytest.raises(MXNetError, match=words):
+            trainer.load_states(path)
+        assert contents(trainer) == before
+
+    path.write_bytes(pickle.dumps(Harm()))
+    check("is a pickle, as MXNet writes them")
+    files.save(path, {"0.m": np.ones(3)})
+    check("not the states of an optimizer")
+    for other, words in (
+        (trainer_of("sgd"), "states of SGD, and this is Adam"),
+        (trainer_of("adam", shapes=(*SHAPES, (2,))), "states for 4 parameters, and here there are 3"),
+        (
+            trainer_of("adam", shapes=((70, 80), (3, 11), (1,))),
+            r"'p1_weight' has shape \(3, 11\), but here it is \(33,\)",
+        ),
+    ):
+        train(other, 1)
+        other.save_states(path)
+        check(words)
+    with pytest.raises(FileNotFoundError):
+        trainer.load_states(tmp_path / "nowhere")
+    updater = optimizer.get_updater(optimizer.create("adam", amsgrad=True))
+    updater.set_states(trainer._updater.get_states())
+    with pytest.raises(MXNetError, match=r"state of parameter '1' is \{m: an array, v: an array\}, but Adam keeps"):
+        updater(1, nd.ones(33), nd.ones(33))
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trainer, path = trainer_of("adam"), tmp_path / "states"
+    train(trainer, 1)
+    trainer.save_states(path)
+    before = path.read_bytes()
+    train(trainer, 1)
+    monkeypatch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(OSError("no space left")))
+    with pytest.raises(OSError, match="no space left"):
+        trainer.save_states(path)
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["states"]
+
+
+def test_a_changed_spec_is_told(tmp_path: Path) -> None:
+    text = "optimizer Mine\nstate m = 0\nupdate:\n  m' = m + g\n  w' = w - lr*m'\n"
+    optimizer.register_spec(text)
+    trainer = trainer_of("mine")
+    train(trainer, 1)
+    trainer.save_states(tmp_path / "states")
+    optimizer.register_spec(text.replace("m + g", "m + 2*g"))
+    with pytest.warns(UserWarning, match="the spec of Mine has changed"):
+        trainer_of("mine").load_states(tmp_path / "states")
