@@ -1,24 +1,21 @@
-"""The method: ceiling, ours and peers take turns, and what is compared is what was measured side by side.
-
-The ceiling is a kernel of optgen like any other, with the streams the optimizer cannot avoid (weight and gradient and
-states read, weight and states written), the same threads and the same cuts, and one addition for each stream it writes.
-It works on the very arrays of ours. Only its gradients are another buffer, of zeros, so that it changes no value.
-"""
+"""The method: ceiling, ours and peers take turns, and what is compared is what was measured side by side."""
 
 from __future__ import annotations
 
 import gc
 import itertools
+import math
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+import ceiling
 import numpy as np
 import workloads
+from ceiling import Streams
 from peers import PEERS, Absent
-from workloads import LR, OPTIMIZERS, WD, Tensors
+from workloads import LR, OPTIMIZERS, SHAPES, WD, Rule, Tensors
 
 import optgen
 
@@ -27,9 +24,9 @@ SAMPLE_SECONDS = 0.05
 MOST_CALLS = 5000
 PAUSE_SECONDS = 0.03
 """Between samples: idle OpenMP threads spin for up to 20 ms before they sleep, on a core that the next one needs."""
-BYTES = 4
 
-CEILING, OURS = "ceiling", "optgen"
+CEILING, OURS, FLOAT32 = "ceiling", "optgen", "float32"
+"""FLOAT32 is ours with everything in float32, beside what stores something in fewer bits."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +39,8 @@ class Result:
     parameters: int
     reads: int
     writes: int
+    bytes: int
+    sweeps: int
     seconds: Mapping[str, Sequence[float]]
     absent: Mapping[str, str]
 
@@ -50,8 +49,8 @@ class Result:
         return statistics.median(self.seconds[name])
 
     def bandwidth(self, name: str) -> float:
-        """Bytes a second, counting the ceiling's streams."""
-        return BYTES * (self.reads + self.writes) * self.parameters / self.median(name)
+        """Bytes a second, counting the fewest that must move."""
+        return self.bytes * self.parameters / self.median(name)
 
     def ratio(self, name: str, other: str) -> float:
         """Median of the paired ratios of the seconds of `name` to those of `other`."""
@@ -63,21 +62,44 @@ class Result:
         return self.ratio(CEILING, name)
 
 
-def measure(shapes: str, optimizer: str, tensors: Tensors, peers: Sequence[str], reps: int) -> Result:
+def measure(shapes: str, optimizer: str, peers: Sequence[str], reps: int) -> Result:
     """Time `reps` rounds of all contenders, each warmed up before."""
-    steps, states = _ours(optimizer, tensors)
+    rule, sizes = OPTIMIZERS[optimizer], SHAPES[shapes][1]
+    tensors = workloads.make(sizes, rule.dtype)
+    ours = bind(rule, tensors)
+    streams = Streams.of(ours.rule, max(sizes, key=math.prod))
+    steps: dict[str, Callable[[], object]] = {
+        CEILING: ceiling.bind(rule, streams, tensors.weights, ours.state),
+        OURS: ours,
+    }
+    if rule != rule.in_float32:
+        steps[FLOAT32] = bind(rule.in_float32, workloads.make(sizes))
     absent: dict[str, str] = {}
     for name in peers:
         try:
-            steps[name] = PEERS[name](optimizer, tensors)
+            step = PEERS[name](optimizer, tensors)
         except Absent as reason:
             absent[name] = str(reason)
+        else:
+            steps |= {} if step is None else {name: step}
     seconds = interleave(steps, reps)
     workloads.check(tensors.weights, f"{optimizer}: weights")
-    for name, arrays in states.items():
-        workloads.check(arrays, f"{optimizer}: state {name}")
-    count = len(states)
-    return Result(shapes, optimizer, len(tensors.weights), tensors.parameters, 2 + count, 1 + count, seconds, absent)
+    for name, arrays in ours.state.arrays.items():
+        workloads.check((x for x in arrays if x is not None), f"{optimizer}: state {name}")
+    return Result(
+        shapes, optimizer, len(sizes), tensors.parameters, len(streams.reads), len(streams.writes), streams.bytes,
+        ours.rule.cost.sweeps, seconds, absent,
+    )  # fmt: skip
+
+
+def bind(rule: Rule, tensors: Tensors) -> optgen.BoundStep:
+    """A step with the rates of all contenders; the further inputs that a spec reads are the sizes of the gradients."""
+    loaded = rule.load()
+    inputs = {i.name: [np.abs(g) for g in tensors.grads] for i in loaded.spec.inputs}
+    step = loaded.bind(tensors.weights, tensors.grads, inputs=inputs)
+    rates = {"lr": LR, "wd": WD}
+    step(**{name: rate for name, rate in rates.items() if name in loaded.spec.reads()})
+    return step
 
 
 def interleave(steps: Mapping[str, Callable[[], object]], reps: int) -> dict[str, list[float]]:
@@ -96,27 +118,6 @@ def interleave(steps: Mapping[str, Callable[[], object]], reps: int) -> dict[str
     finally:
         gc.enable()
     return seconds
-
-
-def ceiling_spec(states: Sequence[str]) -> str:
-    """A spec that reads weight, gradient and these states, and writes weight and states."""
-    lines = ['optimizer Ceiling "the streams of an optimizer, additions only"']
-    lines += [f"state {name} = 0" for name in states]
-    lines += ["update:", *(f"  {name}' = {name} + grad" for name in (*states, "w"))]
-    return "\n".join(lines) + "\n"
-
-
-def _ours(optimizer: str, tensors: Tensors) -> tuple[dict[str, Callable[[], object]], Mapping[str, list[Any]]]:
-    rule = OPTIMIZERS[optimizer]
-    kernel = optgen.load(rule.spec, **rule.values)
-    state = kernel.init(tensors.weights)
-    step = kernel.bind(tensors.weights, tensors.grads, state)
-    values = {"lr": LR, "wd": WD}
-    step(**{name: value for name, value in values.items() if name in kernel.kernel.hyper})
-    ceiling = optgen.load(optgen.parse(ceiling_spec(list(state.arrays))))
-    counts = np.zeros(len(tensors.weights), np.int64)
-    top = ceiling.bind(tensors.weights, tensors.zeros, optgen.State(state.arrays, counts))
-    return {CEILING: top, OURS: step}, state.arrays
 
 
 def _calls(step: Callable[[], object]) -> int:

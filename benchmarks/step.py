@@ -49,16 +49,14 @@ def main() -> int:
 
 
 def run(args: argparse.Namespace) -> list[Result]:
-    """Measure every optimizer on every list of shapes, with a progress bar."""
+    """Measure every optimizer on every list of shapes that suits it, with a progress bar."""
     peers = [name for name in args.peers if name != "none"]
+    cases = [(s, o) for s in args.shapes for o in args.optimizers if workloads.suits(o, SHAPES[s][1])]
     results = []
-    with tqdm(total=len(args.shapes) * len(args.optimizers), unit="case", disable=not sys.stderr.isatty()) as bar:
-        for shapes in args.shapes:
-            for optimizer in args.optimizers:
-                bar.set_description(f"{shapes} {optimizer}")
-                tensors = workloads.make(SHAPES[shapes][1])
-                results.append(measure.measure(shapes, optimizer, tensors, peers, args.reps))
-                bar.update()
+    with tqdm(cases, unit="case", disable=not sys.stderr.isatty()) as bar:
+        for shapes, optimizer in bar:
+            bar.set_description(f"{shapes} {optimizer}")
+            results.append(measure.measure(shapes, optimizer, peers, args.reps))
     return results
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import itertools
-import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+
+import optgen
+from optgen import specfiles
+from optgen.execute import buffers
 
 Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
@@ -21,24 +24,55 @@ MOMENTUM = 0.9
 
 @dataclass(frozen=True)
 class Rule:
-    """A spec of the package and the values that choose its variant."""
+    """A spec of the package, the values that choose its variant, and how weights and states are stored."""
 
     spec: str
-    values: Mapping[str, float]
+    values: Mapping[str, float] = field(default_factory=dict)
+    dtype: str = "float32"
+    master: bool = False
+    storage: str | None = None
+
+    @property
+    def in_float32(self) -> Rule:
+        """The same with everything in float32."""
+        return Rule(self.spec, self.values)
+
+    def load(self) -> optgen.UpdateRule:
+        return optgen.load(self.spec, self.dtype, master=self.master, storage=self.storage, **self.values)
 
 
-OPTIMIZERS = {
-    "sgd": Rule("sgd", {}),
-    "momentum": Rule("sgd", {"momentum": MOMENTUM}),
-    "adam": Rule("adam", {}),
-    "adagrad": Rule("adagrad", {}),
-    "rmsprop": Rule("rmsprop", {}),
-    "adadelta": Rule("adadelta", {}),
-    "ftrl": Rule("ftrl", {}),
-    "signum": Rule("signum", {"momentum": MOMENTUM}),
-    "lamb": Rule("lamb", {}),
-    "nag": Rule("nag", {"momentum": MOMENTUM}),
+VALUES: Mapping[str, Mapping[str, float]] = {
+    "dcasgd": {"momentum": MOMENTUM},
+    "lars": {"momentum": MOMENTUM},
+    "lbsgd": {"momentum": MOMENTUM},
+    "nag": {"momentum": MOMENTUM},
+    "signum": {"momentum": MOMENTUM},
+    # A constant gradient is an objective without a bottom: their estimates of the way there would grow without end.
+    "dadaptadam": {"growth_rate": 1 + 1e-9},
+    "prodigy": {"d_coef": 1e-9},
 }
+"""Where the defaults are not what to measure."""
+
+OPTIMIZERS = {name: Rule(name, VALUES.get(name, {})) for name in specfiles.available()} | {
+    "momentum": Rule("sgd", {"momentum": MOMENTUM}),
+    "adam-bfloat16": Rule("adam", storage="bfloat16"),
+    "adam-bfloat16_stochastic": Rule("adam", storage="bfloat16_stochastic"),
+    "adam-int8_dynamic": Rule("adam", storage="int8_dynamic"),
+    "adam-int8_linear": Rule("adam", storage="int8_linear"),
+    "adam-master": Rule("adam", dtype="bfloat16", master=True),
+}
+"""Every spec, and adam as it stores its states in fewer bits or updates bfloat16 weights through float32 masters."""
+
+
+def suits(optimizer: str, shapes: Sequence[Shape]) -> bool:
+    """Whether the spec takes such tensors: some are for matrices only."""
+    rule = OPTIMIZERS[optimizer].load()
+    try:
+        for shape in shapes:
+            rule.variant(shape)
+    except ValueError:
+        return False
+    return True
 
 
 def resnet50() -> list[Shape]:
@@ -77,7 +111,7 @@ def perceptron() -> list[Shape]:
 
 
 SHAPES = {
-    "tensor": ("one tensor", [(25_000_000,)]),
+    "tensor": ("one matrix", [(5000, 5000)]),
     "resnet50": ("ResNet-50", resnet50()),
     "gpt2": ("GPT-2 small", gpt2()),
     "mlp": ("MLP 784-128-64-10", perceptron()),
@@ -86,44 +120,43 @@ SHAPES = {
 
 @dataclass(frozen=True)
 class Tensors:
-    """Float32 weights and gradients, and the zeros that the ceiling reads in place of gradients."""
+    """Weights and gradients of one dtype."""
 
     weights: list[Array]
     grads: list[Array]
-    zeros: list[Array]
 
     @property
     def parameters(self) -> int:
         return sum(w.size for w in self.weights)
 
 
-def make(shapes: list[Shape]) -> Tensors:
+def make(shapes: Sequence[Shape], dtype: str = "float32") -> Tensors:
     """Arrays on cache lines, every page touched.
 
     Gradients are constant and lie within +-[0.05, 0.15]: no state that is built from them becomes denormal or
     overflows, however many steps are measured.
     """
     random = np.random.default_rng(0)
-    tensors = Tensors(*([_aligned(s) for s in shapes] for _ in range(3)))
-    for w, g, z in zip(tensors.weights, tensors.grads, tensors.zeros, strict=True):
-        random.random(dtype=np.float32, out=g)
-        np.copyto(w, 0.1 * g - 0.05)
-        np.copyto(g, np.where(g < 0.5, 0.2 * g + 0.05, 0.05 - 0.2 * g))
-        z.fill(0)
+    tensors = Tensors(zeros(shapes, dtype), zeros(shapes, dtype))
+    for w, g in zip(tensors.weights, tensors.grads, strict=True):
+        u = random.random(g.shape, dtype=np.float32)
+        w[...] = 0.1 * u - 0.05
+        g[...] = np.where(u < 0.5, 0.2 * u + 0.05, 0.05 - 0.2 * u)
     return tensors
 
 
-def check(arrays: list[Array], what: str) -> None:
+def zeros(shapes: Sequence[Shape], dtype: str) -> list[Array]:
+    """Arrays of 0 on cache lines, every page touched."""
+    arrays = [buffers.aligned(shape, dtype) for shape in shapes]
+    for x in arrays:
+        x.fill(0)
+    return arrays
+
+
+def check(arrays: Iterable[Array], what: str) -> None:
     """ArithmeticError where a value is infinite, NaN or denormal: the time of such steps is no typical time."""
     tiny = np.finfo(np.float32).tiny
     for x in arrays:
-        size = np.abs(x.reshape(-1))
+        size = np.abs(x.reshape(-1).astype(np.float32))
         if not np.isfinite(size).all() or ((size > 0) & (size < tiny)).any():
             raise ArithmeticError(f"{what}: values became infinite, NaN or denormal during the measurement")
-
-
-def _aligned(shape: Shape) -> Array:
-    size = math.prod(shape)
-    raw = np.empty(size + 16, np.float32)
-    skip = -raw.ctypes.data % 64 // 4
-    return raw[skip : skip + size].reshape(shape)

@@ -34,9 +34,9 @@ def load(
     parameter of 16 bits has a float32 weight beside it, which is what the equations read and write. `storage` says how
     elementwise states are stored, all of them or by name: `float32`, `float16`, `bfloat16`, `bfloat16_stochastic`
     (rounded up or down at random, so that the mean is right), `int8_dynamic` or `int8_linear` (blocks of 256 with a
-    scale each; float32 for parameters of less than 4096 elements); otherwise they have the dtype of the weight.
-    `values` are the spec's flags, which choose the code, and parameters, which become the defaults of every step; the
-    learning rate is `lr` or `learning_rate`.
+    scale each; float32 for parameters of less than 4096 elements, unless the spec sums over parameters); otherwise
+    they have the dtype of the weight. `values` are the spec's flags, which choose the code, and parameters, which
+    become the defaults of every step; the learning rate is `lr` or `learning_rate`.
 
     Raises FileNotFoundError, SpecErrors, TypeError for an unknown argument, ValueError for one outside its interval.
     """

@@ -16,9 +16,10 @@ FILES = sorted(p for package in ("optgen", "runtime") for p in (ROOT / package).
 LAYERS: dict[str, set[str]] = {
     "diagnostics": set(),
     "model": {"diagnostics"},
-    "lang": {"diagnostics", "model"},
+    "lang": {"diagnostics", "model", "bounds"},
     "symbolic": {"diagnostics", "model"},
-    "ir": {"diagnostics", "model"},
+    "bounds": {"model"},
+    "ir": {"diagnostics", "model", "bounds"},
     "passes": {"diagnostics", "model", "ir"},
     "backends": {"diagnostics", "model", "ir"},
 }

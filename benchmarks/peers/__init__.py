@@ -1,6 +1,7 @@
 """Other implementations of the same updates, each in a file that says why it is absent where it is.
 
-A peer is a function of an optimizer's name and the tensors; it returns a call that makes one step, or raises Absent.
+A peer is a function of an optimizer's name and the tensors; it returns a call that makes one step, or None where it has
+no such optimizer, or raises Absent.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from peers import deepspeed_cpu, optax_jit, pytorch
 from peers.absent import Absent
 
 Step = Callable[[], object]
-Peer = Callable[[str, Tensors], Step]
+Peer = Callable[[str, Tensors], Step | None]
 
 PEERS: dict[str, Peer] = {
     "torch-fused": pytorch.fused,

@@ -7,7 +7,7 @@ from types import ModuleType
 
 
 class Absent(Exception):
-    """The peer is not installed, does not work here, or has no such optimizer or mode; the text says which."""
+    """The peer is not installed or does not work here; the text says which."""
 
 
 def require(module: str, package: str) -> ModuleType:

@@ -7,22 +7,27 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from typing import Any
 
 from workloads import LR, WD, Tensors
 
 from peers.absent import Absent, first_line, require
 
+_CLASSES: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "adam": ("deepspeed.ops.adam", "DeepSpeedCPUAdam", {"adamw_mode": False}),
+    "adamw": ("deepspeed.ops.adam", "DeepSpeedCPUAdam", {"adamw_mode": True}),
+    "adagrad": ("deepspeed.ops.adagrad", "DeepSpeedCPUAdagrad", {}),
+    "lion": ("deepspeed.ops.lion", "DeepSpeedCPULion", {}),
+}
 
-def step(optimizer: str, tensors: Tensors) -> Callable[[], object]:
+
+def step(optimizer: str, tensors: Tensors) -> Callable[[], object] | None:
     torch = require("torch", "torch")
     os.environ.setdefault("DS_ACCELERATOR", "cpu")
     require("deepspeed", "deepspeed")
-    if optimizer not in ("adam", "adagrad"):
-        raise Absent(f"DeepSpeed has no {optimizer} for the CPU")
-    module, name, values = {
-        "adam": ("deepspeed.ops.adam", "DeepSpeedCPUAdam", {"adamw_mode": False}),
-        "adagrad": ("deepspeed.ops.adagrad", "DeepSpeedCPUAdagrad", {}),
-    }[optimizer]
+    if optimizer not in _CLASSES:
+        return None
+    module, name, values = _CLASSES[optimizer]
     kind = getattr(require(module, "deepspeed"), name)
     params = [torch.nn.Parameter(torch.from_numpy(w)) for w in tensors.weights]
     for p, g in zip(params, tensors.grads, strict=True):

@@ -10,13 +10,15 @@ from typing import Any
 
 from workloads import LR, MOMENTUM, WD, Tensors
 
-from peers.absent import Absent, require
+from peers.absent import require
 
 
-def step(optimizer: str, tensors: Tensors) -> Callable[[], object]:
+def step(optimizer: str, tensors: Tensors) -> Callable[[], object] | None:
     jax = require("jax", "jax")
     optax = require("optax", "optax")
     rule = _rule(optax, optimizer)
+    if rule is None:
+        return None
 
     def update(params: Any, state: Any, grads: Any) -> Any:
         changes, state = rule.update(grads, state, params)
@@ -36,6 +38,7 @@ def step(optimizer: str, tensors: Tensors) -> Callable[[], object]:
 
 
 def _rule(optax: Any, optimizer: str) -> Any:
+    """The transformation, None where there is none."""
     decay = optax.add_decayed_weights(WD)
     makers: dict[str, Callable[[], Any]] = {
         "sgd": lambda: optax.chain(decay, optax.sgd(LR)),
@@ -45,8 +48,18 @@ def _rule(optax: Any, optimizer: str) -> Any:
         "adagrad": lambda: optax.chain(decay, optax.adagrad(LR)),
         "rmsprop": lambda: optax.chain(decay, optax.rmsprop(LR, decay=0.9)),
         "adadelta": lambda: optax.chain(decay, optax.adadelta(LR, rho=0.9, eps=1e-5)),
+        "adabelief": lambda: optax.chain(decay, optax.adabelief(LR)),
+        "adafactor": lambda: optax.adafactor(LR, weight_decay_rate=WD),
+        "adamax": lambda: optax.chain(decay, optax.adamax(LR)),
+        "adamw": lambda: optax.adamw(LR, weight_decay=WD),
+        "adan": lambda: optax.adan(LR, weight_decay=WD),
         "lamb": lambda: optax.lamb(LR, weight_decay=WD),
+        "lars": lambda: optax.lars(LR, weight_decay=WD, momentum=MOMENTUM),
+        "lion": lambda: optax.lion(LR, weight_decay=WD),
+        "nadam": lambda: optax.chain(decay, optax.nadam(LR)),
+        "novograd": lambda: optax.novograd(LR, weight_decay=WD),
+        "radam": lambda: optax.chain(decay, optax.radam(LR)),
+        "rprop": lambda: optax.rprop(LR),
+        "yogi": lambda: optax.chain(decay, optax.yogi(LR)),
     }
-    if optimizer not in makers:
-        raise Absent(f"optax has no {optimizer}")
-    return makers[optimizer]()
+    return makers[optimizer]() if optimizer in makers else None

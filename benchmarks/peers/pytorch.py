@@ -22,20 +22,31 @@ _CLASSES: dict[str, tuple[str, dict[str, Any]]] = {
     "adagrad": ("Adagrad", {}),
     "rmsprop": ("RMSprop", {"alpha": 0.9}),
     "adadelta": ("Adadelta", {"eps": 1e-5}),
+    "adafactor": ("Adafactor", {}),
+    "adamax": ("Adamax", {}),
+    "adamw": ("AdamW", {}),
+    "asgd": ("ASGD", {}),
+    "nadam": ("NAdam", {}),
+    "radam": ("RAdam", {}),
+    "rprop": ("Rprop", {}),
 }
 
 
-def fused(optimizer: str, tensors: Tensors) -> Callable[[], object]:
-    return _make(optimizer, tensors, fused=True).step
+def fused(optimizer: str, tensors: Tensors) -> Callable[[], object] | None:
+    made = _make(optimizer, tensors, fused=True)
+    return made and made.step
 
 
-def foreach(optimizer: str, tensors: Tensors) -> Callable[[], object]:
-    return _make(optimizer, tensors, foreach=True).step
+def foreach(optimizer: str, tensors: Tensors) -> Callable[[], object] | None:
+    made = _make(optimizer, tensors, foreach=True)
+    return made and made.step
 
 
-def compiled(optimizer: str, tensors: Tensors) -> Callable[[], object]:
+def compiled(optimizer: str, tensors: Tensors) -> Callable[[], object] | None:
     torch = require("torch", "torch")
     made = _make(optimizer, tensors, foreach=True)
+    if made is None:
+        return None
     torch._dynamo.reset()
     torch._logging.set_logs(all=logging.ERROR)
     step: Callable[[], object] = torch.compile(lambda: made.step(), fullgraph=False)
@@ -47,19 +58,21 @@ def compiled(optimizer: str, tensors: Tensors) -> Callable[[], object]:
 
 
 def _make(optimizer: str, tensors: Tensors, **mode: bool) -> Any:
+    """The optimizer, None where there is none with this mode."""
     torch = require("torch", "torch")
     if optimizer not in _CLASSES:
-        raise Absent(f"torch.optim has no {optimizer}")
+        return None
     name, values = _CLASSES[optimizer]
     kind = getattr(torch.optim, name)
-    for word in mode:
-        if word not in inspect.signature(kind).parameters:
-            raise Absent(f"torch.optim.{name} has no {word} mode")
+    takes = inspect.signature(kind).parameters
+    if not mode.keys() <= takes.keys():
+        return None
+    values = values | {"lr": LR} | ({"weight_decay": WD} if "weight_decay" in takes else {})
     params = [torch.nn.Parameter(torch.from_numpy(w)) for w in tensors.weights]
     for p, g in zip(params, tensors.grads, strict=True):
         p.grad = torch.from_numpy(g)
     try:
-        made = kind(params, lr=LR, weight_decay=WD, **values, **mode)
+        made = kind(params, **values, **mode)
         made.step()
     except RuntimeError as error:
         raise Absent(f"torch.optim.{name}({', '.join(mode)}=True): {first_line(error)}") from error

@@ -122,14 +122,14 @@ class Staged:
     def units(self, begin: Any, end: Any) -> Iterator[tuple[Any, Any, int]]:
         """Loops over the units of a range: yields where one begins, its length and how many lanes a loop over it takes.
 
-        Twice: for the whole ones, whose length LLVM knows, and for the rest, for which vectors would not pay.
+        Twice: for the whole ones, whose length LLVM knows, and for the rest, which is all there is of a short row.
         """
         b = self.b
         full = b.add(begin, b.and_(b.sub(end, begin), integer(-QUANTUM)))
         with loop(b, begin, full, QUANTUM) as start:
             yield from self.unit(start, integer(QUANTUM), self.body.lanes)
         with b.if_then(b.icmp_signed("<", full, end)):
-            yield from self.unit(full, b.sub(end, full), 1)
+            yield from self.unit(full, b.sub(end, full), self.body.lanes)
 
     def unit(self, start: Any, count: Any, lanes: int) -> Iterator[tuple[Any, Any, int]]:
         whole = self.body

@@ -29,11 +29,17 @@ it has no use for:
 {common}
 
 `optgen.load` takes these names; in `runtime.optimizer`, `lr` is `learning_rate`, and a schedule may set it.
+A `clip_gradient` of 0 makes every gradient 0, unless the optimizer's table says that it stands for no bound.
+
+**MXNet.** The optimizers of MXNet 1.9.1 compute what they do there, but for what remarks say, and for roundings:
+numbers such as `1 - beta2` are computed in double here, by some of MXNet's operators in float32; weights of 16 bits
+without a float32 master are updated in float32 here, each stored value rounded once, and in float16 there.
 
 **Cost** is for a float32 kernel: the arrays that each sweep over memory reads and writes, bytes and floating-point
 operations for each element of a parameter. Values for each row, column or parameter are not counted. Variants differ by
-flags; those that make no difference to the cost are not shown. *Rows alone*: of a row-sparse gradient, only the rows
-that are present are touched; where it says no, the gradient is made dense first.
+flags; those that make no difference to the cost are not shown. A state that is stored in 16 or 8 bits counts 2 or 1
+bytes, not 4, wherever it is read or written. *Rows alone*: of a row-sparse gradient, only the rows that are present are
+touched; where it says no, the gradient is made dense first.
 """
 
 
@@ -77,8 +83,7 @@ def _section(entry: Entry) -> Iterator[str]:
     yield f"```math\n{latex(o)}\n```"
     yield f"```\n{_as_written(o)}\n```"
     yield from _notes(o)
-    arguments = [*map(_param, o.params), *(_flag(f) for f in o.flags if f.condition is None)]
-    yield _table(("argument", "default", "values", ""), arguments)
+    yield _table(("argument", "default", "values", ""), _arguments(o))
     yield _remarks(o)
     yield _table(("state", "one for each", "starts as", ""), (_state(o, s) for s in o.states))
     yield _table(("input", ""), ((f"`{x.name}`", _plain(x.doc)) for x in o.inputs))
@@ -109,6 +114,13 @@ def _written(optimizer: Optimizer, expr: Expr) -> str:
 # ---------------------------------------------------------------- rows of tables
 
 
+def _arguments(optimizer: Optimizer) -> Iterator[tuple[str, ...]]:
+    """Parameters and flags in the order of the spec, which is that of constructors."""
+    declared: list[Param | Flag] = [*optimizer.params, *(f for f in optimizer.flags if f.condition is None)]
+    for x in sorted(declared, key=lambda x: x.span.line):
+        yield _param(x) if isinstance(x, Param) else _flag(x)
+
+
 def _param(p: Param) -> tuple[str, ...]:
     names = " or ".join(f"`{name}`" for name in (p.name, *p.aliases))
     default = "None" if p.default is None else f"{p.default:.15g}"
@@ -130,8 +142,8 @@ _ONE_FOR_EACH = {Kind.ELEM: "element", Kind.SHARED: "optimizer", Kind.ROW: "row"
 def _state(optimizer: Optimizer, s: State) -> tuple[str, ...]:
     start = s.init.text if isinstance(s.init, Number) else f"`{s.init.id}`"
     kept = _ONE_FOR_EACH.get(s.kind, "parameter")
-    guard = f" if {_written(optimizer, s.guard)}" if s.guard is not None else ""
-    return f"`{s.name}`", kept, start, _plain(s.doc) + guard
+    guard = f"(if {_written(optimizer, s.guard)})" if s.guard is not None else ""
+    return f"`{s.name}`", kept, start, f"{_plain(s.doc)} {guard}".strip()
 
 
 def _remarks(optimizer: Optimizer) -> str:

@@ -17,11 +17,12 @@ from optgen.execute.state import State
 from optgen.execute.step import BoundStep
 from optgen.ir.cost import Cost, cost
 from optgen.ir.nodes import Storage, Variant
-from optgen.model import FlagValue, Kind, Optimizer
+from optgen.model import Call, FlagValue, Kind, Optimizer, walk
 from optgen.pipeline import NativeKernel
 
 SMALLEST_QUANTIZED = 4096
-"""8-bit states of parameters with fewer elements are float32 instead, as users of such optimizers know it."""
+"""8-bit states of parameters with fewer elements are float32 instead, as users of such optimizers know it, unless the
+spec sums over parameters."""
 MATRIX = (4096, 4096)
 """A parameter to speak of when there is none yet."""
 
@@ -49,6 +50,8 @@ class UpdateRule:
         self.master = master
         self.storage = dict(storage or {})
         self._chosen = args.chosen
+        values = [e for line in spec.update for e in walk(line.value)]
+        self._joins = any(isinstance(e, Call) and e.scope == "params" for e in values)
         self._compile = compile
         self._kernels: dict[tuple[Any, ...], Kernel] = {}
         if "float16" in (dtype, *self.storage.values()):
@@ -147,7 +150,7 @@ class UpdateRule:
     ) -> Variant:
         """What is compiled for a parameter of this shape."""
         decided = self.decide(len(shape), flags or {}, sparse=sparse)
-        small = math.prod(shape) < SMALLEST_QUANTIZED
+        small = self._is_small(shape)
         storage: dict[str, Storage] = {}
         for s in self.spec.program(decided).states:
             if s.kind is Kind.ELEM and s.name in self.storage:
@@ -164,8 +167,7 @@ class UpdateRule:
         evaluate: bool = False,
     ) -> Kernel:
         """The kernel for a parameter of this shape."""
-        small = math.prod(shape) < SMALLEST_QUANTIZED
-        like = (len(shape), small, *sorted((flags or {}).items()), sparse, evaluate)
+        like = (len(shape), self._is_small(shape), *sorted((flags or {}).items()), sparse, evaluate)
         if like not in self._kernels:
             variant = self.variant(shape, flags, sparse=sparse, evaluate=evaluate)
             same = next((k for k in self._kernels.values() if k.variant == variant), None)
@@ -178,9 +180,16 @@ class UpdateRule:
         """The kernel of each parameter; `sparse`: those that are to be updated row by row, where that is possible."""
         found = []
         for param, wanted, own in zip(params, sparse, flags, strict=True):
-            kernel = self.kernel(param.shape, own, sparse=wanted)
+            try:
+                kernel = self.kernel(param.shape, own, sparse=wanted)
+            except ValueError as error:
+                raise ValueError(f"{param.name}, of shape {param.shape}: {error}") from error
             found.append(kernel if kernel.native.lazy else self.kernel(param.shape, own))
         return found
+
+    def _is_small(self, shape: Sequence[int]) -> bool:
+        """Whether 8-bit states are not worth it; never where sums over parameters want one kernel for all."""
+        return math.prod(shape) < SMALLEST_QUANTIZED and not self._joins
 
 
 def _check_float16() -> None:

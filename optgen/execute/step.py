@@ -99,9 +99,10 @@ class BoundStep:
 
     @seed.setter
     def seed(self, value: int) -> None:
-        if not 0 <= value < SEED_LIMIT:
-            raise ValueError(f"the seed must be from 0 to 2^64 - 1, not {value!r}")
-        self._seed = int(value)
+        seed = operator.index(value)
+        if not 0 <= seed < SEED_LIMIT:
+            raise ValueError(f"the seed must be from 0 to 2^64 - 1, not {seed}")
+        self._seed = seed
         for table in self._tables:
             table.step.seed = self._seed
 

@@ -1095,7 +1095,7 @@ class LBSGD(SpecOptimizer):
 
     Goyal et al. 2017, arXiv:1706.02677; 'lars': You, Gitman & Ginsburg 2017, arXiv:1708.03888.
 
-        count'    = count + 1
+        count'    = count + 1   # calls for this parameter; begin_num_update is not among them
         n         = begin_epoch*updates_per_epoch + count'
         due       = floor(n/batch_scale) == n/batch_scale   # this call completes a batch; any other only gathers
         total     = cum + grad                                                if gathers

@@ -1,28 +1,38 @@
-"""What the compiler's tests share: every variant of every spec, awkward numbers, and the interpreter as the judge."""
+"""What the compiler's tests share: every way to load every spec, awkward numbers, and the interpreter as the judge."""
 
 from __future__ import annotations
 
 import itertools
+import math
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 import optgen
-from optgen import arguments, pipeline, specfiles
-from optgen.execute.step import State, UpdateRule
-from optgen.ir.interp import interpret
-from optgen.ir.nodes import Kernel
-from optgen.model import Optimizer
+from optgen import RowSparse, arguments, pipeline, specfiles
+from optgen.execute.buffers import numpy_dtype
+from optgen.execute.step import State
+from optgen.ir.interp import Tensor, interpret
+from optgen.ir.nodes import Kernel, Variant
+from optgen.model import Kind, Optimizer
+from optgen.passes.expand_math import expand_math
 from tests.process import run
 
 Array = np.ndarray[Any, Any]
+Shape = tuple[int, ...]
 SPECS = {name: optgen.parse(specfiles.spec_path(name).read_text()) for name in specfiles.available()}
-SIZES = (0, 1, 3, 31, 33, 127, 128, 129, 4095, 4096, 4097, 8193, 20001)
+
+SHAPES: tuple[Shape, ...] = ((), (0,), (3,), (129,), (8193,), (0, 4), (1, 5), (130, 1), (65, 257), (2, 3, 4, 5))
+"""Of every rank; no multiples of a vector, of a block of the reductions or of a block of 8-bit codes."""
+MORE: tuple[Shape, ...] = ((1,), (31,), (127,), (128,), (4095,), (4096,), (4097,), (20001,), (64, 33), (3, 5000))
+"""And some that are such multiples, or one off; with rows longer than a block, too."""
 
 EVERYTHING = optgen.parse("""\
 optimizer Everything "every operation, and reductions that depend on one another: four sweeps"
@@ -51,61 +61,192 @@ update:
   w'   = w - lr*(e + r3*0.01) - wd*w
 """)
 
+KINDS = optgen.parse("""\
+optimizer Kinds "states of every kind, every reduction in every direction, draws, an input, an eval section"
+param lr = 0.01
+param d0 = 0.5
+flag  noisy = true
+
+input h
+
+state a         = 0
+state b         = w
+state c         = d0
+state e         = 0
+state S: host   = 1
+state D: shared = d0
+state T: tensor = 0.25
+state R: row    = 0
+state C: col    = d0
+
+update:
+  z   = normal()                                                            if noisy
+  z   = 0                                                                   otherwise
+  u   = uniform()
+  x   = clip(g*h, 3) + 0.1*a - u
+  y   = x*b/(1 + b^2)
+  R'  = 0.9*R + mean(x^2, per row) + 0.01*max(x, per row) - 0.02*min(y, per row)
+  r   = where(cols > 0, norm(y, per row)*rms(x, per row)/(1 + abs(sum(y, per row))), 0)
+  C'  = 0.9*C + mean(y^2, per col) + 0.01*max(y, per col) - 0.02*min(x, per col)
+  k   = where(rows > 0, norm(x, per col)*rms(y, per col)/(1 + abs(sum(x, per col))), 0)
+  n   = where(size > 0, mean(R') + norm(C') + max(r) - min(k) + rms(r) + 0.1*sum(k), 1)
+  T'  = 0.5*T + n*max(x - r*k)/(1 + rms(y + C')) + rank + 0.01*rows - 0.01*cols
+  S'  = S*0.9 + exp(-t)
+  i   = sum(y, over params) + norm(r, over params) + max(k, over params)
+  j   = mean(x, over params) + mean(S', over params)*rms(n, over params) + min(lr*t, over params)
+  D'  = max(D, d0*i/(1 + j^2)) + 0.1/step
+  a'  = 0.9*a + 0.1*x - S'*0.01*y
+  b'  = b + lr*D'*x/(sqrt(R') + sqrt(C') + 0.1)
+  c'  = abs(c)*0.5 + x^2
+  e'  = clip(x - r*k, -1, T')
+  w'  = w - lr*(b' + e')/(1 + sqrt(c') + n) - lr*D*wd*w + sqrt(lr)*z*0.01
+
+eval:
+  w' = b + (1 - S)*w + 0.001*(R*C - T)/(1 + D)*step
+""")
+
+ROWS = optgen.parse("""\
+optimizer Rows "rows that are updated without the others, by another rule than all of them together"
+param lr = 0.01
+flag  matrix = rank >= 2
+flag  frozen per param = false
+
+state m         = 0
+state v         = 0         if not frozen
+state R: row    = 0         if matrix
+state n: host   = 0
+
+update:
+  n'   = n + 1
+  z    = uniform()
+  m'   = 0.9*m + g*z
+  v'   = 0.9*v + g^2                                if not frozen
+  R'   = R + mean(g^2, per row)*max(m', per row)    if matrix
+  d    = m'/(1 + sqrt(abs(R')))                     if matrix
+  d    = m'                                         otherwise
+  s    = 1                                          if sparse
+  s    = 1/(1 + rms(d))                             otherwise
+  w'   = w - lr*d/n'                                if frozen
+  w'   = w - lr*s*d/(sqrt(v') + 1e-3) - lr*wd*w     otherwise
+""")
+FEATURES = (EVERYTHING, KINDS, ROWS)
+
 
 @dataclass(frozen=True)
-class Variant:
-    """A spec, one combination of its flags, and arguments that lead to it."""
+class Case:
+    """A spec, and arguments that choose among its code."""
 
     spec: Optimizer
-    flags: Mapping[str, Any]
     values: Mapping[str, Any]
 
     def __str__(self) -> str:
-        return "-".join([self.spec.name.lower(), *(f if v is True else str(v) for f, v in self.flags.items() if v)])
+        flags = arguments.resolve(self.spec, self.values).flags
+        return "-".join([self.spec.name.lower(), *(f if v is True else str(v) for f, v in flags.items() if v)])
 
-    def load(self, dtype: str, **values: Any) -> UpdateRule:
+    def load(self, dtype: str = "float32", **values: Any) -> optgen.UpdateRule:
         return optgen.load(self.spec, dtype, **{**self.values, **values})
 
-    def build(self, dtype: str) -> Kernel:
-        return pipeline.build(self.spec, self.flags, dtype)
+    def shapes(self, *given: Shape) -> list[Shape]:
+        """Those of the given ones that the spec takes, and the interpreter, which is slow with thousands of rows."""
+        rule = self.load()
+
+        def fits(shape: Shape) -> bool:
+            try:
+                states = self.spec.program(rule.variant(shape).flags).states
+            except ValueError:  # a `require` over the rank
+                return False
+            return math.prod(shape[:1]) < 1000 or all(s.kind not in (Kind.ROW, Kind.COL) for s in states)
+
+        return list(filter(fits, given))
+
+    @cached_property
+    def is_shared(self) -> bool:
+        return any(s.kind is Kind.SHARED for s in self.spec.states)
+
+    def flags(self, n: int) -> dict[str, list[bool]]:
+        """Values for each of n parameters of the flags that are set so: no two neighbours are alike."""
+        names = [f.name for f in self.spec.flags if f.per_param]
+        return {name: [bool(i >> k & 1) for i in range(n)] for k, name in enumerate(names)}
+
+    def variants(self, dtype: str = "float32") -> list[Variant]:
+        """What is compiled for parameters of all shapes, with whatever flags of their own."""
+        rule = self.load(dtype)
+        own = [dict(zip(flags, x, strict=True)) for flags in [self.flags(0)] for x in _choices(len(flags))]
+        found: list[Variant] = []
+        for shape, flags, sparse in itertools.product(self.shapes(*SHAPES), own, (False, True)):
+            variant = rule.variant(shape, flags, sparse=sparse)
+            if variant not in found:
+                found.append(variant)
+        return found
 
 
-def variants(*specs: Optimizer) -> Iterator[Variant]:
-    """Every variant that arguments can select: free flags by name, derived ones by values of the params they test."""
+def _choices(n: int) -> Iterator[tuple[bool, ...]]:
+    return itertools.product((False, True), repeat=n)
+
+
+def cases(*specs: Optimizer) -> Iterator[Case]:
+    """Every combination of flags that arguments can select: free ones by name, others by the params they test."""
     for spec in specs:
-        free = {f.name for f in spec.flags if f.condition is None}
-        names = sorted(arguments.deciding(spec) & set(spec.all_params()))
-        for flags in spec.variants():
-            chosen = {name: value for name, value in flags.items() if name in free}
-            for numbers in itertools.product((None, 0.0, 0.9), repeat=len(names)):
-                given = {n: x for n, x in zip(names, numbers, strict=True) if x is not None}
-                if arguments.resolve(spec, {**chosen, **given}).flags == flags:
-                    yield Variant(spec, flags, {**chosen, **given})
-                    break
-            else:
-                raise AssertionError(f"no arguments lead to {spec.name} with {flags}")
+        choices = {f.name: f.choices or (False, True) for f in spec.flags if f.condition is None and not f.per_param}
+        params = spec.all_params()
+        numbers = {name: (params[name].default, 0.0, 0.9, 2.0) for name in arguments.deciding(spec) & set(params)}
+        seen = set()
+        for values in itertools.product(*choices.values(), *numbers.values()):
+            case = Case(spec, dict(zip((*choices, *numbers), values, strict=True)))
+            try:
+                flags = tuple(arguments.resolve(spec, case.values).flags.items())
+            except ValueError:  # outside of an interval, or against a `require`
+                continue
+            if flags not in seen:
+                seen.add(flags)
+                yield case
 
 
-VARIANTS = tuple(variants(*SPECS.values()))
+CASES = tuple(cases(*SPECS.values()))
+ALL = (*CASES, *cases(*FEATURES))
+KERNELS = {pipeline.symbol(c.spec, v): (c, v) for c in ALL for v in c.variants()}
+"""What they are compiled to in float32, by symbol."""
 
 
-def numbers(rng: np.random.Generator, size: int, dtype: str, *, special: bool) -> Array:
+@cache
+def by_name(name: str) -> Case:
+    """The case of that name, as `str` gives it."""
+    return next(c for c in ALL if str(c) == name)
+
+
+# ---------------------------------------------------------------- numbers
+
+
+def numbers(rng: np.random.Generator, shape: Shape, dtype: str, *, special: bool) -> Array:
     """Ordinary numbers, zeros of both signs, subnormals, 1e±18 and, if `special`, infinities, NaN and the largest."""
-    tiny = float(np.finfo(dtype).smallest_subnormal)
-    strange = [0.0, -0.0, tiny, -3 * tiny, 1e5 * tiny, 1e18, -1e18, 1e-18, -1e-18, 1.0, -1.0]
+    info = ml_dtypes.finfo(numpy_dtype(dtype))
+    tiny, large = float(info.smallest_subnormal), min(1e18, float(info.max) / 8)
+    strange = [0.0, -0.0, tiny, -3 * tiny, 1e5 * tiny, large, -large, 1 / large, -1 / large, 1.0, -1.0]
     if special:
-        strange += [np.inf, -np.inf, np.nan, float(np.finfo(dtype).max)]
-    x = rng.standard_normal(size) * 10.0 ** rng.uniform(-3, 3, size)
-    x = np.where(rng.random(size) < 0.2, rng.choice(strange, size), x)
-    return x.astype(dtype)
+        strange += [math.inf, -math.inf, math.nan, float(info.max)]
+    x = rng.standard_normal(shape) * 10.0 ** rng.uniform(-3, 3, shape)
+    return np.array(np.where(rng.random(shape) < 0.2, rng.choice(strange, shape), x), numpy_dtype(dtype))
+
+
+def row_sparse(rng: np.random.Generator, shape: Shape, dtype: str, *, special: bool) -> RowSparse:
+    """Some rows, in any order, some of them more than once."""
+    count = int(rng.integers(0, shape[0] + 1)) if shape[0] else 0
+    indices = rng.integers(0, max(shape[0], 1), count)
+    return RowSparse(indices, numbers(rng, (count, *shape[1:]), dtype, special=special))
 
 
 def same_bits(a: Array, b: Array) -> bool:
     """Equality that tells -0 from +0 and takes all NaNs as one."""
-    if a.shape != b.shape or a.dtype != b.dtype:
-        return False
-    bits = np.uint32 if a.dtype == np.float32 else np.uint64
-    return bool(np.all((a.view(bits) == b.view(bits)) | ((a != a) & (b != b))))
+    return a.shape == b.shape and a.dtype == b.dtype and not different(a, b).size
+
+
+def different(a: Array, b: Array) -> Array:
+    """The places where a and b, which are alike, differ in bits."""
+    bits = np.dtype(f"u{a.itemsize}")
+    found = a.reshape(-1).view(bits) != b.reshape(-1).view(bits)
+    if a.dtype.kind not in "iu":
+        found &= ~((a != a) & (b != b)).reshape(-1)
+    return np.flatnonzero(found)
 
 
 def copies(arrays: Sequence[Array]) -> list[Array]:
@@ -113,29 +254,120 @@ def copies(arrays: Sequence[Array]) -> list[Array]:
 
 
 def copy_state(state: State) -> State:
-    return State({name: copies(arrays) for name, arrays in state.arrays.items()}, state.t.copy())
+    """A copy, in which those arrays that are one stay one."""
+    memo = {id(a): a.copy() for arrays in state.arrays.values() for a in arrays if a is not None}
+    arrays = {name: [None if a is None else memo[id(a)] for a in arrays] for name, arrays in state.arrays.items()}
+    return State(arrays, state.t.copy())
+
+
+# ---------------------------------------------------------------- the interpreter
+
+
+Build = Callable[[Optimizer, Variant], Kernel]
+_KERNELS: dict[tuple[str, str], tuple[Kernel, Kernel]] = {}
+
+
+def _stages(spec: Optimizer, variant: Variant) -> tuple[Kernel, Kernel]:
+    key = (spec.source.text, repr(variant))
+    if key not in _KERNELS:
+        kernel = pipeline.build(spec, variant)
+        _KERNELS[key] = expand_math(kernel), expand_math(pipeline.plan(kernel))
+    return _KERNELS[key]
+
+
+def built(spec: Optimizer, variant: Variant) -> Kernel:
+    """The kernel as it is before any pass, but for its elementary functions, which are expanded once and for all."""
+    return _stages(spec, variant)[0]
+
+
+def planned(spec: Optimizer, variant: Variant) -> Kernel:
+    """The kernel as the backend takes it."""
+    return _stages(spec, variant)[1]
 
 
 def interpret_step(
-    kernel: Kernel, params: Sequence[Array], grads: Sequence[Array], state: State, hyper: Mapping[str, Any]
+    rule: optgen.UpdateRule,
+    params: Sequence[Array],
+    grads: Sequence[Array | RowSparse],
+    state: State,
+    values: Mapping[str, Any],
+    *,
+    build: Build = built,
+    seed: int = 0,
+    inputs: Mapping[str, Sequence[Array]] | None = None,
+    flags: Mapping[str, Sequence[Any]] | None = None,
+    ids: Sequence[int] | None = None,
+    lazy: bool = True,
 ) -> None:
-    """What a bound step does, done by the interpreter. `hyper`: a number, a list of one per tensor, or None."""
+    """What a bound step does, done by the interpreter. `values`: a number, a list of one per tensor, or None."""
     state.t[...] += 1
-    for i, (w, grad) in enumerate(zip(params, grads, strict=True)):
-        values = {name: x[i] if isinstance(x, list) else x for name, x in hyper.items()}
-        table = {name: np.nan if values[name] is None else values[name] for name in kernel.hyper}
-        tensors = {"w": w, "grad": grad, **{name: arrays[i] for name, arrays in state.arrays.items()}}
-        interpret(kernel, tensors, table, int(state.t[i]))
+    together: dict[str, tuple[Kernel, list[Tensor]]] = {}
+    for i, (param, grad) in enumerate(zip(params, grads, strict=True)):
+        own = {name: x[i] for name, x in (flags or {}).items()}
+        by_row = lazy and isinstance(grad, RowSparse)
+        variant = rule.variant(param.shape, own, sparse=by_row)
+        if by_row and not build(rule.spec, variant).lazy:
+            variant = rule.variant(param.shape, own)
+        kernel, tensors = together.setdefault(repr(variant), (build(rule.spec, variant), []))
+        arrays = {name: arrays[i] for name, arrays in state.arrays.items() if arrays[i] is not None}
+        arrays |= {name: arrays[i] for name, arrays in (inputs or {}).items()}
+        arrays["copy" if rule.master else "w"] = param
+        rows, arrays["grad"] = _rows(kernel, param, grad, arrays, lazy)
+        hyper = _hyper(kernel, param.shape, {name: x[i] if isinstance(x, list) else x for name, x in values.items()})
+        hyper["step"] = float(state.t.max())
+        tensors.append(Tensor(arrays, hyper, int(state.t[i]), i if ids is None else ids[i], rows))
+    for kernel, tensors in together.values():
+        interpret(kernel, tensors, seed)
+
+
+def interpret_eval(rule: optgen.UpdateRule, params: Sequence[Array], state: State) -> list[Array]:
+    """What `evaluate` does, done by the interpreter."""
+    found = []
+    for i, param in enumerate(params):
+        kernel = built(rule.spec, rule.variant(param.shape, evaluate=True))
+        out = np.empty_like(param)
+        arrays = {"w": param} | {name: arrays[i] for name, arrays in state.arrays.items()} | {"out": out}
+        hyper = _hyper(kernel, param.shape, rule.values) | {"step": float(state.t.max())}
+        interpret(kernel, [Tensor(arrays, hyper, int(state.t[i]))])
+        found.append(out)
+    return found
+
+
+def _hyper(kernel: Kernel, shape: Shape, values: Mapping[str, Any]) -> dict[str, float]:
+    rows, size = shape[0] if shape else 1, math.prod(shape)
+    known = {"rank": len(shape), "size": size, "rows": rows, "cols": math.prod(shape[1:]), "step": 0, **values}
+    return {name: math.nan if known[name] is None else float(known[name]) for name in kernel.hyper}
+
+
+def _rows(
+    kernel: Kernel, param: Array, grad: Array | RowSparse, arrays: Mapping[str, Array], lazy: bool
+) -> tuple[Array | None, Array]:
+    """The rows that are updated (None: all of the tensor at once), and the gradient of these."""
+    scales = [a for name, a in arrays.items() if name.endswith(".scale")]
+    by_row = np.arange(param.shape[0] if param.shape else 1) if any(a.ndim == 2 for a in scales) else None
+    if not isinstance(grad, RowSparse):
+        return by_row, grad
+    total: dict[int, Array] = {}
+    for k, row in zip(grad.indices, grad.values.astype(np.result_type(param.dtype, np.float32)), strict=True):
+        total[int(k)] = total[int(k)] + row if int(k) in total else row
+    rows = np.array(sorted(total), np.int64)
+    compact = np.array([total[k] for k in rows]).reshape(-1, *param.shape[1:]).astype(param.dtype)
+    if lazy and kernel.lazy:
+        return rows, compact
+    dense = np.zeros(param.shape, param.dtype)
+    dense[rows] = compact
+    return by_row, dense
 
 
 def assert_same(label: str, params: Sequence[Array], state: State, others: Sequence[Array], other: State) -> None:
     """Parameters, states and counts are equal to the bit."""
-    pairs = [("w", params, others), *((name, state.arrays[name], other.arrays[name]) for name in state.arrays)]
+    pairs = [("param", params, others), *((name, state.arrays[name], other.arrays[name]) for name in state.arrays)]
     for name, ours, theirs in pairs:
         for i, (a, b) in enumerate(zip(ours, theirs, strict=True)):
-            if not same_bits(a, b):
-                at = np.flatnonzero((a != b) & ~((a != a) & (b != b)))[:3]
-                raise AssertionError(f"{label}: {name}[{i}] at {at}: {a.ravel()[at]} and {b.ravel()[at]}")
+            if a is not None and not same_bits(a, b):
+                at = different(a, b)[:3]
+                where = f"{name}[{i}] of shape {a.shape} at {at}"
+                raise AssertionError(f"{label}: {where}: {a.reshape(-1)[at]} and {b.reshape(-1)[at]}")
     assert np.array_equal(state.t, other.t), label
 
 

@@ -11,6 +11,7 @@ import pytest
 
 import optgen
 from optgen import BoundStep
+from optgen.backends import target
 
 UNREAD = optgen.parse("""\
 optimizer Plain "reads neither wd nor clip_gradient"
@@ -63,7 +64,12 @@ BAD_AT_LOAD: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "unread wd": ({"spec": UNREAD, "wd": 0.1}, ValueError, "does not use 'wd'"),
     "unread clip": ({"spec": UNREAD, "clip_gradient": 0.1}, ValueError, "does not use 'clip_gradient'"),
     "require": ({"spec": ORDERED, "a": 11}, ValueError, "a is less than 10, or p is set"),
-    "dtype": ({"dtype": "float16"}, ValueError, "dtype must be one of float32, float64"),
+    "dtype": ({"dtype": "int8"}, ValueError, "dtype must be one of float32, float64, float16, bfloat16, not 'int8'"),
+    "master": ({"master": True}, ValueError, "master weights are for float16 and bfloat16 parameters"),
+    "storage": ({"storage": "bfloat"}, ValueError, "cannot be stored as 'bfloat'; did you mean 'bfloat16'"),
+    "8-bit doubles": ({"dtype": "float64", "storage": "int8_linear"}, ValueError, "cannot be .*; it can be float64"),
+    "state": ({"storage": {"v_mx": "float32"}}, TypeError, "no elementwise state 'v_mx'; did you mean 'v_max'"),
+    "storage of one": ({"storage": {"v": "int4"}}, ValueError, "cannot be stored as 'int4'"),
 }
 
 
@@ -71,6 +77,14 @@ BAD_AT_LOAD: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
 def test_bad_at_load(values: dict[str, Any], error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
         load(**values)
+
+
+def test_float16_needs_instructions_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    old = target.Target("x86_64-unknown-linux-gnu", "x86-64", "+sse2,-f16c")
+    monkeypatch.setattr(target, "host", lambda: old)
+    for values in ({"dtype": "float16"}, {"storage": {"m": "float16"}}):
+        with pytest.raises(ValueError, match="float16 needs a CPU with the F16C instructions"):
+            load(**values)
 
 
 def test_spec_that_is_not_there() -> None:

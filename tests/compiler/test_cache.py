@@ -15,7 +15,11 @@ from optgen import pipeline, serial
 from optgen.execute import cache
 from tests.compiler.harness import SPECS, python
 
-LOAD = "import optgen; optgen.load('adam'); optgen.load('sgd')"
+LOAD = """
+import numpy as np, optgen
+for name in ("adam", "sgd"):
+    optgen.load(name).init([np.ones(3, np.float32)])
+"""
 
 
 @pytest.fixture

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import hypothesis.strategies as st
@@ -13,68 +15,204 @@ import optgen
 from optgen import pipeline
 from optgen.ir.nodes import Kernel
 from optgen.ir.verify import verify
+from optgen.model import Kind
 from optgen.passes import PASSES
 from optgen.passes.expand_math import expand_math
 from tests.compiler.harness import (
+    ALL,
     EVERYTHING,
-    SIZES,
-    VARIANTS,
-    Variant,
+    FEATURES,
+    MORE,
+    SHAPES,
+    SPECS,
+    Array,
+    Case,
+    Shape,
     assert_same,
+    built,
+    by_name,
     copies,
     copy_state,
+    interpret_eval,
     interpret_step,
     numbers,
-    variants,
+    planned,
+    row_sparse,
+    same_bits,
 )
 
 CHANGES: tuple[dict[str, Any], ...] = (
-    {},
     {"lr": 0.37, "wd": 0.01, "rescale_grad": 1 / 3},
-    {"lr": [0.01 * i + 0.001 for i in range(len(SIZES))], "clip_gradient": 0.75},
+    {"lr": [0.01 * i + 0.001 for i in range(100)], "clip_gradient": 0.75},
     {"wd": 0.0, "rescale_grad": -2.5, "clip_gradient": None},
 )
-ALL = (*VARIANTS, *variants(EVERYTHING))
+STORAGES = ("float16", "bfloat16", "bfloat16_stochastic", "int8_dynamic", "int8_linear")
+MODES: dict[str, dict[str, Any]] = {
+    "float64": {"dtype": "float64"},
+    "float16": {"dtype": "float16"},
+    "bfloat16": {"dtype": "bfloat16"},
+    "float16-master": {"dtype": "float16", "master": True},
+    "bfloat16-master": {"dtype": "bfloat16", "master": True, "storage": "bfloat16_stochastic"},
+    **{storage: {"storage": storage} for storage in STORAGES},
+    "mixed": {"storage": STORAGES},
+}
+"""How rules are loaded, beside plain float32; the last one stores states in all of these ways, one after the other."""
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("variant", ALL, ids=str)
-def test_kernel_equals_interpreter(variant: Variant, dtype: str) -> None:
-    rule = variant.load(dtype)
-    kernels = [variant.build(dtype), pipeline.plan(variant.build(dtype))]
+def test_every_variant_is_reached() -> None:
+    for spec in (*SPECS.values(), *FEATURES):
+        reached = [variant.flags for case in ALL if case.spec is spec for variant in case.variants()]
+        assert [flags for flags in spec.variants() if flags not in reached] == [], spec.name
+
+
+def load(case: Case, mode: Mapping[str, Any]) -> optgen.UpdateRule:
+    storage = mode.get("storage")
+    if isinstance(storage, tuple):
+        states = [s.name for s in case.spec.states if s.kind is Kind.ELEM]
+        storage = dict(zip(states, itertools.cycle(storage), strict=False))
+    return case.load(**{**mode, "storage": storage})
+
+
+def compare(
+    case: Case,
+    shapes: Sequence[Shape],
+    mode: Mapping[str, Any] | None = None,
+    *,
+    special: bool = False,
+    sparse: bool = False,
+    lazy: bool = True,
+) -> list[Array]:
+    """Some steps of the compiled kernels and of the interpreter side by side; the parameters they lead to.
+
+    `sparse`: two gradients of three are row-sparse.
+    """
+    rule = load(case, mode or {})
+    shapes = case.shapes(*shapes)
+    if case.is_shared:  # it takes one kernel to sum over all tensors
+        shapes = [shape for shape in shapes if rule.variant(shape) == rule.variant(shapes[-1])]
+    by_row = [sparse and len(shape) > 0 and i % 3 != 1 for i, shape in enumerate(shapes)]
+    rng = np.random.default_rng(special)
+
+    def gradients() -> list[Any]:
+        makers = [row_sparse if x else numbers for x in by_row]
+        return [make(rng, shape, rule.dtype, special=special) for make, shape in zip(makers, shapes, strict=True)]
+
+    params, *inputs = (
+        [numbers(rng, shape, rule.dtype, special=special) for shape in shapes] for _ in range(1 + len(case.spec.inputs))
+    )
+    flags, ids = case.flags(len(shapes)), [3 * i + 1 for i in range(len(shapes))]
+    state = rule.init(params, by_row, flags)
+    if special:
+        disturb(rng, state)
+    how: dict[str, Any] = {"flags": flags, "ids": ids, "lazy": lazy}
+    how["inputs"] = {i.name: x for i, x in zip(case.spec.inputs, inputs, strict=True)}
+    reference, reference_state = copies(params), copy_state(state)
+    grads = gradients()
+    step = rule.bind(params, grads, state, **how)
+    step.seed = 2**40 + 11
+    values = dict(rule.values)
+    for k, changes in enumerate(changes_for(case, len(shapes))):
+        step(**changes)
+        values |= changes
+        build = (built, planned)[k % 2]
+        interpret_step(rule, reference, grads, reference_state, values, build=build, seed=step.seed, **how)
+        label = f"{case} {mode} special={special} sparse={sparse} lazy={lazy} {changes} {build.__name__}"
+        assert_same(label, params, state, reference, reference_state)
+        grads = gradients()
+        step.rebind(grads)
+    if case.spec.evaluate:
+        for ours, theirs in zip(rule.evaluate(params, state), interpret_eval(rule, params, state), strict=True):
+            assert same_bits(ours, theirs), f"{label}: evaluate"
+    return params
+
+
+def changes_for(case: Case, n: int) -> list[dict[str, Any]]:
+    """CHANGES as far as the spec reads them, for n tensors."""
+    few = CHANGES[:2] if case.spec is EVERYTHING else CHANGES
+    read = case.spec.reads() | {"lr", "rescale_grad"}
+    return [{k: x[:n] if isinstance(x, list) else x for k, x in changes.items() if k in read} for changes in few]
+
+
+def disturb(rng: np.random.Generator, state: optgen.State) -> None:
+    """A state that no history leads to is as good a test: every operation sees both signs, and NaN."""
+    for name in [name for name in state.arrays if name != "w"][:1]:
+        for array in state.arrays[name]:
+            if array is not None and array.dtype == np.uint8:
+                array[...] = rng.integers(0, 255, array.shape)
+            elif array is not None:
+                array[...] = numbers(rng, array.shape, array.dtype.name, special=True)
+
+
+@pytest.mark.parametrize("case", ALL, ids=str)
+def test_kernel_equals_interpreter(case: Case) -> None:
+    params = compare(case, SHAPES)
+    if case.spec in FEATURES:
+        assert all(np.isfinite(p).mean() > 0.9 for p in params if p.size), "a comparison of NaN says little"
+    compare(case, SHAPES, special=True)
+
+
+@pytest.mark.parametrize("shape", [*SHAPES, *MORE], ids=str)
+def test_one_tensor_alone(shape: Shape) -> None:
+    for name in ("adam-amsgrad", "everything", "kinds"):
+        if by_name(name).shapes(shape):
+            compare(by_name(name), [shape])
+
+
+# ---------------------------------------------------------------- dtypes, storages and rows
+
+SOME = {
+    "adam": list(MODES),
+    "adafactor-scale_parameter-averaged": ["float64", "bfloat16-master", "int8_linear"],
+    "asgd": ["int8_linear", "bfloat16_stochastic"],
+    "came": ["float16-master", "int8_dynamic"],
+    "everything": ["float64", "mixed"],
+    "groupadagrad": ["float64", "bfloat16"],
+    "kinds-noisy": ["float64", "bfloat16-master", "mixed"],
+    "lamb-bias_correction": ["float16", "int8_dynamic"],
+    "novograd": ["float64", "bfloat16_stochastic"],
+    "prodigy": ["float64", "bfloat16-master", "mixed"],
+    "rows": ["float64", "float16-master", "mixed"],
+    "schedulefreeadamw": ["bfloat16", "mixed"],
+    "sgld": ["float64", "bfloat16"],
+    "sophia": ["float16"],
+}
+SPARSE = {
+    "adafactor": ["float32"],
+    "adam": ["float32", "float16-master", "int8_dynamic", "mixed"],
+    "adammini": ["float32", "int8_linear"],
+    "groupadagrad": ["float32"],
+    "lamb": ["int8_linear"],
+    "prodigy": ["bfloat16"],
+    "rows": ["float32", "mixed"],
+    "schedulefreeadamw": ["mixed"],
+    "sgld": ["bfloat16"],
+}
+LONG = (*SHAPES, (3, 5000))
+"""With two matrices that are large enough for 8-bit codes."""
+
+
+def pairs(of: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
+    return [(name, mode) for name, modes in of.items() for mode in modes]
+
+
+@pytest.mark.parametrize(("name", "mode"), pairs(SOME))
+def test_dtypes_and_storages(name: str, mode: str) -> None:
     for special in (False, True):
-        rng = np.random.default_rng(special)
-        params = [numbers(rng, n, dtype, special=special) for n in SIZES]
-        state = rule.init(params)
-        # A state that no history leads to is as good a test: every operation sees both signs, and NaN.
-        for name in list(state.arrays)[:special]:
-            for array in state.arrays[name]:
-                array[...] = numbers(rng, array.size, dtype, special=True)
-        grads = [numbers(rng, n, dtype, special=special) for n in SIZES]
-        reference, reference_state = copies(params), copy_state(state)
-        step = rule.bind(params, grads, state)
-        hyper = dict(rule.values)
-        for i, changes in enumerate(CHANGES if variant.spec is not EVERYTHING else CHANGES[1:3]):
-            for grad in grads:
-                grad[...] = numbers(rng, grad.size, dtype, special=special)
-            step(**changes)
-            hyper |= changes
-            interpret_step(kernels[i % 2], reference, grads, reference_state, hyper)
-            label = f"{variant} {dtype} special={special} {changes}: {('built', 'planned')[i % 2]}"
-            assert_same(label, params, state, reference, reference_state)
+        compare(by_name(name), LONG, MODES[mode], special=special)
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_one_tensor_alone(size: int) -> None:
-    for variant in (VARIANTS[-1], *variants(EVERYTHING)):
-        rule, kernel = variant.load("float32"), variant.build("float32")
-        rng = np.random.default_rng(size)
-        w, grad = numbers(rng, size, "float32", special=False), numbers(rng, size, "float32", special=False)
-        state = rule.init([w])
-        reference, reference_state = [w.copy()], copy_state(state)
-        rule.bind([w], [grad], state)()
-        interpret_step(kernel, reference, [grad], reference_state, rule.values)
-        assert_same(str(variant), [w], state, reference, reference_state)
+@pytest.mark.parametrize(("name", "mode"), pairs(SPARSE))
+def test_row_sparse(name: str, mode: str) -> None:
+    for special, lazy in ((False, True), (True, True), (False, False)):
+        compare(by_name(name), LONG, MODES.get(mode), special=special, sparse=True, lazy=lazy)
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("case", ALL, ids=str)
+def test_everything_of_everything(case: Case, mode: str) -> None:
+    for special, sparse in itertools.product((False, True), repeat=2):
+        compare(case, (*SHAPES, *MORE), MODES[mode], special=special, sparse=sparse)
 
 
 # ---------------------------------------------------------------- random specs
@@ -84,16 +222,15 @@ _UNARY += ("log(abs({}) + 1)", "log1p(abs({}))", "expm1(clip({}, -2, 2))", "({})
 _BINARY = ("{} + {}", "{} - {}", "{}*{}", "{}/{}", "max({}, {})", "min({}, {})", "clip({}, abs({}))")
 _BINARY += ("where({} > 0, {}, 0.5)", "where({} <= 1 or not ({} == 2), lr, t)")
 _REDUCE = ("norm", "rms", "sum", "mean", "max", "min")
+_HOSTS = ("lr", "t", "0.25", "-3", "lr*t", "sqrt(t)", "1 - 0.9^t", "max(lr, t/4)", "wd", "size", "cols/rows", "step")
+_SMALL = {"S": "host", "T": "tensor", "D": "shared", "R": "row", "C": "col"}
+"""States that are smaller than an element."""
 
 
-def _hosts() -> st.SearchStrategy[str]:
-    return st.sampled_from(["lr", "t", "0.25", "-3", "lr*t", "sqrt(t)", "1 - 0.9^t", "max(lr, t/4)", "wd"])
-
-
-def _elements(leaves: tuple[str, ...], scalars: tuple[str, ...]) -> st.SearchStrategy[str]:
+def _elements(leaves: tuple[str, ...], smaller: tuple[str, ...]) -> st.SearchStrategy[str]:
     """Expressions that are an element for certain: every operand but a leaf on the right is one."""
     leaf = st.sampled_from(leaves)
-    other = st.one_of(leaf, st.sampled_from(scalars) if scalars else _hosts(), _hosts())
+    other = st.one_of(leaf, st.sampled_from(smaller or _HOSTS), st.sampled_from(_HOSTS))
 
     def grow(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
         right = st.one_of(inner, other)
@@ -107,73 +244,84 @@ def _elements(leaves: tuple[str, ...], scalars: tuple[str, ...]) -> st.SearchStr
 
 @st.composite
 def specs(draw: st.DrawFn) -> str:
-    """Up to three reductions, each of which may depend on the one before."""
-    lines, leaves, scalars = [], ("w", "grad", "g", "m", "v"), ()
+    """States of any kinds, and up to three draws or reductions, each of which may depend on those before."""
+    kept = draw(st.lists(st.sampled_from(sorted(_SMALL)), unique=True))
+    declared = [f"state {name}: {_SMALL[name]} = 0.5" for name in kept]
+    lines: list[str] = []
+    leaves, smaller = ("w", "grad", "g", "m", "v"), tuple(kept)
+
+    def reduction(scope: str) -> str:
+        return f"{draw(st.sampled_from(_REDUCE))}({draw(_elements(leaves, smaller))}{scope})"
+
     for i in range(draw(st.integers(0, 3))):
-        lines.append(f"e{i} = {draw(_elements(leaves, scalars))}")
-        leaves += (f"e{i}",)
-        lines.append(f"r{i} = {draw(st.sampled_from(_REDUCE))}({draw(_elements(leaves, scalars))})")
-        scalars += (f"r{i}",)
+        if draw(st.integers(0, 3)) == 0:
+            lines.append(f"z{i} = {draw(st.sampled_from(('normal', 'uniform')))}()")
+            leaves += (f"z{i}",)
+        else:
+            lines.append(f"e{i} = {draw(_elements(leaves, smaller))}")
+            leaves += (f"e{i}",)
+            lines.append(f"r{i} = {reduction(draw(st.sampled_from(('', ', per row', ', per col', ', over params'))))}")
+            smaller += (f"r{i}",)
+    for name in kept:
+        scope = {"R": ", per row", "C": ", per col", "D": ", over params"}.get(name, "")
+        lines.append(f"{name}' = 0.5*{name} + {draw(st.sampled_from(_HOSTS)) if name == 'S' else reduction(scope)}")
+        smaller += (f"{name}'",)
     for state in ("m", "v"):
-        lines.append(f"{state}' = {draw(_elements(leaves, scalars))}")
+        lines.append(f"{state}' = {draw(_elements(leaves, smaller))}")
         leaves += (f"{state}'",)
-    lines.append(f"w' = {draw(_elements(leaves, scalars))}")
-    body = "\n".join(f"  {line}" for line in lines)
-    return f'optimizer Random "random"\nparam lr = 0.3\nstate m = 0\nstate v = w\nupdate:\n{body}\n'
+    lines.append(f"w' = {draw(_elements(leaves, smaller))}")
+    body = "\n".join(("param lr = 0.3", *declared, "state m = 0", "state v = w", "update:", *(f"  {x}" for x in lines)))
+    return f'optimizer Random "random"\n{body}\n'
 
 
-def stages(kernel: Kernel) -> list[tuple[str, Kernel]]:
-    """The kernel after each pass, and with its elementary functions expanded before and after all of them."""
-    found = [("build", kernel), ("expand_math alone", verify(expand_math(kernel)))]
-    for run in PASSES:
-        kernel = verify(run(kernel))
-        found.append((run.__name__, kernel))
-    return [*found, ("expand_math", verify(expand_math(kernel)))]
+def after_passes(k: int) -> Callable[[optgen.model.Optimizer, Any], Kernel]:
+    """A build that runs the first k passes, the math expanded last, or for k = -1 first."""
+
+    def build(spec: optgen.model.Optimizer, variant: Any) -> Kernel:
+        kernel = pipeline.build(spec, variant)
+        for run in PASSES[:k]:
+            kernel = verify(run(kernel))
+        return verify(expand_math(kernel))
+
+    return build
 
 
-def check_stages(text: str, dtype: str, seed: int, *, native: bool) -> None:
+def check_random(text: str, mode: Mapping[str, Any], seed: int) -> None:
     spec = optgen.parse(text)
     rng = np.random.default_rng(seed)
-    sizes = (5, 4500)
-    params = [numbers(rng, n, dtype, special=False) for n in sizes]
-    grads = [numbers(rng, n, dtype, special=False) for n in sizes]
-    values = {"lr": 0.3, "wd": 0.1, "rescale_grad": 0.5, "clip_gradient": 2.0}
+    values = {"lr": 0.3, "rescale_grad": 0.5} | {
+        n: x for n, x in (("wd", 0.1), ("clip_gradient", 2.0)) if n in spec.reads()
+    }
+    rule = optgen.load(spec, **values, **mode)
+    shapes = ((17, 300), (600, 7))  # large enough for 8-bit codes
+    params, grads = ([numbers(rng, shape, rule.dtype, special=False) for shape in shapes] for _ in range(2))
+    state = rule.init(params)
     results = []
-    kernels = stages(pipeline.build(spec, {}, dtype))
-    for name, kernel in kernels:
-        w = copies(params)
-        state = optgen.State({"m": [np.zeros_like(x) for x in w], "v": copies(w)}, np.zeros(len(w), np.int64))
+    for k in range(len(PASSES) + 1):
+        w, kept = copies(params), copy_state(state)
         for _ in range(2):
-            interpret_step(kernel, w, grads, state, values)
-        results.append((name, w, state))
-    if native:
-        used = {name: x for name, x in values.items() if name not in ("wd", "clip_gradient") or name in spec.reads()}
-        rule = optgen.load(spec, dtype, **used)
-        w = copies(params)
-        state = rule.init(w)
-        step = rule.bind(w, grads, state)
-        step()
-        step()
-        results.append(("native", w, state))
-    _, w, state = results[0]
-    for name, other, other_state in results[1:]:
-        assert_same(f"{name}\n{text}", w, state, other, other_state)
+            interpret_step(rule, w, grads, kept, rule.values, build=after_passes(k), seed=seed)
+        results.append((w, kept))
+    step = rule.bind(params, grads, state)
+    step.seed = seed
+    step()
+    step()
+    for k, (w, kept) in enumerate(results):
+        assert_same(f"after {[p.__name__ for p in PASSES[:k]]}\n{text}", params, state, w, kept)
 
 
-@settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
-@given(specs(), st.sampled_from(["float32", "float64"]), st.integers(0, 9))
-def test_passes_keep_the_result(text: str, dtype: str, seed: int) -> None:
-    check_stages(text, dtype, seed, native=False)
+MODE = st.sampled_from([{}, {"dtype": "float64"}, *({"storage": s} for s in STORAGES)])
 
 
-@settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
-@given(specs(), st.sampled_from(["float32", "float64"]), st.integers(10, 19))
-def test_random_kernels(text: str, dtype: str, seed: int) -> None:
-    check_stages(text, dtype, seed, native=True)
+@settings(max_examples=20, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(specs(), MODE, st.integers(0, 9))
+def test_random_kernels(text: str, mode: Mapping[str, Any], seed: int) -> None:
+    """Every pass keeps the result, and so does the backend."""
+    check_random(text, mode, seed)
 
 
 @pytest.mark.stress
 @settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
-@given(specs(), st.sampled_from(["float32", "float64"]), st.integers(0, 1000))
-def test_many_random_kernels(text: str, dtype: str, seed: int) -> None:
-    check_stages(text, dtype, seed, native=True)
+@given(specs(), MODE, st.integers(0, 1000))
+def test_many_random_kernels(text: str, mode: Mapping[str, Any], seed: int) -> None:
+    check_random(text, mode, seed)

@@ -14,6 +14,7 @@ from optgen import specfiles
 from optgen.backends import target
 from optgen.cli import main
 from optgen.ir.cost import cost
+from optgen.ir.nodes import Variant
 from optgen.pipeline import build as build_ir
 from optgen.pipeline import plan
 
@@ -60,7 +61,7 @@ def test_files_and_manifest_agree(built: Path) -> None:
 
 def test_the_manifest_says_how_to_call(built: Path) -> None:
     manifest = json.loads((built / "manifest.json").read_text())
-    assert manifest["format"] == 1 and manifest["llvm"] == target.llvm_version()
+    assert manifest["format"] == 2 and manifest["llvm"] == target.llvm_version()
     assert manifest["target"] == {"cpu": target.host().cpu, "features": list(target.host().required())}
     assert manifest["spec"] == {
         "name": "Odd",
@@ -78,13 +79,13 @@ def test_the_manifest_says_how_to_call(built: Path) -> None:
     dash = manifest["variants"][1]
     assert dash["flags"] == {"kind": "with-dash"} and dash["dtype"] == "float32"
     assert dash["buffers"] == [
-        {"name": "w", "written": True, "init": None},
-        {"name": "grad", "written": False, "init": None},
-        {"name": "m", "written": True, "init": "beta"},
-        {"name": "z", "written": True, "init": "w"},
+        {"name": "w", "kind": "elem", "storage": "float32", "written": True, "init": None},
+        {"name": "grad", "kind": "elem", "storage": "float32", "written": False, "init": None},
+        {"name": "m", "kind": "elem", "storage": "float32", "written": True, "init": "beta"},
+        {"name": "z", "kind": "elem", "storage": "float32", "written": True, "init": "w"},
     ]
     assert set(dash["hyper"]) == {"lr", "beta", "n", "bound", "rescale_grad", "clip_gradient"}
-    kernel = plan(build_ir(optgen.parse(SPEC), {"kind": "with-dash"}, "float32"))
+    kernel = plan(build_ir(optgen.parse(SPEC), Variant({"kind": "with-dash"})))
     assert dash["hyper"] == list(kernel.hyper)
     assert dash["cost"]["bytes"] == cost(kernel).bytes == 28 and dash["cost"]["sweeps"] == 1
 
@@ -92,8 +93,8 @@ def test_the_manifest_says_how_to_call(built: Path) -> None:
 def test_the_header_says_it_too(built: Path) -> None:
     text = (built / "optgen_odd_kind_with_dash_f64.h").read_text()
     assert "void optgen_odd_kind_with_dash_f64(const optgen_step *step);" in text
-    assert "of double, in order" in text and "zₜ = zₜ₋₁ − lr·mₜ" in text
-    assert "optgen_odd_kind_with_dash_f64_buffer_z, /* read and written, starts as w */" in text
+    assert "zₜ = zₜ₋₁ − lr·mₜ" in text
+    assert "optgen_odd_kind_with_dash_f64_buffer_z, /* double of each element, read and written, starts as w */" in text
     assert "_hyper_beta, /* with a * / in it, default 0.1234567890123, in [0, 1) */" in text
     assert "default none (NaN)" in text
     assert text.count("/*") == text.count("*/")
@@ -116,12 +117,25 @@ def test_a_second_build_leaves_nothing_of_the_first(built: Path) -> None:
     assert "optgen_odd_kind_dashing_f32.o" in names
 
 
-def test_every_spec_that_comes_along_is_built(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_spec_that_comes_along_is_built(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Shown with two of them, one of which has an `eval:` section."""
+    names = ("schedulefree_sgd", "sgd")
+    monkeypatch.setattr(specfiles, "available", lambda: names)
     assert main(["build", "-o", str(tmp_path)]) == 0
-    assert sorted(p.name for p in tmp_path.iterdir()) == list(specfiles.available())
+    assert sorted(p.name for p in tmp_path.iterdir()) == list(names)
     captured = capsys.readouterr()
-    assert len(captured.out.splitlines()) == len(specfiles.available())
+    assert len(captured.out.splitlines()) == len(names)
     assert not captured.err  # a progress bar is for terminals
+    manifest = json.loads((tmp_path / names[0] / "manifest.json").read_text())
+    update, evaluate = [v for v in manifest["variants"] if v["dtype"] == "float32"]
+    assert (update["evaluate"], evaluate["evaluate"]) == (False, True)
+    hosts = {b["name"]: (b["kind"], b["storage"]) for b in update["buffers"] if b["kind"] != "elem"}
+    assert hosts == {"lr_max": ("host", "float64"), "total": ("host", "float64")}
+    assert [b["name"] for b in evaluate["buffers"] if b["written"]] == ["out"]
+    text = (tmp_path / names[0] / evaluate["files"]["header"]).read_text()
+    assert "_buffer_total, /* double of the tensor, read only" in text and "no count changes" in text
 
 
 def test_nothing_is_built_when_one_spec_has_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

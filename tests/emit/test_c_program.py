@@ -34,7 +34,7 @@ static void backwards(void *pool, optgen_task task, const void *step, int64_t el
 
 int main(int argc, char **argv)
 {
-    const int64_t size[2] = {5, 9000};
+    const int64_t size[2] = {5, 9000}, cols[2] = {1, 90};
     void *buffers[2][@_buffers];
     double hyper[@_hypers][2];
     int64_t t[2] = {0, 0}, pooled = 0;
@@ -55,8 +55,8 @@ int main(int argc, char **argv)
         hyper[@_hyper_rescale_grad][i] = 0.5;
         hyper[@_hyper_clip_gradient][i] = NAN;
     }
-    int64_t doubles = @_workspace(2, size);
-    optgen_step step = {2, size, &buffers[0][0], t, &hyper[0][0], malloc((doubles + 1) * sizeof(double))};
+    optgen_step step = {.n = 2, .size = size, .buffers = &buffers[0][0], .t = t, .hyper = &hyper[0][0], .cols = cols};
+    step.workspace = malloc((@_workspace(&step) + 1) * sizeof(double));
     if (argc > 1) {
         step.parallel = backwards;
         step.pool = &pooled;
