@@ -1,4 +1,4 @@
-"""The command build: every variant of some specs as object code, header, LLVM IR and a manifest, for other programs."""
+"""The command build: some specs as object code, header, LLVM IR and a manifest, for other programs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from optgen.ir.nodes import Variant
 from optgen.model import Optimizer
 
 PRODUCTS = (".ll", ".o", ".h")
-DTYPES = ("float32", "float64")
+DTYPES = ("float32", "float64", "float16", "bfloat16")
 
 
 def register(commands: Commands) -> None:
@@ -23,11 +23,21 @@ def register(commands: Commands) -> None:
         "build",
         build,
         "compile specs for this machine's CPU: object files, C headers, LLVM IR, manifests",
-        "  optgen build                             all specs that come with the package, to generated/\n"
-        "  optgen build adam specs/mine.opt -o out  two specs, to out/adam and out/mine\n",
+        "  optgen build                               all specs that come with the package, to generated/\n"
+        "  optgen build adam specs/mine.opt -o out    two specs, to out/adam and out/mine\n"
+        "  optgen build adam --all --dtype float32 float64    with amsgrad too, in single and double\n",
     )
     parser.add_argument("spec", nargs="*", metavar="SPEC", help="name or .opt file (default: all that come along)")
     parser.add_argument("-o", "--output", default="generated", type=Path, metavar="FOLDER", help="default: generated")
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        help="all combinations of flags (default: those that are arguments at their default)",
+    )
+    parser.add_argument(
+        "--dtype", nargs="+", choices=DTYPES, default=["float32"], metavar="DTYPE", help="of parameters: "
+        f"{', '.join(DTYPES)} (default: float32)"
+    )  # fmt: skip
     parser.add_argument("--target", default="cpu", choices=("cpu",), help="what to compile for (default: cpu)")
 
 
@@ -37,7 +47,7 @@ def build(args: argparse.Namespace) -> int:
     specs = _read_all(paths_of(args.spec))
     if specs is None:
         return 1
-    jobs = {path: _jobs(optimizer) for path, optimizer in specs.items()}
+    jobs = {path: _jobs(optimizer, args.dtype, args.all) for path, optimizer in specs.items()}
     # disable=None: no bar where stderr is no terminal.
     with tqdm(total=sum(map(len, jobs.values())), unit="kernel", leave=False, disable=None) as bar:
         for path, optimizer in specs.items():
@@ -63,15 +73,15 @@ def _read_all(paths: list[Path]) -> dict[Path, Optimizer] | None:
     return specs if len(specs) == len(paths) else None
 
 
-def _jobs(optimizer: Optimizer) -> list[Variant]:
-    """What is built: the update, and the evaluation where there is one, in single and in double."""
+def _jobs(optimizer: Optimizer, dtypes: list[str], all_flags: bool) -> list[Variant]:
+    """What is built: the update, and the evaluation where there is one.
+
+    Flags that follow from parameters have all the values they can.
+    """
+    defaults = {} if all_flags else {f.name: f.default for f in optimizer.flags if f.condition is None}
+    chosen = [flags for flags in variants(optimizer) if defaults.items() <= flags.items()]
     sections = (False, True) if optimizer.evaluate else (False,)
-    return [
-        Variant(flags, dtype, evaluate=evaluate)
-        for dtype in DTYPES
-        for flags in variants(optimizer)
-        for evaluate in sections
-    ]
+    return [Variant(flags, dtype, evaluate=e) for dtype in dtypes for flags in chosen for e in sections]
 
 
 def _build_one(optimizer: Optimizer, jobs: list[Variant], folder: Path, bar: Any) -> None:

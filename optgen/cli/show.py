@@ -9,6 +9,8 @@ from optgen.ir.nodes import BYTES, Variant
 from optgen.model import Binary, Call, Expr, Flags, IsSet, Name, Number, Optimizer, Text, Unary
 
 DTYPES = ("float32", "float64", "float16", "bfloat16")
+RANK = 2
+"""Of the parameter that a variant is shown for."""
 STAGES = ("model", "ir", "llvm", "asm")
 _COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 _OPERATORS = (("or",), ("and",), (), _COMPARISONS, ("+", "-"), ("*", "/"), (), ("^",))
@@ -48,7 +50,8 @@ def show(args: argparse.Namespace) -> int:
     given = settings(args.set)
     optimizer = read(path_of(args.spec))
     try:
-        flags = arguments.resolve(optimizer, given).flags
+        resolved = arguments.resolve(optimizer, given)
+        flags = arguments.decide(optimizer, resolved.values, resolved.chosen, rank=RANK)
         storage = arguments.storages(optimizer, args.dtype, dict(x.partition("=")[::2] for x in args.storage))
     except (TypeError, ValueError) as error:
         raise Usage(str(error)) from None

@@ -48,11 +48,8 @@ def check(grad: RowSparse, param: Tensor, dtype: str, name: str) -> tuple[Array,
 
 
 def _sum_rows(index: Array, values: Array, dtype: str) -> tuple[Array, Array]:
-    """Sorted, with one row for each index: the k-th row of every index is added in round k."""
-    order = np.argsort(index, kind="stable")
-    distinct, first, count = np.unique(index[order], return_index=True, return_counts=True)
-    total = values[order[first]].astype(np.float64 if dtype == "float64" else np.float32)
-    for k in range(1, count.max()):
-        more = np.flatnonzero(count > k)
-        total[more] = total[more] + values[order[first[more] + k]].astype(total.dtype)
+    """Sorted, with one row for each index; those of one index are added in the order given."""
+    distinct, places = np.unique(index, return_inverse=True)
+    total = np.zeros((len(distinct), *values.shape[1:]), np.float64 if dtype == "float64" else np.float32)
+    np.add.at(total, places, values.astype(total.dtype, copy=False))
     return distinct, np.ascontiguousarray(total.astype(values.dtype))

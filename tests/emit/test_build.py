@@ -39,10 +39,13 @@ update:
 """
 
 
+EVERYTHING = ["--all", "--dtype", "float32", "float64"]
+
+
 @pytest.fixture
 def built(tmp_path: Path) -> Path:
     (tmp_path / "odd.opt").write_text(SPEC)
-    assert main(["build", str(tmp_path / "odd.opt"), "-o", str(tmp_path / "out")]) == 0
+    assert main(["build", str(tmp_path / "odd.opt"), *EVERYTHING, "-o", str(tmp_path / "out")]) == 0
     return tmp_path / "out" / "odd"
 
 
@@ -111,7 +114,7 @@ def test_a_second_build_leaves_nothing_of_the_first(built: Path) -> None:
     spec = built.parent.parent / "odd.opt"
     spec.write_text(SPEC.replace("'plain' | 'with-dash'", "'with-dash' | 'dashing'"))
     (built / "mine.txt").write_text("kept")
-    assert main(["build", str(spec), "-o", str(built.parent)]) == 0
+    assert main(["build", str(spec), "--all", "-o", str(built.parent)]) == 0
     names = {path.name for path in built.iterdir()}
     assert "mine.txt" in names and not [n for n in names if "plain" in n]
     assert "optgen_odd_kind_dashing_f32.o" in names
@@ -129,13 +132,19 @@ def test_every_spec_that_comes_along_is_built(
     assert len(captured.out.splitlines()) == len(names)
     assert not captured.err  # a progress bar is for terminals
     manifest = json.loads((tmp_path / names[0] / "manifest.json").read_text())
-    update, evaluate = [v for v in manifest["variants"] if v["dtype"] == "float32"]
+    update, evaluate = manifest["variants"]
     assert (update["evaluate"], evaluate["evaluate"]) == (False, True)
     hosts = {b["name"]: (b["kind"], b["storage"]) for b in update["buffers"] if b["kind"] != "elem"}
     assert hosts == {"lr_max": ("host", "float64"), "total": ("host", "float64")}
     assert [b["name"] for b in evaluate["buffers"] if b["written"]] == ["out"]
     text = (tmp_path / names[0] / evaluate["files"]["header"]).read_text()
     assert "_buffer_total, /* double of the tensor, read only" in text and "no count changes" in text
+
+
+def test_only_defaults_are_built_unless_asked(tmp_path: Path) -> None:
+    (tmp_path / "odd.opt").write_text(SPEC)
+    assert main(["build", str(tmp_path / "odd.opt"), "-o", str(tmp_path)]) == 0
+    assert [path.name for path in (tmp_path / "odd").glob("*.o")] == ["optgen_odd_kind_plain_f32.o"]
 
 
 def test_nothing_is_built_when_one_spec_has_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,327 @@
+"""Rules whose parameters differ in kernel, in storage, in how gradients come; one native call updates all of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import optgen
+from optgen import RowSparse, State
+from optgen.execute import storage
+from optgen.execute.buffers import numpy_dtype
+from tests.compiler.arrays import copies, random, same
+
+MIXED = optgen.parse("""\
+optimizer Mixed "another kernel for matrices, for those that skip, and for sparse ones"
+param lr     = 0.5
+flag  matrix = rank >= 2
+flag  skip per param = false
+state total: row = 0   if matrix
+state m          = w   if not matrix
+update:
+  total' = total + mean(g^2, per row)   if matrix
+  m'     = 0.5*m + g                    if not matrix
+  d      = g/sqrt(total')               if matrix and not skip
+  d      = m' + size                    if not matrix and not skip
+  d      = g                            otherwise
+  w'     = w - lr*d*step - t            if sparse
+  w'     = w - lr*d*step                otherwise
+""")
+TOGETHER = optgen.parse(
+    """\
+optimizer Together "one number for all parameters"
+param lr   = 1
+param from = 2
+flag  flat = rank < 2
+state scale: shared = from
+update:
+  scale' = scale + sum(sum(grad), over params)
+  w'     = w - lr*scale'*grad       if flat
+  w'     = w - 2*lr*scale'*grad     otherwise
+""".replace("from", "begin")
+)
+AVERAGED = optgen.parse("""\
+optimizer Averaged "weights to evaluate with differ from those to train"
+param lr = 1
+param c  = 0.5
+state x = w
+update:
+  w' = w - lr*g
+  x' = x + (w' - x)/t
+eval:
+  w' = c*x + (1 - c)*w
+""")
+
+
+# ---------------------------------------------------------------- several kernels
+
+
+def test_several_kernels_in_one_call() -> None:
+    rule = optgen.load(MIXED, rescale_grad=0.5)
+    shapes = [(3, 4), (5,), (), (2, 3, 2), (6, 1), (7,)]
+    flags = [False, False, True, False, True, False]
+    w, g = random(*shapes), random(*shapes, seed=1)
+    state = rule.init(w, flags={"skip": flags})
+    state.t[:] = [4, 0, 2, 3, 0, 7]
+    assert {name: [None if x is None else x.shape for x in arrays] for name, arrays in state.arrays.items()} == {
+        "total": [(3,), None, None, (2,), (6,), None],
+        "m": [None, (5,), (), None, None, (7,)],
+    }
+    expected, total, m = copies(w), state.arrays["total"][0], state.arrays["m"][1]
+    step = rule.bind(w, g, state, flags={"skip": flags})
+    assert len(step._tables) == 4
+    calls: list[int] = []
+    run, step._run = step._run, lambda address: calls.append(address) or run(address)  # type: ignore[func-returns-value]
+    for table in step._tables:
+        table.kernel.run = None  # type: ignore[assignment]
+    lr = [0.5, 0.25, 1.0, 2.0, 0.125, 0.0]
+    step(lr=lr)
+    assert len(calls) == 1 and state.t.tolist() == [5, 1, 3, 4, 1, 8]
+    assert total is not None and m is not None
+    half = [x * np.float32(0.5) for x in g]
+    assert np.allclose(total, np.mean(half[0] ** 2, axis=1)) and np.array_equal(m, 0.5 * expected[1] + half[1])
+    d = [half[0] / np.sqrt(total)[:, None], m + 5, half[2], None, half[4], None]
+    for i in (0, 1, 2, 4):
+        assert np.allclose(w[i], expected[i] - lr[i] * d[i] * 8, rtol=1e-5)
+    assert np.array_equal(w[5], expected[5])
+    step(lr=0.0)
+    assert state.t.tolist() == [6, 2, 4, 5, 2, 9]
+
+
+def test_a_requirement_names_the_parameter() -> None:
+    rule = optgen.load("groupadagrad")
+    with pytest.raises(ValueError, match=r"params\[1\], of shape \(5,\): GroupAdaGrad: GroupAdaGrad updates matrices"):
+        rule.init(random((2, 3), (5,)))
+
+
+def test_one_kernel_for_parameters_that_differ_in_nothing() -> None:
+    """A flag over the rank makes two kernels of a rule, not one for each rank."""
+    rule = optgen.load(MIXED)
+    kernels = [rule.kernel(shape) for shape in ((), (3,), (2, 2), (1, 2, 3), (4, 4, 4, 4))]
+    assert [kernels.index(k) for k in kernels] == [0, 0, 2, 2, 2]
+
+
+BAD_FLAGS: dict[str, tuple[Any, type[Exception], str]] = {
+    "unknown": ({"skp": [True, False]}, TypeError, "no flag 'skp' that is set for each parameter; did you mean 'skip'"),
+    "derived": ({"matrix": [True, False]}, TypeError, "no flag 'matrix' that is set for each"),
+    "too few": ({"skip": [True]}, ValueError, "'skip' must be a list with one value for each of 2 parameters"),
+    "one": ({"skip": True}, ValueError, "'skip' must be a list"),
+    "number": ({"skip": [True, 2]}, ValueError, "'skip' must be True or False, not 2"),
+}
+
+
+@pytest.mark.parametrize("flags, error, text", BAD_FLAGS.values(), ids=BAD_FLAGS)
+def test_bad_flags(flags: Any, error: type[Exception], text: str) -> None:
+    rule, w = optgen.load(MIXED), random((3,), (2, 2))
+    with pytest.raises(error, match=text):
+        rule.init(w, flags=flags)
+    with pytest.raises(error, match=text):
+        rule.bind(w, copies(w), rule.init(w), flags=flags)
+
+
+def test_sums_over_parameters() -> None:
+    rule = optgen.load(TOGETHER, begin=3)
+    w, g = random((4,), ()), random((4,), (), seed=1)
+    before = copies(w)
+    state = rule.init(w)
+    shared = state.arrays["scale"]
+    assert shared[0] is shared[1] and shared[0] is not None and shared[0].shape == () and shared[0] == 3
+    rule.bind(w, g, state)()
+    assert np.isclose(shared[0], 3 + sum(x.astype(np.float64).sum() for x in g))
+    assert np.allclose(w[0], before[0] - shared[0] * g[0])
+    with pytest.raises(ValueError, match=r"state\['scale'\]: one value for all parameters"):
+        rule.bind(w, g, State({"scale": copies(shared)}, state.t))
+    w, g = random((4,), (), (2, 2)), random((4,), (), (2, 2), seed=1)
+    with pytest.raises(ValueError, match=r"one kernel, but params\[0\] and params\[2\] .*: flat is True and False"):
+        rule.bind(w, g)
+
+    # Blocks of 8 bits are for large parameters, but here they must not make a second kernel.
+    w, g = random((80, 80), (7, 2)), random((80, 80), (7, 2), seed=1)
+    assert len(optgen.load("prodigy", storage="int8_linear").bind(w, g)._tables) == 1
+
+    class Param(np.ndarray):
+        grad: Any = None
+
+    w, g = random((4,), ()), random((4,), (), seed=1)
+    params = [x.view(Param) for x in w]
+    params[0].grad = g[0]
+    with pytest.raises(ValueError, match=r"params\[1\]\.grad: there is none, and Together sums over all parameters"):
+        rule.bind(params)()
+
+
+def test_the_flag_sparse_chooses_another_kernel() -> None:
+    rule = optgen.load(MIXED, lr=0.0)
+    w, g = random((4,), (2, 2), (4,)), random((4,), (2, 2), (4,), seed=1)
+    before = copies(w)
+    rows = RowSparse(np.array([2, 0]), g[0][:2])
+    state = rule.init(w, row_sparse=[True, False, False])
+    step = rule.bind(w, [rows, g[1], g[2]], state)
+    step()
+    assert np.array_equal(w[0], before[0] - [1, 0, 1, 0]) and same(w[1:], before[1:])
+    with pytest.raises(ValueError, match=r"grads\[0\]: dense, for which its parameter has another kernel"):
+        step.rebind(g)
+    with pytest.raises(ValueError, match=r"grads\[2\]: row-sparse, for which"):
+        step.rebind([rows, g[1], rows])
+
+
+# ---------------------------------------------------------------- storage
+
+STORAGES = ["float16", "bfloat16", "bfloat16_stochastic", "int8_dynamic", "int8_linear"]
+
+
+@pytest.mark.parametrize("name", STORAGES)
+@pytest.mark.parametrize("row_sparse", [False, True])
+def test_states_in_fewer_bits(name: str, row_sparse: bool) -> None:
+    """Adam comes near what it does with float32 states; small tensors keep these if blocks of 8 bits are asked for."""
+    rule, exact = optgen.load("adam", storage=name, epsilon=1e-3), optgen.load("adam", epsilon=1e-3)
+    shapes = [(40, 300), (50,), (5000,)]
+    w, g = random(*shapes), random(*shapes, seed=1)
+    v = copies(w)
+    state = rule.init(w, row_sparse=[row_sparse] * 3)
+    step, reference = rule.bind(w, g, state), exact.bind(v, g)
+    for _ in range(3):
+        step(lr=0.01)
+        reference(lr=0.01)
+    assert len(step._tables) == (2 if "int8" in name else 1)
+    assert max(abs(a - b).max() for a, b in zip(w, v, strict=True)) < 0.01
+    large, small = state.arrays["v"][0], state.arrays["v"][1]
+    assert large is not None and small is not None and large.shape == (40, 300)
+    if "int8" not in name:
+        assert (
+            large.dtype == small.dtype == numpy_dtype(name.removesuffix("_stochastic"))
+            and "v.scale" not in state.arrays
+        )
+        return
+    assert (large.dtype, small.dtype) == (np.uint8, np.float32) and state.arrays["v.scale"][1] is None
+    scales = state.arrays["v.scale"][0]
+    assert scales is not None and scales.shape == ((40, 2) if row_sparse else (47,))
+    buffer = rule.kernel(shapes[0]).states["v"]
+    kept = reference.state.arrays["v"][0]
+    assert kept is not None and np.abs(storage.decode(large, scales, buffer) - kept).max() < 0.03 * kept.max()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_start_values_and_masters(dtype: str) -> None:
+    spec = optgen.parse("""\
+optimizer Starts "states that start as something"
+param lr = 1
+param c  = -0.75
+state a = c
+state b = w
+state p = 2
+update:
+  a' = a
+  b' = b
+  p' = p
+  w' = w - lr*(g + 0*(a + b + p))
+""")
+    (w,), (g,) = random((30, 200), dtype=dtype), random((30, 200), dtype=dtype, seed=1)
+    before = w.astype(np.float32)
+    for name in (None, *STORAGES):
+        rule = optgen.load(spec, dtype, master=True, storage=name, c=-0.5)
+        state = rule.init([w], [True])
+        for state_name, value in (("a", -0.5), ("b", before), ("p", 2)):
+            (array,) = state.arrays[state_name]
+            assert array is not None and array.shape == w.shape
+            if f"{state_name}.scale" in state.arrays:
+                (scales,) = state.arrays[f"{state_name}.scale"]
+                assert scales is not None and scales.shape == (30, 1)
+                array = storage.decode(array, scales, rule.kernel(w.shape).states[state_name])
+            assert np.abs(array.astype(np.float32) - value).max() <= (0.06 if name and "int8" in name else 0.02)
+    (master,) = state.arrays["w"]
+    assert master is not None and master.dtype == np.float32 and np.array_equal(master, before)
+    rule.bind([w], [g], state)(lr=2**-10)
+    assert np.array_equal(master, before - np.float32(2**-10) * g.astype(np.float32))
+    assert np.array_equal(w, master.astype(w.dtype))
+
+
+def test_state_of_another_storage() -> None:
+    w, g = random((80, 80)), random((80, 80), seed=1)
+    state = optgen.load("adam", storage={"m": "bfloat16"}).init(w)
+    with pytest.raises(TypeError, match=r"state\['m'\]\[0\]: dtype bfloat16, but the kernel takes float32"):
+        optgen.load("adam").bind(w, g, state)
+    with pytest.raises(ValueError, match=r"state: holds m, v for params\[0\], where .* keeps m, m\.scale, v"):
+        optgen.load("adam", storage={"m": "int8_linear"}).bind(w, g, state)
+
+
+# ---------------------------------------------------------------- evaluation, inputs, draws
+
+
+@pytest.mark.parametrize("dtype, master", [("float32", False), ("float64", False), ("bfloat16", True)])
+def test_evaluation(dtype: str, master: bool) -> None:
+    rule = optgen.load(AVERAGED, dtype, master=master, c=0.25)
+    w, g = random((3, 2), (), dtype=dtype), random((3, 2), (), dtype=dtype, seed=1)
+    step = rule.bind(w, g)
+    step()
+    step(lr=0.5)
+    kept = copies(w)
+    for c, found in ((0.25, rule.evaluate(w, step.state)), (0.25, step.evaluate())):
+        for i, x in enumerate(found):
+            average, weight = (step.state.arrays[n][i] for n in ("x", "w" if master else "x"))
+            weight = weight if master else w[i]
+            wide = average.dtype.type
+            assert x.dtype == w[i].dtype and np.array_equal(
+                x, (wide(c) * average + wide(1 - c) * weight).astype(x.dtype)
+            )
+    step(c=1.0, lr=0.0)
+    assert same(step.evaluate(), [x.astype(w[0].dtype) for x in step.state.arrays["x"]]) and step.state.t.tolist() == [
+        3,
+        3,
+    ]
+    assert master or same(w, kept)
+    with pytest.raises(ValueError, match=r"SGD has no eval: section"):
+        optgen.load("sgd").bind(random((3,)), random((3,), seed=1)).evaluate()
+
+
+def test_inputs() -> None:
+    rule = optgen.load("sophia")
+    w, g, h = (random((4, 3), (5,), seed=k) for k in range(3))
+    before = copies(w)
+    rule.bind(w, g, inputs={"h_hat": h})()
+    assert all(not np.array_equal(a, b) for a, b in zip(w, before, strict=True))
+    bad: dict[str, tuple[Any, type[Exception], str]] = {
+        "none": (None, ValueError, r"Sophia reads 'h_hat': give inputs=\{'h_hat': \[\.\.\.\]\}"),
+        "name": ({"h_ha": h}, TypeError, "no input 'h_ha'; did you mean 'h_hat'"),
+        "number": ({"h_hat": h[:1]}, ValueError, r"inputs\['h_hat'\]: 1 tensors for 2 parameters"),
+        "shape": ({"h_hat": h[::-1]}, ValueError, r"inputs\['h_hat'\]\[0\]: shape \(5,\)"),
+        "dtype": (
+            {"h_hat": random((4, 3), (5,), dtype="float64")},
+            TypeError,
+            r"inputs\['h_hat'\]\[0\]: dtype float64",
+        ),
+        "shared": ({"h_hat": w}, ValueError, r"inputs\['h_hat'\]\[0\].* share memory|share memory"),
+    }
+    for inputs, error, text in bad.values():
+        with pytest.raises(error, match=text):
+            rule.bind(w, g, inputs=inputs)
+    with pytest.raises(TypeError, match="SGD has no input 'h'; it has none"):
+        optgen.load("sgd").bind(w, g, inputs={"h": h})
+
+
+def test_seed_and_ids() -> None:
+    spec = optgen.parse("""\
+optimizer Noise "nothing but noise"
+update:
+  n  = normal()
+  w' = n + 0*g
+""")
+    rule = optgen.load(spec)
+
+    def draws(seed: int, ids: list[int] | None = None) -> list[bytes]:
+        w, g = [np.zeros(6, np.float32) for _ in range(2)], random((6,), (6,))
+        step = rule.bind(w, g, ids=ids)
+        step.seed = seed
+        assert step.seed == seed
+        step()
+        return [x.tobytes() for x in w]
+
+    assert draws(1) == draws(1, [0, 1]) != draws(2) and draws(1, [1, 0]) == draws(1)[::-1]
+    assert len({*draws(1), *draws(2**64 - 1), *draws(1, [5, 2**20 - 1])}) == 6
+    for ids in ([0, 0], [0], [0, 2**20], [-1, 0]):
+        with pytest.raises(ValueError, match="ids: expected 2 different numbers from 0 to 2"):
+            draws(1, ids)
+    for seed in (-1, 2**64):
+        with pytest.raises(ValueError, match="the seed must be from 0 to 2"):
+            draws(seed)
