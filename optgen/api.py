@@ -41,10 +41,7 @@ def load(
     Raises FileNotFoundError, SpecErrors, TypeError for an unknown argument, ValueError for one outside its interval.
     """
     dtype = str(dtype)
-    if dtype not in pipeline.DTYPES:
-        raise ValueError(f"dtype must be one of {', '.join(pipeline.DTYPES)}, not {dtype!r}")
-    if master and dtype not in ("float16", "bfloat16"):
-        raise ValueError(f"master weights are for float16 and bfloat16 parameters; those of {dtype} are their own")
+    arguments.check_dtype(dtype, master)
     optimizer = spec if isinstance(spec, Optimizer) else pipeline.checked(read(spec))
     args = arguments.resolve(optimizer, values)
     return UpdateRule(optimizer, args, dtype, master=master, storage=arguments.storages(optimizer, dtype, storage))

@@ -115,6 +115,14 @@ def per_param(optimizer: Optimizer, given: Mapping[str, Sequence[Any]] | None, n
     return each
 
 
+def check_dtype(dtype: str, master: bool) -> None:
+    """ValueError for a dtype that parameters cannot have, and for one that has no use for a master weight."""
+    if dtype not in COMPUTE:
+        raise ValueError(f"dtype must be one of {', '.join(COMPUTE)}, not {dtype!r}")
+    if master and dtype not in ("float16", "bfloat16"):
+        raise ValueError(f"master weights are for float16 and bfloat16 parameters; those of {dtype} are their own")
+
+
 def storages(optimizer: Optimizer, dtype: str, given: str | Mapping[str, str] | None) -> dict[str, Storage]:
     """How elementwise states are to be stored, those that are named: one storage for all, or one for each of some.
 

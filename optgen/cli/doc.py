@@ -59,12 +59,8 @@ def _entry(path: Path) -> Entry:
     return Entry(optimizer, path.stem, update, [(f, _kernel(optimizer, f, evaluate=True)) for f, _ in update])
 
 
-def _kernel(optimizer: Optimizer, flags: Flags, *, evaluate: bool = False) -> Kernel | None:
+def _kernel(optimizer: Optimizer, flags: Flags, *, evaluate: bool = False) -> Kernel:
     from optgen import pipeline
-    from optgen.ir.build import NotCompiled
     from optgen.ir.nodes import Variant
 
-    try:
-        return pipeline.plan(pipeline.build(optimizer, Variant(flags, evaluate=evaluate)))
-    except NotCompiled:
-        return None
+    return pipeline.plan(pipeline.build(optimizer, Variant(flags, evaluate=evaluate)))

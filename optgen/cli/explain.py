@@ -75,14 +75,10 @@ def _first_steps(optimizer: Optimizer) -> str:
 def _costs(optimizer: Optimizer) -> str:
     from optgen import num_threads, pipeline
     from optgen.cli.bandwidth import bandwidth
-    from optgen.ir.build import NotCompiled
     from optgen.ir.cost import cost
     from optgen.ir.nodes import Variant
 
-    try:
-        found = [(f, cost(pipeline.plan(pipeline.build(optimizer, Variant(f))))) for f in variants(optimizer)]
-    except NotCompiled as error:
-        return "\n".join(d.message for d in error.diagnostics)
+    found = [(f, cost(pipeline.plan(pipeline.build(optimizer, Variant(f))))) for f in variants(optimizer)]
     speed = bandwidth()
     rows: list[tuple[str, ...]] = [COLUMNS]
     for flags, c in found:

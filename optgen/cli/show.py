@@ -52,6 +52,7 @@ def show(args: argparse.Namespace) -> int:
     try:
         resolved = arguments.resolve(optimizer, given)
         flags = arguments.decide(optimizer, resolved.values, resolved.chosen, rank=RANK)
+        arguments.check_dtype(args.dtype, args.master)
         storage = arguments.storages(optimizer, args.dtype, dict(x.partition("=")[::2] for x in args.storage))
     except (TypeError, ValueError) as error:
         raise Usage(str(error)) from None

@@ -45,14 +45,14 @@ touched; where it says no, the gradient is made dense first.
 
 @dataclass(frozen=True)
 class Entry:
-    """An optimizer, the name of its spec's file, and the planned float32 kernels of its variants, None for one that the
-    compiler does not build; `evaluate` are those of its `eval:` section.
+    """An optimizer, the name of its spec's file, and the planned float32 kernels of its variants; `evaluate` are those
+    of its `eval:` section.
     """
 
     optimizer: Optimizer
     stem: str
-    update: Sequence[tuple[Flags, Kernel | None]]
-    evaluate: Sequence[tuple[Flags, Kernel | None]] = ()
+    update: Sequence[tuple[Flags, Kernel]]
+    evaluate: Sequence[tuple[Flags, Kernel]] = ()
 
 
 def document(entries: Sequence[Entry]) -> str:
@@ -166,9 +166,7 @@ def _costs(entry: Entry) -> Iterator[tuple[str, ...]]:
             yield ", ".join(filter(None, words)) or "all", *row
 
 
-def _cost(kernel: Kernel | None) -> tuple[str, ...]:
-    if kernel is None:
-        return "the compiler does not build this yet", "", "", ""
+def _cost(kernel: Kernel) -> tuple[str, ...]:
     c = cost(kernel)
     sweeps = "; ".join(_sweep(kernel, phase) for phase in kernel.phases if phase.kind == "sweep")
     rows_alone = ("yes" if kernel.lazy else "no") if kernel.advances else ""  # no gradient where it does not

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from optgen.diagnostics import Diagnostic, Span, SpecErrors
+from optgen.diagnostics import Span
 from optgen.ir import nodes as ir
 from optgen.ir.expand import Emitter
 from optgen.ir.math import random
@@ -38,12 +38,8 @@ REDUCTIONS = ("sum", "mean", "norm", "rms", "max", "min")
 DRAWS = ("normal", "uniform")
 
 
-class NotCompiled(SpecErrors):
-    """A spec that is right but needs what the compiler does not build yet."""
-
-
 def build(optimizer: Optimizer, variant: Variant) -> Kernel:
-    """The kernel of one variant; raises NotCompiled."""
+    """The kernel of one variant."""
     return _Builder(optimizer, variant).kernel()
 
 
@@ -244,7 +240,7 @@ class _Builder:
                 elements = condition.type.kind is Kind.ELEM
                 a, b = (self.element(x), self.element(y)) if elements else self.together(x, y)
                 return self.emit(ir.Select(condition, a, b))
-        raise self.not_compiled(call.span, f"'{name}()'")
+        raise TypeError(f"not a call of an equation: {call!r}")
 
     def sign(self, x: Value) -> Value:
         """+1, -1, and +0 for both zeros and NaN."""
@@ -304,6 +300,3 @@ class _Builder:
         result = (normal if call.function == "normal" else random.uniform)(emitter, word)
         self.instrs += emitter.instrs
         return self.element(result)
-
-    def not_compiled(self, span: Span, what: str) -> NotCompiled:
-        return NotCompiled(self.optimizer.source, [Diagnostic("E901", f"the compiler does not build {what} yet", span)])

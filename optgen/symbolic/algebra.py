@@ -51,6 +51,8 @@ def first_step(optimizer: Optimizer, flags: Flags) -> Expr:
     for equation in program.equations:
         try:
             algebra.values[equation.target.key] = algebra.expr(equation.value)
+        except NoClosedForm:
+            raise
         except (TypeError, ValueError) as error:  # SymPy compares no complex numbers, for one
             raise NoClosedForm(f"no closed form: {error}") from error
     change = algebra.values["w'"] - algebra.values["w"]

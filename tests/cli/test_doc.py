@@ -6,13 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from optgen import pipeline
 from optgen.cli import main
 from optgen.cli.common import paths_of
 from optgen.cli.doc import document
-from optgen.diagnostics import Diagnostic, Span
-from optgen.ir.build import NotCompiled
-from optgen.model import Optimizer
 from tests.conftest import Golden
 
 ROOT = Path(__file__).parents[2]
@@ -69,14 +65,6 @@ def test_a_section(mine: Path, golden: Golden) -> None:
     text = document([mine])
     assert "\n| [Mine](#mine) | A \\* is born | `m` `k` | 16 to 28 |\n" in text
     golden(Path(__file__).with_name("section.md"), text[text.index("## Mine") :])
-
-
-def test_a_variant_that_is_not_built(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def build(optimizer: Optimizer, variant: object) -> None:
-        raise NotCompiled(optimizer.source, [Diagnostic("E901", "not yet", Span(1, 1, 2))])
-
-    monkeypatch.setattr(pipeline, "build", build)
-    assert document([mine]).endswith("| to evaluate | the compiler does not build this yet |  |  |  |\n")
 
 
 def test_check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
+import optgen
+from optgen import specfiles
 from optgen.cli import parser
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
-SPEC, TRAIN, PLAIN = re.findall(r"```(?:python)?\n(.*?)```", README, re.DOTALL)
+SPEC, TRAIN, PLAIN, STORED = re.findall(r"```(?:python)?\n(.*?)```", README, re.DOTALL)
 
 
 def run(script: str, folder: Path) -> str:
@@ -31,6 +33,16 @@ def test_the_spec_has_ten_lines_and_trains(tmp_path: Path) -> None:
 
 def test_the_plain_script(tmp_path: Path) -> None:
     assert run(PLAIN, tmp_path) == "0.999 [1 1]\n"
+
+
+def test_the_script_with_masters_and_stored_states(tmp_path: Path) -> None:
+    assert run(STORED, tmp_path) == "[1 0]\n"
+
+
+def test_every_optimizer_is_named() -> None:
+    section = README.partition("\n- Of MXNet 1.9.1")[2].partition("\n\n")[0]
+    named = set(re.findall(r"\w+", section))
+    assert not [x for x in specfiles.available() if optgen.parse(specfiles.spec_path(x).read_text()).name not in named]
 
 
 @pytest.mark.parametrize("line", re.findall(r"^    optgen (.*?)(?:   |$)", README, re.MULTILINE))
