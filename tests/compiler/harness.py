@@ -48,7 +48,7 @@ update:
   host = lr*sqrt(1 - 0.9^t)/(1 - 0.5^t) + exp(-t)*log(t + 1) + floor(t/2) + cbrt(t) + sign(lr) + abs(-lr) + t^2
   a    = max(g, m) + min(w, v) - clip(m*v, bound)/(1 + w^2)
   b    = exp(-abs(a)) + expm1(clip(a, -1, 1)) + log(abs(a) + 0.5) + log1p(abs(v)) + tanh(m)
-  c    = cbrt(w) + (abs(v) + 0.1)^p + 2^m*0.001 + floor(3*w) + sign(m) + b^3
+  c    = cbrt(w) + (abs(v) + 0.1)^p + 2^clip(m, -9, 9)*0.001 + floor(3*w) + sign(m) + b^3
   r1   = norm(a)
   s1   = sum(b*0.001) + mean(w) + max(c)
   d    = where((a > b or m == v) and not (w != w), c/(r1 + 1), where(g <= 0, s1, a))
@@ -65,7 +65,6 @@ KINDS = optgen.parse("""\
 optimizer Kinds "states of every kind, every reduction in every direction, draws, an input, an eval section"
 param lr = 0.01
 param d0 = 0.5
-flag  noisy = true
 
 input h
 
@@ -80,8 +79,7 @@ state R: row    = 0
 state C: col    = d0
 
 update:
-  z   = normal()                                                            if noisy
-  z   = 0                                                                   otherwise
+  z   = normal()
   u   = uniform()
   x   = clip(g*h, 3) + 0.1*a - u
   y   = x*b/(1 + b^2)
@@ -94,9 +92,9 @@ update:
   S'  = S*0.9 + exp(-t)
   i   = sum(y, over params) + norm(r, over params) + max(k, over params)
   j   = mean(x, over params) + mean(S', over params)*rms(n, over params) + min(lr*t, over params)
-  D'  = max(D, d0*i/(1 + j^2)) + 0.1/step
+  D'  = 0.9*D + d0*i/(1 + j^2) + 0.1/step
   a'  = 0.9*a + 0.1*x - S'*0.01*y
-  b'  = b + lr*D'*x/(sqrt(R') + sqrt(C') + 0.1)
+  b'  = b + lr*D'*x/(sqrt(abs(R')) + sqrt(abs(C')) + 0.1)
   c'  = abs(c)*0.5 + x^2
   e'  = clip(x - r*k, -1, T')
   w'  = w - lr*(b' + e')/(1 + sqrt(c') + n) - lr*D*wd*w + sqrt(lr)*z*0.01
@@ -109,25 +107,23 @@ ROWS = optgen.parse("""\
 optimizer Rows "rows that are updated without the others, by another rule than all of them together"
 param lr = 0.01
 flag  matrix = rank >= 2
-flag  frozen per param = false
 
-state m         = 0
-state v         = 0         if not frozen
-state R: row    = 0         if matrix
-state n: host   = 0
+state m       = 0
+state v       = 0
+state R: row  = 0 if matrix
+state n: host = 0
 
 update:
   n'   = n + 1
   z    = uniform()
   m'   = 0.9*m + g*z
-  v'   = 0.9*v + g^2                                if not frozen
+  v'   = 0.9*v + g^2
   R'   = R + mean(g^2, per row)*max(m', per row)    if matrix
   d    = m'/(1 + sqrt(abs(R')))                     if matrix
   d    = m'                                         otherwise
-  s    = 1                                          if sparse
+  s    = 1/n'                                       if sparse
   s    = 1/(1 + rms(d))                             otherwise
-  w'   = w - lr*d/n'                                if frozen
-  w'   = w - lr*s*d/(sqrt(v') + 1e-3) - lr*wd*w     otherwise
+  w'   = w - lr*s*d/(sqrt(v') + 1e-3) - lr*wd*w
 """)
 FEATURES = (EVERYTHING, KINDS, ROWS)
 
@@ -348,10 +344,11 @@ def _rows(
     if not isinstance(grad, RowSparse):
         return by_row, grad
     total: dict[int, Array] = {}
-    for k, row in zip(grad.indices, grad.values.astype(np.result_type(param.dtype, np.float32)), strict=True):
-        total[int(k)] = total[int(k)] + row if int(k) in total else row
-    rows = np.array(sorted(total), np.int64)
-    compact = np.array([total[k] for k in rows]).reshape(-1, *param.shape[1:]).astype(param.dtype)
+    with np.errstate(all="ignore"):
+        for k, row in zip(grad.indices, grad.values.astype(np.result_type(param.dtype, np.float32)), strict=True):
+            total[int(k)] = total[int(k)] + row if int(k) in total else row
+        rows = np.array(sorted(total), np.int64)
+        compact = np.array([total[k] for k in rows]).reshape(-1, *param.shape[1:]).astype(param.dtype)
     if lazy and kernel.lazy:
         return rows, compact
     dense = np.zeros(param.shape, param.dtype)
