@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 import os
 import re
@@ -159,8 +160,8 @@ class Binding:
         self._states = [array._data for state in states for array in state.values()]
         self._grads, self._is_sparse = grads, _any_sparse(grads)
         self._counts = np.zeros(len(weights), np.int64)
-        self._sent: dict[str, Any] = {}
-        self.version = -1  # of the values that were sent; the caller's
+        self._expected: list[int] = []  # what the counts will be after the next update, if none is made elsewhere
+        self.sent: Any = None  # what the values follow from that were sent last; the caller's
         try:
             self._step = rule.bind(self._weights, _gradients(grads), _state(states, self._counts), **arguments)
         except (TypeError, ValueError) as error:
@@ -169,25 +170,25 @@ class Binding:
 
     def fits(self, weights: Sequence[NDArray], states: Iterable[Mapping[str, NDArray]]) -> bool:
         """Whether these are the very weights and states that are bound."""
-        memory = [array._data for state in states for array in state.values()]
+        arrays = itertools.chain.from_iterable(map(dict.values, states))
         return (
             len(weights) == len(self._weights)
-            and len(memory) == len(self._states)
-            and all(map(operator.is_, self._weights, _memory(weights)))
-            and all(map(operator.is_, self._states, memory))
+            and all(map(operator.is_, map(_DATA, weights), self._weights))
+            and all(map(operator.is_, map(_DATA, arrays), self._states))
         )
 
-    def __call__(self, grads: Sequence[NDArray], counts: Sequence[int], values: Mapping[str, Any]) -> None:
+    def __call__(self, grads: Sequence[NDArray], counts: list[int], values: Mapping[str, Any]) -> None:
         """One update.
 
-        `counts[i]` updates were done on parameter i before; `values` are numbers, or lists of one for each parameter.
+        `counts[i]` is how many there are of parameter i, this one included; `values` are those that may have changed:
+        numbers, or lists of one for each parameter.
         """
         self._take(grads)
-        self._counts[:] = counts
-        sent = self._sent
-        changed = {name: value for name, value in values.items() if name not in sent or sent[name] != value}
-        self._step(**changed)
-        sent |= changed
+        if counts != self._expected:
+            self._counts[:] = counts
+            self._counts -= 1
+        self._step(**values)
+        self._expected = [count + 1 for count in counts]
 
     def _take(self, grads: Sequence[NDArray]) -> None:
         """Read the gradients from these; those of row-sparse ones are elsewhere at each step."""
@@ -200,8 +201,11 @@ class Binding:
         self._grads, self._is_sparse = grads, _any_sparse(grads)
 
 
+_DATA = operator.attrgetter("_data")
+
+
 def _memory(arrays: Iterable[NDArray]) -> list[np.ndarray]:
-    return [array._data for array in arrays]
+    return list(map(_DATA, arrays))
 
 
 def _any_sparse(grads: Iterable[NDArray]) -> bool:

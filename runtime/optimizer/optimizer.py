@@ -188,9 +188,12 @@ class Optimizer:
         """Count one more update of `index`, or of each of several."""
         indices = index if isinstance(index, (list, tuple)) else [index]
         counts, begin = self._index_update_count, self.begin_num_update
-        new = [counts.get(i, begin) + 1 for i in indices]
-        counts.update(zip(indices, new, strict=True))
-        self.num_update = max(self.num_update, *new)
+        most = self.num_update
+        for i in indices:
+            counts[i] = count = counts.get(i, begin) + 1
+            if count > most:
+                most = count
+        self.num_update = most
 
     def _get_lrs(self, indices: Sequence[Index]) -> list[float]:
         lr = self.learning_rate

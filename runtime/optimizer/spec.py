@@ -191,15 +191,17 @@ class SpecOptimizer(Optimizer):
             binding = self._bindings[indices[0]] = self._bind(indices, weights, grads, states, master)
         if self.counts_first:
             self._update_count(indices)
-        values: dict[str, Any] = {}
-        if binding.version != self._version:
-            values = {name: getattr(self, name) for name in self.param_names}
-        values["lr"], values["wd"] = _one_if_equal(self._get_lrs(indices)), _one_if_equal(self._get_wds(indices))
+        rates = self._version, self._get_lrs(indices), self._get_wds(indices)
         if not self.counts_first:
             self._update_count(indices)
-        counts = self._index_update_count
-        binding(grads, [counts[i] - 1 for i in indices], values)
-        binding.version = self._version
+        counts = list(map(self._index_update_count.__getitem__, indices))
+        binding(grads, counts, {} if rates == binding.sent else self._values(*rates[1:]))
+        binding.sent = rates
+
+    def _values(self, lrs: list[float], wds: list[float]) -> dict[str, Any]:
+        """What the equations read, numbers or lists of one for each parameter."""
+        values = {name: getattr(self, name) for name in self.param_names}
+        return values | {"lr": _one_if_equal(lrs), "wd": _one_if_equal(wds)}
 
     def _bind(
         self,

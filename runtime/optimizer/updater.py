@@ -88,9 +88,9 @@ class Updater:
 def _by_type(columns: Columns) -> list[Columns]:
     """The rows of the columns in groups of one element type of weights."""
     types = [weight._data.dtype for weight in columns[1]]
-    distinct = dict.fromkeys(types)
-    if len(distinct) == 1:
+    if types and types.count(types[0]) == len(types):
         return [columns]
+    distinct = dict.fromkeys(types)
     rows = list(zip(types, *columns, strict=True))
     return [tuple(zip(*(row[1:] for row in rows if row[0] == dtype), strict=True)) for dtype in distinct]
 
