@@ -19,6 +19,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -31,6 +32,8 @@ import workloads
 from tqdm import tqdm
 
 import optgen
+import runtime as mx
+from runtime import autograd, gluon
 
 ROOT = Path(__file__).resolve().parent.parent
 SPECS = ("adam", "lamb")
@@ -53,13 +56,14 @@ step(lr=1e-3)
 print(time.perf_counter() - begin)
 """
 CALLS = 2000
+TRAINED, BATCH = ("adam", "sgd"), 64
 
 
 def main() -> int:
     args = arguments()
     description = machine.describe(optgen.num_threads())
     print(machine.text(description), end="\n\n", flush=True)
-    rows = {**fresh(args.runs), **perceptron(args.runs)}
+    rows = {**fresh(args.runs), **perceptron(args.runs), **trainers(args.runs)}
     for name, (value, unit) in rows.items():
         print(f"{name:55} {value:10.2f} {unit}")
     if args.json is not None:
@@ -101,6 +105,58 @@ def perceptron(runs: int) -> dict[str, tuple[float, str]]:
     rows["MLP adam: bytes of Python objects allocated by a step"] = (allocated(step), "bytes")
     rows[f"MLP adam: page faults in {CALLS} steps"] = (page_faults(step), "")
     return rows
+
+
+def trainers(runs: int) -> dict[str, tuple[float, str]]:
+    """Trainer.step on the same network: again and again, and after the passes that give the gradients of a batch."""
+    steps: dict[str, Callable[[], object]] = {}
+    after: dict[str, list[float]] = {}
+    for name in TRAINED:
+        net = network()
+        trainer = gluon.Trainer(net.collect_params(), name, {"wd": 1e-2})
+        row = f"MLP {name}: trainer.step({BATCH})"
+        after[f"{row}, after a batch"] = train(net, trainer, 20 * runs)
+        steps[row] = again(net, trainer)
+    seconds = measure.interleave(steps, runs) | after
+    return {row: (statistics.median(seconds[row]) * 1e6, "us") for row in sorted(seconds)}
+
+
+def network() -> gluon.nn.HybridSequential:
+    """The network of `workloads.perceptron`."""
+    net = gluon.nn.HybridSequential()
+    net.add(*(gluon.nn.Dense(n, activation=a) for n, a in ((128, "relu"), (64, "relu"), (10, None))))
+    net.initialize(mx.init.Xavier())
+    return net
+
+
+def train(net: gluon.Block, trainer: gluon.Trainer, batches: int) -> list[float]:
+    """Seconds of each step."""
+    pixels, labels = mx.nd.random.normal(shape=(BATCH, 784)), mx.nd.array(np.arange(BATCH) % 10)
+    criterion = gluon.loss.SoftmaxCrossEntropyLoss()
+    seconds = []
+    for _ in range(batches):
+        with autograd.record():
+            loss = criterion(net(pixels), labels)
+        loss.backward()
+        begin = time.perf_counter()
+        trainer.step(BATCH)
+        seconds.append(time.perf_counter() - begin)
+    return seconds
+
+
+def again(net: gluon.Block, trainer: gluon.Trainer) -> Callable[[], object]:
+    """A step with gradients that stay the same; a Trainer takes them for stale unless told otherwise."""
+    params = list(net.collect_params().values())
+    for param, grad in zip(params, workloads.make(workloads.perceptron()).grads, strict=True):
+        param.grad()[:] = mx.nd.array(BATCH * grad)
+    variables = [param.data()._node for param in params]
+
+    def step() -> None:
+        for variable in variables:
+            variable.fresh = True
+        trainer.step(BATCH)
+
+    return step
 
 
 def bind(weights: list[Any], grads: list[Any]) -> optgen.BoundStep:

@@ -97,8 +97,8 @@ def bind(rule: Rule, tensors: Tensors) -> optgen.BoundStep:
     loaded = rule.load()
     inputs = {i.name: [np.abs(g) for g in tensors.grads] for i in loaded.spec.inputs}
     step = loaded.bind(tensors.weights, tensors.grads, inputs=inputs)
-    rates = {"lr": LR, "wd": WD}
-    step(**{name: rate for name, rate in rates.items() if name in loaded.spec.reads()})
+    rates = {"lr": LR, "wd": WD} | rule.values
+    step(**{name: rates[name] for name in ("lr", "wd") if name in loaded.spec.reads()})
     return step
 
 

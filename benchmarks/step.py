@@ -84,7 +84,7 @@ def arguments() -> argparse.Namespace:
         "--threads", type=int, default=available, help="CPUs used by every contender (default: all, %(default)s)"
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every sample and the machine")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="write a bar chart (PNG); needs matplotlib")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="write a plot (PNG); needs matplotlib")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables between the marks of a file")
     args = parser.parse_args()
     if args.reps < 1:

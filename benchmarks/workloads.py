@@ -47,7 +47,9 @@ VALUES: Mapping[str, Mapping[str, float]] = {
     "lbsgd": {"momentum": MOMENTUM},
     "nag": {"momentum": MOMENTUM},
     "signum": {"momentum": MOMENTUM},
-    # A constant gradient is an objective without a bottom: their estimates of the way there would grow without end.
+    # A constant gradient is an objective without a bottom: steps that grow with the weight, or with the way that it has
+    # come, would grow without end.
+    "adafactor": {"lr": 1e-7},
     "dadaptadam": {"growth_rate": 1 + 1e-9},
     "prodigy": {"d_coef": 1e-9},
 }

@@ -9,7 +9,9 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from tqdm import tqdm
@@ -18,25 +20,34 @@ import runtime as mx
 from runtime import autograd, gluon, optimizer
 from runtime.gluon import nn
 
+Batches = Iterable[tuple[mx.nd.NDArray, mx.nd.NDArray]]
+
 EXAMPLES = """\
 examples:
   train.py                                        adam, from the specs that come with optgen
   train.py --optimizer sgd --lr 0.1 --epochs 50
   train.py --optimizer examples/digits/mine.opt   an optimizer of your own
+  train.py --storage int8_linear                  its states in 8 bits
+  train.py --dtype bfloat16                       weights of 16 bits, with float32 masters
 """
 
 
-def arguments() -> argparse.Namespace:
+def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__.split("\n\n")[0], epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--optimizer", default="adam", help="name of a spec, or path of a .opt file (default: adam)")
     parser.add_argument("--lr", type=float, help="learning rate (default: the optimizer's own)")
+    parser.add_argument("--storage", help="how the optimizer stores its states: bfloat16, int8_linear, ...")
+    parser.add_argument(
+        "--dtype", choices=("float32", "float16", "bfloat16"), default="float32",
+        help="of the weights; those of 16 bits have float32 masters (default: float32)",
+    )  # fmt: skip
     parser.add_argument("--epochs", type=int, default=30, help="passes over the training data (default: 30)")
     parser.add_argument("--batch-size", type=int, default=64, help="samples in a step (default: 64)")
     parser.add_argument("--seed", type=int, default=0, help="of the split, the weights and the order (default: 0)")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent, help="output folder (default: this one)")
-    args = parser.parse_args()
+    args = parser.parse_args(words)
     if args.epochs < 1 or args.batch_size < 1 or args.seed < 0:
         parser.error("--epochs and --batch-size must be at least 1, --seed at least 0")
     return args
@@ -53,31 +64,49 @@ def digits(seed: int) -> tuple[gluon.data.ArrayDataset, gluon.data.ArrayDataset]
     return gluon.data.ArrayDataset(pixels[:cut], labels[:cut]), gluon.data.ArrayDataset(pixels[cut:], labels[cut:])
 
 
-def network() -> nn.HybridSequential:
+def network(dtype: str) -> nn.HybridSequential:
     net = nn.HybridSequential()
     with net.name_scope():
         net.add(nn.Dense(256, activation="relu"), nn.Dropout(0.3), nn.Dense(128, activation="relu"), nn.Dense(10))
     net.initialize(mx.init.Xavier())
+    net.cast(dtype)
     return net
 
 
-def make_trainer(net: gluon.Block, name: str, lr: float | None) -> gluon.Trainer:
+def make_trainer(net: gluon.Block, args: argparse.Namespace) -> gluon.Trainer:
     """A trainer with a spec of optgen's, or with the user's, which is registered first."""
+    options: dict[str, Any] = {"multi_precision": args.dtype != "float32"}
+    options |= {} if args.lr is None else {"learning_rate": args.lr}
+    options |= {} if args.storage is None else {"storage": args.storage}
     try:
+        name = args.optimizer
         if name.endswith(".opt"):
             name = optimizer.register_spec(name).__name__
-        return gluon.Trainer(net.collect_params(), name, {} if lr is None else {"learning_rate": lr})
+        return gluon.Trainer(net.collect_params(), name, options)
     except (OSError, ValueError) as error:  # no such optimizer, or a mistake in a spec: no fault of this program
         sys.exit(f"train.py: {error}")
 
 
-def train_epoch(net: gluon.Block, trainer: gluon.Trainer, batches: gluon.data.DataLoader, title: str) -> float:
+def prepare(args: argparse.Namespace) -> tuple[nn.HybridSequential, gluon.Trainer]:
+    """A new network and its trainer, the same ones for the same seed."""
+    np.random.seed(args.seed)  # the order of samples
+    mx.random.seed(args.seed)  # weights and dropout
+    net = network(args.dtype)
+    return net, make_trainer(net, args)
+
+
+def scores(net: nn.HybridSequential, pixels: mx.nd.NDArray) -> mx.nd.NDArray:
+    """Of each digit, in float32; computed in the element type of the weights."""
+    return net(pixels.astype(net[0].weight.dtype, copy=False)).astype("float32", copy=False)
+
+
+def train_epoch(net: nn.HybridSequential, trainer: gluon.Trainer, batches: Batches) -> float:
     """One pass over the training data; the mean loss."""
     criterion = gluon.loss.SoftmaxCrossEntropyLoss()
     total = count = 0.0
-    for pixels, labels in tqdm(batches, title, unit="batch", leave=False):
+    for pixels, labels in batches:
         with autograd.record():
-            loss = criterion(net(pixels), labels)
+            loss = criterion(scores(net, pixels), labels)
         loss.backward()
         trainer.step(len(labels))
         total += loss.sum().asscalar()
@@ -85,10 +114,10 @@ def train_epoch(net: gluon.Block, trainer: gluon.Trainer, batches: gluon.data.Da
     return float(total / count)
 
 
-def accuracy(net: gluon.Block, batches: gluon.data.DataLoader) -> float:
+def accuracy(net: nn.HybridSequential, batches: Batches) -> float:
     metric = mx.metric.Accuracy()
     for pixels, labels in batches:
-        metric.update(labels, net(pixels))
+        metric.update(labels, scores(net, pixels))
     return metric.get()[1]
 
 
@@ -125,19 +154,19 @@ def plot(losses: list[float], accuracies: list[float], title: str, path: Path) -
 def main() -> None:
     args = arguments()
     args.out.mkdir(parents=True, exist_ok=True)
-    np.random.seed(args.seed)  # the order of samples
-    mx.random.seed(args.seed)  # weights and dropout
-    net = network()
-    trainer = make_trainer(net, args.optimizer, args.lr)
-    name = type(trainer.optimizer).__name__
+    net, trainer = prepare(args)
     train, test = digits(args.seed)
-    batches = gluon.data.DataLoader(train, args.batch_size, shuffle=True)
-    test_batches = gluon.data.DataLoader(test, 256)
+    batches, test_batches = (
+        gluon.data.DataLoader(train, args.batch_size, shuffle=True),
+        gluon.data.DataLoader(test, 256),
+    )
+    name = type(trainer.optimizer).__name__
     print(f"{name}: {len(train)} digits to train with, {len(test)} to test with")
 
     losses, accuracies, start = [], [], time.perf_counter()
     for epoch in range(1, args.epochs + 1):
-        losses.append(train_epoch(net, trainer, batches, f"epoch {epoch}/{args.epochs}"))
+        progress = tqdm(batches, f"epoch {epoch}/{args.epochs}", unit="batch", leave=False)
+        losses.append(train_epoch(net, trainer, progress))
         accuracies.append(accuracy(net, test_batches))
         print(f"epoch {epoch:3}  loss {losses[-1]:.4f}  test accuracy {accuracies[-1]:.2%}", flush=True)
     print(f"{args.epochs} epochs in {time.perf_counter() - start:.1f} s")

@@ -1,0 +1,96 @@
+"""The fastest step there could be: it moves the fewest bytes that an optimizer must, and computes next to nothing.
+
+The ceiling is a kernel of optgen like any other, with the same threads and the same cuts, and one addition for each
+stream it writes. Its gradients are zeros, so that it changes no value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import workloads
+from workloads import Array, Rule, Shape
+
+import optgen
+from optgen import pipeline
+from optgen.ir import nodes as ir
+from optgen.ir.nodes import BYTES
+from optgen.model import Kind
+
+
+@dataclass(frozen=True)
+class Streams:
+    """The elementwise arrays of a kernel: bytes of an element, and which of them are read, which written.
+
+    Each is counted once, though a kernel with reductions may go over it several times. An 8-bit state has 1 byte an
+    element; its scales, 4 bytes for 256 elements, are not counted.
+    """
+
+    bytes_of: dict[str, int]
+    reads: frozenset[str]
+    writes: frozenset[str]
+
+    @classmethod
+    def of(cls, rule: optgen.UpdateRule, shape: Shape) -> Streams:
+        """Those of the kernel for a parameter of this shape."""
+        kernel = pipeline.plan(pipeline.build(rule.spec, rule.variant(shape)))
+        bytes_of = {b.name: BYTES[b.storage] for b in kernel.buffers if b.kind is Kind.ELEM and b.storage in BYTES}
+        ops = [i.op for i in kernel.instrs()]
+        reads = {op.buffer for op in ops if isinstance(op, ir.Load)}
+        writes = {op.buffer for op in ops if isinstance(op, ir.Store)}
+        return cls(bytes_of, frozenset(bytes_of.keys() & reads), frozenset(bytes_of.keys() & writes))
+
+    @cached_property
+    def bytes(self) -> int:
+        """Bytes moved for an element of the parameter."""
+        return sum(self.bytes_of[name] for names in (self.reads, self.writes) for name in names)
+
+    def states(self, *, read: bool, written: bool) -> list[str]:
+        """States and inputs, in the kernel's order, that are only read, only written, or both."""
+        names = (n for n in self.bytes_of if n not in ("w", "grad", "copy"))
+        return [n for n in names if (n in self.reads) == read and (n in self.writes) == written]
+
+
+def bind(rule: Rule, streams: Streams, weights: Sequence[Array], state: optgen.State) -> optgen.BoundStep:
+    """A step that moves these streams, in float32 on the very weights and states of the kernel it is compared with.
+
+    Where something is stored in fewer bits, it has arrays of its own. States lie side by side in them: two of 16 bits
+    are a stream of float32, two of 8 bits one of float16, the narrowest that a CPU has an instruction to convert.
+    Weights of 16 bits are float16 as well.
+    """
+    shapes = [w.shape for w in weights]
+    inputs = streams.states(read=True, written=False)
+    if rule == rule.in_float32:
+        updated, written = (streams.states(read=r, written=True) for r in (True, False))
+        top = optgen.load(optgen.parse(spec(inputs, updated, written)))
+        arrays = {name: state.arrays[name] for name in (*updated, *written)}
+        kept = optgen.State(arrays, np.zeros(len(weights), np.int64))
+    else:
+        storage = packed(streams.bytes_of[name] for name in streams.states(read=True, written=True))
+        narrow = rule.dtype != "float32"
+        top = optgen.load(
+            optgen.parse(spec(inputs, storage)), "float16" if narrow else "float32", master=rule.master, storage=storage
+        )
+        weights = workloads.zeros(shapes, top.dtype) if narrow else weights
+        kept = top.init(weights)
+    zeros = {name: workloads.zeros(shapes, top.dtype) for name in ("grad", *inputs)}
+    return top.bind(weights, zeros.pop("grad"), kept, zeros)
+
+
+def spec(inputs: Collection[str], updated: Collection[str], written: Collection[str] = ()) -> str:
+    """A spec that reads weight, gradient, inputs and the updated states, and writes weight and states."""
+    lines = ['optimizer Ceiling "the streams of an optimizer, additions only"']
+    lines += [f"input {name}" for name in inputs]
+    lines += [f"state {name} = 0" for name in (*updated, *written)]
+    lines += ["update:", *(f"  {name}' = {name} + grad" for name in updated), *(f"  {n}' = w + grad" for n in written)]
+    lines += ["  w' = " + " + ".join(("w", "grad", *inputs))]
+    return "\n".join(lines) + "\n"
+
+
+def packed(sizes: Iterable[int]) -> dict[str, str]:
+    """Storages of as few states as have as many bytes in all."""
+    total = sum(sizes)
+    return {f"s{k}": "float32" for k in range(total // 4)} | ({"half": "float16"} if total % 4 >= 2 else {})
