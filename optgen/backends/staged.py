@@ -25,8 +25,10 @@ from optgen.ir.storage import blocks
 from optgen.model import Kind
 
 F32 = TYPES["f32"]
-STRIP = 256
+STRIP = 128
 """Elements that are asked for and computed together."""
+MAIN = "main"
+"""The pass over a unit that computes; the others draw words (by draw) or code new values (by state)."""
 WORDS = 4
 """How many words a counter of Philox gives."""
 
@@ -68,21 +70,29 @@ def line_values(phase: Phase) -> list[Value]:
 
 class Staged:
     """A sweep's body with its arrays on the stack; `lines` are the arrays of row and column values, `scales` those of
-    8-bit states."""
+    8-bit states. `aligned`: a unit is a block of codes; it is not where a sweep goes by rows."""
 
-    def __init__(self, body: Body, where: Where, lines: dict[Value, Any], scales: dict[str, Any]) -> None:
+    def __init__(
+        self, body: Body, where: Where, lines: dict[Value, Any], scales: dict[str, Any], aligned: bool
+    ) -> None:
+        self.aligned = aligned
         self.b, self.where, self.lines, self.scales = body.b, where, lines, scales
         loads = [i.op.buffer for i in body.instrs if isinstance(i.op, ir.Load)]
         self.decoded = [n for n in loads if body.buffers[n].is_quantized]
         self.coded = [n for n in sorted(body.stored) if body.buffers[n].is_quantized]
         temps: dict[Any, Any] = {v: self.array(TYPES[v.type.dtype]) for v in lines}
-        temps |= {scale(n): self.array(F32) for n in self.decoded} | {n: self.array(F32) for n in self.coded}
-        temps |= {magnitude(n): array(self.b, I32, 1, 4) for n in self.coded}
+        temps |= {} if aligned else {scale(n): self.array(F32) for n in self.decoded}
+        temps |= {n: self.array(F32) for n in self.coded}
+        temps |= {magnitude(n): array(self.b, I32, LANES, LINE) for n in self.coded}
         draws = {i.op.draw for i in body.instrs if isinstance(i.op, ir.Word)}
         draws |= {ROUNDING_DRAW + k // 2 for k, n in enumerate(body.rounded) if n in body.stored}
         self.words = {draw: self.array(I32, 2 * WORDS) for draw in sorted(draws)}
         self.temps = temps
         self.body = body
+        # Each pass over a unit asks for some streams of the next one: one of them alone could not wait for all memory.
+        passes = [*self.words, MAIN, *self.coded]
+        streams = list(body.pointers)
+        self.asks = {p: streams[k :: len(passes)] for k, p in enumerate(passes)}
 
     def array(self, type: ll.Type, more: int = 0) -> Any:
         return array(self.b, type, QUANTUM + more, LINE)
@@ -94,9 +104,9 @@ class Staged:
         b = self.b
         if not reductions:
             for start, count, lanes in self.units(begin, end):
-                with self.strips(start, count, STRIP) as (strip, stop), loop(b, integer(0), stop, lanes=lanes) as j:
+                with self.strips(MAIN, start, count) as (strip, stop), loop(b, integer(0), stop, lanes=lanes) as j:
                     place = b.add(strip, j, flags=["nsw", "nuw"])
-                    self.body.emit(b.add(start, place, flags=["nsw", "nuw"]), place=place)
+                    self.body.emit(b.add(start, place, flags=["nsw", "nuw"]), place=place, lane=j)
             return
         sums = array(b, F64, LANES * len(reductions), LINE)
         with loop(b, begin, end, BLOCK) as block:
@@ -112,9 +122,9 @@ class Staged:
 
     def reduced(self, reductions: list[ir.Reduce], start: Any, count: Any, sums: Any, lanes: int) -> None:
         b = self.b
-        with self.strips(start, count, LANES) as (row, stop), loop(b, integer(0), stop, lanes=lanes) as j:
+        with self.strips(MAIN, start, count, LANES) as (row, stop), loop(b, integer(0), stop, lanes=lanes) as j:
             place = b.add(row, j, flags=["nsw", "nuw"])
-            env = self.body.emit(b.add(start, place, flags=["nsw", "nuw"]), place=place)
+            env = self.body.emit(b.add(start, place, flags=["nsw", "nuw"]), place=place, lane=j)
             for r, reduce in enumerate(reductions):
                 sum = at(b, sums, b.add(j, integer(r * LANES)), F64)
                 b.store(fold(b, reduce.op, b.load(sum, typ=F64), env[reduce.x]), sum)
@@ -133,27 +143,33 @@ class Staged:
 
     def unit(self, start: Any, count: Any, lanes: int) -> Iterator[tuple[Any, Any, int]]:
         whole = self.body
-        self.body = replace(whole, temps=self.temps | self.draw(start, count, lanes))
-        self.fill_scales(start, count, lanes)
+        scales = {n: self.scale(n, start) for n in self.decoded} if self.aligned else {}
+        self.body = replace(whole, temps=self.temps | self.draw(start, count, lanes), scales=scales)
+        if not self.aligned:
+            self.fill_scales(start, count, lanes)
         self.fill_lines(start, count, lanes)
         for name in self.coded:
-            self.b.store(I32(0), self.temps[magnitude(name)])
+            with loop(self.b, integer(0), integer(LANES)) as j:
+                self.b.store(I32(0), at(self.b, self.temps[magnitude(name)], j, I32))
         yield start, count, lanes
         for name in self.coded:
             self.code(name, start, count, lanes)
         self.body = whole
 
     @contextmanager
-    def strips(self, start: Any, count: Any, length: int) -> Iterator[tuple[Any, Any]]:
-        """Parts of a unit, of `length` elements: yields where in the unit one begins, and how long it is.
+    def strips(
+        self, which: Any, start: Any, count: Any, length: int = STRIP, elements: int = 1
+    ) -> Iterator[tuple[Any, Any]]:
+        """Parts of a pass over a unit, of `length` counters or elements: yields where one begins, and how long it is.
 
-        Memory is asked for strip by strip: all at once would be more than a core can wait for.
+        A strip asks for the memory of its share of the next unit; a counter stands for as many `elements`.
         """
         b, body = self.b, self.body
         with loop(b, integer(0), count, length) as strip:
-            for name in body.pointers:
-                for line in range(0, length * BYTES[body.buffers[name].storage], LINE):
-                    body.prefetch(b.add(start, strip), AHEAD + line, 3, [name])
+            for name in self.asks[which]:
+                for line in range(0, length * elements * BYTES[body.buffers[name].storage], LINE):
+                    first = b.add(start, b.mul(strip, integer(elements)))
+                    body.prefetch(first, AHEAD + line, 3, [name])
             known = isinstance(count, ll.Constant)
             yield strip, integer(length) if known else smaller(b, b.sub(count, strip), integer(length))
 
@@ -169,12 +185,14 @@ class Staged:
         for draw, words in self.words.items():
             fixed = [b.trunc(b.xor(w.id, integer(draw << 20)), I32), b.trunc(w.t, I32)]
             key = [b.trunc(x, I32) for x in (w.seed, b.lshr(w.seed, integer(32)))]
-            with loop(b, integer(0), counters, lanes=lanes) as k:
+            strips = self.strips(draw, start, counters, STRIP // WORDS, WORDS)
+            with strips as (strip, stop), loop(b, integer(0), stop, lanes=2 * lanes) as j:
+                k = b.add(strip, j)
                 counter = b.add(low, k)
                 halves = [b.trunc(counter, I32), b.trunc(b.lshr(counter, integer(32)), I32)]
                 made = inline(b, lambda e, *x: random.philox(e, x[:4], x[4:]), [*halves, *fixed, *key])
-                for j, word in enumerate(made):
-                    b.store(word, at(b, words, b.add(b.shl(k, integer(2)), integer(j)), I32))
+                for which, word in enumerate(made):
+                    b.store(word, at(b, words, b.add(b.shl(k, integer(2)), integer(which)), I32))
         return {draw: at(b, words, skip, I32) for draw, words in self.words.items()}
 
     # ------------------------------------------------------------ row and column values
@@ -204,6 +222,10 @@ class Staged:
 
     # ------------------------------------------------------------ 8-bit blocks
 
+    def scale(self, name: str, start: Any) -> Any:
+        block = self.b.lshr(self.b.add(self.where.scale_origin, start), integer(8))
+        return load(self.b, self.scales[name], block, F32)
+
     def fill_scales(self, start: Any, count: Any, lanes: int) -> None:
         """The scale of every element, of the one or two blocks that a unit meets."""
         b = self.b
@@ -224,15 +246,21 @@ class Staged:
     def code(self, name: str, start: Any, count: Any, lanes: int) -> None:
         """The new values of a unit, which is a block here: the largest becomes its scale."""
         b, values = self.b, self.temps[name]
-        whole = b.bitcast(b.load(self.temps[magnitude(name)], typ=I32), F32)
+        largest = array(b, I32, 1, 4)
+        b.store(I32(0), largest)
+        with loop(b, integer(0), integer(LANES)) as j:
+            bits, old = load(b, self.temps[magnitude(name)], j, I32), b.load(largest, typ=I32)
+            b.store(b.select(b.icmp_signed(">", bits, old), bits, old), largest)
+        whole = b.bitcast(b.load(largest, typ=I32), F32)
         block = b.lshr(b.add(self.where.scale_origin, start), integer(8))
         b.store(whole, at(b, self.scales[name], block, F32))
         factor = inline(b, blocks.reciprocal, [whole])
         codes = self.body.pointers[name]
-        with loop(b, integer(0), count, lanes=lanes) as j:
-            scaled = b.fmul(load(b, values, j, F32), factor)
+        with self.strips(name, start, count) as (strip, stop), loop(b, integer(0), stop, lanes=lanes) as j:
+            place = b.add(strip, j, flags=["nsw", "nuw"])
+            scaled = b.fmul(load(b, values, place, F32), factor)
             code = b.trunc(inline(b, codec.encoder(self.body.buffers[name]), [scaled]), I8)
-            b.store(code, at(b, codes, b.add(start, j), I8))
+            b.store(code, at(b, codes, b.add(start, place), I8))
 
 
 @contextmanager

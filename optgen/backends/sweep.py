@@ -47,7 +47,8 @@ class Body:
 
     `rounded` are all states that are rounded stochastically. `temps` are short arrays that belong to the elements at
     hand (`staged.py`): words of draws, by draw; scales of 8-bit codes and values about to be coded, by buffer; row and
-    column values. `columns` add up what is reduced per column.
+    column values. `scales` are those of 8-bit codes where all elements at hand are of one block. `columns` add up what
+    is reduced per column.
     """
 
     b: ll.IRBuilder
@@ -60,6 +61,7 @@ class Body:
     rounded: Sequence[str] = ()
     columns: Mapping[Value, Any] = field(default_factory=dict)
     temps: Mapping[Any, Any] = field(default_factory=dict)
+    scales: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def lanes(self) -> int:
@@ -70,10 +72,10 @@ class Body:
     def stored(self) -> set[str]:
         return {i.op.buffer for i in self.instrs if isinstance(i.op, ir.Store)}
 
-    def emit(self, i: Any, width: int = 1, place: Any = None) -> Env:
+    def emit(self, i: Any, width: int = 1, place: Any = None, lane: Any = None) -> Env:
         """All there is to do for elements i, i+1, ... Any address will do: the streams need no alignment.
 
-        `place` is where element i is in the temporary arrays.
+        `place` is where element i is in the temporary arrays, `lane` where in those that have a place for each lane.
         """
         env = {v: splat(self.b, x, width) for v, x in self.scalars.items()}
         for v, temp in self.temps.items():
@@ -85,7 +87,11 @@ class Body:
                     assert instr.result is not None
                     env[instr.result] = self.load(self.buffers[name], i, place, width)
                 case ir.Store(buffer=name, value=v):
-                    self.store(self.buffers[name], self.operand(env, v, width), i, place, width)
+                    x = self.operand(env, v, width)
+                    if self.buffers[name].is_quantized:
+                        self.collect(name, x, place, lane, width)
+                    else:
+                        self.store(self.buffers[name], x, i, place, width)
                 case ir.Word(draw=draw):
                     assert instr.result is not None
                     env[instr.result] = self.temporary(self.temps[draw], place, "i32", width)
@@ -112,18 +118,14 @@ class Body:
         if buffer.storage in ("float32", "float64"):
             return raw
         args = [b.zext(raw, vector(I32, width))]
-        if buffer.is_quantized:
+        if buffer.name in self.scales:
+            args.append(splat(b, self.scales[buffer.name], width))
+        elif buffer.is_quantized:
             args.append(self.temporary(self.temps[scale(buffer.name)], place, "f32", width))
         return inline(b, codec.decoder(buffer), args, width)
 
     def store(self, buffer: Buffer, x: Any, i: Any, place: Any, width: int) -> None:
         b = self.b
-        if buffer.is_quantized:
-            b.store(x, at(b, self.temps[buffer.name], place, TYPES["f32"]), align=4)
-            largest = self.temps[magnitude(buffer.name)]
-            bits, old = inline(b, blocks.magnitude, [x], width), b.load(largest, typ=I32)
-            b.store(b.select(b.icmp_signed(">", bits, old), bits, old), largest)
-            return
         if buffer.storage == "float16":
             x = b.fptrunc(x, vector(ll.HalfType(), width))
         elif buffer.storage not in ("float32", "float64"):
@@ -132,6 +134,14 @@ class Body:
                 args.append(self.half_word(self.rounded.index(buffer.name), place, width))
             x = b.trunc(inline(b, codec.encoder(buffer), args, width), vector(I16, width))
         b.store(x, self.address(buffer.name, i), align=1)
+
+    def collect(self, name: str, x: Any, place: Any, lane: Any, width: int) -> None:
+        """Values that are coded when their block is complete, and the largest magnitude in each lane so far."""
+        b = self.b
+        b.store(x, at(b, self.temps[name], place, TYPES["f32"]), align=4)
+        largest = at(b, self.temps[magnitude(name)], lane, I32)
+        bits, old = inline(b, blocks.magnitude, [x], width), b.load(largest, typ=vector(I32, width), align=4)
+        b.store(b.select(b.icmp_signed(">", bits, old), bits, old), largest, align=4)
 
     def half_word(self, state: int, place: Any, width: int) -> Any:
         """The random bits that round a state: a word serves two, the first one takes its low half."""
@@ -170,7 +180,7 @@ def scale(buffer: str) -> tuple[str, str]:
 
 
 def magnitude(buffer: str) -> tuple[str, str]:
-    """The variable for the largest magnitude, as bits, of the values about to be coded."""
+    """The largest magnitudes, as bits, of the values about to be coded, one for each lane."""
     return ("magnitude", buffer)
 
 

@@ -211,7 +211,7 @@ class Sweep:
         rounded = [x.name for x in m.kernel.buffers if x.storage == "bfloat16_stochastic"]
         body = Body(b, self.phase.instrs, m.kernel.compute, buffers, pointers, env, m.consts, rounded, columns)
         if self.staged:
-            Staged(body, Where(*place), lines, scales).run(begin, end, partials, m.layout.stride)
+            Staged(body, Where(*place), lines, scales, not self.by_rows).run(begin, end, partials, m.layout.stride)
         elif reductions(self.phase, "all") or reductions(self.phase, "row"):
             reduce_blocks(body, begin, end, partials, m.layout.stride)
         else:

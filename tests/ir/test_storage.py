@@ -137,10 +137,9 @@ def test_dynamic_map_encodes_every_number_to_the_nearest(signed: bool) -> None:
 
 
 def linear_table(signed: bool) -> Array:
-    """The magnitudes of all codes without a sign: even steps first, then octaves of 16."""
-    octaves = 7 if signed else 15
-    steps = [*range(16), *(f << e for e in range(octaves) for f in range(16, 32))]
-    return np.array(steps) / steps[-1]
+    """The magnitudes of all codes without a sign: octaves of 16, the first of which begins at 0."""
+    steps = np.array([(f << e) - 16 for e in range(8 if signed else 16) for f in range(16, 32)])
+    return steps / steps[-1]
 
 
 @SIGNED
