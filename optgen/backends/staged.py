@@ -21,7 +21,6 @@ from optgen.ir import codec
 from optgen.ir import nodes as ir
 from optgen.ir.math import random
 from optgen.ir.nodes import BLOCK, BYTES, LANES, QUANTUM, ROUNDING_DRAW, Kernel, Phase, Value
-from optgen.ir.storage import blocks
 from optgen.model import Kind
 
 F32 = TYPES["f32"]
@@ -223,8 +222,12 @@ class Staged:
     # ------------------------------------------------------------ 8-bit blocks
 
     def scale(self, name: str, start: Any) -> Any:
+        """What the codes of a unit are multiplied with."""
         block = self.b.lshr(self.b.add(self.where.scale_origin, start), integer(8))
-        return load(self.b, self.scales[name], block, F32)
+        return self.unit_of(name, load(self.b, self.scales[name], block, F32))
+
+    def unit_of(self, name: str, scale: Any) -> Any:
+        return inline(self.b, codec.unit(self.body.buffers[name]), [scale])
 
     def fill_scales(self, start: Any, count: Any, lanes: int) -> None:
         """The scale of every element, of the one or two blocks that a unit meets."""
@@ -237,7 +240,7 @@ class Staged:
                 block = b.lshr(element, integer(8))
                 inside = b.and_(element, integer(QUANTUM - 1))
                 stretch = smaller(b, b.sub(integer(QUANTUM), inside), b.sub(count, here))
-                x = load(b, self.scales[name], block, F32)
+                x = self.unit_of(name, load(b, self.scales[name], block, F32))
                 to = at(b, self.temps[scale(name)], here, F32)
                 with loop(b, integer(0), stretch, lanes=lanes) as j:
                     b.store(x, at(b, to, j, F32))
@@ -254,7 +257,7 @@ class Staged:
         whole = b.bitcast(b.load(largest, typ=I32), F32)
         block = b.lshr(b.add(self.where.scale_origin, start), integer(8))
         b.store(whole, at(b, self.scales[name], block, F32))
-        factor = inline(b, blocks.reciprocal, [whole])
+        factor = inline(b, codec.factor(self.body.buffers[name]), [whole])
         codes = self.body.pointers[name]
         with self.strips(name, start, count) as (strip, stop), loop(b, integer(0), stop, lanes=lanes) as j:
             place = b.add(strip, j, flags=["nsw", "nuw"])

@@ -39,14 +39,13 @@ def encode(values: Array, buffer: Buffer, by_row: bool) -> tuple[Array, Array]:
     """The uint8 codes of float32 numbers, and the float32 scales of their blocks, as an 8-bit state holds them."""
     from optgen.ir import codec
     from optgen.ir.interp import call
-    from optgen.ir.storage.blocks import reciprocal
 
     blocks = _blocks(np.asarray(values, np.float32), by_row)
     scales = np.abs(blocks).max(axis=1, initial=0)
     codes = np.empty(blocks.shape, np.uint8)
     for begin in range(0, len(blocks), _SLAB):
         slab = slice(begin, begin + _SLAB)
-        factor = call(reciprocal, scales[slab])[:, None]
+        factor = call(codec.factor(buffer), scales[slab])[:, None]
         codes[slab] = call(codec.encoder(buffer), blocks[slab] * factor)
     return _whole(codes, values.shape, by_row), scales.reshape(_scale_shape(values.shape, by_row))
 
@@ -61,7 +60,8 @@ def decode(codes: Array, scales: Array, buffer: Buffer) -> Array:
     values = np.empty(blocks.shape, np.float32)
     for begin in range(0, len(blocks), _SLAB):
         slab = slice(begin, begin + _SLAB)
-        values[slab] = call(codec.decoder(buffer), blocks[slab], scales.reshape(-1, 1)[slab])
+        unit = call(codec.unit(buffer), scales.reshape(-1, 1)[slab])
+        values[slab] = call(codec.decoder(buffer), blocks[slab], unit)
     return _whole(values, codes.shape, by_row)
 
 

@@ -144,7 +144,8 @@ class _Run:
         found = self.seen(buffer)[...]
         dtype = DTYPES[held_type(buffer, self.kernel.compute).dtype]
         if buffer.is_quantized:
-            return call(codec.decoder(buffer), found, self.seen(self.kernel.buffer(f"{buffer.name}.scale")))
+            unit = call(codec.unit(buffer), self.seen(self.kernel.buffer(f"{buffer.name}.scale")))
+            return call(codec.decoder(buffer), found, unit)
         if buffer.storage.startswith("bfloat16"):
             return call(codec.decoder(buffer), found.view(np.uint16).astype(np.int32))
         return np.array(found, dtype)[()]
@@ -214,8 +215,8 @@ class _Run:
         np.maximum.at(largest, numbers, call(blocks.magnitude, value))
         touched = np.unique(numbers)
         scales[touched] = largest.view(np.float32)[touched]
-        reciprocal = call(blocks.reciprocal, scales[numbers])
-        codes[self.present] = call(codec.encoder(buffer), value * reciprocal).astype(np.uint8)
+        factor = call(codec.factor(buffer), scales[numbers])
+        codes[self.present] = call(codec.encoder(buffer), value * factor).astype(np.uint8)
 
     # ------------------------------------------------------------ draws
 

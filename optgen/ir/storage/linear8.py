@@ -19,26 +19,26 @@ FIRST = 0x41800000
 """The bits of OFFSET as a float32, the code 0."""
 
 
-def _largest(signed: bool) -> float:
+def largest(signed: bool) -> float:
     """V of the largest code."""
     return (2 * OFFSET - 1) * 2.0 ** (7 if signed else 15) - OFFSET
 
 
 def decode(b: Builder[V], code: V, signed: bool) -> V:
-    """The float32 in [-1, 1] or [0, 1] of an int32 code in [0, 256)."""
+    """V, with its sign, of an int32 code in [0, 256): a float32."""
     c = b.iand(code, b.iconst32(SIGN - 1)) if signed else code
     z = b.from_bits(b.iadd(b.shl(c, SHIFT), b.iconst32(FIRST)))
-    x = b.mul(b.sub(z, b.const32(OFFSET)), b.const32(1 / _largest(signed)))
+    x = b.sub(z, b.const32(OFFSET))
     return b.from_bits(b.ixor(b.bits(x), b.shl(b.iand(code, b.iconst32(SIGN)), 24))) if signed else x
 
 
 def encode(b: Builder[V], x: V, signed: bool) -> V:
-    """The int32 code nearest to a float32 in [-1, 1] or [0, 1], or past it by rounding; of 0 for a NaN.
+    """The int32 code whose V is nearest to a float32 no larger than `largest`, but for rounding; of 0 for a NaN.
 
     Without a sign only 0 becomes 0: a second moment that vanished under a first moment that did not would blow up the
     step, so what is nearer to 0 becomes the least code above it.
     """
-    z = b.add(b.mul(b.abs(x) if signed else x, b.const32(_largest(signed))), b.const32(OFFSET))
+    z = b.add(b.abs(x) if signed else x, b.const32(OFFSET))
     half = 1 << (SHIFT - 1)
     c = b.shr(b.iadd(b.bits(z), b.iconst32(half - FIRST)), SHIFT)
     none = b.iconst32(0)
