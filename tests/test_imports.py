@@ -32,6 +32,7 @@ LIBRARIES = {
     "lark": {"lang"},
     "sympy": {"symbolic"},
     "llvmlite": {"backends", "execute"},
+    "ml_dtypes": {"execute"},
 }
 """Who may import a library."""
 NEVER = {"pickle", "marshal", "shelve", "dill"}
@@ -84,7 +85,7 @@ def test_import_rules(path: Path) -> None:
 def test_slow_libraries_are_imported_when_they_are_needed() -> None:
     code = "import sys, optgen; print(*sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    assert not {"sympy", "lark"} & set(found.split())
+    assert not {"sympy", "lark", "ml_dtypes"} & set(found.split())
 
 
 def test_the_rules_name_parts_that_exist() -> None:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from optgen import arguments
-from optgen.model import FlagValue, Optimizer, Param
+from optgen.ir.verify import PER_TENSOR
+from optgen.model import Call, FlagValue, Optimizer, Param, walk
 
 Value = float | None
 Decide = Callable[[int, Mapping[str, Value]], Mapping[str, FlagValue]]
@@ -31,6 +32,7 @@ class Hyper:
         self.values: dict[str, Value | list[Value]] = dict(values)
         self._spec, self._n, self._flags, self._decide = spec, len(flags), flags, decide
         self._deciding = arguments.deciding(spec)
+        self._joins = any(isinstance(e, Call) and e.scope == "params" for q in spec.update for e in walk(q.value))
 
     def change(self, given: Mapping[str, Any]) -> dict[str, Value | list[Value]]:
         """The new values by canonical name, which are kept from now on: all of them, or none where one is wrong."""
@@ -51,6 +53,8 @@ class Hyper:
             checked = arguments.check(spec, param, value)
             arguments.check_read(spec, param, checked)
             return checked
+        if self._joins and param.name not in PER_TENSOR:
+            raise ValueError(f"{spec.name} sums over all parameters, so '{param.name}' must be one number for them all")
         if len(value) != self._n:
             raise ValueError(f"{spec.name}: '{param.name}' has {len(value)} values for {self._n} parameters")
         each = [arguments.check(spec, param, x) for x in value]

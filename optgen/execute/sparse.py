@@ -50,6 +50,8 @@ def check(grad: RowSparse, param: Tensor, dtype: str, name: str) -> tuple[Array,
 def _sum_rows(index: Array, values: Array, dtype: str) -> tuple[Array, Array]:
     """Sorted, with one row for each index; those of one index are added in the order given."""
     distinct, places = np.unique(index, return_inverse=True)
-    total = np.zeros((len(distinct), *values.shape[1:]), np.float64 if dtype == "float64" else np.float32)
-    np.add.at(total, places, values.astype(total.dtype, copy=False))
-    return distinct, np.ascontiguousarray(total.astype(values.dtype))
+    # -0 is what changes no number that is added to it, +0 among them.
+    total = np.full((len(distinct), *values.shape[1:]), -0.0, np.float64 if dtype == "float64" else np.float32)
+    with np.errstate(all="ignore"):
+        np.add.at(total, places, values.astype(total.dtype, copy=False))
+        return distinct, np.ascontiguousarray(total.astype(values.dtype))

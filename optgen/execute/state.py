@@ -81,7 +81,8 @@ def _copy(t: Tensor, dtype: str) -> Array:
     if t.dtype == dtype:
         ctypes.memmove(copy.ctypes.data, t.address, t.nbytes)
     else:
-        copy[...] = t.view()
+        with np.errstate(all="ignore"):
+            copy[...] = t.view()
     return copy
 
 

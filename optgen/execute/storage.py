@@ -46,7 +46,9 @@ def encode(values: Array, buffer: Buffer, by_row: bool) -> tuple[Array, Array]:
     for begin in range(0, len(blocks), _SLAB):
         slab = slice(begin, begin + _SLAB)
         factor = call(codec.factor(buffer), scales[slab])[:, None]
-        codes[slab] = call(codec.encoder(buffer), blocks[slab] * factor)
+        with np.errstate(all="ignore"):
+            scaled = blocks[slab] * factor
+        codes[slab] = call(codec.encoder(buffer), scaled)
     return _whole(codes, values.shape, by_row), scales.reshape(_scale_shape(values.shape, by_row))
 
 

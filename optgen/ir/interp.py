@@ -96,7 +96,8 @@ class _Run:
         self.values: dict[str, Any] = {}
         self.pending: list[tuple[Buffer, Any]] = []
         self.rows, self.cols = matrix_view(tensor.buffers["w"].shape)
-        self.present = np.arange(self.rows) if tensor.rows is None else tensor.rows
+        every = np.arange(self.rows if self.cols else 0)  # rows without elements are not updated
+        self.present = every if tensor.rows is None else tensor.rows
 
     def value(self, v: Value) -> Any:
         return self.shared[v.id] if v.type.kind is Kind.SHARED else self.values[v.id]

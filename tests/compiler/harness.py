@@ -16,9 +16,8 @@ import ml_dtypes
 import numpy as np
 
 import optgen
-from optgen import RowSparse, arguments, pipeline, specfiles
+from optgen import RowSparse, State, arguments, pipeline, specfiles
 from optgen.execute.buffers import numpy_dtype
-from optgen.execute.step import State
 from optgen.ir.interp import Tensor, interpret
 from optgen.ir.nodes import Kernel, Variant
 from optgen.model import Kind, Optimizer
@@ -159,25 +158,25 @@ class Case:
     def is_shared(self) -> bool:
         return any(s.kind is Kind.SHARED for s in self.spec.states)
 
-    def flags(self, n: int) -> dict[str, list[bool]]:
-        """Values for each of n parameters of the flags that are set so: no two neighbours are alike."""
-        names = [f.name for f in self.spec.flags if f.per_param]
-        return {name: [bool(i >> k & 1) for i in range(n)] for k, name in enumerate(names)}
+    @cached_property
+    def own(self) -> list[str]:
+        """The flags that are set for each parameter."""
+        return [f.name for f in self.spec.flags if f.per_param]
 
-    def variants(self, dtype: str = "float32") -> list[Variant]:
-        """What is compiled for parameters of all shapes, with whatever flags of their own."""
-        rule = self.load(dtype)
-        own = [dict(zip(flags, x, strict=True)) for flags in [self.flags(0)] for x in _choices(len(flags))]
+    def flags(self, n: int) -> dict[str, list[bool]]:
+        """Values of these for n parameters: no two neighbours are alike."""
+        return {name: [bool(i >> k & 1) for i in range(n)] for k, name in enumerate(self.own)}
+
+    def variants(self) -> list[Variant]:
+        """What is compiled for float32 parameters of all shapes, with whatever flags of their own."""
+        rule = self.load()
+        choices = itertools.product((False, True), repeat=len(self.own))
         found: list[Variant] = []
-        for shape, flags, sparse in itertools.product(self.shapes(*SHAPES), own, (False, True)):
-            variant = rule.variant(shape, flags, sparse=sparse)
+        for shape, flags, sparse in itertools.product(self.shapes(*SHAPES), choices, (False, True)):
+            variant = rule.variant(shape, dict(zip(self.own, flags, strict=True)), sparse=sparse)
             if variant not in found:
                 found.append(variant)
         return found
-
-
-def _choices(n: int) -> Iterator[tuple[bool, ...]]:
-    return itertools.product((False, True), repeat=n)
 
 
 def cases(*specs: Optimizer) -> Iterator[Case]:
@@ -185,7 +184,8 @@ def cases(*specs: Optimizer) -> Iterator[Case]:
     for spec in specs:
         choices = {f.name: f.choices or (False, True) for f in spec.flags if f.condition is None and not f.per_param}
         params = spec.all_params()
-        numbers = {name: (params[name].default, 0.0, 0.9, 2.0) for name in arguments.deciding(spec) & set(params)}
+        deciding = arguments.deciding(spec)
+        numbers = {name: (p.default, 0.0, 0.9, 2.0) for name, p in params.items() if name in deciding}
         seen = set()
         for values in itertools.product(*choices.values(), *numbers.values()):
             case = Case(spec, dict(zip((*choices, *numbers), values, strict=True)))
@@ -215,7 +215,7 @@ def by_name(name: str) -> Case:
 
 def numbers(rng: np.random.Generator, shape: Shape, dtype: str, *, special: bool) -> Array:
     """Ordinary numbers, zeros of both signs, subnormals, 1e±18 and, if `special`, infinities, NaN and the largest."""
-    info = ml_dtypes.finfo(numpy_dtype(dtype))
+    info: Any = ml_dtypes.finfo(numpy_dtype(dtype))  # type: ignore[no-untyped-call]
     tiny, large = float(info.smallest_subnormal), min(1e18, float(info.max) / 8)
     strange = [0.0, -0.0, tiny, -3 * tiny, 1e5 * tiny, large, -large, 1 / large, -1 / large, 1.0, -1.0]
     if special:
@@ -254,6 +254,11 @@ def copy_state(state: State) -> State:
     memo = {id(a): a.copy() for arrays in state.arrays.values() for a in arrays if a is not None}
     arrays = {name: [None if a is None else memo[id(a)] for a in arrays] for name, arrays in state.arrays.items()}
     return State(arrays, state.t.copy())
+
+
+def arrays_of(state: State, i: int) -> dict[str, Array]:
+    """What a state holds for parameter i."""
+    return {name: a for name, arrays in state.arrays.items() if (a := arrays[i]) is not None}
 
 
 # ---------------------------------------------------------------- the interpreter
@@ -305,8 +310,7 @@ def interpret_step(
         if by_row and not build(rule.spec, variant).lazy:
             variant = rule.variant(param.shape, own)
         kernel, tensors = together.setdefault(repr(variant), (build(rule.spec, variant), []))
-        arrays = {name: arrays[i] for name, arrays in state.arrays.items() if arrays[i] is not None}
-        arrays |= {name: arrays[i] for name, arrays in (inputs or {}).items()}
+        arrays = arrays_of(state, i) | {name: arrays[i] for name, arrays in (inputs or {}).items()}
         arrays["copy" if rule.master else "w"] = param
         rows, arrays["grad"] = _rows(kernel, param, grad, arrays, lazy)
         hyper = _hyper(kernel, param.shape, {name: x[i] if isinstance(x, list) else x for name, x in values.items()})
@@ -322,7 +326,7 @@ def interpret_eval(rule: optgen.UpdateRule, params: Sequence[Array], state: Stat
     for i, param in enumerate(params):
         kernel = built(rule.spec, rule.variant(param.shape, evaluate=True))
         out = np.empty_like(param)
-        arrays = {"w": param} | {name: arrays[i] for name, arrays in state.arrays.items()} | {"out": out}
+        arrays = {"w": param} | arrays_of(state, i) | {"out": out}
         hyper = _hyper(kernel, param.shape, rule.values) | {"step": float(state.t.max())}
         interpret(kernel, [Tensor(arrays, hyper, int(state.t[i]))])
         found.append(out)
@@ -358,10 +362,11 @@ def _rows(
 
 def assert_same(label: str, params: Sequence[Array], state: State, others: Sequence[Array], other: State) -> None:
     """Parameters, states and counts are equal to the bit."""
-    pairs = [("param", params, others), *((name, state.arrays[name], other.arrays[name]) for name in state.arrays)]
-    for name, ours, theirs in pairs:
-        for i, (a, b) in enumerate(zip(ours, theirs, strict=True)):
-            if a is not None and not same_bits(a, b):
+    for i, (ours, theirs) in enumerate(zip(params, others, strict=True)):
+        expected = {"param": theirs} | arrays_of(other, i)
+        for name, a in ({"param": ours} | arrays_of(state, i)).items():
+            b = expected[name]
+            if not same_bits(a, b):
                 at = different(a, b)[:3]
                 where = f"{name}[{i}] of shape {a.shape} at {at}"
                 raise AssertionError(f"{label}: {where}: {a.reshape(-1)[at]} and {b.reshape(-1)[at]}")

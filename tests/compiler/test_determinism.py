@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pytest
 
 import optgen
-from optgen import arguments, pipeline
+from optgen import RowSparse, State, UpdateRule, arguments, pipeline
 from optgen.backends import target
 from optgen.backends.target import Target
 from optgen.execute import jit
-from optgen.execute.step import State, UpdateRule
-from optgen.model import Optimizer
+from optgen.ir.nodes import Variant
+from optgen.model import Kind, Optimizer
 from optgen.pipeline import NativeKernel
-from tests.compiler.harness import SPECS, Array, assert_same, copies, numbers
+from tests.compiler.harness import SPECS, Array, Shape, arrays_of, assert_same, copies, copy_state, numbers, same_bits
 
 FOLDS = optgen.parse("""\
 optimizer Folds "three sweeps: sums, maxima and minima, one of them over what another changes"
@@ -38,7 +40,32 @@ update:
   m' = cbrt(g) + exp(-abs(w)) + log1p(abs(m)) + tanh(g)
   w' = w - lr*sign(m')*abs(m')^p - wd*w
 """)
-JUDGED = (SPECS["adam"], SPECS["lamb"], FOLDS, POWERS)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A spec, and how it is loaded."""
+
+    spec: Optimizer
+    how: dict[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return "-".join([self.spec.name.lower(), *self.how.values()])
+
+
+JUDGED = tuple(
+    pytest.param(j, id=str(j))
+    for j in (
+        Judged(SPECS["adam"]),
+        Judged(SPECS["adam"], {"storage": "bfloat16_stochastic"}),
+        Judged(SPECS["adam"], {"storage": "int8_dynamic"}),
+        Judged(SPECS["came"], {"storage": "int8_linear"}),
+        Judged(SPECS["prodigy"]),
+        Judged(SPECS["sgld"]),
+        Judged(FOLDS),
+        Judged(POWERS),
+    )
+)
 TRIPLE = target.host().triple
 x86_only = pytest.mark.skipif(not TRIPLE.startswith("x86_64"), reason="is about x86-64")
 
@@ -50,29 +77,39 @@ def threads() -> Iterator[Callable[[int], None]]:
     optgen.set_num_threads(before)
 
 
-def problem(sizes: tuple[int, ...], dtype: str) -> tuple[list[Array], list[Array]]:
+def problem(shapes: Sequence[Shape], dtype: str = "float32") -> tuple[list[Array], list[Array]]:
     rng = np.random.default_rng(5)
-    params, grads = ([numbers(rng, n, dtype, special=False) for n in sizes] for _ in range(2))
+    params, grads = ([numbers(rng, shape, dtype, special=False) for shape in shapes] for _ in range(2))
     return params, grads
 
 
-def run(rule: UpdateRule, params: list[Array], grads: list[Array]) -> tuple[list[Array], State]:
-    """The result of two steps on copies."""
-    w = copies(params)
-    state = rule.init(w)
+def run(
+    rule: UpdateRule,
+    params: Sequence[Array],
+    grads: Sequence[Array | RowSparse],
+    state: State | None = None,
+    parallel: Any = None,
+) -> tuple[list[Array], State]:
+    """The result of two steps on copies; `parallel` is called in the place of the pool's `parallel_for`."""
+    w = copies(params) if state is None else list(params)
+    state = rule.init(w) if state is None else state
     step = rule.bind(w, grads, state)
+    step.seed = 7
+    if parallel is not None:
+        for table in step._tables:
+            table.step.parallel = ctypes.cast(parallel, ctypes.c_void_p).value
     step(wd=0.01)
     step()
     return w, state
 
 
-@pytest.mark.parametrize("spec", JUDGED, ids=lambda s: s.name)
-def test_number_of_threads(spec: Optimizer, threads: Callable[[int], None]) -> None:
-    params, grads = problem((1_300_003, 5, 0, 300_001, 4096, 60_000), "float32")
-    rule = optgen.load(spec)
+@pytest.mark.parametrize("judged", JUDGED)
+def test_number_of_threads(judged: Judged, threads: Callable[[int], None]) -> None:
+    params, grads = problem([(1_000_003,), (5,), (0,), (500, 431), (64, 64), (3, 20_000), (3001, 20)])
+    rule = optgen.load(judged.spec, **judged.how)
     threads(1)
     expected, expected_state = run(rule, params, grads)
-    for n in (2, 3, 8):
+    for n in (2, 7):
         threads(n)
         w, state = run(rule, params, grads)
         assert_same(f"{n} threads", w, state, expected, expected_state)
@@ -82,45 +119,103 @@ _TASK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 _PARALLEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
 
 
-@pytest.mark.parametrize("spec", JUDGED, ids=lambda s: s.name)
-def test_any_parts_in_any_order(spec: Optimizer) -> None:
-    """A `parallel_for` of our own in the place of the pool: every part once, last part first."""
-    params, grads = problem((0, 7, 4096, 4097, 20_001, 1, 12_288), "float32")
-    rule = optgen.load(spec)
+@pytest.mark.parametrize("judged", JUDGED)
+def test_any_parts_in_any_order(judged: Judged) -> None:
+    """Every part once, the last one first. So a draw, too, is the same however its tensor is cut."""
+    params, grads = problem([(0,), (7,), (4096,), (65, 257), (20_001,), (1, 1), (3, 5000), (2, 3, 700)])
+    rule = optgen.load(judged.spec, **judged.how)
     expected, expected_state = run(rule, params, grads)
-    for parts in (1, 2, 5, 7, 64, 1000):
+    for parts in (1, 3, 64, 1000):
+        seen: list[int] = []
 
-        def backwards(pool: int, task: int, step: int, elements: int, parts: int = parts) -> None:
-            assert elements == sum(p.size for p in params)
+        def backwards(
+            pool: int, task: int, step: int, elements: int, parts: int = parts, seen: list[int] = seen
+        ) -> None:
+            seen.append(elements)
             for part in reversed(range(parts)):
                 _TASK(task)(step, part, parts)
 
-        callback = _PARALLEL(backwards)
-        w = copies(params)
-        state = rule.init(w)
-        step = rule.bind(w, grads, state)
-        step._step.parallel = ctypes.cast(callback, ctypes.c_void_p).value
-        step(wd=0.01)
-        step()
+        w, state = run(rule, params, grads, parallel=_PARALLEL(backwards))
         assert_same(f"{parts} parts", w, state, expected, expected_state)
+        assert sum(set(seen)) == sum(p.size for p in params)  # once for each kernel
+
+
+# ---------------------------------------------------------------- draws
+
+
+@pytest.mark.parametrize("how", [{}, {"storage": "bfloat16_stochastic"}], ids=str)
+@pytest.mark.parametrize("name", ["sgld", "adam"])
+def test_rows_alone(name: str, how: dict[str, Any]) -> None:
+    """A row that is updated without the others becomes what it becomes among them: it draws the same numbers."""
+    params, grads = problem([(67, 257), (40, 3, 5)])
+    rule = optgen.load(name, **how)
+    expected, expected_state = run(rule, params, grads)
+    for part in (slice(None), slice(1, None, 2), slice(5, 6)):
+        rows = [np.ascontiguousarray(np.arange(len(p))[part]) for p in params]
+        sparse = [RowSparse(r, g[r]) for r, g in zip(rows, grads, strict=True)]
+        w, state = run(rule, params, sparse)
+        for i, r in enumerate(rows):
+            assert same_bits(w[i][r], expected[i][r])
+            became = arrays_of(expected_state, i)
+            assert all(same_bits(a[r], became[name][r]) for name, a in arrays_of(state, i).items())
+            rest = np.delete(np.arange(len(params[i])), r)
+            assert same_bits(w[i][rest], params[i][rest])
+
+
+def test_draws_follow_seed_id_and_count() -> None:
+    """Not the place of a parameter among those of a step."""
+    rule = optgen.load("sgld", lr=0.5)
+    zeros = [np.zeros((5, 60), np.float32) for _ in range(2)]
+
+    def noise(seed: int, ids: list[int], steps: int = 1) -> list[Array]:
+        w = copies(zeros)
+        step = rule.bind(w, zeros, ids=ids)
+        step.seed = seed
+        for _ in range(steps):
+            before = copies(w)
+            step()
+        return [a - b for a, b in zip(w, before, strict=True)]
+
+    first, second = noise(1, [4, 9])
+    assert not (first == second).any()
+    swapped = noise(1, [9, 4])
+    assert same_bits(swapped[0], second) and same_bits(swapped[1], first)
+    for other in (noise(2, [4, 9]), noise(2**32 + 1, [4, 9]), noise(1, [4, 9], steps=2)):
+        assert not (other[0] == first).any()
 
 
 # ---------------------------------------------------------------- vector width
 
 
-def built_for(spec: Optimizer, dtype: str, machine: Target) -> tuple[UpdateRule, str]:
-    """A rule whose kernel is compiled for another machine, and its assembly."""
-    args = arguments.resolve(spec, {})
-    kernel = pipeline.plan(pipeline.build(spec, args.flags, dtype))
-    compiled = target.compile_ir(pipeline.lower(kernel, "kernel", machine.triple), machine)
-    native = NativeKernel("kernel", dtype, kernel.buffers, kernel.hyper, compiled.object)
-    return UpdateRule(spec, args, native), compiled.assembly
+def built_for(judged: Judged, machine: Target) -> tuple[UpdateRule, list[str]]:
+    """A rule whose kernels are compiled for another machine, and their assembly, which is there once they are."""
+    assembly: list[str] = []
+
+    def compile(spec: Optimizer, variant: Variant) -> NativeKernel:
+        kernel = pipeline.plan(pipeline.build(spec, variant))
+        compiled = target.compile_ir(pipeline.lower(kernel, "kernel", machine.triple), machine)
+        assembly.append(compiled.assembly)
+        shared = any(b.kind is Kind.SHARED for b in kernel.buffers)
+        return NativeKernel("kernel", variant.dtype, kernel.buffers, kernel.hyper, kernel.lazy, shared, compiled.object)
+
+    args = arguments.resolve(judged.spec, {})
+    dtype = judged.how.get("dtype", "float32")
+    storage = arguments.storages(judged.spec, dtype, judged.how.get("storage"))
+    return UpdateRule(judged.spec, args, dtype, storage=storage, compile=compile), assembly
 
 
 @x86_only
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("spec", JUDGED, ids=lambda s: s.name)
-def test_vector_width(spec: Optimizer, dtype: str) -> None:
+@pytest.mark.parametrize(
+    "judged",
+    [
+        *JUDGED,
+        *(
+            pytest.param(Judged(s, {"dtype": "float64"}), id=f"{s.name.lower()}-float64")
+            for s in (SPECS["adam"], FOLDS, POWERS)
+        ),
+    ],
+)
+def test_vector_width(judged: Judged) -> None:
     able = target.host().required()
     machines = {"xmm": Target(TRIPLE, "x86-64", "")}
     if {"avx2", "fma"} <= set(able):
@@ -129,14 +224,15 @@ def test_vector_width(spec: Optimizer, dtype: str) -> None:
         machines["zmm"] = Target(TRIPLE, "skylake-avx512", "+avx512f")
     if len(machines) < 3:
         pytest.skip(f"this machine runs {', '.join(machines)} code only")
-    params, grads = problem((4097, 0, 131, 20_001), dtype)
+    params, grads = problem([(65, 257), (3, 5000)], judged.how.get("dtype", "float32"))
     results = {}
     for register, machine in machines.items():
-        rule, assembly = built_for(spec, dtype, machine)
-        used = set(re.findall(r"%([xyz]mm)\d", assembly))
-        assert register in used and used <= {"xmm", register, "ymm" if register == "zmm" else register}
-        assert not re.search(r"\bvf(n?m(add|sub))\w*\b", assembly), "a fused multiply-add rounds once, not twice"
+        rule, assembly = built_for(judged, machine)
         results[register] = run(rule, params, grads)
+        for text in assembly:
+            used = set(re.findall(r"%([xyz]mm)\d", text))
+            assert register in used and used <= {"xmm", register, "ymm" if register == "zmm" else register}
+            assert not re.search(r"\bvf(n?m(add|sub))\w*\b", text), "a fused multiply-add rounds once, not twice"
     for register in ("ymm", "zmm"):
         assert_same(register, *results["xmm"], *results[register])
 
@@ -148,26 +244,26 @@ def shifted(array: Array, by: int) -> Array:
     """The same numbers, `by` bytes behind the start of a 64-byte line."""
     raw = np.zeros(array.nbytes + 128, np.uint8)
     start = -raw.ctypes.data % 64 + by
-    view = raw[start : start + array.nbytes].view(array.dtype)
-    view[:] = array
+    view = raw[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    view[...] = array
     assert view.ctypes.data % 64 == by
     return view
 
 
-@pytest.mark.parametrize("spec", JUDGED, ids=lambda s: s.name)
-def test_alignment(spec: Optimizer) -> None:
+@pytest.mark.parametrize("judged", JUDGED)
+def test_alignment(judged: Judged) -> None:
     """Streams shifted by one element, and by single bytes, each by another number."""
-    params, grads = problem((8193, 130, 1), "float32")
-    rule = optgen.load(spec)
+    params, grads = problem([(8193,), (17, 257), (1,)])
+    rule = optgen.load(judged.spec, **judged.how)
     expected, expected_state = run(rule, params, grads)
     for first in (4, 1):
+        start = copy_state(rule.init(params))
+        moved: dict[int, Array] = {}
+        for k, a in enumerate(a for arrays in start.arrays.values() for a in arrays if a is not None):
+            moved.setdefault(id(a), shifted(a, (3 * first + k) % 64))
+        arrays = {n: [None if a is None else moved[id(a)] for a in each] for n, each in start.arrays.items()}
         w, g = [shifted(p, first) for p in params], [shifted(x, first + 2) for x in grads]
-        start = rule.init(params)
-        arrays = {name: [shifted(a, 3 * first + i) for i, a in enumerate(each)] for name, each in start.arrays.items()}
-        state = State(arrays, start.t)
-        step = rule.bind(w, g, state)
-        step(wd=0.01)
-        step()
+        w, state = run(rule, w, g, State(arrays, start.t))
         assert_same(f"by {first}", w, state, expected, expected_state)
 
 
@@ -190,16 +286,16 @@ FLUSH_DOWNWARD = 0x1F80 | 0x8000 | 0x0040 | 0x2000
 
 
 @x86_only
-@pytest.mark.parametrize("spec", JUDGED, ids=lambda s: s.name)
-def test_caller_mode(spec: Optimizer, threads: Callable[[int], None]) -> None:
+@pytest.mark.parametrize("judged", JUDGED)
+def test_caller_mode(judged: Judged, threads: Callable[[int], None]) -> None:
     """A caller that flushes subnormals and rounds down gets the same results, and keeps its mode."""
     code = target.compile_ir(_MXCSR, target.host()).object
     exchange = ctypes.CFUNCTYPE(ctypes.c_uint32, ctypes.c_uint32)(jit.link(code, "exchange_mxcsr")["exchange_mxcsr"])
-    params, grads = problem((300_001, 33), "float32")
+    params, grads = problem([(300, 1001), (33,)])
     for p, g in zip(params, grads, strict=True):
-        p[::2] = np.float32(3e-44)
-        g[::3] = np.float32(-7e-42)
-    rule = optgen.load(spec)
+        p.reshape(-1)[::2] = np.float32(3e-44)
+        g.reshape(-1)[::3] = np.float32(-7e-42)
+    rule = optgen.load(judged.spec, **judged.how)
     threads(1)
     expected, expected_state = run(rule, params, grads)
     w = copies(params)
@@ -207,9 +303,7 @@ def test_caller_mode(spec: Optimizer, threads: Callable[[int], None]) -> None:
     old = exchange(FLUSH_DOWNWARD)
     try:
         threads(2)  # a new thread begins with the mode of its maker
-        step = rule.bind(w, grads, state)
-        step(wd=0.01)
-        step()
+        run(rule, w, grads, state)
     finally:
         after = exchange(old)
     assert after & ~0x3F == FLUSH_DOWNWARD

@@ -25,6 +25,7 @@ from tests.compiler.harness import (
     EVERYTHING,
     FEATURES,
     MORE,
+    ROWS,
     SHAPES,
     SPECS,
     Array,
@@ -106,6 +107,7 @@ def compare(
     )
     flags, ids = case.flags(len(shapes)), [3 * i + 1 for i in range(len(shapes))]
     state = rule.init(params, by_row, flags)
+    state.t[...] = [i % 3 for i in range(len(shapes))]
     if special:
         disturb(rng, state)
     how: dict[str, Any] = {"flags": flags, "ids": ids, "lazy": lazy}
@@ -178,7 +180,7 @@ SOME = {
 SPARSE = {
     "adafactor": ["float32"],
     "adam": ["float32", "float16-master", "int8_dynamic", "mixed"],
-    "adammini": ["float32", "int8_linear"],
+    "adammini": ["float32"],
     "groupadagrad": ["float32"],
     "lamb-bias_correction": ["int8_dynamic"],
     "prodigy": ["mixed"],
@@ -214,15 +216,26 @@ def test_row_sparse(name: str, mode: str) -> None:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("case", ALL, ids=str)
 def test_everything_of_everything(case: Case, mode: str) -> None:
-    for special, sparse in itertools.product((False, True), repeat=2):
+    # Rows of 8-bit states need one kernel for gradients of both kinds.
+    whole = case.spec is ROWS and mode in ("int8_dynamic", "int8_linear")
+    for special, sparse in itertools.product((False, True), (False, not whole)):
         compare(case, (*SHAPES, *MORE), MODES[mode], special=special, sparse=sparse)
 
 
 # ---------------------------------------------------------------- random specs
 
-_UNARY = ("-{}", "sqrt(abs({}))", "cbrt({})", "abs({})", "sign({})", "floor({})", "tanh({})", "exp(-abs({}))")
+_UNARY: tuple[str, ...] = (
+    "-{}",
+    "sqrt(abs({}))",
+    "cbrt({})",
+    "abs({})",
+    "sign({})",
+    "floor({})",
+    "tanh({})",
+    "exp(-abs({}))",
+)
 _UNARY += ("log(abs({}) + 1)", "log1p(abs({}))", "expm1(clip({}, -2, 2))", "({})^2", "({})^3", "(abs({}) + 0.5)^lr")
-_BINARY = ("{} + {}", "{} - {}", "{}*{}", "{}/{}", "max({}, {})", "min({}, {})", "clip({}, abs({}))")
+_BINARY: tuple[str, ...] = ("{} + {}", "{} - {}", "{}*{}", "{}/{}", "max({}, {})", "min({}, {})", "clip({}, abs({}))")
 _BINARY += ("where({} > 0, {}, 0.5)", "where({} <= 1 or not ({} == 2), lr, t)")
 _REDUCE = ("norm", "rms", "sum", "mean", "max", "min")
 _HOSTS = ("lr", "t", "0.25", "-3", "lr*t", "sqrt(t)", "1 - 0.9^t", "max(lr, t/4)", "wd", "size", "cols/rows", "step")
@@ -251,7 +264,8 @@ def specs(draw: st.DrawFn) -> str:
     kept = draw(st.lists(st.sampled_from(sorted(_SMALL)), unique=True))
     declared = [f"state {name}: {_SMALL[name]} = 0.5" for name in kept]
     lines: list[str] = []
-    leaves, smaller = ("w", "grad", "g", "m", "v"), tuple(kept)
+    leaves: tuple[str, ...] = ("w", "grad", "g", "m", "v")
+    smaller: tuple[str, ...] = tuple(kept)
 
     def reduction(scope: str) -> str:
         return f"{draw(st.sampled_from(_REDUCE))}({draw(_elements(leaves, smaller))}{scope})"
@@ -298,7 +312,8 @@ def check_passes(text: str, mode: Mapping[str, Any], seed: int) -> None:
         kernels.append(verify(run(kernels[-1])))
     results = []
     for kernel in (*kernels, verify(expand_math(kernels[0])), verify(expand_math(kernels[-1]))):
-        rng, shared, tensors = np.random.default_rng(seed), {}, []
+        rng, tensors = np.random.default_rng(seed), []
+        shared: dict[str, Array] = {}
         for i, shape in enumerate(((5, 300), (70,))):
             hyper = dict(zip(kernel.hyper, rng.uniform(0.1, 3, len(kernel.hyper)), strict=True))
             tensors.append(Tensor(random_buffers(rng, kernel, shape, shared), hyper, i + 1, i))
