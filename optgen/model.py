@@ -242,6 +242,8 @@ RESERVED_PARAMS: Mapping[str, Param] = {
 }
 """Names every spec may read without declaring them; a `param` line of the same name replaces default and interval."""
 
+PER_PARAMETER = ("lr", "wd")
+"""Params that differ from parameter to parameter, by their multipliers."""
 COUNTS = ("t", "step")
 DIMENSIONS = ("rank", "size", "rows", "cols")
 

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from optgen import arguments
-from optgen.ir.verify import PER_TENSOR
-from optgen.model import Call, FlagValue, Optimizer, Param, walk
+from optgen.model import PER_PARAMETER, Call, FlagValue, Optimizer, Param, walk
 
 Value = float | None
 Decide = Callable[[int, Mapping[str, Value]], Mapping[str, FlagValue]]
@@ -53,7 +52,7 @@ class Hyper:
             checked = arguments.check(spec, param, value)
             arguments.check_read(spec, param, checked)
             return checked
-        if self._joins and param.name not in PER_TENSOR:
+        if self._joins and param.name not in PER_PARAMETER:
             raise ValueError(f"{spec.name} sums over all parameters, so '{param.name}' must be one number for them all")
         if len(value) != self._n:
             raise ValueError(f"{spec.name}: '{param.name}' has {len(value)} values for {self._n} parameters")

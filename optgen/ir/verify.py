@@ -5,7 +5,7 @@ from __future__ import annotations
 from optgen.ir import nodes as ir
 from optgen.ir.math import FUNCTIONS
 from optgen.ir.nodes import Buffer, Instr, Kernel, Phase, Type, Value, join
-from optgen.model import Kind
+from optgen.model import DIMENSIONS, PER_PARAMETER, Kind
 
 # Constants may stand in any phase.
 PHASE_KINDS: dict[ir.PhaseKind, tuple[Kind, ...]] = {
@@ -166,7 +166,7 @@ def result_type(op: ir.Op, wanted: ir.DType) -> Type:
     return Type(kind, args[0].type.dtype)
 
 
-PER_TENSOR = ("lr", "wd", "rank", "size", "rows", "cols")
+PER_TENSOR = (*PER_PARAMETER, *DIMENSIONS)
 """The hyper-parameters that differ between the tensors of a step."""
 CONVERSIONS: dict[type[ir.Op], dict[ir.DType, ir.DType]] = {
     ir.Convert: {"f32": "f64", "f64": "f32"},

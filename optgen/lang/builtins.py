@@ -57,9 +57,6 @@ RESERVED: Mapping[str, str] = {
 } | {name: f"the {p.doc}" for name, p in RESERVED_PARAMS.items()}
 """Every reserved name, and what it is."""
 
-PER_PARAMETER = ("lr", "wd")
-"""Params that differ from parameter to parameter, by their multipliers."""
-
 COMMON_NAMES: Mapping[str, str] = {
     "learning_rate": "lr",
     "eta": "lr",

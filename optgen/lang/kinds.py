@@ -13,10 +13,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from optgen.diagnostics import Span
-from optgen.lang.builtins import DRAWS, PER_PARAMETER, TENSORS, is_reduction
+from optgen.lang.builtins import DRAWS, TENSORS, is_reduction
 from optgen.model import (
     COUNTS,
     DIMENSIONS,
+    PER_PARAMETER,
     Binary,
     Call,
     Expr,
