@@ -24,7 +24,7 @@ from optgen.ir.nodes import BLOCK, BYTES, LANES, QUANTUM, ROUNDING_DRAW, Kernel,
 from optgen.model import Kind
 
 F32 = TYPES["f32"]
-STRIP = 128
+STRIP = 64
 """Elements that are asked for and computed together."""
 MAIN = "main"
 """The pass over a unit that computes; the others draw words (by draw) or code new values (by state)."""
@@ -184,7 +184,8 @@ class Staged:
         for draw, words in self.words.items():
             fixed = [b.trunc(b.xor(w.id, integer(draw << 20)), I32), b.trunc(w.t, I32)]
             key = [b.trunc(x, I32) for x in (w.seed, b.lshr(w.seed, integer(32)))]
-            strips = self.strips(draw, start, counters, STRIP // WORDS, WORDS)
+            # Two vectors at a time: rounds depend on one another, and one vector would wait for itself.
+            strips = self.strips(draw, start, counters, 2 * lanes, WORDS)
             with strips as (strip, stop), loop(b, integer(0), stop, lanes=2 * lanes) as j:
                 k = b.add(strip, j)
                 counter = b.add(low, k)
