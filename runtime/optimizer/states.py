@@ -99,8 +99,12 @@ def _scalars(optimizer: Optimizer) -> dict[str, Any]:
 
 
 def _spec_hash(optimizer: Optimizer) -> str | None:
+    """Of the spec's lines but for comments and layout."""
     spec = getattr(optimizer, "spec", None)
-    return spec and hashlib.sha256(spec.source.text.encode()).hexdigest()
+    if spec is None:
+        return None
+    lines = [" ".join(line.split()) for line in spec.source.lines if not line.startswith("#")]
+    return hashlib.sha256("\n".join(filter(None, lines)).encode()).hexdigest()
 
 
 def _digest(header: str, arrays: Mapping[str, np.ndarray]) -> str:
