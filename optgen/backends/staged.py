@@ -26,8 +26,8 @@ from optgen.model import Kind
 F32 = TYPES["f32"]
 STRIP = 64
 """Elements that are asked for and computed together."""
-MAIN = "main"
-"""The pass over a unit that computes; the others draw words (by draw) or code new values (by state)."""
+MAIN, CODES = "main", "codes"
+"""The pass over a unit that computes, and that which codes new values; others draw words."""
 WORDS = 4
 """How many words a counter of Philox gives."""
 
@@ -82,14 +82,16 @@ class Staged:
         temps: dict[Any, Any] = {v: self.array(TYPES[v.type.dtype]) for v in lines}
         temps |= {} if aligned else {scale(n): self.array(F32) for n in self.decoded}
         temps |= {n: self.array(F32) for n in self.coded}
-        temps |= {magnitude(n): array(self.b, I32, LANES, LINE) for n in self.coded}
+        reduces = any(isinstance(i.op, ir.Reduce) and i.result not in body.columns for i in body.instrs)
+        self.width = LANES if reduces else STRIP  # lanes that a loop over elements has
+        temps |= {magnitude(n): array(self.b, I32, self.width, LINE) for n in self.coded}
         draws = {i.op.draw for i in body.instrs if isinstance(i.op, ir.Word)}
         draws |= {ROUNDING_DRAW + k // 2 for k, n in enumerate(body.rounded) if n in body.stored}
         self.words = {draw: self.array(I32, 2 * WORDS) for draw in sorted(draws)}
         self.temps = temps
         self.body = body
         # Each pass over a unit asks for some streams of the next one: one of them alone could not wait for all memory.
-        passes = [*self.words, MAIN, *self.coded]
+        passes = [*self.words, MAIN, *([CODES] if self.coded else [])]
         streams = list(body.pointers)
         self.asks = {p: streams[k :: len(passes)] for k, p in enumerate(passes)}
 
@@ -148,11 +150,11 @@ class Staged:
             self.fill_scales(start, count, lanes)
         self.fill_lines(start, count, lanes)
         for name in self.coded:
-            with loop(self.b, integer(0), integer(LANES)) as j:
+            with loop(self.b, integer(0), integer(self.width)) as j:
                 self.b.store(I32(0), at(self.b, self.temps[magnitude(name)], j, I32))
         yield start, count, lanes
-        for name in self.coded:
-            self.code(name, start, count, lanes)
+        if self.coded:
+            self.code(start, count, lanes)
         self.body = whole
 
     @contextmanager
@@ -247,24 +249,28 @@ class Staged:
                     b.store(x, at(b, to, j, F32))
                 b.store(b.add(here, stretch), place)
 
-    def code(self, name: str, start: Any, count: Any, lanes: int) -> None:
-        """The new values of a unit, which is a block here: the largest becomes its scale."""
-        b, values = self.b, self.temps[name]
+    def code(self, start: Any, count: Any, lanes: int) -> None:
+        """The new values of a unit, which is a block here: the largest of a state becomes its scale."""
+        b, buffers = self.b, self.body.buffers
+        factors = {n: inline(b, codec.factor(buffers[n]), [self.new_scale(n, start)]) for n in self.coded}
+        with self.strips(CODES, start, count) as (strip, stop), loop(b, integer(0), stop, lanes=lanes) as j:
+            place = b.add(strip, j, flags=["nsw", "nuw"])
+            for name in self.coded:
+                scaled = b.fmul(load(b, self.temps[name], place, F32), factors[name])
+                code = b.trunc(inline(b, codec.encoder(buffers[name]), [scaled]), I8)
+                b.store(code, at(b, self.body.pointers[name], b.add(start, place), I8))
+
+    def new_scale(self, name: str, start: Any) -> Any:
+        b = self.b
         largest = array(b, I32, 1, 4)
         b.store(I32(0), largest)
-        with loop(b, integer(0), integer(LANES)) as j:
+        with loop(b, integer(0), integer(self.width)) as j:
             bits, old = load(b, self.temps[magnitude(name)], j, I32), b.load(largest, typ=I32)
             b.store(b.select(b.icmp_signed(">", bits, old), bits, old), largest)
-        whole = b.bitcast(b.load(largest, typ=I32), F32)
+        scale = b.bitcast(b.load(largest, typ=I32), F32)
         block = b.lshr(b.add(self.where.scale_origin, start), integer(8))
-        b.store(whole, at(b, self.scales[name], block, F32))
-        factor = inline(b, codec.factor(self.body.buffers[name]), [whole])
-        codes = self.body.pointers[name]
-        with self.strips(name, start, count) as (strip, stop), loop(b, integer(0), stop, lanes=lanes) as j:
-            place = b.add(strip, j, flags=["nsw", "nuw"])
-            scaled = b.fmul(load(b, values, place, F32), factor)
-            code = b.trunc(inline(b, codec.encoder(self.body.buffers[name]), [scaled]), I8)
-            b.store(code, at(b, codes, b.add(start, place), I8))
+        b.store(scale, at(b, self.scales[name], block, F32))
+        return scale
 
 
 @contextmanager
