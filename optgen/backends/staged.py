@@ -46,9 +46,6 @@ class Where:
     seed: Any
 
 
-WHERE = ("origin", "scale_origin", "row", "cols", "id", "t", "seed")
-
-
 def is_staged(kernel: Kernel, phase: Phase) -> bool:
     buffers = {b.name: b for b in kernel.buffers}
     for instr in phase.instrs:
@@ -82,8 +79,9 @@ class Staged:
         temps: dict[Any, Any] = {v: self.array(TYPES[v.type.dtype]) for v in lines}
         temps |= {} if aligned else {scale(n): self.array(F32) for n in self.decoded}
         temps |= {n: self.array(F32) for n in self.coded}
-        reduces = any(isinstance(i.op, ir.Reduce) and i.result not in body.columns for i in body.instrs)
-        self.width = LANES if reduces else STRIP  # lanes that a loop over elements has
+        reduces = [i for i in body.instrs if isinstance(i.op, ir.Reduce) and i.result not in body.columns]
+        self.reductions = [i.op for i in reduces if isinstance(i.op, ir.Reduce)]
+        self.width = LANES if self.reductions else STRIP  # lanes that a loop over elements has
         temps |= {magnitude(n): array(self.b, I32, self.width, LINE) for n in self.coded}
         draws = {i.op.draw for i in body.instrs if isinstance(i.op, ir.Word)}
         draws |= {ROUNDING_DRAW + k // 2 for k, n in enumerate(body.rounded) if n in body.stored}
@@ -100,11 +98,9 @@ class Staged:
 
     def run(self, begin: Any, end: Any, partials: Any, stride: int) -> None:
         """Elements [begin, end), where `begin` is the start of a unit, or, with reductions, of a block."""
-        instrs, columns = self.body.instrs, self.body.columns
-        reductions = [i.op for i in instrs if isinstance(i.op, ir.Reduce) and i.result not in columns]
-        b = self.b
+        b, lanes, reductions = self.b, self.body.lanes, self.reductions
         if not reductions:
-            for start, count, lanes in self.units(begin, end):
+            for start, count in self.units(begin, end):
                 with self.strips(MAIN, start, count) as (strip, stop), loop(b, integer(0), stop, lanes=lanes) as j:
                     place = b.add(strip, j, flags=["nsw", "nuw"])
                     self.body.emit(b.add(start, place, flags=["nsw", "nuw"]), place=place, lane=j)
@@ -114,47 +110,47 @@ class Staged:
             for r, reduce in enumerate(reductions):
                 with loop(b, integer(r * LANES), integer((r + 1) * LANES)) as j:
                     b.store(ll.Constant(F64, IDENTITY[reduce.op]), at(b, sums, j, F64))
-            for start, count, lanes in self.units(block, smaller(b, end, b.add(block, integer(BLOCK)))):
-                self.reduced(reductions, start, count, sums, lanes)
+            for start, count in self.units(block, smaller(b, end, b.add(block, integer(BLOCK)))):
+                self.reduced(start, count, sums)
             for r, reduce in enumerate(reductions):
                 total = fold_lanes(b, reduce.op, at(b, sums, integer(r * LANES), F64))
                 index = b.mul(b.lshr(block, integer(BLOCK.bit_length() - 1)), integer(stride))
                 b.store(total, at(b, partials, b.add(index, integer(r)), F64))
 
-    def reduced(self, reductions: list[ir.Reduce], start: Any, count: Any, sums: Any, lanes: int) -> None:
-        b = self.b
+    def reduced(self, start: Any, count: Any, sums: Any) -> None:
+        b, lanes = self.b, self.body.lanes
         with self.strips(MAIN, start, count, LANES) as (row, stop), loop(b, integer(0), stop, lanes=lanes) as j:
             place = b.add(row, j, flags=["nsw", "nuw"])
             env = self.body.emit(b.add(start, place, flags=["nsw", "nuw"]), place=place, lane=j)
-            for r, reduce in enumerate(reductions):
+            for r, reduce in enumerate(self.reductions):
                 sum = at(b, sums, b.add(j, integer(r * LANES)), F64)
                 b.store(fold(b, reduce.op, b.load(sum, typ=F64), env[reduce.x]), sum)
 
-    def units(self, begin: Any, end: Any) -> Iterator[tuple[Any, Any, int]]:
-        """Loops over the units of a range: yields where one begins, its length and how many lanes a loop over it takes.
+    def units(self, begin: Any, end: Any) -> Iterator[tuple[Any, Any]]:
+        """Loops over the units of a range: yields where one begins, and its length.
 
         Twice: for the whole ones, whose length LLVM knows, and for the rest, which is all there is of a short row.
         """
         b = self.b
         full = b.add(begin, b.and_(b.sub(end, begin), integer(-QUANTUM)))
         with loop(b, begin, full, QUANTUM) as start:
-            yield from self.unit(start, integer(QUANTUM), self.body.lanes)
+            yield from self.unit(start, integer(QUANTUM))
         with b.if_then(b.icmp_signed("<", full, end)):
-            yield from self.unit(full, b.sub(end, full), self.body.lanes)
+            yield from self.unit(full, b.sub(end, full))
 
-    def unit(self, start: Any, count: Any, lanes: int) -> Iterator[tuple[Any, Any, int]]:
+    def unit(self, start: Any, count: Any) -> Iterator[tuple[Any, Any]]:
         whole = self.body
         scales = {n: self.scale(n, start) for n in self.decoded} if self.aligned else {}
-        self.body = replace(whole, temps=self.temps | self.draw(start, count, lanes), scales=scales)
+        self.body = replace(whole, temps=self.temps | self.draw(start, count), scales=scales)
         if not self.aligned:
-            self.fill_scales(start, count, lanes)
-        self.fill_lines(start, count, lanes)
+            self.fill_scales(start, count)
+        self.fill_lines(start, count)
         for name in self.coded:
             with loop(self.b, integer(0), integer(self.width)) as j:
                 self.b.store(I32(0), at(self.b, self.temps[magnitude(name)], j, I32))
-        yield start, count, lanes
+        yield start, count
         if self.coded:
-            self.code(start, count, lanes)
+            self.code(start, count)
         self.body = whole
 
     @contextmanager
@@ -176,7 +172,7 @@ class Staged:
 
     # ------------------------------------------------------------ random words
 
-    def draw(self, start: Any, count: Any, lanes: int) -> dict[int, Any]:
+    def draw(self, start: Any, count: Any) -> dict[int, Any]:
         """Lay out the words of all draws; returns where those of element `start` on are."""
         b, w = self.b, self.where
         first = b.add(w.origin, start)
@@ -187,8 +183,8 @@ class Staged:
             fixed = [b.trunc(b.xor(w.id, integer(draw << 20)), I32), b.trunc(w.t, I32)]
             key = [b.trunc(x, I32) for x in (w.seed, b.lshr(w.seed, integer(32)))]
             # Two vectors at a time: rounds depend on one another, and one vector would wait for itself.
-            strips = self.strips(draw, start, counters, 2 * lanes, WORDS)
-            with strips as (strip, stop), loop(b, integer(0), stop, lanes=2 * lanes) as j:
+            strips = self.strips(draw, start, counters, 2 * self.body.lanes, WORDS)
+            with strips as (strip, stop), loop(b, integer(0), stop, lanes=2 * self.body.lanes) as j:
                 k = b.add(strip, j)
                 counter = b.add(low, k)
                 halves = [b.trunc(counter, I32), b.trunc(b.lshr(counter, integer(32)), I32)]
@@ -199,7 +195,7 @@ class Staged:
 
     # ------------------------------------------------------------ row and column values
 
-    def fill_lines(self, start: Any, count: Any, lanes: int) -> None:
+    def fill_lines(self, start: Any, count: Any) -> None:
         """A stretch of a row after the other."""
         if not self.lines:
             return
@@ -215,7 +211,7 @@ class Staged:
                 to = at(b, self.temps[v], at_place, TYPES[v.type.dtype])
                 along = v.type.kind is Kind.COL
                 here = None if along else narrowed(b, load(b, source, r, F64), v)
-                with loop(b, integer(0), stretch, lanes=lanes) as j:
+                with loop(b, integer(0), stretch, lanes=self.body.lanes) as j:
                     x = narrowed(b, load(b, source, b.add(c, j), F64), v) if along else here
                     b.store(x, at(b, to, j, TYPES[v.type.dtype]))
             b.store(b.add(r, integer(1)), row)
@@ -232,7 +228,7 @@ class Staged:
     def unit_of(self, name: str, scale: Any) -> Any:
         return inline(self.b, codec.unit(self.body.buffers[name]), [scale])
 
-    def fill_scales(self, start: Any, count: Any, lanes: int) -> None:
+    def fill_scales(self, start: Any, count: Any) -> None:
         """The scale of every element, of the one or two blocks that a unit meets."""
         b = self.b
         for name in self.decoded:
@@ -245,15 +241,15 @@ class Staged:
                 stretch = smaller(b, b.sub(integer(QUANTUM), inside), b.sub(count, here))
                 x = self.unit_of(name, load(b, self.scales[name], block, F32))
                 to = at(b, self.temps[scale(name)], here, F32)
-                with loop(b, integer(0), stretch, lanes=lanes) as j:
+                with loop(b, integer(0), stretch, lanes=self.body.lanes) as j:
                     b.store(x, at(b, to, j, F32))
                 b.store(b.add(here, stretch), place)
 
-    def code(self, start: Any, count: Any, lanes: int) -> None:
+    def code(self, start: Any, count: Any) -> None:
         """The new values of a unit, which is a block here: the largest of a state becomes its scale."""
         b, buffers = self.b, self.body.buffers
         factors = {n: inline(b, codec.factor(buffers[n]), [self.new_scale(n, start)]) for n in self.coded}
-        with self.strips(CODES, start, count) as (strip, stop), loop(b, integer(0), stop, lanes=lanes) as j:
+        with self.strips(CODES, start, count) as (strip, stop), loop(b, integer(0), stop, lanes=self.body.lanes) as j:
             place = b.add(strip, j, flags=["nsw", "nuw"])
             for name in self.coded:
                 scaled = b.fmul(load(b, self.temps[name], place, F32), factors[name])

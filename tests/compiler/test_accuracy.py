@@ -24,7 +24,9 @@ from tests.compiler.harness import FEATURES, KERNELS, Array, Case, Shape, arrays
 from tests.conftest import Golden
 
 TABLE = Path(__file__).parents[2] / "docs" / "accuracy.md"
-LIMIT, SPACINGS = 4.0, 6.0
+LIMIT, LONG_LIMIT = 4.0, 6.0
+LONG = {"Adan", "AdEMAMix", "CAME", "CautiousAdamW", "DCASGD", "FTML", "MARS", "QHAdam"}
+"""Specs of so many roundings in a row that, counted in spacings, their weights pass the limit of the others."""
 NORMAL = float(np.finfo(np.float32).tiny)
 SHAPES: tuple[Shape, ...] = ((160, 125), (20_000,))
 
@@ -299,7 +301,8 @@ difference is measured against what it cancelled from, and products, quotients, 
 on as they hand on an error. Where rounding may turn a comparison that chooses between different values (the sign of a
 sum around 0, FTRL's threshold) an element is left out. The limit is {limit:g} for all of them. In brackets are the same
 errors in spacings of float32 at that magnitude, which are between one half and one of these ULPs; a single operation
-errs by at most half a spacing. The weight stays below {spacings:g} of them.
+errs by at most half a spacing. The weight stays below {limit:g} of them too, but for these below {long_limit:g}:
+{long}.
 
 Not in the table: {left_out}.
 
@@ -318,12 +321,14 @@ def test_every_spec(golden: Golden) -> None:
         for history, step in ((0, "first"), (5, "sixth")):
             found = errors(*loaded, history=history)
             assert max(error for error, _ in found.values()) <= LIMIT, (variant, step, found)
-            assert found["w"][1] <= SPACINGS, (variant, step, found)
+            spacings = LONG_LIMIT if loaded[0].spec.name in LONG else LIMIT
+            assert found["w"][1] <= spacings, (variant, step, found)
             cells = {name: f"{error:.2f} ({spacings:.2f})" for name, (error, spacings) in found.items()}
             states = ", ".join(f"{name} {cell}" for name, cell in cells.items() if name != "w")
             rows.append(f"| {variant} | {step} | {cells['w']} | {states} |\n")
     left_out = "; ".join(f"{name}, for {reason}" for name, reason in LEFT_OUT.items())
-    golden(TABLE, HEAD.format(limit=LIMIT, spacings=SPACINGS, left_out=left_out) + "".join(rows))
+    head = HEAD.format(limit=LIMIT, long_limit=LONG_LIMIT, long=", ".join(sorted(LONG)), left_out=left_out)
+    golden(TABLE, head + "".join(rows))
 
 
 # ---------------------------------------------------------------- beyond that range

@@ -90,7 +90,7 @@ def philox(b: Builder[V], counter: tuple[V, V, V, V], key: tuple[V, V]) -> tuple
 
 
 def _product(b: Builder[V], x: V, factor: int) -> V:
-    return b.imul(b.iand(x, b.iconst(0xFFFFFFFF)), b.iconst(factor))
+    return b.imul(b.iand(x, b.iconst(LOW)), b.iconst(factor))
 
 
 def uniform(b: Builder[V], word: V) -> V:
