@@ -17,7 +17,7 @@ from runtime import (  # after what they are made of
     lr_scheduler,
     metric,
     name,
-    nd,
+    ndarray,
     optimizer,
     random,
 )
@@ -25,7 +25,7 @@ from runtime.base import MXNetError
 from runtime.context import Context, cpu, current_context, gpu, num_gpus
 
 init = initializer
-ndarray = nd
+nd = ndarray
 
 _NOT_PROVIDED = {
     **dict.fromkeys(

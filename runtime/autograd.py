@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 from runtime.base import MXNetError
 
 if TYPE_CHECKING:
-    from runtime.nd import NDArray
-    from runtime.nd.operator import Operator
+    from runtime.ndarray import NDArray
+    from runtime.ndarray.operator import Operator
 
 
 # ---------------------------------------------------------------- what the thread is doing

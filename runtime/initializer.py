@@ -9,7 +9,7 @@ import numpy as np
 
 from runtime import random
 from runtime.base import MXNetError
-from runtime.nd.ndarray import NDArray
+from runtime.ndarray.ndarray import NDArray
 from runtime.registry import Registry
 
 _registry = Registry("initializer")

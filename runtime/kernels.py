@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from optgen.arguments import Arguments
     from optgen.model import Call
     from optgen.model import Optimizer as Spec
-    from runtime.nd import NDArray
+    from runtime.ndarray import NDArray
 
 # optgen is imported where it is first needed, so that `import runtime` does not wait for a compiler.
 

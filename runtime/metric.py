@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from runtime.nd.ndarray import NDArray
+from runtime.ndarray.ndarray import NDArray
 
 
 class EvalMetric:

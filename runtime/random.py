@@ -8,8 +8,8 @@ import numpy as np
 
 from runtime.context import Context
 from runtime.dtypes import convert, element_type
-from runtime.nd.creation import Shape, place
-from runtime.nd.ndarray import NDArray
+from runtime.ndarray.creation import Shape, place
+from runtime.ndarray.ndarray import NDArray
 
 
 class _Generator:

@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from runtime import files, name, nd
+from runtime import files, name
+from runtime import ndarray as nd
 from runtime.base import MXNetError
 from runtime.context import Context
 from runtime.gluon.parameter import DeferredInitializationError, Parameter, ParameterDict
 from runtime.initializer import Initializer
-from runtime.nd import NDArray
+from runtime.ndarray import NDArray
 
 
 class _Scope:

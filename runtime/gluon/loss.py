@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from runtime.gluon.block import HybridBlock
-from runtime.nd import NDArray
+from runtime.ndarray import NDArray
 
 
 class Loss(HybridBlock):

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from runtime import autograd, initializer, nd
+from runtime import autograd, initializer
+from runtime import ndarray as nd
 from runtime.base import MXNetError
 from runtime.context import Context, current_context
 from runtime.dtypes import element_type
 from runtime.initializer import InitDesc, Initializer
-from runtime.nd import NDArray
-from runtime.nd.sparse import STYPES
+from runtime.ndarray import NDArray
+from runtime.ndarray.sparse import STYPES
 
 
 class DeferredInitializationError(MXNetError):

@@ -13,7 +13,7 @@ from runtime import files
 from runtime import optimizer as opt
 from runtime.base import MXNetError
 from runtime.gluon.parameter import Parameter, ParameterDict
-from runtime.nd.ndarray import NDArray
+from runtime.ndarray.ndarray import NDArray
 from runtime.optimizer import states
 
 

@@ -13,7 +13,7 @@ from runtime.registry import Registry
 
 if TYPE_CHECKING:
     from runtime.gluon.parameter import Parameter
-    from runtime.nd import NDArray
+    from runtime.ndarray import NDArray
 
 Index = int | str
 """What a parameter is known by: its place in a Trainer, or a key of a kvstore."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from runtime import kernels, random
 from runtime.base import MXNetError, did_you_mean
-from runtime.nd.ndarray import NDArray
+from runtime.ndarray.ndarray import NDArray
 from runtime.optimizer.optimizer import Index, Optimizer
 
 if TYPE_CHECKING:

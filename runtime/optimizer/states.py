@@ -21,7 +21,7 @@ from runtime import files
 from runtime.base import MXNetError
 from runtime.context import cpu
 from runtime.kernels import Coding
-from runtime.nd.ndarray import NDArray
+from runtime.ndarray.ndarray import NDArray
 from runtime.optimizer.optimizer import Index, Optimizer
 from runtime.optimizer.trees import Coded, converted, joined
 

@@ -11,7 +11,7 @@ import numpy as np
 from runtime import dtypes
 from runtime.base import MXNetError
 from runtime.kernels import Coding
-from runtime.nd.ndarray import NDArray
+from runtime.ndarray.ndarray import NDArray
 from runtime.optimizer.optimizer import Index, Optimizer
 from runtime.optimizer.spec import SpecOptimizer
 

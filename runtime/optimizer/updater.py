@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from runtime.context import Context
-from runtime.nd.ndarray import NDArray
+from runtime.ndarray.ndarray import NDArray
 from runtime.optimizer import states, trees
 from runtime.optimizer.optimizer import Index, Optimizer
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from runtime import nd
+from runtime import ndarray as nd
 from runtime.gluon.data.dataset import Dataset
 from runtime.gluon.data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
-from runtime.nd import NDArray
+from runtime.ndarray import NDArray
 
 
 def default_batchify_fn(data: Sequence[Any]) -> Any:

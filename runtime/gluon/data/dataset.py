@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from runtime.nd import NDArray
+from runtime.ndarray import NDArray
 
 
 class Dataset:

@@ -10,7 +10,7 @@ import numpy as np
 from runtime.gluon.block import Block, HybridBlock
 from runtime.gluon.nn.activations import Activation
 from runtime.initializer import Initializer
-from runtime.nd import NDArray
+from runtime.ndarray import NDArray
 
 
 class _Chain(Block):

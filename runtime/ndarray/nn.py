@@ -8,12 +8,12 @@ import numpy as np
 
 from runtime import autograd, random
 from runtime.base import MXNetError, did_you_mean
-from runtime.nd.elementwise import abs as abs_
-from runtime.nd.elementwise import exp, tanh
-from runtime.nd.linalg import _linear, _matmul
-from runtime.nd.ndarray import NDArray
-from runtime.nd.operator import Operator, in_float32, quiet
-from runtime.nd.reduce import sum as sum_
+from runtime.ndarray.elementwise import abs as abs_
+from runtime.ndarray.elementwise import exp, tanh
+from runtime.ndarray.linalg import _linear, _matmul
+from runtime.ndarray.ndarray import NDArray
+from runtime.ndarray.operator import Operator, in_float32, quiet
+from runtime.ndarray.reduce import sum as sum_
 
 # ---------------------------------------------------------------- activations
 

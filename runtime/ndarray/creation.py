@@ -8,7 +8,7 @@ import numpy as np
 
 from runtime.context import Context, current_context
 from runtime.dtypes import convert, element_type
-from runtime.nd.ndarray import NDArray
+from runtime.ndarray.ndarray import NDArray
 
 Shape = int | tuple[int, ...]
 
@@ -76,6 +76,6 @@ def place(data: np.ndarray, ctx: Context | None) -> NDArray:
 
 
 def _sparse() -> Any:
-    from runtime.nd import sparse  # made of what is above
+    from runtime.ndarray import sparse  # made of what is above
 
     return sparse

@@ -6,8 +6,8 @@ import numpy as np
 
 from runtime.base import MXNetError
 from runtime.blas import matmul
-from runtime.nd.ndarray import NDArray
-from runtime.nd.operator import Operator, in_float32
+from runtime.ndarray.ndarray import NDArray
+from runtime.ndarray.operator import Operator, in_float32
 
 
 @Operator

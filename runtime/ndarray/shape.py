@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from runtime.base import MXNetError
-from runtime.nd.ndarray import NDArray
-from runtime.nd.operator import Operator
+from runtime.ndarray.ndarray import NDArray
+from runtime.ndarray.operator import Operator
 
 Shape = tuple[int, ...]
 
@@ -41,7 +41,7 @@ def _broadcast_to(x: np.ndarray, *, shape: Shape) -> np.ndarray:
 
 @_broadcast_to.gradient
 def _(g: NDArray, y: NDArray, x: NDArray, *, shape: Shape) -> NDArray:
-    from runtime.nd.reduce import sum_to  # the two are each other's gradient
+    from runtime.ndarray.reduce import sum_to  # the two are each other's gradient
 
     return sum_to(g, x.shape)
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from runtime.base import MXNetError
 from runtime.dtypes import convert, element_type
-from runtime.nd.ndarray import NDArray
-from runtime.nd.operator import Operator, quiet
-from runtime.nd.reduce import sum_to
+from runtime.ndarray.ndarray import NDArray
+from runtime.ndarray.operator import Operator, quiet
+from runtime.ndarray.reduce import sum_to
 
 NUMBER = (float, int, np.generic)
 

@@ -115,7 +115,7 @@ class NDArray:
         """This array if it lives in `context`, else a copy there."""
         if context == self._ctx and not always_copy:
             return self
-        from runtime.nd.elementwise import identity
+        from runtime.ndarray.elementwise import identity
 
         context.require()
         result = identity(self)
@@ -138,7 +138,7 @@ class NDArray:
         `grad` is stored as `stype`, 'default' (also None) or 'row_sparse'. The array forgets what it was computed
         from.
         """
-        from runtime.nd.creation import zeros
+        from runtime.ndarray.creation import zeros
 
         autograd.mark_variables(self, zeros(self.shape, self._ctx, self.dtype, stype), grad_req)
 
@@ -174,7 +174,7 @@ class NDArray:
                 f"cannot write a value of shape {np.shape(source)} to x[{key!r}] of shape {self.shape}: {error}"
             ) from None
         if autograd.mode.recording and isinstance(value, NDArray) and value._in_graph():
-            from runtime.nd.elementwise import identity
+            from runtime.ndarray.elementwise import identity
 
             self._node = identity(value)._node
 

@@ -8,9 +8,9 @@ nn. `creation` makes arrays, `sparse` those that store some of their rows, `meth
 from __future__ import annotations
 
 from runtime import random
-from runtime.nd import sparse
-from runtime.nd.creation import arange, array, empty, full, ones, zeros
-from runtime.nd.elementwise import (
+from runtime.ndarray import sparse
+from runtime.ndarray.creation import arange, array, empty, full, ones, zeros
+from runtime.ndarray.elementwise import (
     abs,
     add,
     cast,
@@ -40,13 +40,13 @@ from runtime.nd.elementwise import (
     tanh,
     zeros_like,
 )
-from runtime.nd.index import Embedding, pick
-from runtime.nd.linalg import dot
-from runtime.nd.methods import install
-from runtime.nd.ndarray import NDArray
-from runtime.nd.nn import Activation, Dropout, FullyConnected, log_softmax, relu, sigmoid, softmax, softrelu, softsign
-from runtime.nd.reduce import argmax, argmin, max, mean, min, sum
-from runtime.nd.shape import broadcast_to, expand_dims, flatten, reshape, reshape_like, transpose
+from runtime.ndarray.index import Embedding, pick
+from runtime.ndarray.linalg import dot
+from runtime.ndarray.methods import install
+from runtime.ndarray.ndarray import NDArray
+from runtime.ndarray.nn import Activation, Dropout, FullyConnected, log_softmax, relu, sigmoid, softmax, softrelu, softsign
+from runtime.ndarray.reduce import argmax, argmin, max, mean, min, sum
+from runtime.ndarray.shape import broadcast_to, expand_dims, flatten, reshape, reshape_like, transpose
 
 install()
 

@@ -19,9 +19,9 @@ from runtime import autograd
 from runtime.base import MXNetError, did_you_mean
 from runtime.context import Context
 from runtime.dtypes import convert, element_type
-from runtime.nd import creation, elementwise
-from runtime.nd.ndarray import NDArray
-from runtime.nd.operator import quiet
+from runtime.ndarray import creation, elementwise
+from runtime.ndarray.ndarray import NDArray
+from runtime.ndarray.operator import quiet
 
 STYPES = ("default", "row_sparse")
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from runtime import autograd
 from runtime.base import MXNetError
-from runtime.nd.ndarray import NDArray
+from runtime.ndarray.ndarray import NDArray
 
 quiet = np.errstate(all="ignore")
 """Decorator for functions in which infinities and NaN are values, not news."""

@@ -10,9 +10,9 @@ import numpy as np
 from runtime import autograd
 from runtime.base import MXNetError
 from runtime.dtypes import element_type
-from runtime.nd.ndarray import NDArray, numpy_key
-from runtime.nd.operator import Operator, in_float32
-from runtime.nd.sparse import RowSparseNDArray, sum_rows
+from runtime.ndarray.ndarray import NDArray, numpy_key
+from runtime.ndarray.operator import Operator, in_float32
+from runtime.ndarray.sparse import RowSparseNDArray, sum_rows
 
 # ---------------------------------------------------------------- x[key]
 

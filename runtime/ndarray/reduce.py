@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from runtime.base import MXNetError
-from runtime.nd.ndarray import NDArray
-from runtime.nd.operator import Operator, in_float32
-from runtime.nd.shape import broadcast_to, reshape
+from runtime.ndarray.ndarray import NDArray
+from runtime.ndarray.operator import Operator, in_float32
+from runtime.ndarray.shape import broadcast_to, reshape
 
 Axes = int | Sequence[int] | None
 

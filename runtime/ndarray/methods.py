@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from runtime.base import MXNetError
-from runtime.nd import elementwise, index, nn, reduce, shape, sparse
-from runtime.nd.ndarray import NDArray
+from runtime.ndarray import elementwise, index, nn, reduce, shape, sparse
+from runtime.ndarray.ndarray import NDArray
 
 SYMBOLS: dict[str, Callable] = {
     "add": elementwise.add,
