@@ -11,15 +11,15 @@ Recording and training mode belong to the thread; the graph belongs to its array
 from __future__ import annotations
 
 import itertools
+import operator
 import threading
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from runtime.base import MXNetError
 
 if TYPE_CHECKING:
     from runtime.ndarray import NDArray
-    from runtime.ndarray.operator import Operator
 
 
 # ---------------------------------------------------------------- what the thread is doing
@@ -79,6 +79,18 @@ def is_training() -> bool:
     return mode.training
 
 
+def set_recording(is_record: bool) -> bool:
+    """Switch recording on or off; returns what it was. `record` and `pause` are the usual way."""
+    before, mode.recording = mode.recording, bool(is_record)
+    return before
+
+
+def set_training(train_mode: bool) -> bool:
+    """Switch training mode on or off; returns what it was. `train_mode` and `predict_mode` are the usual way."""
+    before, mode.training = mode.training, bool(train_mode)
+    return before
+
+
 # ---------------------------------------------------------------- the graph
 
 _serial = itertools.count()
@@ -90,25 +102,58 @@ class Node:
     It holds raw arrays, never the NDArray it is the node of: there are no cycles, and memory goes when the arrays go.
     """
 
-    __slots__ = ("attrs", "ctx", "inputs", "operator", "output", "parents", "serial")
+    __slots__ = ("attrs", "ctx", "inputs", "operator", "output", "parents", "serial", "spent")
 
-    def __init__(self, operator: Operator, parents: list, inputs: list, output: Any, attrs: dict, ctx: Any) -> None:
+    def __init__(self, operator: Any, parents: list, inputs: list, output: Any, attrs: dict, ctx: Any) -> None:
         self.serial = next(_serial)  # a node is younger than its parents: from old to young is a topological order
         self.operator = operator
-        self.parents: list[Node | Variable | None] = parents
+        self.parents: list[Node | Part | Variable | None] = parents
         self.inputs = inputs
         self.output = output
         self.attrs = attrs
         self.ctx = ctx
+        self.spent = False  # whether `backward` has been through here and let go of the arrays
+
+    def pull(self, gradient: Any) -> Iterable[tuple[Any, Any]]:
+        return self.operator.pull(self, gradient)
+
+    def release(self) -> None:
+        self.spent = True
+        self.inputs = self.output = self.operator = None
+        self.parents = []
+
+
+class Part:
+    """The node of one output of a call that has several; what flows into it flows on to the call's node."""
+
+    __slots__ = ("index", "node", "serial")
+
+    def __init__(self, node: Node, index: int) -> None:
+        self.serial = next(_serial)
+        self.node = node
+        self.index = index
+
+    @property
+    def parents(self) -> list[Node]:
+        return [self.node]
 
     @property
     def spent(self) -> bool:
-        """Whether `backward` has been through here and let go of the arrays."""
-        return self.inputs is None
+        return self.node.spent
+
+    def pull(self, gradient: Any) -> Iterable[tuple[Any, Any]]:
+        return [(self.node, _Gradients({self.index: gradient}))]
 
     def release(self) -> None:
-        self.inputs = self.output = None
-        self.parents = []
+        pass
+
+
+class _Gradients(dict):
+    """What flows into the outputs of one call, by position."""
+
+    def __add__(self, other: _Gradients) -> _Gradients:
+        both = {i: self[i] + other[i] for i in self.keys() & other.keys()}
+        return _Gradients({**self, **other, **both})
 
 
 class Variable:
@@ -176,23 +221,75 @@ def backward(
         MXNetError.
     train_mode: whether the walk counts as training for operators that care.
     """
-    heads = _as_list(heads)
+    with pause(train_mode):
+        nodes = _walk(_as_list(heads), head_grads, Variable.receive)
+    if not retain_graph:
+        _release(nodes)
+
+
+def grad(
+    heads: NDArray | Sequence[NDArray],
+    variables: NDArray | Sequence[NDArray],
+    head_grads: NDArray | Sequence[NDArray | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    train_mode: bool = True,
+) -> NDArray | list[NDArray]:
+    """The gradients of `heads` with respect to `variables`, as new arrays: one for an array, a list for a list.
+
+    Nothing is written to any variable's `grad`. With `create_graph` the gradients are in the graph, and can be
+    differentiated themselves. `retain_graph` is by default what `create_graph` is; other arguments as in `backward`.
+    A variable that the heads do not depend on has the gradient 0; MXNetError for one that is in no graph.
+    """
+    targets = _as_list(variables)
+    for x in targets:
+        if not x._in_graph():
+            raise MXNetError(
+                f"cannot differentiate with respect to an array of shape {x.shape} that is not in a computational "
+                "graph: call attach_grad() on it before autograd.record()"
+            )
+    with _Scope(create_graph, train_mode):
+        found: dict = {x._node: None for x in targets}
+        nodes = _walk(_as_list(heads), head_grads, lambda variable, gradient: None, found)
+        gradients = [found[x._node] if found[x._node] is not None else x._full_like(0) for x in targets]
+    if not (create_graph if retain_graph is None else retain_graph):
+        _release(nodes)
+    return gradients if isinstance(variables, (list, tuple)) else gradients[0]
+
+
+def get_symbol(x: NDArray) -> NoReturn:
+    """Not provided: there are no symbols."""
+    raise NotImplementedError("runtime has no symbols: networks are gluon.Blocks, saved with save_parameters")
+
+
+def _walk(heads: list, head_grads: Any, receive: Callable[[Variable, Any], object], found: dict | None = None) -> set:
+    """Visit the nodes that lead to a head, newest first; `receive` takes what reaches a variable, None for nothing.
+
+    What flows into the nodes that are keys of `found` is entered there. Returns the nodes.
+    """
     head_grads = [None] * len(heads) if head_grads is None else _as_list(head_grads)
     if len(head_grads) != len(heads):
         raise ValueError(f"{len(heads)} heads, but {len(head_grads)} head gradients")
-    with pause(train_mode):
-        gradients = _seeds(heads, head_grads)
-        nodes = _reachable(gradients)
-        for node in sorted(nodes, key=lambda n: n.serial, reverse=True):
-            gradient = gradients.pop(node, None)
-            if isinstance(node, Variable):
-                node.receive(gradient)
-            elif gradient is not None:
-                _accumulate(gradients, node.operator.pull(node, gradient))
-    if not retain_graph:
-        for node in nodes:
-            if isinstance(node, Node):
-                node.release()
+    gradients = _seeds(heads, head_grads)
+    nodes = _reachable(gradients)
+    for node in sorted(nodes, key=_age, reverse=True):
+        gradient = gradients.pop(node, None)
+        if found is not None and node in found:
+            found[node] = gradient
+        if isinstance(node, Variable):
+            receive(node, gradient)
+        elif gradient is not None:
+            _accumulate(gradients, node.pull(gradient))
+    return nodes
+
+
+_age = operator.attrgetter("serial")
+
+
+def _release(nodes: Iterable[Any]) -> None:
+    for node in nodes:
+        if not isinstance(node, Variable):
+            node.release()
 
 
 def _seeds(heads: Iterable[NDArray], head_grads: Iterable[NDArray | None]) -> dict:
@@ -235,6 +332,84 @@ def _reachable(heads: Iterable[Any]) -> set:
         found.add(node)
         waiting += [p for p in node.parents if p is not None]
     return found
+
+
+# ---------------------------------------------------------------- functions with a gradient of their own
+
+
+class Function:
+    """A function whose gradient the user writes: subclasses define `forward` and `backward` over NDArrays.
+
+    `forward(*inputs)` returns one array or a tuple; `backward(*gradients)`, given what flows into each of them, returns
+    what flows into each input. Neither is recorded. An object is called once.
+
+        class Sigmoid(autograd.Function):
+            def forward(self, x):
+                y = 1/(1 + nd.exp(-x))
+                self.save_for_backward(y)
+                return y
+
+            def backward(self, dy):
+                (y,) = self.saved_tensors
+                return dy*y*(1 - y)
+    """
+
+    def __init__(self) -> None:
+        self._saved: tuple = ()
+        self._used = False
+
+    def save_for_backward(self, *args: Any) -> None:
+        """Keep arrays for `backward`, which finds them in `saved_tensors`."""
+        self._saved = args
+
+    @property
+    def saved_tensors(self) -> tuple:
+        return self._saved
+
+    def forward(self, *inputs: NDArray) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} must define forward")
+
+    def backward(self, *output_grads: NDArray) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} must define backward")
+
+    def __call__(self, *inputs: NDArray) -> Any:
+        if self._used:
+            raise MXNetError(f"{type(self).__name__}: each object can be called only once; make another one")
+        self._used = True
+        recording = mode.recording
+        with pause(mode.training):
+            outputs = self.forward(*inputs)
+        parents = [x._node if x._in_graph() else None for x in inputs]
+        if not recording or not any(parents):
+            return outputs
+        results = [y.detach() for y in _as_list(outputs)]
+        # The node keeps arrays without a node of their own: there must be no cycle.
+        node = Node(_Call(self), parents, [x.detach() for x in inputs], [y.detach() for y in results], {}, None)
+        for i, y in enumerate(results):
+            y._node = Part(node, i)
+        return results if isinstance(outputs, (list, tuple)) else results[0]
+
+
+class _Call:
+    """A Function in the place of a node's operator."""
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+
+    def pull(self, node: Node, g: _Gradients) -> Iterator[tuple[Any, NDArray]]:
+        with pause(mode.training):
+            flows = (g.get(i) for i in range(len(node.output)))
+            given = [y._full_like(0) if dy is None else dy for dy, y in zip(flows, node.output, strict=True)]
+            back = _as_list(self.function.backward(*given))
+        name = type(self.function).__name__
+        if len(back) != len(node.parents):
+            raise MXNetError(f"{name}.backward returned {len(back)} gradients for {len(node.parents)} inputs")
+        for parent, x, dx in zip(node.parents, node.inputs, back, strict=True):
+            if parent is None or dx is None:
+                continue
+            if dx.shape != x.shape:
+                raise MXNetError(f"{name}.backward returned a gradient of shape {dx.shape} for an input of {x.shape}")
+            yield parent, dx
 
 
 def _as_list(x: Any) -> list:

@@ -10,6 +10,8 @@ from runtime.context import Context, current_context
 from runtime.dtypes import convert, element_type
 from runtime.ndarray.ndarray import NDArray
 
+__all__ = ["arange", "array", "empty", "full", "ones", "zeros"]
+
 Shape = int | tuple[int, ...]
 
 

@@ -13,6 +13,56 @@ from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, quiet
 from runtime.ndarray.reduce import sum_to
 
+__all__ = [
+    "abs",
+    "add",
+    "broadcast_add",
+    "broadcast_div",
+    "broadcast_mul",
+    "broadcast_sub",
+    "cast",
+    "clip",
+    "divide",
+    "equal",
+    "exp",
+    "expm1",
+    "greater",
+    "greater_equal",
+    "identity",
+    "lesser",
+    "lesser_equal",
+    "log",
+    "log1p",
+    "maximum",
+    "minimum",
+    "multiply",
+    "negative",
+    "not_equal",
+    "ones_like",
+    "power",
+    "sign",
+    "sqrt",
+    "square",
+    "subtract",
+    "tanh",
+    "zeros_like",
+]
+METHODS = (
+    "abs",
+    "astype",
+    "clip",
+    "exp",
+    "expm1",
+    "log",
+    "log1p",
+    "sign",
+    "sqrt",
+    "square",
+    "tanh",
+    "zeros_like",
+    "ones_like",
+)
+
 NUMBER = (float, int, np.generic)
 
 # ---------------------------------------------------------------- of one array
@@ -149,3 +199,7 @@ lesser_equal = _compare(np.less_equal)
 
 def _log(a: Any) -> Any:
     return log(a) if isinstance(a, NDArray) else quiet(np.log)(a)
+
+
+# The names that operators of two arrays have where only broadcasting ones are meant.
+broadcast_add, broadcast_sub, broadcast_mul, broadcast_div = add, subtract, multiply, divide

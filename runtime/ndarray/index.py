@@ -14,6 +14,9 @@ from runtime.ndarray.ndarray import NDArray, numpy_key
 from runtime.ndarray.operator import Operator, in_float32
 from runtime.ndarray.sparse import RowSparseNDArray, sum_rows
 
+__all__ = ["Embedding", "pick"]
+METHODS = ("pick",)
+
 # ---------------------------------------------------------------- x[key]
 
 

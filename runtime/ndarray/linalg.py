@@ -9,6 +9,9 @@ from runtime.blas import matmul
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, in_float32
 
+__all__ = ["dot"]
+METHODS = ("dot",)
+
 
 @Operator
 @in_float32

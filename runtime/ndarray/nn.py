@@ -15,6 +15,19 @@ from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, in_float32, quiet
 from runtime.ndarray.reduce import sum as sum_
 
+__all__ = [
+    "Activation",
+    "Dropout",
+    "FullyConnected",
+    "log_softmax",
+    "relu",
+    "sigmoid",
+    "softmax",
+    "softrelu",
+    "softsign",
+]
+METHODS = ("softmax", "log_softmax", "relu", "sigmoid")
+
 # ---------------------------------------------------------------- activations
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from runtime import autograd
 from runtime.base import MXNetError
+from runtime.context import Context
 from runtime.ndarray.ndarray import NDArray
 
 quiet = np.errstate(all="ignore")
@@ -31,16 +33,18 @@ def in_float32(forward: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
 
 
 class Operator:
-    """A function from arrays to one array, `forward(*arrays, **attrs)` over NumPy arrays, called with NDArrays.
+    """A function from arrays to one array or several, `forward(*arrays, **attrs)` over NumPy arrays, called with
+    NDArrays.
 
     Inputs may also be plain numbers; attributes are keywords. `gradients[i]` gives the gradient that flows into input
     i: `gradient(g, y, *inputs, **attrs)`, where g flows into the output y; all are NDArrays and it is made of
-    operators, so it can itself be differentiated. An input without an entry gets no gradient.
+    operators, so it can itself be differentiated. An input without an entry, or with None, gets no gradient. Where
+    `forward` returns a tuple the call returns a list, and g and y are lists; g[i] is None where nothing flowed.
 
         tanh = Operator(np.tanh, lambda g, y, x: g*(1 - y*y))
     """
 
-    def __init__(self, forward: Callable[..., np.ndarray], *gradients: Callable[..., NDArray]) -> None:
+    def __init__(self, forward: Callable[..., Any], *gradients: Callable[..., NDArray] | None) -> None:
         self.name = forward.__name__
         self.forward = forward
         self.gradients = list(gradients)
@@ -50,13 +54,22 @@ class Operator:
         self.gradients.append(function)
         return function
 
-    def __call__(self, *inputs: Any, **attrs: Any) -> NDArray:
+    def __call__(self, *inputs: Any, **attrs: Any) -> Any:
         """Compute, and record if the thread records and an input is in the graph."""
         ctx = None
+        in_graph = False
         arrays = []
+        parents = []
         for x in inputs:
             if isinstance(x, NDArray):
                 arrays.append(x._data)
+                node = x._node
+                if node is not None:
+                    if node.spent:
+                        node = None
+                    else:
+                        in_graph = True
+                parents.append(node)
                 if ctx is None:
                     ctx = x._ctx
                 elif x._ctx is not ctx and x._ctx != ctx:
@@ -65,23 +78,73 @@ class Operator:
                     )
             else:
                 arrays.append(x)
-        data = self.forward(*arrays, **attrs)
-        if autograd.mode.recording:
-            parents = [x._node if isinstance(x, NDArray) and x._in_graph() else None for x in inputs]
-            if any(parents):
-                return NDArray(data, ctx, autograd.Node(self, parents, arrays, data, attrs, ctx))
-        return NDArray(data, ctx)
+                parents.append(None)
+        output = self.forward(*arrays, **attrs)
+        node = None
+        if in_graph and autograd.mode.recording:
+            node = autograd.Node(self, parents, arrays, output, attrs, ctx)
+        return wrap(output, ctx, node)
 
-    def pull(self, node: autograd.Node, g: NDArray) -> Iterator[tuple[Any, NDArray]]:
+    def pull(self, node: autograd.Node, g: Any) -> Iterator[tuple[Any, NDArray]]:
         """The gradients of a recorded call that received `g`: pairs of an input's node and what flows into it."""
-        y = NDArray(node.output, node.ctx, node)
+        y = wrap(node.output, node.ctx, node)
+        if isinstance(y, list):
+            g = [g.get(i) for i in range(len(y))]
         inputs = [
             NDArray(x, node.ctx, parent) if isinstance(x, np.ndarray) else x
             for x, parent in zip(node.inputs, node.parents, strict=True)
         ]
         for parent, gradient in zip(node.parents, self.gradients, strict=False):
-            if parent is not None:
+            if parent is not None and gradient is not None:
                 yield parent, gradient(g, y, *inputs, **node.attrs)
 
     def __repr__(self) -> str:
         return f"<Operator {self.name}>"
+
+
+def wrap(output: Any, ctx: Context, node: autograd.Node | None) -> Any:
+    """The result of a call as NDArrays: one, or a list of those of a tuple."""
+    if type(output) is tuple:
+        return [NDArray(data, ctx, None if node is None else autograd.Part(node, i)) for i, data in enumerate(output)]
+    return NDArray(output, ctx, node)
+
+
+# ---------------------------------------------------------------- as users call them
+
+
+def public(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function as `nd` offers it: it takes `out=`, arrays that the result is written to, and `name=`, ignored.
+
+    An Operator becomes a function of one array, `data`.
+    """
+    if isinstance(function, Operator):
+        operator = function
+
+        def function(data: NDArray) -> Any:
+            return operator(data)
+
+        function.__name__ = function.__qualname__ = operator.name
+        function.__doc__ = operator.__doc__
+    if "out" in inspect.signature(function).parameters:
+        return function
+
+    @functools.wraps(function)
+    def call(*args: Any, out: Any = None, name: str | None = None, **kwargs: Any) -> Any:
+        result = function(*args, **kwargs)
+        return result if out is None else _write(function.__name__, result, out)
+
+    return call
+
+
+def _write(name: str, result: Any, out: Any) -> Any:
+    """Write what `name` has computed to `out`."""
+    if isinstance(out, (list, tuple)) and len(out) == 1 and not isinstance(result, list):
+        out = out[0]
+    targets, values = (x if isinstance(x, (list, tuple)) else [x] for x in (out, result))
+    if len(targets) != len(values):
+        raise MXNetError(f"{name}: {len(values)} results, but out has {len(targets)} arrays")
+    for target, value in zip(targets, values, strict=True):
+        if target.shape != value.shape:
+            raise MXNetError(f"{name}: the result has shape {value.shape}, but out has shape {target.shape}")
+        target[:] = value
+    return out

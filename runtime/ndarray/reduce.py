@@ -11,6 +11,9 @@ from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, in_float32
 from runtime.ndarray.shape import broadcast_to, reshape
 
+__all__ = ["argmax", "argmin", "max", "mean", "min", "sum"]
+METHODS = ("argmax", "argmin", "max", "mean", "min", "sum")
+
 Axes = int | Sequence[int] | None
 
 # Every operator here keeps the reduced axes, with length 1: its gradient is then a broadcast. `_drop` takes them out.

@@ -11,6 +11,9 @@ from runtime.base import MXNetError
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator
 
+__all__ = ["Flatten", "broadcast_to", "expand_dims", "flatten", "reshape", "reshape_like", "transpose"]
+METHODS = ("broadcast_to", "expand_dims", "flatten", "reshape", "reshape_like", "transpose")
+
 Shape = tuple[int, ...]
 
 
@@ -46,12 +49,13 @@ def _(g: NDArray, y: NDArray, x: NDArray, *, shape: Shape) -> NDArray:
     return sum_to(g, x.shape)
 
 
-def reshape(data: NDArray, *shape: int | Sequence[int]) -> NDArray:
+def reshape(data: NDArray, *args: int | Sequence[int], shape: int | Sequence[int] | None = None) -> NDArray:
     """The same elements, in the same memory, as an array of `shape`.
 
     In `shape`, 0 keeps the length of that axis and one -1 stands for whatever is left.
     """
-    lengths = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+    args = args if shape is None else (shape,)
+    lengths = tuple(args[0]) if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
     if any(n == 0 and i >= data.ndim for i, n in enumerate(lengths)):
         raise MXNetError(f"reshape of {data.shape} to {lengths}: a 0 keeps an axis, but there is none at its place")
     target = tuple(data.shape[i] if n == 0 else n for i, n in enumerate(lengths))
@@ -98,3 +102,6 @@ def broadcast_to(data: NDArray, shape: Sequence[int]) -> NDArray:
         return _broadcast_to(data, shape=target)
     except ValueError:
         raise MXNetError(f"an array of shape {data.shape} cannot be broadcast to {target}") from None
+
+
+Flatten = flatten

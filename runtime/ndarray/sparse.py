@@ -23,6 +23,9 @@ from runtime.ndarray import creation, elementwise
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import quiet
 
+__all__ = []
+METHODS = ("tostype",)
+
 STYPES = ("default", "row_sparse")
 
 
