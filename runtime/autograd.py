@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 import operator
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from runtime.base import MXNetError
@@ -257,28 +257,43 @@ def grad(
     return gradients if isinstance(variables, (list, tuple)) else gradients[0]
 
 
+def pull_back(heads: list[NDArray], head_grads: list[NDArray], inputs: Sequence[Any]) -> list[NDArray | None]:
+    """What flows from `heads` into each of `inputs`, all of them recorded calls, and no further; recorded if the
+    thread records."""
+    nodes = [getattr(x, "_node", None) for x in inputs]
+    found: dict = {node: None for node in nodes if node is not None}
+    _walk(heads, head_grads, lambda variable, gradient: None, found, ends=found)
+    return [found.get(node) for node in nodes]
+
+
 def get_symbol(x: NDArray) -> NoReturn:
     """Not provided: there are no symbols."""
     raise NotImplementedError("runtime has no symbols: networks are gluon.Blocks, saved with save_parameters")
 
 
-def _walk(heads: list, head_grads: Any, receive: Callable[[Variable, Any], object], found: dict | None = None) -> set:
+def _walk(
+    heads: list,
+    head_grads: Any,
+    receive: Callable[[Variable, Any], object],
+    found: dict | None = None,
+    ends: Container = (),
+) -> set:
     """Visit the nodes that lead to a head, newest first; `receive` takes what reaches a variable, None for nothing.
 
-    What flows into the nodes that are keys of `found` is entered there. Returns the nodes.
+    What flows into the nodes that are keys of `found` is entered there; `ends` are not looked behind. Returns the nodes.
     """
     head_grads = [None] * len(heads) if head_grads is None else _as_list(head_grads)
     if len(head_grads) != len(heads):
         raise ValueError(f"{len(heads)} heads, but {len(head_grads)} head gradients")
     gradients = _seeds(heads, head_grads)
-    nodes = _reachable(gradients)
+    nodes = _reachable(gradients, ends)
     for node in sorted(nodes, key=_age, reverse=True):
         gradient = gradients.pop(node, None)
         if found is not None and node in found:
             found[node] = gradient
         if isinstance(node, Variable):
             receive(node, gradient)
-        elif gradient is not None:
+        elif gradient is not None and node not in ends:
             _accumulate(gradients, node.pull(gradient))
     return nodes
 
@@ -316,8 +331,8 @@ def _accumulate(gradients: dict, arrived: Iterable[tuple[Any, NDArray]]) -> None
         gradients[node] = gradient if known is None else known + gradient
 
 
-def _reachable(heads: Iterable[Any]) -> set:
-    """Every node that leads to a head, the heads included."""
+def _reachable(heads: Iterable[Any], ends: Container) -> set:
+    """Every node that leads to a head, the heads included; `ends` are not looked behind."""
     found: set = set()
     waiting = list(heads)
     while waiting:
@@ -330,7 +345,8 @@ def _reachable(heads: Iterable[Any]) -> set:
                 "backward once with all heads"
             )
         found.add(node)
-        waiting += [p for p in node.parents if p is not None]
+        if node not in ends:
+            waiting += [p for p in node.parents if p is not None]
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,8 +26,10 @@ def in_float32(forward: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
         return narrow(*arrays, **attrs) if arrays[0].dtype.itemsize == 2 else forward(*arrays, **attrs)
 
     @quiet
-    def narrow(*arrays: np.ndarray, **attrs: Any) -> np.ndarray:
-        return forward(*(x.astype(np.float32) for x in arrays), **attrs).astype(arrays[0].dtype)
+    def narrow(*arrays: np.ndarray | None, **attrs: Any) -> Any:
+        dtype = arrays[0].dtype
+        result = forward(*(x if x is None else x.astype(np.float32) for x in arrays), **attrs)
+        return tuple(y.astype(dtype) for y in result) if type(result) is tuple else result.astype(dtype)
 
     return call
 
@@ -48,10 +50,16 @@ class Operator:
         self.name = forward.__name__
         self.forward = forward
         self.gradients = list(gradients)
+        self.joint: Callable[..., Sequence[NDArray | None]] | None = None
 
     def gradient(self, function: Callable[..., NDArray]) -> Callable[..., NDArray]:
         """Decorator: the gradient of the next input."""
         self.gradients.append(function)
+        return function
+
+    def joint_gradient(self, function: Callable[..., Sequence[NDArray | None]]) -> Callable:
+        """Decorator, instead of `gradient`: one function that returns the gradients of all inputs, in order."""
+        self.joint = function
         return function
 
     def __call__(self, *inputs: Any, **attrs: Any) -> Any:
@@ -94,6 +102,12 @@ class Operator:
             NDArray(x, node.ctx, parent) if isinstance(x, np.ndarray) else x
             for x, parent in zip(node.inputs, node.parents, strict=True)
         ]
+        if self.joint is not None:
+            gradients = self.joint(g, y, *inputs, **node.attrs)
+            yield from (
+                (p, dx) for p, dx in zip(node.parents, gradients, strict=False) if not (p is None or dx is None)
+            )
+            return
         for parent, gradient in zip(node.parents, self.gradients, strict=False):
             if parent is not None and gradient is not None:
                 yield parent, gradient(g, y, *inputs, **node.attrs)
@@ -107,6 +121,23 @@ def wrap(output: Any, ctx: Context, node: autograd.Node | None) -> Any:
     if type(output) is tuple:
         return [NDArray(data, ctx, None if node is None else autograd.Part(node, i)) for i, data in enumerate(output)]
     return NDArray(output, ctx, node)
+
+
+def differentiate_again(
+    function: Callable[..., list[NDArray]], g: Sequence[NDArray | None], inputs: Sequence[Any]
+) -> list[NDArray | None]:
+    """The gradients of `function(*inputs)`, given what flows into each output, so that they are in the graph.
+
+    For operators whose gradient is one loop that cannot be differentiated: `function` computes the same, slowly, from
+    operators, which are recorded and walked through.
+    """
+    handles = [_handle(x) if isinstance(x, NDArray) else x for x in inputs]
+    outputs = function(*handles)
+    flowing = [(y, dy) for y, dy in zip(outputs, g, strict=False) if dy is not None]
+    return autograd.pull_back(*map(list, zip(*flowing, strict=True)), handles)
+
+
+_handle = Operator(lambda x: x, lambda g, y, x: g)
 
 
 # ---------------------------------------------------------------- as users call them
