@@ -1,0 +1,61 @@
+"""Sequences as one array with an axis of time, or as a list of steps: from one to the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from runtime import ndarray as nd
+from runtime.base import MXNetError
+from runtime.ndarray import NDArray
+
+Steps = NDArray | Sequence[NDArray]
+
+
+def time_axis(layout: str) -> int:
+    """The axis of time in a layout such as 'NTC' or 'TNC'."""
+    if sorted(layout) != ["C", "N", "T"]:
+        raise MXNetError(f"layout must be 'NTC' or 'TNC', not {layout!r}")
+    return layout.index("T")
+
+
+def as_steps(inputs: Steps, layout: str, length: int | None = None) -> list[NDArray]:
+    """The steps of a sequence, (N, C) each; with `length`, there must be so many."""
+    axis = time_axis(layout)
+    found = inputs.shape[axis] if isinstance(inputs, NDArray) else len(inputs)
+    if length not in (None, found):
+        raise MXNetError(f"unroll over {length} steps, but the inputs have {found}")
+    if not isinstance(inputs, NDArray):
+        return list(inputs)
+    steps = nd.split(inputs, num_outputs=found, axis=axis, squeeze_axis=True)
+    return list(steps) if isinstance(steps, (list, tuple)) else [steps]
+
+
+def as_array(steps: Steps, layout: str) -> NDArray:
+    """A sequence as one array in `layout`."""
+    return steps if isinstance(steps, NDArray) else nd.stack(*steps, axis=time_axis(layout))
+
+
+def merged(steps: Steps, layout: str, merge: bool | None) -> Steps:
+    """The sequence as one array (True), as a list (False), or as it is (None)."""
+    if merge is None:
+        return steps
+    return as_array(steps, layout) if merge else as_steps(steps, layout)
+
+
+def masked(steps: Steps, layout: str, valid_length: NDArray) -> NDArray:
+    """The sequence as one array, with 0 from each `valid_length` on."""
+    data = as_array(steps, layout)
+    return nd.SequenceMask(data, valid_length, use_sequence_length=True, axis=time_axis(layout))
+
+
+def reverse(steps: list[NDArray], valid_length: NDArray | None) -> list[NDArray]:
+    """The steps from last to first; with `valid_length`, only so many of each sequence change places."""
+    if valid_length is None:
+        return steps[::-1]
+    data = nd.SequenceReverse(nd.stack(*steps, axis=0), valid_length, use_sequence_length=True)
+    return as_steps(data, "TNC")
+
+
+def last_valid(steps: Sequence[NDArray], valid_length: NDArray) -> NDArray:
+    """What each sequence of the batch has at the last step that counts."""
+    return nd.SequenceLast(nd.stack(*steps, axis=0), valid_length, use_sequence_length=True)
