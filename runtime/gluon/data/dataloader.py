@@ -1,27 +1,14 @@
-"""From a data set to batches."""
+"""From a data set to batches, made here or by workers ahead of time."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
-from runtime import ndarray as nd
+from runtime.gluon.data.batchify import default_batchify_fn
 from runtime.gluon.data.dataset import Dataset
 from runtime.gluon.data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
-from runtime.ndarray import NDArray
-
-
-def default_batchify_fn(data: Sequence[Any]) -> Any:
-    """Samples as one array with an axis more, in front; samples that are tuples, as a list of such arrays."""
-    if isinstance(data[0], NDArray):
-        stacked = np.stack([x._data for x in data])
-        return nd.array(stacked, data[0].context, stacked.dtype)
-    if isinstance(data[0], tuple):
-        return [default_batchify_fn(column) for column in zip(*data, strict=True)]
-    stacked = np.asarray(data)
-    return nd.array(stacked, dtype=stacked.dtype)
+from runtime.gluon.data.workers import Workers
 
 
 class DataLoader:
@@ -35,7 +22,15 @@ class DataLoader:
     sampler: the order, in place of `shuffle`.
     last_batch: 'keep', 'discard' or 'rollover'; see `BatchSampler`.
     batch_sampler: lists of sample numbers, in place of the four above.
-    batchify_fn: makes a batch of a list of samples.
+    batchify_fn: makes a batch of a list of samples; see `gluon.data.batchify`.
+    num_workers: processes (threads, with `thread_pool`) that make batches ahead; 0 makes them where they are asked for.
+        Processes are started as `multiprocessing` is set to: forked, or spawned, where data set and functions must be
+        such as can be pickled. What a process draws from `random`, `numpy.random` and `mx.random` follows from NumPy's
+        generator here and the number of the batch, whatever the number of workers.
+    pin_memory, pin_device_id: accepted; memory is the same everywhere here.
+    prefetch: batches that are made ahead; by default two for each worker.
+    timeout: seconds to wait for a batch, before TimeoutError.
+    auto_reload: accepted; workers begin with the first batch that is asked for.
     """
 
     def __init__(
@@ -47,27 +42,46 @@ class DataLoader:
         last_batch: str | None = None,
         batch_sampler: Sampler | None = None,
         batchify_fn: Callable[[Sequence[Any]], Any] | None = None,
+        num_workers: int = 0,
+        pin_memory: bool = False,
+        pin_device_id: int = 0,
+        prefetch: int | None = None,
+        thread_pool: bool = False,
+        timeout: float = 120,
+        auto_reload: bool = False,
     ) -> None:
+        if timeout <= 0:
+            raise ValueError(f"timeout must be positive, not {timeout}")
         self._dataset = dataset
         self._batchify_fn = default_batchify_fn if batchify_fn is None else batchify_fn
-        if batch_sampler is not None:
-            if batch_size is not None or shuffle or sampler is not None or last_batch is not None:
-                raise ValueError(
-                    "batch_sampler stands in place of batch_size, shuffle, sampler and last_batch: give it alone"
-                )
-            self._batch_sampler = batch_sampler
-            return
-        if batch_size is None:
-            raise ValueError("batch_size is needed where there is no batch_sampler")
-        if sampler is not None and shuffle:
-            raise ValueError("sampler decides the order: give it without shuffle")
-        if sampler is None:
-            sampler = RandomSampler(len(dataset)) if shuffle else SequentialSampler(len(dataset))
-        self._batch_sampler = BatchSampler(sampler, batch_size, last_batch or "keep")
+        self._batch_sampler = _batch_sampler(dataset, batch_size, shuffle, sampler, last_batch, batch_sampler)
+        self._workers = None
+        if num_workers > 0:
+            ahead = 2 * num_workers if prefetch is None else max(int(prefetch), 1)
+            self._workers = Workers(dataset, self._batchify_fn, num_workers, thread_pool, ahead, timeout)
 
     def __iter__(self) -> Iterator[Any]:
-        for batch in self._batch_sampler:
-            yield self._batchify_fn([self._dataset[i] for i in batch])
+        if self._workers is not None:
+            return self._workers.batches(self._batch_sampler)
+        return (self._batchify_fn([self._dataset[i] for i in batch]) for batch in self._batch_sampler)
 
     def __len__(self) -> int:
         return len(self._batch_sampler)
+
+
+def _batch_sampler(
+    dataset: Any, batch_size: int | None, shuffle: bool, sampler: Any, last_batch: str | None, batch_sampler: Any
+) -> Sampler:
+    if batch_sampler is not None:
+        if batch_size is not None or shuffle or sampler is not None or last_batch is not None:
+            raise ValueError(
+                "batch_sampler stands in place of batch_size, shuffle, sampler and last_batch: give it alone"
+            )
+        return batch_sampler
+    if batch_size is None:
+        raise ValueError("batch_size is needed where there is no batch_sampler")
+    if sampler is not None and shuffle:
+        raise ValueError("sampler decides the order: give it without shuffle")
+    if sampler is None:
+        sampler = RandomSampler(len(dataset)) if shuffle else SequentialSampler(len(dataset))
+    return BatchSampler(sampler, batch_size, last_batch or "keep")

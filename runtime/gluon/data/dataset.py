@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from runtime.ndarray import NDArray
+
+if TYPE_CHECKING:
+    from runtime.gluon.data.sampler import Sampler
 
 
 class Dataset:
@@ -16,6 +19,59 @@ class Dataset:
 
     def __len__(self) -> int:
         raise NotImplementedError(f"{type(self).__name__} must define __len__()")
+
+    def filter(self, fn: Callable[[Any], bool]) -> Dataset:
+        """The samples for which `fn(sample)` holds; each is looked at once, now."""
+        return _Chosen(self, [i for i in range(len(self)) if fn(self[i])])
+
+    def shard(self, num_shards: int, index: int) -> Dataset:
+        """Part `index` of `num_shards` consecutive parts, whose lengths differ by at most one, longer ones first."""
+        if num_shards < 1:
+            raise ValueError(f"num_shards must be at least 1, not {num_shards}")
+        if not 0 <= index < num_shards:
+            raise ValueError(f"index must be from 0 to {num_shards - 1}, not {index}")
+        length, longer = divmod(len(self), num_shards)
+        start = length * index + min(index, longer)
+        return _Chosen(self, range(start, start + length + (index < longer)))
+
+    def take(self, count: int | None) -> Dataset:
+        """The first `count` samples; all, if there are not so many, or for None."""
+        if count is not None and count < 0:
+            raise ValueError(f"count must not be negative, but is {count}")
+        return _Chosen(self, range(len(self) if count is None else min(count, len(self))))
+
+    def sample(self, sampler: Sampler) -> Dataset:
+        """The samples whose numbers `sampler` gives, in its order, drawn once, now."""
+        from runtime.gluon.data.sampler import Sampler  # which filters data sets
+
+        if not isinstance(sampler, Sampler):
+            raise TypeError(f"sample takes a gluon.data.Sampler, not {type(sampler).__name__}")
+        return _Chosen(self, list(sampler))
+
+    def transform(self, fn: Callable[..., Any], lazy: bool = True) -> Dataset:
+        """The samples changed by `fn(sample)`, or `fn(*sample)` where they are tuples.
+
+        With `lazy`, `fn` is called each time a sample is asked for; otherwise once for all, now.
+        """
+        changed = _Transformed(self, fn)
+        return changed if lazy else SimpleDataset([changed[i] for i in range(len(changed))])
+
+    def transform_first(self, fn: Callable[[Any], Any], lazy: bool = True) -> Dataset:
+        """The samples with their first element, the data beside a label, changed by `fn`; see `transform`."""
+        return self.transform(_First(fn), lazy)
+
+
+class SimpleDataset(Dataset):
+    """The elements of a list, an array or anything else with numbered elements and a length."""
+
+    def __init__(self, data: Sequence[Any]) -> None:
+        self._data = data
+
+    def __getitem__(self, idx: int) -> Any:
+        return self._data[idx]
+
+    def __len__(self) -> int:
+        return len(self._data)
 
 
 class ArrayDataset(Dataset):
@@ -35,3 +91,50 @@ class ArrayDataset(Dataset):
 
     def __len__(self) -> int:
         return len(self._data[0])
+
+
+class RecordFileDataset(Dataset):
+    """Not provided: MXNet's record files are not read here."""
+
+    def __init__(self, filename: str) -> None:
+        raise NotImplementedError(
+            f"'{filename}': record files are not read here; unpack them into a folder and use "
+            "gluon.data.vision.ImageFolderDataset, or write a gluon.data.Dataset"
+        )
+
+
+class _Chosen(Dataset):
+    """Some samples of another data set."""
+
+    def __init__(self, dataset: Dataset, numbers: Sequence[int]) -> None:
+        self._dataset = dataset
+        self._numbers = numbers
+
+    def __getitem__(self, idx: int) -> Any:
+        return self._dataset[self._numbers[idx]]
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+
+class _Transformed(Dataset):
+    def __init__(self, dataset: Dataset, fn: Callable[..., Any]) -> None:
+        self._dataset = dataset
+        self._fn = fn
+
+    def __getitem__(self, idx: int) -> Any:
+        sample = self._dataset[idx]
+        return self._fn(*sample) if isinstance(sample, tuple) else self._fn(sample)
+
+    def __len__(self) -> int:
+        return len(self._dataset)
+
+
+class _First:
+    """A function of a sample's first element as one of the sample; a class, so that spawned workers can have it."""
+
+    def __init__(self, fn: Callable[[Any], Any]) -> None:
+        self._fn = fn
+
+    def __call__(self, x: Any, *rest: Any) -> Any:
+        return (self._fn(x), *rest) if rest else self._fn(x)

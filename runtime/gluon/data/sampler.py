@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from runtime.gluon.data.dataset import Dataset
 
 
 class Sampler:
@@ -42,6 +46,19 @@ class RandomSampler(Sampler):
 
     def __len__(self) -> int:
         return self._length
+
+
+class FilterSampler(Sampler):
+    """The numbers of the samples of `dataset` for which `fn(sample)` holds; each is looked at once, now."""
+
+    def __init__(self, fn: Callable[[Any], bool], dataset: Dataset | Sequence[Any]) -> None:
+        self._numbers = [i for i in range(len(dataset)) if fn(dataset[i])]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._numbers)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
 
 
 class BatchSampler(Sampler):

@@ -1,0 +1,95 @@
+"""How samples become a batch: functions for `DataLoader(batchify_fn=...)`.
+
+batchify_fn=batchify.Group(batchify.Pad(), batchify.Stack())   # texts of several lengths, and their labels
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from runtime import ndarray as nd
+from runtime.base import MXNetError
+from runtime.ndarray import NDArray
+
+
+def default_batchify_fn(data: Sequence[Any]) -> Any:
+    """Samples as one array with an axis more, in front; samples that are tuples, as a list of such arrays."""
+    if isinstance(data[0], tuple):
+        return [default_batchify_fn(column) for column in zip(*data, strict=True)]
+    return _placed(np.stack(_arrays(data)), data[0])
+
+
+default_mp_batchify_fn = default_batchify_fn
+
+
+class Stack:
+    """Samples of one shape as one array with an axis more, in front."""
+
+    def __call__(self, data: Sequence[Any]) -> NDArray:
+        arrays = _arrays(data)
+        if len({a.shape for a in arrays}) > 1:
+            raise MXNetError(f"Stack: samples have different shapes, {_shapes(arrays)}; Pad makes them as long")
+        return _placed(np.stack(arrays), data[0])
+
+
+class Pad:
+    """Samples as one array, each filled up with `val` to the longest along each axis.
+
+    `dtype` is that of the array, by default the samples'. With `ret_length`, the length of each sample along `axis`
+    comes as a second array, of int32.
+    """
+
+    def __init__(self, axis: int = 0, val: float = 0, ret_length: bool = False, dtype: Any = None) -> None:
+        self._axis = axis
+        self._val = val
+        self._ret_length = ret_length
+        self._dtype = dtype
+
+    def __call__(self, data: Sequence[Any]) -> Any:
+        arrays = _arrays(data)
+        if len({a.ndim for a in arrays}) > 1:
+            raise MXNetError(f"Pad: samples have different numbers of axes, {_shapes(arrays)}")
+        shape = np.max([a.shape for a in arrays], axis=0)
+        padded = np.full((len(arrays), *shape), self._val, arrays[0].dtype)
+        for row, a in zip(padded, arrays, strict=True):
+            row[tuple(map(slice, a.shape))] = a
+        batch = _placed(padded if self._dtype is None else padded.astype(self._dtype), data[0])
+        if not self._ret_length:
+            return batch
+        lengths = np.array([a.shape[self._axis] for a in arrays], np.int32)
+        return batch, nd.array(lengths, batch.context, np.int32)
+
+
+class Group:
+    """Samples that are tuples: each element has a function of its own."""
+
+    def __init__(self, *fn: Callable[[Sequence[Any]], Any]) -> None:
+        self._functions = fn[0] if len(fn) == 1 and isinstance(fn[0], (list, tuple)) else fn
+
+    def __call__(self, data: Sequence[Sequence[Any]]) -> list[Any]:
+        if any(len(sample) != len(self._functions) for sample in data):
+            raise MXNetError(f"Group: {len(self._functions)} functions, but a sample has {len(data[0])} elements")
+        return [fn(column) for fn, column in zip(self._functions, zip(*data, strict=True), strict=True)]
+
+
+class AsList:
+    """Samples as they are, in a list."""
+
+    def __call__(self, data: Sequence[Any]) -> list[Any]:
+        return list(data)
+
+
+def _arrays(data: Sequence[Any]) -> list[np.ndarray]:
+    return [x._data if isinstance(x, NDArray) else np.asarray(x) for x in data]
+
+
+def _placed(batch: np.ndarray, sample: Any) -> NDArray:
+    """The batch where its samples are, in the type it has."""
+    return nd.array(batch, sample.context if isinstance(sample, NDArray) else None, batch.dtype)
+
+
+def _shapes(arrays: Sequence[np.ndarray]) -> str:
+    return ", ".join(map(str, sorted({a.shape for a in arrays})))

@@ -1,0 +1,175 @@
+"""Workers of a DataLoader: processes or threads that make batches ahead of time.
+
+A process hands a large array over as a file in memory, which it writes and this process maps and unlinks: nothing is
+copied on this side, and a loader that is let go of leaves nothing behind, whatever has become of its workers.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import tempfile
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures.thread import BrokenThreadPool
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from runtime import random as mx_random
+from runtime.base import MXNetError
+from runtime.context import Context
+from runtime.ndarray import NDArray
+
+LARGE = 1 << 16
+"""Arrays of so many bytes go through a file: below, a pipe is faster."""
+
+
+class Workers:
+    """`count` workers that make batches of `dataset`; `ahead` of them are made before they are asked for."""
+
+    def __init__(
+        self,
+        dataset: Any,
+        batchify: Callable[[Sequence[Any]], Any],
+        count: int,
+        threads: bool,
+        ahead: int,
+        timeout: float,
+    ) -> None:
+        self._make = _Maker(dataset, batchify)
+        self._count = count
+        self._threads = threads
+        self._ahead = ahead
+        self._timeout = timeout
+        self._executor: Executor | None = None
+        self._pid = 0
+
+    def batches(self, numbers: Iterable[Sequence[int]]) -> Iterator[Any]:
+        """The batches of these lists of sample numbers, in order."""
+        seed = int(np.random.randint(1 << 31))
+        pool = self._pool()
+        waiting: deque[Future] = deque()
+        jobs = ((seed, i, list(batch)) for i, batch in enumerate(numbers))
+        try:
+            waiting.extend(pool.submit(self._task(), *job) for job in islice(jobs, self._ahead))
+            while waiting:
+                batch = self._received(waiting.popleft())
+                waiting.extend(pool.submit(self._task(), *job) for job in islice(jobs, 1))
+                yield batch
+        finally:
+            for future in waiting:
+                future.cancel()
+
+    def _task(self) -> Callable[..., Any]:
+        return self._make if self._threads else _in_process
+
+    def _received(self, future: Future) -> Any:
+        try:
+            return _loaded(future.result(self._timeout))
+        except TimeoutError:
+            raise TimeoutError(
+                f"DataLoader: no batch within {self._timeout} s; give a longer timeout, or look at what the workers do"
+            ) from None
+        except (BrokenProcessPool, BrokenThreadPool) as error:
+            self._executor = None
+            raise MXNetError(
+                f"DataLoader: a worker ended before its batch was made (out of memory?): {error}"
+            ) from None
+
+    def _pool(self) -> Executor:
+        """The workers, started with the first batches; a forked child starts its own."""
+        if self._executor is None or self._pid != os.getpid():
+            self._pid = os.getpid()
+            if self._threads:
+                self._executor = ThreadPoolExecutor(self._count, "DataLoader")
+            else:
+                folder = tempfile.TemporaryDirectory(prefix="runtime-loader-", dir=_memory())
+                self._executor = ProcessPoolExecutor(
+                    self._count, initializer=_start, initargs=(self._make, folder.name)
+                )
+                weakref.finalize(self._executor, folder.cleanup)
+        return self._executor
+
+
+def _memory() -> str | None:
+    """A folder whose files are in memory, where there is one."""
+    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+
+
+class _Maker:
+    """Makes batches. Its draws follow from the seed and the batch's number alone."""
+
+    def __init__(self, dataset: Any, batchify: Callable[[Sequence[Any]], Any]) -> None:
+        self._dataset = dataset
+        self._batchify = batchify
+
+    def __call__(self, seed: int, number: int, samples: list[int]) -> Any:
+        return self._batchify([self._dataset[i] for i in samples])
+
+
+# ---------------------------------------------------------------- in a worker process
+
+_maker: _Maker
+_folder: str
+
+
+def _start(maker: _Maker, folder: str) -> None:
+    global _maker, _folder
+    _maker, _folder = maker, folder
+
+
+def _in_process(seed: int, number: int, samples: list[int]) -> Any:
+    drawn = int(np.random.SeedSequence((seed, number)).generate_state(1)[0])
+    random.seed(drawn)
+    np.random.seed(drawn)
+    mx_random.seed(drawn)
+    return _packed(_maker(seed, number, samples))
+
+
+class _Array(NamedTuple):
+    """An array on its way: its values, or the file they are in. `ctx` is None for one of NumPy's."""
+
+    values: np.ndarray | str
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    ctx: tuple[str, int] | None
+
+
+def _packed(batch: Any) -> Any:
+    """The batch with its arrays ready to be sent."""
+    if isinstance(batch, (list, tuple)):
+        return type(batch)(map(_packed, batch)) if type(batch) in (list, tuple) else batch
+    if isinstance(batch, dict):
+        return {key: _packed(value) for key, value in batch.items()}
+    if isinstance(batch, NDArray) and batch.stype == "default":
+        return _sent(batch._data, (batch.context.device_type, batch.context.device_id))
+    return _sent(batch, None) if isinstance(batch, np.ndarray) and batch.dtype != object else batch
+
+
+def _sent(array: np.ndarray, ctx: tuple[str, int] | None) -> _Array:
+    if array.nbytes < LARGE:
+        return _Array(array, array.shape, array.dtype, ctx)
+    handle, path = tempfile.mkstemp(dir=_folder)
+    with open(handle, "wb") as file:
+        np.ascontiguousarray(array).view(np.uint8).reshape(-1).tofile(file)
+    return _Array(path, array.shape, array.dtype, ctx)
+
+
+# ---------------------------------------------------------------- back here
+
+
+def _loaded(batch: Any) -> Any:
+    if isinstance(batch, _Array):
+        data = batch.values
+        if isinstance(data, str):
+            data = np.asarray(np.memmap(data, batch.dtype, "r+", shape=batch.shape))
+            os.unlink(batch.values)
+        return data if batch.ctx is None else NDArray(data, Context(*batch.ctx))
+    if type(batch) in (list, tuple):
+        return type(batch)(map(_loaded, batch))
+    return {key: _loaded(value) for key, value in batch.items()} if isinstance(batch, dict) else batch
