@@ -1,0 +1,233 @@
+"""Iterators over arrays in memory, as scripts from before Gluon have them. New code: `gluon.data.DataLoader`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from runtime import ndarray as nd
+from runtime.base import MXNetError
+from runtime.ndarray import NDArray
+from runtime.ndarray.sparse import CSRNDArray
+
+Source = Any
+"""An array, a sequence of arrays, or arrays by name."""
+
+
+class DataDesc(NamedTuple):
+    """What an array of a batch is: its name, shape, element type, and the meaning of its axes."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: Any = np.float32
+    layout: str = "NCHW"
+
+    @staticmethod
+    def get_batch_axis(layout: str | None) -> int:
+        """Which axis of `layout` samples lie along; the first where there is none."""
+        return 0 if layout is None else layout.find("N")
+
+
+class DataBatch:
+    """One batch: lists of arrays, how many of the last samples are there only to fill it, and sample numbers."""
+
+    def __init__(
+        self,
+        data: Sequence[NDArray],
+        label: Sequence[NDArray] | None = None,
+        pad: int | None = None,
+        index: Any = None,
+        bucket_key: Any = None,
+        provide_data: list[DataDesc] | None = None,
+        provide_label: list[DataDesc] | None = None,
+    ) -> None:
+        for what, arrays in (("data", data), ("label", label)):
+            if not isinstance(arrays, (list, tuple, type(None))):
+                raise TypeError(f"DataBatch: {what} must be a list of arrays, not {type(arrays).__name__}")
+        self.data = data
+        self.label = label
+        self.pad = pad
+        self.index = index
+        self.bucket_key = bucket_key
+        self.provide_data = provide_data
+        self.provide_label = provide_label
+
+    def __str__(self) -> str:
+        shapes = [[x.shape for x in arrays or ()] for arrays in (self.data, self.label)]
+        return f"{type(self).__name__}: data shapes: {shapes[0]} label shapes: {shapes[1]}"
+
+
+class DataIter:
+    """The base class: `next()` gives a `DataBatch` until StopIteration, `reset()` starts anew."""
+
+    def __init__(self, batch_size: int = 0) -> None:
+        self.batch_size = batch_size
+
+    def __iter__(self) -> Iterator[DataBatch]:
+        return self
+
+    def __next__(self) -> DataBatch:
+        return self.next()
+
+    def reset(self) -> None:
+        """Start with the first batch again."""
+
+    def next(self) -> DataBatch:
+        """The next batch; StopIteration after the last."""
+        if not self.iter_next():
+            raise StopIteration
+        return DataBatch(self.getdata(), self.getlabel(), self.getpad(), self.getindex())
+
+    def iter_next(self) -> bool:
+        """Go on to the next batch; whether there is one."""
+        raise NotImplementedError(f"{type(self).__name__} must define iter_next, getdata, getlabel and getpad, or next")
+
+    def getdata(self) -> list[NDArray]:
+        raise NotImplementedError(f"{type(self).__name__} must define getdata")
+
+    def getlabel(self) -> list[NDArray]:
+        raise NotImplementedError(f"{type(self).__name__} must define getlabel")
+
+    def getindex(self) -> Any:
+        """The sample numbers of the batch, if they are known."""
+        return None
+
+    def getpad(self) -> int:
+        raise NotImplementedError(f"{type(self).__name__} must define getpad")
+
+
+class NDArrayIter(DataIter):
+    """Batches of arrays.
+
+    Parameters
+    ----------
+    data, label: an array (NDArray, NumPy, sparse csr), a list of them, or a dict by name.
+    batch_size: samples in a batch.
+    shuffle: whether the order is drawn anew at every start, from NumPy's generator.
+    last_batch_handle: what fills a last, smaller batch: 'pad', samples from the start; 'discard' drops it; 'roll_over'
+        puts its samples before those of the next round.
+    data_name, label_name: names of single arrays.
+    layout: of the batches; samples lie along N.
+    """
+
+    def __init__(
+        self,
+        data: Source,
+        label: Source = None,
+        batch_size: int = 1,
+        shuffle: bool = False,
+        last_batch_handle: str = "pad",
+        data_name: str = "data",
+        label_name: str = "softmax_label",
+        layout: str = "NCHW",
+    ) -> None:
+        super().__init__(batch_size)
+        if last_batch_handle not in ("pad", "discard", "roll_over"):
+            raise ValueError(f"last_batch_handle must be 'pad', 'discard' or 'roll_over', not {last_batch_handle!r}")
+        self.data = _named(data, data_name)
+        self.label = [] if label is None else _named(label, label_name)
+        self.shuffle = shuffle
+        self.last_batch_handle = last_batch_handle
+        self.layout = layout
+        self._axis = max(DataDesc.get_batch_axis(layout), 0)
+        sizes = {name: x.shape[self._axis] for name, x in self.data + self.label}
+        if not self.data or len(set(sizes.values())) != 1:
+            raise ValueError(f"NDArrayIter: arrays must have the same number of samples, not {sizes}")
+        if any(isinstance(x, CSRNDArray) for _, x in self.data + self.label) and last_batch_handle != "discard":
+            raise NotImplementedError("NDArrayIter: sparse arrays need last_batch_handle='discard'")
+        self.num_data = next(iter(sizes.values()))
+        self.hard_reset()
+
+    @property
+    def provide_data(self) -> list[DataDesc]:
+        """What the data of a batch are."""
+        return self._describe(self.data)
+
+    @property
+    def provide_label(self) -> list[DataDesc]:
+        """What the labels of a batch are."""
+        return self._describe(self.label)
+
+    def _describe(self, arrays: list[tuple[str, NDArray]]) -> list[DataDesc]:
+        a = self._axis
+        return [
+            DataDesc(name, (*x.shape[:a], self.batch_size, *x.shape[a + 1 :]), x.dtype, self.layout)
+            for name, x in arrays
+        ]
+
+    def hard_reset(self) -> None:
+        """Start anew, without the samples that 'roll_over' has left."""
+        self._start(np.empty(0, np.int64))
+
+    def reset(self) -> None:
+        rest = self._order[self._next :] if self.last_batch_handle == "roll_over" else self._order[:0]
+        self._start(rest if len(rest) < self.batch_size else rest[:0])
+
+    def _start(self, rest: np.ndarray) -> None:
+        """Begin a round with the samples `rest` of the last one."""
+        order = np.random.permutation(self.num_data) if self.shuffle else np.arange(self.num_data)
+        self._order = np.concatenate([rest, order])
+        self._next = 0
+        self._rolled = len(rest)
+        self._batch = order[:0]
+
+    def iter_next(self) -> bool:
+        batch = self._order[self._next : self._next + self.batch_size]
+        self._pad = self.batch_size - len(batch)
+        if not len(batch) or (self._pad and self.last_batch_handle != "pad"):
+            return False
+        if self._pad:
+            batch = np.concatenate([batch, np.resize(self._order, self._pad)])
+        else:
+            self._pad = self._rolled if self._next == 0 else 0
+        self._next += self.batch_size
+        self._batch = batch
+        return True
+
+    def getdata(self) -> list[NDArray]:
+        return [self._taken(x) for _, x in self.data]
+
+    def getlabel(self) -> list[NDArray]:
+        return [self._taken(x) for _, x in self.label]
+
+    def getindex(self) -> Any:
+        return None
+
+    def getpad(self) -> int:
+        return self._pad
+
+    def _taken(self, x: NDArray) -> NDArray:
+        if not len(self._batch):
+            raise MXNetError("NDArrayIter: there is no batch yet; call next() or iter_next()")
+        if isinstance(x, CSRNDArray):
+            return _csr_rows(x, self._batch)
+        return NDArray(np.take(x._data, self._batch, axis=self._axis), x.context)
+
+
+def _csr_rows(x: CSRNDArray, rows: np.ndarray) -> CSRNDArray:
+    starts = x.indptr.asnumpy().astype(np.int64)
+    places = [np.arange(starts[row], starts[row + 1]) for row in rows]
+    indptr = np.cumsum([0, *map(len, places)])
+    at = np.concatenate(places)
+    triple = (x.data.asnumpy()[at], x.indices.asnumpy()[at], indptr)
+    return nd.sparse.csr_matrix(triple, shape=(len(rows), x.shape[1]), ctx=x.context, dtype=x.dtype)
+
+
+def _named(source: Source, default: str) -> list[tuple[str, NDArray]]:
+    """Arrays with their names; a single one is called `default`, several `_0_default`, `_1_default`, ..."""
+    if isinstance(source, Mapping):
+        named = list(source.items())
+    elif isinstance(source, (list, tuple)):
+        named = [(default if len(source) == 1 else f"_{i}_{default}", x) for i, x in enumerate(source)]
+    else:
+        named = [(default, source)]
+    return [(name, x if isinstance(x, NDArray) else _array(name, x)) for name, x in named]
+
+
+def _array(name: str, x: Any) -> NDArray:
+    try:
+        return nd.array(x)
+    except TypeError as error:
+        raise TypeError(f"NDArrayIter: '{name}': {error}") from None
