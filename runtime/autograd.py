@@ -234,12 +234,13 @@ def grad(
     retain_graph: bool | None = None,
     create_graph: bool = False,
     train_mode: bool = True,
-) -> NDArray | list[NDArray]:
-    """The gradients of `heads` with respect to `variables`, as new arrays: one for an array, a list for a list.
+) -> list[NDArray]:
+    """The gradients of `heads` with respect to `variables`, as new arrays: a list, also for one variable.
 
-    Nothing is written to any variable's `grad`. With `create_graph` the gradients are in the graph, and can be
-    differentiated themselves. `retain_graph` is by default what `create_graph` is; other arguments as in `backward`.
-    A variable that the heads do not depend on has the gradient 0; MXNetError for one that is in no graph.
+    Nothing is written to any variable's `grad`. With `create_graph` the gradients are in the graph, those that are
+    constant too, and can be differentiated themselves. `retain_graph` is by default what `create_graph` is; other
+    arguments as in `backward`. A variable that the heads do not depend on has the gradient 0; MXNetError for one that
+    is in no graph.
     """
     targets = _as_list(variables)
     for x in targets:
@@ -252,9 +253,25 @@ def grad(
         found: dict = {x._node: None for x in targets}
         nodes = _walk(_as_list(heads), head_grads, lambda variable, gradient: None, found)
         gradients = [found[x._node] if found[x._node] is not None else x._full_like(0) for x in targets]
+        if create_graph:
+            gradients = [g if g._in_graph() else _constant(g, x) for g, x in zip(gradients, targets, strict=True)]
     if not (create_graph if retain_graph is None else retain_graph):
         _release(nodes)
-    return gradients if isinstance(variables, (list, tuple)) else gradients[0]
+    return gradients
+
+
+class _Constant:
+    """In the place of a node's operator: nothing flows through."""
+
+    def pull(self, node: Node, gradient: Any) -> Iterable[tuple[Any, NDArray]]:
+        return ()
+
+
+def _constant(value: NDArray, x: NDArray) -> NDArray:
+    """`value` as computed from x, though it does not depend on it: its gradient is 0, not an error."""
+    result = value.detach()
+    result._node = Node(_Constant(), [x._node], [], None, {}, value._ctx)
+    return result
 
 
 def pull_back(heads: list[NDArray], head_grads: list[NDArray], inputs: Sequence[Any]) -> list[NDArray | None]:
@@ -280,7 +297,8 @@ def _walk(
 ) -> set:
     """Visit the nodes that lead to a head, newest first; `receive` takes what reaches a variable, None for nothing.
 
-    What flows into the nodes that are keys of `found` is entered there; `ends` are not looked behind. Returns the nodes.
+    What flows into the nodes that are keys of `found` is entered there; `ends` are not looked behind. Returns the
+    nodes.
     """
     head_grads = [None] * len(heads) if head_grads is None else _as_list(head_grads)
     if len(head_grads) != len(heads):

@@ -1,39 +1,59 @@
-"""Matrix products, on as many threads as pay.
+"""Products of matrices, on as many threads as pay: those of the kernels, never BLAS's own.
 
-Where other work keeps a core busy, a BLAS that hands part of a small product to a second thread waits for that core:
-64x64 times 64x256, 40 us on one thread, was seen to take 3 ms on two. So small products stay on the calling thread.
+Two pools of threads on the same cores wait for each other: BLAS's workers spin for a while after each product, and a
+product that is handed out waits for a worker whose core is busy. 64x64 times 64x256, 40 us on one thread, was seen to
+take 3 ms on two. So BLAS stays on the thread that calls it, and large products are cut into blocks for the pool.
 """
 
 from __future__ import annotations
 
-import functools
-from typing import Any
-
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
-SMALL = 1 << 24
-"""Below this many multiplications and additions (some 0.2 ms of one thread) a product runs on the calling thread."""
+from runtime.native import products
+from runtime.native.compile import PLAIN, TURNED
+from runtime.native.library import single
 
-
-@functools.cache
-def _libraries() -> list[Any]:
-    """The BLAS that NumPy uses, of those that are loaded; all of them where the path does not tell."""
-    loaded = ThreadpoolController().select(user_api="blas").lib_controllers
-    return [library for library in loaded if "numpy" in library.filepath] or loaded
+SMALL = 1 << 18
+"""Up to so many multiplications BLAS uses one thread of its own accord (OpenBLAS does; a kernel would cost more)."""
+BLOCKS = 8
+"""Into so many blocks a large product is cut at most, whatever the number of threads: so that it always is the same."""
+WIDTH = 32
+"""A block has at least so many rows or columns, and a multiple of it."""
+FLOPS = 32
+"""So many multiplications and additions of a product take as long as one addition of two arrays."""
 
 
 def matmul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The product of two matrices."""
-    if 2 * a.shape[0] * a.shape[1] * b.shape[1] >= SMALL:
+    """The product of two matrices, or of stacks of them."""
+    if a.ndim == 2 and b.ndim == 2 and a.dtype == b.dtype and a.dtype.char in "fd":
+        m, k = a.shape
+        n = b.shape[1]
+        if m * n * k > SMALL and min(m, n) > 1:
+            return _in_blocks(a, b, m, n, k)
+        if m * n * k <= SMALL and min(m, n) > 1:
+            return np.matmul(a, b)
+    with single:
         return np.matmul(a, b)
-    # Read each time: another thread may be in here as well, and whoever finds 1 has nothing to restore.
-    before = [(library, library.get_num_threads()) for library in _libraries()]
-    limited = [(library, threads) for library, threads in before if threads > 1]
-    for library, _ in limited:
-        library.set_num_threads(1)
-    try:
-        return np.matmul(a, b)
-    finally:
-        for library, threads in limited:
-            library.set_num_threads(threads)
+
+
+def _in_blocks(a: np.ndarray, b: np.ndarray, m: int, n: int, k: int) -> np.ndarray:
+    c = np.empty((m, n), a.dtype)
+    a, turn_a, lda = _rows(a)
+    b, turn_b, ldb = _rows(b)
+    rows, columns = (m, _share(n)) if n >= m else (_share(m), n)
+    blocks = -(-m // rows) * -(-n // columns)
+    products.multiply(blocks, 2 * m * n * k // FLOPS, a, b, c, turn_a, turn_b, m, n, k, lda, ldb, rows, columns)
+    return c
+
+
+def _share(length: int) -> int:
+    return max(1, -(-length // (BLOCKS * WIDTH))) * WIDTH
+
+
+def _rows(x: np.ndarray) -> tuple[np.ndarray, int, int]:
+    """The matrix in memory, whether it is to be turned, and how far its rows are apart there."""
+    if not x.flags.c_contiguous:
+        if x.T.flags.c_contiguous:
+            return x.T, TURNED, x.shape[0]
+        x = np.ascontiguousarray(x)
+    return x, PLAIN, x.shape[1]

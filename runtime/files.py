@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import tempfile
@@ -14,6 +15,8 @@ import numpy as np
 from runtime.base import MXNetError
 from runtime.dtypes import element_type
 
+FORMAT = "runtime.arrays"
+
 _DTYPES = {
     **{f"F{8 * n}": f"float{8 * n}" for n in (2, 4, 8)},
     **{f"{kind[0].upper()}{8 * n}": f"{kind}{8 * n}" for kind in ("int", "uint") for n in (1, 2, 4, 8)},
@@ -23,14 +26,37 @@ _DTYPES = {
 """Element types by their names in a file."""
 
 
-def save(path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray]) -> None:
-    """Write `arrays` to `path`. The file that was there stays until the new one is complete."""
-    write(path, to_bytes(arrays, {"format": "runtime.arrays", "version": "1"}))
+def save(path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray], header: Any) -> None:
+    """Write `arrays`, and a header of whatever JSON can hold, as safetensors. See `write` for how, `parse` to read."""
+    text = json.dumps(header)
+    metadata = {"format": FORMAT, "version": "1", "header": text, "sha256": digest(text, arrays)}
+    write(path, to_bytes(arrays, metadata))
 
 
-def load(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
-    """The arrays of a safetensors file, whoever wrote it; MXNetError naming the file if it is none."""
-    return from_bytes(Path(path).read_bytes(), f"'{os.fspath(path)}'")[0]
+def parse(content: bytes, name: str) -> tuple[dict[str, np.ndarray], Any]:
+    """The arrays (read-only) and the header of the content of a safetensors file; MXNetError calling it `name`.
+
+    Of a file that `save` wrote, the checksum is checked; other programs' have an empty header.
+    """
+    arrays, metadata = from_bytes(content, name)
+    if metadata.get("format") != FORMAT:
+        return arrays, {}
+    text = metadata.get("header", "")
+    if metadata.get("version") != "1":
+        raise MXNetError(f"{name} has version {metadata.get('version')}, and this library reads 1")
+    if metadata.get("sha256") != digest(text, arrays):
+        raise MXNetError(f"{name} is damaged: its checksum is not that of its content")
+    return arrays, json.loads(text)
+
+
+def digest(header: str, arrays: Mapping[str, np.ndarray]) -> str:
+    """The SHA-256 of a header and of arrays, their names, types and shapes."""
+    sha = hashlib.sha256(header.encode())
+    for name in sorted(arrays):
+        array = arrays[name]
+        sha.update(f"{name} {array.dtype} {array.shape} ".encode())
+        sha.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+    return sha.hexdigest()
 
 
 def write(path: str | os.PathLike[str], content: bytes) -> None:
@@ -74,7 +100,8 @@ def from_bytes(content: bytes, name: str) -> tuple[dict[str, np.ndarray], dict[s
         header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
     except (SafetensorError, KeyError, ValueError, TypeError) as error:
         raise MXNetError(f"{name} is not a readable file of arrays (safetensors): {error}") from None
-    return arrays, header.get("__metadata__", {})
+    in_order = {key: arrays[key] for key in header if key != "__metadata__"}
+    return in_order, header.get("__metadata__", {})
 
 
 def _dtype(name: str) -> np.dtype:

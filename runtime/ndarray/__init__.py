@@ -1,24 +1,88 @@
 """Arrays and what can be computed with them.
 
 Read `ndarray` and `operator` first. Each family of operators is one file, whose `__all__` says what users see of it,
-and `METHODS` which of these are methods of NDArray too. To add a family, add its file to FAMILIES.
+`METHODS` which of these are methods of NDArray too, and `CONTRIB` what is in `nd.contrib`. To add a family, add its
+file to FAMILIES.
 """
 
 from __future__ import annotations
 
-from runtime import random  # noqa: F401 (nd.random)
-from runtime.ndarray import creation, elementwise, index, linalg, methods, nn, reduce, shape, sparse
+from runtime import autograd
+from runtime.ndarray import (
+    _internal,  # noqa: F401 (nd._internal)
+    activation,
+    contrib,
+    convolution,
+    creation,
+    ctc,
+    custom,
+    dlpack,
+    elementwise,
+    heads,
+    image,  # noqa: F401 (nd.image)
+    index,
+    layers,
+    linalg,
+    methods,
+    multi,
+    normalization,
+    ordering,
+    pooling,
+    products,
+    random,  # noqa: F401 (nd.random)
+    reduce,
+    resize,
+    rnn,
+    sampling,
+    sequence,
+    serialization,
+    shape,
+    slicing,
+    softmax,
+    sparse,
+)
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import public
 
-FAMILIES = (creation, elementwise, reduce, shape, index, linalg, nn, sparse)
+FAMILIES = (
+    creation,
+    elementwise,
+    reduce,
+    shape,
+    slicing,
+    index,
+    ordering,
+    sequence,
+    serialization,
+    multi,
+    dlpack,
+    custom,
+    products,
+    linalg,
+    activation,
+    softmax,
+    normalization,
+    layers,
+    ctc,
+    heads,
+    sparse,
+    sampling,
+    convolution,
+    pooling,
+    rnn,
+)
 
 for _family in FAMILIES:
     for _name in _family.__all__:
-        globals()[_name] = public(getattr(_family, _name))
+        globals()[_name] = public(sparse.sparse_aware(_name, getattr(_family, _name)))
     for _name in getattr(_family, "METHODS", ()):
-        setattr(NDArray, _name, globals().get(_name) or public(getattr(_family, _name)))
+        setattr(NDArray, _name, globals().get(_name) or public(sparse.sparse_aware(_name, getattr(_family, _name))))
+    for _name in getattr(_family, "CONTRIB", ()):
+        setattr(contrib, _name, public(getattr(_family, _name)))
+for _name in linalg.__all__:
+    setattr(linalg, _name.removeprefix("linalg_"), globals()[_name])  # nd.linalg.gemm2 is nd.linalg_gemm2
 methods.install()
+autograd.NDArray = NDArray  # a name that users of `from mxnet.autograd import *` rely on
 
 
 def waitall() -> None:

@@ -2,59 +2,67 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from runtime.base import ArgumentError
 from runtime.context import Context, current_context
 from runtime.dtypes import convert, element_type
 from runtime.ndarray.ndarray import NDArray
 
-__all__ = ["arange", "array", "empty", "full", "ones", "zeros"]
+__all__ = ["arange", "array", "empty", "eye", "full", "linspace", "onehot_encode", "ones", "zeros"]
+CONTRIB = ("arange_like",)
 
 Shape = int | tuple[int, ...]
 
 
 def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> NDArray:
-    """An array with the values of `source_array`: an NDArray, a NumPy array, or numbers in nested sequences.
+    """An array with the values of `source_array`: an NDArray, a NumPy array, a number, or numbers in nested sequences.
 
     `dtype` is by default that of an NDArray, and float32 for everything else, NumPy arrays of other types included.
     """
+    if getattr(source_array, "stype", "default") != "default" or hasattr(source_array, "tocsr"):
+        return _sparse().array(source_array, ctx, dtype)
     if isinstance(source_array, NDArray):
-        if source_array.stype != "default":
-            return _sparse().array(source_array, ctx, dtype)
         dtype = source_array.dtype if dtype is None else dtype
         ctx = source_array.context if ctx is None else ctx
         source_array = source_array._data
-    dtype = element_type(dtype)
-    exact = np.dtype(np.float64) if dtype.itemsize == 2 else dtype  # numbers straight to bfloat16 round twice
+    wanted = element_type(dtype)
     try:
-        data = np.array(source_array, exact, order="C", ndmin=1)
-    except (TypeError, ValueError) as error:
+        data = np.array(source_array, order="C")
+        if data.dtype.kind not in "biufVO":  # V: bfloat16; O: integers of more than 64 bits
+            raise TypeError(f"{data.dtype} is no type of numbers")
+        return place(data if data.dtype == wanted else convert(data, wanted), ctx)
+    except (TypeError, ValueError, OverflowError) as error:
         raise TypeError(f"cannot make an array of {type(source_array).__name__}: {error}") from None
-    return place(data if exact is dtype else convert(data, dtype), ctx)
 
 
-def empty(shape: Shape, ctx: Context | None = None, dtype: Any = None) -> NDArray:
-    """An array of `shape` with arbitrary values."""
-    return place(np.empty(shape, element_type(dtype)), ctx)
+def empty(shape: Shape, ctx: Context | None = None, dtype: Any = None, stype: str | None = None) -> NDArray:
+    """An array of `shape` with arbitrary values, stored as `stype`; see `zeros`."""
+    if stype not in (None, "default"):
+        return _sparse().zeros(stype, shape, ctx, dtype)
+    return _made("empty", np.empty, shape, ctx, dtype)
 
 
 def zeros(shape: Shape, ctx: Context | None = None, dtype: Any = None, stype: str | None = None) -> NDArray:
-    """An array of `shape` with zeros, stored as `stype`: 'default' (also None) or 'row_sparse'."""
+    """An array of `shape` with zeros, stored as `stype`: 'default' (also None) or one of the ways of `nd.sparse`."""
     if stype not in (None, "default"):
         return _sparse().zeros(stype, shape, ctx, dtype)
-    return place(np.zeros(shape, element_type(dtype)), ctx)
+    return _made("zeros", np.zeros, shape, ctx, dtype)
 
 
 def ones(shape: Shape, ctx: Context | None = None, dtype: Any = None) -> NDArray:
     """An array of `shape` with ones."""
-    return place(np.ones(shape, element_type(dtype)), ctx)
+    return _made("ones", np.ones, shape, ctx, dtype)
 
 
 def full(shape: Shape, val: float, ctx: Context | None = None, dtype: Any = None) -> NDArray:
     """An array of `shape` with `val` everywhere."""
-    return place(np.full(shape, val, element_type(dtype)), ctx)
+    filled = _made("full", np.empty, shape, ctx, dtype)
+    filled._data.fill(val)
+    return filled
 
 
 def arange(
@@ -62,12 +70,62 @@ def arange(
     stop: float | None = None,
     step: float = 1.0,
     repeat: int = 1,
+    infer_range: bool | None = None,
     ctx: Context | None = None,
     dtype: Any = None,
 ) -> NDArray:
-    """`start, start + step, ...` below `stop` (0 to `start` if only that is given), each `repeat` times."""
+    """`start, start + step, ...` below `stop` (0 to `start` if only that is given), each `repeat` times.
+
+    `infer_range` has no effect: it is for symbols, whose shape may be unknown.
+    """
     start, stop = (0, start) if stop is None else (start, stop)
-    return place(convert(np.repeat(np.arange(start, stop, step), repeat), element_type(dtype)), ctx)
+    if not step or repeat < 1 or (stop - start) * step < 0:
+        raise ArgumentError(f"arange from {start} to {stop} in steps of {step}, each {repeat} times, has no elements")
+    numbers = np.arange(start, stop, step)
+    return place(convert(np.repeat(numbers, repeat) if repeat > 1 else numbers, element_type(dtype)), ctx)
+
+
+def linspace(
+    start: float, stop: float, num: int, endpoint: bool = True, ctx: Context | None = None, dtype: Any = None
+) -> NDArray:
+    """`num` numbers at equal distances from `start` to `stop`, or with `endpoint=False` to before it."""
+    if num < 0:
+        raise ArgumentError(f"linspace: the number of elements must not be negative, not {num}")
+    return place(convert(np.linspace(start, stop, num, endpoint), element_type(dtype)), ctx)
+
+
+def eye(N: int, M: int = 0, k: int = 0, ctx: Context | None = None, dtype: Any = None) -> NDArray:
+    """A matrix of `N` rows and `M` columns (0: as many) with ones on a diagonal, `k` above the main one, else zeros."""
+    return place(np.eye(N, M or None, k, element_type(dtype)), ctx)
+
+
+def onehot_encode(indices: NDArray, out: NDArray) -> NDArray:
+    """Write to row i of the matrix `out`, (n, m), 1 in column `indices[i]` and 0 elsewhere; returns `out`."""
+    if out.ndim != 2 or indices.shape != out.shape[:1]:
+        raise ArgumentError(
+            f"onehot_encode: indices of shape {indices.shape} and out of {out.shape}, not (n,) and (n, m)"
+        )
+    out[:] = indices._data.astype(np.int64)[:, None] == np.arange(out.shape[1])
+    return out
+
+
+def arange_like(
+    data: NDArray,
+    start: float = 0.0,
+    step: float = 1.0,
+    repeat: int = 1,
+    ctx: Context | None = None,
+    axis: int | None = None,
+) -> NDArray:
+    """`start, start + step, ...`, each `repeat` times, as many as `axis` of `data` is long; or in its shape (None)."""
+    if axis is not None and not -data.ndim <= axis < data.ndim:
+        raise ArgumentError(f"arange_like: there is no axis {axis} in an array of shape {data.shape}")
+    shape = data.shape if axis is None else (data.shape[axis],)
+    count = int(np.prod(shape))
+    if repeat < 1:
+        raise ArgumentError(f"arange_like: each number must be there at least once, not {repeat} times")
+    numbers = start + step * (np.arange(count) // repeat)
+    return place(convert(numbers.reshape(shape), data._data.dtype), data._ctx if ctx is None else ctx)
 
 
 def place(data: np.ndarray, ctx: Context | None) -> NDArray:
@@ -75,6 +133,14 @@ def place(data: np.ndarray, ctx: Context | None) -> NDArray:
     ctx = current_context() if ctx is None else ctx
     ctx.require()
     return NDArray(data, ctx)
+
+
+def _made(name: str, make: Callable[..., np.ndarray], shape: Shape, ctx: Context | None, dtype: Any) -> NDArray:
+    dtype = element_type(dtype)
+    try:
+        return place(make(shape, dtype), ctx)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"{name}: {shape!r} is no shape of an array: {error}") from None
 
 
 def _sparse() -> Any:

@@ -1,136 +1,81 @@
-"""Operators that choose elements by position, in pairs: take out, put back. Each is the other's gradient."""
+"""Operators that choose elements by the values of an array: rows, one element along an axis, masks, positions."""
 
 from __future__ import annotations
 
-import numbers
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from runtime import autograd
-from runtime.base import MXNetError
+from runtime.base import MXNetError, did_you_mean
 from runtime.dtypes import element_type
-from runtime.ndarray.ndarray import NDArray, numpy_key
-from runtime.ndarray.operator import Operator, in_float32
+from runtime.ndarray.indexing import gather
+from runtime.ndarray.ndarray import NDArray
+from runtime.ndarray.operator import Operator, quiet
+from runtime.ndarray.shape import axis_of, reshape
 from runtime.ndarray.sparse import RowSparseNDArray, sum_rows
 
-__all__ = ["Embedding", "pick"]
-METHODS = ("pick",)
+__all__ = [
+    "Embedding",
+    "batch_take",
+    "choose_element_0index",
+    "fill_element_0index",
+    "gather_nd",
+    "one_hot",
+    "pick",
+    "ravel_multi_index",
+    "scatter_nd",
+    "take",
+    "unravel_index",
+    "where",
+]
+METHODS = ("one_hot", "pick", "take")
+CONTRIB = ("boolean_mask", "index_array", "index_copy")
 
-# ---------------------------------------------------------------- x[key]
+Shape = tuple[int, ...]
 
-
-@Operator
-def _index(x: np.ndarray, *, key: Any) -> np.ndarray:
-    """A view where NumPy gives a contiguous one on the first axis, else a copy."""
-    part = x[key]
-    shared = isinstance(key, (int, np.integer)) or (isinstance(key, slice) and part.flags.c_contiguous)
-    return part.reshape(part.shape or (1,)) if shared else np.array(part, ndmin=1, order="C")
-
-
-@Operator
-@in_float32
-def _unindex(g: np.ndarray, *, key: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """Zeros of `shape` with `g` added at `key`; a place chosen several times gets every share."""
-    x = np.zeros(shape, g.dtype)
-    np.add.at(x, key, g.reshape(x[key].shape))
-    return x
-
-
-@_index.gradient
-def _(g: NDArray, y: NDArray, x: NDArray, *, key: Any) -> NDArray:
-    return _unindex(g, key=key, shape=x.shape)
-
-
-@_unindex.gradient
-def _(g: NDArray, y: NDArray, x: NDArray, *, key: Any, shape: tuple[int, ...]) -> NDArray:
-    return _index(g, key=key)
-
-
-def getitem(x: NDArray, key: Any) -> NDArray:
-    """`x[key]`: an integer or a slice of the first axis shares memory with x; any other index copies."""
-    if isinstance(key, numbers.Integral) and not -len(x) <= key < len(x):
-        raise IndexError(f"index {key} is out of bounds for the first axis, of length {len(x)}")
-    return _index(x, key=numpy_key(key))
-
-
-# ---------------------------------------------------------------- one element along an axis
+# ---------------------------------------------------------------- slices along an axis
 
 
 @Operator
-def _pick(x: np.ndarray, index: np.ndarray, *, axis: int) -> np.ndarray:
-    return np.ascontiguousarray(np.take_along_axis(x, index, axis))
+def _take(x: np.ndarray, index: np.ndarray, *, axis: int, sparse_grad: bool) -> np.ndarray:
+    return np.take(x, index, axis)
 
 
 @Operator
-def _unpick(g: np.ndarray, index: np.ndarray, *, axis: int, length: int) -> np.ndarray:
-    shape = list(g.shape)
-    shape[axis] = length
-    x = np.zeros(shape, g.dtype)
-    np.put_along_axis(x, index, g, axis)
-    return x
-
-
-@_pick.gradient
-def _(g: NDArray, y: NDArray, x: NDArray, index: NDArray, *, axis: int) -> NDArray:
-    return _unpick(g, index, axis=axis, length=x.shape[axis])
-
-
-@_unpick.gradient
-def _(g: NDArray, y: NDArray, x: NDArray, index: NDArray, *, axis: int, length: int) -> NDArray:
-    return _pick(g, index, axis=axis)
-
-
-def pick(data: NDArray, index: NDArray, axis: int = -1, keepdims: bool = False) -> NDArray:
-    """From each vector along `axis`, the element that `index` names (of any type; clipped to the axis).
-
-    `index` has the shape of `data` without `axis`, or with length 1 there; so has the result (with, if `keepdims`).
-    """
-    axis %= data.ndim
-    kept = (*data.shape[:axis], 1, *data.shape[axis + 1 :])
-    dropped = (*data.shape[:axis], *data.shape[axis + 1 :])
-    if index.shape not in (kept, dropped) and (dropped or index.size != 1):
-        raise MXNetError(
-            f"pick from shape {data.shape} along axis {axis}: index has shape {index.shape}, not {dropped} or {kept}"
-        )
-    positions = np.clip(index._data.astype(np.int64), 0, data.shape[axis] - 1).reshape(kept)
-    picked = _pick(data, NDArray(positions, data._ctx), axis=axis)
-    return picked if keepdims else picked.reshape(dropped or (1,))
-
-
-# ---------------------------------------------------------------- rows
-
-
-@Operator
-def _take_rows(x: np.ndarray, index: np.ndarray, *, sparse_grad: bool) -> np.ndarray:
-    return np.take(x, index, axis=0)
-
-
-@Operator
-def _put_rows(g: np.ndarray, index: np.ndarray, *, rows: int) -> np.ndarray:
-    """Zeros with the rows of `g` added at `index`."""
-    indices, sums = _sums(g, index)
-    x = np.zeros((rows, *sums.shape[1:]), g.dtype)
+def _put(g: np.ndarray, index: np.ndarray, *, axis: int, length: int) -> np.ndarray:
+    """Zeros with the slices of `g` added at `index` along an axis of `length`."""
+    before, after = g.shape[:axis], g.shape[axis + index.ndim :]
+    slices = np.moveaxis(g.reshape(*before, index.size, *after), axis, 0)
+    indices, sums = sum_rows(index.ravel(), slices)
+    x = np.zeros((length, *before, *after), g.dtype)
     x[indices] = sums
-    return x
+    return np.ascontiguousarray(np.moveaxis(x, 0, axis))
 
 
-@_take_rows.gradient
-def _(g: NDArray, y: NDArray, x: NDArray, index: NDArray, *, sparse_grad: bool) -> NDArray:
+@_take.gradient
+def _(g: NDArray, y: NDArray, x: NDArray, index: NDArray, *, axis: int, sparse_grad: bool) -> NDArray:
     if sparse_grad and not autograd.is_recording():  # a gradient to be differentiated again is made of operators
-        indices, sums = _sums(g._data, index._data)
+        indices, sums = sum_rows(index._data.ravel(), g._data.reshape(index.size, *x.shape[1:]))
         return RowSparseNDArray(sums, indices, x.shape, g._ctx)
-    return _put_rows(g, index, rows=len(x))
+    return _put(g, index, axis=axis, length=x.shape[axis])
 
 
-@_put_rows.gradient
-def _(g: NDArray, y: NDArray, x: NDArray, index: NDArray, *, rows: int) -> NDArray:
-    return _take_rows(g, index, sparse_grad=False)
+@_put.gradient
+def _(g: NDArray, y: NDArray, x: NDArray, index: NDArray, *, axis: int, length: int) -> NDArray:
+    return _take(g, index, axis=axis, sparse_grad=False)
 
 
-def _sums(g: np.ndarray, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct elements of `index`, and for each the sum of the rows of `g` that lie there."""
-    return sum_rows(index.ravel(), g.reshape(index.size, *g.shape[index.ndim :]))
+def take(a: NDArray, indices: NDArray, axis: int = 0, mode: str = "clip") -> NDArray:
+    """The slices of `a` along `axis` at `indices` (of any type), whose axes take the place of `axis`.
+
+    Indices outside of the axis are moved to its nearest end ('clip'), counted around it ('wrap') or raise ('raise').
+    """
+    axis = axis_of("take", a, axis)
+    return _take(
+        a, _positions("take", indices, a.shape[axis], mode, ("clip", "wrap", "raise")), axis=axis, sparse_grad=False
+    )
 
 
 def Embedding(
@@ -151,5 +96,263 @@ def Embedding(
         raise MXNetError(
             f"Embedding: weight has shape {weight.shape} and type {weight._data.dtype}, not {shape} and {asked}"
         )
-    index = np.clip(data._data.astype(np.int64), 0, len(weight) - 1)
-    return _take_rows(weight, NDArray(index, data._ctx), sparse_grad=sparse_grad)
+    index = _positions("Embedding", data, shape[0], "clip", ("clip",))
+    return _take(weight, index, axis=0, sparse_grad=sparse_grad)
+
+
+def boolean_mask(data: NDArray, index: NDArray, axis: int = 0) -> NDArray:
+    """The slices of `data` along `axis` at which `index`, a vector of that axis' length, is not 0."""
+    axis = axis_of("boolean_mask", data, axis)
+    if index.shape != (data.shape[axis],):
+        raise MXNetError(f"boolean_mask: index has shape {index.shape}, not {(data.shape[axis],)}, the axis it masks")
+    return _take(data, NDArray(np.flatnonzero(index._data), data._ctx), axis=axis, sparse_grad=False)
+
+
+# ---------------------------------------------------------------- one element along an axis
+
+
+@Operator
+def along(x: np.ndarray, index: np.ndarray, *, axis: int) -> np.ndarray:
+    """The elements at `index`, of the same shape but for `axis`. Each is named once in its vector."""
+    return np.take_along_axis(x, index, axis)
+
+
+@Operator
+def _put_along(g: np.ndarray, index: np.ndarray, *, axis: int, length: int) -> np.ndarray:
+    x = np.zeros((*g.shape[:axis], length, *g.shape[axis + 1 :]), g.dtype)
+    np.put_along_axis(x, index, g, axis)
+    return x
+
+
+@along.gradient
+def _(g: NDArray, y: NDArray, x: NDArray, index: NDArray, *, axis: int) -> NDArray:
+    return _put_along(g, index, axis=axis, length=x.shape[axis])
+
+
+@_put_along.gradient
+def _(g: NDArray, y: NDArray, x: NDArray, index: NDArray, *, axis: int, length: int) -> NDArray:
+    return along(g, index, axis=axis)
+
+
+def pick(data: NDArray, index: NDArray, axis: int = -1, keepdims: bool = False, mode: str = "clip") -> NDArray:
+    """From each vector along `axis`, the element that `index` names (of any type).
+
+    `index` has the shape of `data` without `axis`, or with length 1 there; so has the result (with, if `keepdims`).
+    Indices outside of the axis are moved to its nearest end ('clip') or counted around it ('wrap').
+    """
+    axis = axis_of("pick", data, axis)
+    shape = data.shape
+    kept = (*shape[:axis], 1, *shape[axis + 1 :])
+    dropped = (*shape[:axis], *shape[axis + 1 :])
+    if index.shape not in (kept, dropped) and (dropped or index.size != 1):
+        raise MXNetError(
+            f"pick from shape {shape} along axis {axis}: index has shape {index.shape}, not {dropped} or {kept}"
+        )
+    positions = _positions("pick", index, shape[axis], mode, ("clip", "wrap"))
+    picked = along(data, reshape(positions, kept), axis=axis)
+    return picked if keepdims else reshape(picked, dropped or (1,))
+
+
+choose_element_0index = pick
+
+
+def batch_take(a: NDArray, indices: NDArray) -> NDArray:
+    """From each row of a matrix, (n, m), the element that `indices`, (n,), names; clipped to the rows."""
+    if a.ndim != 2 or indices.shape != a.shape[:1]:
+        raise MXNetError(f"batch_take: a and indices have shapes {a.shape} and {indices.shape}, not (n, m) and (n,)")
+    return pick(a, indices)
+
+
+def fill_element_0index(lhs: NDArray, mhs: NDArray, rhs: NDArray) -> NDArray:
+    """A copy of the matrix `lhs`, (n, m), in which row i has `mhs[i]` in column `rhs[i]`."""
+    if lhs.ndim != 2 or not mhs.shape == rhs.shape == lhs.shape[:1]:
+        raise MXNetError(
+            f"fill_element_0index: lhs, mhs and rhs have shapes {lhs.shape}, {mhs.shape} and {rhs.shape}, not (n, m), "
+            "(n,) and (n,)"
+        )
+    columns = _positions("fill_element_0index", rhs, lhs.shape[1], "raise", ("raise",))
+    filled = lhs.asnumpy()
+    filled[np.arange(len(lhs)), columns._data] = mhs._data
+    return NDArray(filled, lhs._ctx)
+
+
+@quiet
+def _positions(name: str, index: NDArray, length: int, mode: str, modes: tuple[str, ...]) -> NDArray:
+    """`index` as integers in [0, length)."""
+    if mode not in modes:
+        raise MXNetError(f"{name}: unknown mode {mode!r}{did_you_mean(str(mode), modes)}")
+    at = index._data.astype(np.int64)
+    if not length and at.size:
+        raise MXNetError(f"{name}: there is nothing to take from an axis of length 0")
+    if mode == "wrap":
+        at %= length
+    elif mode == "clip":
+        at = np.minimum(np.maximum(at, 0), length - 1)
+    elif at.size and not 0 <= at.min() <= at.max() < length:
+        raise MXNetError(f"{name}: indices from {at.min()} to {at.max()} for an axis of length {length}")
+    return NDArray(at, index._ctx)
+
+
+# ---------------------------------------------------------------- elements by all their coordinates
+
+
+@Operator
+def _scatter(data: np.ndarray, *, key: tuple, shape: Shape) -> np.ndarray:
+    x = np.zeros(shape, data.dtype)
+    x[key] = data
+    return x
+
+
+@_scatter.gradient
+def _(g: NDArray, y: NDArray, data: NDArray, *, key: tuple, shape: Shape) -> NDArray:
+    return gather(g, key=key)
+
+
+def gather_nd(data: NDArray, indices: NDArray) -> NDArray:
+    """The elements of `data` whose coordinates on the first axes are the columns of `indices`, (axes, ...).
+
+    The result has the other axes of `indices`, then those of `data` without coordinates. Negative ones count from the
+    end. IndexError out of bounds.
+    """
+    return gather(data, key=_coordinates("gather_nd", indices, data.shape))
+
+
+def scatter_nd(data: NDArray, indices: NDArray, shape: Sequence[int]) -> NDArray:
+    """Zeros of `shape`, with `data` at the places that `gather_nd` would take it from; the last of several counts."""
+    shape = tuple(shape)
+    key = _coordinates("scatter_nd", indices, shape)
+    expected = (*indices.shape[1:], *shape[len(key) :])
+    if data.shape != expected:
+        raise MXNetError(
+            f"scatter_nd: data has shape {data.shape}, but indices of shape {indices.shape} into {shape} name "
+            f"places of shape {expected}"
+        )
+    return _scatter(data, key=key, shape=shape)
+
+
+@quiet
+def _coordinates(name: str, indices: NDArray, shape: Shape) -> tuple[np.ndarray, ...]:
+    if indices.ndim < 2 or len(indices) > len(shape):
+        raise MXNetError(
+            f"{name}: indices have shape {indices.shape}; needed are two axes or more, the first of length "
+            f"1 to {len(shape)}, as the array has shape {shape}"
+        )
+    key = tuple(indices._data.astype(np.int64))
+    for axis, (at, length) in enumerate(zip(key, shape, strict=False)):
+        if at.size and not -length <= at.min() <= at.max() < length:
+            raise IndexError(f"{name}: indices from {at.min()} to {at.max()} for axis {axis} of length {length}")
+    return key
+
+
+def ravel_multi_index(data: NDArray, shape: Sequence[int]) -> NDArray:
+    """The positions, in a flattened array of `shape`, of the coordinates that are the columns of `data`, (axes, ...).
+
+    The first length of `shape` may be -1: it is not needed. No coordinate is checked to be within `shape`.
+    """
+    if data.ndim < 1 or len(data) != len(shape):
+        raise MXNetError(f"ravel_multi_index: data has shape {data.shape}, not ({len(shape)}, ...) as shape has axes")
+    flat = np.zeros(data.shape[1:], np.int64)
+    for at, length in zip(data._data.astype(np.int64), shape, strict=True):
+        flat = flat * length + at
+    return NDArray(np.array(flat, data._data.dtype, ndmin=1), data._ctx)
+
+
+def unravel_index(data: NDArray, shape: Sequence[int]) -> NDArray:
+    """The coordinates, (axes, ...), in an array of `shape` of the positions `data` in it flattened.
+
+    The first length of `shape` may be -1: it is not needed, and the first coordinate is not checked to be within it.
+    """
+    if not len(shape) or min(shape[1:], default=1) < 1:
+        raise MXNetError(f"unravel_index: {tuple(shape)} is no shape with places in it")
+    rest = data._data.astype(np.int64)
+    coordinates = []
+    for length in reversed(shape[1:]):
+        rest, at = np.divmod(rest, length)
+        coordinates.append(at)
+    return NDArray(np.stack([rest, *reversed(coordinates)]).astype(data._data.dtype), data._ctx)
+
+
+@Operator
+def _index_copy(old: np.ndarray, new: np.ndarray, *, at: np.ndarray) -> np.ndarray:
+    x = old.copy()
+    x[at] = new
+    return x
+
+
+@_index_copy.gradient
+def _(g: NDArray, y: NDArray, old: NDArray, new: NDArray, *, at: np.ndarray) -> NDArray:
+    return _index_copy(g, new._full_like(0), at=at)
+
+
+@_index_copy.gradient
+def _(g: NDArray, y: NDArray, old: NDArray, new: NDArray, *, at: np.ndarray) -> NDArray:
+    return gather(g, key=(at,))
+
+
+def index_copy(old_tensor: NDArray, index_vector: NDArray, new_tensor: NDArray) -> NDArray:
+    """A copy of `old_tensor` in which the rows `index_vector`, (k,), are those of `new_tensor`, (k, ...)."""
+    old, at, new = old_tensor, index_vector, new_tensor
+    if at.ndim != 1 or new.shape != (len(at), *old.shape[1:]) or new.dtype != old.dtype:
+        raise MXNetError(
+            f"index_copy: index_vector has shape {at.shape} and new_tensor {new.shape} of {new._data.dtype}, not (k,) "
+            f"and (k, *{old.shape[1:]}) of {old._data.dtype}"
+        )
+    return _index_copy(old, new, at=_positions("index_copy", at, len(old), "raise", ("raise",))._data)
+
+
+def index_array(data: NDArray, axes: Sequence[int] | None = None) -> NDArray:
+    """For each element of `data`, its coordinates on `axes` (None: all) along a new last axis, as int64."""
+    axes = range(data.ndim) if axes is None else [axis_of("index_array", data, a) for a in axes]
+    coordinates = np.indices(data.shape, np.int64)
+    return NDArray(np.stack([coordinates[a] for a in axes], axis=-1), data._ctx)
+
+
+# ---------------------------------------------------------------- conditions
+
+
+@Operator
+def _where(condition: np.ndarray, x: Any, y: Any) -> np.ndarray:
+    return np.where(condition, x, y)
+
+
+_where.gradient(None)  # a condition has none
+
+
+@_where.gradient
+def _(g: NDArray, out: NDArray, condition: NDArray, x: Any, y: Any) -> NDArray:
+    return _where(condition, g, g._data.dtype.type(0))
+
+
+@_where.gradient
+def _(g: NDArray, out: NDArray, condition: NDArray, x: Any, y: Any) -> NDArray:
+    return _where(condition, g._data.dtype.type(0), g)
+
+
+def where(condition: NDArray, x: NDArray, y: NDArray) -> NDArray:
+    """The elements of `x` where `condition` is not 0, elsewhere those of `y`; all of one shape.
+
+    A condition that is a vector chooses between whole rows of `x` and `y`.
+    """
+    rows = condition.ndim == 1 and x.ndim > 1 and len(condition) == len(x)
+    if x.shape != y.shape or x.dtype != y.dtype or not (rows or condition.shape == x.shape):
+        raise MXNetError(
+            f"where: condition, x and y have shapes {condition.shape}, {x.shape} and {y.shape} and types "
+            f"{condition._data.dtype}, {x._data.dtype} and {y._data.dtype}; x and y must agree, and condition "
+            "have their shape, or be a vector as long as they are"
+        )
+    chosen = condition._data != 0
+    return _where(NDArray(chosen.reshape(-1, *[1] * (x.ndim - 1)) if rows else chosen, condition._ctx), x, y)
+
+
+def one_hot(
+    indices: NDArray, depth: int, on_value: float = 1.0, off_value: float = 0.0, dtype: Any = "float32"
+) -> NDArray:
+    """`on_value` at the place that each index names along a new last axis of length `depth`, else `off_value`.
+
+    An index outside of the axis names none.
+    """
+    if depth < 0:
+        raise MXNetError(f"one_hot: depth must not be negative, not {depth}")
+    dtype = element_type(dtype)
+    hot = indices._data.astype(np.int64)[..., None] == np.arange(depth)
+    return NDArray(np.where(hot, dtype.type(on_value), dtype.type(off_value)), indices._ctx)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from runtime.base import MXNetError
-from runtime.ndarray import elementwise, index, shape
+from runtime import autograd
+from runtime.base import ArgumentError, MXNetError
+from runtime.ndarray import elementwise, indexing, shape
 from runtime.ndarray.ndarray import NDArray
 
 SYMBOLS: dict[str, Callable] = {
@@ -14,6 +15,7 @@ SYMBOLS: dict[str, Callable] = {
     "sub": elementwise.subtract,
     "mul": elementwise.multiply,
     "truediv": elementwise.divide,
+    "mod": elementwise.modulo,
     "pow": elementwise.power,
 }
 COMPARISONS: dict[str, Callable] = {
@@ -31,13 +33,18 @@ def install() -> None:
     for name, function in SYMBOLS.items():
         setattr(NDArray, f"__{name}__", _symbol(function))
         setattr(NDArray, f"__r{name}__", _symbol(lambda a, b, f=function: f(b, a)))
-        setattr(NDArray, f"__i{name}__", _in_place(function))
+        if name != "pow":  # `x **= y` is `x = x**y`
+            setattr(NDArray, f"__i{name}__", _in_place(function))
     for name, function in COMPARISONS.items():
         setattr(NDArray, f"__{name}__", _symbol(function))
     NDArray.T = property(shape.transpose, doc="A copy with the axes reversed.")
     NDArray.__neg__ = lambda self: elementwise.negative(self)
     NDArray.__abs__ = lambda self: elementwise.abs(self)
-    NDArray.__getitem__ = index.getitem
+    NDArray.__getitem__ = indexing.getitem
+    NDArray.__setitem__ = indexing.setitem
+    NDArray._basic_indexing_slice_is_contiguous = staticmethod(indexing.is_contiguous)
+    NDArray._at = indexing.getitem
+    NDArray._slice = lambda self, start, stop: indexing.getitem(self, slice(start, stop))
     NDArray.__hash__ = object.__hash__  # comparing gives arrays, so arrays are told apart by identity
 
 
@@ -52,9 +59,11 @@ def _symbol(function: Callable) -> Callable[[NDArray, Any], NDArray]:
 
 def _in_place(function: Callable) -> Callable[[NDArray, Any], NDArray]:
     def call(self: NDArray, other: Any) -> NDArray:
+        if autograd.mode.recording and isinstance(other, NDArray) and other._in_graph():
+            raise MXNetError(indexing.REFUSED)
         result = function(self, other)
         if result.shape != self.shape:
-            raise MXNetError(
+            raise ArgumentError(
                 f"an array of shape {self.shape} cannot be updated in place by one of shape {result.shape}"
             )
         self[:] = result

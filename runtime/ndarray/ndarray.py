@@ -8,24 +8,34 @@ from typing import Any
 import numpy as np
 
 from runtime import autograd
-from runtime.base import MXNetError
+from runtime.base import ArgumentError, MXNetError
 from runtime.context import Context
+
+_STORAGE_TYPE_STR_TO_ID = {"undefined": -1, "default": 0, "row_sparse": 1, "csr": 2}
+"""Kinds of storage by MXNet's numbers for them, which programs import from here."""
+py_slice = slice
+"""The name under which programs import it from here."""
 
 
 class NDArray:
     """An n-dimensional array of one type, over a C-contiguous NumPy array.
 
-    `x[i]`, `x[i:j]` on the first axis and `reshape` give arrays that share memory with `x`; every other result is a
-    copy. There are no scalars: what would be one has shape (1,). `nd.array`, `nd.zeros` and their like make arrays.
+    `x[i]`, `x[i:j]` on the first axis and `reshape` give arrays that share memory with `x`; see `indexing` for other
+    keys and for writing. Every other result is a copy. Operators give no scalars: what would be one has shape (1,).
+    `nd.array`, `nd.zeros` and their like make arrays.
     """
 
     __slots__ = ("__weakref__", "_ctx", "_data", "_node")
     __array_priority__ = 1000.0  # so that `numpy_array + x` comes to us instead of going through x element by element
 
     def __init__(self, data: np.ndarray, ctx: Context, node: autograd.Node | autograd.Variable | None = None) -> None:
-        self._data = data
+        self._data = data if type(data) is np.ndarray else np.asarray(data)  # not one of NumPy's scalars
         self._ctx = ctx
         self._node = node
+
+    def __reduce__(self) -> tuple:
+        """Pickled and copied as values and context; a copy is outside of the graph."""
+        return NDArray, (self.asnumpy(), self._ctx)
 
     # ------------------------------------------------------------ what it is
 
@@ -54,14 +64,19 @@ class NDArray:
 
     @property
     def stype(self) -> str:
-        """How the elements are stored: 'default', all of them, or 'row_sparse' (see `nd.sparse`)."""
+        """How the elements are stored: 'default', all of them, or one of the ways of `nd.sparse`."""
         return "default"
+
+    @property
+    def writable(self) -> bool:
+        """Whether elements can be written: not those of a read-only NumPy array (`nd.from_numpy`)."""
+        return self._data.flags.writeable
 
     def __len__(self) -> int:
         return self._data.shape[0]
 
     def __repr__(self) -> str:
-        return f"\n{self._data}\n<NDArray {'x'.join(map(str, self.shape))} @{self._ctx}>"
+        return f"\n{self._data}\n<{type(self).__name__} {'x'.join(map(str, self.shape))} @{self._ctx}>"
 
     # ------------------------------------------------------------ taking values out
 
@@ -77,6 +92,8 @@ class NDArray:
         if self.size != 1:
             raise ValueError(f"an array of shape {self.shape} is not a scalar")
         return self._data.reshape(-1)[0]
+
+    item = asscalar
 
     def __bool__(self) -> bool:
         if self.size > 1:
@@ -98,18 +115,31 @@ class NDArray:
     def wait_to_read(self) -> None:
         """Return when the value is there: at once, as operators are computed when they are called."""
 
+    wait_to_write = wait_to_read
+
+    def __dlpack__(self, **arguments: Any) -> Any:
+        """The memory as a DLPack capsule, for libraries that read it."""
+        return self._data.__dlpack__(**arguments)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._data.__dlpack_device__()
+
     # ------------------------------------------------------------ copies
 
     def copy(self) -> NDArray:
         return self.as_in_context(self._ctx, always_copy=True)
 
     def copyto(self, other: NDArray | Context) -> NDArray:
-        """Write into the array `other`, or copy to the context `other`. Returns the array written to."""
-        if isinstance(other, NDArray):
-            if other is not self:
-                other[:] = self
-            return other
-        return self.as_in_context(other, always_copy=True)
+        """Write into the array `other`, of this shape, or copy to the context `other`. Returns the array written to."""
+        if isinstance(other, Context):
+            return self.as_in_context(other, always_copy=True)
+        if not isinstance(other, NDArray):
+            raise TypeError(f"copyto needs an array or a context to copy to, not {type(other).__name__}")
+        if other.shape != self.shape:
+            raise ArgumentError(f"copyto: an array of shape {self.shape} does not fit into one of shape {other.shape}")
+        if other is not self:
+            other[:] = self
+        return other
 
     def as_in_context(self, context: Context, always_copy: bool = False) -> NDArray:
         """This array if it lives in `context`, else a copy there."""
@@ -121,6 +151,12 @@ class NDArray:
         result = identity(self)
         result._ctx = context
         return result
+
+    as_in_ctx = as_in_context
+
+    def as_nd_ndarray(self) -> NDArray:
+        """The array itself: there is no other kind of array here."""
+        return self
 
     def _in_graph(self) -> bool:
         """Whether gradients can flow here: an array whose history `backward` has released is a constant."""
@@ -147,6 +183,19 @@ class NDArray:
         """The gradient's array; None without `attach_grad`."""
         return self._node.grad if isinstance(self._node, autograd.Variable) else None
 
+    @property
+    def _fresh_grad(self) -> bool:
+        """Whether `grad` has been written since this was last set to False."""
+        return isinstance(self._node, autograd.Variable) and self._node.fresh
+
+    @_fresh_grad.setter
+    def _fresh_grad(self, fresh: bool) -> None:
+        if not isinstance(self._node, autograd.Variable):
+            raise MXNetError(
+                f"an array of shape {self.shape} without attach_grad() has no gradient that could be fresh"
+            )
+        self._node.fresh = bool(fresh)
+
     def detach(self) -> NDArray:
         """The same memory outside of the graph."""
         return NDArray(self._data, self._ctx)
@@ -154,49 +203,3 @@ class NDArray:
     def backward(self, out_grad: NDArray | None = None, retain_graph: bool = False, train_mode: bool = True) -> None:
         """`autograd.backward` from this array; `out_grad` is the gradient that flows into it, None for ones."""
         autograd.backward([self], [out_grad], retain_graph, train_mode)
-
-    # ------------------------------------------------------------ writing
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        """Write `value` (an array or a number, broadcast) to `x[key]`.
-
-        Inside `record`, a value that is in the graph can only be written by `x[:] = value`, with x of its shape and
-        not in the graph: x then is in it too.
-        """
-        whole = isinstance(key, slice) and key == slice(None)
-        if autograd.mode.recording:
-            self._check_writable(value, whole)
-        source = value._data if isinstance(value, NDArray) else value
-        try:
-            self._data[numpy_key(key)] = source
-        except ValueError as error:
-            raise MXNetError(
-                f"cannot write a value of shape {np.shape(source)} to x[{key!r}] of shape {self.shape}: {error}"
-            ) from None
-        if autograd.mode.recording and isinstance(value, NDArray) and value._in_graph():
-            from runtime.ndarray.elementwise import identity
-
-            self._node = identity(value)._node
-
-    def _check_writable(self, value: Any, whole: bool) -> None:
-        """Refuse a write that the graph could not know of."""
-        if self._in_graph():
-            raise MXNetError(
-                "writing into an array of the computational graph (x[...] = y, +=, -=, *=, /=) is not possible inside "
-                "autograd.record(); make a new array (x = x + y), or write inside autograd.pause() or after backward"
-            )
-        in_graph = isinstance(value, NDArray) and value._in_graph()
-        if in_graph and (not whole or value.shape != self.shape):
-            raise MXNetError(
-                "inside autograd.record() an array of the computational graph can only be written to a whole array "
-                "of its shape"
-            )
-
-
-def numpy_key(key: Any) -> Any:
-    """An index as NumPy takes it: arrays, of whatever type, become integer arrays."""
-    if isinstance(key, tuple):
-        return tuple(map(numpy_key, key))
-    if isinstance(key, NDArray):
-        return key._data.astype(np.int64)
-    return key

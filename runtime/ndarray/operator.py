@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from runtime import autograd
-from runtime.base import MXNetError
+from runtime.base import MXNetError, did_you_mean
 from runtime.context import Context
 from runtime.ndarray.ndarray import NDArray
 
@@ -143,28 +143,50 @@ _handle = Operator(lambda x: x, lambda g, y, x: g)
 # ---------------------------------------------------------------- as users call them
 
 
+def plain(function: Callable[..., Any]) -> Callable[..., Any]:
+    """An Operator as a function of one array, `data`; a function as it is."""
+    if not isinstance(function, Operator):
+        return function
+
+    def call(data: NDArray) -> Any:
+        if not isinstance(data, NDArray):
+            raise TypeError(f"{function.name}: data must be an NDArray, not {type(data).__name__}")
+        return function(data)
+
+    call.__name__ = call.__qualname__ = function.name
+    call.__doc__ = function.__doc__
+    return call
+
+
 def public(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function as `nd` offers it: it takes `out=`, arrays that the result is written to, and `name=`, ignored.
 
-    An Operator becomes a function of one array, `data`.
+    An argument that it does not have raises MXNetError.
     """
-    if isinstance(function, Operator):
-        operator = function
-
-        def function(data: NDArray) -> Any:
-            return operator(data)
-
-        function.__name__ = function.__qualname__ = operator.name
-        function.__doc__ = operator.__doc__
-    if "out" in inspect.signature(function).parameters:
+    function = plain(function)
+    parameters = inspect.signature(function).parameters
+    if "out" in parameters:
         return function
 
     @functools.wraps(function)
     def call(*args: Any, out: Any = None, name: str | None = None, **kwargs: Any) -> Any:
-        result = function(*args, **kwargs)
+        try:
+            result = function(*args, **kwargs)
+        except TypeError:
+            _check_names(function.__name__, kwargs, parameters)
+            raise
         return result if out is None else _write(function.__name__, result, out)
 
     return call
+
+
+def _check_names(name: str, kwargs: Iterable[str], parameters: Mapping[str, inspect.Parameter]) -> None:
+    """Refuse arguments that a function does not have."""
+    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        return
+    for key in kwargs:
+        if key not in parameters:
+            raise MXNetError(f"{name} has no argument '{key}'{did_you_mean(key, parameters)}")
 
 
 def _write(name: str, result: Any, out: Any) -> Any:

@@ -18,9 +18,9 @@ from runtime.blas import matmul
 from runtime.ndarray import elementwise as ew
 from runtime.ndarray.activation import sigmoid
 from runtime.ndarray.layers import FullyConnected
-from runtime.ndarray.products import dot
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, differentiate_again, in_float32, quiet
+from runtime.ndarray.products import dot
 from runtime.ndarray.slicing import split, stack
 
 Arrays = tuple[np.ndarray, ...]

@@ -2,58 +2,144 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from runtime.base import MXNetError
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import Operator, in_float32
-from runtime.ndarray.shape import broadcast_to, reshape
+from runtime.ndarray.operator import Operator, in_float32, quiet
+from runtime.ndarray.shape import reshape
 
-__all__ = ["argmax", "argmin", "max", "mean", "min", "sum"]
-METHODS = ("argmax", "argmin", "max", "mean", "min", "sum")
+__all__ = [
+    "argmax",
+    "argmax_channel",
+    "argmin",
+    "cumsum",
+    "max",
+    "max_axis",
+    "mean",
+    "min",
+    "min_axis",
+    "moments",
+    "nanprod",
+    "nansum",
+    "norm",
+    "prod",
+    "sum",
+    "sum_axis",
+]
+METHODS = ("argmax", "argmax_channel", "argmin", "max", "mean", "min", "nanprod", "nansum", "norm", "prod", "sum")
 
 Axes = int | Sequence[int] | None
+Shape = tuple[int, ...]
 
-# Every operator here keeps the reduced axes, with length 1: its gradient is then a broadcast. `_drop` takes them out.
+# ---------------------------------------------------------------- which axes, and what is left of a shape
+
+
+@functools.lru_cache(4096)
+def _plan(name: str, shape: Shape, axis: int | Shape | None, keepdims: bool, exclude: bool) -> tuple[Shape, Shape]:
+    """The axes to reduce, ascending, and the shape of the result."""
+    ndim = len(shape)
+    given = (axis,) if isinstance(axis, int) else axis or tuple(range(ndim))
+    for a in given:
+        if not -ndim <= a < ndim:
+            raise MXNetError(f"{name}: axis {a} of an array of shape {shape}: there are {ndim} axes")
+    chosen = {a % ndim for a in given}
+    if len(chosen) < len(given):
+        raise MXNetError(f"{name}: axis={axis} names an axis twice")
+    if 0 in shape:
+        raise MXNetError(f"{name}: an array of shape {shape} has no elements")
+    everything = axis is None or axis == ()
+    axes = tuple(a for a in range(ndim) if (a in chosen) != (exclude and not everything))
+    return axes, _kept(shape, axes) if keepdims else tuple(n for a, n in enumerate(shape) if a not in axes) or (1,)
+
+
+def _kept(shape: Shape, axes: Shape) -> Shape:
+    """`shape` with length 1 on `axes`."""
+    return tuple(1 if a in axes else n for a, n in enumerate(shape))
+
+
+def _key(axis: Axes) -> int | Shape | None:
+    """`axis` as `_plan` takes it: hashable."""
+    return axis if axis is None or type(axis) is int else int(axis) if isinstance(axis, np.integer) else tuple(axis)
+
+
+def _reduce(operator: Operator, data: NDArray, axis: Axes, keepdims: bool, exclude: bool, **attrs: Any) -> NDArray:
+    axes, shape = _plan(operator.name, data._data.shape, _key(axis), bool(keepdims), bool(exclude))
+    return operator(data, axes=axes, shape=shape, **attrs)
+
+
+def _reduction(name: str, forward: Callable) -> Operator:
+    """An operator from `forward(x, axes)`, which keeps the reduced axes; its result is given `shape`.
+
+    As `in_float32` does, it computes with 16-bit floats in float32.
+    """
+
+    @quiet
+    def call(x: np.ndarray, *, axes: Shape, shape: Shape) -> np.ndarray:
+        if x.dtype.itemsize == 2:
+            return forward(x.astype(np.float32), axes).reshape(shape).astype(x.dtype)
+        return forward(x, axes).reshape(shape)
+
+    operator = Operator(call)
+    operator.name = name
+    return operator
 
 
 @Operator
-@in_float32
-def _sum(x: np.ndarray, *, axes: tuple[int, ...]) -> np.ndarray:
-    return np.sum(x, axis=axes, keepdims=True, dtype=x.dtype)
+def _spread(g: np.ndarray, *, axes: Shape, shape: Shape) -> np.ndarray:
+    """What was reduced over `axes` of an array of `shape`, repeated over them."""
+    x = np.empty(shape, g.dtype)
+    x[...] = g.reshape(_kept(shape, axes))
+    return x
+
+
+@_spread.gradient
+def _(g: NDArray, y: NDArray, x: NDArray, *, axes: Shape, shape: Shape) -> NDArray:
+    return _sum(g, axes=axes, shape=x.shape)
+
+
+def _align(g: NDArray, x: NDArray, axes: Shape) -> NDArray:
+    """`g`, reduced over `axes` of x, in a shape to be broadcast against x."""
+    return reshape(g, _kept(x.shape, axes))
+
+
+# ---------------------------------------------------------------- sums
+
+
+_sum = _reduction("sum", lambda x, axes: np.add.reduce(x, axes, x.dtype, None, True))
+_nansum = _reduction("nansum", lambda x, axes: np.add.reduce(np.where(np.isnan(x), 0, x), axes, x.dtype, None, True))
 
 
 @_sum.gradient
-def _(g: NDArray, y: NDArray, x: NDArray, *, axes: tuple[int, ...]) -> NDArray:
-    return broadcast_to(g, x.shape)
+def _(g: NDArray, y: NDArray, x: NDArray, *, axes: Shape, shape: Shape) -> NDArray:
+    return _spread(g, axes=axes, shape=x.shape)
 
 
-@Operator
-def _max(x: np.ndarray, *, axes: tuple[int, ...]) -> np.ndarray:
-    return np.max(x, axis=axes, keepdims=True)
+@_nansum.gradient
+def _(g: NDArray, y: NDArray, x: NDArray, *, axes: Shape, shape: Shape) -> NDArray:
+    return _spread(g, axes=axes, shape=x.shape) * (x == x)
 
 
-@Operator
-def _min(x: np.ndarray, *, axes: tuple[int, ...]) -> np.ndarray:
-    return np.min(x, axis=axes, keepdims=True)
+def _mean_of(x: np.ndarray, axes: Shape) -> np.ndarray:
+    """The mean; of integers, cut off."""
+    total = np.add.reduce(x, axes, x.dtype, None, True)
+    count = x.size // total.size
+    if x.dtype.kind in "iub":
+        return np.trunc(total / count).astype(x.dtype)
+    total /= count
+    return total
 
 
-@_max.gradient
-@_min.gradient
-def _(g: NDArray, y: NDArray, x: NDArray, *, axes: tuple[int, ...]) -> NDArray:
-    return g * (x == y)  # each of several extremes gets the whole gradient
+_mean = _reduction("mean", _mean_of)
 
 
-@Operator
-def _argmax(x: np.ndarray, *, axis: int) -> np.ndarray:
-    return np.argmax(x, axis=axis, keepdims=True).astype(np.float32)
-
-
-@Operator
-def _argmin(x: np.ndarray, *, axis: int) -> np.ndarray:
-    return np.argmin(x, axis=axis, keepdims=True).astype(np.float32)
+@_mean.gradient
+def _(g: NDArray, y: NDArray, x: NDArray, *, axes: Shape, shape: Shape) -> NDArray:
+    return _spread(g / (x.size // y.size), axes=axes, shape=x.shape)
 
 
 def sum(data: NDArray, axis: Axes = None, keepdims: bool = False, exclude: bool = False) -> NDArray:
@@ -61,69 +147,216 @@ def sum(data: NDArray, axis: Axes = None, keepdims: bool = False, exclude: bool 
 
     The result has the reduced axes with length 1 if `keepdims`, else not at all; shape (1,) if none is left.
     """
-    axes = _axes(data, axis, exclude)
-    return _drop(_sum(data, axes=axes), axes, keepdims)
+    return _reduce(_sum, data, axis, keepdims, exclude)
 
 
 def mean(data: NDArray, axis: Axes = None, keepdims: bool = False, exclude: bool = False) -> NDArray:
     """The mean over `axis`; see `sum`."""
-    if data._data.dtype.itemsize == 2:  # the sum of 16-bit floats may be too large for one where their mean is not
-        return mean(data.astype("float32"), axis, keepdims, exclude).astype(data.dtype)
-    axes = _axes(data, axis, exclude)
-    count = int(np.prod([data.shape[a] for a in axes]))
-    return _drop(_sum(data, axes=axes) / count, axes, keepdims)
+    return _reduce(_mean, data, axis, keepdims, exclude)
 
 
-def max(data: NDArray, axis: Axes = None, keepdims: bool = False, exclude: bool = False) -> NDArray:
-    """The largest element over `axis`; see `sum`."""
-    axes = _axes(data, axis, exclude)
-    return _drop(_max(data, axes=axes), axes, keepdims)
+def nansum(data: NDArray, axis: Axes = None, keepdims: bool = False, exclude: bool = False) -> NDArray:
+    """The sum over `axis` of what is not NaN; see `sum`."""
+    return _reduce(_nansum, data, axis, keepdims, exclude)
 
 
-def min(data: NDArray, axis: Axes = None, keepdims: bool = False, exclude: bool = False) -> NDArray:
-    """The smallest element over `axis`; see `sum`."""
-    axes = _axes(data, axis, exclude)
-    return _drop(_min(data, axes=axes), axes, keepdims)
+sum_axis = sum
 
 
-def argmax(data: NDArray, axis: int | None = None, keepdims: bool = False) -> NDArray:
-    """Where the largest element along `axis` is (the first of several; None: in the flattened array), as float32."""
-    return _position(_argmax, data, axis, keepdims)
-
-
-def argmin(data: NDArray, axis: int | None = None, keepdims: bool = False) -> NDArray:
-    """Where the smallest element along `axis` is (the first of several; None: in the flattened array), as float32."""
-    return _position(_argmin, data, axis, keepdims)
-
-
-def sum_to(data: NDArray, shape: tuple[int, ...]) -> NDArray:
+def sum_to(data: NDArray, shape: Shape) -> NDArray:
     """`data` summed down to `shape`: what undoes, for a gradient, that an array of `shape` was broadcast."""
-    if data.shape == shape:
+    if data._data.shape == shape:
         return data
     lead = data.ndim - len(shape)
     axes = tuple(i for i in range(data.ndim) if i < lead or shape[i - lead] != data.shape[i])
-    return reshape(_sum(data, axes=axes), shape)
+    return _sum(data, axes=axes, shape=shape)
 
 
-def _position(operator: Operator, data: NDArray, axis: int | None, keepdims: bool) -> NDArray:
+# ---------------------------------------------------------------- products
+
+
+def _others_of(x: np.ndarray, axes: Shape) -> np.ndarray:
+    """For each element the product of all others that are reduced with it: exact where some are 0."""
+    zero = x == 0
+    zeros = np.add.reduce(zero, axes, int, None, True)
+    safe = np.where(zero, 1, x)
+    product = np.multiply.reduce(safe, axes, x.dtype, None, True)
+    return np.where(zeros - zero == 0, product / safe, 0).astype(x.dtype, copy=False)
+
+
+@Operator
+@in_float32
+@quiet
+def _others(x: np.ndarray, *, axes: Shape) -> np.ndarray:
+    return _others_of(x, axes)
+
+
+@_others.gradient
+def _(g: NDArray, y: NDArray, x: NDArray, *, axes: Shape) -> NDArray:
+    flow = g * y
+    return (_sum(flow, axes=axes, shape=_kept(x.shape, axes)) - flow) / x
+
+
+_prod = _reduction("prod", lambda x, axes: np.multiply.reduce(x, axes, x.dtype, None, True))
+_nanprod = _reduction(
+    "nanprod", lambda x, axes: np.multiply.reduce(np.where(np.isnan(x), 1, x), axes, x.dtype, None, True)
+)
+
+
+@_prod.gradient
+def _(g: NDArray, y: NDArray, x: NDArray, *, axes: Shape, shape: Shape) -> NDArray:
+    return _align(g, x, axes) * _others(x, axes=axes)
+
+
+@_nanprod.gradient
+def _(g: NDArray, y: NDArray, x: NDArray, *, axes: Shape, shape: Shape) -> NDArray:
+    return _align(g, x, axes) * _others(_nan_to_one(x), axes=axes) * (x == x)
+
+
+_nan_to_one = Operator(lambda x: np.where(np.isnan(x), x.dtype.type(1), x), lambda g, y, x: g * (x == x))
+
+
+def prod(data: NDArray, axis: Axes = None, keepdims: bool = False, exclude: bool = False) -> NDArray:
+    """The product over `axis`; see `sum`."""
+    return _reduce(_prod, data, axis, keepdims, exclude)
+
+
+def nanprod(data: NDArray, axis: Axes = None, keepdims: bool = False, exclude: bool = False) -> NDArray:
+    """The product over `axis` of what is not NaN; see `sum`."""
+    return _reduce(_nanprod, data, axis, keepdims, exclude)
+
+
+# ---------------------------------------------------------------- extremes and where they are
+
+
+_max = _reduction("max", lambda x, axes: np.maximum.reduce(x, axes, None, None, True))
+_min = _reduction("min", lambda x, axes: np.minimum.reduce(x, axes, None, None, True))
+
+
+@_max.gradient
+@_min.gradient
+def _(g: NDArray, y: NDArray, x: NDArray, *, axes: Shape, shape: Shape) -> NDArray:
+    return _align(g, x, axes) * (x == _align(y, x, axes))  # each of several extremes gets the whole gradient
+
+
+def max(data: NDArray, axis: Axes = None, keepdims: bool = False, exclude: bool = False) -> NDArray:
+    """The largest element over `axis`, NaN if one is there; see `sum`."""
+    return _reduce(_max, data, axis, keepdims, exclude)
+
+
+def min(data: NDArray, axis: Axes = None, keepdims: bool = False, exclude: bool = False) -> NDArray:
+    """The smallest element over `axis`, NaN if one is there; see `sum`."""
+    return _reduce(_min, data, axis, keepdims, exclude)
+
+
+max_axis, min_axis = max, min
+
+
+def _position(name: str, find: Callable) -> Operator:
+    def forward(x: np.ndarray, *, axis: int, shape: Shape) -> np.ndarray:
+        return find(x, axis).reshape(shape).astype(x.dtype)
+
+    operator = Operator(forward)
+    operator.name = name
+    return operator
+
+
+_argmax, _argmin = _position("argmax", np.argmax), _position("argmin", np.argmin)
+
+
+def argmax(data: NDArray, axis: int | None = None, keepdims: bool = False) -> NDArray:
+    """Where the largest element along `axis` is, the first of several, in the type of `data`.
+
+    Without an axis, its position in the flattened array.
+    """
+    return _find(_argmax, data, axis, keepdims)
+
+
+def argmin(data: NDArray, axis: int | None = None, keepdims: bool = False) -> NDArray:
+    """Where the smallest element along `axis` is; see `argmax`."""
+    return _find(_argmin, data, axis, keepdims)
+
+
+def _find(operator: Operator, data: NDArray, axis: int | None, keepdims: bool) -> NDArray:
+    _, shape = _plan(operator.name, data.shape, _key(axis), bool(keepdims), False)
+    return operator(data, axis=axis, shape=shape)
+
+
+def argmax_channel(data: NDArray) -> NDArray:
+    """Where along axis 1 the largest element is."""
+    if data.ndim < 2:
+        raise MXNetError(f"argmax_channel: an array of shape {data.shape} has no axis 1")
+    return argmax(data, axis=1)
+
+
+# ---------------------------------------------------------------- norms and moments
+
+
+_norm1 = _reduction("norm", lambda x, axes: np.add.reduce(np.abs(x), axes, x.dtype, None, True))
+_norm2 = _reduction(
+    "norm", lambda x, axes: np.sqrt(np.add.reduce(x * x, axes, x.dtype, None, True)).astype(x.dtype, copy=False)
+)
+
+
+@_norm1.gradient
+def _(g: NDArray, y: NDArray, x: NDArray, *, axes: Shape, shape: Shape) -> NDArray:
+    return _align(g, x, axes) * ((x > 0) - (x < 0))
+
+
+@_norm2.gradient
+def _(g: NDArray, y: NDArray, x: NDArray, *, axes: Shape, shape: Shape) -> NDArray:
+    return _align(g / y, x, axes) * x
+
+
+def norm(data: NDArray, ord: int = 2, axis: Axes = None, out_dtype: Any = None, keepdims: bool = False) -> NDArray:
+    """The sum of the absolute values over `axis` (`ord=1`), or the root of the sum of the squares (`ord=2`).
+
+    `axis` and `keepdims` are as for `sum`; the result has type `out_dtype`, by default that of `data`.
+    """
+    if ord not in (1, 2):
+        raise MXNetError(f"norm: ord must be 1 or 2, not {ord}")
+    if out_dtype is not None:
+        data = data.astype(out_dtype, copy=False)
+    return _reduce(_norm1 if ord == 1 else _norm2, data, axis, keepdims, False)
+
+
+def moments(data: NDArray, axes: Axes, keepdims: bool = False) -> list[NDArray]:
+    """The mean and the variance (that of a population, over n) over `axes`; see `sum`."""
+    if axes is None or axes == ():
+        raise MXNetError("moments: axes must name at least one axis")
+    centre = mean(data, axes, keepdims=True)
+    variance = mean((data - centre) * (data - centre), axes, keepdims)
+    return [centre if keepdims else reshape(centre, variance.shape), variance]
+
+
+# ---------------------------------------------------------------- running sums
+
+
+@Operator
+@in_float32
+@quiet
+def _cumsum(x: np.ndarray, *, axis: int, reverse: bool) -> np.ndarray:
+    """The sums of the elements up to each along `axis`; from each to the last if `reverse`."""
+    return np.ascontiguousarray(_turn(np.cumsum(_turn(x, axis, reverse), axis, x.dtype), axis, reverse))
+
+
+@_cumsum.gradient
+def _(g: NDArray, y: NDArray, x: NDArray, *, axis: int, reverse: bool) -> NDArray:
+    return _cumsum(g, axis=axis, reverse=not reverse)
+
+
+def _turn(x: np.ndarray, axis: int, reverse: bool) -> np.ndarray:
+    return np.flip(x, axis) if reverse else x
+
+
+def cumsum(a: NDArray, axis: int | None = None, dtype: Any = None) -> NDArray:
+    """The sum of all elements up to each one along `axis`, in the shape of `a`; without an axis, of `a` flattened.
+
+    It is computed in `dtype`, by default that of `a`.
+    """
+    a = a if dtype is None else a.astype(dtype, copy=False)
     if axis is None:
-        data, axis = reshape(data, (-1,)), 0
-    axes = _axes(data, axis, False)
-    return _drop(operator(data, axis=axes[0]), axes, keepdims)
-
-
-def _axes(data: NDArray, axis: Axes, exclude: bool) -> tuple[int, ...]:
-    """The axes to reduce, counted from 0."""
-    ndim = data.ndim
-    given = range(ndim) if axis is None or axis == () else [axis] if isinstance(axis, (int, np.integer)) else axis
-    for a in given:
-        if not -ndim <= a < ndim:
-            raise MXNetError(f"axis {a} of an array of shape {data.shape}: there are {ndim} axes")
-    axes = {a % ndim for a in given}
-    return tuple(a for a in range(ndim) if (a in axes) != (exclude and axis is not None))
-
-
-def _drop(reduced: NDArray, axes: tuple[int, ...], keepdims: bool) -> NDArray:
-    if keepdims:
-        return reduced
-    return reshape(reduced, tuple(n for i, n in enumerate(reduced.shape) if i not in axes) or (1,))
+        return _cumsum(reshape(a, (-1,)), axis=0, reverse=False)
+    if not -a.ndim <= axis < a.ndim:
+        raise MXNetError(f"cumsum: axis {axis} of an array of shape {a.shape}: there are {a.ndim} axes")
+    return _cumsum(a, axis=axis % a.ndim, reverse=False)

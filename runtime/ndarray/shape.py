@@ -1,20 +1,65 @@
-"""Operators that move elements and change none."""
+"""Operators that change the shape, the order of axes, or repeat elements; `slicing` has those that cut and join."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from runtime.base import MXNetError
+from runtime.base import ArgumentError, MXNetError
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator
 
-__all__ = ["Flatten", "broadcast_to", "expand_dims", "flatten", "reshape", "reshape_like", "transpose"]
-METHODS = ("broadcast_to", "expand_dims", "flatten", "reshape", "reshape_like", "transpose")
+__all__ = [
+    "Flatten",
+    "Reshape",
+    "SwapAxis",
+    "broadcast_axes",
+    "broadcast_axis",
+    "broadcast_like",
+    "broadcast_to",
+    "depth_to_space",
+    "expand_dims",
+    "flatten",
+    "flip",
+    "moveaxis",
+    "repeat",
+    "reshape",
+    "reshape_like",
+    "reverse",
+    "shape_array",
+    "size_array",
+    "space_to_depth",
+    "squeeze",
+    "swapaxes",
+    "tile",
+    "transpose",
+]
+METHODS = (
+    "broadcast_axes",
+    "broadcast_like",
+    "broadcast_to",
+    "depth_to_space",
+    "expand_dims",
+    "flatten",
+    "flip",
+    "repeat",
+    "reshape",
+    "reshape_like",
+    "shape_array",
+    "size_array",
+    "space_to_depth",
+    "squeeze",
+    "swapaxes",
+    "tile",
+    "transpose",
+)
 
 Shape = tuple[int, ...]
+Axes = int | Sequence[int]
+
+# ---------------------------------------------------------------- the same elements in another shape
 
 
 @Operator
@@ -22,24 +67,232 @@ def _reshape(x: np.ndarray, *, shape: Shape) -> np.ndarray:
     return x.reshape(shape)  # arrays are contiguous: never a copy
 
 
+@Operator
+def _reshape_copy(x: np.ndarray, *, shape: Shape) -> np.ndarray:
+    return x.reshape(shape).copy()
+
+
 @_reshape.gradient
+@_reshape_copy.gradient
 def _(g: NDArray, y: NDArray, x: NDArray, *, shape: Shape) -> NDArray:
     return _reshape(g, shape=x.shape)
 
 
+def reshape(data: NDArray, *args: Axes, shape: Axes | None = None, reverse: bool = False) -> NDArray:
+    """The same elements, in the same memory, as an array of `shape`: `reshape(2, 3)`, `reshape((2, 3))`.
+
+    In `shape`, 0 keeps the length of that axis, one -1 stands for whatever is left, -2 for all axes that are left, -3
+    joins two axes, and -4 splits one into the two lengths behind it, one of which may be -1. With `reverse`, shapes are
+    read from right to left.
+    """
+    wanted = args if shape is None else (shape,)
+    if len(wanted) == 1 and not isinstance(wanted[0], (int, np.integer)):
+        wanted = tuple(wanted[0])
+    own = data._data.shape
+    if not wanted and data._data.size != 1:
+        raise ArgumentError(f"reshape of an array of shape {own} to (): there must be one element")
+    target = wanted
+    if wanted and (0 in wanted or min(wanted) < -1):
+        target = _decoded(own[::-1], wanted[::-1])[::-1] if reverse else _decoded(own, wanted)
+    try:
+        return _reshape(data, shape=target)
+    except (ValueError, TypeError):
+        size = data.size
+        raise ArgumentError(f"an array of shape {own} has {size} elements and cannot be reshaped to {wanted}") from None
+
+
+def _decoded(own: Shape, wanted: Shape) -> Shape:
+    """`wanted` with the codes 0, -2, -3 and -4 replaced by the lengths they stand for."""
+    target: list[int] = []
+    axis = 0  # of `own`, the next that is to be used up
+    codes = iter(wanted)
+    try:
+        for code in codes:
+            if code == -2:
+                target += own[axis:]
+                axis = len(own)
+            elif code == -3:
+                target.append(own[axis] * own[axis + 1])
+                axis += 2
+            elif code == -4:
+                first, second = next(codes), next(codes)
+                target += _halves(own[axis], first, second)
+                axis += 1
+            elif code < -4:
+                raise ArgumentError(
+                    f"reshape of an array of shape {own}: {code} is neither a length nor one of the codes 0 to -4"
+                )
+            else:
+                target.append(own[axis] if code == 0 else code)
+                axis += 1
+    except (IndexError, StopIteration):
+        raise ArgumentError(
+            f"reshape of an array of shape {own} to {wanted}: a code lacks the axes it is for"
+        ) from None
+    return tuple(target)
+
+
+def _halves(length: int, first: int, second: int) -> tuple[int, int]:
+    if first == -1 and second > 0:
+        first = length // second
+    elif second == -1 and first > 0:
+        second = length // first
+    if first < 0 or first * second != length:
+        raise ArgumentError(f"reshape: an axis of length {length} cannot be split into {first} and {second}")
+    return first, second
+
+
+def reshape_like(
+    lhs: NDArray,
+    rhs: NDArray,
+    lhs_begin: int | None = None,
+    lhs_end: int | None = None,
+    rhs_begin: int | None = None,
+    rhs_end: int | None = None,
+) -> NDArray:
+    """`lhs` in the shape of `rhs`; or with its axes from `lhs_begin` to before `lhs_end` in the shape of those of `rhs`
+    from `rhs_begin` to before `rhs_end`.
+    """
+    ours, theirs = slice(lhs_begin, lhs_end), slice(rhs_begin, rhs_end)
+    start, stop, _ = ours.indices(lhs.ndim)
+    shape = lhs.shape[:start] + rhs.shape[theirs] + lhs.shape[max(start, stop) :]
+    if math.prod(shape) != lhs.size:
+        raise ArgumentError(
+            f"reshape_like: lhs of shape {lhs.shape} has {lhs.size} elements, not those of shape {shape}"
+        )
+    return _reshape_copy(lhs, shape=shape)
+
+
+def flatten(data: NDArray) -> NDArray:
+    """A copy as a matrix: the first axis as it is, all others as one."""
+    shape = data.shape
+    if not shape:
+        raise MXNetError("flatten of an array without axes")
+    return _reshape_copy(data, shape=(shape[0], math.prod(shape[1:])))
+
+
+def expand_dims(data: NDArray, axis: int) -> NDArray:
+    """A copy with an axis of length 1 more, at `axis`."""
+    shape = data.shape
+    ndim = len(shape)
+    if not -ndim - 1 <= axis <= ndim:
+        raise MXNetError(f"expand_dims of an array of shape {shape} at axis {axis}: there are {ndim} axes")
+    axis %= ndim + 1
+    return _reshape_copy(data, shape=(*shape[:axis], 1, *shape[axis:]))
+
+
+def squeeze(data: NDArray, axis: Axes | None = None) -> NDArray:
+    """A copy without the axes `axis`, which must have length 1 (None: all that have); one of them if none was left."""
+    shape = data.shape
+    if axis is None:
+        kept = tuple(n for n in shape if n != 1)
+    else:
+        dropped = axes_of("squeeze", data, axis)
+        if any(shape[a] != 1 for a in dropped):
+            raise ArgumentError(f"squeeze of an array of shape {shape}: not all of the axes {dropped} have length 1")
+        kept = tuple(n for a, n in enumerate(shape) if a not in dropped)
+    return _reshape_copy(data, shape=kept or (1,))
+
+
+def shape_array(data: NDArray) -> NDArray:
+    """The lengths of the axes, as int64."""
+    return NDArray(np.array(data.shape, np.int64), data._ctx)
+
+
+def size_array(data: NDArray) -> NDArray:
+    """The number of elements, of shape (1,), as int64."""
+    return NDArray(np.array([data.size], np.int64), data._ctx)
+
+
+# ---------------------------------------------------------------- the order of axes and elements
+
+
 @Operator
 def _transpose(x: np.ndarray, *, axes: Shape) -> np.ndarray:
-    return np.ascontiguousarray(x.transpose(axes))
+    return x.transpose(axes).copy()
 
 
 @_transpose.gradient
 def _(g: NDArray, y: NDArray, x: NDArray, *, axes: Shape) -> NDArray:
-    return _transpose(g, axes=tuple(np.argsort(axes)))
+    return _transpose(g, axes=tuple(map(axes.index, range(len(axes)))))
+
+
+@Operator
+def _flip(x: np.ndarray, *, key: tuple) -> np.ndarray:
+    return x[key].copy()
+
+
+@_flip.gradient
+def _(g: NDArray, y: NDArray, x: NDArray, *, key: tuple) -> NDArray:
+    return _flip(g, key=key)
+
+
+def transpose(data: NDArray, axes: Sequence[int] | None = None) -> NDArray:
+    """A copy with the axes in the order `axes`, reversed if none are given."""
+    ndim = data.ndim
+    order = tuple(a + ndim if a < 0 else a for a in axes) if axes else tuple(range(ndim))[::-1]
+    if sorted(order) != list(range(ndim)):
+        raise MXNetError(f"transpose of an array of shape {data.shape}: {axes} is no order of its axes")
+    return _transpose(data, axes=order)
+
+
+def swapaxes(data: NDArray, dim1: int = 0, dim2: int = 0) -> NDArray:
+    """A copy in which the axes `dim1` and `dim2` have changed places."""
+    dim1, dim2 = axis_of("swapaxes", data, dim1), axis_of("swapaxes", data, dim2)
+    order = list(range(data.ndim))
+    order[dim1], order[dim2] = dim2, dim1
+    return _transpose(data, axes=tuple(order))
+
+
+def moveaxis(tensor: NDArray, source: Axes, destination: Axes) -> NDArray:
+    """A copy in which the axes `source` are at the places `destination`, and the others in their order."""
+    try:
+        order = np.moveaxis(np.empty(range(1, tensor.ndim + 1)), source, destination).shape  # lengths tell axes apart
+    except ValueError as error:
+        raise ArgumentError(f"moveaxis of an array of shape {tensor.shape}: {error}") from None
+    return _transpose(tensor, axes=tuple(n - 1 for n in order))
+
+
+def flip(data: NDArray, axis: Axes) -> NDArray:
+    """A copy with the elements along each of `axis` in reverse order."""
+    flipped = axes_of("flip", data, axis)
+    return _flip(data, key=tuple(slice(None, None, -1) if a in flipped else slice(None) for a in range(data.ndim)))
+
+
+def depth_to_space(data: NDArray, block_size: int) -> NDArray:
+    """(n, b*b*c, h, w) to (n, c, h*b, w*b), where b is `block_size`: the blocks of channels become blocks of pixels."""
+    n, depth, h, w = _image("depth_to_space", data)
+    b = block_size
+    if b < 1 or depth % (b * b):
+        raise MXNetError(f"depth_to_space: {depth} channels (shape {data.shape}) are no multiple of {b}*{b}")
+    c = depth // (b * b)
+    return reshape(_transpose(reshape(data, (n, b, b, c, h, w)), axes=(0, 3, 4, 1, 5, 2)), (n, c, h * b, w * b))
+
+
+def space_to_depth(data: NDArray, block_size: int) -> NDArray:
+    """(n, c, h*b, w*b) to (n, b*b*c, h, w), where b is `block_size`: the blocks of pixels become blocks of channels."""
+    n, c, height, width = _image("space_to_depth", data)
+    b = block_size
+    if b < 1 or height % b or width % b:
+        raise MXNetError(f"space_to_depth: an image of shape {data.shape} cannot be cut into blocks of {b}x{b}")
+    h, w = height // b, width // b
+    return reshape(_transpose(reshape(data, (n, c, h, b, w, b)), axes=(0, 3, 5, 1, 2, 4)), (n, b * b * c, h, w))
+
+
+def _image(name: str, data: NDArray) -> Shape:
+    if data.ndim != 4:
+        raise MXNetError(f"{name}: data has shape {data.shape}, not (batch, channels, height, width)")
+    return data.shape
+
+
+# ---------------------------------------------------------------- elements repeated
 
 
 @Operator
 def _broadcast_to(x: np.ndarray, *, shape: Shape) -> np.ndarray:
-    return np.ascontiguousarray(np.broadcast_to(x, shape))
+    y = np.empty(shape, x.dtype)
+    y[...] = x
+    return y
 
 
 @_broadcast_to.gradient
@@ -49,59 +302,92 @@ def _(g: NDArray, y: NDArray, x: NDArray, *, shape: Shape) -> NDArray:
     return sum_to(g, x.shape)
 
 
-def reshape(data: NDArray, *args: int | Sequence[int], shape: int | Sequence[int] | None = None) -> NDArray:
-    """The same elements, in the same memory, as an array of `shape`.
-
-    In `shape`, 0 keeps the length of that axis and one -1 stands for whatever is left.
-    """
-    args = args if shape is None else (shape,)
-    lengths = tuple(args[0]) if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
-    if any(n == 0 and i >= data.ndim for i, n in enumerate(lengths)):
-        raise MXNetError(f"reshape of {data.shape} to {lengths}: a 0 keeps an axis, but there is none at its place")
-    target = tuple(data.shape[i] if n == 0 else n for i, n in enumerate(lengths))
-    try:
-        return _reshape(data, shape=target)
-    except ValueError:
-        raise MXNetError(
-            f"an array of shape {data.shape} has {data.size} elements and cannot be reshaped to {lengths}"
-        ) from None
-
-
-def reshape_like(lhs: NDArray, rhs: NDArray) -> NDArray:
-    """`lhs` in the shape of `rhs`."""
-    return reshape(lhs, rhs.shape)
-
-
-def flatten(data: NDArray) -> NDArray:
-    """A matrix: the first axis as it is, all others as one."""
-    return _reshape(data, shape=(data.shape[0], int(np.prod(data.shape[1:]))))
-
-
-def expand_dims(data: NDArray, axis: int) -> NDArray:
-    """A copy with an axis of length 1 more, at `axis`."""
-    if not -data.ndim - 1 <= axis <= data.ndim:
-        raise MXNetError(f"expand_dims of an array of shape {data.shape} at axis {axis}")
-    return _reshape(data.copy(), shape=np.expand_dims(data._data, axis).shape)
-
-
-def transpose(data: NDArray, *axes: int | Sequence[int]) -> NDArray:
-    """A copy with the axes in the order `axes`, reversed if none are given."""
-    order: Any = axes[0] if len(axes) == 1 and isinstance(axes[0], (tuple, list)) else axes
-    order = tuple(a % data.ndim for a in order) or tuple(reversed(range(data.ndim)))
-    if sorted(order) != list(range(data.ndim)):
-        raise MXNetError(f"transpose of an array of shape {data.shape}: {order} is no order of its axes")
-    return _transpose(data, axes=order)
-
-
 def broadcast_to(data: NDArray, shape: Sequence[int]) -> NDArray:
     """A copy with axes of length 1 repeated to the lengths of `shape`; a 0 in `shape` keeps an axis."""
-    target = tuple(data.shape[i] if n == 0 and i < data.ndim else n for i, n in enumerate(shape))
-    if target == data.shape:
-        return data
-    try:
-        return _broadcast_to(data, shape=target)
-    except ValueError:
-        raise MXNetError(f"an array of shape {data.shape} cannot be broadcast to {target}") from None
+    own = data.shape
+    target = tuple(map(int, shape))
+    if 0 in target and len(target) == len(own):
+        target = tuple(n or m for m, n in zip(own, target, strict=True))
+    lead = len(target) - len(own)
+    if lead < 0 or any(m not in (1, n) for m, n in zip(own, target[lead:], strict=True)):
+        raise ArgumentError(f"an array of shape {own} cannot be broadcast to {target}")
+    return _broadcast_to(data, shape=target)
+
+
+def broadcast_axis(data: NDArray, axis: Axes = (), size: Axes = ()) -> NDArray:
+    """A copy with each of `axis`, of length 1, repeated to its counterpart in `size`."""
+    axes = axes_of("broadcast_axis", data, axis)
+    sizes = (size,) if isinstance(size, int) else tuple(size)
+    target = list(data.shape)
+    if len(axes) != len(sizes) or any(target[a] != 1 for a in axes):
+        raise MXNetError(f"broadcast_axis of an array of shape {data.shape}: axes {axes} to lengths {sizes}")
+    for a, n in zip(axes, sizes, strict=True):
+        target[a] = n
+    return broadcast_to(data, target)
+
+
+def broadcast_like(lhs: NDArray, rhs: NDArray, lhs_axes: Axes | None = None, rhs_axes: Axes | None = None) -> NDArray:
+    """A copy of `lhs` with the shape of `rhs`; or with each of `lhs_axes` as long as its counterpart in `rhs_axes`."""
+    if lhs_axes is None and rhs_axes is None:
+        return broadcast_to(lhs, rhs.shape)
+    ours = () if lhs_axes is None else axes_of("broadcast_like", lhs, lhs_axes)
+    theirs = () if rhs_axes is None else axes_of("broadcast_like", rhs, rhs_axes)
+    if not ours or len(ours) != len(theirs):
+        raise MXNetError(
+            f"broadcast_like: lhs_axes {lhs_axes} and rhs_axes {rhs_axes} must name as many axes, at least 1"
+        )
+    target = list(lhs.shape)
+    for a, b in zip(ours, theirs, strict=True):
+        target[a] = rhs.shape[b]
+    return broadcast_to(lhs, target)
+
+
+def tile(data: NDArray, reps: Axes) -> NDArray:
+    """A copy repeated as a whole: `reps[i]` times along axis i. The shorter of shape and `reps` is led by ones."""
+    reps = (reps,) if isinstance(reps, int) else tuple(reps)
+    if any(n < 1 for n in reps):
+        raise MXNetError(f"tile: every number of repetitions must be positive, not {reps}")
+    ndim = max(len(reps), data.ndim)
+    shape = (1,) * (ndim - data.ndim) + data.shape
+    reps = (1,) * (ndim - len(reps)) + reps
+    blocks = _reshape(data, shape=tuple(length for n in shape for length in (1, n)))
+    tiled = _broadcast_to(blocks, shape=tuple(length for r, n in zip(reps, shape, strict=True) for length in (r, n)))
+    return _reshape(tiled, shape=tuple(r * n for r, n in zip(reps, shape, strict=True)))
+
+
+def repeat(data: NDArray, repeats: int, axis: int | None = None) -> NDArray:
+    """A copy with each element repeated `repeats` times, along `axis` (None: in the flattened array)."""
+    if repeats < 0:
+        raise MXNetError(f"repeat: the number of repetitions must not be negative, not {repeats}")
+    if axis is None:
+        data, axis = _reshape(data, shape=(data.size,)), 0
+    axis = axis_of("repeat", data, axis)
+    before, n, after = data.shape[:axis], data.shape[axis], data.shape[axis + 1 :]
+    repeated = _broadcast_to(_reshape(data, shape=(*before, n, 1, *after)), shape=(*before, n, repeats, *after))
+    return _reshape(repeated, shape=(*before, n * repeats, *after))
+
+
+# ---------------------------------------------------------------- checks
+
+
+def axis_of(name: str, data: NDArray, axis: int) -> int:
+    """The axis counted from 0; MXNetError, for the operator `name`, if there is none."""
+    ndim = data.ndim
+    if not isinstance(axis, (int, np.integer)) or not -ndim <= axis < ndim:
+        raise MXNetError(f"{name}: there is no axis {axis!r} in an array of shape {data.shape}")
+    return axis + ndim if axis < 0 else axis
+
+
+def axes_of(name: str, data: NDArray, axis: Axes) -> Shape:
+    """One axis or several, counted from 0; MXNetError if one is missing or named twice."""
+    axes = tuple(axis_of(name, data, a) for a in ((axis,) if isinstance(axis, (int, np.integer)) else axis))
+    if len(set(axes)) != len(axes):
+        raise MXNetError(f"{name}: {axis} names an axis of an array of shape {data.shape} twice")
+    return axes
 
 
 Flatten = flatten
+Reshape = reshape
+SwapAxis = swapaxes
+reverse = flip
+broadcast_axes = broadcast_axis

@@ -1,0 +1,185 @@
+"""Convolution and its two adjoints, each one pass over the images: windows laid out as a matrix, then GEMM.
+
+Images have three axes (depth, height, width; the first ones may be 1). An image is handled in tiles of output pixels,
+whose windows fit into a cache: `unfold` writes them as columns of a matrix with a row for each channel and place in
+the kernel, `fold` adds such columns to the image they were taken from.
+"""
+
+from __future__ import annotations
+
+from runtime.native.compile import PLAIN, TURNED, Array, Ints, function, gemm, short
+from runtime.native.kernel import kernel
+
+# What `g`, the geometry, holds: the places of
+CHANNELS, DEPTH, HEIGHT, WIDTH = 0, 1, 2, 3  # the image
+FILTERS, OUT_DEPTH, OUT_HEIGHT, OUT_WIDTH = 4, 5, 6, 7  # the output
+KERNEL, STRIDE, PAD, DILATE = 8, 11, 14, 17  # of depth; those of height and width follow
+GROUPS, PIXELS, ROWS = 20, 21, 22  # output pixels; rows of the matrix of one group
+TILE_ROWS, TILE_WIDTH, TILES = 23, 24, 25  # a tile: rows of the output, or a part of one row; how many there are
+
+
+@function
+def tile_start(tile: int, g: Ints) -> int:
+    """The first output pixel of a tile; of the one after the last, how many pixels there are."""
+    across = (g[OUT_WIDTH] + g[TILE_WIDTH] - 1) // g[TILE_WIDTH]
+    row = min(tile // across * g[TILE_ROWS], g[OUT_DEPTH] * g[OUT_HEIGHT])
+    return row * g[OUT_WIDTH] + tile % across * g[TILE_WIDTH]
+
+
+@function
+def unfold(image: Array, columns: Array, start: int, count: int, g: Ints) -> None:
+    """Columns of `count` output pixels from `start` on, whole rows or a part of one; zeros stand for the padding."""
+    stride = g[STRIDE + 2]
+    width = min(count, g[OUT_WIDTH])
+    left = start % g[OUT_WIDTH]
+    row = start // g[OUT_WIDTH]
+    d0 = row // g[OUT_HEIGHT] * g[STRIDE] - g[PAD]
+    to = columns + 0
+    for c in range(g[CHANNELS] // g[GROUPS]):
+        for kd in range(g[KERNEL]):
+            for kh in range(g[KERNEL + 1]):
+                for kw in range(g[KERNEL + 2]):
+                    shift = left * stride + kw * g[DILATE + 2] - g[PAD + 2]
+                    low = min(max((stride - 1 - shift) // stride, 0), width)
+                    high = min(max((g[WIDTH] - shift + stride - 1) // stride, low), width)
+                    d = d0 + kd * g[DILATE]
+                    oh = row % g[OUT_HEIGHT]
+                    for _ in range(0, count, width):
+                        h = oh * g[STRIDE + 1] - g[PAD + 1] + kh * g[DILATE + 1]
+                        if d >= 0 and d < g[DEPTH] and h >= 0 and h < g[HEIGHT]:
+                            at = image + (((c * g[DEPTH] + d) * g[HEIGHT] + h) * g[WIDTH] + shift)
+                            for i in range(low):
+                                to[i] = 0.0
+                            if stride == 1:
+                                for i in short(low, high):
+                                    to[i] = at[i]
+                            else:
+                                for i in range(low, high):
+                                    to[i] = at[i * stride]
+                            for i in range(high, width):
+                                to[i] = 0.0
+                        else:
+                            for i in range(width):
+                                to[i] = 0.0
+                        to = to + width
+                        oh += 1
+                        if oh == g[OUT_HEIGHT]:
+                            oh = 0
+                            d += g[STRIDE]
+
+
+@function
+def fold(columns: Array, image: Array, start: int, count: int, g: Ints) -> None:
+    """Add each element of such columns to the pixel that it would be taken from."""
+    stride = g[STRIDE + 2]
+    width = min(count, g[OUT_WIDTH])
+    left = start % g[OUT_WIDTH]
+    row = start // g[OUT_WIDTH]
+    d0 = row // g[OUT_HEIGHT] * g[STRIDE] - g[PAD]
+    of = columns + 0
+    for c in range(g[CHANNELS] // g[GROUPS]):
+        for kd in range(g[KERNEL]):
+            for kh in range(g[KERNEL + 1]):
+                for kw in range(g[KERNEL + 2]):
+                    shift = left * stride + kw * g[DILATE + 2] - g[PAD + 2]
+                    low = min(max((stride - 1 - shift) // stride, 0), width)
+                    high = min(max((g[WIDTH] - shift + stride - 1) // stride, low), width)
+                    d = d0 + kd * g[DILATE]
+                    oh = row % g[OUT_HEIGHT]
+                    for _ in range(0, count, width):
+                        h = oh * g[STRIDE + 1] - g[PAD + 1] + kh * g[DILATE + 1]
+                        if d >= 0 and d < g[DEPTH] and h >= 0 and h < g[HEIGHT]:
+                            at = image + (((c * g[DEPTH] + d) * g[HEIGHT] + h) * g[WIDTH] + shift)
+                            if stride == 1:
+                                for i in short(low, high):
+                                    at[i] += of[i]
+                            else:
+                                for i in range(low, high):
+                                    at[i * stride] += of[i]
+                        of = of + width
+                        oh += 1
+                        if oh == g[OUT_HEIGHT]:
+                            oh = 0
+                            d += g[STRIDE]
+
+
+@kernel
+def convolve(task: int, scratch: Array, x: Array, w: Array, bias: Array, y: Array, has_bias: int, g: Ints) -> None:
+    """A tile of one image and group: y = w unfold(x) + bias. A task for each tile of each group of each image."""
+    tile = task % g[TILES]
+    image = task // g[TILES]
+    group = image % g[GROUPS]
+    filters = g[FILTERS] // g[GROUPS]
+    size = g[CHANNELS] // g[GROUPS] * g[DEPTH] * g[HEIGHT] * g[WIDTH]
+    first = tile_start(tile, g)
+    n = tile_start(tile + 1, g) - first
+    unfold(x + image * size, scratch, first, n, g)
+    out = y + (image * filters * g[PIXELS] + first)
+    if has_bias == 1:
+        for f in range(filters):
+            for p in range(n):
+                out[f * g[PIXELS] + p] = bias[group * filters + f]
+    gemm(
+        PLAIN, PLAIN, filters, n, g[ROWS],
+        w + group * filters * g[ROWS], g[ROWS], scratch, n, float(has_bias), out, g[PIXELS],
+    )  # fmt: skip
+
+
+@kernel
+def convolve_image(task: int, scratch: Array, y: Array, w: Array, x: Array, g: Ints) -> None:
+    """One image and group: x = fold(w^T y). A task for each group of each image."""
+    group = task % g[GROUPS]
+    filters = g[FILTERS] // g[GROUPS]
+    size = g[CHANNELS] // g[GROUPS] * g[DEPTH] * g[HEIGHT] * g[WIDTH]
+    image = x + task * size
+    for i in range(size):
+        image[i] = 0.0
+    for tile in range(g[TILES]):
+        first = tile_start(tile, g)
+        n = tile_start(tile + 1, g) - first
+        gemm(
+            TURNED, PLAIN, g[ROWS], n, filters,
+            w + group * filters * g[ROWS], g[ROWS], y + (task * filters * g[PIXELS] + first), g[PIXELS],
+            0.0, scratch, n,
+        )  # fmt: skip
+        fold(scratch, image, first, n, g)
+
+
+@kernel
+def convolve_weight(
+    task: int, scratch: Array, y: Array, x: Array, parts: Array, chunk: int, images: int, g: Ints
+) -> None:
+    """One chunk of the images, and one group: parts[chunk] = the sum of y unfold(x)^T. A task for each of both."""
+    group = task % g[GROUPS]
+    start = task // g[GROUPS] * chunk
+    filters = g[FILTERS] // g[GROUPS]
+    size = g[CHANNELS] // g[GROUPS] * g[DEPTH] * g[HEIGHT] * g[WIDTH]
+    again = 0.0
+    for i in range(start, min(start + chunk, images)):
+        image = i * g[GROUPS] + group
+        for tile in range(g[TILES]):
+            first = tile_start(tile, g)
+            n = tile_start(tile + 1, g) - first
+            unfold(x + image * size, scratch, first, n, g)
+            gemm(
+                PLAIN, TURNED, filters, g[ROWS], n,
+                y + (image * filters * g[PIXELS] + first), g[PIXELS], scratch, n,
+                again, parts + task * filters * g[ROWS], g[ROWS],
+            )  # fmt: skip
+            again = 1.0
+
+
+@kernel
+def im2col(task: int, x: Array, columns: Array, g: Ints) -> None:
+    """The whole matrix of one image."""
+    unfold(
+        x + task * g[CHANNELS] * g[DEPTH] * g[HEIGHT] * g[WIDTH], columns + task * g[ROWS] * g[PIXELS], 0, g[PIXELS], g
+    )
+
+
+@kernel
+def col2im(task: int, columns: Array, x: Array, g: Ints) -> None:
+    """Add the whole matrix of one image to it."""
+    fold(
+        columns + task * g[ROWS] * g[PIXELS], x + task * g[CHANNELS] * g[DEPTH] * g[HEIGHT] * g[WIDTH], 0, g[PIXELS], g
+    )

@@ -1,0 +1,205 @@
+"""Pooling over the windows of a plane: one channel of one image, with three axes (the first ones may be 1).
+
+A window is what of the kernel lies over the plane. Sums and maxima of windows are taken first along the rows of a
+window, for all columns of the plane at once, then across its columns.
+"""
+
+from __future__ import annotations
+
+from runtime.native.compile import Array, Ints, function
+from runtime.native.kernel import kernel
+
+# What `g`, the geometry, holds: the places of
+DEPTH, HEIGHT, WIDTH = 0, 1, 2  # the plane
+OUT_DEPTH, OUT_HEIGHT, OUT_WIDTH = 3, 4, 5  # the output
+KERNEL, STRIDE, PAD = 6, 9, 12  # of depth; those of height and width follow
+LOWEST = -3.4028234663852886e38
+"""The maximum of no elements, as MXNet has it."""
+
+
+@function
+def low(place: int, axis: int, g: Ints) -> int:
+    """The first element of the window at a place along an axis."""
+    return max(place * g[STRIDE + axis] - g[PAD + axis], 0)
+
+
+@function
+def high(place: int, axis: int, g: Ints) -> int:
+    """One past its last element."""
+    return min(place * g[STRIDE + axis] - g[PAD + axis] + g[KERNEL + axis], g[axis])
+
+
+@function
+def first(k: int, g: Ints) -> int:
+    """The first window whose column k lies in the plane."""
+    return max(g[PAD + 2] - k + g[STRIDE + 2] - 1, 0) // g[STRIDE + 2]
+
+
+@function
+def last(k: int, g: Ints) -> int:
+    """One past the last such window."""
+    return min((g[WIDTH] + g[PAD + 2] - k + g[STRIDE + 2] - 1) // g[STRIDE + 2], g[OUT_WIDTH])
+
+
+@function
+def max_into(y: Array, x: Array, start: int, stop: int, stride: int) -> None:
+    for i in range(start, stop):
+        y[i] = max(y[i], x[i * stride])
+
+
+@function
+def add_into(y: Array, x: Array, start: int, stop: int, stride: int) -> None:
+    for i in range(start, stop):
+        y[i] += x[i * stride]
+
+
+@function
+def spread_into(x: Array, y: Array, start: int, stop: int, stride: int) -> None:
+    for i in range(start, stop):
+        x[i * stride] += y[i]
+
+
+@kernel
+def pool_max(task: int, scratch: Array, x: Array, y: Array, g: Ints) -> None:
+    """The largest element of each window of a plane."""
+    plane = x + task * g[DEPTH] * g[HEIGHT] * g[WIDTH]
+    row = y + task * g[OUT_DEPTH] * g[OUT_HEIGHT] * g[OUT_WIDTH]
+    for od in range(g[OUT_DEPTH]):
+        for oh in range(g[OUT_HEIGHT]):
+            for i in range(g[WIDTH]):
+                scratch[i] = LOWEST
+            for d in range(low(od, 0, g), high(od, 0, g)):
+                for h in range(low(oh, 1, g), high(oh, 1, g)):
+                    max_into(scratch, plane + (d * g[HEIGHT] + h) * g[WIDTH], 0, g[WIDTH], 1)
+            for i in range(g[OUT_WIDTH]):
+                row[i] = LOWEST
+            for k in range(g[KERNEL + 2]):
+                at = scratch + (k - g[PAD + 2])
+                if g[STRIDE + 2] == 2:  # a constant makes vector code
+                    max_into(row, at, first(k, g), last(k, g), 2)
+                else:
+                    max_into(row, at, first(k, g), last(k, g), g[STRIDE + 2])
+            row = row + g[OUT_WIDTH]
+
+
+@kernel
+def pool_sum(task: int, scratch: Array, x: Array, scale: Array, y: Array, g: Ints) -> None:
+    """The sum of each window of a plane, times the scale of its place."""
+    plane = x + task * g[DEPTH] * g[HEIGHT] * g[WIDTH]
+    outputs = g[OUT_DEPTH] * g[OUT_HEIGHT] * g[OUT_WIDTH]
+    row = y + task * outputs
+    for od in range(g[OUT_DEPTH]):
+        for oh in range(g[OUT_HEIGHT]):
+            for i in range(g[WIDTH]):
+                scratch[i] = 0.0
+            for d in range(low(od, 0, g), high(od, 0, g)):
+                for h in range(low(oh, 1, g), high(oh, 1, g)):
+                    add_into(scratch, plane + (d * g[HEIGHT] + h) * g[WIDTH], 0, g[WIDTH], 1)
+            for i in range(g[OUT_WIDTH]):
+                row[i] = 0.0
+            for k in range(g[KERNEL + 2]):
+                at = scratch + (k - g[PAD + 2])
+                if g[STRIDE + 2] == 2:
+                    add_into(row, at, first(k, g), last(k, g), 2)
+                else:
+                    add_into(row, at, first(k, g), last(k, g), g[STRIDE + 2])
+            for i in range(g[OUT_WIDTH]):
+                row[i] *= scale[(od * g[OUT_HEIGHT] + oh) * g[OUT_WIDTH] + i]
+            row = row + g[OUT_WIDTH]
+
+
+@kernel
+def unpool_sum(task: int, scratch: Array, y: Array, scale: Array, x: Array, g: Ints) -> None:
+    """What `pool_sum` is the transpose of: to each element of a window, its output times its scale."""
+    size = g[DEPTH] * g[HEIGHT] * g[WIDTH]
+    plane = x + task * size
+    row = y + task * g[OUT_DEPTH] * g[OUT_HEIGHT] * g[OUT_WIDTH]
+    scaled = scratch + g[WIDTH]
+    for i in range(size):
+        plane[i] = 0.0
+    for od in range(g[OUT_DEPTH]):
+        for oh in range(g[OUT_HEIGHT]):
+            for i in range(g[OUT_WIDTH]):
+                scaled[i] = row[i] * scale[(od * g[OUT_HEIGHT] + oh) * g[OUT_WIDTH] + i]
+            for i in range(g[WIDTH]):
+                scratch[i] = 0.0
+            for k in range(g[KERNEL + 2]):
+                spread_into(scratch + (k - g[PAD + 2]), scaled, first(k, g), last(k, g), g[STRIDE + 2])
+            for d in range(low(od, 0, g), high(od, 0, g)):
+                for h in range(low(oh, 1, g), high(oh, 1, g)):
+                    add_into(plane + (d * g[HEIGHT] + h) * g[WIDTH], scratch, 0, g[WIDTH], 1)
+            row = row + g[OUT_WIDTH]
+
+
+@function
+def largest(plane: Array, od: int, oh: int, ow: int, g: Ints) -> int:
+    """Where in its plane the largest element of a window is, the first of several; -1: the window is empty."""
+    best = LOWEST
+    place = -1
+    start = low(ow, 2, g)
+    stop = high(ow, 2, g)
+    for d in range(low(od, 0, g), high(od, 0, g)):
+        for h in range(low(oh, 1, g), high(oh, 1, g)):
+            at = (d * g[HEIGHT] + h) * g[WIDTH]
+            for w in range(at + start, at + stop):
+                if plane[w] > best or place < 0:
+                    best = plane[w]
+                    place = w
+    return place
+
+
+@function
+def unpool_squares(g0: Array, x0: Array, x1: Array, to0: Array, to1: Array, n: int) -> None:
+    """A row of windows of 2 by 2 that lie side by side: without a branch or a gap, so that it becomes vector code."""
+    for i in range(n):
+        a = x0[2 * i]
+        b = x0[2 * i + 1]
+        c = x1[2 * i]
+        d = x1[2 * i + 1]
+        top = max(a, b)
+        bottom = max(c, d)
+        to0[2 * i] = g0[i] if a >= b and top >= bottom else 0.0
+        to0[2 * i + 1] = g0[i] if a < b and top >= bottom else 0.0
+        to1[2 * i] = g0[i] if c >= d and top < bottom else 0.0
+        to1[2 * i + 1] = g0[i] if c < d and top < bottom else 0.0
+
+
+@kernel
+def unpool_max(task: int, y: Array, x: Array, to: Array, squares: int, g: Ints) -> None:
+    """Add each output of a plane where the largest element of its window is in x; elsewhere are zeros.
+
+    `squares` says that the windows are those of `unpool_squares`, in a plane with two axes.
+    """
+    size = g[DEPTH] * g[HEIGHT] * g[WIDTH]
+    outputs = y + task * g[OUT_DEPTH] * g[OUT_HEIGHT] * g[OUT_WIDTH]
+    plane = to + task * size
+    of = x + task * size
+    for i in range(size):
+        plane[i] = 0.0
+    if squares == 1:
+        for h in range(g[OUT_HEIGHT]):
+            upper = 2 * h * g[WIDTH]
+            lower = upper + g[WIDTH]
+            unpool_squares(
+                outputs + h * g[OUT_WIDTH], of + upper, of + lower, plane + upper, plane + lower, g[OUT_WIDTH]
+            )
+    else:
+        for od in range(g[OUT_DEPTH]):
+            for oh in range(g[OUT_HEIGHT]):
+                for ow in range(g[OUT_WIDTH]):
+                    place = largest(of, od, oh, ow, g)
+                    if place >= 0:
+                        plane[place] += outputs[(od * g[OUT_HEIGHT] + oh) * g[OUT_WIDTH] + ow]
+
+
+@kernel
+def gather_max(task: int, of: Array, x: Array, y: Array, g: Ints) -> None:
+    """What `unpool_max` is the transpose of: the element of `of` where the window's largest element is in x."""
+    size = g[DEPTH] * g[HEIGHT] * g[WIDTH]
+    outputs = y + task * g[OUT_DEPTH] * g[OUT_HEIGHT] * g[OUT_WIDTH]
+    plane = of + task * size
+    for od in range(g[OUT_DEPTH]):
+        for oh in range(g[OUT_HEIGHT]):
+            for ow in range(g[OUT_WIDTH]):
+                place = largest(x + task * size, od, oh, ow, g)
+                outputs[(od * g[OUT_HEIGHT] + oh) * g[OUT_WIDTH] + ow] = plane[place] if place >= 0 else 0.0

@@ -1,0 +1,23 @@
+"""Products of matrices, in blocks that the threads share."""
+
+from __future__ import annotations
+
+from runtime.native.compile import PLAIN, Array, gemm
+from runtime.native.kernel import kernel
+
+
+@kernel
+def multiply(
+    task: int, a: Array, b: Array, c: Array, turn_a: int, turn_b: int, m: int, n: int, k: int, lda: int, ldb: int,
+    rows: int, columns: int,
+) -> None:  # fmt: skip
+    """A block of c = a b, as `gemm` has it: `rows` by `columns`, less at the edges. A task for each, row by row."""
+    across = (n + columns - 1) // columns
+    i = task // across * rows
+    j = task % across * columns
+    gemm(
+        turn_a, turn_b, min(rows, m - i), min(columns, n - j), k,
+        a + (i * lda if turn_a == PLAIN else i), lda,
+        b + (j if turn_b == PLAIN else j * ldb), ldb,
+        0.0, c + (i * n + j), n,
+    )  # fmt: skip

@@ -1,0 +1,411 @@
+"""Convolution, its transpose, and the matrices of windows that both are made of. One to three spatial axes.
+
+Three operators, of an image x, weights w and an output y, each linear in both inputs: y = w*x, the image that x gets
+from y and w, and the weights that y and x give. The gradients of each are the two others, so all can be differentiated
+any number of times.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from runtime.base import MXNetError
+from runtime.native import convolution as native
+from runtime.ndarray.ndarray import NDArray
+from runtime.ndarray.operator import Operator, in_float32
+from runtime.ndarray.reduce import sum as sum_
+
+__all__ = ["Convolution", "Deconvolution", "col2im", "im2col"]
+
+Shape = tuple[int, ...]
+LAYOUTS = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
+
+# ---------------------------------------------------------------- windows over an image
+
+
+class Window(NamedTuple):
+    """How a kernel goes over an image; a number for each spatial axis."""
+
+    kernel: Shape
+    stride: Shape
+    pad: Shape
+    dilate: Shape
+    groups: int = 1
+
+    def outputs(self, image: Shape) -> Shape:
+        """How many places the kernel has along each axis of an image of these lengths."""
+        sizes = zip(image, self.kernel, self.stride, self.pad, self.dilate, strict=True)
+        return tuple((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in sizes)
+
+
+class Geometry(NamedTuple):
+    """What the kernels of `native.convolution` want to know."""
+
+    numbers: np.ndarray
+    outputs: Shape
+    rows: int  # of the matrix of windows, in one group
+    tile: int  # its columns in one tile
+    tiles: int
+
+
+TILE = 1 << 16
+"""So many elements has the part of the matrix of windows that is in use at a time: it fits into the L2 cache."""
+CHUNKS = 8
+"""Into so many parts a batch is cut, for each of which the weights' gradient is computed apart."""
+FLOPS = 32
+"""So many multiplications and additions of a product take as long as one addition of two arrays."""
+
+
+@functools.lru_cache(maxsize=1024)
+def _geometry(channels: int, image: Shape, filters: int, window: Window) -> Geometry:
+    outputs = window.outputs(image)
+    lead = (1,) * (3 - len(image))
+    rows = channels // window.groups * math.prod(window.kernel)
+    columns = max(1, TILE // rows)
+    across = min(outputs[-1], columns)
+    down = min(math.prod(outputs[:-1]), max(1, columns // outputs[-1]))
+    tiles = -(-math.prod(outputs[:-1]) // down) * -(-outputs[-1] // across)
+    numbers = [channels, *lead, *image, filters, *lead, *outputs, *lead, *window.kernel, *lead, *window.stride]
+    numbers += [*(0 for _ in lead), *window.pad, *lead, *window.dilate]
+    numbers += [window.groups, math.prod(outputs), rows, down, across, tiles]
+    return Geometry(np.array(numbers, np.int64), outputs, rows, down * across, tiles)
+
+
+# ---------------------------------------------------------------- three operators
+
+
+@Operator
+@in_float32
+def _convolve(x: np.ndarray, w: np.ndarray, *bias: np.ndarray, window: Window) -> np.ndarray:
+    """(n, channels, ...) and (filters, channels/groups, ...), plus (filters,): (n, filters, ...)."""
+    g = _geometry(x.shape[1], x.shape[2:], len(w), window)
+    y = np.empty((len(x), len(w), *g.outputs), x.dtype)
+    work = 2 * y.size * g.rows // FLOPS
+    native.convolve(
+        len(x) * window.groups * g.tiles, work, x, w, bias[0] if bias else None, y, len(bias), g.numbers,
+        scratch=g.rows * g.tile,
+    )  # fmt: skip
+    return y
+
+
+@Operator
+@in_float32
+def _convolve_image(y: np.ndarray, w: np.ndarray, *, window: Window, image: Shape) -> np.ndarray:
+    """(n, filters, ...) and (filters, channels/groups, ...): what each pixel of the images gave, (n, channels, ...)."""
+    channels = w.shape[1] * window.groups
+    g = _geometry(channels, image, len(w), window)
+    x = np.empty((len(y), channels, *image), y.dtype)
+    work = 2 * y.size * g.rows // FLOPS
+    native.convolve_image(len(y) * window.groups, work, y, w, x, g.numbers, scratch=g.rows * g.tile)
+    return x
+
+
+@Operator
+@in_float32
+def _convolve_weight(y: np.ndarray, x: np.ndarray, *, window: Window) -> np.ndarray:
+    """(n, filters, ...) and (n, channels, ...): for each weight, the sum of the products it would be part of.
+
+    Summed for fixed parts of the batch, and these in order: the same for any number of threads.
+    """
+    filters, channels = y.shape[1], x.shape[1]
+    g = _geometry(channels, x.shape[2:], filters, window)
+    chunk = max(1, -(-len(x) // CHUNKS))
+    parts = np.empty((-(-len(x) // chunk), filters, g.rows), x.dtype)
+    work = 2 * y.size * g.rows // FLOPS
+    native.convolve_weight(
+        len(parts) * window.groups, work, y, x, parts, chunk, len(x), g.numbers, scratch=g.rows * g.tile
+    )
+    return parts.sum(axis=0).reshape(filters, channels // window.groups, *window.kernel)
+
+
+@_convolve.gradient
+def _(g: NDArray, y: NDArray, x: NDArray, w: NDArray, *bias: NDArray, window: Window) -> NDArray:
+    return _convolve_image(g, w, window=window, image=x.shape[2:])
+
+
+@_convolve.gradient
+def _(g: NDArray, y: NDArray, x: NDArray, w: NDArray, *bias: NDArray, window: Window) -> NDArray:
+    return _convolve_weight(g, x, window=window)
+
+
+@_convolve.gradient
+def _(g: NDArray, y: NDArray, x: NDArray, w: NDArray, bias: NDArray, *, window: Window) -> NDArray:
+    return sum_(g, axis=1, exclude=True)
+
+
+@_convolve_image.gradient
+def _(g: NDArray, x: NDArray, y: NDArray, w: NDArray, *, window: Window, image: Shape) -> NDArray:
+    return _convolve(g, w, window=window)
+
+
+@_convolve_image.gradient
+def _(g: NDArray, x: NDArray, y: NDArray, w: NDArray, *, window: Window, image: Shape) -> NDArray:
+    return _convolve_weight(y, g, window=window)
+
+
+@_convolve_weight.gradient
+def _(g: NDArray, w: NDArray, y: NDArray, x: NDArray, *, window: Window) -> NDArray:
+    return _convolve(x, g, window=window)
+
+
+@_convolve_weight.gradient
+def _(g: NDArray, w: NDArray, y: NDArray, x: NDArray, *, window: Window) -> NDArray:
+    return _convolve_image(y, g, window=window, image=x.shape[2:])
+
+
+# ---------------------------------------------------------------- layers
+
+
+def Convolution(
+    data: NDArray,
+    weight: NDArray,
+    bias: NDArray | None = None,
+    kernel: Sequence[int] = (),
+    stride: Sequence[int] = (),
+    dilate: Sequence[int] = (),
+    pad: Sequence[int] = (),
+    num_filter: int | None = None,
+    num_group: int = 1,
+    workspace: int = 1024,
+    no_bias: bool = False,
+    cudnn_tune: str | None = None,
+    cudnn_off: bool = False,
+    layout: str | None = None,
+) -> NDArray:
+    """Each filter, at each place of the image: the sum of weights times what lies under them, plus the filter's bias.
+
+    `data` is (batch, channels, [[depth,] height,] width), `weight` (num_filter, channels/num_group, *kernel), `bias`
+    (num_filter,); the result is (batch, num_filter, ...) with (n + 2 pad - dilate (kernel - 1) - 1)//stride + 1 places
+    along an axis of length n. `workspace`, `cudnn_tune` and `cudnn_off` do nothing here.
+    """
+    window = _window("Convolution", data, kernel, stride, pad, dilate, num_group, layout)
+    filters = len(weight) if num_filter is None else num_filter
+    _check_groups("Convolution", data.shape[1], filters, num_group)
+    expected = (filters, data.shape[1] // num_group, *window.kernel)
+    inputs = _checked_inputs("Convolution", data, weight, bias, no_bias, expected, filters)
+    for n, k, p, d in zip(data.shape[2:], window.kernel, window.pad, window.dilate, strict=True):
+        if d * (k - 1) >= n + 2 * p:
+            raise MXNetError(
+                f"Convolution: a kernel of {window.kernel}, dilated by {window.dilate}, exceeds data of shape "
+                f"{data.shape} padded by {window.pad}"
+            )
+    return _convolve(*inputs, window=window)
+
+
+def Deconvolution(
+    data: NDArray,
+    weight: NDArray,
+    bias: NDArray | None = None,
+    kernel: Sequence[int] = (),
+    stride: Sequence[int] = (),
+    dilate: Sequence[int] = (),
+    pad: Sequence[int] = (),
+    adj: Sequence[int] = (),
+    target_shape: Sequence[int] = (),
+    num_filter: int | None = None,
+    num_group: int = 1,
+    workspace: int = 512,
+    no_bias: bool = True,
+    cudnn_tune: str | None = None,
+    cudnn_off: bool = False,
+    layout: str | None = None,
+) -> NDArray:
+    """The transpose of `Convolution`: each element adds its multiple of the kernel to the result.
+
+    `data` is (batch, channels, [[depth,] height,] width), `weight` (channels, num_filter/num_group, *kernel), `bias`
+    (num_filter,). Along an axis of length n the result has stride (n - 1) + dilate (kernel - 1) + 1 - 2 pad + adj
+    elements, or those of `target_shape`, from which `pad` and `adj` then follow.
+    """
+    window = _window("Deconvolution", data, kernel, stride, pad, dilate, num_group, layout)
+    filters = weight.shape[1] * num_group if num_filter is None else num_filter
+    _check_groups("Deconvolution", data.shape[1], filters, num_group)
+    expected = (data.shape[1], filters // num_group, *window.kernel)
+    data, weight, *bias_ = _checked_inputs("Deconvolution", data, weight, bias, no_bias, expected, filters)
+    window, image = _target(data, window, adj, target_shape)
+    y = _convolve_image(data, weight, window=window, image=image)
+    return y + bias_[0].reshape((1, -1) + (1,) * len(image)) if bias_ else y
+
+
+def _target(data: NDArray, window: Window, adj: Sequence[int], target: Sequence[int]) -> tuple[Window, Shape]:
+    """The window and the lengths of the result of a Deconvolution."""
+    axes = len(window.kernel)
+    sizes = zip(data.shape[2:], window.stride, window.kernel, window.dilate, strict=True)
+    full = [s * (n - 1) + d * (k - 1) + 1 for n, s, k, d in sizes]
+    if np.any(target):
+        target = per_axis("Deconvolution", "target_shape", target, axes, None)
+        for whole, wanted in zip(full, target, strict=True):
+            if wanted > whole:
+                raise MXNetError(
+                    f"Deconvolution: target_shape {target} is too big: without padding it is {tuple(full)}"
+                )
+        surplus = [whole - wanted for whole, wanted in zip(full, target, strict=True)]
+        window = window._replace(pad=tuple((x + 1) // 2 for x in surplus))
+        return window, target
+    adj = per_axis("Deconvolution", "adj", adj, axes, 0)
+    if any(not 0 <= a < s for a, s in zip(adj, window.stride, strict=True)):
+        raise MXNetError(f"Deconvolution: adj {adj} must be smaller than stride {window.stride}")
+    image = tuple(x - 2 * p + a for x, p, a in zip(full, window.pad, adj, strict=True))
+    if min(image) < 1:
+        raise MXNetError(f"Deconvolution: data of shape {data.shape} with pad {window.pad} leaves nothing: {image}")
+    return window, image
+
+
+# ---------------------------------------------------------------- matrices of windows
+
+
+@Operator
+@in_float32
+def _im2col(x: np.ndarray, *, window: Window) -> np.ndarray:
+    g = _geometry(x.shape[1], x.shape[2:], 1, window)
+    columns = np.empty((len(x), g.rows, math.prod(g.outputs)), x.dtype)
+    native.im2col(len(x), columns.size, x, columns, g.numbers)
+    return columns
+
+
+@Operator
+@in_float32
+def _col2im(columns: np.ndarray, *, window: Window, image: Shape) -> np.ndarray:
+    """`image` has the channels, then the spatial axes."""
+    g = _geometry(image[0], image[1:], 1, window)
+    x = np.zeros((len(columns), *image), columns.dtype)
+    native.col2im(len(x), columns.size, columns, x, g.numbers)
+    return x
+
+
+@_im2col.gradient
+def _(g: NDArray, y: NDArray, x: NDArray, *, window: Window) -> NDArray:
+    return _col2im(g, window=window, image=x.shape[1:])
+
+
+@_col2im.gradient
+def _(g: NDArray, x: NDArray, y: NDArray, *, window: Window, image: Shape) -> NDArray:
+    return _im2col(g, window=window)
+
+
+def im2col(
+    data: NDArray,
+    kernel: Sequence[int] = (),
+    stride: Sequence[int] = (),
+    dilate: Sequence[int] = (),
+    pad: Sequence[int] = (),
+) -> NDArray:
+    """The windows of (batch, channels, ...) as columns: (batch, channels * elements of the kernel, places)."""
+    window = _window("im2col", data, kernel, stride, pad, dilate, 1, None)
+    _check_places("im2col", window, data.shape[2:])
+    return _im2col(floating("im2col", data), window=window)
+
+
+def col2im(
+    data: NDArray,
+    output_size: Sequence[int] = (),
+    kernel: Sequence[int] = (),
+    stride: Sequence[int] = (),
+    dilate: Sequence[int] = (),
+    pad: Sequence[int] = (),
+) -> NDArray:
+    """Images with spatial axes of `output_size`, in which columns as of `im2col` are added where they would be from."""
+    image = tuple(output_size)
+    axes = len(image)
+    if not 1 <= axes <= 3 or data.ndim != 3:
+        raise MXNetError(f"col2im: data of shape {data.shape} must have 3 axes, and output_size {image} 1 to 3")
+    lists = (("kernel", kernel, None), ("stride", stride, 1), ("pad", pad, 0), ("dilate", dilate, 1))
+    window = Window(*(per_axis("col2im", name, given, axes, default) for name, given, default in lists))
+    _check_places("col2im", window, image)
+    elements, places = math.prod(window.kernel), math.prod(window.outputs(image))
+    if data.shape[1] % elements or data.shape[2] != places:
+        raise MXNetError(
+            f"col2im: data of shape {data.shape} does not fit: output_size {image} with kernel {window.kernel} has "
+            f"{elements} rows a channel and {places} columns"
+        )
+    return _col2im(floating("col2im", data), window=window, image=(data.shape[1] // elements, *image))
+
+
+# ---------------------------------------------------------------- checks
+
+
+def _window(
+    name: str,
+    data: NDArray,
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    pad: Sequence[int],
+    dilate: Sequence[int],
+    groups: int,
+    layout: str | None,
+) -> Window:
+    axes = 1 if isinstance(kernel, int) else len(kernel)
+    if axes not in LAYOUTS:
+        raise MXNetError(f"{name}: kernel has 1 to 3 numbers, one for each spatial axis, not {kernel}")
+    if data.ndim != axes + 2:
+        raise MXNetError(
+            f"{name}: with a kernel of {axes} axes data must have {axes + 2}, {LAYOUTS[axes]}, but its shape is "
+            f"{data.shape}"
+        )
+    if layout not in (None, LAYOUTS[axes]):
+        raise MXNetError(f"{name}: on the CPU the layout is {LAYOUTS[axes]}, not '{layout}'; transpose the data")
+    return Window(
+        per_axis(name, "kernel", kernel, axes, None),
+        per_axis(name, "stride", stride, axes, 1),
+        per_axis(name, "pad", pad, axes, 0),
+        per_axis(name, "dilate", dilate, axes, 1),
+        groups,
+    )
+
+
+def per_axis(name: str, what: str, given: Sequence[int] | int | None, axes: int, default: int | None) -> Shape:
+    """One number for each axis, at least 1 (`pad` and `adj`: 0); `default` where none is given."""
+    values = (given,) if isinstance(given, int) else tuple(given or ())
+    if not values and default is not None:
+        return (default,) * axes
+    least = 0 if default == 0 else 1
+    if len(values) != axes or any(int(x) != x or x < least for x in values):
+        raise MXNetError(
+            f"{name}: {what} must be {axes} whole numbers >= {least}, one for each spatial axis, not {given}"
+        )
+    return tuple(map(int, values))
+
+
+def _check_groups(name: str, channels: int, filters: int, groups: int) -> None:
+    if groups < 1 or channels % groups or filters % groups:
+        raise MXNetError(f"{name}: {channels} channels and {filters} filters cannot be cut into num_group = {groups}")
+
+
+def _check_places(name: str, window: Window, image: Shape) -> None:
+    if min(window.outputs(image)) < 1:
+        raise MXNetError(f"{name}: a kernel of {window.kernel} exceeds an image of {image} padded by {window.pad}")
+
+
+def _checked_inputs(
+    name: str,
+    data: NDArray,
+    weight: NDArray,
+    bias: NDArray | None,
+    no_bias: bool,
+    expected: Shape,
+    filters: int,
+) -> tuple[NDArray, ...]:
+    """Data, weight and, if there is to be one, bias."""
+    if weight.shape != expected:
+        raise MXNetError(f"{name}: data of shape {data.shape} takes weight {expected}, but weight has {weight.shape}")
+    if bias is None and not no_bias:
+        raise MXNetError(f"{name}: no bias is given; pass one of shape ({filters},), or no_bias=True")
+    inputs = (data, weight) if no_bias else (data, weight, bias)
+    if len(inputs) == 3 and bias.shape != (filters,):
+        raise MXNetError(f"{name}: bias has shape {bias.shape}, not ({filters},), with weight {weight.shape}")
+    types = {x._data.dtype for x in inputs}
+    if len(types) > 1:
+        found = ", ".join(str(x._data.dtype) for x in inputs)
+        raise MXNetError(f"{name}: data, weight and bias must have one type, not {found}; convert with astype()")
+    floating(name, data)
+    return inputs
+
+
+def floating(name: str, data: NDArray) -> NDArray:
+    if data._data.dtype.kind in "iub":
+        raise MXNetError(f"{name}: data of shape {data.shape} is {data._data.dtype}; only floats can be computed with")
+    return data

@@ -1,0 +1,18 @@
+"""Operators on one element, or on one of each of two arrays that are broadcast against each other.
+
+`unary` and `binary`; `casting` changes element types; `special` has functions that NumPy lacks.
+"""
+
+from __future__ import annotations
+
+from runtime.ndarray.elementwise import binary, casting, unary
+from runtime.ndarray.elementwise.binary import *  # noqa: F403
+from runtime.ndarray.elementwise.binary import NUMBER  # noqa: F401
+from runtime.ndarray.elementwise.casting import *  # noqa: F403
+from runtime.ndarray.elementwise.casting import astype  # noqa: F401 (a method)
+from runtime.ndarray.elementwise.unary import *  # noqa: F403
+from runtime.ndarray.elementwise.unary import isfinite, isinf, isnan  # noqa: F401 (in nd.contrib)
+
+__all__ = [*unary.__all__, *binary.__all__, *casting.__all__]
+METHODS = (*unary.METHODS, *casting.METHODS)
+CONTRIB = unary.CONTRIB

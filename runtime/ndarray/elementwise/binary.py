@@ -1,0 +1,379 @@
+"""Operators on pairs of elements, of two arrays that are broadcast against each other, or an array and a number.
+
+A number takes the type of the array beside it: an integer array stays one, whatever the number. The elements of two
+arrays must have the same type, which is that of the result, of comparisons too.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator as python
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from runtime.base import MXNetError
+from runtime.ndarray.elementwise.unary import floor, log
+from runtime.ndarray.ndarray import NDArray
+from runtime.ndarray.operator import Operator, in_float32, quiet
+from runtime.ndarray.reduce import sum_to
+
+__all__ = [
+    "ElementWiseSum",
+    "add",
+    "add_n",
+    "broadcast_add",
+    "broadcast_div",
+    "broadcast_equal",
+    "broadcast_greater",
+    "broadcast_greater_equal",
+    "broadcast_hypot",
+    "broadcast_lesser",
+    "broadcast_lesser_equal",
+    "broadcast_logical_and",
+    "broadcast_logical_or",
+    "broadcast_logical_xor",
+    "broadcast_maximum",
+    "broadcast_minimum",
+    "broadcast_minus",
+    "broadcast_mod",
+    "broadcast_mul",
+    "broadcast_not_equal",
+    "broadcast_plus",
+    "broadcast_power",
+    "broadcast_sub",
+    "divide",
+    "elemwise_add",
+    "elemwise_div",
+    "elemwise_mul",
+    "elemwise_sub",
+    "equal",
+    "greater",
+    "greater_equal",
+    "lesser",
+    "lesser_equal",
+    "logical_and",
+    "logical_or",
+    "logical_xor",
+    "maximum",
+    "minimum",
+    "modulo",
+    "multiply",
+    "not_equal",
+    "power",
+    "subtract",
+    "true_divide",
+]
+
+NUMBER = (float, int, np.generic)
+
+Gradient = Callable[[NDArray, NDArray, Any, Any], NDArray]
+_BOOL = np.dtype(bool)
+
+# ---------------------------------------------------------------- operands
+
+
+def _operands(name: str, a: Any, b: Any) -> tuple[Any, Any]:
+    """Both operands as the NumPy function needs them, or an error that says what does not fit."""
+    if isinstance(a, NDArray):
+        if isinstance(b, NDArray):
+            if a._data.dtype is not b._data.dtype and a._data.dtype != b._data.dtype:
+                raise MXNetError(
+                    f"{name}: types differ, {a._data.dtype} and {b._data.dtype}; convert one with astype()"
+                )
+            if a._data.shape != b._data.shape:
+                _check_broadcast(name, a.shape, b.shape)
+            return a, b
+        a = _not_bool(a)
+        return a, _number(name, b, a._data.dtype)
+    if isinstance(b, NDArray):
+        b = _not_bool(b)
+        return _number(name, a, b._data.dtype), b
+    raise TypeError(f"{name}: one operand must be an NDArray, not {type(a).__name__} and {type(b).__name__}")
+
+
+def _not_bool(x: NDArray) -> NDArray:
+    """The array beside a number: truth values count as the int64 0 and 1."""
+    return x.astype(np.int64) if x._data.dtype is _BOOL else x
+
+
+def _number(name: str, value: Any, dtype: np.dtype) -> Any:
+    """A number in the type of the array beside it."""
+    if not isinstance(value, NUMBER) or (isinstance(value, np.generic) and value.dtype.kind not in "biufV"):
+        raise TypeError(f"{name}: operands must be NDArrays or numbers, not {type(value).__name__}")
+    try:
+        return dtype.type(value)
+    except (OverflowError, ValueError):
+        raise MXNetError(f"{name}: {value} is no number of the array's type, {dtype}") from None
+
+
+def types_differ(name: str, a: NDArray, b: NDArray) -> str:
+    return f"{name}: types differ, {a._data.dtype} and {b._data.dtype}; convert one with astype()"
+
+
+def _check_broadcast(name: str, a: tuple[int, ...], b: tuple[int, ...]) -> None:
+    for m, n in zip(reversed(a), reversed(b), strict=False):
+        if m != n and 1 not in (m, n):
+            raise MXNetError(f"{name}: shapes {a} and {b} cannot be broadcast together")
+
+
+def _dtype(a: Any, b: Any) -> np.dtype:
+    return (a if isinstance(a, np.ndarray) else b).dtype
+
+
+def _broadcasting(
+    name: str,
+    forward: Callable,
+    doc: str,
+    left: Gradient | None = None,
+    right: Gradient | None = None,
+    of_numbers: Callable | None = None,
+) -> Callable[[Any, Any], Any]:
+    """An operator on two arrays, or an array and a number; its gradients are given as if nothing were broadcast.
+
+    Of two numbers it is the Python function `of_numbers`.
+    """
+    gradients = [] if left is None or right is None else [_summed(left, 0), _summed(right, 1)]
+    operator = Operator(forward, *gradients)
+    operator.name = name
+
+    def call(lhs: Any, rhs: Any) -> Any:
+        if of_numbers is not None and isinstance(lhs, (float, int)) and isinstance(rhs, (float, int)):
+            return of_numbers(lhs, rhs)
+        return operator(*_operands(name, lhs, rhs))
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = doc
+    return call
+
+
+def _summed(gradient: Gradient, i: int) -> Gradient:
+    return lambda g, y, a, b: sum_to(gradient(g, y, a, b), (a, b)[i].shape)
+
+
+# ---------------------------------------------------------------- arithmetic
+
+
+def _arithmetic(forward: Callable) -> Callable:
+    """The function on arrays of numbers; of truth values there is no arithmetic."""
+
+    @functools.wraps(forward)
+    @quiet
+    def call(a: Any, b: Any) -> np.ndarray:
+        if _dtype(a, b) is _BOOL:
+            raise MXNetError(f"{forward.__name__}: no arithmetic with arrays of truth values; convert with astype()")
+        return forward(a, b)
+
+    return call
+
+
+def _divide(a: Any, b: Any) -> np.ndarray:
+    """True division of floats; of integers, the quotient rounded to zero."""
+    return np.true_divide(a, b).astype(_dtype(a, b), copy=False)
+
+
+def _power(a: Any, b: Any) -> np.ndarray:
+    """The power; of integers, cut off: NumPy refuses their negative powers."""
+    dtype = _dtype(a, b)
+    if dtype.kind in "iu" and np.less(b, 0).any():
+        return np.power(a, b, dtype=np.float64).astype(dtype)
+    return np.power(a, b)
+
+
+def _modulo(a: Any, b: Any) -> np.ndarray:
+    """The remainder with the sign of the divisor; 0 where that is 0."""
+    remainder = np.remainder(a, b)
+    np.copyto(remainder, 0, where=np.equal(b, 0))
+    return remainder
+
+
+@quiet
+def _hypot(a: Any, b: Any) -> np.ndarray:
+    return np.hypot(a, b).astype(_dtype(a, b), copy=False)
+
+
+def _logarithm(a: Any) -> Any:
+    return log(a) if isinstance(a, NDArray) else quiet(np.log)(a)
+
+
+add = _broadcasting(
+    "add",
+    _arithmetic(np.add),
+    "`lhs + rhs`, element by element.",
+    lambda g, y, a, b: g,
+    lambda g, y, a, b: g,
+    python.add,
+)
+subtract = _broadcasting(
+    "subtract",
+    _arithmetic(np.subtract),
+    "`lhs - rhs`, element by element.",
+    lambda g, y, a, b: g,
+    lambda g, y, a, b: -g,
+    python.sub,
+)
+multiply = _broadcasting(
+    "multiply",
+    _arithmetic(np.multiply),
+    "`lhs * rhs`, element by element.",
+    lambda g, y, a, b: g * b,
+    lambda g, y, a, b: g * a,
+    python.mul,
+)
+divide = _broadcasting(
+    "divide",
+    _arithmetic(_divide),
+    "`lhs / rhs`, element by element; of integers, rounded towards 0.",
+    lambda g, y, a, b: g / b,
+    lambda g, y, a, b: -g * y / b,
+    python.truediv,
+)
+modulo = _broadcasting(
+    "modulo",
+    _arithmetic(_modulo),
+    "`lhs % rhs`, element by element, with the sign of `rhs`; 0 where that is 0.",
+    lambda g, y, a, b: g,
+    lambda g, y, a, b: -g * floor(a / b),
+    python.mod,
+)
+maximum = _broadcasting(
+    "maximum",
+    np.maximum,
+    "The larger of two elements; of two equal ones the left gets the gradient.",
+    lambda g, y, a, b: g * (a >= b),
+    lambda g, y, a, b: g * (a < b),
+    max,
+)
+minimum = _broadcasting(
+    "minimum",
+    np.minimum,
+    "The smaller of two elements; of two equal ones the left gets the gradient.",
+    lambda g, y, a, b: g * (a <= b),
+    lambda g, y, a, b: g * (a > b),
+    min,
+)
+_raise = _broadcasting(
+    "power",
+    _arithmetic(_power),
+    "",
+    lambda g, y, a, b: g * b * a ** (b - 1),
+    lambda g, y, a, b: g * y * _logarithm(a),
+    python.pow,
+)
+broadcast_hypot = _broadcasting(
+    "broadcast_hypot",
+    _hypot,
+    "`√(lhs² + rhs²)`, element by element, without overflow.",
+    lambda g, y, a, b: g * a / y,
+    lambda g, y, a, b: g * b / y,
+)
+
+
+def power(base: Any, exp: Any) -> Any:
+    """`base ** exp`, element by element."""
+    return _raise(base, exp)
+
+
+true_divide = divide
+broadcast_add = broadcast_plus = add
+broadcast_sub = broadcast_minus = subtract
+broadcast_mul, broadcast_div, broadcast_mod = multiply, divide, modulo
+broadcast_maximum, broadcast_minimum = maximum, minimum
+
+
+def broadcast_power(lhs: Any, rhs: Any) -> Any:
+    """`lhs ** rhs`, element by element."""
+    return _raise(lhs, rhs)
+
+
+# ---------------------------------------------------------------- comparisons and logic; no gradient
+
+
+def _compare(name: str, compare: Callable, doc: str, of_numbers: Callable) -> Callable[[Any, Any], Any]:
+    """A test, whose result is 0 or 1 in the type of the arrays."""
+    return _broadcasting(name, lambda a, b: compare(a, b).astype(_dtype(a, b)), doc, of_numbers=of_numbers)
+
+
+equal = _compare("equal", np.equal, "1 where `lhs == rhs`, else 0.", python.eq)
+not_equal = _compare("not_equal", np.not_equal, "1 where `lhs != rhs`, else 0.", python.ne)
+greater = _compare("greater", np.greater, "1 where `lhs > rhs`, else 0.", python.gt)
+greater_equal = _compare("greater_equal", np.greater_equal, "1 where `lhs >= rhs`, else 0.", python.ge)
+lesser = _compare("lesser", np.less, "1 where `lhs < rhs`, else 0.", python.lt)
+lesser_equal = _compare("lesser_equal", np.less_equal, "1 where `lhs <= rhs`, else 0.", python.le)
+logical_and = _compare(
+    "logical_and", np.logical_and, "1 where both elements are not 0, else 0.", lambda a, b: bool(a) and bool(b)
+)
+logical_or = _compare(
+    "logical_or", np.logical_or, "1 where either element is not 0, else 0.", lambda a, b: bool(a) or bool(b)
+)
+logical_xor = _compare(
+    "logical_xor",
+    np.logical_xor,
+    "1 where one element is 0 and the other is not, else 0.",
+    lambda a, b: bool(a) != bool(b),
+)
+
+broadcast_equal, broadcast_not_equal = equal, not_equal
+broadcast_greater, broadcast_greater_equal = greater, greater_equal
+broadcast_lesser, broadcast_lesser_equal = lesser, lesser_equal
+broadcast_logical_and, broadcast_logical_or, broadcast_logical_xor = logical_and, logical_or, logical_xor
+
+
+# ---------------------------------------------------------------- of arrays of one shape
+
+
+def _elementwise(name: str, function: Callable, doc: str) -> Callable[[NDArray, NDArray], NDArray]:
+    """The operator for arrays that need no broadcasting, and may have none."""
+
+    def call(lhs: NDArray, rhs: NDArray) -> NDArray:
+        _check_alike(name, lhs, rhs)
+        return function(lhs, rhs)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = doc
+    return call
+
+
+def _check_alike(name: str, *arrays: Any) -> None:
+    for x in arrays:
+        if not isinstance(x, NDArray):
+            raise TypeError(f"{name}: every operand must be an NDArray, not {type(x).__name__}")
+        if x.shape != arrays[0].shape:
+            raise MXNetError(f"{name}: shapes must be equal, not {arrays[0].shape} and {x.shape}")
+
+
+elemwise_add = _elementwise("elemwise_add", add, "`lhs + rhs` of two arrays of one shape.")
+elemwise_sub = _elementwise("elemwise_sub", subtract, "`lhs - rhs` of two arrays of one shape.")
+elemwise_mul = _elementwise("elemwise_mul", multiply, "`lhs * rhs` of two arrays of one shape.")
+elemwise_div = _elementwise("elemwise_div", divide, "`lhs / rhs` of two arrays of one shape.")
+
+
+@functools.cache
+def _sum_of(n: int) -> Operator:
+    """The sum of `n` arrays, one rounding after the other."""
+
+    @in_float32
+    def forward(*arrays: np.ndarray) -> np.ndarray:
+        total = arrays[0].copy()
+        for x in arrays[1:]:
+            total += x
+        return total
+
+    operator = Operator(forward, *[lambda g, *_: g] * n)
+    operator.name = "add_n"
+    return operator
+
+
+def add_n(*args: NDArray) -> NDArray:
+    """The sum of the arrays, of one shape and type."""
+    if not args:
+        raise MXNetError("add_n: no arrays given")
+    _check_alike("add_n", *args)
+    for x in args:
+        if x._data.dtype != args[0]._data.dtype:
+            raise MXNetError(types_differ("add_n", args[0], x))
+    return _sum_of(len(args))(*args)
+
+
+ElementWiseSum = add_n

@@ -1,0 +1,137 @@
+"""Operators that end a network: each gives a prediction, and has the gradient of the loss that belongs to it.
+
+What flows into their output is ignored; so `backward` can start from a prediction.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from runtime.base import MXNetError
+from runtime.ndarray.activation import sigmoid
+from runtime.ndarray.elementwise import identity, sign
+from runtime.ndarray.ndarray import NDArray
+from runtime.ndarray.operator import Operator
+from runtime.ndarray.shape import reshape
+from runtime.ndarray.softmax import _softmax
+
+__all__ = [
+    "LinearRegressionOutput",
+    "LogisticRegressionOutput",
+    "MAERegressionOutput",
+    "Softmax",
+    "SoftmaxOutput",
+]
+
+# ---------------------------------------------------------------- regression
+
+
+def _regression(name: str, predict: Any, error: Any) -> Any:
+    """`predict(data)`, with the gradient `error(prediction, label)` times grad_scale over the outputs of a sample."""
+
+    def forward(x: np.ndarray, label: np.ndarray, *, scale: float) -> np.ndarray:
+        return predict.forward(x)
+
+    forward.__name__ = name
+    operator = Operator(forward, lambda g, y, x, label, *, scale: error(y, label) * scale)
+
+    def call(data: NDArray, label: NDArray, grad_scale: float = 1.0) -> NDArray:
+        if data.size != label.size:
+            raise MXNetError(f"{name}: label has shape {label.shape}, which does not fit data of shape {data.shape}")
+        scale = grad_scale * data.shape[0] / data.size
+        return operator(data, reshape(label, data.shape).astype(data.dtype, copy=False), scale=scale)
+
+    call.__name__ = call.__qualname__ = name
+    return call
+
+
+LinearRegressionOutput = _regression("LinearRegressionOutput", identity, lambda y, label: y - label)
+LinearRegressionOutput.__doc__ = (
+    """`data`, with the gradient of the squared error: `(data - label) grad_scale/n`, n values a sample."""
+)
+MAERegressionOutput = _regression("MAERegressionOutput", identity, lambda y, label: sign(y - label))
+MAERegressionOutput.__doc__ = (
+    """`data`, with the gradient of the absolute error: `sign(data - label) grad_scale/n`, n values a sample."""
+)
+LogisticRegressionOutput = _regression("LogisticRegressionOutput", sigmoid, lambda y, label: y - label)
+LogisticRegressionOutput.__doc__ = (
+    """`sigmoid(data)`, with the gradient of its cross-entropy: `(sigmoid(data) - label) grad_scale/n`."""
+)
+
+# ---------------------------------------------------------------- classification
+
+
+@Operator
+def _softmax_output(x: np.ndarray, target: np.ndarray, weight: np.ndarray, *, axis: int, out_grad: bool) -> np.ndarray:
+    return _softmax.forward(x, axis=axis, scale=1.0, masked=None)
+
+
+@_softmax_output.gradient
+def _(g: NDArray, y: NDArray, x: NDArray, target: NDArray, weight: NDArray, *, axis: int, out_grad: bool) -> NDArray:
+    dx = (y - target) * weight
+    return dx * g if out_grad else dx
+
+
+def SoftmaxOutput(
+    data: NDArray,
+    label: NDArray,
+    grad_scale: float = 1.0,
+    ignore_label: float = -1.0,
+    multi_output: bool = False,
+    use_ignore: bool = False,
+    preserve_shape: bool = False,
+    normalization: str = "null",
+    out_grad: bool = False,
+    smooth_alpha: float = 0.0,
+) -> NDArray:
+    """The softmax of `data`, with the gradient of its cross-entropy with `label`: `softmax(data) - onehot(label)`.
+
+    Parameters
+    ----------
+    data: (batch, classes); with `multi_output`, (batch, classes, ...); with `preserve_shape`, (..., classes).
+    label: class numbers, in the shape of `data` without the classes, or probabilities, in the shape of `data`; a
+        number that is no class is none of them. For probabilities nothing below but `grad_scale` and `out_grad` counts.
+    grad_scale: factor on the gradient; with `multi_output` it is divided by the number of places of a sample.
+    ignore_label: with `use_ignore`, labels that get no gradient.
+    normalization: divide the gradient by nothing ('null'), by the batch ('batch') or by the number of labels that are
+        not `ignore_label` ('valid').
+    out_grad: multiply the gradient by what flows into the output, which is ignored otherwise.
+    smooth_alpha: take this probability from the right class, and spread it over the others.
+    """
+    if normalization not in ("null", "batch", "valid"):
+        raise MXNetError(f"SoftmaxOutput: normalization is 'null', 'batch' or 'valid', not {normalization!r}")
+    axis = 1 if multi_output else data.ndim - 1
+    dropped = (*data.shape[:axis], *data.shape[axis + 1 :])
+    if label.shape == data.shape:
+        if data.ndim > 2 and not (multi_output or preserve_shape):
+            flat = (data.shape[0], -1)
+            y = SoftmaxOutput(reshape(data, flat), reshape(label, flat), grad_scale, out_grad=out_grad)
+            return reshape(y, data.shape)
+        target, weight = label._data, np.full(1, grad_scale)
+    elif label.shape == dropped and (data.ndim == 2 or multi_output or preserve_shape):
+        given = np.expand_dims(label._data, axis)
+        target = _smooth_onehot(given, axis, data.shape[axis], smooth_alpha)
+        valid = given != ignore_label
+        count = {"null": 1, "batch": data.shape[0], "valid": max(1, int(valid.sum()))}[normalization]
+        places = 1 if normalization == "valid" or not multi_output else label.size // data.shape[0]
+        weight = np.full(given.shape, grad_scale / (count * places))
+        if use_ignore:
+            weight *= valid
+    else:
+        raise MXNetError(
+            f"SoftmaxOutput: label has shape {label.shape}, not {data.shape} (probabilities) or {dropped} (classes; "
+            "where data has more than two axes, with multi_output or preserve_shape)"
+        )
+    constants = (NDArray(a.astype(data._data.dtype), data._ctx) for a in (target, weight))
+    return _softmax_output(data, *constants, axis=axis, out_grad=out_grad)
+
+
+Softmax = SoftmaxOutput
+
+
+def _smooth_onehot(label: np.ndarray, axis: int, classes: int, alpha: float) -> np.ndarray:
+    """1 - alpha at the label, which has length 1 along `axis`, and the rest spread over the others."""
+    numbers = np.arange(classes).reshape((-1,) + (1,) * (label.ndim - axis - 1))
+    return np.where(label.astype(np.int64) == numbers, 1 - alpha, alpha / max(1, classes - 1))

@@ -1,0 +1,119 @@
+"""Arrays in files: `nd.save` and `nd.load`, which write and read parameters too.
+
+Files are written as safetensors, whose metadata say whether the arrays are a list or have names, which tensors are the
+parts of a sparse array, and what the checksum of it all is. Read are these, safetensors files of other programs, and
+the lists that MXNet writes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from runtime import files, params_file
+from runtime.base import ArgumentError, MXNetError
+from runtime.context import Context, current_context
+from runtime.ndarray.ndarray import NDArray
+from runtime.ndarray.sparse import from_stored, to_stored
+from runtime.params_file import Stored
+
+__all__ = ("load", "load_frombuffer", "save")
+
+_PARTS = {"default": (), "row_sparse": ("indices",), "csr": ("indices", "indptr")}
+"""What the arrays of indices of each kind of storage are called in a file."""
+
+
+def save(fname: str | os.PathLike[str], data: NDArray | Sequence[NDArray] | Mapping[str, NDArray]) -> None:
+    """Write an array, a list of arrays or a dict of arrays with names, of any storage and type, to a file.
+
+    The file, under whatever name, is safetensors. The one that was there stays until the new one is complete.
+    """
+    arrays = {"0": data} if isinstance(data, NDArray) else data
+    if isinstance(data, (list, tuple)):
+        arrays = {str(i): x for i, x in enumerate(data)}
+    if not isinstance(arrays, Mapping):
+        raise ValueError(f"nd.save takes an array, a list or a dict of arrays, not {type(data).__name__}")
+    for key, x in arrays.items():
+        if not isinstance(key, str) or not isinstance(x, NDArray):
+            raise TypeError(f"nd.save takes arrays, and strings for their names: {key!r} is {type(x).__name__}")
+        if key == "__metadata__" or key != key.encode(errors="ignore").decode():
+            raise ArgumentError(f"nd.save: an array cannot be called {key!r}, which the file has no place for")
+    tensors: dict[str, np.ndarray] = {}
+    sparse: dict[str, dict[str, Any]] = {}
+    for key, x in arrays.items():
+        stored = to_stored(x)
+        tensors[key] = stored.data
+        names = [_unused(f"{key}.{part}", arrays, tensors) for part in _PARTS[stored.stype]]
+        tensors.update(zip(names, stored.indices, strict=True))
+        if names:
+            sparse[key] = {"stype": stored.stype, "shape": stored.shape, "indices": names}
+    files.save(fname, tensors, {"kind": "dict" if arrays is data else "list", "sparse": sparse})
+
+
+def load(fname: str | os.PathLike[str]) -> list[NDArray] | dict[str, NDArray]:
+    """The arrays of a file: a list, or a dict if they have names.
+
+    The file was written by `nd.save` or `save_parameters`, of this library or of MXNet, or is a safetensors file.
+    MXNetError names the file, and what in it cannot be read.
+    """
+    if not isinstance(fname, (str, os.PathLike)):
+        raise TypeError(f"nd.load takes the name of a file, not {type(fname).__name__}")
+    return _parse(Path(fname).read_bytes(), f"'{os.fspath(fname)}'")
+
+
+def load_frombuffer(buf: bytes) -> list[NDArray] | dict[str, NDArray]:
+    """The arrays of what a file holds; see `load`."""
+    if not isinstance(buf, (bytes, bytearray, memoryview)):
+        raise TypeError(f"nd.load_frombuffer takes bytes, not {type(buf).__name__}")
+    return _parse(bytes(buf), "the buffer")
+
+
+def _unused(name: str, *taken: Mapping[str, Any]) -> str:
+    """`name`, or one made of it, which nothing else in the file is called."""
+    while any(name in names for names in taken):
+        name += "'"
+    return name
+
+
+def _parse(content: bytes, name: str) -> list[NDArray] | dict[str, NDArray]:
+    ctx = current_context()
+    if content.startswith(params_file.HEADER):
+        stored, names = params_file.parse(content, name)
+        if not names:
+            return [_array(x, ctx, f"{name}: array {i}") for i, x in enumerate(stored)]
+        return {key: _array(x, ctx, f"{name}: '{key}'") for key, x in zip(names, stored, strict=True)}
+    tensors, header = files.parse(content, name)
+    entries = _entries(tensors, header, name)
+    arrays = {key: _array(x, ctx, f"{name}: '{key}'") for key, x in entries.items()}
+    return list(arrays.values()) if header.get("kind") == "list" else arrays
+
+
+def _entries(tensors: dict[str, np.ndarray], header: Mapping[str, Any], name: str) -> dict[str, Stored]:
+    """The arrays, in the file's order, that the tensors are parts of."""
+    try:
+        sparse = header.get("sparse", {})
+        parts = {part for entry in sparse.values() for part in entry["indices"]}
+        found = {}
+        for key, x in tensors.items():
+            if key in sparse:
+                entry = sparse[key]
+                indices = tuple(tensors[part] for part in entry["indices"])
+                found[key] = Stored(entry["stype"], tuple(entry["shape"]), x, indices)
+            elif key not in parts:
+                found[key] = Stored("default", x.shape, x)
+    except (AttributeError, KeyError, TypeError) as error:
+        raise MXNetError(f"{name} tells nothing sensible about its sparse arrays: {json.dumps(header)}") from error
+    return found
+
+
+def _array(stored: Stored, ctx: Context, what: str) -> NDArray:
+    """A copy, which can be written to."""
+    try:
+        return from_stored(stored, ctx)
+    except (MXNetError, TypeError, ValueError) as error:
+        raise MXNetError(f"{what}: {error}") from None

@@ -1,0 +1,69 @@
+"""Products of csr arrays with dense ones."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from runtime import autograd
+from runtime.base import MXNetError
+from runtime.ndarray.ndarray import NDArray
+from runtime.ndarray.operator import Operator, in_float32
+from runtime.ndarray.sparse.csr import CSRNDArray
+from runtime.ndarray.sparse.row_sparse import RowSparseNDArray
+
+_AT_ONCE = 1 << 20
+"""How many products are held before they are added up."""
+
+
+def matmul(a: CSRNDArray, b: NDArray, transposed: bool = False) -> NDArray:
+    """`a b`, or `aᵀ b`, a dense matrix; differentiable in `b`, a matrix of any storage."""
+    _check(a, b, transposed)
+    return _matmul(b, a=a, transposed=transposed)
+
+
+def present_rows(a: CSRNDArray, b: NDArray) -> RowSparseNDArray:
+    """`aᵀ b` row-sparse: its rows are the columns that `a` has values in."""
+    _check(a, b, True)
+    across = a._transposed()
+    present = np.flatnonzero(np.diff(across._indptr))
+    rows = _product(b._data, a=across._taken(present))
+    return RowSparseNDArray(rows, present, (a.shape[1], b.shape[1]), b._ctx)
+
+
+def _check(a: CSRNDArray, b: NDArray, transposed: bool) -> None:
+    inner = a.shape[0 if transposed else 1]
+    if b.ndim != 2 or b.shape[0] != inner:
+        shape = f"{a.shape} transposed" if transposed else f"{a.shape}"
+        raise MXNetError(f"dot: a csr array of shape {shape} takes a matrix of {inner} rows, not shape {b.shape}")
+    if b.dtype != a.dtype:
+        raise MXNetError(f"dot: types differ, {np.dtype(a.dtype)} and {np.dtype(b.dtype)}; convert one with astype()")
+    if b._ctx != a._ctx:
+        raise MXNetError(f"dot: inputs live in {a._ctx} and in {b._ctx}; bring them together with as_in_context()")
+
+
+@in_float32
+def _product(b: np.ndarray, *, a: CSRNDArray) -> np.ndarray:
+    values, indices, starts = a._read()
+    y = np.zeros((a.shape[0], b.shape[1]), b.dtype)
+    rows = np.flatnonzero(np.diff(starts))  # the others stay 0
+    block = max(_AT_ONCE // max(b.shape[1], 1), 1)
+    begin = 0
+    while begin < len(rows):
+        end = max(np.searchsorted(starts[rows + 1], starts[rows[begin]] + block, "right"), begin + 1)
+        part = slice(starts[rows[begin]], starts[rows[end - 1] + 1])
+        products = values[part, None].astype(b.dtype, copy=False) * b[indices[part]]
+        y[rows[begin:end]] = np.add.reduceat(products, starts[rows[begin:end]] - part.start)
+        begin = end
+    return y
+
+
+@Operator
+def _matmul(b: np.ndarray, *, a: CSRNDArray, transposed: bool) -> np.ndarray:
+    return _product(b, a=a._transposed() if transposed else a)
+
+
+@_matmul.gradient
+def _(g: NDArray, y: NDArray, b: NDArray, *, a: CSRNDArray, transposed: bool) -> NDArray:
+    if not transposed and not autograd.is_recording():  # a gradient to be differentiated again is made of operators
+        return present_rows(a, g)
+    return _matmul(g, a=a, transposed=not transposed)

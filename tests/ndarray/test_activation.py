@@ -1,0 +1,92 @@
+"""Activations: gradients, extremes, types, errors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import runtime as mx
+from runtime import autograd, nd
+from tests.ndarray.gradients import Case
+
+RNG = np.random.default_rng(0)
+A, CUBE, SLOPES = RNG.normal(size=(3, 4)), RNG.normal(size=(2, 3, 4)), np.array([0.1, 0.4, 2.0])
+
+
+def leaky(act: str, **attrs: float) -> Callable:
+    return lambda x: nd.LeakyReLU(x, act_type=act, **attrs)
+
+
+GRADIENTS = {
+    **{f"Activation {act}": Case(lambda x, act=act: nd.Activation(x, act), [A])
+       for act in ("relu", "sigmoid", "softrelu", "softsign", "tanh")},
+    "relu": Case(nd.relu, [A]),
+    "sigmoid": Case(nd.sigmoid, [A]),
+    "softsign": Case(nd.softsign, [A]),
+    "hard_sigmoid": Case(nd.hard_sigmoid, [3 * A]),
+    "LeakyReLU": Case(leaky("leaky"), [A]),
+    "LeakyReLU elu": Case(leaky("elu", slope=0.7), [A]),
+    "LeakyReLU selu": Case(leaky("selu"), [A]),
+    "LeakyReLU gelu": Case(leaky("gelu"), [A]),
+    "LeakyReLU prelu": Case(lambda x, a: nd.LeakyReLU(x, a, act_type="prelu"), [CUBE, SLOPES]),
+    "LeakyReLU prelu one": Case(lambda x, a: nd.LeakyReLU(x, a, act_type="prelu"), [A, SLOPES[:1]]),
+}  # fmt: skip
+NO_GRADIENT: set[str] = set()
+
+
+def test_values() -> None:
+    x = nd.array([-1.0, 0.0, 2.0], dtype="float64")
+    expected = {
+        "leaky": [-0.25, 0, 2],
+        "elu": [0.25 * math.expm1(-1), 0, 2],
+        "selu": [1.0507009873554805 * 1.6732632423543772 * math.expm1(-1), 0, 2 * 1.0507009873554805],
+        "gelu": [-0.5 * (1 + math.erf(-math.sqrt(0.5))), 0, 1 + math.erf(math.sqrt(2))],
+        "rrelu": [-(0.125 + 0.334) / 2, 0, 2],
+    }
+    for act, values in expected.items():
+        np.testing.assert_allclose(nd.LeakyReLU(x, act_type=act).asnumpy(), values, rtol=1e-12)
+    slopes = nd.array([0.5], dtype="float64")
+    assert nd.LeakyReLU(x, slopes, act_type="prelu").asnumpy().tolist() == [-0.5, 0, 2]
+    assert nd.hard_sigmoid(nd.array([-9, 1, 9])).asnumpy().tolist() == [0, np.float32(0.7), 1]
+
+
+def test_extremes_stay_finite() -> None:
+    big = nd.array([1000.0, -1000.0])
+    assert nd.sigmoid(big).asnumpy().tolist() == [1, 0]
+    assert nd.Activation(big, "softrelu").asnumpy().tolist() == [1000, 0]
+    assert nd.LeakyReLU(big, act_type="elu", slope=1.0).asnumpy().tolist() == [1000, -1]
+    assert nd.LeakyReLU(big, act_type="gelu").asnumpy().tolist() == [1000, 0]
+
+
+def test_rrelu_draws_its_slopes_in_training() -> None:
+    mx.random.seed(1)
+    x = nd.full((1000,), -1.0)
+    with autograd.train_mode():
+        first, second = (nd.LeakyReLU(x, act_type="rrelu").asnumpy() for _ in range(2))
+    assert first.min() > -0.334 and first.max() < -0.125 and first.std() > 0.05
+    assert (first != second).any()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_16_bits_are_rounded_once(dtype: str) -> None:
+    x = nd.array(np.linspace(-4, 4, 33), dtype=dtype)
+    for function in (nd.sigmoid, leaky("elu"), leaky("gelu")):
+        y = function(x)
+        assert y._data.dtype == x._data.dtype
+        wide = function(x.astype("float32")).astype(dtype)
+        np.testing.assert_allclose(y.astype("float32").asnumpy(), wide.astype("float32").asnumpy(), rtol=2e-2)
+
+
+def test_errors() -> None:
+    x = nd.ones((2, 3))
+    for call, words in (
+        (lambda: nd.Activation(x, "rellu"), "did you mean 'relu'"),
+        (lambda: nd.LeakyReLU(x, act_type="relu"), "unknown act_type 'relu'"),
+        (lambda: nd.LeakyReLU(x, act_type="prelu"), "needs gamma"),
+        (lambda: nd.LeakyReLU(x, nd.ones(2), act_type="prelu"), r"gamma of shape \(2,\) does not fit .*\(2, 3\)"),
+    ):
+        with pytest.raises(mx.MXNetError, match=words):
+            call()

@@ -1,0 +1,166 @@
+"""Convolution and its transpose against their definition, element by element."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from runtime import autograd, nd
+from runtime.base import MXNetError
+from tests.ndarray import gradients
+
+FLOATS = np.random.default_rng(0)
+
+
+def random(*shape: int) -> np.ndarray:
+    return FLOATS.normal(size=shape)
+
+
+def definition(x, w, stride, pad, dilate, groups):
+    """The sum over a window at each place, one place and one element of the kernel after the other."""
+    axes = x.ndim - 2
+    x = np.pad(x, [(0, 0), (0, 0), *((p, p) for p in pad)])
+    kernel = w.shape[2:]
+    outputs = [(x.shape[2 + a] - dilate[a] * (kernel[a] - 1) - 1) // stride[a] + 1 for a in range(axes)]
+    y = np.zeros((len(x), len(w), *outputs))
+    inputs, filters = x.shape[1] // groups, len(w) // groups
+    for place in itertools.product(*map(range, outputs)):
+        for k in itertools.product(*map(range, kernel)):
+            at = tuple(p * s + i * d for p, s, i, d in zip(place, stride, k, dilate, strict=True))
+            for g in range(groups):
+                own = slice(g * filters, (g + 1) * filters)
+                seen = x[(slice(None), slice(g * inputs, (g + 1) * inputs), *at)]
+                y[(slice(None), own, *place)] += seen @ w[(own, slice(None), *k)].T
+    return y
+
+
+@st.composite
+def cases(draw):
+    axes = draw(st.integers(1, 3))
+    kernel, stride, pad, dilate = (
+        draw(st.tuples(*[st.integers(low, high)] * axes)) for low, high in ((1, 3), (1, 3), (0, 2), (1, 2))
+    )
+    sizes = tuple(
+        draw(st.integers(max(1, d * (k - 1) + 1 - 2 * p), 7)) for k, p, d in zip(kernel, pad, dilate, strict=True)
+    )
+    groups = draw(st.integers(1, 3))
+    batch, inputs, filters = (draw(st.integers(1, 3)) for _ in range(3))
+    x, w = random(batch, inputs * groups, *sizes), random(filters * groups, inputs, *kernel)
+    return x, w, kernel, stride, pad, dilate, groups
+
+
+@settings(deadline=None, max_examples=60)
+@given(cases())
+def test_is_its_definition(case) -> None:
+    x, w, kernel, stride, pad, dilate, groups = case
+    expected = definition(x, w, stride, pad, dilate, groups)
+    a, b = (nd.array(v, dtype="float64") for v in (x, w))
+    given_ = dict(kernel=kernel, stride=stride, pad=pad, dilate=dilate, num_group=groups, no_bias=True)
+    y = nd.Convolution(a, b, num_filter=len(w), **given_)
+    np.testing.assert_allclose(y.asnumpy(), expected, rtol=1e-10, atol=1e-10)
+    # The transpose: <conv(x), g> = <x, deconv(g)>.
+    g = random(*expected.shape)
+    sizes = zip(x.shape[2:], pad, dilate, kernel, stride, strict=True)
+    adj = tuple((n + 2 * p - d * (k - 1) - 1) % s for n, p, d, k, s in sizes)
+    back = nd.Deconvolution(nd.array(g, dtype="float64"), b, adj=adj, num_filter=x.shape[1], **given_)
+    np.testing.assert_allclose((back.asnumpy() * x).sum(), (g * expected).sum(), rtol=1e-9, atol=1e-9)
+
+
+def test_tiles_of_rows_and_of_parts_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An image in many tiles is the same as in one."""
+    from runtime.ndarray import convolution
+
+    x, w = nd.array(random(2, 3, 9, 11), dtype="float64"), nd.array(random(4, 3, 3, 2), dtype="float64")
+    x.attach_grad()
+    w.attach_grad()
+    found = []
+    for tile in (1 << 16, 18 * 25, 18 * 4):
+        monkeypatch.setattr(convolution, "TILE", tile)
+        convolution._geometry.cache_clear()
+        with autograd.record():
+            y = nd.Convolution(x, w, kernel=(3, 2), pad=(1, 1), num_filter=4, no_bias=True)
+        y.backward()
+        found.append([v.asnumpy() for v in (y, x.grad, w.grad)])
+    convolution._geometry.cache_clear()
+    for other in found[1:]:
+        for one, another in zip(found[0], other, strict=True):
+            np.testing.assert_allclose(one, another, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_types(dtype: str) -> None:
+    x, w, b = (nd.array(v).astype(dtype) for v in (random(2, 4, 6), random(3, 4, 3), random(3)))
+    y = nd.Convolution(x, w, b, kernel=(3,), num_filter=3)
+    wide = [v.astype("float32").asnumpy().astype(np.float64) for v in (x, w, b)]
+    expected = definition(wide[0], wide[1], (1,), (0,), (1,), 1) + wide[2][:, None]
+    assert y.dtype == x.dtype
+    tolerance = {"float16": 1e-2, "bfloat16": 5e-2, "float32": 1e-5}[dtype]
+    np.testing.assert_allclose(y.astype("float32").asnumpy(), expected, rtol=tolerance, atol=tolerance)
+
+
+CONVOLUTION = dict(kernel=(2, 3), stride=(2, 1), pad=(1, 0), dilate=(1, 2), num_filter=4)
+TOLERANCE = {"rtol": 1e-5, "atol": 1e-6}
+GRADIENTS = {
+    "Convolution": gradients.Case(
+        lambda x, w, b: nd.Convolution(x, w, b, num_group=2, **CONVOLUTION),
+        (random(2, 4, 4, 6), random(4, 2, 2, 3), random(4)),
+        **TOLERANCE,
+    ),
+    "Deconvolution": gradients.Case(
+        lambda x, w, b: nd.Deconvolution(x, w, b, no_bias=False, adj=(1, 0), num_group=2, **CONVOLUTION),
+        (random(2, 2, 3, 3), random(2, 2, 2, 3), random(4)),
+        **TOLERANCE,
+    ),
+    "im2col": gradients.Case(
+        lambda x: nd.im2col(x, kernel=(2, 2), pad=(1, 0), stride=(2, 1)) ** 2, (random(2, 2, 3, 4),), **TOLERANCE
+    ),
+    "col2im": gradients.Case(
+        lambda x: nd.col2im(x, output_size=(3, 4), kernel=(2, 2)) ** 2, (random(2, 8, 6),), **TOLERANCE
+    ),
+}
+
+
+def test_empty_batch() -> None:
+    y = nd.Convolution(nd.zeros((0, 3, 5, 5)), nd.zeros((4, 3, 3, 3)), kernel=(3, 3), num_filter=4, no_bias=True)
+    assert y.shape == (0, 4, 3, 3)
+
+
+X, W = nd.zeros((2, 3, 8, 8)), nd.zeros((4, 3, 3, 3))
+ERRORS = {
+    "weight": (dict(weight=nd.zeros((4, 2, 3, 3))), r"data of shape \(2, 3, 8, 8\) takes weight \(4, 3, 3, 3\)"),
+    "bias": (dict(no_bias=False), "no bias"),
+    "bias shape": (dict(no_bias=False, bias=nd.zeros((3,))), r"bias has shape \(3,\), not \(4,\)"),
+    "kernel": (dict(kernel=(3,)), r"data must have 3, NCW, but its shape is \(2, 3, 8, 8\)"),
+    "no kernel": (dict(kernel=()), "kernel"),
+    "too large": (dict(dilate=(4, 4)), "exceeds data of shape"),
+    "stride": (dict(stride=(0, 1)), "stride must be 2 whole numbers >= 1"),
+    "pad": (dict(pad=(1,)), "pad must be 2 whole numbers >= 0"),
+    "groups": (dict(num_group=2), "num_group = 2"),
+    "layout": (dict(layout="NHWC"), "layout is NCHW, not 'NHWC'"),
+    "types": (dict(data=X.astype("float64")), "must have one type, not float64, float32"),
+    "integers": (dict(data=X.astype("int32"), weight=W.astype("int32")), "only floats"),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors(name: str) -> None:
+    changed, message = ERRORS[name]
+    arguments = dict(data=X, weight=W, kernel=(3, 3), num_filter=4, no_bias=True) | changed
+    with pytest.raises(MXNetError, match=f"^Convolution: .*{message}"):
+        nd.Convolution(**arguments)
+
+
+def test_deconvolution_errors() -> None:
+    x, w = nd.zeros((2, 3, 4)), nd.zeros((3, 4, 3))
+    for changed, message in (
+        (dict(adj=(2,)), r"adj \(2,\) must be smaller than stride \(2,\)"),
+        (dict(target_shape=(20,)), r"target_shape \(20,\) is too big"),
+        (dict(pad=(6,)), "leaves nothing"),
+    ):
+        with pytest.raises(MXNetError, match=f"^Deconvolution: .*{message}"):
+            nd.Deconvolution(x, w, kernel=(3,), stride=(2,), num_filter=4, **changed)
+    assert nd.Deconvolution(x, w, kernel=(3,), stride=(2,), num_filter=4, target_shape=(8,)).shape == (2, 4, 8)

@@ -1,0 +1,126 @@
+"""Operators that users write in Python."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import runtime as mx
+from runtime import autograd, nd
+
+NO_GRADIENT = {"Custom"}
+
+
+class Scaled(mx.operator.CustomOp):
+    """factor*a*b and a + b; counts its calls in an auxiliary state."""
+
+    def __init__(self, factor: float) -> None:
+        self.factor = factor
+
+    def forward(self, is_train: bool, req: list, in_data: list, out_data: list, aux: list) -> None:
+        a, b = in_data
+        self.assign(out_data[0], req[0], self.factor * a * b)
+        self.assign(out_data[1], req[1], a + b)
+        aux[0][:] += 1 if is_train else 100
+
+    def backward(self, req: list, out_grad: list, in_data: list, out_data: list, in_grad: list, aux: list) -> None:
+        a, b = in_data
+        product, total = out_grad
+        self.assign(in_grad[0], req[0], self.factor * product * b + total)
+        self.assign(in_grad[1], req[1], self.factor * product * a + total)
+        self.assign(in_grad[0], "add", nd.zeros(a.shape))
+
+
+@mx.operator.register("scaled_for_test")
+class ScaledProp(mx.operator.CustomOpProp):
+    def __init__(self, factor: str = "1") -> None:
+        super().__init__()
+        self.factor = float(factor)
+
+    def list_arguments(self) -> list[str]:
+        return ["a", "b"]
+
+    def list_outputs(self) -> list[str]:
+        return ["product", "total"]
+
+    def list_auxiliary_states(self) -> list[str]:
+        return ["calls"]
+
+    def infer_shape(self, in_shape: list) -> tuple:
+        return in_shape, [in_shape[0]] * 2, [[1]]
+
+    def create_operator(self, ctx: mx.Context, in_shapes: list, in_dtypes: list) -> Scaled:
+        assert ctx == mx.cpu() and in_shapes == [[2], [2]] and in_dtypes == [np.float32] * 2
+        return Scaled(self.factor)
+
+
+def test_inputs_outputs_and_states() -> None:
+    a, b, calls = nd.array([1, 2]), nd.array([3, 4]), nd.zeros(1)
+    a.attach_grad()
+    b.attach_grad("add")
+    for _ in range(2):
+        with autograd.record():
+            product, total = nd.Custom(a, b=b, calls=calls, op_type="scaled_for_test", factor=2)
+            (product + 10 * total).backward()
+    assert product.asnumpy().tolist() == [6, 16] and total.asnumpy().tolist() == [4, 6]
+    assert a.grad.asnumpy().tolist() == [16, 18] and b.grad.asnumpy().tolist() == [24, 28]
+    with autograd.record():
+        product, _ = nd.Custom(a, b.detach(), calls, op_type="scaled_for_test")
+    product.backward()
+    assert a.grad.asnumpy().tolist() == [3, 4]
+    nd.Custom(a, b, calls, op_type="scaled_for_test")
+    assert calls.asscalar() == 103
+
+
+@mx.operator.register("loss_for_test")
+class LossProp(mx.operator.CustomOpProp):
+    def __init__(self) -> None:
+        super().__init__(need_top_grad=False)
+
+    def create_operator(self, ctx: mx.Context, in_shapes: list, in_dtypes: list) -> mx.operator.CustomOp:
+        class Loss(mx.operator.CustomOp):
+            def forward(self, is_train: bool, req: list, in_data: list, out_data: list, aux: list) -> None:
+                self.assign(out_data[0], req[0], in_data[0])
+
+            def backward(
+                self, req: list, out_grad: list, in_data: list, out_data: list, in_grad: list, aux: list
+            ) -> None:
+                self.assign(in_grad[0], req[0], out_data[0] - 1)
+
+        return Loss()
+
+
+def test_one_output_and_its_context() -> None:
+    x = nd.array([[3, 5]], ctx=mx.cpu(1), dtype="float64")
+    x.attach_grad()
+    with autograd.record():
+        y = nd.Custom(data=x, op_type="loss_for_test", name="loss")
+    y.backward()
+    assert y.context == mx.cpu(1) and y.dtype == np.float64
+    assert x.grad.asnumpy().tolist() == [[2, 4]]
+
+
+def test_errors() -> None:
+    x = nd.ones(2)
+    with pytest.raises(mx.MXNetError, match="no operator 'loss_for_tset' is registered; did you mean 'loss_for_test'"):
+        nd.Custom(x, op_type="loss_for_tset")
+    with pytest.raises(mx.MXNetError, match=r"'scaled_for_test' has the inputs \['a', 'b', 'calls'\]; 2 arrays"):
+        nd.Custom(x, x, op_type="scaled_for_test")
+    with pytest.raises(mx.MXNetError, match="do not fit"):
+        nd.Custom(x, x, op_type="loss_for_test")
+    with pytest.raises(mx.MXNetError, match=r"needs an input of shape \(1,\), not \(2,\)"):
+        nd.Custom(x, x, x, op_type="scaled_for_test")
+    with pytest.raises(TypeError, match="needs a subclass of CustomOpProp"):
+        mx.operator.register("wrong")(Scaled)
+    with pytest.raises(mx.MXNetError, match="unknown req 'wirte'"):
+        Scaled(1).assign(x, "wirte", 1)
+
+
+def test_what_an_operator_raises_is_raised_by_the_call() -> None:
+    @mx.operator.register("broken_for_test")
+    class BrokenProp(mx.operator.CustomOpProp):
+        def infer_shape(self, in_shape: list) -> tuple:
+            return in_shape, []
+
+    with pytest.raises(mx.MXNetError, match=r"infer_shape of 'broken_for_test' returned \[1, 0, 0\] entries"):
+        nd.Custom(nd.ones(2), op_type="broken_for_test")

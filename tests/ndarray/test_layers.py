@@ -1,0 +1,77 @@
+"""FullyConnected and Dropout."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import runtime as mx
+from runtime import autograd, nd
+from tests.ndarray.gradients import Case
+
+RNG = np.random.default_rng(0)
+CUBE = RNG.normal(size=(2, 3, 4))
+
+GRADIENTS = {
+    "FullyConnected": Case(nd.FullyConnected, [CUBE, RNG.normal(size=(5, 12)), RNG.normal(size=5)]),
+    "FullyConnected last axis": Case(
+        lambda x, w, b: nd.FullyConnected(x, w, b, flatten=False),
+        [CUBE, RNG.normal(size=(5, 4)), RNG.normal(size=5)],
+    ),
+    "FullyConnected no bias": Case(
+        lambda x, w: nd.FullyConnected(x, w, no_bias=True), [CUBE[0], RNG.normal(size=(5, 4))]
+    ),
+}
+NO_GRADIENT = {"Dropout"}  # it draws anew for each difference; its gradient is checked below
+
+
+def test_dropout_scales_what_it_keeps_and_its_gradient_has_the_same_holes() -> None:
+    x = nd.ones((100, 100))
+    x.attach_grad()
+    with autograd.record():
+        y = nd.Dropout(x, 0.25)
+        rows = nd.Dropout(x, 0.5, axes=(1,))
+    y.backward()
+    assert set(np.unique(y.asnumpy())) == {np.float32(0), np.float32(1 / 0.75)}
+    assert abs(y.mean().asscalar() - 1) < 0.05
+    np.testing.assert_array_equal(x.grad.asnumpy(), y.asnumpy())
+    assert (rows.asnumpy() == rows.asnumpy()[:, :1]).all()
+    assert rows.asnumpy().std() > 0.9
+
+
+def test_dropout_outside_of_training() -> None:
+    x = nd.ones((100,))
+    y = nd.Dropout(x, 0.5)
+    assert (y.asnumpy() == 1).all()
+    y[:] = 3
+    assert x.asnumpy().max() == 1  # a copy
+    assert nd.Dropout(x, 0.5, mode="always").asnumpy().min() == 0
+    assert nd.Dropout(x, 1.0, mode="always").asnumpy().max() == 0
+
+
+def test_dropout_follows_the_seed() -> None:
+    def draw() -> list:
+        mx.random.seed(5)
+        return nd.Dropout(nd.ones((50,)), mode="always").asnumpy().tolist()
+
+    assert draw() == draw()
+
+
+def test_errors() -> None:
+    x, w = nd.ones((2, 3)), nd.ones((5, 3))
+    for call, words in (
+        (
+            lambda: nd.FullyConnected(x, nd.ones((5, 4)), no_bias=True),
+            r"has 3 values a sample, weight \(5, 4\) takes 4",
+        ),
+        (lambda: nd.FullyConnected(x, w, nd.ones(4)), r"bias of shape \(4,\) does not fit"),
+        (lambda: nd.FullyConnected(x, w), "there is no bias"),
+        (lambda: nd.FullyConnected(x, w, no_bias=True, num_hidden=4), "num_hidden is 4"),
+        (lambda: nd.FullyConnected(x, nd.ones(3), no_bias=True), r"not of shape \(3,\)"),
+        (lambda: nd.FullyConnected(x, w.astype("float64"), no_bias=True), "data is float32, weight float64"),
+        (lambda: nd.Dropout(x, 1.5), "a probability"),
+        (lambda: nd.Dropout(x, mode="never"), "'training' or 'always'"),
+        (lambda: nd.Dropout(x, mode="always", axes=(2,)), "axis 2"),
+    ):
+        with pytest.raises(mx.MXNetError, match=words):
+            call()

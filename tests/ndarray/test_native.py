@@ -1,0 +1,258 @@
+"""The compiler of kernels, their threads, and the BLAS inside: also under forks, spawned workers and Python threads."""
+
+from __future__ import annotations
+
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import optgen
+from runtime import blas, nd
+from runtime.native import fallback, library
+from runtime.native.compile import Array, Function, Ints, function, module, short, total
+from runtime.native.kernel import kernel
+from tests.process import run
+
+# ---------------------------------------------------------------- the subset
+
+
+@function
+def collatz(n: int) -> int:
+    steps = 0
+    while n != 1:
+        n = n // 2 if n % 2 == 0 else 3 * n + 1
+        steps += 1
+    return steps
+
+
+@kernel
+def of_everything(task: int, scratch: Array, x: Array, y: Array, n: int, g: Ints) -> None:
+    for i in range(n):
+        scratch[i] = x[task * n + i]
+    y = y + task * 8
+    y[0] = total(scratch, n)
+    y[1] = sqrt(abs(x[task * n])) + max(x[0], 0.5)  # noqa: F821
+    y[2] = collatz(task + 1)
+    y[3] = -7 // 2 + (-7) % 3 / 4 if task > 1 or n < 0 else g[1] - 0.5
+    y[4] = 0.0
+    for i in short(n - 3, n + 2):
+        y[4] += i
+    y[4] -= 5 * n - 5
+    for i in range(1, n, 5):
+        if i % 2 == 0 and not x[i] <= -100.0 and i != 4:
+            y[4] += i
+        else:
+            y[4] += 0.25
+    y[5] = float(int(-2.5)) - min(task, 1)
+    y[6] = 1.0 / 3.0
+    y[7] = -y[6] * task
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_means_what_it_means_in_python(dtype: str) -> None:
+    n, tasks = 53, 4
+    x = np.random.default_rng(0).normal(size=(tasks, n)).astype(dtype)
+    y = np.empty((tasks, 8), dtype)
+    of_everything(tasks, 0, x, y, n, np.array([3, 9]), scratch=n)
+    for t in range(tasks):
+        rest = sum(i if i % 2 == 0 and i != 4 else 0.25 for i in range(1, n, 5))
+        expected = [
+            x[t].sum(), np.sqrt(abs(x[t, 0])) + max(x[0, 0], 0.5), [0, 1, 7, 2][t],
+            -4 + 2 / 4 if t > 1 else 8.5, rest, -2 - min(t, 1), 1 / 3, -t / 3,
+        ]  # fmt: skip
+        np.testing.assert_allclose(y[t], np.array(expected, dtype), rtol=1e-5 if dtype == "float32" else 1e-13)
+
+
+def test_what_is_not_in_the_subset() -> None:
+    def listed(x: Array) -> None:
+        [y for y in x]
+
+    def mixed(n: int, x: Array) -> None:
+        n = x[0]  # noqa: F841
+
+    for f, text in ((listed, r"listed: not in the subset: \[y for y in x\]"), (mixed, "mixed: not in the subset: n")):
+        with pytest.raises(TypeError, match=text):
+            module(Function(f), np.dtype("float32"), library.gemm(np.dtype("float32")).types)
+    with pytest.raises(TypeError, match="no_task: a kernel takes `task: int` first"):
+
+        @kernel
+        def no_task(x: Array, y: Array) -> None:
+            pass
+
+
+def test_memory_that_is_not_there() -> None:
+    x = np.zeros((1, 1), np.float32)
+    with pytest.raises(MemoryError, match="of_everything"):
+        of_everything(1, 0, x, np.empty((1, 8), np.float32), 1, np.zeros(2, np.int64), scratch=1 << 58)
+
+
+# ---------------------------------------------------------------- products
+
+
+@pytest.mark.parametrize(
+    "shape", [(3, 4, 5), (64, 500, 800), (500, 70, 64), (1, 900, 900), (900, 1, 900), (300, 301, 302)]
+)
+@pytest.mark.parametrize("turned", [(False, False), (True, False), (False, True), (True, True)])
+def test_matmul(shape: tuple[int, int, int], turned: tuple[bool, bool]) -> None:
+    m, n, k = shape
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=(k, m)).T if turned[0] else rng.normal(size=(m, k))
+    b = rng.normal(size=(n, k)).T if turned[1] else rng.normal(size=(k, n))
+    np.testing.assert_allclose(blas.matmul(a, b), a @ b, rtol=1e-10, atol=1e-10)
+    apart = np.repeat(a, 2, axis=0)[::2]
+    np.testing.assert_allclose(blas.matmul(apart, b), a @ b, rtol=1e-10, atol=1e-10)
+
+
+def test_a_gemm_of_our_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where NumPy's BLAS cannot be called: the kernels with the fallback in them."""
+    from runtime.native import products
+
+    monkeypatch.setattr(library._Library, "find", lambda self, name: None)
+    library.gemm.cache_clear()
+    monkeypatch.setattr(products.multiply, "_codes", {})
+    try:
+        assert library.gemm(np.dtype("float64")).types == fallback.TYPES
+        for shape in ((64, 500, 80), (100, 70, 64)):
+            for turned in ((False, False), (True, False), (False, True), (True, True)):
+                test_matmul(shape, turned)
+    finally:
+        library.gemm.cache_clear()
+
+
+def test_single_threaded_blas_is_set_back() -> None:
+    libraries = library._libraries()
+    before = [x.threads() for x in libraries]
+    try:
+        for x in libraries:
+            x.set_threads(2)
+        with library.single, library.single:
+            assert all(x.threads() == 1 for x in libraries)
+        assert all(x.threads() == 2 for x in libraries)
+    finally:
+        for x, threads in zip(libraries, before, strict=True):
+            x.set_threads(threads)
+
+
+# ---------------------------------------------------------------- threads and processes
+
+SETUP = """
+import os, sys, threading
+import numpy as np
+import runtime as mx
+from runtime import autograd, gluon, nd
+
+rng = np.random.default_rng(0)
+X, W, B = (nd.array(rng.normal(size=s), dtype="float32") for s in ((32, 3, 32, 32), (16, 3, 3, 3), (16,)))
+
+def compute():
+    x, w, b = X.copy(), W.copy(), B.copy()
+    for v in (x, w, b):
+        v.attach_grad()
+    with autograd.record():
+        y = nd.Pooling(nd.Convolution(x, w, b, kernel=(3, 3), num_filter=16), (3, 3), stride=(2, 2))
+        z = nd.dot(y.reshape((32, -1)), nd.ones((3136, 200)))
+    z.backward()
+    return b"".join(v.asnumpy().tobytes() for v in (y, z, x.grad, w.grad, b.grad))
+"""
+
+
+def python(code: str, **env: str) -> str:
+    done = run([sys.executable, "-c", SETUP + code], timeout=60, env=env)
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    return done.stdout
+
+
+def test_the_same_bits_for_any_number_of_threads() -> None:
+    code = "import hashlib; print(hashlib.sha256(compute()).hexdigest())"
+    assert len({python(code, OPTGEN_NUM_THREADS=n) for n in "124"}) == 1
+
+
+def test_forks() -> None:
+    """Children of a process whose threads run, also while another Python thread is inside a kernel."""
+    out = python(
+        """
+expected = compute()
+stop = False
+def work():
+    while not stop:
+        assert compute() == expected
+thread = threading.Thread(target=work)
+thread.start()
+for _ in range(8):
+    pid = os.fork()
+    if pid == 0:
+        os._exit(7 if compute() == expected else 8)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
+stop = True
+thread.join()
+print("done")
+""",
+        OPTGEN_NUM_THREADS="3",
+        PYTHONWARNINGS="ignore",
+    )
+    assert out == "done\n"
+
+
+def test_python_threads() -> None:
+    rng = np.random.default_rng(0)
+    x, w = (nd.array(rng.normal(size=s)) for s in ((32, 3, 32, 32), (16, 3, 3, 3)))
+    a = rng.normal(size=(200, 300))
+    before = optgen.num_threads()
+    results: list[tuple[bytes, bytes]] = []
+
+    def compute() -> None:
+        for _ in range(10):
+            y = nd.Convolution(x, w, kernel=(3, 3), num_filter=16, no_bias=True)
+            results.append((y.asnumpy().tobytes(), blas.matmul(a, a.T).tobytes()))
+
+    threads = [threading.Thread(target=compute) for _ in range(4)]
+    try:
+        optgen.set_num_threads(3)
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        optgen.set_num_threads(before)
+    assert len(results) == 40 and len(set(results)) == 1
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_workers(method: str, tmp_path) -> None:
+    """Kernels in worker processes, of a process that has run some itself."""
+    script = tmp_path / "workers.py"
+    script.write_text(
+        SETUP
+        + f"""
+import multiprocessing
+def hashed(i):
+    return compute()
+if __name__ == "__main__":
+    expected = compute()
+    with multiprocessing.get_context("{method}").Pool(2) as pool:
+        assert pool.map(hashed, range(4)) == [expected] * 4
+        pool.close()
+        pool.join()
+    assert compute() == expected
+    print("done")
+"""
+    )
+    done = run([sys.executable, script], timeout=120, env={"OPTGEN_NUM_THREADS": "2", "PYTHONPATH": "."})
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+
+
+def test_a_fresh_install_is_quick(tmp_path) -> None:
+    """No compiler is imported before a kernel is needed, and all that a small network needs is compiled within 3 s."""
+    out = python(
+        """
+assert "llvmlite" not in sys.modules
+import time
+begin = time.perf_counter()
+compute()
+print(time.perf_counter() - begin)
+""",
+        OPTGEN_CACHE_DIR=str(tmp_path / "cache"),
+    )
+    assert float(out) < 3

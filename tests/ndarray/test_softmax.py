@@ -1,0 +1,118 @@
+"""Softmax and cross-entropy, and the operators that end networks: gradients, extremes, lengths, errors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import runtime as mx
+from runtime import autograd, nd
+from runtime.ndarray.softmax import cross_entropy
+from tests.ndarray.gradients import Case
+
+RNG = np.random.default_rng(0)
+A, CUBE = RNG.normal(size=(3, 4)), RNG.normal(size=(2, 3, 4))
+LABELS = [3, 0, 9]
+
+
+def entropy(x: nd.NDArray, axis: int = -1) -> nd.NDArray:
+    shape = [n for i, n in enumerate(x.shape) if i != axis % x.ndim]
+    return cross_entropy(x, nd.array(np.resize(LABELS, shape)), axis)
+
+
+GRADIENTS = {
+    "softmax": Case(nd.softmax, [A]),
+    "softmax axis": Case(lambda x: nd.softmax(x, axis=1, temperature=0.5), [CUBE]),
+    "softmax length": Case(lambda x: nd.softmax(x, nd.array([1, 0, 3]), use_length=True), [A]),
+    "softmin": Case(lambda x: nd.softmin(x, axis=0), [A]),
+    "log_softmax": Case(nd.log_softmax, [A]),
+    "log_softmax axis": Case(lambda x: nd.log_softmax(x, axis=1, temperature=2.0), [CUBE]),
+    "SoftmaxActivation": Case(lambda x: nd.SoftmaxActivation(x, mode="channel"), [CUBE]),
+    "softmax_cross_entropy": Case(lambda x: nd.softmax_cross_entropy(x, nd.array([1, 0, 3])), [A]),
+    "log_softmax fused": Case(entropy, [A]),
+    "log_softmax fused axis": Case(lambda x: entropy(x, 1), [CUBE]),
+}
+NO_GRADIENT = {
+    "LinearRegressionOutput",  # whose gradients belong to a loss they do not compute
+    "LogisticRegressionOutput",
+    "MAERegressionOutput",
+    "Softmax",
+    "SoftmaxOutput",
+}
+
+
+def test_extremes_stay_finite() -> None:
+    big = nd.array([[1000.0, -1000.0]])
+    assert nd.softmax(big).asnumpy().tolist() == [[1, 0]]
+    assert nd.log_softmax(big).asnumpy().tolist() == [[0, -2000]]
+    assert cross_entropy(big, nd.array([1])).asnumpy().tolist() == [[2000]]
+
+
+def test_lengths_mask_what_lies_behind() -> None:
+    x = nd.array(CUBE)
+    length = nd.array([[1, 2, 3, 0], [3, 3, 2, 1]], dtype="int32")
+    y = nd.softmax(x, length, axis=1, use_length=True).asnumpy()
+    for b, i in np.ndindex(2, 4):
+        n = int(length[b, i].asscalar())
+        e = np.exp(CUBE[b, :n, i])
+        np.testing.assert_allclose(y[b, :, i], [*(e / e.sum()), *[0] * (3 - n)], rtol=1e-5)
+
+
+def test_types() -> None:
+    x = nd.array(A, dtype="float16")
+    assert nd.softmax(x).dtype == np.float16
+    assert nd.log_softmax(x, dtype="float64").dtype == np.float64
+    assert nd.softmin(nd.array(A), dtype="float16").dtype == np.float16
+    np.testing.assert_allclose(
+        nd.softmax(x, dtype="float64").asnumpy(), nd.softmax(x.astype("float64")).asnumpy(), rtol=1e-12
+    )
+
+
+def test_the_fused_cross_entropy_is_pick_of_log_softmax() -> None:
+    for dtype, rtol in (("float64", 1e-12), ("float32", 1e-5), ("float16", 5e-3), ("bfloat16", 3e-2)):
+        one, other = nd.array(CUBE, dtype=dtype), nd.array(CUBE, dtype=dtype)
+        labels = nd.array(np.resize(LABELS, (2, 4)), dtype="int32")
+        for x in (one, other):
+            x.attach_grad()
+        with autograd.record():
+            fused = cross_entropy(one, labels, axis=1)
+            steps = -nd.pick(nd.log_softmax(other, axis=1), labels, axis=1, keepdims=True)
+        for y in (fused, steps):
+            y.backward()
+        assert fused._data.dtype == one.grad._data.dtype == one._data.dtype
+        pairs = ((fused, steps), (one.grad, other.grad))
+        for x, y in pairs:
+            np.testing.assert_allclose(
+                x.astype("float64").asnumpy(), y.astype("float64").asnumpy(), rtol=rtol, atol=rtol
+            )
+
+
+def test_a_head_ignores_what_flows_into_it_unless_asked() -> None:
+    x, label = nd.array(A), nd.array([1, 0, 3])
+    x.attach_grad()
+    for out_grad, factor in ((False, 1), (True, 7)):
+        with autograd.record():
+            y = nd.SoftmaxOutput(x, label, out_grad=out_grad)
+        y.backward(nd.full(A.shape, 7.0))
+        np.testing.assert_allclose(
+            x.grad.asnumpy(), factor * (y.asnumpy() - np.eye(4)[[1, 0, 3]]), rtol=1e-5, atol=1e-6
+        )
+
+
+def test_errors() -> None:
+    x = nd.ones((2, 3))
+    for call, words in (
+        (lambda: nd.softmax(x, axis=2), r"axis 2 of an array of shape \(2, 3\)"),
+        (lambda: nd.softmax(x, temperature=0), "temperature must not be 0"),
+        (lambda: nd.softmax(nd.ones(3, dtype="int32")), "must be floats, not int32"),
+        (lambda: nd.softmax(x, use_length=True), r"needs length, of shape \(2,\), but none is given"),
+        (lambda: nd.softmax(x, nd.ones(3), use_length=True), r"but it has shape \(3,\)"),
+        (lambda: nd.SoftmaxActivation(x, mode="channels"), "'instance' or 'channel'"),
+        (lambda: cross_entropy(x, nd.ones(3)), r"labels must have shape \(2,\) or \(2, 1\), not \(3,\)"),
+        (lambda: nd.softmax_cross_entropy(x, nd.ones(3)), r"not \(2, 3\) and \(3,\)"),
+        (lambda: nd.SoftmaxOutput(x, nd.ones(3)), r"label has shape \(3,\), not \(2, 3\)"),
+        (lambda: nd.SoftmaxOutput(x, nd.ones(2), normalization="all"), "'null', 'batch' or 'valid'"),
+        (lambda: nd.LinearRegressionOutput(x, nd.ones(4)), r"label has shape \(4,\)"),
+    ):
+        with pytest.raises(mx.MXNetError, match=words):
+            call()
