@@ -6,12 +6,16 @@
 # ruff: noqa: F401 (this file gathers names)
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 from runtime import (  # after what they are made of
+    attribute,
     autograd,
     base,
     context,
+    engine,
+    error,
     gluon,
     initializer,
     lr_scheduler,
@@ -20,24 +24,37 @@ from runtime import (  # after what they are made of
     ndarray,
     optimizer,
     random,
+    util,
 )
-from runtime.base import MXNetError
-from runtime.context import Context, cpu, current_context, gpu, num_gpus
+from runtime.attribute import AttrScope
+from runtime.base import MXNetError, __version__
+from runtime.context import Context, cpu, cpu_pinned, current_context, gpu, gpu_memory_info, num_gpus
+from runtime.util import is_np_array, is_np_shape, np_array, np_shape, set_np_shape, use_np, use_np_array, use_np_shape
 
 init = initializer
 nd = ndarray
+rnd = random
+
+_ON_FIRST_USE = {
+    **{module: module for module in ("callback", "io", "kvstore", "operator", "runtime", "test_utils")},
+    "kv": "kvstore",
+}
 
 _NOT_PROVIDED = {
     **dict.fromkeys(
         ("sym", "symbol", "mod", "module", "model"), "build networks from gluon.Block and train them with gluon.Trainer"
     ),
     **dict.fromkeys(("np", "npx", "numpy", "numpy_extension"), "use nd"),
-    **dict.fromkeys(("image", "recordio", "io", "img"), "load data with gluon.data"),
+    **dict.fromkeys(("image", "recordio", "img"), "load data with gluon.data"),
     "onnx": "save parameters with Block.save_parameters",
 }
 
 
-def __getattr__(attribute: str) -> Any:
-    if attribute in _NOT_PROVIDED:
-        raise AttributeError(f"runtime does not provide '{attribute}': {_NOT_PROVIDED[attribute]}")
-    raise AttributeError(f"module 'runtime' has no attribute '{attribute}'")
+def __getattr__(key: str) -> Any:
+    if key in _ON_FIRST_USE:
+        module = importlib.import_module(f"runtime.{_ON_FIRST_USE[key]}")
+        globals()[key] = module
+        return module
+    if key in _NOT_PROVIDED:
+        raise AttributeError(f"runtime does not provide '{key}': {_NOT_PROVIDED[key]}")
+    raise AttributeError(f"module 'runtime' has no attribute '{key}'")

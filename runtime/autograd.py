@@ -14,7 +14,7 @@ import itertools
 import operator
 import threading
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from runtime.base import MXNetError
 
@@ -283,9 +283,31 @@ def pull_back(heads: list[NDArray], head_grads: list[NDArray], inputs: Sequence[
     return [found.get(node) for node in nodes]
 
 
-def get_symbol(x: NDArray) -> NoReturn:
-    """Not provided: there are no symbols."""
-    raise NotImplementedError("runtime has no symbols: networks are gluon.Blocks, saved with save_parameters")
+class Recorded:
+    """What an array was computed from, for looking at: a graph that can be walked but not run."""
+
+    def __init__(self, node: Any) -> None:
+        self._node = node
+
+    def list_arguments(self) -> list[str]:
+        """The names of the variables it depends on, oldest first."""
+        nodes = sorted(_reachable([self._node], ()), key=_age)
+        return [_name(node) for node in nodes if isinstance(node, Variable)]
+
+    def list_outputs(self) -> list[str]:
+        """Its own name; a variable's is the one it has among the arguments of what depends on it."""
+        return [_name(self._node)]
+
+
+def _name(node: Any) -> str:
+    return f"var{node.serial}" if isinstance(node, Variable) else f"node{node.serial}_output"
+
+
+def get_symbol(x: NDArray) -> Recorded:
+    """The graph that `x` was recorded in; MXNetError if it is in none."""
+    if not x._in_graph():
+        raise MXNetError("this array is in no computational graph: it was not computed inside autograd.record()")
+    return Recorded(x._node)
 
 
 def _walk(

@@ -5,32 +5,53 @@
 
 from __future__ import annotations
 
-import threading
-from typing import ClassVar
+import functools
+from typing import ClassVar, NoReturn
 
-from runtime.base import MXNetError
+from runtime.base import MXNetError, did_you_mean
+from runtime.scope import Entered
 
 
-class Context:
-    """A device: `device_type` 'cpu' or 'gpu' and `device_id`, counted from 0.
+class _DefaultOfThread(type):
+    """Makes `Context.default_ctx`, readable and assignable, what `current_context()` is in this thread."""
 
-    `with Context("cpu", 1):` makes it the default for arrays created inside. Equal by value and hashable.
+    @property
+    def default_ctx(cls) -> Context:
+        return _entered.stack[-1]
+
+    @default_ctx.setter
+    def default_ctx(cls, ctx: Context) -> None:
+        _entered.stack[-1] = ctx
+
+
+class Context(metaclass=_DefaultOfThread):
+    """A device: `device_type` 'cpu', 'gpu', 'cpu_pinned' or 'cpu_shared' and `device_id`, counted from 0.
+
+    `with Context("cpu", 1):` makes it the default for arrays created inside, in this thread. Equal by value and
+    hashable. `Context(context)` is a copy.
     """
 
     __slots__ = ("device_id", "device_type")
-    devtype2id: ClassVar[dict[str, int]] = {"cpu": 1, "gpu": 2}
+    devtype2str: ClassVar[dict[int, str]] = {1: "cpu", 2: "gpu", 3: "cpu_pinned", 5: "cpu_shared"}
+    devstr2type: ClassVar[dict[str, int]] = {name: number for number, name in devtype2str.items()}
 
     def __init__(self, device_type: str | Context, device_id: int = 0) -> None:
         if isinstance(device_type, Context):
             device_type, device_id = device_type.device_type, device_type.device_id
-        if device_type not in self.devtype2id:
-            raise ValueError(f"unknown device type '{device_type}'; known: {', '.join(self.devtype2id)}")
+        if device_type not in self.devstr2type:
+            raise ValueError(f"unknown device type '{device_type}'{did_you_mean(str(device_type), self.devstr2type)}")
         self.device_type = device_type
         self.device_id = device_id
 
     @property
     def device_typeid(self) -> int:
-        return self.devtype2id[self.device_type]
+        """The device type as MXNet counts them."""
+        return self.devstr2type[self.device_type]
+
+    @property
+    def on_cpu(self) -> bool:
+        """Whether this is memory of the CPU."""
+        return self.device_type != "gpu"
 
     def __eq__(self, other: object) -> bool:
         return self is other or (
@@ -45,10 +66,14 @@ class Context:
 
     def require(self) -> None:
         """MXNetError unless arrays can live here."""
-        if self.device_type != "cpu":
+        if not self.on_cpu:
             raise MXNetError(
                 f"there is no device {self}: this runtime computes on the CPU (context.num_gpus() is {num_gpus()})"
             )
+
+    def empty_cache(self) -> None:
+        """Give back memory that is kept for arrays to come: there is none, it goes with the arrays."""
+        self.require()
 
     def __enter__(self) -> Context:
         _entered.stack.append(self)
@@ -58,29 +83,40 @@ class Context:
         _entered.stack.pop()
 
 
-class _Entered(threading.local):
-    """The contexts whose blocks this thread is in, the first being the default."""
-
-    def __init__(self) -> None:
-        self.stack = [Context("cpu", 0)]
-
-
-_entered = _Entered()
+_context = functools.lru_cache(Context)  # the same object each time: finding an array's context is then quick
 
 
 def cpu(device_id: int = 0) -> Context:
     """The CPU. Different ids are different contexts on the same memory."""
-    return Context("cpu", device_id)
+    return _context("cpu", device_id)
+
+
+def cpu_pinned(device_id: int = 0) -> Context:
+    """Memory of the CPU from which a GPU would copy faster; here memory like any other."""
+    return _context("cpu_pinned", device_id)
+
+
+def cpu_shared(device_id: int = 0) -> Context:
+    """Memory of the CPU for several processes; here memory like any other."""
+    return _context("cpu_shared", device_id)
 
 
 def gpu(device_id: int = 0) -> Context:
     """GPU number `device_id`. It can be named anywhere; creating an array there needs one (see `num_gpus`)."""
-    return Context("gpu", device_id)
+    return _context("gpu", device_id)
 
 
 def num_gpus() -> int:
     """How many GPUs arrays can live on: none, this runtime computes on the CPU."""
     return 0
+
+
+def gpu_memory_info(device_id: int = 0) -> NoReturn:
+    """Not provided: the free and all bytes of a GPU's memory."""
+    raise MXNetError(f"there is no device {gpu(device_id)} whose memory could be asked for")
+
+
+_entered = Entered(cpu)
 
 
 def current_context() -> Context:

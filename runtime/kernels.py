@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import operator
 import os
 import re
@@ -141,8 +140,9 @@ class Coding:
 class Binding:
     """A rule bound to several parameters; calling it updates all of them in one native call.
 
-    `states[i]` holds the state arrays of parameter i by name, its master as "w"; `names[i]` is what errors call it.
-    Other arguments go to the rule's `bind`.
+    `states[i]` holds the state arrays of parameter i by name, its master as "w", and `given[i]` is the object, never to
+    be changed, that they were taken from; `names[i]` is what errors call the parameter. Other arguments go to the
+    rule's `bind`.
     """
 
     def __init__(
@@ -153,11 +153,13 @@ class Binding:
         grads: Sequence[NDArray],
         states: Sequence[Mapping[str, NDArray]],
         seed: int,
+        given: Sequence[Any],
         **arguments: Any,
     ) -> None:
         self._names = names
         self._weights = _memory(weights)
-        self._states = [array._data for state in states for array in state.values()]
+        self._given, self._held = list(given), [array for state in states for array in state.values()]
+        self._states = _memory(self._held)
         self._grads, self._is_sparse = grads, _any_sparse(grads)
         self._counts = np.zeros(len(weights), np.int64)
         self._expected: list[int] = []  # what the counts will be after the next update, if none is made elsewhere
@@ -168,13 +170,13 @@ class Binding:
             raise _renamed(error, names) from None
         self._step.seed = seed
 
-    def fits(self, weights: Sequence[NDArray], states: Iterable[Mapping[str, NDArray]]) -> bool:
+    def fits(self, weights: Sequence[NDArray], given: Sequence[Any]) -> bool:
         """Whether these are the very weights and states that are bound."""
-        arrays = itertools.chain.from_iterable(map(dict.values, states))
         return (
             len(weights) == len(self._weights)
             and all(map(operator.is_, map(_DATA, weights), self._weights))
-            and all(map(operator.is_, map(_DATA, arrays), self._states))
+            and all(map(operator.is_, given, self._given))
+            and all(map(operator.is_, map(_DATA, self._held), self._states))
         )
 
     def __call__(self, grads: Sequence[NDArray], counts: list[int], values: Mapping[str, Any]) -> None:

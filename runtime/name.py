@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
 
+from runtime.scope import Scoped
 
-class NameManager:
-    """Counts names by kind. `with NameManager():` counts from 0 inside."""
+
+class NameManager(Scoped):
+    """Counts names by kind. `with NameManager():` counts from 0 inside; `NameManager.current` is what counts now."""
 
     def __init__(self) -> None:
         self._counter: Counter[str] = Counter()
@@ -20,24 +21,13 @@ class NameManager:
         self._counter[hint] += 1
         return f"{hint}{count}"
 
-    def __enter__(self) -> NameManager:
-        _entered.stack.append(self)
-        return self
 
-    def __exit__(self, *exception: object) -> None:
-        _entered.stack.pop()
+class Prefix(NameManager):
+    """Puts `prefix` before all names. `with Prefix("net_"):` names are `net_dense0`, ..."""
 
+    def __init__(self, prefix: str) -> None:
+        super().__init__()
+        self._prefix = prefix
 
-class _Entered(threading.local):
-    """The managers whose blocks this thread is in, the first being the default."""
-
-    def __init__(self) -> None:
-        self.stack = [NameManager()]
-
-
-_entered = _Entered()
-
-
-def current() -> NameManager:
-    """The manager whose block the thread is in."""
-    return _entered.stack[-1]
+    def get(self, name: str | None, hint: str) -> str:
+        return self._prefix + super().get(name, hint)

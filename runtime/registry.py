@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from typing import Any
 
 from runtime.base import did_you_mean
 
@@ -26,6 +28,30 @@ class Registry:
             return self._classes[name.lower()]
         except KeyError:
             raise ValueError(f"unknown {self.kind} '{name}'{did_you_mean(name.lower(), self)}") from None
+
+    def create(self, config: str | dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        """A new object: of the class of that name, with these arguments; or as a configuration describes it, which is
+        `{kind: name, argument: value, ...}` or `[name, {argument: value, ...}]`, as a dict or in JSON."""
+        if isinstance(config, str) and config[:1] in ("[", "{"):
+            config = self._parsed(config)
+        if isinstance(config, dict):
+            kwargs = {**config, **kwargs}
+            if self.kind not in kwargs:
+                raise ValueError(f"a configuration of a {self.kind} names it under '{self.kind}': {config}")
+            config = kwargs.pop(self.kind)
+        if not isinstance(config, str):
+            raise TypeError(f"expected the name of a {self.kind}, not {type(config).__name__}")
+        return self.get(config)(*args, **kwargs)
+
+    def _parsed(self, text: str) -> dict[str, Any]:
+        try:
+            config = json.loads(text)
+            if isinstance(config, list):
+                name, arguments = config
+                config = {self.kind: name, **arguments}
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"this is no configuration of a {self.kind}: {text!r}: {error}") from None
+        return config
 
     def __contains__(self, name: str) -> bool:
         return name.lower() in self._classes

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-from runtime.gluon import data, loss, nn
-from runtime.gluon.block import Block, HybridBlock
-from runtime.gluon.parameter import DeferredInitializationError, Parameter, ParameterDict
+import importlib
+from typing import Any
+
+from runtime.gluon import data, loss, nn, rnn, utils
+from runtime.gluon.block import Block, HybridBlock, SymbolBlock
+from runtime.gluon.parameter import Constant, DeferredInitializationError, Parameter, ParameterDict
 from runtime.gluon.trainer import Trainer
 
 __all__ = [
     "Block",
+    "Constant",
     "DeferredInitializationError",
     "HybridBlock",
     "Parameter",
     "ParameterDict",
+    "SymbolBlock",
     "Trainer",
     "data",
     "loss",
     "nn",
+    "rnn",
+    "utils",
 ]
+
+
+def __getattr__(key: str) -> Any:
+    """What few programs use is imported when it is asked for."""
+    if key in ("contrib", "model_zoo"):
+        return importlib.import_module(f"runtime.gluon.{key}")
+    raise AttributeError(f"module 'runtime.gluon' has no attribute '{key}'")

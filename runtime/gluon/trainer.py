@@ -1,31 +1,52 @@
-"""The trainer: an optimizer applied to a network's parameters."""
+"""The trainer: an optimizer applied to a network's parameters, in one context or in several."""
 
 from __future__ import annotations
 
 import contextlib
 import itertools
+import operator
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
-from runtime import files
+from runtime import autograd, files
 from runtime import optimizer as opt
-from runtime.base import MXNetError
+from runtime.base import ArgumentError, MXNetError
+from runtime.context import Context
+from runtime.gluon import stores
 from runtime.gluon.parameter import Parameter, ParameterDict
+from runtime.kvstore import KVStore, KVStoreBase
 from runtime.ndarray.ndarray import NDArray
 from runtime.optimizer import states
+
+_ARRAYS = operator.attrgetter("_data")
+
+
+class _Copy(NamedTuple):
+    """The parameters that learn, as one context has them."""
+
+    indices: list[int]
+    weights: list[NDArray]
+    variables: list[autograd.Variable]
 
 
 class Trainer:
     """Updates parameters from their gradients: `step(batch_size)` after each `backward`.
 
+    With parameters in several contexts, gradients are summed over these first, and either the kvstore updates the
+    weights once and hands them out, or each context updates its own; so it is with row-sparse weights in one context,
+    which live in the kvstore. Else one context needs no kvstore.
+
     Parameters
     ----------
-    params: what `collect_params` gives, or a sequence of Parameters.
+    params: what `collect_params` gives, or a sequence of Parameters, all initialized in the same contexts.
     optimizer: a name, such as 'adam', or an Optimizer.
     optimizer_params: the optimizer's arguments, where a name is given.
-    kvstore: how gradients of several devices are summed; with one device all of None, 'local' and 'device' do nothing.
+    kvstore: what sums gradients: 'device', 'local', another type that `kvstore.create` knows, a kvstore, or None.
+    compression_params: for the kvstore's `set_gradient_compression`.
+    update_on_kvstore: whether the kvstore updates the weights. None: yes where it can, unless the environment variable
+        MXNET_UPDATE_ON_KVSTORE is 0, gradients are row-sparse, or a 'local' one has a parameter of more than 16M
+        elements.
     """
 
     def __init__(
@@ -33,23 +54,33 @@ class Trainer:
         params: ParameterDict | Mapping[str, Parameter] | Sequence[Parameter],
         optimizer: str | opt.Optimizer,
         optimizer_params: Mapping[str, Any] | None = None,
-        kvstore: str | None = "device",
+        kvstore: str | KVStoreBase | None = "device",
+        compression_params: Mapping[str, Any] | None = None,
+        update_on_kvstore: bool | None = None,
     ) -> None:
         self._params = _checked_params(params)
-        if kvstore not in (None, "local", "device"):
-            raise ValueError(f"kvstore must be None, 'local' or 'device' here, not {kvstore!r}")
+        self._param2idx = {param.name: i for i, param in enumerate(self._params)}
+        self._contexts = _common_contexts(self._params)
         if not isinstance(optimizer, opt.Optimizer):
             optimizer = opt.create(optimizer, **(optimizer_params or {}))
         elif optimizer_params:
-            raise ValueError(
+            raise ArgumentError(
                 "optimizer_params are for an optimizer given by name; an Optimizer has its arguments already"
             )
         optimizer.param_dict = dict(enumerate(self._params))
         self._optimizer = optimizer
+        self._updaters = [opt.get_updater(optimizer) for _ in self._contexts]
         self._scale = optimizer.rescale_grad
-        self._updater = opt.get_updater(optimizer)
+        stores.check(kvstore)
+        self._kvstore_params = {"kvstore": kvstore, "update_on_kvstore": update_on_kvstore}
+        self._compression_params = compression_params
         self._evaluating = False
-        self._variables: list[Any] = []
+        self._copies: list[_Copy] = []  # of each context
+        self._gathered: list[Any] = [self] * len(self._params)  # of each parameter, the list of arrays that are there
+        self._kvstore: KVStoreBase | None = None
+        self._reset_kvstore()
+        for param in self._params:
+            param._set_trainer(self)
 
     @property
     def optimizer(self) -> opt.Optimizer:
@@ -64,51 +95,164 @@ class Trainer:
         """Set the optimizer's learning rate; UserWarning is raised where it has a scheduler."""
         self._optimizer.set_learning_rate(lr)
 
+    # ------------------------------------------------------------ steps
+
     def step(self, batch_size: int, ignore_stale_grad: bool = False) -> None:
         """One update, with gradients divided by `batch_size`: `allreduce_grads` and `update` in one.
 
-        A gradient that no backward pass has written since the last step is an error, or, with `ignore_stale_grad`,
-        leaves its parameter as it is.
+        A gradient that no backward pass has written since the last step is an error (UserWarning is raised, and nothing
+        changes) or, with `ignore_stale_grad`, leaves its parameter as it is. Where the kvstore updates the weights,
+        these are, as in MXNet, gradients that were never written, and `ignore_stale_grad` takes them as they are.
         """
-        self.allreduce_grads()
-        self.update(batch_size, ignore_stale_grad)
+        self._rescale(batch_size)
+        self._prepare(ignore_stale_grad)
+        if self._kvstore is not None:
+            self._allreduce()
+        if not self._update_on_kvstore:
+            self._update(ignore_stale_grad)
 
     def allreduce_grads(self) -> None:
-        """Bring the gradients of all devices together; with one device there is nothing to do."""
+        """Sum the gradients over all contexts, and write the sum to each: for when gradients are changed before
+        `update`. In one context there is nothing to do.
+        """
+        self._prepare(ignore_stale_grad=True)
+        self._refuse_on_kvstore("allreduce_grads")
+        if self._kvstore is not None:
+            self._allreduce()
 
     def update(self, batch_size: int, ignore_stale_grad: bool = False) -> None:
-        """The update alone, for when gradients are changed between `allreduce_grads` and it."""
+        """The update alone, after `allreduce_grads`."""
+        self._rescale(batch_size)
+        self._prepare(ignore_stale_grad)
+        self._refuse_on_kvstore("update")
+        self._update(ignore_stale_grad)
+
+    def _rescale(self, batch_size: int) -> None:
         if self._evaluating:
             raise MXNetError("inside trainer.evaluating() the weights are not those that are trained; step outside")
         scale = self._scale / batch_size
         if scale != self._optimizer.rescale_grad:
             self._optimizer.rescale_grad = scale
-        variables = [None if param._data is None else param._data._node for param in self._params]
-        if variables != self._variables:
+
+    def _prepare(self, ignore_stale_grad: bool) -> None:
+        """Have the store, the parameters in it, and the arrays of all contexts; look for stale gradients."""
+        if self._params_to_init:
+            self._init_params()
+        if not all(map(operator.is_, map(_ARRAYS, self._params), self._gathered)):
             self._gather()
-        indices, weights, grads = self._indices, self._weights, [v.grad for v in self._learning]
-        fresh = [v.fresh for v in self._learning]
-        if not all(fresh):
-            if not ignore_stale_grad:
-                self._explain_stale(indices[fresh.index(False)])
-            indices, weights, grads = (list(itertools.compress(x, fresh)) for x in (indices, weights, grads))
-        if indices:
-            self._updater(indices, grads, weights)
-        for variable in self._learning:
-            variable.fresh = False
+        if not ignore_stale_grad:
+            for context, copy in zip(self._contexts, self._copies, strict=True):
+                fresh = [v.fresh for v in copy.variables]
+                if not all(fresh):
+                    self._explain_stale(copy.indices[fresh.index(False)], context)
 
     def _gather(self) -> None:
-        """Find what is learned: the parameters with a gradient, by index; MXNetError for one without values."""
-        learned = {i: param.data() for i, param in enumerate(self._params) if param.grad_req != "null"}
-        self._indices, self._weights = list(learned), list(learned.values())
-        self._learning = [weight._node for weight in self._weights]
-        self._variables = [None if param._data is None else param._data._node for param in self._params]
+        """Find what learns: the parameters with a gradient, in each context; MXNetError for one without values."""
+        learning = self._learning()
+        grads = {i: param.list_grad() for i, param in learning.items()}
+        arrays = {i: learning[i]._data for i in grads}
+        self._copies = [
+            _Copy(list(arrays), [a[k] for a in arrays.values()], [a[k]._node for a in arrays.values()])
+            for k in range(len(self._contexts))
+        ]
+        self._gathered = list(map(_ARRAYS, self._params))
 
-    def _explain_stale(self, index: int) -> NoReturn:
+    def _learning(self) -> dict[int, Parameter]:
+        return {i: param for i, param in enumerate(self._params) if param.grad_req != "null"}
+
+    def _update(self, ignore_stale_grad: bool) -> None:
+        """Each context updates its weights; some gradients may be stale only where that is to be ignored."""
+        for updater, (indices, weights, variables) in zip(self._updaters, self._copies, strict=True):
+            grads = [v.grad for v in variables]
+            if ignore_stale_grad:
+                fresh = [v.fresh for v in variables]
+                indices, weights, grads = (list(itertools.compress(x, fresh)) for x in (indices, weights, grads))
+            updater(indices, grads, weights)
+            for variable in variables:
+                variable.fresh = False
+
+    def _explain_stale(self, index: int, context: Context) -> NoReturn:
         raise UserWarning(
-            f"the gradient of parameter '{self._params[index].name}' was not computed since the last step: backward "
-            "did not reach it. If only a part of the network is meant to learn now, pass ignore_stale_grad=True"
+            f"the gradient of parameter '{self._params[index].name}' on {context} was not computed since the last "
+            "step: backward did not reach it. If only a part of the network is meant to learn now, pass "
+            "ignore_stale_grad=True"
         )
+
+    # ------------------------------------------------------------ the kvstore
+
+    def _reset_kvstore(self) -> None:
+        """Go on without a store until the next step makes one of the parameters as they then are."""
+        if self._kvstore is not None and "dist" in self._kvstore.type:
+            raise MXNetError(
+                f"a '{self._kvstore.type}' kvstore cannot start anew: load and set parameters before the first step"
+            )
+        self._kvstore: KVStoreBase | None = None
+        self._update_on_kvstore: bool | None = None
+        self._distributed: bool | None = None
+        self._kv_initialized = False
+        self._params_to_init = list(self._params)
+
+    def _init_kvstore(self) -> None:
+        """Choose the store, and give it the optimizer if it is to update the weights."""
+        asked = self._kvstore_params
+        store, on_store = stores.choose(asked["kvstore"], asked["update_on_kvstore"], self._params, len(self._contexts))
+        if store is not None:
+            if self._compression_params:
+                store.set_gradient_compression(self._compression_params)
+            if on_store:
+                store.set_optimizer(self._optimizer)
+        self._kvstore, self._update_on_kvstore = store, on_store
+        self._distributed = store is not None and "dist" in store.type
+        self._kv_initialized = True
+
+    def _init_params(self) -> None:
+        """Bring the parameters that have values to the store; the others wait for their first values."""
+        if not self._kv_initialized:
+            self._init_kvstore()
+        waiting = []
+        for param in self._params_to_init if self._kvstore is not None else ():
+            if param._deferred is not None:
+                waiting.append(param)
+                continue
+            index, arrays = self._param2idx[param.name], param._all(param._data)
+            if param._stype == "default":
+                self._kvstore.broadcast(index, arrays[0], arrays)
+            else:
+                self._kvstore.init(index, arrays[0])
+        self._params_to_init = waiting
+
+    def _refuse_on_kvstore(self, method: str) -> None:
+        if self._update_on_kvstore:
+            raise ArgumentError(
+                f"{method}() is not possible where the kvstore updates the weights: call step(), or make the Trainer "
+                "with update_on_kvstore=False"
+            )
+
+    def _allreduce(self) -> None:
+        """Push gradients, and pull what they became: weights if the store updates them, else sums.
+
+        A store of this package takes all keys in one call, others take them one by one.
+        """
+        learning = self._learning()
+        grads = {i: param.list_grad() for i, param in learning.items()}
+        wanted = {i: p._data for i, p in learning.items()} if self._update_on_kvstore else grads
+        if not isinstance(self._kvstore, KVStore):
+            for i, arrays in grads.items():
+                self._kvstore.pushpull(i, arrays, out=wanted[i], priority=-i)
+            return
+        self._kvstore.push(list(grads), list(grads.values()))
+        pulled = [i for i, param in learning.items() if param._stype == "default"]
+        self._kvstore.pull(pulled, [wanted[i] for i in pulled], ignore_sparse=self._distributed)
+
+    def _row_sparse_pull(self, parameter: Parameter, out: Any, row_id: NDArray, full_idx: bool = False) -> None:
+        """Write rows of a row-sparse parameter to `out`, an array or a list of them; `full_idx`: `row_id` is all."""
+        if self._params_to_init:
+            self._init_params()
+        index = self._param2idx[parameter.name]
+        if full_idx and not self._distributed:
+            self._kvstore.pull(index, out=out, priority=-index, ignore_sparse=False)
+        else:
+            self._kvstore.row_sparse_pull(index, out=out, row_ids=row_id, priority=-index)
 
     # ------------------------------------------------------------ evaluation
 
@@ -121,10 +265,7 @@ class Trainer:
         """
         if self._evaluating:
             raise MXNetError("trainer.evaluating() is already entered")
-        found = self._learned()
-        weights = list(found.values())
-        evaluated = self._updater.evaluate(list(found), weights)
-        replaced = [(w, new) for w, new in zip(weights, evaluated, strict=True) if new is not w]
+        replaced = [(w, new) for w, new in self._evaluated() if new is not w]
         training = [w._data.copy() for w, _ in replaced]
         self._evaluating = True
         try:
@@ -136,9 +277,19 @@ class Trainer:
                 w._data[...] = values
             self._evaluating = False
 
-    def _learned(self) -> dict[Any, NDArray]:
-        """The weights that are learned and have values, by index."""
-        return {i: p.data() for i, p in enumerate(self._params) if p.grad_req != "null" and p._data is not None}
+    def _evaluated(self) -> Iterator[tuple[NDArray, NDArray]]:
+        """All weights, and what to evaluate with."""
+        updaters = self._updaters
+        if self._update_on_kvstore:
+            updaters = [self._kvstore._updater] * len(self._contexts) if isinstance(self._kvstore, KVStore) else []
+        for updater, found in zip(updaters, self._learned(), strict=False):
+            weights = list(found.values())
+            yield from zip(weights, updater.evaluate(list(found), weights), strict=True)
+
+    def _learned(self) -> list[dict[Any, NDArray]]:
+        """Of each context, the weights that learn and have values, by index."""
+        held = {i: p._data for i, p in self._learning().items() if p._data is not None}
+        return [{i: arrays[k] for i, arrays in held.items()} for k in range(len(self._contexts))]
 
     # ------------------------------------------------------------ state files
 
@@ -146,9 +297,13 @@ class Trainer:
         """Write what the optimizer keeps, its hyper-parameters and update counts to a file (safetensors).
 
         The file that was there stays until the new one is complete. `lr_mult`, `wd_mult` and the scheduler are not in
-        it: they are the script's.
+        it: they are the script's. Where each context updates its weights, the states are those of the first.
         """
-        files.write(fname, self._updater.get_states(dump_optimizer=True))
+        self._init_states()
+        if self._update_on_kvstore:
+            self._kvstore.save_optimizer_states(fname, dump_optimizer=True)
+        else:
+            files.write(fname, self._updaters[0].get_states(dump_optimizer=True))
 
     def load_states(self, fname: str | os.PathLike[str]) -> None:
         """Bring the optimizer to where `save_states` was called, in the storage and element types that it has now.
@@ -156,11 +311,21 @@ class Trainer:
         Raises MXNetError for a file that is damaged or none of these, and for states that do not fit the optimizer or
         the parameters; nothing has changed then.
         """
-        content = Path(fname).read_bytes()
-        try:
-            states.restore(self._updater, content, self._learned())
-        except MXNetError as error:
-            raise MXNetError(f"'{os.fspath(fname)}': {error}") from None
+        self._init_states()
+        if self._update_on_kvstore:
+            self._kvstore.load_optimizer_states(fname)
+        else:
+            states.load(fname, self._updaters, self._learned())
+
+    def _init_states(self) -> None:
+        """Have the states where they belong: in the store, or here."""
+        if self._params_to_init:
+            self._init_params()
+        if self._update_on_kvstore and self._params_to_init:
+            names = ", ".join(param.name for param in self._params_to_init)
+            raise MXNetError(
+                f"states are in the kvstore, where these parameters are not yet, for want of values: {names}"
+            )
 
 
 def _checked_params(params: Any) -> list[Parameter]:
@@ -171,4 +336,20 @@ def _checked_params(params: Any) -> list[Parameter]:
     for param in params:
         if not isinstance(param, Parameter):
             raise ValueError(f"Trainer takes Parameters, and {type(param).__name__} is none; pass net.collect_params()")
+    if not params:
+        raise ArgumentError("Trainer was given no parameters")
     return list(params)
+
+
+def _common_contexts(params: Sequence[Parameter]) -> list[Context]:
+    """The contexts of all parameters; MXNetError for one that was not initialized, ArgumentError if they differ."""
+    contexts: list[Context] = []
+    for param in params:
+        of_this = param.list_ctx()
+        if contexts and of_this != contexts:
+            raise ArgumentError(
+                f"all parameters must be in the same contexts: '{param.name}' is in {of_this}, those before it in "
+                f"{contexts}"
+            )
+        contexts = of_this
+    return contexts

@@ -32,10 +32,17 @@ class FactorScheduler(LRScheduler):
         self.step = count("step", step)
         self.factor = share("factor", factor)
         self.stop_factor_lr = nonnegative("stop_factor_lr", stop_factor_lr)
+        self._found = self.base_lr, 0, self.base_lr  # base_lr, falls, and the rate after them: where to go on from
 
     def after_warmup(self, num_update: int) -> float:
         falls = max(0, (num_update - 1) // self.step)
-        return max(self.base_lr * self.factor**falls, self.stop_factor_lr) if falls else self.base_lr
+        base_lr, done, rate = self._found
+        if base_lr != self.base_lr or done > falls:
+            done, rate = 0, self.base_lr
+        for _ in range(falls - done):  # a rounding at each fall: then the rates are those of MXNet to the last bit
+            rate = max(rate * self.factor, self.stop_factor_lr)
+        self._found = self.base_lr, falls, rate
+        return rate
 
 
 class MultiFactorScheduler(LRScheduler):
@@ -65,7 +72,10 @@ class MultiFactorScheduler(LRScheduler):
         self.factor = share("factor", factor)
 
     def after_warmup(self, num_update: int) -> float:
-        return self.base_lr * self.factor ** bisect_left(self.step, num_update)
+        rate = self.base_lr
+        for _ in range(bisect_left(self.step, num_update)):
+            rate *= self.factor
+        return rate
 
 
 class Decay(LRScheduler):

@@ -69,6 +69,7 @@ FAMILIES = (
     sampling,
     convolution,
     pooling,
+    resize,
     rnn,
 )
 

@@ -101,10 +101,7 @@ def _resized(n: int, size: int, scale: float | None, mode: str) -> int:
 def _between(n: int, out: int, align_corners: bool) -> np.ndarray:
     """(out, n): row i has the weights of the two elements around the place that i has in the old axis."""
     i = np.arange(out)
-    if align_corners:
-        place = i * ((n - 1) / (out - 1) if out > 1 else 0.0)
-    else:
-        place = np.maximum((i + 0.5) * n / out - 0.5, 0)
+    place = i * ((n - 1) / max(out - 1, 1)) if align_corners else np.maximum((i + 0.5) * n / out - 0.5, 0)
     low = np.minimum(place.astype(int), n - 1)
     matrix = np.zeros((out, n))
     matrix[i, low] += 1 - (place - low)

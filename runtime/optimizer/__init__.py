@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from runtime import kernels
+from runtime.optimizer import mxnet
 from runtime.optimizer.classes import OptimizerRegistry
 from runtime.optimizer.optimizer import Optimizer
 from runtime.optimizer.spec import SpecOptimizer
@@ -29,9 +30,10 @@ def register_spec(spec: str | os.PathLike[str]) -> type[SpecOptimizer]:
 
 def __getattr__(name: str) -> type[Optimizer]:
     """`optimizer.Adam` and its like: the classes of specs."""
-    if not name.startswith("_") and name in _registry:
-        cls = _registry.get(name)
-        if cls.__name__ == name:
+    known = mxnet.ALIASES.get(name, name)
+    if not name.startswith("_") and known in _registry:
+        cls = _registry.get(known)
+        if cls.__name__ == known:
             return cls
     raise AttributeError(f"module 'runtime.optimizer' has no attribute '{name}'")
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+ALIASES: Mapping[str, str] = {"ccSGD": "SGD"}
+"""Classes that are others by another name."""
+
 CLASSES: Mapping[str, Mapping[str, Any]] = {
     "AdaGrad": {"lazy_default": True},
     "Adam": {"lazy_default": True, "follows": {"lazy_update": "epsilon"}, "sets_base_lr": "always"},
@@ -15,13 +18,20 @@ CLASSES: Mapping[str, Mapping[str, Any]] = {
     "LARS": {
         "lazy_default": True,
         "follows": {"lazy_update": "momentum"},
+        "master_last": True,
         "decayed": ("_weight",),
         "per_param_defaults": {"skip": ("gamma", "beta", "bias")},
     },
-    "LBSGD": {"lazy_default": True, "follows": {"multi_precision": "momentum"}, "counts_first": False},
+    "LBSGD": {
+        "lazy_default": True,
+        "follows": {"multi_precision": "momentum"},
+        "master_last": True,
+        "counts_first": False,
+    },
+    "NAG": {"master_last": True},
     "Nadam": {"sets_base_lr": "always"},
     "RMSProp": {"sets_base_lr": "always"},
-    "SGD": {"lazy_default": True, "follows": {"lazy_update": "momentum"}},
+    "SGD": {"lazy_default": True, "follows": {"lazy_update": "momentum"}, "master_last": True},
     "Signum": {"sets_base_lr": "always"},
 }
 """By class name; the attributes say what each means."""

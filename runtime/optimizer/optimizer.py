@@ -49,6 +49,9 @@ class Optimizer:
     decayed = ("_weight", "_gamma")
     """With `param_idx2name`, the endings of the names of those that `wd` applies to."""
 
+    master_last = False
+    """Which of the pair is the float32 master where a state has one: False, the first; True, the last."""
+
     opt_registry: ClassVar[Registry]
     """All optimizer classes by name."""
 
@@ -91,7 +94,10 @@ class Optimizer:
         self.multi_precision = multi_precision
         self.idx2name = dict(param_idx2name or {})
         self.param_dict = dict(param_dict or {})
-        self._index_update_count: dict[Index, int] = {}
+        self._index_update_count: dict[Index, int] = {}  # of the device that is current
+        self._device = 0
+        self._all_index_update_counts = {0: self._index_update_count}
+        self._first_counts: dict[Index, int] = {}  # where those of each device start: what was loaded from a file
         self._ids: dict[Index, int] = {}  # what makes random draws differ between parameters
         self.set_lr_mult({})
         self.set_wd_mult({})
@@ -118,17 +124,21 @@ class Optimizer:
 
     def create_state_multi_precision(self, index: Index, weight: NDArray) -> Any:
         """`create_state`, or, with `multi_precision` and a float16 or bfloat16 weight, a pair: the float32 master, and
-        the state for it.
+        the state for it (or these the other way around, with `master_last`).
         """
         if self.has_master(weight):
             master = weight.astype(np.float32)
-            return master, self.create_state(index, master)
+            return self._pair(master, self.create_state(index, master))
         if weight._data.dtype.name in HALVES:
             warnings.warn(
                 f"states of {weight._data.dtype.name} lose small updates; multi_precision=True keeps them in float32",
                 stacklevel=2,
             )
         return self.create_state(index, weight)
+
+    def _pair(self, first: Any, last: Any) -> tuple[Any, Any]:
+        """Of a master and the state for it, the state that holds both; of such a state, master and state."""
+        return (last, first) if self.master_last else (first, last)
 
     def update_multi_precision(
         self,
@@ -145,7 +155,7 @@ class Optimizer:
         weights = weight if several else [weight]
         if not self.has_master(weights[0]):
             return self.update(index, weight, grad, state)
-        masters, inner = zip(*(state if several else [state]), strict=True)
+        masters, inner = zip(*(self._pair(*s) for s in (state if several else [state])), strict=True)
         grads = [g.astype(np.float32) for g in (grad if several else [grad])]
         if several:
             self.update(index, masters, grads, inner)
@@ -183,6 +193,13 @@ class Optimizer:
         if index in self.param_dict:
             return self.param_dict[index].name
         return self.idx2name.get(index, str(index))
+
+    def _set_current_context(self, device_id: int) -> None:
+        """Go on with the updates of another device: where each has a copy of a parameter, each counts for itself."""
+        counts = self._all_index_update_counts
+        if device_id not in counts:
+            counts[device_id] = dict(self._first_counts)
+        self._index_update_count, self._device = counts[device_id], device_id
 
     def _update_count(self, index: Index | Sequence[Index]) -> None:
         """Count one more update of `index`, or of each of several."""

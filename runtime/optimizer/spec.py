@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from runtime import kernels, random
 from runtime.base import MXNetError, did_you_mean
 from runtime.ndarray.ndarray import NDArray
+from runtime.optimizer import sparse
+from runtime.optimizer.named import NamedStates
 from runtime.optimizer.optimizer import Index, Optimizer
 
 if TYPE_CHECKING:
@@ -23,8 +25,9 @@ Endings = bool | tuple[str, ...]
 class SpecOptimizer(Optimizer):
     """The base of what `make_class` makes. Hyper-parameters are attributes, checked whenever they are set.
 
-    The state of a parameter is a dict of arrays by the names of the spec; with `multi_precision` and a float16 or
-    bfloat16 weight it is (float32 master, dict). A state stored in 8 bits is an array of codes beside one of scales.
+    The state of a parameter is as in MXNet: None where there is none, an array where the spec has but one, else a
+    tuple, here a `NamedStates`; with `multi_precision` and a float16 or bfloat16 weight, the pair of it and the float32
+    master. A state stored in 8 bits is an array of codes beside one of scales.
 
     Arguments that all of these classes have beside those of every Optimizer:
 
@@ -62,6 +65,7 @@ class SpecOptimizer(Optimizer):
         self._rules: dict[tuple[str, bool], Any] = {}  # by dtype, and whether there is a master
         self._bindings: dict[Index, kernels.Binding] = {}  # by the first of the parameters that are updated together
         self._shared: dict[str, NDArray] = {}  # the states that are one value for all parameters
+        self._by_device = {0: (self._bindings, self._shared)}
         self._inputs: dict[str, dict[Index, NDArray]] = {x.name: {} for x in self.spec.inputs}
         super().__init__(learning_rate=resolved.values["lr"] if replaces else None, **base, **bookkeeping)
         own = {name: resolved.flags[name] for name in self.flag_names} | resolved.values
@@ -98,7 +102,18 @@ class SpecOptimizer(Optimizer):
 
     def __getstate__(self) -> dict[str, Any]:
         """Copies are for states of their own: they compile and bind anew."""
-        return super().__getstate__() | {"_rules": {}, "_bindings": {}, "_shared": {}}
+        bindings, shared = {}, {}
+        fresh = {
+            "_rules": {},
+            "_bindings": bindings,
+            "_shared": shared,
+            "_by_device": {self._device: (bindings, shared)},
+        }
+        return super().__getstate__() | fresh
+
+    def _set_current_context(self, device_id: int) -> None:
+        super()._set_current_context(device_id)
+        self._bindings, self._shared = self._by_device.setdefault(device_id, ({}, {}))
 
     # ------------------------------------------------------------ states
 
@@ -117,20 +132,39 @@ class SpecOptimizer(Optimizer):
         rule = next(iter(self._rules.values()), None) or self._rule("float32", False)
         return kernels.Coding.of(rule, state, shape)
 
-    def create_state(self, index: Index, weight: NDArray) -> dict[str, NDArray]:
-        """The spec's states for this parameter, by name."""
-        return self._initial(index, weight, master=False)
+    def create_state(self, index: Index, weight: NDArray) -> Any:
+        """The spec's states for this parameter."""
+        return self.packed(self._initial(index, weight, master=False))
 
     def create_state_multi_precision(self, index: Index, weight: NDArray) -> Any:
         """`create_state`, or, with a master, the pair of it and the states."""
         if not self.has_master(weight):
             return super().create_state_multi_precision(index, weight)
         states = self._initial(index, weight, master=True)
-        return states.pop("w"), states
+        return self._pair(states.pop("w"), self.packed(states))
+
+    def packed(self, arrays: Mapping[str, NDArray]) -> Any:
+        """The state that is made of these arrays, in the order of the spec: None, an array or a tuple."""
+        if not arrays:
+            return None
+        if len(self.spec.states) == len(arrays) == 1:
+            return next(iter(arrays.values()))
+        return NamedStates(arrays.values(), arrays)
+
+    def unpacked(self, state: Any) -> dict[str, NDArray]:
+        """The arrays of a state by name."""
+        match state:
+            case None:
+                return {}
+            case NDArray() if len(self.spec.states) == 1:
+                return {self.spec.states[0].name: state}
+            case NamedStates():
+                return dict(zip(state.names, state, strict=True))
+        raise TypeError(f"{type(self).__name__}: {type(state).__name__} is no state that create_state made")
 
     def _initial(self, index: Index, weight: NDArray, master: bool) -> dict[str, NDArray]:
-        grad = weight.grad
-        row_sparse = grad is not None and grad.stype == "row_sparse" and self.lazy_update
+        stypes = weight.stype, "default" if weight.grad is None else weight.grad.stype
+        row_sparse = "row_sparse" in stypes and self.lazy_update
         rule = self._rule(weight._data.dtype.name, master)
         arrays = kernels.initial(rule, weight._data, row_sparse, self._flags([index]))
         states = {name: NDArray(array, weight.context) for name, array in arrays.items()}
@@ -163,7 +197,7 @@ class SpecOptimizer(Optimizer):
         index: Index | Sequence[Index],
         weight: NDArray | Sequence[NDArray],
         grad: NDArray | Sequence[NDArray],
-        state: dict[str, NDArray] | Sequence[dict[str, NDArray]],
+        state: Any,
     ) -> None:
         """Update one parameter or, from lists, several of one element type: one native call."""
         if isinstance(index, (list, tuple)):
@@ -175,17 +209,19 @@ class SpecOptimizer(Optimizer):
         """`update`; masters and weights are written by the same native call."""
         if not isinstance(index, (list, tuple)):
             index, weight, grad, state = [index], [weight], [grad], [state]
-        master = self.has_master(weight[0])
-        self._update(index, weight, grad, [_named(s) for s in state] if master else state, master)
+        self._update(index, weight, grad, state, self.has_master(weight[0]))
 
     def _update(
         self,
         indices: Sequence[Index],
         weights: Sequence[NDArray],
         grads: Sequence[NDArray],
-        states: Sequence[dict[str, NDArray]],
+        states: Sequence[Any],
         master: bool,
     ) -> None:
+        if list(map(type, weights)).count(NDArray) != len(weights):
+            with sparse.as_dense(weights) as dense:
+                return self._update(indices, dense, grads, states, master)
         binding = self._bindings.get(indices[0])
         if binding is None or not binding.fits(weights, states):
             binding = self._bindings[indices[0]] = self._bind(indices, weights, grads, states, master)
@@ -208,7 +244,7 @@ class SpecOptimizer(Optimizer):
         indices: Sequence[Index],
         weights: Sequence[NDArray],
         grads: Sequence[NDArray],
-        states: Sequence[dict[str, NDArray]],
+        states: Sequence[Any],
         master: bool,
     ) -> kernels.Binding:
         names = [self.name_of(i) for i in indices]
@@ -221,8 +257,9 @@ class SpecOptimizer(Optimizer):
             names,
             weights,
             grads,
-            states,
+            self._arrays(states, master),
             self.seed,
+            states,
             inputs={name: [self._input(name, i) for i in indices] for name in self._inputs},
             flags=self._flags(indices),
             ids=[self._id(i) for i in indices],
@@ -238,6 +275,13 @@ class SpecOptimizer(Optimizer):
                 f"{type(self).__name__} sums over all parameters, so they must be of one element type and be updated "
                 f"together; missing: {', '.join(map(self.name_of, sorted(missing, key=str)))}"
             )
+
+    def _arrays(self, states: Sequence[Any], master: bool) -> list[dict[str, NDArray]]:
+        """The arrays of states by the names that kernels know them by: the master's is "w"."""
+        if not master:
+            return list(map(self.unpacked, states))
+        pairs = (self._pair(*state) for state in states)
+        return [{"w": w, **self.unpacked(inner)} for w, inner in pairs]
 
     def _flags(self, indices: Sequence[Index]) -> dict[str, list[bool]]:
         """The flags that the names of parameters decide."""
@@ -268,15 +312,10 @@ class SpecOptimizer(Optimizer):
         arrays = kernels.evaluate(
             self._load(weights[0]._data.dtype.name, master),
             weights,
-            [_named(s) for s in states] if master else states,
+            self._arrays(states, master),
             [self._index_update_count[i] for i in indices],
         )
         return [NDArray(array, w.context) for array, w in zip(arrays, weights, strict=True)]
-
-
-def _named(state: tuple[NDArray, dict[str, NDArray]]) -> dict[str, NDArray]:
-    """A state with a master, with the master under the name that kernels know it by."""
-    return {"w": state[0], **state[1]}
 
 
 def _one_if_equal(values: list[float]) -> float | list[float]:

@@ -11,8 +11,10 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,7 +58,7 @@ def dumps(optimizer: Optimizer, states: Mapping[Index, Any], with_arguments: boo
         ],
     }
     text = json.dumps(header)
-    metadata = {"format": FORMAT, "version": str(VERSION), "header": text, "sha256": _digest(text, writer.arrays)}
+    metadata = {"format": FORMAT, "version": str(VERSION), "header": text, "sha256": files.digest(text, writer.arrays)}
     return files.to_bytes(writer.arrays, metadata)
 
 
@@ -107,40 +109,59 @@ def _spec_hash(optimizer: Optimizer) -> str | None:
     return hashlib.sha256("\n".join(filter(None, lines)).encode()).hexdigest()
 
 
-def _digest(header: str, arrays: Mapping[str, np.ndarray]) -> str:
-    digest = hashlib.sha256(header.encode())
-    for name in sorted(arrays):
-        array = arrays[name]
-        digest.update(f"{name} {array.dtype} {array.shape} ".encode())
-        digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
-    return digest.hexdigest()
-
-
 # ---------------------------------------------------------------- reading
 
 
-def restore(updater: Updater, content: bytes, weights: Mapping[Index, NDArray]) -> None:
-    """Bring an updater and its optimizer to what `dumps` wrote; on any error they stay as they are.
+def load(
+    fname: str | os.PathLike[str], updaters: Sequence[Updater], weights: Sequence[Mapping[Index, NDArray]]
+) -> None:
+    """`restore` from a file, whose name then is in the errors."""
+    content = Path(fname).read_bytes()
+    try:
+        restore(updaters, content, weights)
+    except MXNetError as error:
+        raise MXNetError(f"'{os.fspath(fname)}': {error}") from None
 
-    States of parameters in `weights` are converted to the element type and storage that these need, the others when
-    they are first used.
+
+def restore(updaters: Sequence[Updater], content: bytes, weights: Sequence[Mapping[Index, NDArray]]) -> None:
+    """Bring updaters, of one optimizer, to what `dumps` wrote; on any error they stay as they are.
+
+    Each has `weights`, those of its device. Their states are converted to the element type and storage that these need,
+    the others when they are first used.
 
     Raises MXNetError for a file that is damaged or that something else wrote, and where states do not fit.
     """
     header, arrays = _checked(content)
+    own = updaters[0].optimizer
     try:
-        optimizer = _restored(updater.optimizer, header)
-        held = {name: NDArray(array.copy(), cpu()) for name, array in arrays.items()}
-        states = {p["index"]: _tree(p["state"], held) for p in header["parameters"]}
+        optimizer = _restored(own, header)
+        saved = [_states(header, arrays) for _ in updaters]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise MXNetError(f"the state file is not what this library writes: {error!r}") from None
     here = optimizer.param_dict
-    if here and not states.keys() <= here.keys():
-        raise MXNetError(f"the file has states for {len(states)} parameters, and here there are {len(here)}")
-    fit = {i: converted(states[i], optimizer, i, weights[i]) for i in states if i in weights}
-    updater.states = states | fit
-    updater.states_synced = {i: i in fit for i in states}
-    vars(updater.optimizer).update(vars(optimizer))
+    if here and not saved[0].keys() <= here.keys():
+        raise MXNetError(f"the file has states for {len(saved[0])} parameters, and here there are {len(here)}")
+    fit = [_fitted(states, optimizer, of) for states, of in zip(saved, weights, strict=True)]
+    for updater, states, converted_, of in zip(updaters, saved, fit, weights, strict=True):
+        updater.states = states | converted_
+        updater._device = next((w.context.device_id for w in of.values()), updater._device)
+        updater.states_synced = {i: i in converted_ for i in states}
+    vars(own).update(vars(optimizer))
+
+
+def _states(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> dict[Index, Any]:
+    """The states of a file, as they were saved, over copies of its arrays."""
+    held = {name: NDArray(array.copy(), cpu()) for name, array in arrays.items()}
+    return {p["index"]: _tree(p["state"], held) for p in header["parameters"]}
+
+
+def _fitted(states: Mapping[Index, Any], optimizer: Optimizer, weights: Mapping[Index, NDArray]) -> dict[Index, Any]:
+    """The states of these weights, all of one device, as the optimizer keeps them."""
+    known = {i: weights[i] for i in states if i in weights}
+    for weight in known.values():
+        optimizer._set_current_context(weight.context.device_id)
+        break
+    return {i: converted(states[i], optimizer, i, weight) for i, weight in known.items()}
 
 
 def _checked(content: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -156,7 +177,7 @@ def _checked(content: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     if metadata.get("version") != str(VERSION):
         raise MXNetError(f"the state file has version {metadata.get('version')}, and this library reads {VERSION}")
     text = metadata.get("header", "")
-    if metadata.get("sha256") != _digest(text, arrays):
+    if metadata.get("sha256") != files.digest(text, arrays):
         raise MXNetError("the state file is damaged: its checksum is not that of its content")
     return json.loads(text), arrays
 
@@ -173,7 +194,9 @@ def _restored(optimizer: Optimizer, header: Mapping[str, Any]) -> Optimizer:
     for key, value in header["values"].items():
         if key in vars(new) and key not in _OWN_CHOICE:
             setattr(new, key, value)
-    new._index_update_count = {p["index"]: int(p["updates"]) for p in header["parameters"]}
+    new._first_counts = {p["index"]: int(p["updates"]) for p in header["parameters"]}
+    new._all_index_update_counts = {}
+    new._set_current_context(optimizer._device)
     new._ids = {p["index"]: int(p["id"]) for p in header["parameters"] if p["id"] is not None}
     return new
 

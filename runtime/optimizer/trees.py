@@ -12,6 +12,7 @@ from runtime import dtypes
 from runtime.base import MXNetError
 from runtime.kernels import Coding
 from runtime.ndarray.ndarray import NDArray
+from runtime.optimizer.named import NamedStates
 from runtime.optimizer.optimizer import Index, Optimizer
 from runtime.optimizer.spec import SpecOptimizer
 
@@ -36,6 +37,8 @@ def mapped(function: Callable[[NDArray], NDArray], tree: Any) -> Any:
             return function(tree)
         case Coded(codes, scales, coding):
             return Coded(function(codes), function(scales), coding)
+        case NamedStates():
+            return NamedStates(map(function, tree), tree.names)
         case tuple() | list():
             return type(tree)(mapped(function, x) for x in tree)
         case dict():
@@ -44,29 +47,38 @@ def mapped(function: Callable[[NDArray], NDArray], tree: Any) -> Any:
 
 
 def joined(tree: Any, optimizer: Optimizer) -> Any:
-    """The state of an optimizer, with codes and scales that belong together in one `Coded`."""
-    match tree:
-        case tuple() | list():
-            return type(tree)(joined(x, optimizer) for x in tree)
-        case dict() if isinstance(optimizer, SpecOptimizer):
-            scales = {key.removesuffix(".scale"): x for key, x in tree.items() if key.endswith(".scale")}
-            return {
-                key: Coded(x, scales[key], optimizer.coding(key, x.shape)) if key in scales else x
-                for key, x in tree.items()
-                if not key.endswith(".scale")
-            }
-    return tree
+    """The state of an optimizer, as it is saved.
+
+    Of a spec: its arrays by name, codes and scales that belong together in one `Coded`; with a master, the pair of that
+    and these. Any other is left as it is.
+    """
+    if not isinstance(optimizer, SpecOptimizer):
+        return tree
+    if isinstance(tree, dict) or (type(tree) is tuple and isinstance(tree[-1], dict)):
+        return tree  # read from a file, and not used since
+    if type(tree) is tuple:
+        master, inner = optimizer._pair(*tree)
+        return master, joined(inner, optimizer)
+    arrays = optimizer.unpacked(tree)
+    scales = {key.removesuffix(".scale"): x for key, x in arrays.items() if key.endswith(".scale")}
+    return {
+        key: Coded(x, scales[key], optimizer.coding(key, x.shape)) if key in scales else x
+        for key, x in arrays.items()
+        if not key.endswith(".scale")
+    }
 
 
-def split(tree: Any) -> Any:
+def split(tree: Any, optimizer: Optimizer) -> Any:
     """What `joined` was made of."""
-    match tree:
-        case tuple() | list():
-            return type(tree)(map(split, tree))
-        case dict():
-            pairs = {f"{key}.scale": x.scales for key, x in tree.items() if isinstance(x, Coded)}
-            return {key: x.codes if isinstance(x, Coded) else split(x) for key, x in tree.items()} | pairs
-    return tree
+    if not isinstance(optimizer, SpecOptimizer):
+        return tree
+    if isinstance(tree, tuple):
+        master, inner = tree
+        return optimizer._pair(master, split(inner, optimizer))
+    arrays = {}
+    for key, x in tree.items():
+        arrays |= {key: x.codes, f"{key}.scale": x.scales} if isinstance(x, Coded) else {key: x}
+    return optimizer.packed(arrays)
 
 
 def converted(saved: Any, optimizer: Optimizer, index: Index, weight: NDArray) -> Any:
@@ -78,12 +90,12 @@ def converted(saved: Any, optimizer: Optimizer, index: Index, weight: NDArray) -
     fresh = joined(optimizer.create_state_multi_precision(index, weight), optimizer)
     has, wanted = structure(saved), structure(fresh)
     if has == wanted:
-        return split(_filled(fresh, saved, name))
+        return split(_filled(fresh, saved, name), optimizer)
     # A master on one side only: that of the weight, or left out.
     if optimizer.has_master(weight) and structure((fresh[0], saved)) == wanted:
-        return split((fresh[0], _filled(fresh[1], saved, name)))
+        return split((fresh[0], _filled(fresh[1], saved, name)), optimizer)
     if isinstance(saved, tuple) and len(saved) == 2 and structure(saved[1]) == wanted:
-        return split(_filled(fresh, saved[1], name))
+        return split(_filled(fresh, saved[1], name), optimizer)
     raise MXNetError(
         f"the saved state of parameter '{name}' is {has}, but {type(optimizer).__name__} keeps {wanted} here; are its "
         "arguments those it was saved with?"

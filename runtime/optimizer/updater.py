@@ -21,6 +21,7 @@ class Updater:
         self.optimizer = optimizer
         self.states: dict[Index, Any] = {}
         self.states_synced: dict[Index, bool] = {}  # False: not yet as this weight and this optimizer need them
+        self._device = 0  # where the weights are
 
     def __call__(
         self,
@@ -30,6 +31,11 @@ class Updater:
     ) -> None:
         several = isinstance(index, (list, tuple))
         indices, grads, weights = (index, grad, weight) if several else ([index], [grad], [weight])
+        if not indices:
+            return
+        self._device = weights[0]._ctx.device_id
+        if self._device != self.optimizer._device:
+            self.optimizer._set_current_context(self._device)
         if not all(map(self.states_synced.get, indices)):
             self.prepare(indices, weights)
         update, chunk = self.optimizer.update_multi_precision, self.optimizer.aggregate_num
@@ -60,6 +66,7 @@ class Updater:
 
     def evaluate(self, indices: Sequence[Index], weights: Sequence[NDArray]) -> list[NDArray]:
         """The optimizer's `evaluate` of these; of parameters that were never updated, the weights themselves."""
+        self.optimizer._set_current_context(self._device)
         found = dict(zip(indices, weights, strict=True))
         known = [i for i in indices if i in self.states]
         held = [found[i] for i in known]
@@ -74,6 +81,7 @@ class Updater:
 
     def get_states(self, dump_optimizer: bool = False) -> bytes:
         """The states and update counts, as a safetensors file; with `dump_optimizer`, the hyper-parameters, too."""
+        self.optimizer._set_current_context(self._device)
         return states.dumps(self.optimizer, self.states, dump_optimizer)
 
     def set_states(self, states_: bytes) -> None:
@@ -82,12 +90,12 @@ class Updater:
         Raises MXNetError, with nothing changed, for anything that `get_states` did not write in whole, and for the
         states of another optimizer.
         """
-        states.restore(self, states_, {})
+        states.restore([self], states_, [{}])
 
 
 def _by_type(columns: Columns) -> list[Columns]:
     """The rows of the columns in groups of one element type of weights."""
-    types = [weight._data.dtype for weight in columns[1]]
+    types = [weight.dtype for weight in columns[1]]
     if types and types.count(types[0]) == len(types):
         return [columns]
     distinct = dict.fromkeys(types)

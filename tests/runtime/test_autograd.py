@@ -152,11 +152,11 @@ def test_writing_into_the_graph_is_refused() -> None:
     with autograd.record():
         y = x * 2
         for array in (x, y):
-            with pytest.raises(MXNetError, match="not possible inside"):
+            with pytest.raises(MXNetError, match="not supported when recording"):
                 array[0] = 1
-            with pytest.raises(MXNetError, match="not possible inside"):
+            with pytest.raises(MXNetError, match="not supported when recording"):
                 array += 1
-        with pytest.raises(MXNetError, match="whole array"):
+        with pytest.raises(MXNetError, match="all of an array"):
             free[0:1] = y[0:1]
         free[:] = y  # a whole array outside the graph: it joins
         z = free * 3

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime import files
+from runtime import nd
 from tests.process import run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,7 +46,7 @@ def test_training(title: str, args: list[str], tmp_path: Path) -> None:
     assert max(float(accuracy) for _, _, accuracy in epochs) >= 97
     assert "epoch 12/12:" in done.stderr  # the progress bar
     assert (tmp_path / "learning-curve.png").read_bytes().startswith(b"\x89PNG")
-    shapes = [x.shape for x in files.load(tmp_path / "digits.safetensors").values()]
+    shapes = [x.shape for x in nd.load(str(tmp_path / "digits.safetensors")).values()]
     assert sorted(shapes) == sorted([(256, 64), (256,), (128, 256), (128,), (10, 128), (10,)])
 
 

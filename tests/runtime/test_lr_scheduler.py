@@ -195,3 +195,17 @@ class TestPlot:
         monkeypatch.setattr(builtins, "__import__", without)
         with pytest.raises(ImportError, match=r"pip install 'optgen\[plot\]'"):
             FactorScheduler(3).plot(5)
+
+
+def test_factors_are_rounded_at_each_fall() -> None:
+    """As MXNet does it: scripts compare rates with ==. The order in which counts are asked for does not matter."""
+    schedule, rate = FactorScheduler(2, 0.1, base_lr=1), 1
+    several = MultiFactorScheduler([2 * k for k in range(1, 9)], 0.1, base_lr=1)
+    rates = []
+    for n in range(1, 18, 2):
+        rates.append(rate)
+        assert schedule(n) == several(n) == max(rate, 1e-8)
+        rate *= 0.1
+    assert [schedule(n) for n in range(15, 0, -2)] == [max(r, 1e-8) for r in rates[7::-1]]
+    schedule.base_lr = 3
+    assert schedule(3) == 3 * 0.1

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
+import pickle
 from collections.abc import Callable
+from typing import Any
 
+import numpy as np
 import pytest
 
 import optgen
@@ -120,9 +124,52 @@ def test_errors(call: Callable[[], object], error: type[Exception], words: str) 
 def test_a_flag_is_fixed_with_the_first_state() -> None:
     opt = optimizer.create("adam")
     opt.amsgrad = True
-    assert set(opt.create_state(0, nd.ones(2))) == {"m", "v", "v_max"}
+    assert opt.create_state(0, nd.ones(2)).names == ("m", "v", "v_max")
     with pytest.raises(ValueError, match="'amsgrad' is fixed"):
         opt.amsgrad = False
+
+
+def test_states_are_laid_out_as_in_mxnet() -> None:
+    weight, half = nd.ones((2, 3)), nd.ones((2, 3)).astype("float16")
+
+    def state(name: str, of: nd.NDArray = weight, **arguments: object) -> Any:
+        return optimizer.create(name, **arguments).create_state_multi_precision(0, of)
+
+    assert state("sgd") is None
+    assert state("sgd", momentum=0.9).shape == (2, 3)
+    assert state("adagrad").shape == (2, 3)
+    assert len(state("rmsprop")) == 1
+    assert len(state("rmsprop", centered=True)) == 3
+    momentum, master = state("sgd", half, momentum=0.9, multi_precision=True)
+    assert (momentum.asnumpy() == 0).all()
+    assert (master.asnumpy() == 1).all()
+    master, (m, v) = state("adam", half, multi_precision=True)
+    assert [x.dtype for x in (master, m, v)] == [np.float32] * 3
+    assert (master.asnumpy() == 1).all()
+    for copied in (copy.deepcopy(state("ftml")), pickle.loads(pickle.dumps(state("ftml")))):
+        assert copied.names == ("d", "v", "z")
+        assert copied["z"] is copied[2]
+    with pytest.raises(TypeError, match="Adam: dict is no state that create_state made"):
+        optimizer.Adam().update(0, weight, weight.copy(), {})
+
+
+@pytest.mark.parametrize("stype", ["row_sparse", "csr"])
+@pytest.mark.parametrize("name", ["sgd", "adam", "lamb"])
+def test_sparse_weights(name: str, stype: str) -> None:
+    """They change as dense ones do, rows that were not stored included."""
+    values, grad = np.array([[0, 0], [1, 2], [0, 3]], np.float32), nd.array([[1, 2], [0, 0], [3, -1]], dtype="float32")
+    dense, sparse = nd.array(values, dtype="float32"), nd.array(values, dtype="float32").tostype(stype)
+    for weight in (dense, sparse):
+        update = optimizer.get_updater(optimizer.create(name, learning_rate=0.1))
+        for _ in range(3):
+            update(["a", "b"], [grad, grad], [weight, nd.ones((3, 2))])
+    assert sparse.stype == stype
+    np.testing.assert_array_equal(sparse.asnumpy(), dense.asnumpy())
+
+
+def test_ccsgd_is_sgd() -> None:
+    assert optimizer.ccSGD is optimizer.SGD
+    assert isinstance(optimizer.create("ccSGD"), optimizer.SGD)
 
 
 def test_register_spec_reports_all_errors() -> None:

@@ -38,6 +38,13 @@ def test_what_is_not_provided_says_so(name: str, words: str) -> None:
         mx.nonsense  # noqa: B018
 
 
+def test_short_names_and_what_is_imported_on_first_use() -> None:
+    assert mx.rnd is mx.random and mx.init is mx.initializer and mx.nd is mx.ndarray and mx.kv is mx.kvstore
+    for module in ("callback", "engine", "io", "operator", "runtime", "test_utils", "util"):
+        assert getattr(mx, module).__name__ == f"runtime.{module}"
+    assert mx.__version__ == "1.9.1"
+
+
 def test_small_products_leave_the_number_of_blas_threads_as_it_was() -> None:
     def threads() -> list[int]:
         return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]

@@ -65,7 +65,7 @@ def copy_weights(source: gluon.Trainer, to: gluon.Trainer) -> None:
 
 def contents(trainer: gluon.Trainer) -> bytes:
     """All that a step depends on, as bytes."""
-    return trainer._updater.get_states(dump_optimizer=True) + b"".join(p.data().asnumpy() for p in trainer._params)
+    return trainer._updaters[0].get_states(dump_optimizer=True) + b"".join(p.data().asnumpy() for p in trainer._params)
 
 
 # ---------------------------------------------------------------- going on
@@ -118,7 +118,7 @@ def test_other_element_types_and_storages(source: str | None, dtype: str, argume
     second.load_states(tmp_path / "states")
     exact = trainer_of("adam")
     train(exact, 4)
-    assert second._updater.optimizer.storage == arguments.get("storage")
+    assert second._updaters[0].optimizer.storage == arguments.get("storage")
     for a, b in zip(train(exact, 1), train(second, 1), strict=True):
         np.testing.assert_allclose(a, b.astype(float), rtol=2e-2, atol=1e-2)
 
@@ -169,7 +169,7 @@ def test_damaged_files_change_nothing(tmp_path: Path) -> None:
     trainer, other = (trainer_of("adam", shapes=((7, 9), (3,)), storage="int8_linear") for _ in range(2))
     train(trainer, 1)
     train(other, 2)
-    before, whole, rng = contents(trainer), other._updater.get_states(dump_optimizer=True), random.Random(0)
+    before, whole, rng = contents(trainer), other._updaters[0].get_states(dump_optimizer=True), random.Random(0)
     path = tmp_path / "states"
     for _ in range(400):
         content = damaged(whole, rng)
@@ -200,7 +200,7 @@ def test_what_is_no_state_file_of_this_optimizer(tmp_path: Path) -> None:
 
     path.write_bytes(pickle.dumps(Harm()))
     check("is a pickle, as MXNet writes them")
-    files.save(path, {"0.m": np.ones(3)})
+    files.save(path, {"0.m": np.ones(3)}, None)
     check("not the states of an optimizer")
     for other, words in (
         (trainer_of("sgd"), "states of SGD, and this is Adam"),
@@ -216,7 +216,7 @@ def test_what_is_no_state_file_of_this_optimizer(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         trainer.load_states(tmp_path / "nowhere")
     updater = optimizer.get_updater(optimizer.create("adam", amsgrad=True))
-    updater.set_states(trainer._updater.get_states())
+    updater.set_states(trainer._updaters[0].get_states())
     with pytest.raises(MXNetError, match=r"state of parameter '1' is \{m: an array, v: an array\}, but Adam keeps"):
         updater(1, nd.ones(33), nd.ones(33))
 

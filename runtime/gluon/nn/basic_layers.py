@@ -1,59 +1,19 @@
-"""Containers, and the layers every network has."""
+"""The layers every network has."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from runtime import ndarray as nd
+from runtime.base import ArgumentError, did_you_mean
 from runtime.gluon.block import Block, HybridBlock
 from runtime.gluon.nn.activations import Activation
 from runtime.initializer import Initializer
 from runtime.ndarray import NDArray
-
-
-class _Chain(Block):
-    """Blocks one after the other: what both containers share."""
-
-    def add(self, *blocks: Block) -> None:
-        """Put blocks at the end."""
-        for block in blocks:
-            self.register_child(block)
-
-    def forward(self, x: Any, *args: Any) -> Any:
-        for block in self._children.values():
-            x = block(x, *args)
-            args = ()
-        return x
-
-    def __len__(self) -> int:
-        return len(self._children)
-
-    def __iter__(self) -> Iterator[Block]:
-        return iter(self._children.values())
-
-    def __getitem__(self, key: int | slice) -> Block:
-        """The block at `key`; for a slice, a container of the same kind that shares the blocks."""
-        blocks = list(self._children.values())[key]
-        if not isinstance(blocks, list):
-            return blocks
-        chain = type(self)(prefix=self._prefix)
-        chain.add(*blocks)
-        return chain
-
-
-class Sequential(_Chain):
-    """Blocks one after the other."""
-
-
-class HybridSequential(_Chain, HybridBlock):
-    """HybridBlocks one after the other."""
-
-    def register_child(self, block: Block, name: str | None = None) -> None:
-        if not isinstance(block, HybridBlock):
-            raise ValueError(f"HybridSequential takes HybridBlocks, and {type(block).__name__} is none; use Sequential")
-        super().register_child(block, name)
 
 
 class Dense(HybridBlock):
@@ -98,15 +58,17 @@ class Dense(HybridBlock):
             self.act = None if activation is None else Activation(activation, prefix=activation + "_")
 
     def infer_shape(self, x: NDArray) -> None:
-        self.weight.shape = (self._units, int(np.prod(x.shape[1:])) if self._flatten else x.shape[-1])
+        self.weight.shape = (self._units, math.prod(x.shape[1:]) if self._flatten else x.shape[-1])
 
     def hybrid_forward(self, F: Any, x: NDArray, weight: NDArray, bias: NDArray | None = None) -> NDArray:
-        y = F.FullyConnected(x, weight, bias, num_hidden=self._units, no_bias=bias is None, flatten=self._flatten)
+        y = F.FullyConnected(
+            x, weight, bias, num_hidden=self._units, no_bias=bias is None, flatten=self._flatten, name="fwd"
+        )
         return y if self.act is None else self.act(y)
 
     def __repr__(self) -> str:
         units, in_units = self.weight.shape
-        return f"Dense({in_units or None} -> {units}, {'linear' if self.act is None else self.act})"
+        return f"{type(self).__name__}({in_units or None} -> {units}, {'linear' if self.act is None else self.act})"
 
 
 class Dropout(HybridBlock):
@@ -116,17 +78,17 @@ class Dropout(HybridBlock):
     """
 
     def __init__(self, rate: float, axes: Sequence[int] = (), **kwargs: Any) -> None:
-        if not 0 <= rate < 1:
-            raise ValueError(f"Dropout: rate must be in [0, 1), not {rate}")
+        if not 0 <= rate <= 1:
+            raise ArgumentError(f"Dropout: rate is a probability, from 0 to 1, not {rate}")
         super().__init__(**kwargs)
         self._rate = rate
         self._axes = axes
 
     def hybrid_forward(self, F: Any, x: NDArray) -> NDArray:
-        return F.Dropout(x, p=self._rate, axes=self._axes)
+        return F.Dropout(x, p=self._rate, axes=self._axes, name="fwd")
 
     def __repr__(self) -> str:
-        return f"Dropout(p = {self._rate}, axes={self._axes})"
+        return f"{type(self).__name__}(p = {self._rate}, axes={self._axes})"
 
 
 class Embedding(HybridBlock):
@@ -151,27 +113,75 @@ class Embedding(HybridBlock):
     ) -> None:
         super().__init__(**kwargs)
         self._sparse_grad = sparse_grad
-        with self.name_scope():
-            self.weight = self.params.get(
-                "weight",
-                shape=(input_dim, output_dim),
-                init=weight_initializer,
-                dtype=dtype,
-                grad_stype="row_sparse" if sparse_grad else "default",
-            )
+        self.weight = self.params.get(
+            "weight",
+            shape=(input_dim, output_dim),
+            init=weight_initializer,
+            dtype=dtype,
+            allow_deferred_init=True,
+            grad_stype="row_sparse" if sparse_grad else "default",
+        )
 
     def hybrid_forward(self, F: Any, x: NDArray, weight: NDArray) -> NDArray:
-        return F.Embedding(x, weight, *weight.shape, sparse_grad=self._sparse_grad)
+        return F.Embedding(x, weight, *weight.shape, dtype=weight.dtype, sparse_grad=self._sparse_grad, name="fwd")
 
     def __repr__(self) -> str:
-        return f"Embedding({' -> '.join(map(str, self.weight.shape))}, {np.dtype(self.weight.dtype)})"
+        return f"{type(self).__name__}({' -> '.join(map(str, self.weight.shape))}, {np.dtype(self.weight.dtype)})"
 
 
 class Flatten(HybridBlock):
     """(batch, ...) as (batch, n)."""
 
     def hybrid_forward(self, F: Any, x: NDArray) -> NDArray:
-        return F.Flatten(x)
+        return F.flatten(x)
 
     def __repr__(self) -> str:
-        return "Flatten"
+        return type(self).__name__
+
+
+class Lambda(Block):
+    """A function as a block. `function` takes what the block is called with, or is the name of one in `nd`."""
+
+    def __init__(self, function: str | Callable, prefix: str | None = None) -> None:
+        super().__init__(prefix=prefix)
+        self._function = _operator(function) if isinstance(function, str) else _callable(function)
+
+    def forward(self, *args: Any) -> Any:
+        return self._function(*args)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._function.__name__})"
+
+
+class HybridLambda(HybridBlock):
+    """A function as a hybrid block. `function` takes `F` and what the block is called with, or is the name of an
+    operator."""
+
+    def __init__(self, function: str | Callable, prefix: str | None = None) -> None:
+        super().__init__(prefix=prefix)
+        if isinstance(function, str):
+            operator = _operator(function)
+            self._function, self._function_name = lambda F, *args: operator(*args), function
+        else:
+            self._function, self._function_name = _callable(function), function.__name__
+
+    def hybrid_forward(self, F: Any, x: Any, *args: Any) -> Any:
+        return self._function(F, x, *args)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._function_name})"
+
+
+def _operator(name: str) -> Callable:
+    if not callable(getattr(nd, name, None)):
+        known = [n for n in dir(nd) if callable(getattr(nd, n)) and not n.startswith("_")]
+        raise ArgumentError(f"Lambda: there is no function '{name}' in nd{did_you_mean(name, known)}")
+    return getattr(nd, name)
+
+
+def _callable(function: Any) -> Callable:
+    if not callable(function):
+        raise ArgumentError(
+            f"Lambda: takes a function, or the name of one in nd, not {function!r} of type {type(function).__name__}"
+        )
+    return function

@@ -120,8 +120,9 @@ class _RNNLayer(HybridBlock):
         parts += [f"dropout={self._dropout}"] * (self._dropout != 0) + ["bidirectional"] * (self._directions == "lr")
         return f"{type(self).__name__}({', '.join(parts)})"
 
-    def _structured_params(self, prefix: str = "") -> dict[str, Any]:
+    def _collect_params_with_prefix(self, prefix: str = "") -> dict[str, Any]:
         """As MXNet's files name them: by the cells that the layer stands for."""
+        prefix += "." if prefix else ""
         names = {}
         for key, param in self._reg_params.items():
             place, kind = key.split("_", 1)

@@ -1,0 +1,9 @@
+"""Blocks: pieces of a network that know their parameters and their parts."""
+
+from __future__ import annotations
+
+from runtime.gluon.block.block import Block
+from runtime.gluon.block.hybrid import HybridBlock, SymbolBlock
+from runtime.gluon.block.naming import _BlockScope
+
+__all__ = ["Block", "HybridBlock", "SymbolBlock", "_BlockScope"]

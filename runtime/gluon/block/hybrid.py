@@ -1,0 +1,164 @@
+"""Blocks whose computation is stated in operators `F`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from runtime import autograd, context
+from runtime import ndarray as nd
+from runtime.base import ArgumentError
+from runtime.gluon.block.block import Block
+from runtime.gluon.block.inference import infer
+from runtime.gluon.block.monitor import Monitored
+from runtime.gluon.parameter import DeferredInitializationError
+from runtime.ndarray import NDArray
+
+_NO_GRAPH = "blocks compute operator by operator, and there is no graph"
+
+
+class HybridBlock(Block):
+    """A block whose `hybrid_forward(F, x, ..., **params)` gets the operators as `F` and its own parameters as arrays.
+
+    The parameters are those in the context of the first array among the inputs, which may be nested in lists; arrays
+    created meanwhile are there too. Where shapes are left open, `infer_shape(x, ...)` sets them from the first inputs.
+    """
+
+    _active = False
+    _monitor: tuple[Callable[[bytes, bytes, NDArray], object], bool] | None = None
+
+    def register_child(self, block: Block, name: str | None = None) -> None:
+        if not isinstance(block, HybridBlock):
+            raise ArgumentError(
+                f"the parts of {type(self).__name__} '{self.name}' must be HybridBlocks, and {type(block).__name__} "
+                f"'{getattr(block, 'name', '')}' is none; use Block, or nn.Sequential, for the whole"
+            )
+        super().register_child(block, name)
+
+    def hybridize(
+        self,
+        active: bool = True,
+        backend: str | None = None,
+        clear: bool = True,
+        static_alloc: bool = False,
+        static_shape: bool = False,
+        inline_limit: int = 2,
+        forward_bulk_size: int | None = None,
+        backward_bulk_size: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Accepted for code that calls it: every operator is compiled already, and there is no graph to build."""
+        self._active = active
+        super().hybridize(active)
+
+    def forward(self, x: Any, *args: Any) -> Any:
+        ctx = x._ctx if isinstance(x, NDArray) else self._context((x, *args))
+        try:
+            params = {key: param.data(ctx) for key, param in self._reg_params.items()}
+        except DeferredInitializationError:
+            self._finish_deferred_init(x, *args)
+            params = {key: param.data(ctx) for key, param in self._reg_params.items()}
+        F = nd if self._monitor is None else Monitored(nd, self.prefix, *self._monitor)
+        if ctx is context.current_context():
+            return self.hybrid_forward(F, x, *args, **params)
+        with ctx:
+            return self.hybrid_forward(F, x, *args, **params)
+
+    def hybrid_forward(self, F: Any, x: NDArray, *args: Any, **params: NDArray) -> Any:
+        """Compute the output with the operators `F`."""
+        raise NotImplementedError(f"{type(self).__name__} must define hybrid_forward")
+
+    def _context(self, inputs: Any) -> context.Context:
+        """Where the first array of nested inputs lives."""
+        array = _first_array(inputs)
+        if array is None:
+            raise ArgumentError(
+                f"{type(self).__name__} '{self.name}' takes NDArrays, alone or in lists, and got "
+                f"{', '.join(type(x).__name__ for x in inputs)}"
+            )
+        return array._ctx
+
+    # ------------------------------------------------------------ what is known from the first inputs
+
+    def _finish_deferred_init(self, *args: Any) -> None:
+        if not all(param._is_shape_known() for param in self._reg_params.values()):
+            self.infer_shape(*args)
+        for param in self._reg_params.values():
+            param._finish_deferred_init()
+
+    def infer_shape(self, *args: Any) -> None:
+        """Set the shapes of the parameters, this block's own or else its parts', from inputs.
+
+        They are found by running the block: operators that have weights tell what shapes these must have. A block
+        whose parameters go elsewhere first defines its own infer_shape.
+        """
+        if all(param._is_shape_known() for param in self._reg_params.values()):
+            with autograd.pause():
+                self(*args)
+        else:
+            infer(self, args, self._context(args))
+
+    def infer_type(self, *args: Any) -> None:
+        """Convert the parameters to the element type of the first array among the inputs."""
+        array = _first_array(args)
+        if array is None:
+            raise ArgumentError(f"{type(self).__name__} '{self.name}': infer_type takes NDArrays")
+        self.cast(array.dtype)
+
+    # ------------------------------------------------------------ looking on
+
+    def register_op_hook(self, callback: Callable[[bytes, bytes, NDArray], object], monitor_all: bool = False) -> None:
+        """Have `callback(name, operator, array)` called with what the operators of `F` give, in all parts.
+
+        The name is the block's prefix, the operator's `name=` (or its own name and a count) and `_output`; with
+        `monitor_all` the inputs come before it, with the names of the operator's arguments. Both are bytes, as MXNet
+        gives them. What is computed without `F`, such as x + y, is not seen.
+        """
+        self._monitor = callback, monitor_all
+        super().register_op_hook(callback, monitor_all)
+
+    # ------------------------------------------------------------ what a graph would be needed for
+
+    def optimize_for(self, x: Any, *args: Any, backend: str | None = None, **kwargs: Any) -> NoReturn:
+        """Not provided: there is no graph that a backend could optimize."""
+        if not backend:
+            raise ArgumentError("optimize_for needs the name of a backend")
+        raise NotImplementedError(f"there is no backend '{backend}': {_NO_GRAPH}. Call the block as it is")
+
+    def export(self, path: str, epoch: int = 0, remove_amp_cast: bool = True) -> NoReturn:
+        """Not provided: there is no graph to write."""
+        raise NotImplementedError(
+            f"{type(self).__name__} '{self.name}' cannot be exported: {_NO_GRAPH}. Write its parameters with "
+            "save_parameters(), and read them with load_parameters() into a block made by the same code"
+        )
+
+
+class SymbolBlock(HybridBlock):
+    """Not provided: a block made from a graph that MXNet's `export` wrote."""
+
+    def __init__(self, outputs: Any, inputs: Any, params: Any = None) -> None:
+        raise NotImplementedError(_no_symbol_block)
+
+    @staticmethod
+    def imports(
+        symbol_file: str, input_names: Any, param_file: str | None = None, ctx: Any = None, **kwargs: Any
+    ) -> NoReturn:
+        raise NotImplementedError(f"'{symbol_file}': {_no_symbol_block}")
+
+
+_no_symbol_block = (
+    f"{_NO_GRAPH} that SymbolBlock could be made of. Write the network as a gluon.Block; its collect_params().load() "
+    "reads an exported .params file"
+)
+
+
+def _first_array(inputs: Any) -> NDArray | None:
+    """The first array in nested lists and tuples."""
+    if isinstance(inputs, NDArray):
+        return inputs
+    if isinstance(inputs, (list, tuple)):
+        for x in inputs:
+            array = _first_array(x)
+            if array is not None:
+                return array
+    return None

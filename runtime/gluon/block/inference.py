@@ -1,0 +1,122 @@
+"""Shapes of parameters from the operators they are given to: what a block's author need not write."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from runtime import autograd
+from runtime import ndarray as nd
+from runtime.base import ArgumentError
+from runtime.context import Context
+from runtime.gluon.parameter import Parameter
+from runtime.ndarray import NDArray
+
+if TYPE_CHECKING:
+    from runtime.gluon.block.hybrid import HybridBlock
+
+Shape = tuple[int, ...]
+
+
+class Unknown:
+    """Stands for the array of a parameter whose shape is not fully known."""
+
+    def __init__(self, param: Parameter) -> None:
+        self.param = param
+
+    @property
+    def shape(self) -> Shape | None:
+        return self.param.shape
+
+
+class Inferring:
+    """What a block sees as `F` while shapes are open: operators of `module` that first tell theirs to parameters."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self._module = module
+
+    def __getattr__(self, key: str) -> Any:
+        found = getattr(self._module, key)
+        rule = _RULES.get(key)
+        if rule is None:
+            return found
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            bound = inspect.signature(found).bind_partial(*args, **{k: v for k, v in kwargs.items() if k != "name"})
+            bound.apply_defaults()
+            shapes = rule(**bound.arguments) if isinstance(bound.args[0], NDArray) else {}
+            for argument, shape in shapes.items():
+                given = bound.arguments.get(argument)
+                if isinstance(given, Unknown):
+                    given.param.shape = shape
+                    given.param._finish_deferred_init()
+                    bound.arguments[argument] = given.param.data(bound.args[0].context)
+            return found(*bound.args, **bound.kwargs)
+
+        return call
+
+
+def infer(block: HybridBlock, args: tuple, ctx: Context) -> None:
+    """Run `block` so that its parameters learn their shapes; ArgumentError for those that do not."""
+    params = block._reg_params
+    arrays = {key: param.data(ctx) if param._is_shape_known() else Unknown(param) for key, param in params.items()}
+    cause: Exception | None = None
+    with autograd.pause():
+        try:
+            block.hybrid_forward(Inferring(nd), *args, **arrays)
+        except Exception as error:  # one that has nothing to do with the shapes is met again by the computation itself
+            cause = error
+    unknown = [param for param in params.values() if not param._is_shape_known()]
+    if unknown:
+        raise ArgumentError(
+            f"the shape of {', '.join(map(str, unknown))} does not follow from the inputs: give the parameter its "
+            "whole shape, or define infer_shape"
+        ) from cause
+
+
+# ---------------------------------------------------------------- what operators ask of their inputs
+
+
+def _fully_connected(data: NDArray, num_hidden: int, flatten: bool = True, **_: Any) -> dict[str, Shape]:
+    length = math.prod(data.shape[1:]) if flatten else data.shape[-1]
+    return {"weight": (num_hidden, length), "bias": (num_hidden,)}
+
+
+def _convolution(
+    data: NDArray, kernel: Shape, num_filter: int, num_group: int = 1, layout: str | None = None, **_: Any
+) -> dict[str, Shape]:
+    last = (layout or "NC").endswith("C") and layout != "NC"
+    channels = data.shape[-1 if last else 1] // num_group
+    weight = (num_filter, *kernel, channels) if last else (num_filter, channels, *kernel)
+    return {"weight": weight, "bias": (num_filter,)}
+
+
+def _deconvolution(data: NDArray, kernel: Shape, num_filter: int, num_group: int = 1, **_: Any) -> dict[str, Shape]:
+    return {"weight": (data.shape[1], num_filter // num_group, *kernel), "bias": (num_filter,)}
+
+
+def _normalization(data: NDArray, axis: int = 1, **_: Any) -> dict[str, Shape]:
+    return dict.fromkeys(("gamma", "beta", "moving_mean", "moving_var"), (data.shape[axis],))
+
+
+def _channels(data: NDArray, **_: Any) -> dict[str, Shape]:
+    return dict.fromkeys(("gamma", "beta"), (data.shape[1],))
+
+
+def _embedding(data: NDArray, input_dim: int, output_dim: int, **_: Any) -> dict[str, Shape]:
+    return {"weight": (input_dim, output_dim)}
+
+
+_RULES: dict[str, Callable[..., dict[str, Shape]]] = {
+    "FullyConnected": _fully_connected,
+    "Convolution": _convolution,
+    "Deconvolution": _deconvolution,
+    "BatchNorm": _normalization,
+    "LayerNorm": _normalization,
+    "InstanceNorm": _channels,
+    "LeakyReLU": _channels,
+    "Embedding": _embedding,
+}

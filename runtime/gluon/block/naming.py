@@ -1,0 +1,63 @@
+"""Names of blocks: under the block they are made in, counted by kind."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from runtime.gluon.parameter import ParameterDict
+from runtime.name import NameManager, Prefix
+
+if TYPE_CHECKING:
+    from runtime.gluon.block.block import Block
+
+
+class _BlockScope:
+    """Inside `with block.name_scope():`, blocks are named under `block`, counted by kind from 0.
+
+    The scope of a block with an empty prefix does nothing: what is made inside is named by the scope around it.
+    """
+
+    def __init__(self, block: Block) -> None:
+        self._block = block
+        self._counter: Counter[str] = Counter()
+
+    def __enter__(self) -> _BlockScope:
+        if not self._block._empty_prefix:
+            _entered.stack.append(self)
+            Prefix(self._block.prefix).__enter__()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if not self._block._empty_prefix:
+            _entered.stack.pop()
+            NameManager.current.__exit__()
+
+    @staticmethod
+    def create(prefix: str | None, params: ParameterDict | None, hint: str) -> tuple[str, ParameterDict]:
+        """The full prefix and the parameters of a new block of the kind `hint`, which may have asked for its own."""
+        if not _entered.stack:
+            if prefix is None:
+                prefix = NameManager.current.get(None, hint) + "_"
+            return prefix, ParameterDict(prefix) if params is None else ParameterDict(params.prefix, params)
+        scope = _entered.stack[-1]
+        if prefix is None:
+            prefix = f"{hint}{scope._counter[hint]}_"
+            scope._counter[hint] += 1
+        outer = scope._block
+        if params is None:
+            params = ParameterDict(outer.params.prefix + prefix, outer.params._shared)
+        else:
+            params = ParameterDict(params.prefix, params)
+        return outer.prefix + prefix, params
+
+
+class _Entered(threading.local):
+    """The scopes this thread is in."""
+
+    def __init__(self) -> None:
+        self.stack: list[_BlockScope] = []
+
+
+_entered = _Entered()

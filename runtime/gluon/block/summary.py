@@ -1,0 +1,83 @@
+"""A table of a network's parts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from runtime.base import ArgumentError
+from runtime.gluon.utils import HookHandle
+from runtime.ndarray import NDArray
+
+if TYPE_CHECKING:
+    from runtime.gluon.block.block import Block
+
+
+@dataclass
+class _Row:
+    """One call of a block: how many numbers its parameters have, are learned of them, and were counted before."""
+
+    layer: str
+    output: str
+    size: int = 0
+    trainable: int = 0
+    shared: int = 0
+
+
+def summarize(net: Block, inputs: tuple) -> None:
+    """Run `inputs` through `net` and print a row for each call of a part; ArgumentError for a hybridized network."""
+    from runtime.gluon.nn import HybridSequential, Sequential
+
+    rows = [_Row("Input", _shapes(inputs))]
+    seen: set[int] = set()
+    watched: dict[int, HookHandle] = {}
+
+    def note(block: Block, _: tuple, output: Any) -> None:
+        row = _Row(f"{type(block).__name__}-{len(rows)}", _shapes(output))
+        for param in block.params.values():
+            size = param.list_data()[0].size
+            row.size += size
+            row.trainable += size if param.grad_req != "null" else 0
+            row.shared += size if id(param) in seen else 0
+            seen.add(id(param))
+        rows.append(row)
+
+    def watch(block: Block) -> None:
+        if getattr(block, "_active", False):
+            raise ArgumentError(f"'{block.name}' is hybridized: call summary before, or after hybridize(False)")
+        if id(block) not in watched and not isinstance(block, (Sequential, HybridSequential)):
+            watched[id(block)] = block.register_forward_hook(note)
+
+    try:
+        net.apply(watch)
+        net(*inputs)
+    finally:
+        for handle in watched.values():
+            handle.detach()
+    _show(rows)
+
+
+def _show(rows: list[_Row]) -> None:
+    size, trainable, shared = (sum(getattr(row, what) for row in rows) for what in ("size", "trainable", "shared"))
+    print("-" * 80)
+    print(f"{'Layer (type)':>20}  {'Output Shape':>42} {'Param #':>15}")
+    print("=" * 80)
+    for row in rows:
+        print(f"{row.layer:>20}  {row.output:>42} {row.size:>15}")
+    print("=" * 80)
+    print("Parameters in forward computation graph, duplicate included")
+    print(f"   Total params: {size}")
+    print(f"   Trainable params: {trainable}")
+    print(f"   Non-trainable params: {size - trainable}")
+    print(f"Shared params in forward computation graph: {shared}")
+    print(f"Unique parameters in model: {size - shared}")
+    print("-" * 80)
+
+
+def _shapes(value: Any) -> str:
+    """The shapes of nested arrays, without the outermost brackets."""
+
+    def shape(x: Any) -> Any:
+        return [shape(y) for y in x] if isinstance(x, (list, tuple)) else x.shape if isinstance(x, NDArray) else x
+
+    return str(shape(value))[1:-1] if isinstance(value, (list, tuple)) else str(shape(value))

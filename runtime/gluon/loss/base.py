@@ -1,0 +1,58 @@
+"""What losses share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from runtime.base import ArgumentError, numeric_types
+from runtime.gluon.block import HybridBlock
+from runtime.ndarray import NDArray
+
+
+class Loss(HybridBlock):
+    """The base class. `weight` is a factor on the loss, `batch_axis` the axis along which samples lie.
+
+    Losses are called with `sample_weight` last: factors on the elements, which are broadcast against them; (batch, 1)
+    for one factor a sample.
+    """
+
+    def __init__(self, weight: float | None, batch_axis: int, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        if weight is not None and not isinstance(weight, numeric_types):
+            raise ArgumentError(f"{type(self).__name__}: weight is a number, not {type(weight).__name__}")
+        self._weight = weight
+        self._batch_axis = batch_axis
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(batch_axis={self._batch_axis}, w={self._weight})"
+
+    def _weighted(self, F: Any, loss: NDArray, sample_weight: NDArray | None = None) -> NDArray:
+        """Each element multiplied by the weights there are."""
+        if sample_weight is not None:
+            loss = F.broadcast_mul(loss, sample_weight)
+        if self._weight is not None and self._weight != 1:
+            loss = loss * self._weight
+        return loss
+
+    def _per_sample(self, F: Any, loss: NDArray, sample_weight: NDArray | None = None) -> NDArray:
+        """The weighted mean over all axes but the batch's, (batch,)."""
+        loss = self._weighted(F, loss, sample_weight)
+        if loss.ndim == 1 and self._batch_axis in (0, -1):
+            return loss
+        return F.mean(loss, axis=self._batch_axis, exclude=True)
+
+
+def softplus(F: Any, x: NDArray) -> NDArray:
+    """`log(1 + exp(x))`."""
+    return F.Activation(x, act_type="softrelu")
+
+
+def like(name: str, label: NDArray, pred: NDArray, what: str = "label") -> NDArray:
+    """`label` in the shape of `pred`, which must have as many elements."""
+    if label.shape == pred.shape:
+        return label
+    if label.size != pred.size:
+        raise ArgumentError(
+            f"{name}: {what} of shape {label.shape} has {label.size} elements, pred of shape {pred.shape} {pred.size}"
+        )
+    return label.reshape(pred.shape)

@@ -1,0 +1,8 @@
+"""Networks that are known by name."""
+
+from __future__ import annotations
+
+from runtime.gluon.model_zoo import vision
+from runtime.gluon.model_zoo.vision import get_model
+
+__all__ = ["get_model", "vision"]

@@ -1,0 +1,265 @@
+"""The store of one process: sums over its contexts, and updates of the values by an optimizer."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from runtime import autograd, files
+from runtime.base import ArgumentError, MXNetError
+from runtime.kvstore.base import PROVIDED, Key, KVStoreBase, knows_optimizer
+from runtime.kvstore.compression import GradientCompression
+from runtime.kvstore.groups import Groups, grouped
+from runtime.kvstore.sums import total
+from runtime.ndarray import NDArray
+from runtime.ndarray.sparse import RowSparseNDArray, retain
+from runtime.optimizer import Optimizer, Updater, get_updater, states
+
+NAMES = ("local", "device", "local_allreduce_cpu", "local_allreduce_device", "local_update_cpu")
+"""What `create` calls these. On the CPU they do the same, but that only the 'device' ones compress gradients."""
+
+STORAGES = ("default", "row_sparse")
+Update = Callable[[Key, NDArray, NDArray], None]
+Arrays = NDArray | Sequence[NDArray] | Sequence[Sequence[NDArray]]
+"""The value of a key, its values in several contexts, or as many of either as there are keys."""
+
+
+def _unrecorded(method: Callable) -> Callable:
+    """A method that does nothing to the graph: stores are also used inside `autograd.record()`."""
+
+    @functools.wraps(method)
+    def paused(*args: Any, **kwargs: Any) -> Any:
+        with autograd.pause():
+            return method(*args, **kwargs)
+
+    return paused
+
+
+class KVStore(KVStoreBase):
+    """Values by key, all keys being numbers or all names.
+
+    What is pushed is summed over contexts. The sum becomes the value of the key or, once there is an optimizer, is the
+    gradient that updates it. Values are dense or row-sparse; what is pushed or pulled is converted to the type it is
+    written to. `priority` is taken for the sake of scripts that give it: all is done in the order of calls.
+
+    Everything raises MXNetError for keys that are not initialized and values whose shapes do not fit, and ArgumentError
+    for what is no key or no value; nothing has changed then.
+    """
+
+    def __init__(self, name: str = "local") -> None:
+        self._type = name
+        self._values: dict[Key, NDArray] = {}
+        self._sums: dict[Key, NDArray] = {}  # of the last push: memory for that of the next
+        self._updater: Updater | Update | None = None
+        self._compression: GradientCompression | None = None
+
+    @property
+    def type(self) -> str:
+        return self._type
+
+    @property
+    def rank(self) -> int:
+        return 0
+
+    @property
+    def num_workers(self) -> int:
+        return 1
+
+    def is_capable(self, capability: str) -> bool:
+        return knows_optimizer(capability)
+
+    def _barrier(self) -> None:
+        """Wait for the other processes: there are none."""
+
+    # ------------------------------------------------------------ values
+
+    @_unrecorded
+    def init(self, key: Key | Sequence[Key], value: Arrays) -> None:
+        """Give each key its first value, of which a copy is kept. A key can be initialized once."""
+        groups = self._grouped("init", key, value)
+        for k, arrays in groups.items():
+            if k in self._values or len(arrays) > 1:
+                raise MXNetError(f"init: key {k!r} is initialized twice; init and broadcast take every key once")
+            if arrays[0].stype not in STORAGES:
+                raise MXNetError(
+                    f"init: the value of key {k!r} is stored as '{arrays[0].stype}', not as one of {STORAGES}"
+                )
+        self._values.update({k: arrays[0].copy() for k, arrays in groups.items()})
+
+    @_unrecorded
+    def push(self, key: Key | Sequence[Key], value: Arrays, priority: int = 0) -> None:
+        """Sum the values of each key; the sum becomes the key's value, or updates it.
+
+        An optimizer updates all keys of a call together.
+        """
+        groups = self._initialized("push", key, value)
+        for k, arrays in groups.items():
+            _check_alike(k, arrays)
+        self._apply({k: self._total(k, arrays) for k, arrays in groups.items()})
+
+    @_unrecorded
+    def pull(
+        self, key: Key | Sequence[Key], out: Arrays | None = None, priority: int = 0, ignore_sparse: bool = True
+    ) -> None:
+        """Write the value of each key to its arrays in `out`; `ignore_sparse`: but not to row-sparse ones."""
+        for k, arrays in self._initialized("pull", key, _required("pull", "out", out)).items():
+            for array in arrays:
+                if array.stype == "default" or not ignore_sparse:
+                    self._values[k].copyto(array)
+
+    @_unrecorded
+    def pushpull(self, key: Key | Sequence[Key], value: Arrays, out: Arrays | None = None, priority: int = 0) -> None:
+        """`push`, and `pull` to `out`, or to `value` itself where `out` is None."""
+        out = value if out is None else out
+        self._initialized("pushpull", key, out)
+        self.push(key, value, priority)
+        self.pull(key, out, priority)
+
+    @_unrecorded
+    def broadcast(self, key: Key | Sequence[Key], value: Arrays, out: Arrays, priority: int = 0) -> None:
+        """`init`, and `pull` to `out`."""
+        self.init(key, value)
+        self.pull(key, out, priority)
+
+    @_unrecorded
+    def row_sparse_pull(
+        self, key: Key | Sequence[Key], out: Arrays | None = None, priority: int = 0, row_ids: Arrays | None = None
+    ) -> None:
+        """Write rows of the row-sparse value of each key to its row-sparse arrays in `out`, which then have no others.
+
+        `row_ids` are their numbers, in any order and shape, repeated or not: an array for each array in `out`, or, with
+        one key, one for all of them.
+        """
+        groups = self._initialized("row_sparse_pull", key, _required("row_sparse_pull", "out", out))
+        row_ids = _required("row_sparse_pull", "row_ids", row_ids)
+        if not isinstance(key, (list, tuple)):
+            count = sum(map(len, groups.values()))
+            rows = [row_ids] if isinstance(row_ids, NDArray) else row_ids
+            row_ids = list(rows) * count if len(rows) == 1 else rows
+        wanted = grouped("row_sparse_pull", key, row_ids)
+        for k, arrays in groups.items():
+            if len(arrays) != len(wanted[k]):
+                raise MXNetError(f"row_sparse_pull: {len(arrays)} arrays, but {len(wanted[k])} row_ids, for key {k!r}")
+            for what, array in (("the value", self._values[k]), *(("an array for the value", a) for a in arrays)):
+                if array.stype != "row_sparse":
+                    raise MXNetError(f"row_sparse_pull: {what} of key {k!r} is '{array.stype}', not 'row_sparse'")
+        for k, arrays in groups.items():
+            for array, ids in zip(arrays, wanted[k], strict=True):
+                self._rows(k, ids).copyto(array)
+
+    # ------------------------------------------------------------ updates
+
+    def set_optimizer(self, optimizer: Optimizer) -> None:
+        """Update values with `optimizer` from now on; its indices are the keys."""
+        if not isinstance(optimizer, Optimizer):
+            raise TypeError(f"set_optimizer takes an Optimizer, not {type(optimizer).__name__}; see optimizer.create")
+        self.set_updater(get_updater(optimizer))
+
+    def set_updater(self, updater: Update) -> None:
+        """Update values with `updater(key, pushed, value)`, which changes `value` in place."""
+        if not callable(updater):
+            raise TypeError(f"an updater is a function of key, pushed sum and value, not {updater!r}")
+        self._updater = updater
+
+    _set_updater = set_updater
+
+    def set_gradient_compression(self, compression_params: Mapping[str, Any]) -> None:
+        """Send dense gradients in few bits: `{"type": "2bit", "threshold": 0.5}`, or '1bit'.
+
+        What a gradient loses is added to the next one of its key and context. Only a 'device' store does so.
+        """
+        if "device" not in self._type:
+            raise MXNetError(f"a '{self._type}' kvstore does not compress gradients; use 'device'")
+        self._compression = GradientCompression(compression_params)
+
+    def save_optimizer_states(self, fname: str | os.PathLike[str], dump_optimizer: bool = False) -> None:
+        """Write states and update counts to a file (safetensors); `dump_optimizer`: hyper-parameters, too."""
+        files.write(fname, self._optimizing("save").get_states(dump_optimizer))
+
+    def load_optimizer_states(self, fname: str | os.PathLike[str]) -> None:
+        """Read what `save_optimizer_states` wrote.
+
+        Raises MXNetError, with nothing changed, for a file that is none of these, and for states that do not fit.
+        """
+        states.load(fname, [self._optimizing("load")], [self._values])
+
+    def _optimizing(self, operation: str) -> Updater:
+        if not isinstance(self._updater, Updater):
+            raise MXNetError(f"there are no states to {operation}: this kvstore has no optimizer (see set_optimizer)")
+        return self._updater
+
+    def _apply(self, sums: Mapping[Key, NDArray]) -> None:
+        """Take in what was pushed: the sum of each key, of the shape of its value, in the same context."""
+        if isinstance(self._updater, Updater):
+            self._updater(list(sums), list(sums.values()), [self._values[k] for k in sums])
+            return
+        for k, pushed in sums.items():
+            if self._updater is None:
+                pushed.copyto(self._values[k])
+            else:
+                self._updater(k, pushed, self._values[k])
+
+    def _total(self, key: Key, arrays: list[NDArray]) -> NDArray:
+        context, last = self._values[key].context, self._sums.get(key)
+        if self._compression is not None and arrays[0].stype == "default":
+            arrays = [NDArray(self._compression(key, i, a._data), context) for i, a in enumerate(arrays)]
+        found = total(arrays, context, None if last is None else last._data)
+        if found.stype == "default" and len(arrays) > 1:
+            self._sums[key] = found
+        return found
+
+    def _rows(self, key: Key, ids: NDArray) -> RowSparseNDArray:
+        try:
+            return retain(self._values[key], ids.reshape((-1,)))
+        except ValueError as error:
+            raise MXNetError(f"row_sparse_pull: key {key!r}: {error}") from None
+
+    # ------------------------------------------------------------ checks
+
+    def _grouped(self, operation: str, key: Any, value: Any) -> Groups:
+        """Values by key; the keys are of the kind that this store has."""
+        groups = grouped(operation, key, value)
+        has = next(iter(self._values), None)
+        for k in groups:
+            if has is not None and isinstance(k, str) != isinstance(has, str):
+                raise MXNetError(
+                    f"{operation}: the keys of this kvstore are {'names' if isinstance(has, str) else 'numbers'}, such "
+                    f"as {has!r}, and key {k!r} is none"
+                )
+        return groups
+
+    def _initialized(self, operation: str, key: Any, value: Any) -> Groups:
+        """Values by key, of the shapes of what the store has for these keys."""
+        groups = self._grouped(operation, key, value)
+        for k, arrays in groups.items():
+            if k not in self._values:
+                raise MXNetError(f"{operation}: key {k!r} is not initialized; call init or broadcast first")
+            shape = self._values[k].shape
+            for array in arrays:
+                if array.shape != shape:
+                    raise MXNetError(f"{operation}: key {k!r} has shape {shape}, and an array shape {array.shape}")
+        return groups
+
+
+def _check_alike(key: Key, arrays: Sequence[NDArray]) -> None:
+    """What is summed must be of one type and one storage."""
+    first = arrays[0]
+    if first.stype not in STORAGES:
+        raise MXNetError(f"push: a value of key {key!r} is stored as '{first.stype}', not as one of {STORAGES}")
+    for array in arrays[1:]:
+        if (array.stype, array.dtype) != (first.stype, first.dtype):
+            raise MXNetError(
+                f"push: the values of key {key!r} differ: one is '{first.stype}' of {first.dtype.__name__}, another "
+                f"'{array.stype}' of {array.dtype.__name__}"
+            )
+
+
+def _required(operation: str, name: str, value: Any) -> Any:
+    if value is None:
+        raise ArgumentError(f"{operation} needs {name}")
+    return value
+
+
+PROVIDED.update(dict.fromkeys(NAMES, KVStore))

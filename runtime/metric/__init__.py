@@ -1,0 +1,54 @@
+"""Measures of how good predictions are, gathered over batches.
+
+`base` has what a metric is, `classification` and `regression` the measures.
+"""
+
+from __future__ import annotations
+
+from runtime.metric.base import (
+    CompositeEvalMetric,
+    CustomMetric,
+    EvalMetric,
+    alias,
+    check_label_shapes,
+    create,
+    np,
+    register,
+)
+from runtime.metric.classification import (
+    F1,
+    MCC,
+    PCC,
+    Accuracy,
+    CrossEntropy,
+    NegativeLogLikelihood,
+    Perplexity,
+    TopKAccuracy,
+)
+from runtime.metric.regression import MAE, MSE, RMSE, Caffe, Loss, PearsonCorrelation, Torch
+
+__all__ = [
+    "F1",
+    "MAE",
+    "MCC",
+    "MSE",
+    "PCC",
+    "RMSE",
+    "Accuracy",
+    "Caffe",
+    "CompositeEvalMetric",
+    "CrossEntropy",
+    "CustomMetric",
+    "EvalMetric",
+    "Loss",
+    "NegativeLogLikelihood",
+    "PearsonCorrelation",
+    "Perplexity",
+    "TopKAccuracy",
+    "Torch",
+    "alias",
+    "check_label_shapes",
+    "create",
+    "np",
+    "register",
+]

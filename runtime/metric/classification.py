@@ -1,0 +1,270 @@
+"""Metrics of predicted classes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from runtime.base import ArgumentError
+from runtime.metric.base import Arrays, EvalMetric, alias, pairs, register
+
+Names = Sequence[str] | None
+
+
+@register
+@alias("acc")
+class Accuracy(EvalMetric):
+    """The share of right classes.
+
+    Predictions are classes, in the labels' shape, or have one axis more, `axis`, with a score for each class.
+    """
+
+    def __init__(
+        self, axis: int = 1, name: str = "accuracy", output_names: Names = None, label_names: Names = None
+    ) -> None:
+        super().__init__(name, output_names, label_names, has_global_stats=True, axis=axis)
+        self.axis = axis
+
+    def update(self, labels: Arrays, preds: Arrays) -> None:
+        for label, pred in pairs(labels, preds):
+            found = pred if pred.shape == label.shape else pred.argmax(axis=self.axis)
+            if found.size != label.size:
+                raise ValueError(
+                    f"accuracy: labels of shape {label.shape} do not fit predictions of shape {pred.shape}"
+                )
+            right = found.astype(np.int64).ravel() == label.astype(np.int64).ravel()
+            self._add(int(right.sum()), right.size)
+
+
+@register
+@alias("top_k_accuracy", "top_k_acc")
+class TopKAccuracy(EvalMetric):
+    """The share of labels (batch,) that are among the `top_k` largest of the scores (batch, classes)."""
+
+    def __init__(
+        self, top_k: int = 1, name: str = "top_k_accuracy", output_names: Names = None, label_names: Names = None
+    ) -> None:
+        if top_k <= 1:
+            raise ArgumentError(f"top_k is at least 2, not {top_k}: for 1 there is Accuracy")
+        super().__init__(name, output_names, label_names, has_global_stats=True, top_k=top_k)
+        self.top_k = top_k
+        self.name += f"_{top_k}"
+
+    def get_config(self) -> dict:
+        return {**super().get_config(), "name": self.name.removesuffix(f"_{self.top_k}")}
+
+    def update(self, labels: Arrays, preds: Arrays) -> None:
+        for label, pred in pairs(labels, preds):
+            if pred.ndim != 2 or label.size != len(pred):
+                raise ValueError(f"top_k_accuracy: labels {label.shape} and predictions {pred.shape}: one row a label")
+            k = min(self.top_k, pred.shape[1])
+            top = np.argpartition(pred, -k, axis=1)[:, -k:]
+            self._add(int((top == label.astype(np.int64).reshape(-1, 1)).sum()), label.size)
+
+
+# ---------------------------------------------------------------- of the table of predicted and true classes
+
+
+class _Confusion(EvalMetric):
+    """A score of the table that counts how often class i was predicted where j is right.
+
+    Labels are (batch,). Predictions are scores (batch, classes), or classes in the shape of the labels.
+    average: 'macro', the mean of the scores of the batches, or 'micro', the score of all examples.
+    """
+
+    def __init__(self, name: str, output_names: Names, label_names: Names, average: str) -> None:
+        if average not in ("macro", "micro"):
+            raise ValueError(f"average is 'macro' or 'micro', not {average!r}")
+        self.average = average
+        super().__init__(name, output_names, label_names, has_global_stats=True, average=average)
+
+    def _score(self, table: np.ndarray) -> float:
+        raise NotImplementedError
+
+    def _table(self, label: np.ndarray, pred: np.ndarray) -> np.ndarray:
+        label = label.astype(np.int64).ravel()
+        found = pred.argmax(axis=1) if pred.ndim == 2 and pred.shape[1:] != (1,) else pred.astype(np.int64).ravel()
+        if found.shape != label.shape:
+            raise ValueError(
+                f"{self.name}: {len(label)} labels do not match predictions of shape {pred.shape}: one row a label"
+            )
+        classes = max(2, *label + 1, *found + 1) if label.size else 2
+        if label.size and min(label.min(), found.min()) < 0:
+            raise ValueError(f"{self.name}: classes are numbers from 0")
+        return np.bincount(found * classes + label, minlength=classes * classes).reshape(classes, classes)
+
+    def update(self, labels: Arrays, preds: Arrays) -> None:
+        table = np.zeros((2, 2), np.int64)
+        for label, pred in pairs(labels, preds):
+            table = _sum(table, self._table(label, pred))
+        if self.average == "macro":
+            self._add(self._score(table), 1)
+            return
+        self._local, self._total = _sum(self._local, table), _sum(self._total, table)
+        self.num_inst, self.global_num_inst = int(self._local.sum()), int(self._total.sum())
+        self.sum_metric = self._score(self._local) * self.num_inst
+        self.global_sum_metric = self._score(self._total) * self.global_num_inst
+
+    def reset(self) -> None:
+        self._total = np.zeros((2, 2), np.int64)
+        super().reset()
+
+    def reset_local(self) -> None:
+        self._local = np.zeros((2, 2), np.int64)
+        super().reset_local()
+
+
+def _sum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The sum of two square tables, the smaller one filled up with zeros."""
+    n = max(len(a), len(b))
+    return np.pad(a, (0, n - len(a))) + np.pad(b, (0, n - len(b)))
+
+
+class _Binary(_Confusion):
+    """Of two classes, 0 and 1, of which 1 is what is looked for."""
+
+    def _table(self, label: np.ndarray, pred: np.ndarray) -> np.ndarray:
+        table = super()._table(label, pred)
+        if len(table) > 2:
+            raise ValueError(
+                f"{type(self).__name__} currently only supports binary classification, but there are classes up to "
+                f"{len(table) - 1}"
+            )
+        return table
+
+
+@register
+class F1(_Binary):
+    """2PR/(P + R) of the precision P and the recall R of class 1; 0 where that is 0/0."""
+
+    def __init__(
+        self, name: str = "f1", output_names: Names = None, label_names: Names = None, average: str = "macro"
+    ) -> None:
+        super().__init__(name, output_names, label_names, average)
+
+    def _score(self, table: np.ndarray) -> float:
+        (_, missed), (wrong, right) = table.tolist()
+        return 2 * right / (2 * right + wrong + missed) if right else 0.0
+
+
+@register
+class MCC(_Binary):
+    """Matthews's correlation of predicted and true classes, from -1 to 1; 0 where that is 0/0."""
+
+    def __init__(
+        self, name: str = "mcc", output_names: Names = None, label_names: Names = None, average: str = "macro"
+    ) -> None:
+        super().__init__(name, output_names, label_names, average)
+
+    def _score(self, table: np.ndarray) -> float:
+        (tn, fn), (fp, tp) = table.tolist()
+        margins = (tp + fp, tp + fn, tn + fp, tn + fn)
+        return (tp * tn - fp * fn) / math.sqrt(math.prod(m for m in margins if m))
+
+
+@register
+class PCC(_Confusion):
+    """Matthews's correlation for any number of classes, of all examples; nan where that is 0/0."""
+
+    def __init__(self, name: str = "pcc", output_names: Names = None, label_names: Names = None) -> None:
+        super().__init__(name, output_names, label_names, "micro")
+        del self._kwargs["average"]
+
+    def _score(self, table: np.ndarray) -> float:
+        n = int(table.sum())
+        found, true = table.sum(axis=1), table.sum(axis=0)
+        spread = int((found * (n - found)).sum()) * int((true * (n - true)).sum())
+        return int((table.diagonal() * n - found * true).sum()) / spread**0.5 if spread else float("nan")
+
+
+# ---------------------------------------------------------------- of the probabilities of the true classes
+
+
+def _of_true_classes(name: str, label: np.ndarray, pred: np.ndarray, axis: int = -1) -> np.ndarray:
+    """The elements of `pred`, which has one axis more than the label, or as many lengths of 1, at the labels."""
+    label = label.ravel()
+    scores = np.moveaxis(pred, axis, -1)
+    scores = scores.reshape(-1, scores.shape[-1])
+    if len(label) != len(scores):
+        raise ValueError(f"{name}: {len(label)} labels do not match predictions of shape {pred.shape}")
+    if label.size and not (label.min() >= 0 and label.max() < scores.shape[1]):
+        raise ValueError(
+            f"{name}: labels are in [0, {scores.shape[1]}), but these go from {label.min()} to {label.max()}"
+        )
+    return scores[np.arange(len(label)), label.astype(np.int64)]
+
+
+@register
+class Perplexity(EvalMetric):
+    """The exponential of the mean of -log p, of the probabilities p of the true classes.
+
+    Predictions have one axis more than the labels, `axis`, with a probability for each class. Labels that are
+    `ignore_label` do not count; None ignores none.
+    """
+
+    def __init__(
+        self,
+        ignore_label: int | None,
+        axis: int = -1,
+        name: str = "perplexity",
+        output_names: Names = None,
+        label_names: Names = None,
+    ) -> None:
+        super().__init__(name, output_names, label_names, has_global_stats=True, ignore_label=ignore_label, axis=axis)
+        self.ignore_label = ignore_label
+        self.axis = axis
+
+    def update(self, labels: Arrays, preds: Arrays) -> None:
+        for label, pred in pairs(labels, preds):
+            label = label.ravel()
+            kept = np.ones(label.shape, bool) if self.ignore_label is None else label != self.ignore_label
+            p = _of_true_classes(self.name, np.where(kept, label, 0), pred, self.axis)[kept]
+            self._add(float(-np.log(np.maximum(p, p.dtype.type(1e-10))).sum()), p.size)
+
+    def _value(self, total: float, count: int) -> float:
+        return math.exp(total / count) if count else float("nan")
+
+
+class _LogLikelihood(EvalMetric):
+    """The mean of -log(p + eps), of the probabilities p of the true classes: labels (batch,), predictions (batch,
+    classes)."""
+
+    def __init__(
+        self, eps: float = 1e-12, name: str = "", output_names: Names = None, label_names: Names = None
+    ) -> None:
+        super().__init__(name, output_names, label_names, has_global_stats=True, eps=eps)
+        self.eps = eps
+
+    def update(self, labels: Arrays, preds: Arrays) -> None:
+        for label, pred in pairs(labels, preds):
+            p = _of_true_classes(self.name, label, pred)
+            with np.errstate(divide="ignore"):
+                self._add(float(-np.log(p + p.dtype.type(self.eps)).sum()), p.size)
+
+
+@register
+@alias("ce")
+class CrossEntropy(_LogLikelihood):
+    __doc__ = _LogLikelihood.__doc__
+
+    def __init__(
+        self,
+        eps: float = 1e-12,
+        name: str = "cross-entropy",
+        output_names: Names = None,
+        label_names: Names = None,
+    ) -> None:
+        super().__init__(eps, name, output_names, label_names)
+
+
+@register
+@alias("nll_loss")
+class NegativeLogLikelihood(_LogLikelihood):
+    __doc__ = _LogLikelihood.__doc__
+
+    def __init__(
+        self, eps: float = 1e-12, name: str = "nll-loss", output_names: Names = None, label_names: Names = None
+    ) -> None:
+        super().__init__(eps, name, output_names, label_names)

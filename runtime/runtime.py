@@ -1,0 +1,54 @@
+"""What this library was made with, under the names MXNet gives to features."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from runtime.base import did_you_mean
+
+_ENABLED = ("BLAS_OPEN", "INT64_TENSOR_SIZE", "LAPACK")
+_DISABLED = (
+    *("BLAS_APPLE", "BLAS_ATLAS", "BLAS_MKL", "CAFFE", "CPU_AVX", "CPU_AVX2", "CPU_SSE", "CPU_SSE2", "CPU_SSE3"),
+    *("CPU_SSE4A", "CPU_SSE4_1", "CPU_SSE4_2", "CUDA", "CUDA_RTC", "CUDNN", "CXX14", "DEBUG", "DIST_KVSTORE", "F16C"),
+    *("JEMALLOC", "MKLDNN", "NCCL", "NVML", "ONEDNN", "OPENCV", "OPENMP", "PROFILER", "SIGNAL_HANDLER", "SSE"),
+    *("TENSORRT", "TVM_OP"),
+)
+
+
+class Feature(NamedTuple):
+    """Something that could be built in, and whether it is."""
+
+    name: str
+    enabled: bool
+
+    def __repr__(self) -> str:
+        return f"{'✔' if self.enabled else '✖'} {self.name}"
+
+
+def feature_list() -> list[Feature]:
+    """All features that have a name."""
+    return [Feature(name, name in _ENABLED) for name in sorted(_ENABLED + _DISABLED)]
+
+
+class Features(dict[str, Feature]):
+    """All features by name; there is one such object."""
+
+    _only: Features | None = None
+
+    def __new__(cls) -> Features:
+        if cls._only is None:
+            cls._only = super().__new__(cls)
+        return cls._only
+
+    def __init__(self) -> None:
+        super().__init__((feature.name, feature) for feature in feature_list())
+
+    def __repr__(self) -> str:
+        return str(list(self.values()))
+
+    def is_enabled(self, feature_name: str) -> bool:
+        """Whether the feature of that name, in any case, is built in; RuntimeError if there is no such name."""
+        name = feature_name.upper()
+        if name not in self:
+            raise RuntimeError(f"unknown feature '{feature_name}'{did_you_mean(name, self)}")
+        return self[name].enabled

@@ -1,0 +1,91 @@
+"""What tests of array code are made of: random arrays, comparisons, checks of generators and of optimizers.
+
+`from runtime.test_utils import *` brings `os`, `np`, `rnd` (NumPy's random numbers), `mx` and `Context` along, which
+tests count on.
+"""
+
+# ruff: noqa: F401 (this file gathers names)
+from __future__ import annotations
+
+import os
+
+import numpy as np
+from numpy import random as rnd
+
+import runtime as mx
+from runtime.context import Context
+from runtime.ndarray import array
+from runtime.test_utils.compare import (
+    almost_equal,
+    assert_allclose,
+    assert_almost_equal,
+    assert_almost_equal_ignore_nan,
+    assert_almost_equal_with_err,
+    assert_exception,
+    compare_ndarray_tuple,
+    compare_optimizer,
+    default_atols,
+    default_numeric_eps,
+    default_rtols,
+    effective_dtype,
+    get_atol,
+    get_etol,
+    get_rtol,
+    get_tolerance,
+    get_tols,
+    same,
+    same_array,
+)
+from runtime.test_utils.data import DummyIter
+from runtime.test_utils.generate import (
+    assign_each,
+    assign_each2,
+    collapse_sum_like,
+    create_2d_tensor,
+    create_sparse_array,
+    create_sparse_array_zd,
+    create_vector,
+    default_dtype,
+    np_reduce,
+    rand_coord_2d,
+    rand_ndarray,
+    rand_shape_2d,
+    rand_shape_3d,
+    rand_shape_nd,
+    rand_sparse_ndarray,
+    random_arrays,
+    random_sample,
+    random_uniform_arrays,
+    shuffle_csr_column_indices,
+)
+from runtime.test_utils.settings import (
+    default_context,
+    discard_stderr,
+    download,
+    environment,
+    has_tvm_ops,
+    is_aarch64_run,
+    is_cd_run,
+    is_op_runnable,
+    list_gpus,
+    retry,
+    set_default_context,
+)
+from runtime.test_utils.statistics import (
+    chi_square_check,
+    gen_buckets_probs_with_ppf,
+    mean_check,
+    var_check,
+    verify_generator,
+)
+from runtime.test_utils.symbols import (
+    check_consistency,
+    check_numeric_gradient,
+    check_speed,
+    check_symbolic_backward,
+    check_symbolic_forward,
+    numeric_grad,
+    same_symbol_structure,
+    simple_forward,
+)
+from runtime.util import use_np

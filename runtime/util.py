@@ -1,0 +1,132 @@
+"""Switches between MXNet's two kinds of arrays, `nd` and `np`. There is `nd` here, and no `np`.
+
+What asks which kind is on is answered; what would turn `np` on raises NotImplementedError. Decorators raise when what
+they decorate is used, not before: a module that has one such function can be imported for its others.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any, NoReturn
+
+from runtime.context import num_gpus
+
+
+class _Thread(threading.local):
+    np_shape = False
+
+
+_thread = _Thread()
+
+# ---------------------------------------------------------------- shapes
+
+
+def is_np_shape() -> bool:
+    """Whether this thread is inside `np_shape(True)`, where a shape of () is a scalar and a length of 0 is no
+    unknown."""
+    return _thread.np_shape
+
+
+def set_np_shape(active: bool) -> bool:
+    """Turn NumPy's meaning of shapes on or off for this thread; returns whether it was on."""
+    before, _thread.np_shape = _thread.np_shape, bool(active)
+    return before
+
+
+@contextmanager
+def np_shape(active: bool = True) -> Iterator[None]:
+    """`with np_shape():` shapes mean what they do in NumPy."""
+    before = set_np_shape(active)
+    try:
+        yield
+    finally:
+        set_np_shape(before)
+
+
+def use_np_shape(func: Callable) -> Callable:
+    """Decorator: a function that runs inside `np_shape()`."""
+
+    @functools.wraps(func)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with np_shape():
+            return func(*args, **kwargs)
+
+    return call
+
+
+# ---------------------------------------------------------------- arrays
+
+
+def is_np_array() -> bool:
+    """Whether blocks compute with `mx.np` arrays: never."""
+    return False
+
+
+class _NumpyArrayScope:
+    """What MXNet notes the kind of arrays in: code that checks it finds what it put there itself."""
+
+    def __init__(self, is_np_array: bool) -> None:
+        self._is_np_array = is_np_array
+
+
+def np_array(active: bool = True) -> AbstractContextManager:
+    """`with np_array(False):` does nothing; True raises NotImplementedError."""
+    if active:
+        _refuse("np_array")
+    return nullcontext()
+
+
+def use_np_array(func: Any) -> Any:
+    """Decorator of a function or class that computes with `mx.np` arrays: calling it raises NotImplementedError."""
+
+    def call(*args: Any, **kwargs: Any) -> NoReturn:
+        _refuse(func.__qualname__)
+
+    if isinstance(func, type):
+        func.__init__ = call
+        return func
+    return functools.wraps(func)(call)
+
+
+use_np = use_np_array
+
+
+def set_np(shape: bool = True, array: bool = True, dtype: bool = False) -> None:
+    """Raises NotImplementedError, unless it only sets the meaning of shapes."""
+    if array or dtype:
+        _refuse("set_np")
+    set_np_shape(shape)
+
+
+def reset_np() -> None:
+    """Back to `nd` arrays and their meaning of shapes."""
+    set_np_shape(False)
+
+
+def _refuse(who: str) -> NoReturn:
+    raise NotImplementedError(f"{who} needs mx.np arrays, which runtime does not have: write it with mx.nd")
+
+
+# ---------------------------------------------------------------- the machine
+
+
+def getenv(name: str) -> str | None:
+    """An environment variable; None if it is not set."""
+    return os.environ.get(name)
+
+
+def setenv(name: str, value: str | None) -> None:
+    """Set an environment variable; None unsets it."""
+    if value is None:
+        os.environ.pop(name, None)
+    else:
+        os.environ[name] = value
+
+
+def get_gpu_count() -> int:
+    """How many GPUs arrays can live on."""
+    return num_gpus()

@@ -1,0 +1,50 @@
+"""Contexts: names of devices, and the one that is current."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import pytest
+
+import runtime as mx
+from runtime import context, nd
+from runtime.context import Context
+
+
+def test_contexts_are_values() -> None:
+    assert mx.cpu() == mx.cpu(0) == Context("cpu", 0) == Context(mx.cpu()) != mx.cpu(1) != mx.gpu(1)
+    assert mx.cpu() != "cpu(0)"
+    assert len({mx.cpu(1), Context("cpu", 1), mx.gpu(1)}) == 2
+    assert [str(c(2)) for c in (mx.cpu, mx.gpu, mx.cpu_pinned, context.cpu_shared)] == [
+        "cpu(2)",
+        "gpu(2)",
+        "cpu_pinned(2)",
+        "cpu_shared(2)",
+    ]
+    assert {kind: Context(kind).device_typeid for kind in Context.devstr2type} == Context.devstr2type
+    assert Context.devtype2str == {1: "cpu", 2: "gpu", 3: "cpu_pinned", 5: "cpu_shared"}
+    for duplicate in (copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))):
+        assert duplicate(mx.gpu(3)) == mx.gpu(3)
+    with pytest.raises(ValueError, match="unknown device type 'cpuu'; did you mean 'cpu'"):
+        Context("cpuu")
+
+
+def test_the_current_context() -> None:
+    assert mx.current_context() == mx.cpu(0)
+    with mx.cpu(1), mx.cpu_pinned(2) as inner:
+        assert mx.current_context() is inner
+        assert nd.ones(1).context == mx.cpu_pinned(2)
+        assert nd.ones(1, ctx=mx.cpu()).as_in_context(mx.cpu(1)).context == mx.cpu(1)
+    assert Context.default_ctx == mx.cpu(0)
+
+
+def test_there_is_no_gpu() -> None:
+    assert mx.num_gpus() == 0
+    with mx.gpu(1), pytest.raises(mx.MXNetError, match=r"no device gpu\(1\): this runtime computes on the CPU"):
+        nd.ones(1)
+    with pytest.raises(mx.MXNetError, match=r"no device gpu\(0\)"):
+        mx.gpu_memory_info()
+    with pytest.raises(mx.MXNetError, match=r"no device gpu\(0\)"):
+        mx.gpu().empty_cache()
+    mx.cpu().empty_cache()

@@ -1,0 +1,19 @@
+"""Write data/metrics.json: the values of metrics as MXNet 1.9.1 computes them.
+
+Run from the root of the repository, in an environment of its own (Python 3.11, mxnet==1.9.1, numpy==1.23.5):
+
+    python -m tests.runtime.peers.mxnet_make
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import mxnet as mx
+
+from tests.runtime.peers.cases import METRICS, measure
+
+if __name__ == "__main__":
+    values = {label: measure(mx, label) for label in METRICS}
+    (Path(__file__).parent / "data" / "metrics.json").write_text(json.dumps(values, indent=1) + "\n")
