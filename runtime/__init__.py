@@ -47,6 +47,11 @@ _NOT_PROVIDED = {
     **dict.fromkeys(("np", "npx", "numpy", "numpy_extension"), "use nd"),
     **dict.fromkeys(("image", "recordio", "img"), "load data with gluon.data"),
     "onnx": "save parameters with Block.save_parameters",
+    "contrib": "gluon.contrib and nd.contrib are there, and net.cast('bfloat16') with multi_precision=True for amp",
+    "rnn": "use gluon.rnn",
+    **dict.fromkeys(("viz", "visualization"), "net.summary(x) prints a table of a network"),
+    **dict.fromkeys(("mon", "monitor"), "Block.register_op_hook and register_forward_hook see what blocks compute"),
+    "profiler": "operators are called when Python calls them: use Python's profilers, such as cProfile",
 }
 
 

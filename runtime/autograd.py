@@ -14,7 +14,7 @@ import itertools
 import operator
 import threading
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from runtime.base import MXNetError
 
@@ -341,6 +341,19 @@ def _walk(
 _age = operator.attrgetter("serial")
 
 
+def _explain_no_graph(head: NDArray) -> NoReturn:
+    what = f"cannot differentiate an array of shape {head.shape}"
+    if head._node is None:
+        raise MXNetError(
+            f"{what} that is not in a computational graph: compute it inside autograd.record(), from parameters or "
+            "from arrays with attach_grad()"
+        )
+    raise MXNetError(
+        f"{what}: the computational graph it was in is gone, released by an earlier backward; to walk it twice, pass "
+        "retain_graph=True the first time"
+    )
+
+
 def _release(nodes: Iterable[Any]) -> None:
     for node in nodes:
         if not isinstance(node, Variable):
@@ -352,11 +365,7 @@ def _seeds(heads: Iterable[NDArray], head_grads: Iterable[NDArray | None]) -> di
     seeds: dict = {}
     for head, gradient in zip(heads, head_grads, strict=True):
         if not head._in_graph():
-            raise MXNetError(
-                "cannot differentiate an array that is not in a computational graph: compute it inside "
-                "autograd.record(), from arrays with attach_grad(). backward releases a graph: to walk it twice, pass "
-                "retain_graph=True the first time"
-            )
+            _explain_no_graph(head)
         if gradient is None:
             gradient = head._full_like(1)
         elif gradient.shape != head.shape:

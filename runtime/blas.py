@@ -15,6 +15,8 @@ from runtime.native.library import single
 
 SMALL = 1 << 18
 """Up to so many multiplications BLAS uses one thread of its own accord (OpenBLAS does; a kernel would cost more)."""
+LARGE = 1 << 20
+"""From so many on, a product is cut into blocks: 15 us of one thread, which the pool's overhead of 10 is worth."""
 BLOCKS = 8
 """Into so many blocks a large product is cut at most, whatever the number of threads: so that it always is the same."""
 WIDTH = 32
@@ -28,10 +30,11 @@ def matmul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     if a.ndim == 2 and b.ndim == 2 and a.dtype == b.dtype and a.dtype.char in "fd":
         m, k = a.shape
         n = b.shape[1]
-        if m * n * k > SMALL and min(m, n) > 1:
-            return _in_blocks(a, b, m, n, k)
-        if m * n * k <= SMALL and min(m, n) > 1:
-            return np.matmul(a, b)
+        if min(m, n) > 1:
+            if m * n * k <= SMALL:
+                return np.matmul(a, b)
+            if m * n * k >= LARGE:
+                return _in_blocks(a, b, m, n, k)
     with single:
         return np.matmul(a, b)
 

@@ -9,6 +9,8 @@ import numpy as np
 from runtime.base import did_you_mean
 
 _NUMPY = {name: np.dtype(name) for name in ("float16", "float32", "float64", "uint8", "int8", "int32", "int64", "bool")}
+_QUICK = {None: _NUMPY["float32"]} | {key: dtype for name, dtype in _NUMPY.items() for key in (name, dtype, dtype.type)}
+"""The usual ways to say it: NumPy takes long to make sense of them."""
 
 
 def element_type(dtype: Any = None) -> np.dtype:
@@ -16,8 +18,14 @@ def element_type(dtype: Any = None) -> np.dtype:
 
     'bfloat16' is that of ml_dtypes, which is imported when it is first asked for. TypeError for what no array holds.
     """
-    if dtype is None:
-        return _NUMPY["float32"]
+    try:
+        return _QUICK[dtype]
+    except (KeyError, TypeError):  # TypeError: what cannot be a key
+        return _read(dtype)
+
+
+def _read(dtype: Any) -> np.dtype:
+    """The same for whatever else NumPy understands."""
     if isinstance(dtype, str) and dtype == "bfloat16":
         import ml_dtypes
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from runtime.base import did_you_mean
@@ -19,7 +19,12 @@ class Registry:
     def register(self, cls: type, *names: str) -> type:
         """Enter `cls` under its own name and under `names`; an earlier entry is replaced. Returns `cls`."""
         for name in (cls.__name__, *names):
-            self._classes[name.lower()] = cls
+            self.enter(name, cls)
+        return cls
+
+    def enter(self, name: str, cls: type) -> type:
+        """Enter `cls` under `name` alone. Returns `cls`."""
+        self._classes[name.lower()] = cls
         return cls
 
     def get(self, name: str) -> type:
@@ -58,3 +63,63 @@ class Registry:
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._classes)
+
+
+_of_classes: dict[type, Registry] = {}
+
+
+def _registry_of(base_class: type, nickname: str) -> Registry:
+    if base_class not in _of_classes:
+        _of_classes[base_class] = Registry(nickname)
+    return _of_classes[base_class]
+
+
+def get_registry(base_class: type) -> dict[str, type]:
+    """The classes registered as kinds of `base_class` so far, by their names in lower case."""
+    registry = _of_classes.get(base_class, ())
+    return {name: registry.get(name) for name in registry}
+
+
+def get_register_func(base_class: type, nickname: str) -> Callable[..., type]:
+    """A function, or decorator, that registers a class derived from `base_class` under its own name or a given one;
+    `nickname` is what the errors call such classes."""
+    registry = _registry_of(base_class, nickname)
+
+    def register(cls: type, name: str | None = None) -> type:
+        if not issubclass(cls, base_class):
+            raise TypeError(f"a {nickname} is derived from {base_class.__name__}; {cls.__name__} is not")
+        return registry.register(cls) if name is None else registry.enter(name, cls)
+
+    return register
+
+
+def get_alias_func(base_class: type, nickname: str) -> Callable[..., Callable[[type], type]]:
+    """A decorator whose arguments are the names to register a class under."""
+    register = get_register_func(base_class, nickname)
+
+    def alias(*names: str) -> Callable[[type], type]:
+        def decorator(cls: type) -> type:
+            for name in names:
+                register(cls, name)
+            return cls
+
+        return decorator
+
+    return alias
+
+
+def get_create_func(base_class: type, nickname: str) -> Callable[..., Any]:
+    """A function that makes an object as `Registry.create` does, of the kind that its first argument, or the keyword
+    argument `nickname`, names. An object of such a class is returned as it is."""
+    registry = _registry_of(base_class, nickname)
+
+    def create(*args: Any, **kwargs: Any) -> Any:
+        if not args:
+            return registry.create(kwargs)
+        if not isinstance(args[0], base_class):
+            return registry.create(*args, **kwargs)
+        if len(args) > 1 or kwargs:
+            raise ValueError(f"this {nickname} exists already; it takes no arguments")
+        return args[0]
+
+    return create

@@ -16,6 +16,12 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
+_WRITABLE = 0x200
+_memory = ctypes.pythonapi.PyMemoryView_FromMemory
+"""Of an address, a size in bytes, and a flag. (An array of ctypes has a type, made for each size, that is a cycle.)"""
+_memory.restype = ctypes.py_object
+_memory.argtypes = (ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int)
+
 
 def numpy_dtype(name: str) -> np.dtype[Any]:
     """The NumPy dtype of that name; bfloat16 is the one of ml_dtypes."""
@@ -48,8 +54,7 @@ class Tensor:
 
     def view(self) -> Array:
         """Its memory as an array; whoever holds the array must hold the tensor, too."""
-        memory = (ctypes.c_char * self.nbytes).from_address(self.address)
-        return np.ndarray(self.shape, numpy_dtype(self.dtype), memoryview(memory))
+        return np.ndarray(self.shape, numpy_dtype(self.dtype), _memory(self.address, self.nbytes, _WRITABLE))
 
 
 def listed(objects: Sequence[Any], what: str, n: int | None = None) -> Sequence[Any]:

@@ -130,7 +130,10 @@ class Trainer:
     def _rescale(self, batch_size: int) -> None:
         if self._evaluating:
             raise MXNetError("inside trainer.evaluating() the weights are not those that are trained; step outside")
-        scale = self._scale / batch_size
+        try:
+            scale = self._scale / batch_size
+        except (TypeError, ZeroDivisionError):
+            raise ArgumentError(f"batch_size is the number of samples in the batch, not {batch_size!r}") from None
         if scale != self._optimizer.rescale_grad:
             self._optimizer.rescale_grad = scale
 

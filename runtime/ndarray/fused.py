@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -17,7 +18,8 @@ class Fused(Operator):
     """An operator whose gradients share work, or can be had in fewer passes over memory than operators make.
 
     `backward(g, y, *inputs, **attrs)`, over NumPy arrays, returns the gradient of each input (None for none); g and y
-    are tuples where `forward` returns one. It is used unless the walk is recorded (`create_graph=True`). Then the
+    are tuples where `forward` returns one. With a parameter `wanted` it is told, for each input, whether its gradient
+    is of use. It is used unless the walk is recorded (`create_graph=True`). Then the
     gradients are those stated in operators (`gradient`), or those of `again`, which computes the first output from
     NDArrays in operators. Without either, differentiating twice is an error.
     """
@@ -25,10 +27,12 @@ class Fused(Operator):
     def __init__(self, forward: Callable[..., Any]) -> None:
         super().__init__(forward)
         self._backward: Callable[..., tuple] | None = None
+        self._takes_wanted = False
 
     def backward(self, function: Callable[..., tuple]) -> Callable[..., tuple]:
         """Decorator: the gradients of all inputs."""
         self._backward = function
+        self._takes_wanted = "wanted" in inspect.signature(function).parameters
         return function
 
     def again(self, function: Callable[..., NDArray]) -> Callable[..., NDArray]:
@@ -51,7 +55,10 @@ class Fused(Operator):
     def _pull_arrays(self, node: autograd.Node, g: Any) -> Iterator[tuple[Any, NDArray]]:
         several = type(node.output) is tuple
         flows = tuple(g[i]._data if i in g else None for i in range(len(node.output))) if several else g._data
-        gradients = self._backward(flows, node.output, *node.inputs, **node.attrs)
+        attrs = node.attrs
+        if self._takes_wanted:
+            attrs = {**attrs, "wanted": [parent is not None for parent in node.parents]}
+        gradients = self._backward(flows, node.output, *node.inputs, **attrs)
         for parent, dx in zip(node.parents, gradients, strict=False):
             if parent is not None and dx is not None:
                 yield parent, NDArray(dx, node.ctx)

@@ -193,12 +193,25 @@ def setitem(x: NDArray, key: Any, value: Any) -> None:
     source = _source(value, data.dtype)
     try:
         data[place] = source
-    except ValueError as error:
+    except ValueError:
         raise ArgumentError(
-            f"cannot write a value of shape {np.shape(source)} to x[{key!r}], where x has shape {x.shape}: {error}"
+            f"cannot write a value of shape {np.shape(source)} to x[{_text(key)}], which has shape "
+            f"{data[place].shape}; x has {x.shape}"
         ) from None
     if node is not None:
         x._node = node
+
+
+def _text(key: Any) -> str:
+    """A key as it is written between brackets."""
+    return ", ".join(map(_part_text, key if isinstance(key, tuple) else (key,)))
+
+
+def _part_text(part: Any) -> str:
+    if not isinstance(part, slice):
+        return repr(part)
+    ends = (part.start, part.stop) if part.step is None else (part.start, part.stop, part.step)
+    return ":".join("" if end is None else repr(end) for end in ends)
 
 
 def _is_whole(data: np.ndarray, view: np.ndarray) -> bool:

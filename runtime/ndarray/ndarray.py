@@ -90,7 +90,9 @@ class NDArray:
     def asscalar(self) -> Any:
         """The value of an array of one element, as a NumPy scalar; ValueError for any other size."""
         if self.size != 1:
-            raise ValueError(f"an array of shape {self.shape} is not a scalar")
+            raise ValueError(
+                f"an array of shape {self.shape} is not a scalar: take an element of it, or its mean(), or asnumpy()"
+            )
         return self._data.reshape(-1)[0]
 
     item = asscalar

@@ -9,6 +9,7 @@ import numpy as np
 from runtime.base import MXNetError
 from runtime.blas import matmul
 from runtime.ndarray.elementwise.binary import types_differ
+from runtime.ndarray.fused import Fused, wide
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, in_float32
 from runtime.ndarray.shape import reshape
@@ -123,13 +124,23 @@ def _check_types(name: str, a: NDArray, b: NDArray) -> None:
 # ---------------------------------------------------------------- with a bias
 
 
-@Operator
+@Fused
 @in_float32
 def _linear(x: np.ndarray, w: np.ndarray, b: np.ndarray) -> np.ndarray:
     """`x w^T + b`, the bias added in place."""
     y = matmul(x, w.T)
     y += b
     return y
+
+
+@_linear.backward
+def _(
+    g: np.ndarray, y: np.ndarray, x: np.ndarray, w: np.ndarray, b: np.ndarray, *, wanted: list[bool]
+) -> tuple[np.ndarray | None, ...]:
+    dtype = g.dtype
+    g, x, w = wide(g), wide(x), wide(w)
+    gradients = matmul(g, w) if wanted[0] else None, matmul(g.T, x), np.add.reduce(g, 0)
+    return gradients if dtype == g.dtype else tuple(dx if dx is None else dx.astype(dtype) for dx in gradients)
 
 
 @_linear.gradient

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from runtime.base import MXNetError, did_you_mean
@@ -49,6 +50,11 @@ def recurrent(
     dropout: probability with which outputs of a layer, but the last, are 0 in training.
     sequence_length: (N,), how many steps of each sequence count; the output is 0 from there on.
     """
+    for x in chain(states, *weights):
+        if x is not None and x.dtype != data.dtype:
+            raise MXNetError(
+                f"RNN: data is {data._data.dtype}, states and weights {x._data.dtype}; convert one with astype()"
+            )
     last: list[list[NDArray]] = [[] for _ in states]
     for k in range(0, len(weights), directions):
         outputs = []

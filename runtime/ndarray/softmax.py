@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from runtime.base import MXNetError
 from runtime.dtypes import element_type
 from runtime.ndarray.elementwise import cast, exp
 from runtime.ndarray.fused import Fused, wide
-from runtime.ndarray.index import pick
+from runtime.ndarray.index import take
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import in_float32, quiet
 from runtime.ndarray.reduce import sum as sum_
@@ -162,7 +163,10 @@ def _beyond(data: NDArray, length: NDArray | None, axis: int) -> np.ndarray:
 @Fused
 @quiet
 def _cross_entropy(x: np.ndarray, label: np.ndarray, *, axis: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """`-log softmax(x)[label]` along `axis`, which stays with length 1; and exp(x - max(x)) and its sum."""
+    """`-log softmax(x)[label]` along `axis`, which stays with length 1; and exp(x - max(x)) and its sum.
+
+    `label` has the places of the right classes in the whole array.
+    """
     x = wide(x)
     top = x.max(axis=axis, keepdims=True)
     e = x - top
@@ -170,7 +174,7 @@ def _cross_entropy(x: np.ndarray, label: np.ndarray, *, axis: int) -> tuple[np.n
     total = e.sum(axis=axis, keepdims=True)
     loss = np.log(total)
     loss += top
-    loss -= np.take_along_axis(x, label, axis)
+    loss -= x.reshape(-1)[label]
     return loss, e, total
 
 
@@ -180,14 +184,14 @@ def _(
 ) -> tuple[np.ndarray]:
     dloss, (_, e, total) = g[0], y
     dx = e * (dloss / total)
-    np.put_along_axis(dx, label, np.take_along_axis(dx, label, axis) - dloss, axis)
+    dx.reshape(-1)[label] -= dloss
     return (dx.astype(x.dtype, copy=False),)
 
 
 @_cross_entropy.again
 def _(x: NDArray, label: NDArray, *, axis: int) -> NDArray:
     log_p = _log_softmax(x.astype("float32") if x._data.dtype.itemsize == 2 else x, axis=axis, scale=1.0)
-    return -pick(log_p, label, axis=axis, keepdims=True)
+    return -take(log_p.reshape((-1,)), label)
 
 
 def cross_entropy(data: NDArray, label: NDArray, axis: int = -1) -> NDArray:
@@ -204,10 +208,21 @@ def cross_entropy(data: NDArray, label: NDArray, axis: int = -1) -> NDArray:
             f"softmax cross-entropy: for scores of shape {data.shape} along axis {axis}, labels must have shape "
             f"{dropped} or {kept}, not {label.shape}"
         )
-    index = label._data.astype(np.intp).reshape(kept)
-    np.minimum(np.maximum(index, 0, out=index), data.shape[axis] - 1, out=index)
-    loss = _cross_entropy(data, NDArray(index, label._ctx), axis=axis)[0]
+    places = _places(label._data, data.shape, axis).reshape(kept)
+    loss = _cross_entropy(data, NDArray(places, label._ctx), axis=axis)[0]
     return loss if loss.dtype == data.dtype else cast(loss, data.dtype)
+
+
+def _places(label: np.ndarray, shape: tuple[int, ...], axis: int) -> np.ndarray:
+    """Where in an array of `shape`, seen as a vector, the elements are that classes along `axis` stand for."""
+    classes, inner = shape[axis], math.prod(shape[axis + 1 :])
+    places = label.astype(np.intp).reshape(-1, inner)
+    np.minimum(np.maximum(places, 0, out=places), classes - 1, out=places)
+    if inner > 1:
+        places *= inner
+        places += np.arange(inner)
+    places += np.arange(0, len(places) * classes * inner, classes * inner)[:, None]
+    return places
 
 
 def softmax_cross_entropy(data: NDArray, label: NDArray) -> NDArray:

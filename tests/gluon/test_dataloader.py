@@ -57,7 +57,7 @@ def test_functions_that_make_batches() -> None:
     _, lengths = batchify.Pad(ret_length=True)([text for text, _ in texts])
     assert lengths.dtype == np.int32 and lengths.asnumpy().tolist() == [3, 1]
     assert batchify.AsList()([(1,), (2,)]) == [(1,), (2,)]
-    with pytest.raises(MXNetError, match=r"different shapes, \(1,\), \(3,\); Pad"):
+    with pytest.raises(MXNetError, match=r"different shapes, \(1,\), \(3,\), .*Pad"):
         batchify.Stack()([text for text, _ in texts])
 
 

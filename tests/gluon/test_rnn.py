@@ -183,7 +183,7 @@ def test_errors() -> None:
         cell.begin_state(1)
     with pytest.raises(MXNetError, match=r"unroll over 4 steps, but the inputs have 3"):
         rnn.RNNCell(3).unroll(4, nd.ones((2, 3, 5)))
-    with pytest.raises(ValueError, match=r"a state must have shape \(1, 2, 3\), not \(2, 2, 3\)"):
+    with pytest.raises(ValueError, match=r"states must be .* of shapes \[\(1, 2, 3\)\], not \[\(2, 2, 3\)\]"):
         rnn.GRU(3, input_size=3)(nd.ones((4, 2, 3)), nd.zeros((2, 2, 3)))
     with pytest.raises(MXNetError, match=r"parameters must have shape \(24,\)"):
         nd.RNN(nd.ones((2, 1, 3)), nd.ones(5), nd.ones((1, 1, 3)), mode="rnn_tanh", state_size=3, num_layers=1)

@@ -43,11 +43,16 @@ class Block:
 
     def __setattr__(self, key: str, value: Any) -> None:
         """Take Blocks and Parameters in as parts. An attribute that is one stays one."""
+        if isinstance(value, (Block, Parameter)) and "_children" not in self.__dict__:
+            raise AttributeError(
+                f"{type(self).__name__}.__init__ must call super().__init__() before it sets '{key}', which is a "
+                f"{type(value).__name__}"
+            )
         existing = self.__dict__.get(key)
         if isinstance(existing, (Block, Parameter)) and not isinstance(value, type(existing)):
             raise TypeError(
-                f"attribute '{key}' of {type(self).__name__} is a {type(existing).__name__} and cannot become a "
-                f"{type(value).__name__}"
+                f"attribute '{key}' of {type(self).__name__} is a {type(existing).__name__} and cannot become "
+                f"{value!r}, of type {type(value).__name__}"
             )
         if isinstance(value, Block):
             self.register_child(value, key)
@@ -91,6 +96,10 @@ class Block:
 
     def register_child(self, block: Block, name: str | None = None) -> None:
         """Make `block` a part, called `name` (its position, if None) in files of parameters."""
+        if not isinstance(block, Block):
+            raise ArgumentError(
+                f"the parts of {type(self).__name__} '{self.name}' must be Blocks, not {type(block).__name__}"
+            )
         self._children[str(len(self._children)) if name is None else name] = block
 
     def collect_params(self, select: str | None = None) -> ParameterDict:
@@ -261,7 +270,9 @@ class Block:
         except MXNetError as error:
             if not hasattr(error, "block"):  # the innermost block is where it happened
                 error.block = self  # type: ignore[attr-defined]
-                error.args = (f"{error} (in {type(self).__name__} '{self.name}')",)
+                place = f"{type(self).__name__} '{self.name}'"
+                if place not in str(error):
+                    error.args = (f"{error} (in {place})",)
             raise
 
     def forward(self, *args: Any) -> Any:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any, NoReturn
+
+import numpy as np
 
 from runtime import autograd, context
 from runtime import ndarray as nd
@@ -56,13 +59,19 @@ class HybridBlock(Block):
         try:
             params = {key: param.data(ctx) for key, param in self._reg_params.items()}
         except DeferredInitializationError:
+            params = None
+        if params is None:  # apart from the handler: an error in here has nothing to do with the one above
             self._finish_deferred_init(x, *args)
             params = {key: param.data(ctx) for key, param in self._reg_params.items()}
         F = nd if self._monitor is None else Monitored(nd, self.prefix, *self._monitor)
-        if ctx is context.current_context():
-            return self.hybrid_forward(F, x, *args, **params)
-        with ctx:
-            return self.hybrid_forward(F, x, *args, **params)
+        try:
+            if ctx is context.current_context():
+                return self.hybrid_forward(F, x, *args, **params)
+            with ctx:
+                return self.hybrid_forward(F, x, *args, **params)
+        except (AttributeError, TypeError):
+            self._check_call((x, *args), params)
+            raise
 
     def hybrid_forward(self, F: Any, x: NDArray, *args: Any, **params: NDArray) -> Any:
         """Compute the output with the operators `F`."""
@@ -72,11 +81,31 @@ class HybridBlock(Block):
         """Where the first array of nested inputs lives."""
         array = _first_array(inputs)
         if array is None:
-            raise ArgumentError(
-                f"{type(self).__name__} '{self.name}' takes NDArrays, alone or in lists, and got "
-                f"{', '.join(type(x).__name__ for x in inputs)}"
-            )
+            self._explain_inputs(inputs)
         return array._ctx
+
+    # ------------------------------------------------------------ errors
+
+    def _check_call(self, inputs: tuple[Any, ...], params: dict[str, NDArray]) -> None:
+        """After an error in `hybrid_forward`: raise a better one if it was called with what it does not take."""
+        signature = inspect.signature(self.hybrid_forward)
+        try:
+            signature.bind(nd, *inputs, **params)
+        except TypeError as error:
+            own = ", ".join(params) or "none"
+            raise TypeError(
+                f"{type(self).__name__} '{self.name}': hybrid_forward({', '.join(signature.parameters)}) is called with "
+                f"F, the inputs (here {len(inputs)}), and the block's own parameters by name (here {own}): {error}"
+            ) from None
+        if any(isinstance(x, np.ndarray) for x in inputs):
+            self._explain_inputs(inputs)
+
+    def _explain_inputs(self, inputs: tuple[Any, ...]) -> NoReturn:
+        arrays = any(isinstance(x, np.ndarray) for x in inputs)
+        raise ArgumentError(
+            f"{type(self).__name__} '{self.name}' takes NDArrays, alone or in lists, and got "
+            f"{', '.join(type(x).__name__ for x in inputs)}{'; nd.array() makes one of an ndarray' if arrays else ''}"
+        ) from None
 
     # ------------------------------------------------------------ what is known from the first inputs
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from runtime import ndarray as nd
-from runtime.base import MXNetError
+from runtime.base import ArgumentError, MXNetError
 from runtime.ndarray import NDArray
 
 
@@ -19,7 +19,7 @@ def default_batchify_fn(data: Sequence[Any]) -> Any:
     """Samples as one array with an axis more, in front; samples that are tuples, as a list of such arrays."""
     if isinstance(data[0], tuple):
         return [default_batchify_fn(column) for column in zip(*data, strict=True)]
-    return _placed(np.stack(_arrays(data)), data[0])
+    return Stack()(data)
 
 
 default_mp_batchify_fn = default_batchify_fn
@@ -31,7 +31,10 @@ class Stack:
     def __call__(self, data: Sequence[Any]) -> NDArray:
         arrays = _arrays(data)
         if len({a.shape for a in arrays}) > 1:
-            raise MXNetError(f"Stack: samples have different shapes, {_shapes(arrays)}; Pad makes them as long")
+            raise ArgumentError(
+                f"samples have different shapes, {_shapes(arrays)}, and make no batch: bring them to one shape, or "
+                "give the DataLoader batchify_fn=batchify.Pad() (of pairs, batchify.Group(Pad(), Stack()))"
+            )
         return _placed(np.stack(arrays), data[0])
 
 

@@ -37,8 +37,8 @@ class Loss(HybridBlock):
     def _per_sample(self, F: Any, loss: NDArray, sample_weight: NDArray | None = None) -> NDArray:
         """The weighted mean over all axes but the batch's, (batch,)."""
         loss = self._weighted(F, loss, sample_weight)
-        if loss.ndim == 1 and self._batch_axis in (0, -1):
-            return loss
+        if self._batch_axis == 0 and loss.size == len(loss):
+            return loss if loss.ndim == 1 else loss.reshape((-1,))
         return F.mean(loss, axis=self._batch_axis, exclude=True)
 
 

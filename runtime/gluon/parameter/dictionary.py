@@ -183,6 +183,7 @@ class ParameterDict:
         `filename` is where they come from, for errors. Other arguments as in `Block.load_parameters`.
         """
         where = f"file '{filename}'" if filename else "param_dict"
+        where += f" ('{restore_prefix}' put before its names)" if restore_prefix else ""
         if not isinstance(param_dict, Mapping):
             raise ArgumentError(f"{where} holds a list of arrays without names; parameters need names")
         loaded = {restore_prefix + key.removeprefix("arg:").removeprefix("aux:"): x for key, x in param_dict.items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -73,7 +74,7 @@ class Parameter:
             if value not in STYPES:
                 raise ArgumentError(f"parameter '{name}': {what} must be one of {STYPES}, not {value!r}")
         self.name = name
-        self._shape = (shape,) if isinstance(shape, int) else None if shape is None else tuple(shape)
+        self._shape = _checked_shape(name, shape)
         self._dtype = element_type(dtype).type
         self.lr_mult = lr_mult
         self.wd_mult = wd_mult
@@ -400,6 +401,16 @@ class Parameter:
 
     def _explain_no_grad(self) -> NoReturn:
         raise MXNetError(f"parameter '{self.name}' has no gradient: its grad_req is 'null'")
+
+
+def _checked_shape(name: str, shape: int | Sequence[int] | None) -> tuple[int, ...] | None:
+    """A shape as a tuple, in which 0 and -1 stand for what is not known."""
+    if shape is None:
+        return None
+    shape = (shape,) if isinstance(shape, Integral) else tuple(shape)
+    if not all(isinstance(n, Integral) and n >= -1 for n in shape):
+        raise ArgumentError(f"parameter '{name}': a shape is made of whole numbers, 0 for one not known, not {shape}")
+    return shape
 
 
 def _contexts(ctx: Context | Sequence[Context] | None) -> list[Context]:

@@ -8,7 +8,7 @@ from typing import Any
 from runtime import ndarray as nd
 from runtime.base import MXNetError
 from runtime.gluon.block import Block, HybridBlock
-from runtime.gluon.rnn.sequences import Steps, as_steps, last_valid, masked, merged
+from runtime.gluon.rnn.sequences import Steps, as_steps, check_states, last_valid, masked, merged, time_axis
 from runtime.ndarray import NDArray
 from runtime.ndarray.rnn import GATES
 
@@ -49,6 +49,7 @@ class RecurrentCell(Block):
         """`begin_state`, or zeros beside the inputs."""
         if begin_state is not None:
             return begin_state
+        time_axis(layout)  # which checks it
         batched = isinstance(inputs, NDArray)
         first = inputs if batched else inputs[0]
         size = first.shape[layout.index("N") if batched else 0]
@@ -133,6 +134,11 @@ class _GatedCell(HybridRecurrentCell):
 
     def state_info(self, batch_size: int = 0) -> list[dict[str, Any]]:
         return [{"shape": (batch_size, self._hidden_size), "__layout__": "NC"}]
+
+    def forward(self, inputs: NDArray, states: States) -> Any:
+        if isinstance(inputs, NDArray):
+            check_states(self, inputs, states, self.state_info(inputs.shape[0]))
+        return super().forward(inputs, states)
 
     def _alias(self) -> str:
         return self.mode

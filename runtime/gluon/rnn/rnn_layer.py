@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from runtime import ndarray as nd
-from runtime.base import MXNetError
+from runtime.base import ArgumentError, MXNetError
 from runtime.gluon.block import HybridBlock
 from runtime.gluon.rnn import rnn_cell
 from runtime.gluon.rnn.modifier_cell import DropoutCell
+from runtime.gluon.rnn.sequences import check_states
 from runtime.gluon.rnn.stacked_cell import BidirectionalCell, HybridSequentialRNNCell
 from runtime.ndarray import NDArray
 from runtime.ndarray.rnn import GATES, Weights, recurrent
@@ -87,14 +88,18 @@ class _RNNLayer(HybridBlock):
     def __call__(
         self, inputs: NDArray, states: Any = None, sequence_length: NDArray | None = None, **kwargs: Any
     ) -> Any:
+        if not isinstance(inputs, NDArray) or inputs.ndim != 3:
+            what = f"an array of shape {inputs.shape}" if isinstance(inputs, NDArray) else type(inputs).__name__
+            raise ArgumentError(
+                f"{type(self).__name__} '{self.name}' takes NDArrays of layout {self._layout} (time, batch, channels: "
+                f"T, N, C), and got {what}"
+            )
         batch_size = inputs.shape[self._layout.index("N")]
         given = states is not None
         if not given:
             states = self.begin_state(batch_size, ctx=inputs.context, dtype=inputs.dtype)
         states = [states] if isinstance(states, NDArray) else list(states)
-        for state, info in zip(states, self.state_info(batch_size), strict=False):
-            if state.shape != info["shape"]:
-                raise ValueError(f"{self.name}: a state must have shape {info['shape']}, not {state.shape}")
+        check_states(self, inputs, states, self.state_info(batch_size))
         length = [sequence_length] if self._use_sequence_length else []
         outputs, states = super().__call__(inputs, states, *length, **kwargs)
         return (outputs, states) if given else outputs
@@ -107,6 +112,12 @@ class _RNNLayer(HybridBlock):
             for layer in range(self._num_layers)
             for direction in self._directions
         ]
+        channels = weights[0].i2h_weight.shape[1]
+        if inputs.shape[2] != channels:
+            raise ArgumentError(
+                f"{type(self).__name__} '{self.name}' takes inputs of {channels} channels, and got an array of shape "
+                f"{inputs.shape}, which has {inputs.shape[2]}"
+            )
         data = F.swapaxes(inputs, 0, 1) if self._layout == "NTC" else inputs
         outputs, last = recurrent(
             self._mode, data, states, weights, len(self._directions), self._dropout, sequence_length

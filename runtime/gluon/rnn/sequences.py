@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from runtime import ndarray as nd
-from runtime.base import MXNetError
+from runtime.base import ArgumentError, MXNetError
 from runtime.ndarray import NDArray
 
 Steps = NDArray | Sequence[NDArray]
+
+
+def check_states(block: Any, inputs: NDArray, states: Sequence[NDArray], infos: Sequence[Mapping[str, Any]]) -> None:
+    """ArgumentError unless the states are those of `infos`, which `state_info` gives."""
+    wanted = [info["shape"] for info in infos]
+    given = [state.shape for state in states]
+    if given != wanted:
+        raise ArgumentError(
+            f"{type(block).__name__} '{block.name}': for inputs of shape {inputs.shape}, states must be a list of "
+            f"arrays of shapes {wanted}, not {given}; begin_state(batch_size) makes the first"
+        )
 
 
 def time_axis(layout: str) -> int:

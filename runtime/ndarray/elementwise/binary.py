@@ -101,7 +101,8 @@ def _not_bool(x: NDArray) -> NDArray:
 def _number(name: str, value: Any, dtype: np.dtype) -> Any:
     """A number in the type of the array beside it."""
     if not isinstance(value, NUMBER) or (isinstance(value, np.generic) and value.dtype.kind not in "biufV"):
-        raise TypeError(f"{name}: operands must be NDArrays or numbers, not {type(value).__name__}")
+        hint = "; nd.array() makes one of an ndarray" if isinstance(value, np.ndarray) else ""
+        raise TypeError(f"{name}: operands must be NDArrays or numbers, not {type(value).__name__}{hint}")
     try:
         return dtype.type(value)
     except (OverflowError, ValueError):
@@ -279,7 +280,12 @@ true_divide = divide
 broadcast_add = broadcast_plus = add
 broadcast_sub = broadcast_minus = subtract
 broadcast_mul, broadcast_div, broadcast_mod = multiply, divide, modulo
-broadcast_maximum, broadcast_minimum = maximum, minimum
+broadcast_minimum = minimum
+
+
+def broadcast_maximum(lhs: Any, rhs: Any, axis: Any = None) -> Any:
+    """`maximum`. `axis` has no meaning; MXNet accepts it, and scripts written for it give it."""
+    return maximum(lhs, rhs)
 
 
 def broadcast_power(lhs: Any, rhs: Any) -> Any:

@@ -1,0 +1,190 @@
+"""Time a training iteration of small networks: forward, backward and the update, beside PyTorch.
+
+examples:
+  python benchmarks/train.py                                       PyTorch too, if it is installed
+  python benchmarks/train.py --pytorch ~/torch/bin/python          with the PyTorch of another environment
+  python benchmarks/train.py --json train.json --plot train.png --markdown benchmarks/README.md
+
+Each library trains in a process of its own. They take turns, each for a sample at a time, while the others wait and
+their threads sleep; what is compared is samples of the same round.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import machine
+import networks
+import report
+from tqdm import tqdm
+
+HERE = Path(__file__).resolve().parent
+SAMPLE_SECONDS = 0.3
+OURS, PEER = "runtime", "pytorch"
+
+
+@dataclass(frozen=True)
+class Result:
+    """One network: seconds of an iteration by library, one sample a round, and from start to first iteration's end."""
+
+    network: str
+    seconds: dict[str, list[float]]
+    first: dict[str, float]
+
+    def ratio(self) -> float:
+        """Median of the paired ratios of our seconds to the peer's."""
+        pairs = zip(self.seconds[OURS], self.seconds[PEER], strict=True)
+        return statistics.median(ours / peer for ours, peer in pairs)
+
+
+class Process:
+    """A library that trains a network, in samples."""
+
+    def __init__(self, python: str, library: str, network: str, environment: dict[str, str]) -> None:
+        self._process = subprocess.Popen(
+            [python, str(HERE / "networks.py"), library, network],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=os.environ | environment,
+        )  # fmt: skip
+        self.first = self._read()
+
+    def sample(self) -> float:
+        """Seconds of an iteration, the median over a sample."""
+        self._process.stdin.write(f"{SAMPLE_SECONDS}\n")
+        self._process.stdin.flush()
+        return self._read()
+
+    def close(self) -> None:
+        self._process.stdin.close()
+        self._process.wait()
+        self._process.stdout.close()
+
+    def _read(self) -> float:
+        line = self._process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"{' '.join(self._process.args)} ended with {self._process.wait()}")
+        return float(line)
+
+
+def main() -> int:
+    args = arguments()
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: args.threads])
+    description = machine.describe(args.threads)
+    peer = peer_version(args.pytorch)
+    description["packages"]["torch"] = peer or "absent"
+    print(machine.text(description), end="\n\n", flush=True)
+    results = [
+        measure(network, args, peer is not None) for network in tqdm(args.networks, disable=not sys.stderr.isatty())
+    ]
+    print("\n".join("  ".join(f"{cell:>24}" for cell in row) for row in table(results)))
+    if args.json is not None:
+        args.json.write_text(json.dumps({"machine": description, "results": list(map(asdict, results))}, indent=1))
+    if args.plot is not None:
+        plot(args.plot, results, description)
+    if args.markdown is not None:
+        report.insert(args.markdown, "train.py", markdown(results, description))
+    return 0
+
+
+def measure(network: str, args: argparse.Namespace, with_peer: bool) -> Result:
+    """Both libraries in turn; ours starts as a fresh install does, with no compiled kernels."""
+    threads = {name: str(args.threads) for name in ("OPTGEN_NUM_THREADS", "OMP_NUM_THREADS")}
+    with tempfile.TemporaryDirectory() as cache:
+        environment = threads | {"OPTGEN_CACHE_DIR": cache, "PYTHONPATH": str(HERE.parent)}
+        processes = {OURS: Process(sys.executable, OURS, network, environment)}
+        if with_peer:
+            processes[PEER] = Process(args.pytorch, PEER, network, threads)
+        seconds: dict[str, list[float]] = {name: [] for name in processes}
+        for _ in range(args.reps):
+            for name, process in processes.items():
+                seconds[name].append(process.sample())
+        for process in processes.values():
+            process.close()
+    return Result(network, seconds, {name: process.first for name, process in processes.items()})
+
+
+def peer_version(python: str) -> str | None:
+    """Of PyTorch, for that interpreter; None where it has none."""
+    code = "import torch; print(torch.__version__)"
+    done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=False)
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+# ---------------------------------------------------------------- reports
+
+
+def table(results: Sequence[Result]) -> list[list[str]]:
+    rows = [["network", OURS, PEER, "ratio", "first iteration"]]
+    for r in results:
+        medians = {name: report.duration(statistics.median(times)) for name, times in r.seconds.items()}
+        ratio = f"{r.ratio():.2f}" if PEER in r.seconds else "-"
+        first = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in r.first.items())
+        rows.append([r.network, medians[OURS], medians.get(PEER, "-"), ratio, first])
+    return rows
+
+
+def markdown(results: Sequence[Result], description: dict[str, Any]) -> str:
+    head, *body = table(results)
+    body = [[networks.NETWORKS[row[0]], *row[1:]] for row in body]
+    lines = [head, [":--", "--:", "--:", "--:", ":--"], *body]
+    return machine.text(description).replace("\n", "  \n") + "\n\n" + "\n".join(f"| {' | '.join(x)} |" for x in lines)
+
+
+def plot(path: Path, results: Sequence[Result], description: dict[str, Any]) -> None:
+    """Bars: milliseconds of an iteration, by network and library."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(
+        1, len(results), figsize=(2.6 * len(results), 3.2), layout="constrained", squeeze=False
+    )
+    for axis, r in zip(axes[0], results, strict=True):
+        for k, (name, times) in enumerate(r.seconds.items()):
+            milliseconds = statistics.median(times) * 1e3
+            axis.bar(k, milliseconds, width=0.6, color=report.COLORS[k], label=name)
+            axis.annotate(f"{milliseconds:.2f}", (k, milliseconds), ha="center", va="bottom", fontsize=9)
+        axis.set_title(r.network, fontsize=10)
+        axis.set_xticks(range(len(r.seconds)), list(r.seconds), fontsize=9)
+        axis.tick_params(length=0)
+        axis.spines[["top", "right"]].set_visible(False)
+    axes[0, 0].set_ylabel("ms an iteration")
+    figure.suptitle(
+        f"Training, batch {networks.BATCH}: {description['cpu']}, {description['threads']} threads", fontsize=10
+    )
+    with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".png", delete=False) as file:
+        figure.savefig(file.name, dpi=150)
+    os.replace(file.name, path)
+
+
+def arguments() -> argparse.Namespace:
+    available = len(os.sched_getaffinity(0))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--networks", nargs="+", choices=networks.NETWORKS, default=list(networks.NETWORKS))
+    parser.add_argument("--pytorch", default=sys.executable, metavar="PYTHON", help="an interpreter that has PyTorch")
+    parser.add_argument("--reps", type=int, default=21, help="rounds (default %(default)s)")
+    parser.add_argument("--threads", type=int, default=min(2, available), help="CPUs for each (default %(default)s)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write every sample and the machine")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="write a plot (PNG); needs matplotlib")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the table between the marks of a file")
+    args = parser.parse_args()
+    if args.reps < 1 or not 1 <= args.threads <= available:
+        parser.error(f"--reps must be at least 1, and --threads from 1 to {available}, the CPUs this process may use")
+    for path in (args.json, args.plot, args.markdown):
+        if path is not None and not path.parent.is_dir():
+            parser.error(f"{path}: the folder does not exist")
+    return args
+
+
+if __name__ == "__main__":
+    sys.exit(main())
