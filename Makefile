@@ -32,6 +32,7 @@ $(READY): pyproject.toml setup.py
 
 train: $(READY)
 	$(BIN)/optgen build
+	$(BIN)/python -m runtime.native
 	$(BIN)/python examples/digits/train.py
 
 test: lint types

@@ -18,5 +18,9 @@ What was decided, and on which measurements (one thread of a 2.6 GHz Zen 4, batc
   order: the same bits for any number of threads.
 - The gradient of a maximum over squares of 2 by 2 has code of its own, without a branch: 2.4 ms became 0.3.
 - relu or tanh are no part of a convolution: once memory is kept, each is 0.3 of 21 ms.
+- A recurrent layer is one kernel for all steps, in which each thread has sequences of its own: nobody waits for anybody
+  between the steps. Two threads, one iteration of a 2-layer LSTM (35 steps, batch 32, 200 units): 32 ms, where NumPy's
+  gates and a shared product at each step took 48. The matrix is turned once: a product of 16 rows with it takes 67 us
+  then, not 123.
 - A kernel's call costs 4 us. Less work than some 30 us stays on the calling thread.
 """

@@ -3,7 +3,7 @@
 What a function may contain: `for` over `range`, or over `short`, the same for few iterations (the last vector has a
 mask, so that no single elements are left over), `while`, `if`, `return` at the end, assignment and `+=` to variables
 and to elements; `+ - * / // %`, comparisons, `and or not`, `a if c else b`; min, max, abs, sqrt, float, int; calls of
-other `@function`s, of `gemm` and of `total`.
+other `@function`s, of `gemm`, `total` and `power_of_2`.
 
 Its parameters are annotated with `int` (64 bits), `float` (of the element type the code is made for), `Array` (a
 pointer to such elements: `x[i]` reads, `x + i` moves it) or `Ints` (a pointer to whole numbers, which are only read).
@@ -56,6 +56,10 @@ def gemm(
 
 def total(x: Array, n: int) -> float:
     """The sum of n elements, in an order that depends on n alone."""
+
+
+def power_of_2(n: float) -> float:
+    """`2^n`, for a whole n for which that is a normal number."""
 
 
 # ---------------------------------------------------------------- functions
@@ -316,6 +320,10 @@ class _Emitter:
                 return self._assigned(f"select i1 {self._compare(op, b, a, e).text}, {_of(b)}, {_of(a)}", a.type)
             case "abs", [a]:
                 return self._invoked(FLOAT, f"@llvm.fabs.{{S}}({_of(self._convert(a, FLOAT, e))})")
+            case "round", [a]:
+                return self._invoked(FLOAT, f"@llvm.rint.{{S}}({_of(self._convert(a, FLOAT, e))})")
+            case "power_of_2", [a]:
+                return self._power_of_2(self._convert(a, FLOAT, e))
             case "sqrt", [a]:
                 return self._invoked(FLOAT, f"@llvm.sqrt.{{S}}({_of(self._convert(a, FLOAT, e))})")
             case "float", [a]:
@@ -327,6 +335,15 @@ class _Emitter:
             case "gemm", args if len(args) == 12:
                 return self._gemm(args, e)
         return self._refuse(e)
+
+    def _power_of_2(self, n: Value) -> Value:
+        """The sum of n, the exponent's bias and a large constant has the exponent's bits at its end: shifted into
+        their place they are the result. Conversions to integers are not vector code everywhere."""
+        bits, bias, integer = (23, 127, "i32") if self.dtype == np.float32 else (52, 1023, "i64")
+        ends = self._do("fadd", FLOAT, n, self._constant(1.5 * 2**bits + bias))
+        whole = self._assigned(f"bitcast {_of(ends)} to {integer}", integer)
+        shifted = self._do("shl", integer, whole, Value(integer, str(bits)))
+        return self._assigned(f"bitcast {_of(shifted)} to {{T}}", FLOAT)
 
     def _gemm(self, args: list[Value], where: ast.AST) -> Value:
         """Row-major CBLAS, alpha 1; sizes and flags in the types it takes."""
@@ -437,5 +454,6 @@ done:
 declare {T} @llvm.vector.reduce.fadd.v16{S}({T}, <16 x {T}>)
 declare {T} @llvm.fabs.{S}({T})
 declare {T} @llvm.sqrt.{S}({T})
+declare {T} @llvm.rint.{S}({T})
 !0 = distinct !{!0, !{!"llvm.loop.vectorize.predicate.enable", i1 true}}
 """

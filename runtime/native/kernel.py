@@ -17,7 +17,7 @@ from runtime.native.compile import FLOAT, INT, Function, module
 SMALL = 1 << 16
 """Less work than this stays on the calling thread: a thread that sleeps takes longer to wake."""
 KERNELS: list[Kernel] = []
-"""All there are, for `build`."""
+"""All there are, for `python -m runtime.native`."""
 
 
 class Kernel(Function):
@@ -82,13 +82,6 @@ class Kernel(Function):
 def kernel(function: Callable[..., Any]) -> Kernel:
     """Decorator: a function of the subset (see `compile`) as a `Kernel`."""
     return Kernel(function)
-
-
-def build() -> None:
-    """Compile all kernels for both types into the cache, ahead of their first calls."""
-    for each in KERNELS:
-        for dtype in (np.float32, np.float64):
-            code.build(each.text(np.dtype(dtype)))
 
 
 class _Code(NamedTuple):

@@ -16,6 +16,7 @@ from runtime.ndarray import (
     creation,
     ctc,
     custom,
+    densities,
     dlpack,
     elementwise,
     heads,
@@ -26,6 +27,7 @@ from runtime.ndarray import (
     methods,
     multi,
     normalization,
+    op,  # noqa: F401 (nd.op)
     ordering,
     pooling,
     products,
@@ -40,6 +42,7 @@ from runtime.ndarray import (
     slicing,
     softmax,
     sparse,
+    updates,
 )
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import public
@@ -67,10 +70,12 @@ FAMILIES = (
     heads,
     sparse,
     sampling,
+    densities,
     convolution,
     pooling,
     resize,
     rnn,
+    updates,
 )
 
 for _family in FAMILIES:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from runtime.ndarray import slicing
+from runtime.ndarray.elementwise import binary
 from runtime.ndarray.indexing import setitem
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import public
@@ -33,3 +34,6 @@ def _scatter_set_nd(lhs: NDArray, rhs: NDArray, indices: NDArray, shape: Any = N
 _crop_assign = _slice_assign
 _crop_assign_scalar = _slice_assign_scalar
 _split_v2 = public(slicing.split_v2)
+_plus, _minus, _mul, _div = map(
+    public, (binary.elemwise_add, binary.elemwise_sub, binary.elemwise_mul, binary.elemwise_div)
+)

@@ -44,7 +44,8 @@ def sigmoid(x: np.ndarray) -> np.ndarray:
     """`1/(1 + exp(-x))`."""
     y = np.exp(-x)
     y += 1
-    return np.reciprocal(y, out=y)
+    np.reciprocal(y, out=y)
+    return y.astype(x.dtype, copy=False)  # of integers, cut off
 
 
 @sigmoid.backward

@@ -131,6 +131,8 @@ def arange_like(
 def place(data: np.ndarray, ctx: Context | None) -> NDArray:
     """An NDArray over `data`, C-contiguous, in `ctx` (None: the current context)."""
     ctx = current_context() if ctx is None else ctx
+    if not isinstance(ctx, Context):
+        raise ArgumentError(f"ctx is a Context, such as mx.cpu(), not {ctx!r}")
     ctx.require()
     return NDArray(data, ctx)
 
@@ -138,9 +140,10 @@ def place(data: np.ndarray, ctx: Context | None) -> NDArray:
 def _made(name: str, make: Callable[..., np.ndarray], shape: Shape, ctx: Context | None, dtype: Any) -> NDArray:
     dtype = element_type(dtype)
     try:
-        return place(make(shape, dtype), ctx)
+        data = make(shape, dtype)
     except (TypeError, ValueError) as error:
         raise ArgumentError(f"{name}: {shape!r} is no shape of an array: {error}") from None
+    return place(data, ctx)
 
 
 def _sparse() -> Any:

@@ -62,16 +62,23 @@ def to_tensor(data: NDArray) -> NDArray:
 
 @public
 def normalize(data: NDArray, mean: float | Sequence[float] = 0.0, std: float | Sequence[float] = 1.0) -> NDArray:
-    """`(x - mean)/std` of (channels, height, width), with one number for all channels or one for each."""
-    if data.ndim not in (3, 4):
-        raise MXNetError(f"image.normalize: an image is (channels, height, width) here, not {data.shape}")
+    """`(x - mean)/std` of (channels, height, width), with one number for all channels or one for each.
+
+    Integers are computed with as float32, and the result cut off to their type.
+    """
+    if data.ndim not in (3, 4) or data.shape[-3] not in (1, 3):
+        raise MXNetError(
+            f"image.normalize: an image is (channels, height, width) here, with 1 or 3 channels, not {data.shape}; "
+            "to_tensor makes it so"
+        )
+    x = data.astype("float32") if data._data.dtype.kind in "iu" else data
     per_channel = []
     for what, value in (("mean", mean), ("std", std)):
         values = np.asarray(value, np.float64).reshape(-1, 1, 1)
         if len(values) not in (1, data.shape[-3]):
             raise MXNetError(f"image.normalize: {len(values)} numbers as {what} for {data.shape[-3]} channels")
-        per_channel.append(array(values, data.context, data.dtype))
-    return (data - per_channel[0]) / per_channel[1]
+        per_channel.append(array(values, x.context, x.dtype))
+    return ((x - per_channel[0]) / per_channel[1]).astype(data.dtype, copy=False)
 
 
 # ---------------------------------------------------------------- place and size

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -114,14 +115,28 @@ def boolean_mask(data: NDArray, index: NDArray, axis: int = 0) -> NDArray:
 @Operator
 def along(x: np.ndarray, index: np.ndarray, *, axis: int) -> np.ndarray:
     """The elements at `index`, of the same shape but for `axis`. Each is named once in its vector."""
-    return np.take_along_axis(x, index, axis)
+    return x.take(places(index, axis, x.shape[axis]))
 
 
 @Operator
 def _put_along(g: np.ndarray, index: np.ndarray, *, axis: int, length: int) -> np.ndarray:
     x = np.zeros((*g.shape[:axis], length, *g.shape[axis + 1 :]), g.dtype)
-    np.put_along_axis(x, index, g, axis)
+    x.reshape(-1)[places(index, axis, length)] = g
     return x
+
+
+def places(index: np.ndarray, axis: int, length: int) -> np.ndarray:
+    """Where in the flattened array, with `length` on `axis`, the elements at `index` are.
+
+    NumPy's functions for this (`take_along_axis`) take several times as long on small arrays.
+    """
+    before, after = math.prod(index.shape[:axis]), math.prod(index.shape[axis + 1 :])
+    found = index.reshape(before, index.shape[axis], after)
+    if after > 1:
+        found = found * after + np.arange(after)
+    if before > 1:
+        found = found + np.arange(0, before * length * after, length * after)[:, None, None]
+    return found.reshape(index.shape)
 
 
 @along.gradient
@@ -149,7 +164,7 @@ def pick(data: NDArray, index: NDArray, axis: int = -1, keepdims: bool = False, 
             f"pick from shape {shape} along axis {axis}: index has shape {index.shape}, not {dropped} or {kept}"
         )
     positions = _positions("pick", index, shape[axis], mode, ("clip", "wrap"))
-    picked = along(data, reshape(positions, kept), axis=axis)
+    picked = along(data, NDArray(positions._data.reshape(kept), data._ctx), axis=axis)
     return picked if keepdims else reshape(picked, dropped or (1,))
 
 

@@ -35,11 +35,13 @@ def numpy_key(key: Any, ndim: int) -> tuple[tuple, bool]:
         key = (key,)
     items = []
     integers = 0
-    advanced = False
+    dotted = advanced = False
     for item in key:
         if type(item) is int:
             integers += 1
-        elif isinstance(item, slice) or item is None or item is Ellipsis:
+        elif item is Ellipsis:
+            dotted = True
+        elif isinstance(item, slice) or item is None:
             pass
         else:
             item = _index(item)
@@ -48,7 +50,7 @@ def numpy_key(key: Any, ndim: int) -> tuple[tuple, bool]:
             else:
                 advanced = True
         items.append(item)
-    if integers == ndim:
+    if integers == ndim and not dotted:
         items.append(Ellipsis)
     return tuple(items), advanced
 
@@ -193,10 +195,9 @@ def setitem(x: NDArray, key: Any, value: Any) -> None:
     source = _source(value, data.dtype)
     try:
         data[place] = source
-    except ValueError:
+    except ValueError as error:
         raise ArgumentError(
-            f"cannot write a value of shape {np.shape(source)} to x[{_text(key)}], which has shape "
-            f"{data[place].shape}; x has {x.shape}"
+            f"cannot write a value of shape {np.shape(source)} to x[{_text(key)}], where x has shape {x.shape}: {error}"
         ) from None
     if node is not None:
         x._node = node

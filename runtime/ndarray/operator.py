@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from runtime import autograd
-from runtime.base import MXNetError, did_you_mean
-from runtime.context import Context
+from runtime.base import ArgumentError, MXNetError, did_you_mean
+from runtime.context import Context, cpu
 from runtime.ndarray.ndarray import NDArray
 
 quiet = np.errstate(all="ignore")
@@ -81,9 +81,7 @@ class Operator:
                 if ctx is None:
                     ctx = x._ctx
                 elif x._ctx is not ctx and x._ctx != ctx:
-                    raise MXNetError(
-                        f"{self.name}: inputs live in {ctx} and in {x._ctx}; bring them together with as_in_context()"
-                    )
+                    ctx = self._meeting(ctx, x._ctx)
             else:
                 arrays.append(x)
                 parents.append(None)
@@ -92,6 +90,14 @@ class Operator:
         if in_graph and autograd.mode.recording:
             node = autograd.Node(self, parents, arrays, output, attrs, ctx)
         return wrap(output, ctx, node)
+
+    def _meeting(self, ctx: Context, other: Context) -> Context:
+        """Where the result lives if inputs live in both: pinned and shared memory of the CPU go with any other."""
+        if ctx.device_type == other.device_type:
+            raise MXNetError(
+                f"{self.name}: inputs live in {ctx} and in {other}; bring them together with as_in_context()"
+            )
+        return cpu(ctx.device_id)
 
     def pull(self, node: autograd.Node, g: Any) -> Iterator[tuple[Any, NDArray]]:
         """The gradients of a recorded call that received `g`: pairs of an input's node and what flows into it."""
@@ -172,8 +178,9 @@ def public(function: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, out: Any = None, name: str | None = None, **kwargs: Any) -> Any:
         try:
             result = function(*args, **kwargs)
-        except TypeError:
+        except (AttributeError, TypeError) as error:
             _check_names(function.__name__, kwargs, parameters)
+            _check_arrays(function.__name__, (*args, *kwargs.values()), error)
             raise
         return result if out is None else _write(function.__name__, result, out)
 
@@ -187,6 +194,14 @@ def _check_names(name: str, kwargs: Iterable[str], parameters: Mapping[str, insp
     for key in kwargs:
         if key not in parameters:
             raise MXNetError(f"{name} has no argument '{key}'{did_you_mean(key, parameters)}")
+
+
+def _check_arrays(name: str, values: Iterable[Any], error: Exception) -> None:
+    """Whether the error is that one of the values was taken for an array: raise one that says so."""
+    given = getattr(error, "obj", None)  # what lacks the attribute
+    if given is not None and not isinstance(given, NDArray) and any(given is x for x in values):
+        hint = "; nd.array() makes one of it" if isinstance(given, np.ndarray) else ""
+        raise ArgumentError(f"{name} takes NDArrays, and got one of type {type(given).__name__}{hint}") from None
 
 
 def _write(name: str, result: Any, out: Any) -> Any:

@@ -1,20 +1,21 @@
 """One recurrent layer in one direction: all time steps in one operator, with its gradient through time.
 
 Data is (T, N, C): time steps, batch, channels. The products with the inputs of all steps are one matrix product; what
-is left in the loop over time is the product with the last state, and the gates. The rows of the weights are the gates,
-one below the other: input, forget, cell, output for LSTM (Hochreiter and Schmidhuber 1997, with forget gates by Gers
-et al. 2000); reset, update, new for GRU (Cho et al. 2014, with the reset gate after the product, as cuDNN has it).
+is left in the loop over time is the product with the last state, and the gates (`native.recurrent`). The rows of the
+weights are the gates, one below the other: input, forget, cell, output for LSTM (Hochreiter and Schmidhuber 1997, with
+forget gates by Gers et al. 2000); reset, update, new for GRU (Cho et al. 2014, with the reset gate after the product,
+as cuDNN has it).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from runtime import autograd
-from runtime.blas import matmul
+from runtime.blas import FLOPS, matmul
+from runtime.native import recurrent as native
 from runtime.ndarray import elementwise as ew
 from runtime.ndarray.activation import sigmoid
 from runtime.ndarray.layers import FullyConnected
@@ -30,7 +31,7 @@ def _project(x: np.ndarray, w: np.ndarray, b: np.ndarray) -> np.ndarray:
     """`x w^T + b` for all steps."""
     y = matmul(x.reshape(-1, x.shape[2]), w.T)
     y += b
-    return y.reshape(*x.shape[:2], -1)
+    return y.reshape(*x.shape[:2], len(w))
 
 
 def _weight_gradients(d: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -40,7 +41,7 @@ def _weight_gradients(d: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 
 def _data_gradient(d: np.ndarray, w: np.ndarray) -> np.ndarray:
-    return matmul(d.reshape(-1, d.shape[2]), w).reshape(*d.shape[:2], -1)
+    return matmul(d.reshape(-1, d.shape[2]), w).reshape(*d.shape[:2], w.shape[1])
 
 
 def _before(h0: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -53,12 +54,24 @@ def _flow(g: np.ndarray | None, like: np.ndarray) -> np.ndarray:
     return np.zeros_like(like) if g is None else g.copy()
 
 
-def _sigmoid(x: np.ndarray) -> None:
-    """In place: `1/(1 + exp(-x))`."""
-    np.negative(x, out=x)
-    np.exp(x, out=x)
-    x += 1
-    np.reciprocal(x, out=x)
+def _last(y: np.ndarray, first: np.ndarray) -> np.ndarray:
+    """The state after all steps."""
+    return (y[-1] if len(y) else first).copy()
+
+
+def _shared(batch: int) -> tuple[int, int]:
+    """How many tasks a batch is cut into, and how many of its sequences each has, whatever the number of threads.
+
+    A product with few rows takes hardly less time than one with 16.
+    """
+    tasks = -(-batch // (16 if batch > 16 else 8))
+    rows = -(-batch // max(tasks, 1))
+    return tasks, rows
+
+
+def _work(d: np.ndarray, state: int) -> int:
+    """How much work the products are that give, for each step, all gates from a state."""
+    return 2 * d.size * state // FLOPS
 
 
 # ---------------------------------------------------------------- Elman
@@ -72,8 +85,9 @@ def _elman(
 ) -> Arrays:
     """`h_t = activation(wi x_t + bi + wh h_(t-1) + bh)`: all h, and the last."""
     y = _project(x, wi, bi + bh)
+    turned = np.ascontiguousarray(wh.T)  # products with it are faster
     for step in y:
-        step += matmul(h, wh.T)
+        step += matmul(h, turned)
         h = np.tanh(step, out=step) if activation == "tanh" else np.maximum(step, 0, out=step)
     return y, y[-1].copy()
 
@@ -118,7 +132,6 @@ def _elman_steps(x, h, wi, wh, bi, bh, activation):  # type: ignore[no-untyped-d
 
 @Operator
 @in_float32
-@quiet
 def _lstm(
     x: np.ndarray, h: np.ndarray, c: np.ndarray, wi: np.ndarray, wh: np.ndarray, bi: np.ndarray, bh: np.ndarray,
     wr: np.ndarray | None,
@@ -128,26 +141,14 @@ def _lstm(
     With `wr`, (projected, hidden), the state is `wr h_t`.
     """
     gates = _project(x, wi, bi + bh)
-    n = c.shape[1]
-    cells = np.empty((*x.shape[:2], n), x.dtype)
-    y = np.empty((*x.shape[:2], h.shape[1]), x.dtype)
-    for t, gate in enumerate(gates):
-        gate += matmul(h, wh.T)
-        _sigmoid(gate[:, : 2 * n])
-        np.tanh(gate[:, 2 * n : 3 * n], out=gate[:, 2 * n : 3 * n])
-        _sigmoid(gate[:, 3 * n :])
-        i, f, g, o = _gates(gate, n)
-        np.multiply(f, c, out=cells[t])
-        cells[t] += i * g
-        c = cells[t]
-        hidden = o * np.tanh(c)
-        y[t] = hidden if wr is None else matmul(hidden, wr.T)
-        h = y[t]
-    return y, h.copy(), c.copy(), cells, gates
-
-
-def _gates(gate: np.ndarray, n: int) -> Iterator[np.ndarray]:
-    return (gate[..., k : k + n] for k in range(0, gate.shape[-1], n))
+    (steps, batch, _), n, state = x.shape, c.shape[1], h.shape[1]
+    cells, y = np.empty((steps, batch, n), x.dtype), np.empty((steps, batch, state), x.dtype)
+    tasks, rows = _shared(batch)
+    native.lstm(
+        tasks, _work(gates, state), gates, h, c, np.ascontiguousarray(wh.T), wr, cells, y,
+        steps, batch, n, state, rows, wr is not None, scratch=rows * n,
+    )  # fmt: skip
+    return y, _last(y, h), _last(cells, c), cells, gates
 
 
 @Operator
@@ -159,29 +160,20 @@ def _lstm_gradient(
 ) -> Arrays:  # fmt: skip
     d = np.empty_like(gates)
     dh, dc = _flow(dh, h0), _flow(dc, c0)
-    n = c0.shape[1]
-    tanh = np.tanh(cells)
-    projected = np.empty_like(y)
-    for t in reversed(range(len(y))):
-        if dy is not None:
-            dh += dy[t]
-        projected[t] = dh
-        dhidden = dh if wr is None else matmul(dh, wr)
-        i, f, g, o = _gates(gates[t], n)
-        di, df, dg, do = _gates(d[t], n)
-        if dcells is not None:
-            dc += dcells[t]
-        dc += dhidden * o * (1 - tanh[t] * tanh[t])
-        np.multiply(dc * g, i * (1 - i), out=di)
-        np.multiply(dc * (cells[t - 1] if t else c0), f * (1 - f), out=df)
-        np.multiply(dc * i, 1 - g * g, out=dg)
-        np.multiply(dhidden * tanh[t], o * (1 - o), out=do)
-        dc = dc * f
-        dh = matmul(d[t], wh)
+    (steps, batch, n), state = cells.shape, h0.shape[1]
+    projects = wr is not None
+    has_dy = dy is not None
+    if projects:
+        dy = _flow(dy, y)  # to be written to
+    tasks, rows = _shared(batch)
+    native.lstm_back(
+        tasks, _work(gates, state), gates, cells, c0, wh, wr, dy, dcells, dh, dc, d,
+        steps, batch, n, state, rows, projects, has_dy, dcells is not None, scratch=rows * n,
+    )  # fmt: skip
     dwi, db = _weight_gradients(d, x)
     dwh, _ = _weight_gradients(d, _before(h0, y))
     result = (_data_gradient(d, wi), dh, dc, dwi, dwh, db, db.copy())
-    return result if wr is None else (*result, _weight_gradients(projected, gates[..., 3 * n :] * tanh)[0])
+    return (*result, _weight_gradients(dy, gates[..., 3 * n :] * np.tanh(cells))[0]) if projects else result
 
 
 @_lstm.joint_gradient
@@ -209,52 +201,36 @@ def _lstm_steps(x, h, c, wi, wh, bi, bh, wr):  # type: ignore[no-untyped-def]
 
 @Operator
 @in_float32
-@quiet
 def _gru(x: np.ndarray, h: np.ndarray, wi: np.ndarray, wh: np.ndarray, bi: np.ndarray, bh: np.ndarray) -> Arrays:
     """`n = tanh(wi_n x_t + bi_n + r (wh_n h_(t-1) + bh_n))`, `h_t = (1 - z) n + z h_(t-1)`.
 
     All h, the last, all gates, and all `wh_n h_(t-1) + bh_n`.
     """
     gates = _project(x, wi, bi)
-    n = h.shape[1]
-    y = np.empty((*x.shape[:2], n), x.dtype)
-    recurrent = np.empty_like(y)
-    for t, gate in enumerate(gates):
-        product = matmul(h, wh.T)
-        product += bh
-        rz = gate[:, : 2 * n]
-        rz += product[:, : 2 * n]
-        _sigmoid(rz)
-        recurrent[t] = product[:, 2 * n :]
-        r, z, new = _gates(gate, n)
-        new += r * recurrent[t]
-        np.tanh(new, out=new)
-        y[t] = new + z * (h - new)
-        h = y[t]
-    return y, h.copy(), gates, recurrent
+    (steps, batch, _), n = x.shape, h.shape[1]
+    y, kept = np.empty((steps, batch, n), x.dtype), np.empty((steps, batch, n), x.dtype)
+    tasks, rows = _shared(batch)
+    native.gru(
+        tasks, _work(gates, n), gates, h, np.ascontiguousarray(wh.T), bh, kept, y, steps, batch, n, rows,
+        scratch=rows * 3 * n,
+    )  # fmt: skip
+    return y, _last(y, h), gates, kept
 
 
 @Operator
 @in_float32
 def _gru_gradient(
-    y: np.ndarray, gates: np.ndarray, recurrent: np.ndarray, x: np.ndarray, h0: np.ndarray, wi: np.ndarray,
+    y: np.ndarray, gates: np.ndarray, kept: np.ndarray, x: np.ndarray, h0: np.ndarray, wi: np.ndarray,
     wh: np.ndarray, dy: np.ndarray | None, dh: np.ndarray | None,
 ) -> Arrays:  # fmt: skip
     d, dproduct = np.empty_like(gates), np.empty_like(gates)
-    before = _before(h0, y)
     dh = _flow(dh, h0)
-    n = h0.shape[1]
-    for t in reversed(range(len(y))):
-        if dy is not None:
-            dh += dy[t]
-        r, z, new = _gates(gates[t], n)
-        dr, dz, dnew = _gates(d[t], n)
-        np.multiply(dh * (1 - z), 1 - new * new, out=dnew)
-        np.multiply(dh * (before[t] - new), z * (1 - z), out=dz)
-        np.multiply(dnew * recurrent[t], r * (1 - r), out=dr)
-        dproduct[t] = d[t]
-        dproduct[t, :, 2 * n :] *= r
-        dh = dh * z + matmul(dproduct[t], wh)
+    steps, batch, n = y.shape
+    tasks, rows = _shared(batch)
+    native.gru_back(
+        tasks, _work(gates, n), gates, kept, y, h0, wh, dy, dh, d, dproduct, steps, batch, n, rows, dy is not None
+    )
+    before = _before(h0, y)
     return _data_gradient(d, wi), dh, *_interleaved(_weight_gradients(d, x), _weight_gradients(dproduct, before))
 
 

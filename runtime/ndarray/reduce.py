@@ -11,7 +11,7 @@ import numpy as np
 from runtime.base import MXNetError
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, in_float32, quiet
-from runtime.ndarray.shape import reshape
+from runtime.ndarray.shape import axis_of, reshape
 
 __all__ = [
     "argmax",
@@ -278,6 +278,8 @@ def argmin(data: NDArray, axis: int | None = None, keepdims: bool = False) -> ND
 
 
 def _find(operator: Operator, data: NDArray, axis: int | None, keepdims: bool) -> NDArray:
+    if axis is not None:
+        axis = axis_of(operator.name, data, axis)
     _, shape = _plan(operator.name, data.shape, _key(axis), bool(keepdims), False)
     return operator(data, axis=axis, shape=shape)
 

@@ -50,6 +50,8 @@ def recurrent(
     dropout: probability with which outputs of a layer, but the last, are 0 in training.
     sequence_length: (N,), how many steps of each sequence count; the output is 0 from there on.
     """
+    if data._data.dtype.kind in "iub":
+        raise MXNetError(f"RNN: data must be floats, not {data._data.dtype}; convert with astype()")
     for x in chain(states, *weights):
         if x is not None and x.dtype != data.dtype:
             raise MXNetError(
@@ -128,8 +130,8 @@ def RNN(
     states = [state] if mode != "lstm" else [state, state_cell]
     directions = 2 if bidirectional else 1
     _check(data, states, num_layers * directions, projection_size or state_size, state_size)
-    shapes = list(_shapes(GATES[mode], data.shape[2], state_size, projection_size, num_layers, directions))
-    weights = _unpacked(parameters, shapes)
+    shapes = list(shapes_of_weights(GATES[mode], data.shape[2], state_size, projection_size, num_layers, directions))
+    weights = unpacked(parameters, shapes)
     y, last = recurrent(mode, data, states, weights, directions, p, sequence_length if use_sequence_length else None)
     return [y, *last] if state_outputs else y
 
@@ -143,7 +145,7 @@ def _check(data: NDArray, states: Sequence[NDArray | None], count: int, state: i
             raise MXNetError(f"RNN: {what} must have shape {wanted}, not {None if given is None else given.shape}")
 
 
-def _shapes(
+def shapes_of_weights(
     gates: int, inputs: int, hidden: int, projection: int | None, layers: int, directions: int
 ) -> Iterator[list[tuple[int, ...]]]:
     """The shapes of the `Weights` of each layer and direction."""
@@ -154,7 +156,7 @@ def _shapes(
         yield from [shapes + [(state, hidden)] * bool(projection)] * directions
 
 
-def _unpacked(parameters: NDArray, shapes: list[list[tuple[int, ...]]]) -> list[Weights]:
+def unpacked(parameters: NDArray, shapes: list[list[tuple[int, ...]]]) -> list[Weights]:
     """The vector cut up: all matrices, then all biases."""
     needed = sum(_size(shape) for part in shapes for shape in part)
     if parameters.shape != (needed,):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from runtime.base import MXNetError
 from runtime.dtypes import element_type
 from runtime.ndarray.elementwise import cast, exp
 from runtime.ndarray.fused import Fused, wide
-from runtime.ndarray.index import take
+from runtime.ndarray.index import places, take
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import in_float32, quiet
 from runtime.ndarray.reduce import sum as sum_
@@ -204,25 +203,16 @@ def cross_entropy(data: NDArray, label: NDArray, axis: int = -1) -> NDArray:
     kept = (*data.shape[:axis], 1, *data.shape[axis + 1 :])
     dropped = (*data.shape[:axis], *data.shape[axis + 1 :]) or (1,)
     if label.shape != dropped and label.shape != kept:
+        hint = "; for a probability of each class, sparse_label=False" if label.shape == data.shape else ""
         raise MXNetError(
             f"softmax cross-entropy: for scores of shape {data.shape} along axis {axis}, labels must have shape "
-            f"{dropped} or {kept}, not {label.shape}"
+            f"{dropped} or {kept}, not {label.shape}{hint}"
         )
-    places = _places(label._data, data.shape, axis).reshape(kept)
-    loss = _cross_entropy(data, NDArray(places, label._ctx), axis=axis)[0]
+    classes = label._data.astype(np.intp).reshape(kept)
+    np.minimum(np.maximum(classes, 0, out=classes), data.shape[axis] - 1, out=classes)
+    at = NDArray(places(classes, axis, data.shape[axis]), label._ctx)
+    loss = _cross_entropy(data, at, axis=axis)[0]
     return loss if loss.dtype == data.dtype else cast(loss, data.dtype)
-
-
-def _places(label: np.ndarray, shape: tuple[int, ...], axis: int) -> np.ndarray:
-    """Where in an array of `shape`, seen as a vector, the elements are that classes along `axis` stand for."""
-    classes, inner = shape[axis], math.prod(shape[axis + 1 :])
-    places = label.astype(np.intp).reshape(-1, inner)
-    np.minimum(np.maximum(places, 0, out=places), classes - 1, out=places)
-    if inner > 1:
-        places *= inner
-        places += np.arange(inner)
-    places += np.arange(0, len(places) * classes * inner, classes * inner)[:, None]
-    return places
 
 
 def softmax_cross_entropy(data: NDArray, label: NDArray) -> NDArray:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from runtime import kernels, random
 from runtime.base import MXNetError, did_you_mean
 from runtime.ndarray.ndarray import NDArray
-from runtime.optimizer import sparse
+from runtime.ndarray.sparse.dense import as_dense
 from runtime.optimizer.named import NamedStates
 from runtime.optimizer.optimizer import Index, Optimizer
 
@@ -220,7 +220,7 @@ class SpecOptimizer(Optimizer):
         master: bool,
     ) -> None:
         if list(map(type, weights)).count(NDArray) != len(weights):
-            with sparse.as_dense(weights) as dense:
+            with as_dense(weights) as dense:
                 return self._update(indices, dense, grads, states, master)
         binding = self._bindings.get(indices[0])
         if binding is None or not binding.fits(weights, states):

@@ -241,17 +241,17 @@ modulo = _broadcasting(
 maximum = _broadcasting(
     "maximum",
     np.maximum,
-    "The larger of two elements; of two equal ones the left gets the gradient.",
+    "The larger of two elements; of two equal ones the left gets the gradient, of an array and a number the array.",
     lambda g, y, a, b: g * (a >= b),
-    lambda g, y, a, b: g * (a < b),
+    lambda g, y, a, b: g * (b > a if isinstance(a, NDArray) else b >= a),
     max,
 )
 minimum = _broadcasting(
     "minimum",
     np.minimum,
-    "The smaller of two elements; of two equal ones the left gets the gradient.",
+    "The smaller of two elements; of two equal ones the left gets the gradient, of an array and a number the array.",
     lambda g, y, a, b: g * (a <= b),
-    lambda g, y, a, b: g * (a > b),
+    lambda g, y, a, b: g * (b < a if isinstance(a, NDArray) else b <= a),
     min,
 )
 _raise = _broadcasting(

@@ -214,6 +214,9 @@ def _(g: NDArray, y: NDArray, x: NDArray, *, n: int) -> NDArray:
 
 @Operator
 def _clip(x: np.ndarray, *, a_min: float, a_max: float) -> np.ndarray:
+    if x.dtype.kind in "iu":  # their bounds may lie outside of the type
+        least, most = np.iinfo(x.dtype).min, np.iinfo(x.dtype).max
+        a_min, a_max = min(max(a_min, least), most), min(max(a_max, least), most)
     low, high = x.dtype.type(a_min), x.dtype.type(a_max)
     return np.minimum(np.maximum(x, low), high)  # np.clip would turn bfloat16 to float32
 
