@@ -49,7 +49,7 @@ def train(name: str) -> list[float]:
     mx.random.seed(0)
     net = gluon.nn.Dense(1)
     net.initialize(mx.init.Normal(1.0))
-    trainer = gluon.Trainer(net.collect_params(), name, {"learning_rate": 0.3, "wd": 0.01})
+    trainer = gluon.Trainer(net.collect_params(), name, {"learning_rate": 0.1, "wd": 0.01})
     loss_of = gluon.loss.L2Loss()
     x = nd.array(np.random.RandomState(0).standard_normal((64, 5)))
     y = (x * nd.array([[1, -2, 3, -4, 5]])).sum(axis=1)

@@ -66,15 +66,16 @@ def plot(curves: dict[str, list[float]], path: Path) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 
-    figure, axes = plt.subplots(figsize=(8, 5), layout="constrained")
-    colors = plt.get_cmap("tab20").colors
-    for (name, curve), color in zip(curves.items(), colors, strict=False):
-        axes.plot(range(1, len(curve) + 1), curve, label=name, color=color, lw=1.5)
-    axes.set(
-        xlabel="step", ylabel="loss (log scale)", yscale="log", title="The optimizers of the guide, as it calls them"
-    )
-    axes.grid(alpha=0.25)
-    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False, fontsize=8)
+    figure, grid = plt.subplots(3, 6, figsize=(12, 6), sharex=True, sharey=True, layout="constrained")
+    for axes, (name, own) in zip(grid.flat, curves.items(), strict=True):
+        for curve in curves.values():
+            axes.plot(range(1, STEPS + 1), curve, color="0.85", lw=0.7)
+        axes.plot(range(1, STEPS + 1), own, lw=1.8)
+        axes.set_yscale("log")
+        axes.set_title(name, fontsize=10)
+    figure.suptitle("Learning a sine: the loss of each optimizer of the guide, as the guide calls it")
+    figure.supxlabel("step")
+    figure.supylabel("loss")
     figure.savefig(path, dpi=150)
 
 

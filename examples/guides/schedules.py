@@ -129,7 +129,7 @@ def train(
             if batch == 1:
                 rates.append(trainer.learning_rate)
                 mean = loss.mean().asscalar()
-                print(f"Epoch: {epoch}; Batch {batch}; Loss {mean:f}; LR {rates[-1]:f}", flush=True)
+                tqdm.write(f"Epoch: {epoch}; Batch {batch}; Loss {mean:f}; LR {rates[-1]:f}")
     return rates
 
 

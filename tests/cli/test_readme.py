@@ -15,7 +15,7 @@ from optgen.cli import parser
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
-SPEC, TRAIN, PLAIN, STORED = re.findall(r"```(?:python)?\n(.*?)```", README, re.DOTALL)
+SPEC, TRAIN, LENET, PLAIN, STORED = re.findall(r"```(?:python)?\n(.*?)```", README, re.DOTALL)
 
 
 def run(script: str, folder: Path) -> str:
@@ -29,6 +29,12 @@ def test_the_spec_has_ten_lines_and_trains(tmp_path: Path) -> None:
     (tmp_path / "lion.opt").write_text(SPEC)
     losses = [float(line.rpartition(" ")[2]) for line in run(TRAIN, tmp_path).splitlines()]
     assert len(losses) == 20 and losses[-1] < 0.5 * losses[0]
+
+
+def test_the_network(tmp_path: Path) -> None:
+    losses = [float(line.rpartition(" ")[2]) for line in run(LENET, tmp_path).splitlines()]
+    assert len(losses) == 40 and losses[-1] < 0.1 * losses[0]
+    assert (tmp_path / "lenet.safetensors").exists()
 
 
 def test_the_plain_script(tmp_path: Path) -> None:

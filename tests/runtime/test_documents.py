@@ -1,0 +1,95 @@
+"""What the documents say is so: their code runs and prints what it says, their links and tables are true."""
+
+from __future__ import annotations
+
+import ast
+import operator
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+import runtime as mx
+from tests.process import run
+
+ROOT = Path(__file__).resolve().parents[2]
+GUIDE = (ROOT / "docs" / "from-mxnet.md").read_text("utf-8")
+DOCUMENTS = sorted(
+    path.relative_to(ROOT).as_posix()
+    for pattern in ("*.md", "docs/*.md", "examples/*/README.md", "benchmarks/*.md")
+    for path in ROOT.glob(pattern)
+)
+
+
+@pytest.mark.parametrize("script", re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL))
+def test_code_prints_what_its_comments_say(script: str, tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(script)
+    done = run([sys.executable, "script.py"], timeout=60, cwd=tmp_path, env={"PYTHONPATH": str(ROOT)})
+    assert done.returncode == 0, done.stderr
+    said = re.findall(r"^ *print\(.*\)  # (.*)$", script, re.MULTILINE)
+    assert said and done.stdout.splitlines() == said
+
+
+def test_what_is_not_there_says_so() -> None:
+    table = GUIDE.partition("## What is not")[2]
+    names = [name for cell in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE) for name in re.findall("`(.*?)`", cell)]
+    assert len(names) >= 10
+    for name in names:
+        top = name.partition(".")[0]
+        with pytest.raises(AttributeError, match=f"runtime does not provide '{top}': "):
+            getattr(mx, top)
+
+
+def test_what_is_said_to_be_missing_is() -> None:
+    table = GUIDE.partition("## What is there")[2]
+    for module in ("nd", "nd.contrib"):
+        (absent,) = re.findall(rf"^\| `{module}` \| .*? \| (.*) \|$", table, re.MULTILINE)
+        names = re.findall(r"`(\w+)`", absent)
+        assert names and not [name for name in names if hasattr(operator.attrgetter(module)(mx), name)]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_links_lead_somewhere(document: str) -> None:
+    text = re.sub(r"```.*?```", "", (ROOT / document).read_text("utf-8"), flags=re.DOTALL)
+    links = [link for link in re.findall(r"\]\(([^)\s]+)\)", text) if not link.startswith(("http", "#"))]
+    assert not [link for link in links if not ((ROOT / document).parent / link.partition("#")[0]).exists()]
+
+
+# ---------------------------------------------------------------- the tree in CONTRIBUTING.md
+
+SECTION = (ROOT / "CONTRIBUTING.md").read_text("utf-8").partition("## The runtime")[2].partition("\n## ")[0]
+LINES = [
+    ("gluon/" * (len(indent) > 6) + name)
+    for indent, name in re.findall(r"^( {6,8})([\w.]+/?) +\S", SECTION, re.MULTILINE)
+]
+TREE = [f"runtime.{line.removesuffix('.py').rstrip('/').replace('/', '.')}" for line in LINES]
+BESIDES = {f"runtime.{name}" for name in re.findall(r"`(\w+)`", SECTION.partition("Besides")[2])}
+
+
+def parts(folder: Path) -> set[str]:
+    """The modules and packages in a folder, in full."""
+    found = {path.stem for path in folder.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+    return {".".join((*folder.relative_to(ROOT).parts, name)) for name in found - {"__init__"}}
+
+
+def test_the_tree_is_that_of_the_files() -> None:
+    assert all((ROOT / "runtime" / line).exists() for line in LINES)
+    assert set(TREE) | BESIDES | {"runtime.gluon"} == parts(ROOT / "runtime") | parts(ROOT / "runtime" / "gluon")
+
+
+def imported(module: str) -> set[str]:
+    """What a part imports when it is itself imported."""
+    place = ROOT.joinpath(*module.split("."))
+    names = set()
+    for path in place.rglob("*.py") if place.is_dir() else [place.with_suffix(".py")]:
+        for node in ast.parse(path.read_text("utf-8")).body:
+            if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("runtime"):
+                names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
+def test_a_line_imports_what_is_above_it() -> None:
+    for line, module in enumerate(TREE):
+        below = tuple(f"{later}." for later in TREE[line + 1 :])
+        assert not [name for name in imported(module) if f"{name}.".startswith(below)], module
