@@ -53,10 +53,7 @@ def text(results: Sequence[Result]) -> str:
     """All tables for a terminal, and why which peer is absent."""
     parts = []
     for title, rows in groups(results):
-        table = cells(rows)
-        widths = [max(len(line[k]) for line in table) for k in range(len(table[0]))]
-        lines = ["  ".join(map(_padded, line, widths, range(len(line)))) for line in table]
-        parts.append("\n".join([title, *lines]))
+        parts.append(f"{title}\n{aligned(cells(rows))}")
     return "\n\n".join([*parts, *absences(results)])
 
 
@@ -64,9 +61,7 @@ def markdown(results: Sequence[Result], description: dict[str, Any]) -> str:
     """The same as Markdown."""
     parts = [machine.text(description).replace("\n", "  \n")]
     for title, rows in groups(results):
-        head, *body = cells(rows)
-        rule = [":--", *("--:" for _ in head[1:])]
-        parts.append("\n".join([f"**{title}**", "", *("| " + " | ".join(line) + " |" for line in (head, rule, *body))]))
+        parts.append(f"**{title}**\n\n{piped(cells(rows))}")
     return "\n\n".join([*parts, *absences(results)])
 
 
@@ -76,6 +71,19 @@ def absences(results: Sequence[Result]) -> list[str]:
     for r in results:
         reasons |= {item: None for item in r.absent.items()}
     return ["Absent. " + "; ".join(f"{name}: {reason}" for name, reason in reasons) + "."] if reasons else []
+
+
+def aligned(table: Sequence[Sequence[str]]) -> str:
+    """Lines of cells for a terminal, the first column to the left."""
+    widths = [max(len(line[k]) for line in table) for k in range(len(table[0]))]
+    return "\n".join("  ".join(map(_padded, line, widths, range(len(line)))) for line in table)
+
+
+def piped(table: Sequence[Sequence[str]]) -> str:
+    """Lines of cells, the first of them the heading, as a table of Markdown."""
+    head, *body = table
+    rule = [":--", *("--:" for _ in head[1:])]
+    return "\n".join("| " + " | ".join(line) + " |" for line in (head, rule, *body))
 
 
 def write_markdown(path: Path, results: Sequence[Result], description: dict[str, Any]) -> None:
@@ -91,13 +99,13 @@ def insert(path: Path, script: str, text: str) -> None:
     _, end, after = rest.partition(mark_end)
     if not begin or not end:
         raise ValueError(f"{path}: has no lines '{mark_begin}' and '{mark_end}' to write between")
-    _replace(path, f"{before}{begin}\n\n{text}\n\n{end}{after}".encode())
+    replace(path, f"{before}{begin}\n\n{text}\n\n{end}{after}".encode())
 
 
 def write_json(path: Path, results: Sequence[Result], description: dict[str, Any]) -> None:
     """Every sample, in seconds, and the machine; medians and shares follow from them."""
     rows = [asdict(r) | {"share": {name: r.share(name) for name in r.seconds}} for r in results]
-    _replace(path, json.dumps({"machine": description, "results": rows}, indent=1).encode())
+    replace(path, json.dumps({"machine": description, "results": rows}, indent=1).encode())
 
 
 def write_plot(path: Path, results: Sequence[Result], description: dict[str, Any]) -> None:
@@ -158,7 +166,8 @@ def _peer(r: Result, name: str) -> str:
     return f"{duration(r.median(name))}, {r.share(name):.2f} ({r.ratio(name, OURS):.2f}x)"
 
 
-def _replace(path: Path, data: bytes) -> None:
+def replace(path: Path, data: bytes) -> None:
+    """Write a file, which is replaced only when the new one is complete."""
     with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
         file.write(data)
     os.replace(file.name, path)

@@ -10,6 +10,7 @@ import importlib
 from typing import Any
 
 from runtime import (  # after what they are made of
+    alias,
     attribute,
     autograd,
     base,
@@ -31,14 +32,22 @@ from runtime.base import MXNetError, __version__
 from runtime.context import Context, cpu, cpu_pinned, current_context, gpu, gpu_memory_info, num_gpus
 from runtime.util import is_np_array, is_np_shape, np_array, np_shape, set_np_shape, use_np, use_np_array, use_np_shape
 
+alias.install()
 init = initializer
 nd = ndarray
 rnd = random
 
 _ON_FIRST_USE = {
-    **{module: module for module in ("callback", "io", "kvstore", "operator", "runtime", "test_utils")},
+    **{
+        module: module
+        for module in ("callback", "io", "kvstore", "libinfo", "log", "operator", "runtime", "test_utils")
+    },
     "kv": "kvstore",
 }
+
+__all__ = [
+    key for key in (*globals(), *_ON_FIRST_USE) if key[0] != "_" and key not in ("Any", "annotations", "importlib")
+]
 
 _NOT_PROVIDED = {
     **dict.fromkeys(
@@ -63,3 +72,7 @@ def __getattr__(key: str) -> Any:
     if key in _NOT_PROVIDED:
         raise AttributeError(f"runtime does not provide '{key}': {_NOT_PROVIDED[key]}")
     raise AttributeError(f"module 'runtime' has no attribute '{key}'")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_ON_FIRST_USE})

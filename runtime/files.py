@@ -62,7 +62,10 @@ def digest(header: str, arrays: Mapping[str, np.ndarray]) -> str:
 def write(path: str | os.PathLike[str], content: bytes) -> None:
     """Write a file. The one that was there stays until the new one is complete."""
     path = Path(path)
-    handle, temporary = tempfile.mkstemp(prefix=path.name, suffix=".tmp", dir=path.parent)
+    try:
+        handle, temporary = tempfile.mkstemp(prefix=path.name, suffix=".tmp", dir=path.parent)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None  # and not with the temporary name
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)

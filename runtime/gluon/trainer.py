@@ -61,6 +61,20 @@ class Trainer:
         self._params = _checked_params(params)
         self._param2idx = {param.name: i for i, param in enumerate(self._params)}
         self._contexts = _common_contexts(self._params)
+        stores.check(kvstore)
+        self._kvstore_params = {"kvstore": kvstore, "update_on_kvstore": update_on_kvstore}
+        self._compression_params = compression_params
+        self._evaluating = False
+        self._copies: list[_Copy] = []  # of each context
+        self._gathered: list[Any] = [self] * len(self._params)  # of each parameter, the list of arrays that are there
+        self._kvstore: KVStoreBase | None = None
+        self._reset_kvstore()
+        self._init_optimizer(optimizer, optimizer_params)
+        for param in self._params:
+            param._set_trainer(self)
+
+    def _init_optimizer(self, optimizer: str | opt.Optimizer, optimizer_params: Mapping[str, Any] | None) -> None:
+        """Take an optimizer, or another one, which begins without states."""
         if not isinstance(optimizer, opt.Optimizer):
             optimizer = opt.create(optimizer, **(optimizer_params or {}))
         elif optimizer_params:
@@ -71,16 +85,8 @@ class Trainer:
         self._optimizer = optimizer
         self._updaters = [opt.get_updater(optimizer) for _ in self._contexts]
         self._scale = optimizer.rescale_grad
-        stores.check(kvstore)
-        self._kvstore_params = {"kvstore": kvstore, "update_on_kvstore": update_on_kvstore}
-        self._compression_params = compression_params
-        self._evaluating = False
-        self._copies: list[_Copy] = []  # of each context
-        self._gathered: list[Any] = [self] * len(self._params)  # of each parameter, the list of arrays that are there
-        self._kvstore: KVStoreBase | None = None
-        self._reset_kvstore()
-        for param in self._params:
-            param._set_trainer(self)
+        if self._update_on_kvstore:
+            self._kvstore.set_optimizer(optimizer)
 
     @property
     def optimizer(self) -> opt.Optimizer:

@@ -29,10 +29,13 @@ class Accuracy(EvalMetric):
 
     def update(self, labels: Arrays, preds: Arrays) -> None:
         for label, pred in pairs(labels, preds):
-            found = pred if pred.shape == label.shape else pred.argmax(axis=self.axis)
+            found = pred
+            if pred.shape != label.shape and -pred.ndim <= self.axis < pred.ndim:
+                found = pred.argmax(axis=self.axis)
             if found.size != label.size:
                 raise ValueError(
-                    f"accuracy: labels of shape {label.shape} do not fit predictions of shape {pred.shape}"
+                    f"accuracy: labels of shape {label.shape} do not fit predictions of shape {pred.shape} (update "
+                    "takes labels first)"
                 )
             right = found.astype(np.int64).ravel() == label.astype(np.int64).ravel()
             self._add(int(right.sum()), right.size)

@@ -5,6 +5,7 @@ What flows into their output is ignored; so `backward` can start from a predicti
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -91,11 +92,12 @@ def SoftmaxOutput(
     Parameters
     ----------
     data: (batch, classes); with `multi_output`, (batch, classes, ...); with `preserve_shape`, (..., classes).
-    label: class numbers, in the shape of `data` without the classes, or probabilities, in the shape of `data`; a
-        number that is no class is none of them. For probabilities nothing below but `grad_scale` and `out_grad` counts.
+    label: class numbers, in the shape of `data` without the classes (with `multi_output`, also with 1 class, or a
+        vector for each sample), or probabilities, in the shape of `data`; a number that is no class is none of them.
+        For probabilities nothing below but `grad_scale` and `out_grad` counts.
     grad_scale: factor on the gradient; with `multi_output` it is divided by the number of places of a sample.
     ignore_label: with `use_ignore`, labels that get no gradient.
-    normalization: divide the gradient by nothing ('null'), by the batch ('batch') or by the number of labels that are
+    normalization: divide the gradient by nothing ('null'), by the samples ('batch') or by the number of labels that are
         not `ignore_label` ('valid').
     out_grad: multiply the gradient by what flows into the output, which is ignored otherwise.
     smooth_alpha: take this probability from the right class, and spread it over the others.
@@ -104,6 +106,8 @@ def SoftmaxOutput(
         raise MXNetError(f"SoftmaxOutput: normalization is 'null', 'batch' or 'valid', not {normalization!r}")
     axis = 1 if multi_output else data.ndim - 1
     dropped = (*data.shape[:axis], *data.shape[axis + 1 :])
+    if multi_output and label.shape in ((len(data), 1, *dropped[1:]), (len(data), math.prod(dropped[1:]))):
+        label = reshape(label, dropped)
     if label.shape == data.shape:
         if data.ndim > 2 and not (multi_output or preserve_shape):
             flat = (data.shape[0], -1)
@@ -114,7 +118,8 @@ def SoftmaxOutput(
         given = np.expand_dims(label._data, axis)
         target = _smooth_onehot(given, axis, data.shape[axis], smooth_alpha)
         valid = given != ignore_label
-        count = {"null": 1, "batch": data.shape[0], "valid": max(1, int(valid.sum()))}[normalization]
+        batch = data.shape[0] if multi_output else label.size
+        count = {"null": 1, "batch": batch, "valid": max(1, int(valid.sum()))}[normalization]
         places = 1 if normalization == "valid" or not multi_output else label.size // data.shape[0]
         weight = np.full(given.shape, grad_scale / (count * places))
         if use_ignore:

@@ -6,6 +6,7 @@ are kept within the type. Draws come from `mx.random`.
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -93,15 +94,12 @@ def resize(data: NDArray, size: int | Sequence[int], keep_ratio: bool = False, i
     """
     _check("resize", data)
     height, width = data.shape[-3:-1]
-    if isinstance(size, (list, tuple)) and len(size) == 2:
-        new_width, new_height = size
-    else:
-        short = size[0] if isinstance(size, (list, tuple)) else size
-        new_width = new_height = short
-        if keep_ratio:
-            new_width, new_height = max(width * short // height, short), max(height * short // width, short)
-    if min(new_width, new_height) < 1:
-        raise MXNetError(f"image.resize: size must be positive, not {size}")
+    sizes = size if isinstance(size, (list, tuple)) else (size,)
+    if len(sizes) not in (1, 2) or not all(isinstance(n, numbers.Integral) and n > 0 for n in sizes):
+        raise MXNetError(f"image.resize: size is one or two positive integers (width, height), not {size!r}")
+    new_width, new_height = sizes if len(sizes) == 2 else sizes * 2
+    if keep_ratio and len(sizes) == 1:
+        new_width, new_height = max(width * sizes[0] // height, sizes[0]), max(height * sizes[0] // width, sizes[0])
     if interp not in (0, 1):
         raise MXNetError(f"image.resize: interp must be 0 (nearest) or 1 (linear), not {interp}")
 

@@ -207,15 +207,20 @@ def _(g: NDArray, L: NDArray, A: NDArray) -> NDArray:
     return (S + _transposed(S)) * 0.5
 
 
-def linalg_potrf(A: NDArray) -> NDArray:
-    """The lower triangular L with `A = L L^T`, of a symmetric positive-definite A; MXNetError if A is not."""
+def linalg_potrf(A: NDArray, lower: bool = True) -> NDArray:
+    """The lower triangular L with `A = L L^T`, of a symmetric positive-definite A; MXNetError if A is not.
+
+    Without `lower`, the upper triangular U with `A = U^T U`.
+    """
     check_matrix("linalg_potrf", A)
-    return _potrf(A)
+    return _potrf(A) if lower else _transposed(_potrf(A))
 
 
-def linalg_potri(A: NDArray) -> NDArray:
-    """The inverse of `A A^T`, of a lower triangular A: of what `potrf` took apart."""
+def linalg_potri(A: NDArray, lower: bool = True) -> NDArray:
+    """The inverse of `A A^T`, of a lower triangular A: of what `potrf` took apart; of `A^T A`, if A is not `lower`."""
     check_matrix("linalg_potri", A)
+    if not lower:
+        A = _transposed(A)
     inverse = _solve(_triangle(A, lower=True), _identity_like(A), ta=False)
     return _matmul(inverse, inverse, ta=True)
 

@@ -49,10 +49,10 @@ def install() -> None:
 
 
 def _symbol(function: Callable) -> Callable[[NDArray, Any], NDArray]:
-    """A Python operator: operands it knows nothing of are left to the other side."""
+    """A Python operator. Of what is no number it refuses all but None, so that `x == None` is False."""
 
     def call(self: NDArray, other: Any) -> NDArray:
-        return NotImplemented if other is None or isinstance(other, (str, tuple, list)) else function(self, other)
+        return NotImplemented if other is None else function(self, other)
 
     return call
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from runtime import autograd
 from runtime.base import MXNetError
+from runtime.native import normalization as native
 from runtime.ndarray.activation import relu
 from runtime.ndarray.elementwise import ones_like, sqrt, square
 from runtime.ndarray.fused import Fused, wide
@@ -29,6 +30,14 @@ _DOTS = {BATCH: "abc,abc->b", LAYER: "abc,abc->ac", INSTANCE: "abc,abc->ab"}
 _GAMMA = (1, -1, 1)
 
 
+TASKS = 16
+"""Rows are cut into so many parts, for each of which the gradients of gamma and beta are added up apart."""
+PASSES = 4
+"""So many additions of two arrays take as long as a kernel."""
+SHORT = 8
+"""Runs of fewer elements than this are not worth a loop of their own."""
+
+
 def _sum(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
     return np.add.reduce(x, axis=axes, keepdims=True)
 
@@ -42,32 +51,84 @@ def _count(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
     return math.prod(shape[a] for a in axes)
 
 
+def _compiled(view: tuple[int, int, int], axes: tuple[int, ...]) -> tuple[Any, Any, int, tuple[int, int, int]] | None:
+    """The kernels for this layout, there and back, how many tasks they have, and the last three arguments.
+
+    None: NumPy is as good, as each mean is taken over elements that lie apart.
+    """
+    before, channels, size = view
+    if axes == LAYER:
+        if size > 1 or channels < SHORT:
+            return None
+        share = -(-before // TASKS) or 1
+        return native.layers, native.layers_back, -(-before // share), (before, channels, share)
+    if size < SHORT:
+        return None
+    tasks, together = (channels, before) if axes == BATCH else (before * channels, 1)
+    return native.planes, native.planes_back, tasks, (channels, together, size)
+
+
 def _normalize_forward(
     x: np.ndarray, gamma: np.ndarray, beta: np.ndarray, *, view: tuple[int, ...], axes: tuple[int, ...], eps: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """`(x - mean)/sqrt(var + eps) gamma + beta`; and mean and variance, the reduced axes having length 1."""
     values = wide(x).reshape(view)
-    n = _count(view, axes)
-    mu = _sum(values, axes)
+    compiled = _compiled(view, axes)
+    if compiled and values.dtype.char in "fd":
+        run, _, tasks, numbers = compiled
+        y = np.empty_like(values)
+        mu, var = np.empty((2, *(1 if i in axes else n for i, n in enumerate(view))), y.dtype)
+        rest = wide(gamma), wide(beta), y, mu, var, np.array([eps], y.dtype)
+        run(tasks, PASSES * x.size, values, *rest, *numbers, scratch=native.SCRATCH)
+    else:
+        y, mu, var = _normalize_in_numpy(values, gamma, beta, axes, eps)
+    return y.reshape(x.shape).astype(x.dtype, copy=False), mu, var
+
+
+def _normalize_in_numpy(
+    x: np.ndarray, gamma: np.ndarray, beta: np.ndarray, axes: tuple[int, ...], eps: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    n = _count(x.shape, axes)
+    mu = _sum(x, axes)
     mu /= n
-    y = values - mu
+    y = x - mu
     var = _dot(y, y, axes)
     var /= n
     y *= 1 / np.sqrt(var + y.dtype.type(eps))
     y *= gamma.reshape(_GAMMA)
     y += beta.reshape(_GAMMA)
-    return y.reshape(x.shape).astype(x.dtype, copy=False), mu, var
+    return y, mu, var
 
 
 def _normalize_backward(
     g: tuple, y: tuple, x: np.ndarray, gamma: np.ndarray, beta: np.ndarray, *, view: Any, axes: Any, eps: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """What flows into x, gamma and beta; that into mean and variance is ignored."""
-    dy, (_, mu, var) = wide(g[0]).reshape(view), y
-    n = _count(view, axes)
-    scale = wide(gamma).reshape(_GAMMA)
+    dy, values, (_, mu, var) = wide(g[0]).reshape(view), wide(x).reshape(view), y
+    compiled = _compiled(view, axes)
+    if compiled and values.dtype.char in "fd":
+        _, run, tasks, numbers = compiled
+        dx = np.empty_like(values)
+        parts = np.empty((2, tasks, view[1]) if axes == LAYER else (2, tasks), dx.dtype)
+        rest = wide(gamma), mu, var, np.array([eps], dx.dtype), dx, *parts
+        run(tasks, PASSES * x.size, dy, values, *rest, *numbers, scratch=native.SCRATCH)
+        dgamma, dbeta = np.add.reduce(parts.reshape(2, -1, view[1]), 1)
+    else:
+        dx, dgamma, dbeta = _flow_in_numpy(dy, values, wide(gamma), mu, var, axes, eps)
+    return (
+        dx.reshape(x.shape).astype(x.dtype, copy=False),
+        dgamma.reshape(gamma.shape).astype(gamma.dtype, copy=False),
+        dbeta.reshape(beta.shape).astype(beta.dtype, copy=False),
+    )
+
+
+def _flow_in_numpy(
+    dy: np.ndarray, x: np.ndarray, gamma: np.ndarray, mu: np.ndarray, var: np.ndarray, axes: tuple[int, ...], eps: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    n = _count(x.shape, axes)
+    scale = gamma.reshape(_GAMMA)
     rate = 1 / np.sqrt(var + var.dtype.type(eps))
-    xhat = wide(x).reshape(view) - mu
+    xhat = x - mu
     xhat *= rate
     dgamma, dbeta = _dot(dy, xhat, BATCH), _sum(dy, BATCH)
     if axes == BATCH:  # gamma is the same wherever a mean is taken over: it is a factor of the whole
@@ -80,11 +141,7 @@ def _normalize_backward(
     xhat += across
     dx = np.subtract(dy, xhat, out=xhat)
     dx *= rate
-    return (
-        dx.reshape(x.shape).astype(x.dtype, copy=False),
-        dgamma.reshape(gamma.shape).astype(gamma.dtype, copy=False),
-        dbeta.reshape(beta.shape).astype(beta.dtype, copy=False),
-    )
+    return dx, dgamma, dbeta
 
 
 def _normalize_in_operators(x: NDArray, gamma: NDArray, beta: NDArray, *, view: Any, axes: Any, eps: float) -> NDArray:
@@ -292,7 +349,7 @@ def BatchNorm(
     ----------
     gamma, beta, moving_mean, moving_var: (channels,), of the type of `data`, or float32 where that has 16 bits.
     fix_gamma: set `gamma` to 1, and give it no gradient.
-    output_mean_var: return a list: the result, means, and 1/sqrt(var + eps) (outside of training: variances).
+    output_mean_var: return a list: the result, means, and 1/sqrt(var + eps).
     cudnn_off: accepted for code that says so; there is nothing to switch off.
     """
     axis = _axis("BatchNorm", data, axis)
@@ -309,7 +366,7 @@ def BatchNorm(
     if use_global_stats or not autograd.is_training():
         scale = gamma.detach() if fix_gamma else gamma
         y = _scale_and_shift(data, scale, beta, moving_mean, moving_var, view=view, eps=eps)
-        return [y, moving_mean.copy(), moving_var.copy()] if output_mean_var else y
+        return [y, moving_mean.copy(), _rate(moving_var.detach(), eps)] if output_mean_var else y
     moving = (moving_mean, moving_var)
     y, mu, var = _batch_norm(
         data, gamma, beta, view=view, axes=BATCH, eps=eps, fix_gamma=fix_gamma, moving=moving, momentum=momentum
@@ -356,6 +413,6 @@ def _(g: NDArray, y: NDArray, x: NDArray, *, size: int) -> NDArray:
 
 def LRN(data: NDArray, nsize: int, alpha: float = 1e-4, beta: float = 0.75, knorm: float = 2.0) -> NDArray:
     """`x (knorm + alpha/nsize sum(x^2))^-beta`, the sum being over the nsize channels (axis 1) around each."""
-    if nsize < 1 or nsize % 2 == 0:
-        raise MXNetError(f"LRN: nsize must be odd, not {nsize}")
+    if nsize < 1 or nsize % 2 == 0 or data.ndim < 2:
+        raise MXNetError(f"LRN: nsize must be odd and data (batch, channels, ...), not {nsize} and {data.shape}")
     return data * (_window_sum(square(data), size=nsize) * (alpha / nsize) + knorm) ** -beta

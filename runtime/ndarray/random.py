@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from runtime.base import MXNetError, numeric_types
+from runtime.base import ArgumentError, MXNetError, numeric_types
 from runtime.context import Context
 from runtime.dtypes import convert, element_type
 from runtime.generator import generator
@@ -116,7 +116,7 @@ def _sample(
         return _deliver(_draw_for_each(*values, draw=draw, shape=each, dtype=_float(name, dtype, out)), out)
     if not all(isinstance(p, numeric_types) for p in values):
         kinds = ", ".join(f"{p} is {type(v).__name__}" for p, v in parameters.items())
-        raise ValueError(f"random.{name}: parameters are all numbers or all NDArrays, but {kinds}")
+        raise ArgumentError(f"random.{name}: parameters are all numbers or all NDArrays, but {kinds}")
     shape = _shape(name, shape, out)
     return _deliver(place(_compute(draw, shape, _float(name, dtype, out), *map(float, values)), ctx), out)
 

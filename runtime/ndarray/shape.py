@@ -227,9 +227,10 @@ def _(g: NDArray, y: NDArray, x: NDArray, *, key: tuple) -> NDArray:
     return _flip(g, key=key)
 
 
-def transpose(data: NDArray, axes: Sequence[int] | None = None) -> NDArray:
+def transpose(data: NDArray, axes: Axes | None = None) -> NDArray:
     """A copy with the axes in the order `axes`, reversed if none are given."""
     ndim = data.ndim
+    axes = (axes,) if isinstance(axes, int) else axes
     order = tuple(a + ndim if a < 0 else a for a in axes) if axes else tuple(range(ndim))[::-1]
     if sorted(order) != list(range(ndim)):
         raise MXNetError(f"transpose of an array of shape {data.shape}: {axes} is no order of its axes")

@@ -165,7 +165,7 @@ def concat(*data: NDArray, dim: int = 1, num_args: int | None = None) -> NDArray
             or x.shape[:axis] != first.shape[:axis]
             or x.shape[axis + 1 :] != first.shape[axis + 1 :]
         ):
-            raise MXNetError(
+            raise ArgumentError(
                 f"concat along axis {axis}: array {i} has shape {x.shape}, array 0 {first.shape}; they may differ "
                 "along that axis only"
             )
@@ -258,7 +258,7 @@ def split_v2(
                 f"split_v2: axis {axis} of an array of shape {ary.shape} has no {indices_or_sections} equal parts"
             )
         size = length // indices_or_sections
-        at = tuple(range(size, length, size))
+        at = tuple(size * i for i in range(1, indices_or_sections))
     else:
         at = tuple(int(i) for i in indices_or_sections)
         if list(at) != sorted(at) or (at and not 0 <= at[0] <= at[-1] <= length):
@@ -269,7 +269,7 @@ def split_v2(
 
 
 def _cut(name: str, data: NDArray, at: tuple[int, ...], axis: int, squeeze_axis: bool) -> NDArray | list[NDArray]:
-    if squeeze_axis and at != tuple(range(1, data.shape[axis])):
+    if squeeze_axis and (0, *at) != tuple(range(data.shape[axis])):
         raise MXNetError(f"{name}: axis {axis} can only be left out of pieces of length 1; the array has {data.shape}")
     pieces = _split(data, at=at, axis=axis, drop=bool(squeeze_axis) and data.ndim > 1)
     return pieces[0] if len(pieces) == 1 else pieces

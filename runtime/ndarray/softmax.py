@@ -30,7 +30,7 @@ def _softmax(x: np.ndarray, *, axis: int, scale: float, masked: np.ndarray | Non
         x = x * x.dtype.type(scale)
     if masked is not None:
         x = np.where(masked, x.dtype.type(-np.inf), x)
-    e = x - x.max(axis=axis, keepdims=True)
+    e = x - x.max(axis=axis, keepdims=True, initial=-np.inf)
     np.exp(e, out=e)
     e /= e.sum(axis=axis, keepdims=True)
     if masked is not None:
@@ -62,7 +62,7 @@ def _(g: NDArray, y: NDArray, x: NDArray, *, axis: int, scale: float, masked: An
 def _log_softmax(x: np.ndarray, *, axis: int, scale: float) -> np.ndarray:
     if scale != 1:
         x = x * x.dtype.type(scale)
-    y = x - x.max(axis=axis, keepdims=True)
+    y = x - x.max(axis=axis, keepdims=True, initial=-np.inf)
     y -= np.log(np.exp(y).sum(axis=axis, keepdims=True))
     return y
 

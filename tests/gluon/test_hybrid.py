@@ -154,6 +154,41 @@ def test_hybridize_is_accepted() -> None:
     assert (net(nd.ones((2, 4))).asnumpy() == before.asnumpy()).all()
 
 
+class Sum(gluon.HybridBlock):
+    """The sum of an array, perhaps another one, and a number."""
+
+    def hybrid_forward(self, F: object, x: nd.NDArray, y: nd.NDArray | None = None, number: float = 0) -> nd.NDArray:
+        return (x if y is None else x + y) + number
+
+
+class Twice(gluon.HybridBlock):
+    """Calls a part in two ways."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.part = Sum()
+
+    def hybrid_forward(self, F: object, x: nd.NDArray) -> nd.NDArray:
+        return self.part(x, x, 1) + self.part(x)
+
+
+def test_hybridized_blocks_take_inputs_of_one_structure() -> None:
+    x, block = nd.ones((2,)), Sum()
+    assert block(x, None, 1).asnumpy().tolist() == [2, 2]
+    block.hybridize()
+    with pytest.raises(ValueError, match=r"'sum0_?' is hybridized .* no int: call hybridize\(False\)"):
+        block(x, None, 1)
+    assert block(x).asnumpy().tolist() == block(x, None).asnumpy().tolist() == [1, 1]
+    with pytest.raises(ValueError, match=r"first called with \(array\), and now with \(array, array\)"):
+        block(x, x)
+    block.hybridize()
+    assert block(x, x).asnumpy().tolist() == [2, 2]
+    outer = Twice()
+    outer.hybridize()
+    for _ in range(2):
+        assert outer(x).asnumpy().tolist() == [4, 4]
+
+
 def test_what_would_need_a_graph_says_what_to_use() -> None:
     layer = Own((1, 1))
     with pytest.raises(NotImplementedError, match=r"cannot be exported.*save_parameters"):

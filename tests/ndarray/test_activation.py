@@ -80,6 +80,11 @@ def test_16_bits_are_rounded_once(dtype: str) -> None:
         np.testing.assert_allclose(y.astype("float32").asnumpy(), wide.astype("float32").asnumpy(), rtol=2e-2)
 
 
+def test_a_sigmoid_of_integers_is_cut_off() -> None:
+    y = nd.sigmoid(nd.array([-9, 0, 50], dtype="int32"))
+    assert y.dtype == np.int32 and y.asnumpy().tolist() == [0, 0, 1]
+
+
 def test_errors() -> None:
     x = nd.ones((2, 3))
     for call, words in (

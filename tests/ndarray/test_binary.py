@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis.extra.numpy import mutually_broadcastable_shapes
 
-from runtime import nd
+from runtime import autograd, nd
 from tests.ndarray.gradients import Case, each
 
 RNG = np.random.default_rng(0)
@@ -128,6 +128,17 @@ def test_in_place_and_reflected() -> None:
 def test_two_numbers_are_computed_in_python() -> None:
     assert nd.add(1, 2) == 3 and nd.maximum(1, 2) == 2 and nd.modulo(7, 2) == 1 and nd.power(base=2, exp=3) == 8
     assert nd.logical_xor(1, 2) == 0 and nd.equal(1, 1) == 1
+
+
+@pytest.mark.parametrize("function", [nd.maximum, nd.minimum])
+def test_at_a_tie_a_number_leaves_the_gradient_to_the_array(function: Callable) -> None:
+    x = nd.array([0.0])
+    x.attach_grad()
+    for call in (lambda: function(0, x), lambda: function(x, 0)):
+        with autograd.record():
+            y = call()
+        y.backward()
+        assert x.grad.asscalar() == 1
 
 
 def test_zero_divisors() -> None:

@@ -98,6 +98,8 @@ def test_factors_multiply_to_what_they_were_taken_from() -> None:
     near(nd.linalg.syrk(L), S.asnumpy())
     near(nd.linalg.potri(L), np.linalg.inv(S.asnumpy()))
     near(nd.linalg.sumlogdiag(L) * 2, np.linalg.slogdet(S.asnumpy())[1])
+    near(nd.linalg.potrf(S, lower=False), np.swapaxes(L.asnumpy(), -1, -2))
+    near(nd.linalg.potri(nd.linalg.potrf(S, lower=False), lower=False), np.linalg.inv(S.asnumpy()))
     U, values = nd.linalg.syevd(S)
     near(nd.linalg.gemm2(U, values.expand_dims(-1) * U, transpose_a=True), S.asnumpy())
     assert (np.take_along_axis(U.asnumpy(), np.abs(U.asnumpy()).argmax(-1)[..., None], -1) > 0).all()

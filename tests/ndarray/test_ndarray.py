@@ -5,6 +5,7 @@ kept.
 from __future__ import annotations
 
 import copy
+import operator
 import pickle
 
 import numpy as np
@@ -68,6 +69,13 @@ def test_what_copies() -> None:
     assert x.astype("float32", copy=False) is x
 
 
+def test_an_ellipsis_may_stand_for_no_axis() -> None:
+    x = nd.arange(6).reshape((2, 3))
+    assert [x[..., 1, 2].asscalar(), x[1, ..., 2].asscalar(), x[1][2, ...].asscalar()] == [5, 5, 5]
+    x[0, ..., 1] = 7
+    assert x[0].asnumpy().tolist() == [0, 7, 2]
+
+
 def test_there_are_no_scalars() -> None:
     x = nd.ones((2, 3))
     for y in (x.sum(), x.mean(), x.max(), x[0, 0], x[1][2], x[[1], 2]):
@@ -118,8 +126,11 @@ def test_foreign_operands_are_refused() -> None:
         nd.ones(2) + np.ones(2)
     with pytest.raises(TypeError, match="operands must be NDArrays or numbers"):
         np.ones(2) + nd.ones(2)
-    with pytest.raises(TypeError):
-        nd.ones(2) + "a"
+    for other in ("a", [1, 2], (1, 2)):
+        for operate in (operator.add, operator.mul, operator.eq):
+            with pytest.raises(TypeError, match="operands must be NDArrays or numbers"):
+                operate(nd.ones(1, dtype="int32"), other)
+    assert (nd.ones(2) == None) is False and (nd.ones(2) != None) is True  # noqa: E711
 
 
 def test_writing() -> None:

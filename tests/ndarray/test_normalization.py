@@ -70,6 +70,10 @@ def test_statistics_as_outputs() -> None:
         _, mean, rate = nd.BatchNorm(x, nd.ones(4), nd.zeros(4), *running(), output_mean_var=True)
     np.testing.assert_allclose(mean.asnumpy(), IMAGE.mean((0, 2)), rtol=1e-5)
     np.testing.assert_allclose(rate.asnumpy(), 1 / np.sqrt(IMAGE.var((0, 2)) + 1e-3), rtol=1e-5)
+    moving_mean, moving_var = running()
+    _, mean, rate = nd.BatchNorm(x, nd.ones(4), nd.zeros(4), moving_mean, moving_var, output_mean_var=True)
+    np.testing.assert_array_equal(mean.asnumpy(), moving_mean.asnumpy())
+    np.testing.assert_allclose(rate.asnumpy(), 1 / np.sqrt(moving_var.asnumpy() + 1e-3), rtol=1e-6)
     _, mean, std = nd.LayerNorm(x, nd.ones(3), nd.zeros(3), output_mean_var=True)
     np.testing.assert_allclose(mean.asnumpy(), IMAGE.mean(2, keepdims=True), rtol=1e-5)
     np.testing.assert_allclose(std.asnumpy(), IMAGE.std(2, keepdims=True), rtol=1e-3)
@@ -114,6 +118,7 @@ def test_errors() -> None:
         (lambda: nd.L2Normalization(x, mode="sample"), "'instance', 'channel' or 'spatial'"),
         (lambda: nd.L2Normalization(nd.array(PAIR), mode="spatial"), "too few axes"),
         (lambda: nd.LRN(x, nsize=4), "nsize must be odd"),
+        (lambda: nd.LRN(nd.ones(3), nsize=3), r"not 3 and \(3,\)"),
     ):
         with pytest.raises(mx.MXNetError, match=words):
             call()

@@ -99,6 +99,26 @@ def test_a_head_ignores_what_flows_into_it_unless_asked() -> None:
         )
 
 
+def test_labels_of_a_head_and_what_its_batch_is() -> None:
+    """With multi_output labels have one of three shapes; what is divided by are labels, or the samples with it."""
+    x = nd.array(CUBE)
+    classes = {1: np.resize([0, 2, 1], (2, 4)), 2: np.resize([0, 2, 1], (2, 3))}
+    for axis, shapes, count in ((1, [(2, 4), (2, 1, 4)], 2 * 4), (2, [(2, 3)], 2 * 3)):
+        onehot = np.moveaxis(np.eye(CUBE.shape[axis])[classes[axis]], -1, axis)
+        x.attach_grad()
+        for shape in shapes:
+            with autograd.record():
+                label = nd.array(classes[axis]).reshape(shape)
+                y = nd.SoftmaxOutput(x, label, multi_output=axis == 1, preserve_shape=axis == 2, normalization="batch")
+            y.backward()
+            np.testing.assert_allclose(x.grad.asnumpy(), (y.asnumpy() - onehot) / count, rtol=1e-5, atol=1e-7)
+
+
+def test_of_nothing_there_is_nothing() -> None:
+    for function in (nd.softmax, nd.log_softmax, nd.softmin):
+        assert function(nd.zeros((2, 0))).shape == (2, 0) and function(nd.zeros((0, 2)), axis=0).shape == (0, 2)
+
+
 def test_errors() -> None:
     x = nd.ones((2, 3))
     for call, words in (

@@ -309,6 +309,7 @@ def test_storage_of_the_rest() -> None:
         same(nd.where(x, x, x + 1), "default", np.where(MATRIX, MATRIX, 1))
         same(nd.FullyConnected(x, nd.ones((2, 4)), no_bias=True), "default", MATRIX @ np.ones((4, 2)))
         same(x.reshape((2, 6)), "default", MATRIX.reshape(2, 6))
+        assert nd.zeros_like(x).stype == stype and nd.zeros_like(x).data.shape[0] == 0
         out = nd.zeros((3, 4), stype=stype)
         assert nd.broadcast_add(nd.array(MATRIX), nd.array(MATRIX), out=out) is out
         same(out, stype, 2 * MATRIX)
@@ -368,6 +369,7 @@ ROW = [[1, 2]]
             "unknown storage type 'row-sparse': it is 'default', or one of 'row_sparse', 'csr'",
         ),
         (lambda: sparse.array(DENSE), "for ndarray use nd.array"),
+        (lambda: sparse.row_sparse_array(5), "() is not the shape of a row-sparse array"),
         (lambda: example().retain([7]), "row 7 is none of the rows"),
         (lambda: example() + example("float64"), "one has type float32, the other float64"),
         (lambda: example() + example().copyto(mx.cpu(1)), "one has context cpu(0), the other cpu(1)"),

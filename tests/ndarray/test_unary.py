@@ -170,6 +170,14 @@ def test_special_functions_at_their_ends() -> None:
     np.testing.assert_array_equal(nd.gammaln(floats(0, -1, 1, 2, np.inf)).asnumpy(), [np.inf, np.inf, 0, 0, np.inf])
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64"])
+def test_bounds_of_a_clip_need_not_be_of_the_type(dtype: str) -> None:
+    x = nd.array([0, 3, 100], dtype=dtype)
+    for bounds, expected in (((-np.inf, 3.7), [0, 3, 3]), ((0.5, 2**70), [0, 3, 100]), ((-(10**30), 50), [0, 3, 50])):
+        clipped = nd.clip(x, *bounds)
+        assert clipped.asnumpy().tolist() == expected and clipped.dtype == x.dtype
+
+
 def test_a_clip_between_bounds_in_the_wrong_order() -> None:
     with pytest.raises(RuntimeError, match="a_min=3 must not be above a_max=2"):
         nd.clip(floats(1), 3, 2)

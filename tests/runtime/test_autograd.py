@@ -9,7 +9,8 @@ import weakref
 import numpy as np
 import pytest
 
-from runtime import MXNetError, autograd, nd
+import runtime as mx
+from runtime import MXNetError, autograd, gluon, nd
 
 
 def variable(*values: float, grad_req: str = "write") -> nd.NDArray:
@@ -98,6 +99,52 @@ def test_a_shared_part_that_was_released_is_an_error() -> None:
     first.backward()
     with pytest.raises(MXNetError, match="released by an earlier backward"):
         second.backward()
+
+
+def test_what_was_computed_from_a_released_part_alone_is_a_constant_to_what_is_recorded_later() -> None:
+    x = variable(3)
+    with autograd.record():
+        y = x * x
+        unused = nd.stack(y, y)
+    y.backward()
+    with autograd.record():
+        z = (unused * x).sum()
+    z.backward()
+    assert grad(x) == [18]
+    with pytest.raises(MXNetError, match="released by an earlier backward"):
+        unused.backward()
+
+
+def test_what_needs_a_released_part_and_another_is_an_error() -> None:
+    x = variable(3)
+    w = variable(2)
+    with autograd.record():
+        y = x * x
+        both = y * w
+    y.backward()
+    with autograd.record():
+        z = both * 2
+    with pytest.raises(MXNetError, match="released by an earlier backward"):
+        z.backward()
+
+
+def test_the_states_of_a_recurrent_layer_are_constants_to_the_next_piece_of_a_text() -> None:
+    layer = gluon.rnn.LSTM(3, num_layers=2)
+    layer.initialize(mx.init.One())
+
+    def gradients(detach: bool) -> list[np.ndarray]:
+        states = layer.begin_state(2)
+        found = []
+        for piece in nd.arange(24).reshape((3, 4, 2, 1)) / 24:
+            states = [s.detach() for s in states] if detach else states
+            with autograd.record():
+                output, states = layer(piece, states)
+                loss = output.mean()
+            loss.backward()
+            found.append(layer.l0_h2h_weight.grad().asnumpy())
+        return found
+
+    np.testing.assert_array_equal(gradients(detach=False), gradients(detach=True))
 
 
 def test_what_backward_released_counts_as_a_constant() -> None:

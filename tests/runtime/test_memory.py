@@ -18,7 +18,7 @@ from runtime.gluon import nn, rnn
 
 Step = Callable[[], object]
 
-SLACK = 4 << 10
+SLACK = 16 << 10
 """Bytes that may be taken by what is made once in a while; anything kept at each step is more."""
 
 

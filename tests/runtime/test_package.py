@@ -45,6 +45,28 @@ def test_short_names_and_what_is_imported_on_first_use() -> None:
     assert mx.__version__ == "1.9.1"
 
 
+UNDER_ANOTHER_NAME = """
+import sys
+import runtime
+sys.modules["mxnet"] = runtime
+import mxnet as mx
+import mxnet.ndarray as nd
+from mxnet.base import MXNetError
+from mxnet.gluon.rnn.rnn_cell import LSTMCell
+from mxnet.test_utils import assert_almost_equal
+assert MXNetError is runtime.MXNetError and LSTMCell is runtime.gluon.rnn.LSTMCell and nd is runtime.nd
+assert nd.__spec__.name == nd.__name__ == "runtime.ndarray"
+try:
+    import mxnet.nonsense
+except ModuleNotFoundError as error:
+    print(error)
+"""
+
+
+def test_scripts_for_mxnet_run_unchanged_under_an_alias() -> None:
+    assert run([sys.executable, "-c", UNDER_ANOTHER_NAME], timeout=30).stdout == "No module named 'mxnet.nonsense'\n"
+
+
 def test_small_products_leave_the_number_of_blas_threads_as_it_was() -> None:
     def threads() -> list[int]:
         return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]

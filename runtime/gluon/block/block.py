@@ -67,7 +67,7 @@ class Block:
 
     def __repr__(self) -> str:
         parts = [f"  ({key}): {block!r}".replace("\n", "\n  ") for key, block in self._children.items()]
-        return "\n".join([f"{type(self).__name__}(", *parts, ")"])
+        return f"{type(self).__name__}(\n" + "\n".join(parts) + "\n)"
 
     # ------------------------------------------------------------ names and parts
 

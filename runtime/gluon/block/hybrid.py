@@ -14,9 +14,11 @@ from runtime.base import ArgumentError
 from runtime.gluon.block.block import Block
 from runtime.gluon.block.inference import infer
 from runtime.gluon.block.monitor import Monitored
+from runtime.gluon.block.signature import Calls, check_structure
 from runtime.gluon.parameter import DeferredInitializationError
 from runtime.ndarray import NDArray
 
+_calls = Calls()
 _NO_GRAPH = "blocks compute operator by operator, and there is no graph"
 
 
@@ -28,6 +30,7 @@ class HybridBlock(Block):
     """
 
     _active = False
+    _structure: list | None = None
     _monitor: tuple[Callable[[bytes, bytes, NDArray], object], bool] | None = None
 
     def register_child(self, block: Block, name: str | None = None) -> None:
@@ -36,6 +39,7 @@ class HybridBlock(Block):
                 f"the parts of {type(self).__name__} '{self.name}' must be HybridBlocks, and {type(block).__name__} "
                 f"'{getattr(block, 'name', '')}' is none; use Block, or nn.Sequential, for the whole"
             )
+        self._structure = None
         super().register_child(block, name)
 
     def hybridize(
@@ -50,11 +54,16 @@ class HybridBlock(Block):
         backward_bulk_size: int | None = None,
         **kwargs: Any,
     ) -> None:
-        """Accepted for code that calls it: every operator is compiled already, and there is no graph to build."""
-        self._active = active
+        """Accepted for code that calls it: every operator is compiled already, and there is no graph to build.
+
+        From now on the inputs must be of the structure of the first ones; see `runtime.gluon.block.signature`.
+        """
+        self._active, self._structure = active, None
         super().hybridize(active)
 
     def forward(self, x: Any, *args: Any) -> Any:
+        if self._active and not _calls.inside:
+            return self._hybridized(x, *args)
         ctx = x._ctx if isinstance(x, NDArray) else self._context((x, *args))
         try:
             params = {key: param.data(ctx) for key, param in self._reg_params.items()}
@@ -72,6 +81,14 @@ class HybridBlock(Block):
         except (AttributeError, TypeError):
             self._check_call((x, *args), params)
             raise
+
+    def _hybridized(self, *inputs: Any) -> Any:
+        self._structure = check_structure(self, inputs, self._structure)
+        _calls.inside = True
+        try:
+            return self.forward(*inputs)
+        finally:
+            _calls.inside = False
 
     def hybrid_forward(self, F: Any, x: NDArray, *args: Any, **params: NDArray) -> Any:
         """Compute the output with the operators `F`."""
@@ -94,8 +111,8 @@ class HybridBlock(Block):
         except TypeError as error:
             own = ", ".join(params) or "none"
             raise TypeError(
-                f"{type(self).__name__} '{self.name}': hybrid_forward({', '.join(signature.parameters)}) is called with "
-                f"F, the inputs (here {len(inputs)}), and the block's own parameters by name (here {own}): {error}"
+                f"{type(self).__name__} '{self.name}': hybrid_forward({', '.join(signature.parameters)}) is called "
+                f"with F, the inputs (here {len(inputs)}), and the block's own parameters by name (here {own}): {error}"
             ) from None
         if any(isinstance(x, np.ndarray) for x in inputs):
             self._explain_inputs(inputs)

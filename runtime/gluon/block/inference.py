@@ -88,7 +88,7 @@ def _fully_connected(data: NDArray, num_hidden: int, flatten: bool = True, **_: 
 def _convolution(
     data: NDArray, kernel: Shape, num_filter: int, num_group: int = 1, layout: str | None = None, **_: Any
 ) -> dict[str, Shape]:
-    last = (layout or "NC").endswith("C") and layout != "NC"
+    last = layout is not None and layout.endswith("C")
     channels = data.shape[-1 if last else 1] // num_group
     weight = (num_filter, *kernel, channels) if last else (num_filter, channels, *kernel)
     return {"weight": weight, "bias": (num_filter,)}

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from runtime.gluon.data.batchify import default_batchify_fn
+from runtime.context import Context, cpu_pinned
+from runtime.gluon.data.batchify import default_batchify_fn, default_mp_batchify_fn
 from runtime.gluon.data.dataset import Dataset
 from runtime.gluon.data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 from runtime.gluon.data.workers import Workers
+from runtime.ndarray import NDArray
+
+__all__ = ["DataLoader", "default_batchify_fn", "default_mp_batchify_fn"]
 
 
 class DataLoader:
@@ -27,7 +31,7 @@ class DataLoader:
         Processes are started as `multiprocessing` is set to: forked, or spawned, where data set and functions must be
         such as can be pickled. What a process draws from `random`, `numpy.random` and `mx.random` follows from NumPy's
         generator here and the number of the batch, whatever the number of workers.
-    pin_memory, pin_device_id: accepted; memory is the same everywhere here.
+    pin_memory: give batches in the context `cpu_pinned(pin_device_id)`.
     prefetch: batches that are made ahead; by default two for each worker.
     timeout: seconds to wait for a batch, before TimeoutError.
     auto_reload: accepted; workers begin with the first batch that is asked for.
@@ -55,6 +59,7 @@ class DataLoader:
         self._dataset = dataset
         self._batchify_fn = default_batchify_fn if batchify_fn is None else batchify_fn
         self._batch_sampler = _batch_sampler(dataset, batch_size, shuffle, sampler, last_batch, batch_sampler)
+        self._pinned = cpu_pinned(pin_device_id) if pin_memory else None
         self._workers = None
         if num_workers > 0:
             ahead = 2 * num_workers if prefetch is None else max(int(prefetch), 1)
@@ -62,11 +67,20 @@ class DataLoader:
 
     def __iter__(self) -> Iterator[Any]:
         if self._workers is not None:
-            return self._workers.batches(self._batch_sampler)
-        return (self._batchify_fn([self._dataset[i] for i in batch]) for batch in self._batch_sampler)
+            batches = self._workers.batches(self._batch_sampler)
+        else:
+            batches = (self._batchify_fn([self._dataset[i] for i in batch]) for batch in self._batch_sampler)
+        return batches if self._pinned is None else (_moved(batch, self._pinned) for batch in batches)
 
     def __len__(self) -> int:
         return len(self._batch_sampler)
+
+
+def _moved(batch: Any, ctx: Context) -> Any:
+    """The arrays of a batch in another context."""
+    if isinstance(batch, NDArray):
+        return batch.as_in_context(ctx)
+    return [_moved(part, ctx) for part in batch] if isinstance(batch, (list, tuple)) else batch
 
 
 def _batch_sampler(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runtime.gluon.loss.base import Loss
+from runtime.gluon.loss.base import Loss, _apply_weighting, _reshape_like
 from runtime.gluon.loss.classification import (
     CTCLoss,
     HingeLoss,
@@ -35,4 +35,6 @@ __all__ = [
     "SoftmaxCrossEntropyLoss",
     "SquaredHingeLoss",
     "TripletLoss",
+    "_apply_weighting",
+    "_reshape_like",
 ]

@@ -18,8 +18,7 @@ class Loss(HybridBlock):
 
     def __init__(self, weight: float | None, batch_axis: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        if weight is not None and not isinstance(weight, numeric_types):
-            raise ArgumentError(f"{type(self).__name__}: weight is a number, not {type(weight).__name__}")
+        _check_weight(type(self).__name__, weight)
         self._weight = weight
         self._batch_axis = batch_axis
 
@@ -28,11 +27,7 @@ class Loss(HybridBlock):
 
     def _weighted(self, F: Any, loss: NDArray, sample_weight: NDArray | None = None) -> NDArray:
         """Each element multiplied by the weights there are."""
-        if sample_weight is not None:
-            loss = F.broadcast_mul(loss, sample_weight)
-        if self._weight is not None and self._weight != 1:
-            loss = loss * self._weight
-        return loss
+        return _apply_weighting(F, loss, self._weight, sample_weight)
 
     def _per_sample(self, F: Any, loss: NDArray, sample_weight: NDArray | None = None) -> NDArray:
         """The weighted mean over all axes but the batch's, (batch,)."""
@@ -40,6 +35,28 @@ class Loss(HybridBlock):
         if self._batch_axis == 0 and loss.size == len(loss):
             return loss if loss.ndim == 1 else loss.reshape((-1,))
         return F.mean(loss, axis=self._batch_axis, exclude=True)
+
+
+def _check_weight(name: str, weight: float | None) -> None:
+    if weight is not None and not isinstance(weight, numeric_types):
+        raise ArgumentError(f"{name}: weight is a number, not {type(weight).__name__}")
+
+
+def _apply_weighting(
+    F: Any, loss: NDArray, weight: float | None = None, sample_weight: NDArray | None = None
+) -> NDArray:
+    """`loss` multiplied by a number and by factors on its elements, as losses of one's own do it."""
+    _check_weight("_apply_weighting", weight)
+    if sample_weight is not None:
+        loss = F.broadcast_mul(loss, sample_weight)
+    if weight is not None and weight != 1:
+        loss = loss * weight
+    return loss
+
+
+def _reshape_like(F: Any, x: NDArray, y: NDArray) -> NDArray:
+    """`x` in the shape of `y`, for losses of one's own."""
+    return like("_reshape_like", x, y, "x")
 
 
 def softplus(F: Any, x: NDArray) -> NDArray:
@@ -53,6 +70,7 @@ def like(name: str, label: NDArray, pred: NDArray, what: str = "label") -> NDArr
         return label
     if label.size != pred.size:
         raise ArgumentError(
-            f"{name}: {what} of shape {label.shape} has {label.size} elements, pred of shape {pred.shape} {pred.size}"
+            f"{name}: {what} of shape {label.shape} has {label.size} elements, but pred of shape {pred.shape} has "
+            f"{pred.size}"
         )
     return label.reshape(pred.shape)

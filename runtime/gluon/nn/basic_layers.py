@@ -1,4 +1,4 @@
-"""The layers every network has."""
+"""The layers every network has; containers and normalization can be imported from here too, as from MXNet's module."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from runtime import ndarray as nd
 from runtime.base import ArgumentError, did_you_mean
 from runtime.gluon.block import Block, HybridBlock
 from runtime.gluon.nn.activations import Activation
+from runtime.gluon.nn.containers import HybridSequential, Sequential  # noqa: F401 (see above)
+from runtime.gluon.nn.normalization import BatchNorm, BatchNormReLU, GroupNorm, InstanceNorm, LayerNorm  # noqa: F401
 from runtime.initializer import Initializer
 from runtime.ndarray import NDArray
 

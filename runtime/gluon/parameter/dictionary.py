@@ -183,9 +183,9 @@ class ParameterDict:
         `filename` is where they come from, for errors. Other arguments as in `Block.load_parameters`.
         """
         where = f"file '{filename}'" if filename else "param_dict"
-        where += f" ('{restore_prefix}' put before its names)" if restore_prefix else ""
         if not isinstance(param_dict, Mapping):
             raise ArgumentError(f"{where} holds a list of arrays without names; parameters need names")
+        where += f" ('{restore_prefix}' put before its names)" if restore_prefix else ""
         loaded = {restore_prefix + key.removeprefix("arg:").removeprefix("aux:"): x for key, x in param_dict.items()}
         load_into(self._params, loaded, where, ctx, allow_missing, ignore_extra, cast_dtype, dtype_source)
 

@@ -8,7 +8,7 @@ from typing import Any
 from runtime import ndarray as nd
 from runtime.base import MXNetError
 from runtime.gluon.parameter import ParameterDict
-from runtime.gluon.rnn.rnn_cell import HybridRecurrentCell, RecurrentCell, States
+from runtime.gluon.rnn.basic_cell import HybridRecurrentCell, RecurrentCell, States
 from runtime.gluon.rnn.sequences import Steps, as_array, as_steps, masked, merged
 from runtime.gluon.rnn.stacked_cell import BidirectionalCell
 from runtime.ndarray import NDArray

@@ -8,7 +8,7 @@ from typing import Any
 from runtime import ndarray as nd
 from runtime.base import ArgumentError, MXNetError
 from runtime.gluon.block import HybridBlock
-from runtime.gluon.rnn import rnn_cell
+from runtime.gluon.rnn import basic_cell
 from runtime.gluon.rnn.modifier_cell import DropoutCell
 from runtime.gluon.rnn.sequences import check_states
 from runtime.gluon.rnn.stacked_cell import BidirectionalCell, HybridSequentialRNNCell
@@ -156,14 +156,14 @@ class _RNNLayer(HybridBlock):
                 n = self._hidden_size * len(self._directions)
         return stack
 
-    def _cell(self, prefix: str, input_size: int) -> rnn_cell.RecurrentCell:
+    def _cell(self, prefix: str, input_size: int) -> basic_cell.RecurrentCell:
         arguments = {f"{kind}_initializer": self._initializers[kind] for kind in self._kinds}
         arguments |= {"input_size": input_size, "prefix": prefix}
         if self._mode == "lstm":
-            return rnn_cell.LSTMCell(self._hidden_size, **arguments)
+            return basic_cell.LSTMCell(self._hidden_size, **arguments)
         if self._mode == "gru":
-            return rnn_cell.GRUCell(self._hidden_size, **arguments)
-        return rnn_cell.RNNCell(self._hidden_size, activation=self._mode[4:], **arguments)
+            return basic_cell.GRUCell(self._hidden_size, **arguments)
+        return basic_cell.RNNCell(self._hidden_size, activation=self._mode[4:], **arguments)
 
 
 class RNN(_RNNLayer):

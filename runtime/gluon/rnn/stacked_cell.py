@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from runtime import ndarray as nd
-from runtime.gluon.rnn.rnn_cell import HybridRecurrentCell, RecurrentCell, States
+from runtime.gluon.rnn.basic_cell import HybridRecurrentCell, RecurrentCell, States
 from runtime.gluon.rnn.sequences import Steps, as_array, as_steps, masked, merged, reverse
 from runtime.ndarray import NDArray
 

@@ -208,7 +208,7 @@ class BaseSparseNDArray(NDArray):
         Afterwards, of a value stored as x is, the same places are stored; of any other those that are not 0.
         """
         if not _is_all(key):
-            raise TypeError(f"a sparse array is written as a whole, x[:] = value, not at {key!r}")
+            raise ArgumentError(f"a sparse array is written as a whole, x[:] = value, not at {key!r}")
         if autograd.mode.recording and self._in_graph():
             raise MXNetError("a sparse array of the computational graph cannot be written to inside autograd.record()")
         if isinstance(value, NUMBER):

@@ -151,7 +151,9 @@ def _whole(stype: str, source: Any, shape: Any, ctx: Context | None, dtype: Any)
     elif isinstance(source, BaseSparseNDArray) or hasattr(source, "tocsr"):
         result = tostype(array(source, ctx, dtype), stype)
     else:
-        result = tostype(_dense(source, ctx, dtype), stype)
+        dense = _dense(source, ctx, dtype)
+        _shape(dense.shape, stype)
+        result = tostype(dense, stype)
     if shape is not None and _shape(shape, stype) != result.shape:
         raise ArgumentError(f"an array of shape {result.shape} was given, and shape {tuple(shape)} asked for")
     return result

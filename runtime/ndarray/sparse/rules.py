@@ -60,10 +60,15 @@ def _rule(*names: str) -> Callable[[Function], Function]:
 @_rule(
     "abs", "arcsin", "arcsinh", "arctan", "arctanh", "cbrt", "ceil", "degrees", "expm1", "fix", "floor", "log1p",
     "negative", "radians", "relu", "rint", "round", "sign", "sin", "sinh", "sqrt", "square", "tan", "tanh", "trunc",
-    "zeros_like", "identity", "stop_gradient", "BlockGrad", "make_loss",
+    "identity", "stop_gradient", "BlockGrad", "make_loss",
 )  # fmt: skip
 def _zero_of_zero(dense: Function, data: BaseSparseNDArray) -> NDArray:
     return data._map(dense)
+
+
+@_rule("zeros_like")
+def _zeros_like(dense: Function, data: BaseSparseNDArray) -> NDArray:
+    return creation.zeros(data.shape, data.context, data.dtype, data.stype)
 
 
 @_rule("clip")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from runtime.base import MXNetError
-from runtime.gluon.rnn.rnn_cell import HybridRecurrentCell, States
+from runtime.gluon.rnn.basic_cell import HybridRecurrentCell, States
 from runtime.ndarray import NDArray
 
 _LAYOUTS = {1: "NCW", 2: "NCHW", 3: "NCDHW"}

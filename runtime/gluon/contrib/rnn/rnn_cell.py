@@ -7,7 +7,7 @@ from typing import Any
 from runtime import ndarray as nd
 from runtime.base import MXNetError
 from runtime.gluon.rnn import BidirectionalCell, ModifierCell, RecurrentCell
-from runtime.gluon.rnn.rnn_cell import States, _GatedCell
+from runtime.gluon.rnn.basic_cell import States, _GatedCell
 from runtime.gluon.rnn.sequences import Steps
 from runtime.ndarray import NDArray
 

@@ -1,0 +1,157 @@
+"""Automatic differentiation: what is recorded, and the walk back through it.
+
+Inside `record()`, every operator that reads an array of the graph leaves a `Node` on its result: the operator, its
+inputs and its output, and the nodes of the inputs. A `Variable` is the node of an array that wants its gradient
+(`attach_grad`). `backward` visits the nodes that lead to a head, newest first, and asks each operator what its
+gradient is. An operator answers in terms of operators, so the walk can itself be recorded.
+
+Recording and training mode belong to the thread; the graph belongs to its arrays and dies with them.
+"""
+
+# ruff: noqa: F401, F811 (this file gathers names, of which train_mode is also that of an argument)
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from runtime.autograd.function import Function
+from runtime.autograd.graph import Node, Part, Variable
+from runtime.autograd.mode import (
+    Scope,
+    is_recording,
+    is_training,
+    mode,
+    pause,
+    predict_mode,
+    record,
+    set_recording,
+    set_training,
+    train_mode,
+)
+from runtime.autograd.walk import age, reachable, release, walk
+from runtime.base import MXNetError, _as_list
+
+if TYPE_CHECKING:
+    from runtime.ndarray import NDArray
+
+
+def mark_variables(
+    variables: NDArray | Sequence[NDArray],
+    gradients: NDArray | Sequence[NDArray],
+    grad_reqs: str | Sequence[str] = "write",
+) -> None:
+    """Make each of `variables` want its gradient, written to its counterpart in `gradients` ('null': not any more).
+
+    A variable is cut off from whatever it was computed from.
+    """
+    variables, gradients = _as_list(variables), _as_list(gradients)
+    reqs = [grad_reqs] * len(variables) if isinstance(grad_reqs, str) else grad_reqs
+    for x, grad, req in zip(variables, gradients, reqs, strict=True):
+        if x.shape != grad.shape:
+            raise ValueError(f"an array of shape {x.shape} cannot have a gradient of shape {grad.shape}")
+        x._node = None if req == "null" else Variable(grad, req)
+
+
+def backward(
+    heads: NDArray | Sequence[NDArray],
+    head_grads: NDArray | Sequence[NDArray | None] | None = None,
+    retain_graph: bool = False,
+    train_mode: bool = True,
+) -> None:
+    """Compute the gradients of `heads` with respect to every variable they depend on, into the variables' `grad`.
+
+    Parameters
+    ----------
+    heads: what to differentiate.
+    head_grads: the gradient that flows into each head, of the head's shape; None for ones.
+    retain_graph: keep the graph, so that it can be walked again; otherwise it is released, and a second call raises
+        MXNetError.
+    train_mode: whether the walk counts as training for operators that care.
+    """
+    with pause(train_mode):
+        nodes = walk(_as_list(heads), head_grads, Variable.receive)
+    if not retain_graph:
+        release(nodes)
+
+
+def grad(
+    heads: NDArray | Sequence[NDArray],
+    variables: NDArray | Sequence[NDArray],
+    head_grads: NDArray | Sequence[NDArray | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    train_mode: bool = True,
+) -> list[NDArray]:
+    """The gradients of `heads` with respect to `variables`, as new arrays: a list, also for one variable.
+
+    Nothing is written to any variable's `grad`. With `create_graph` the gradients are in the graph, those that are
+    constant too, and can be differentiated themselves. `retain_graph` is by default what `create_graph` is; other
+    arguments as in `backward`. A variable that the heads do not depend on has the gradient 0; MXNetError for one that
+    is in no graph.
+    """
+    targets = _as_list(variables)
+    for x in targets:
+        if not x._in_graph():
+            raise MXNetError(
+                f"cannot differentiate with respect to an array of shape {x.shape} that is not in a computational "
+                "graph: call attach_grad() on it before autograd.record()"
+            )
+    with Scope(create_graph, train_mode):
+        found: dict = {x._node: None for x in targets}
+        nodes = walk(_as_list(heads), head_grads, lambda variable, gradient: None, found)
+        gradients = [found[x._node] if found[x._node] is not None else x._full_like(0) for x in targets]
+        if create_graph:
+            gradients = [g if g._in_graph() else _constant(g, x) for g, x in zip(gradients, targets, strict=True)]
+    if not (create_graph if retain_graph is None else retain_graph):
+        release(nodes)
+    return gradients
+
+
+class _Constant:
+    """In the place of a node's operator: nothing flows through."""
+
+    def pull(self, node: Node, gradient: Any) -> Iterable[tuple[Any, NDArray]]:
+        return ()
+
+
+def _constant(value: NDArray, x: NDArray) -> NDArray:
+    """`value` as computed from x, though it does not depend on it: its gradient is 0, not an error."""
+    result = value.detach()
+    result._node = Node(_Constant(), [x._node], [], None, {}, value._ctx)
+    return result
+
+
+def pull_back(heads: list[NDArray], head_grads: list[NDArray], inputs: Sequence[Any]) -> list[NDArray | None]:
+    """What flows from `heads` into each of `inputs`, all of them recorded calls, and no further; recorded if the
+    thread records."""
+    nodes = [getattr(x, "_node", None) for x in inputs]
+    found: dict = {node: None for node in nodes if node is not None}
+    walk(heads, head_grads, lambda variable, gradient: None, found, ends=found)
+    return [found.get(node) for node in nodes]
+
+
+class Recorded:
+    """What an array was computed from, for looking at: a graph that can be walked but not run."""
+
+    def __init__(self, node: Any) -> None:
+        self._node = node
+
+    def list_arguments(self) -> list[str]:
+        """The names of the variables it depends on, oldest first."""
+        nodes = sorted(reachable([self._node], ()), key=age)
+        return [_name(node) for node in nodes if isinstance(node, Variable)]
+
+    def list_outputs(self) -> list[str]:
+        """Its own name; a variable's is the one it has among the arguments of what depends on it."""
+        return [_name(self._node)]
+
+
+def _name(node: Any) -> str:
+    return f"var{node.serial}" if isinstance(node, Variable) else f"node{node.serial}_output"
+
+
+def get_symbol(x: NDArray) -> Recorded:
+    """The graph that `x` was recorded in; MXNetError if it is in none."""
+    if not x._in_graph():
+        raise MXNetError("this array is in no computational graph: it was not computed inside autograd.record()")
+    return Recorded(x._node)

@@ -1,0 +1,134 @@
+"""The walk back through the graph, from what is differentiated to the variables."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Container, Iterable
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from runtime.autograd.graph import Variable
+from runtime.base import MXNetError, _as_list
+
+if TYPE_CHECKING:
+    from runtime.ndarray import NDArray
+
+
+def walk(
+    heads: list,
+    head_grads: Any,
+    receive: Callable[[Variable, Any], object],
+    found: dict | None = None,
+    ends: Container = (),
+) -> set:
+    """Visit the nodes that lead to a head, newest first; `receive` takes what reaches a variable, None for nothing.
+
+    What flows into the nodes that are keys of `found` is entered there; `ends` are not looked behind. Returns the
+    nodes.
+    """
+    head_grads = [None] * len(heads) if head_grads is None else _as_list(head_grads)
+    if len(head_grads) != len(heads):
+        raise ValueError(f"{len(heads)} heads, but {len(head_grads)} head gradients")
+    gradients = _seeds(heads, head_grads)
+    nodes = reachable(gradients, ends)
+    for node in sorted(nodes, key=age, reverse=True):
+        gradient = gradients.pop(node, None)
+        if found is not None and node in found:
+            found[node] = gradient
+        if isinstance(node, Variable):
+            receive(node, gradient)
+        elif gradient is not None and node not in ends:
+            _accumulate(gradients, node.pull(gradient))
+    return nodes
+
+
+age = operator.attrgetter("serial")
+
+
+def _explain_no_graph(head: NDArray) -> NoReturn:
+    what = f"cannot differentiate an array of shape {head.shape}"
+    if head._node is None:
+        raise MXNetError(
+            f"{what} that is not in a computational graph: compute it inside autograd.record(), from parameters or "
+            "from arrays with attach_grad()"
+        )
+    raise MXNetError(
+        f"{what}: the computational graph it was in is gone, released by an earlier backward; to walk it twice, pass "
+        "retain_graph=True the first time"
+    )
+
+
+def release(nodes: Iterable[Any]) -> None:
+    for node in nodes:
+        if not isinstance(node, Variable):
+            node.release()
+
+
+def _seeds(heads: Iterable[NDArray], head_grads: Iterable[NDArray | None]) -> dict:
+    """The gradients the walk starts from, by node; a head given twice counts twice."""
+    seeds: dict = {}
+    for head, gradient in zip(heads, head_grads, strict=True):
+        if not head._in_graph():
+            _explain_no_graph(head)
+        if gradient is None:
+            gradient = head._full_like(1)
+        elif gradient.shape != head.shape:
+            raise ValueError(f"a head of shape {head.shape} cannot have a head gradient of shape {gradient.shape}")
+        _accumulate(seeds, [(head._node, gradient)])
+    return seeds
+
+
+def _accumulate(gradients: dict, arrived: Iterable[tuple[Any, NDArray]]) -> None:
+    for node, gradient in arrived:
+        known = gradients.get(node)
+        gradients[node] = gradient if known is None else known + gradient
+
+
+def reachable(heads: Iterable[Any], ends: Container) -> set:
+    """Every node that leads to a head, the heads included; `ends` are not looked behind.
+
+    MXNetError if an earlier backward released a part of what is needed.
+    """
+    found: set = set()
+    released = False
+    waiting = list(heads)
+    while waiting:
+        node = waiting.pop()
+        if node in found:
+            continue
+        if node.spent:
+            released = True
+            continue
+        found.add(node)
+        if node not in ends:
+            waiting += [p for p in node.parents if p is not None]
+    if released:
+        found -= _left_over(found, ends)
+        if not found.issuperset(heads):
+            _explain_released()
+    return found
+
+
+def _left_over(nodes: set, ends: Container) -> set:
+    """Those of `nodes` that were computed from nothing but released nodes, before the release.
+
+    They are constants to what was recorded after it, as released nodes are: the last states of a recurrent layer in the
+    next piece of the text. MXNetError for nodes that need both what was released and what was not.
+    """
+    when: dict = {}  # the release, of those that are left over
+    for node in sorted(nodes, key=age):
+        if node in ends:
+            continue
+        parents = [p for p in node.parents if p is not None]
+        releases = [p.spent or when.get(p, 0) for p in parents]
+        if any(release > node.serial for release in releases):
+            if not all(releases):
+                _explain_released()
+            when[node] = max(releases)
+    return set(when)
+
+
+def _explain_released() -> NoReturn:
+    raise MXNetError(
+        "part of this graph was released by an earlier backward; pass retain_graph=True there, or call backward once "
+        "with all heads"
+    )

@@ -1,0 +1,53 @@
+"""What a hybridized block is called with: arrays and None, nested in lists in the same way each time.
+
+MXNet makes a graph in the first call, so code that hybridizes keeps to this; a call that does not is a mistake there,
+and is reported here, too. It does not concern blocks that are called by a hybridized one: they are parts of its graph.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+from runtime.base import ArgumentError
+from runtime.ndarray import NDArray
+
+if TYPE_CHECKING:
+    from runtime.gluon.block.hybrid import HybridBlock
+
+
+class Calls(threading.local):
+    """Whether this thread is inside the call of a hybridized block."""
+
+    inside = False
+
+
+def structure_of(block: HybridBlock, inputs: Any) -> list | str:
+    """The nested lists of the inputs, with "array" and "None" in place of what is in them."""
+    if isinstance(inputs, NDArray):
+        return "array"
+    if inputs is None:
+        return "None"
+    if isinstance(inputs, (list, tuple)):
+        return [structure_of(block, x) for x in inputs]
+    raise ArgumentError(
+        f"{type(block).__name__} '{block.name}' is hybridized and so takes arrays, None and lists of these, and no "
+        f"{type(inputs).__name__}: call hybridize(False), or set what is not an array when the block is made"
+    )
+
+
+def check_structure(block: HybridBlock, inputs: tuple[Any, ...], before: list | None) -> list:
+    """The structure of the inputs, without None at the end; ArgumentError if it differs from the one `before`."""
+    structure = structure_of(block, inputs)
+    while structure and structure[-1] == "None":
+        structure.pop()
+    if before is not None and structure != before:
+        raise ArgumentError(
+            f"{type(block).__name__} '{block.name}' is hybridized and was first called with {_text(before)}, and now "
+            f"with {_text(structure)}: call hybridize() again in between, or not at all"
+        )
+    return structure
+
+
+def _text(structure: list | str) -> str:
+    return structure if isinstance(structure, str) else f"({', '.join(map(_text, structure))})"

@@ -1,0 +1,109 @@
+"""Activations and their gradients, one pass each. A task takes `SHARE` elements.
+
+relu and tanh themselves stay with NumPy: each is one pass there, too.
+"""
+
+from __future__ import annotations
+
+from runtime.native.compile import Array, function
+from runtime.native.exponential import exp
+from runtime.native.kernel import kernel
+
+SHARE = 1 << 13
+
+
+@kernel
+def relu_back(task: int, y: Array, g: Array, dx: Array, n: int) -> None:
+    for i in range(task * SHARE, min(task * SHARE + SHARE, n)):
+        dx[i] = g[i] * (1.0 if y[i] > 0.0 else 0.0)
+
+
+@kernel
+def tanh_back(task: int, y: Array, g: Array, dx: Array, n: int) -> None:
+    for i in range(task * SHARE, min(task * SHARE + SHARE, n)):
+        dx[i] = g[i] * (1.0 - y[i] * y[i])
+
+
+@kernel
+def sigmoid(task: int, x: Array, y: Array, n: int) -> None:
+    for i in range(task * SHARE, min(task * SHARE + SHARE, n)):
+        y[i] = 1.0 / (1.0 + exp(-x[i]))
+
+
+@kernel
+def sigmoid_back(task: int, y: Array, g: Array, dx: Array, n: int) -> None:
+    for i in range(task * SHARE, min(task * SHARE + SHARE, n)):
+        dx[i] = (1.0 - y[i]) * y[i] * g[i]
+
+
+@kernel
+def leaky(task: int, x: Array, slope: Array, y: Array, n: int) -> None:
+    for i in range(task * SHARE, min(task * SHARE + SHARE, n)):
+        y[i] = x[i] * (1.0 if x[i] > 0.0 else slope[0])
+
+
+@kernel
+def leaky_back(task: int, x: Array, slope: Array, g: Array, dx: Array, n: int) -> None:
+    for i in range(task * SHARE, min(task * SHARE + SHARE, n)):
+        dx[i] = g[i] * (1.0 if x[i] > 0.0 else slope[0])
+
+
+# ---------------------------------------------------------------- gelu
+
+MIDDLE = 3.75
+HALF_ROOT = 0.7071067811865476
+DENSITY_AT_0 = 0.3989422804014327
+"""1/sqrt(2 pi)."""
+
+
+@function
+def tail(x: float, density: float) -> float:
+    """How likely a standard normal number exceeds |x|; `density` is exp(-x^2/2).
+
+    `(1 + 2 z) exp(z^2) erfc(z)`, where z is |x|/sqrt(2), is a polynomial in (z - MIDDLE)/(z + MIDDLE): its Chebyshev
+    series, cut off where float64 ends.
+    """
+    z = min(abs(x), 100.0) * HALF_ROOT
+    s = (z - MIDDLE) / (z + MIDDLE)
+    p = -2.623107347133475761e-9
+    p = p * s - 1.955135886898561655e-9
+    p = p * s + 3.197926671666804292e-8
+    p = p * s + 1.879082322370048126e-8
+    p = p * s - 2.485712624801674287e-7
+    p = p * s - 5.084465378687302198e-8
+    p = p * s + 1.741982158622481592e-6
+    p = p * s - 9.792625707303522032e-7
+    p = p * s - 0.00001143804803334689355
+    p = p * s + 0.00002238756571491181656
+    p = p * s + 0.00005164652974177416126
+    p = p * s - 0.000290155352460776553
+    p = p * s + 0.0002937143780449580299
+    p = p * s + 0.001755626165197065073
+    p = p * s - 0.009746579683265262231
+    p = p * s + 0.02836227737211113883
+    p = p * s - 0.0586933985766493384
+    p = p * s + 0.09230432116428124988
+    p = p * s - 0.1088039301424446127
+    p = p * s + 0.0822767384899950626
+    p = p * s + 0.003585415485479025638
+    p = p * s - 0.1402405985855452563
+    p = p * s + 1.237512630837827529
+    return 0.5 * density * p / (1.0 + 2.0 * z)
+
+
+@kernel
+def gelu(task: int, x: Array, y: Array, n: int) -> None:
+    """x times how likely a standard normal number is below it."""
+    for i in range(task * SHARE, min(task * SHARE + SHARE, n)):
+        v = x[i]
+        above = tail(v, exp(-0.5 * v * v))
+        y[i] = v * (above if v < 0.0 else 1.0 - above)
+
+
+@kernel
+def gelu_back(task: int, x: Array, g: Array, dx: Array, n: int) -> None:
+    for i in range(task * SHARE, min(task * SHARE + SHARE, n)):
+        v = x[i]
+        density = exp(-0.5 * v * v)
+        above = tail(v, density)
+        dx[i] = g[i] * ((above if v < 0.0 else 1.0 - above) + v * density * DENSITY_AT_0)
