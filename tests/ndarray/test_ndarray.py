@@ -67,6 +67,8 @@ def test_what_copies() -> None:
         y[:] = 1
     assert x.sum().asscalar() == 0
     assert x.astype("float32", copy=False) is x
+    row = x[0]
+    assert row.T is row
 
 
 def test_an_ellipsis_may_stand_for_no_axis() -> None:

@@ -11,6 +11,7 @@ from runtime.native.compile import Array
 from runtime.native.exponential import exp_less_1, sigmoid, tanh
 from runtime.native.kernel import kernel
 from runtime.ndarray.rnn import GATES
+from tests.ndarray.gradients import Case
 
 
 @kernel
@@ -90,3 +91,16 @@ def test_types_that_do_not_fit() -> None:
         nd.RNN(*(x.astype("int32") for x in arrays), **attrs)
     with pytest.raises(MXNetError, match="RNN: data is float32, states and weights float64"):
         nd.RNN(arrays[0].astype("float32"), *arrays[1:], **attrs)
+
+
+def _gru(data: nd.NDArray, parameters: nd.NDArray, state: nd.NDArray) -> nd.NDArray:
+    return nd.RNN(data, parameters, state, mode="gru", state_size=1, num_layers=1)
+
+
+GRADIENTS = {
+    "RNN": Case(
+        _gru,
+        [0.5 * np.random.RandomState(0).standard_normal(shape) for shape in ((3, 2, 2), (15,), (1, 2, 1))],
+    )
+}
+"""See `test_gradients`; all modes are in tests/gluon/test_rnn.py."""
