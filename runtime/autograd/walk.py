@@ -63,10 +63,16 @@ def release(nodes: Iterable[Any]) -> None:
             node.release()
 
 
-def _seeds(heads: Iterable[NDArray], head_grads: Iterable[NDArray | None]) -> dict:
-    """The gradients the walk starts from, by node; a head given twice counts twice."""
+def _seeds(heads: list[NDArray], head_grads: list[NDArray | None]) -> dict:
+    """The gradients the walk starts from, by node; a head given twice counts twice.
+
+    Heads that are in no graph, such as the loss of a part that is switched off, are passed over beside others.
+    """
     seeds: dict = {}
+    some = any(head._node is not None for head in heads)
     for head, gradient in zip(heads, head_grads, strict=True):
+        if some and head._node is None:
+            continue
         if not head._in_graph():
             _explain_no_graph(head)
         if gradient is None:

@@ -27,7 +27,7 @@ def tile_start(tile: int, g: Ints) -> int:
 
 
 @function
-def unfold(image: Array, columns: Array, start: int, count: int, g: Ints) -> None:
+def unfold(image: Array, columns: Array, channels: int, start: int, count: int, g: Ints) -> None:
     """Columns of `count` output pixels from `start` on, whole rows or a part of one; zeros stand for the padding."""
     stride = g[STRIDE + 2]
     width = min(count, g[OUT_WIDTH])
@@ -35,7 +35,7 @@ def unfold(image: Array, columns: Array, start: int, count: int, g: Ints) -> Non
     row = start // g[OUT_WIDTH]
     d0 = row // g[OUT_HEIGHT] * g[STRIDE] - g[PAD]
     to = columns + 0
-    for c in range(g[CHANNELS] // g[GROUPS]):
+    for c in range(channels):
         for kd in range(g[KERNEL]):
             for kh in range(g[KERNEL + 1]):
                 for kw in range(g[KERNEL + 2]):
@@ -113,7 +113,7 @@ def convolve(task: int, scratch: Array, x: Array, w: Array, bias: Array, y: Arra
     size = g[CHANNELS] // g[GROUPS] * g[DEPTH] * g[HEIGHT] * g[WIDTH]
     first = tile_start(tile, g)
     n = tile_start(tile + 1, g) - first
-    unfold(x + image * size, scratch, first, n, g)
+    unfold(x + image * size, scratch, g[CHANNELS] // g[GROUPS], first, n, g)
     out = y + (image * filters * g[PIXELS] + first)
     if has_bias == 1:
         for f in range(filters):
@@ -147,24 +147,32 @@ def convolve_image(task: int, scratch: Array, y: Array, w: Array, x: Array, g: I
 
 @kernel
 def convolve_weight(
-    task: int, scratch: Array, y: Array, x: Array, parts: Array, chunk: int, images: int, g: Ints
-) -> None:
-    """One chunk of the images, and one group: parts[chunk] = the sum of y unfold(x)^T. A task for each of both."""
-    group = task % g[GROUPS]
-    start = task // g[GROUPS] * chunk
+    task: int, scratch: Array, y: Array, x: Array, parts: Array, share: int, chunk: int, images: int, g: Ints
+) -> None:  # fmt: skip
+    """For one chunk of the images, one group and `share` of its channels: parts[chunk] = the sum of y unfold(x)^T.
+
+    A task for each of the three, in this order.
+    """
+    channels = g[CHANNELS] // g[GROUPS]
+    blocks = (channels + share - 1) // share
+    group = task // blocks % g[GROUPS]
+    start = task // blocks // g[GROUPS] * chunk
+    channel = task % blocks * share
+    count = min(share, channels - channel)
     filters = g[FILTERS] // g[GROUPS]
-    size = g[CHANNELS] // g[GROUPS] * g[DEPTH] * g[HEIGHT] * g[WIDTH]
+    places = g[ROWS] // channels
+    plane = g[DEPTH] * g[HEIGHT] * g[WIDTH]
+    to = parts + (task // blocks * filters * g[ROWS] + channel * places)
     again = 0.0
     for i in range(start, min(start + chunk, images)):
         image = i * g[GROUPS] + group
         for tile in range(g[TILES]):
             first = tile_start(tile, g)
             n = tile_start(tile + 1, g) - first
-            unfold(x + image * size, scratch, first, n, g)
+            unfold(x + (image * channels + channel) * plane, scratch, count, first, n, g)
             gemm(
-                PLAIN, TURNED, filters, g[ROWS], n,
-                y + (image * filters * g[PIXELS] + first), g[PIXELS], scratch, n,
-                again, parts + task * filters * g[ROWS], g[ROWS],
+                PLAIN, TURNED, filters, count * places, n,
+                y + (image * filters * g[PIXELS] + first), g[PIXELS], scratch, n, again, to, g[ROWS],
             )  # fmt: skip
             again = 1.0
 
@@ -173,8 +181,9 @@ def convolve_weight(
 def im2col(task: int, x: Array, columns: Array, g: Ints) -> None:
     """The whole matrix of one image."""
     unfold(
-        x + task * g[CHANNELS] * g[DEPTH] * g[HEIGHT] * g[WIDTH], columns + task * g[ROWS] * g[PIXELS], 0, g[PIXELS], g
-    )
+        x + task * g[CHANNELS] * g[DEPTH] * g[HEIGHT] * g[WIDTH], columns + task * g[ROWS] * g[PIXELS], g[CHANNELS],
+        0, g[PIXELS], g,
+    )  # fmt: skip
 
 
 @kernel

@@ -39,14 +39,15 @@ def exp_less_1(argument: float) -> float:
 
 
 @function
-def exp(argument: float) -> float:
-    """`exp(x)` to the last place or so; 0 and infinity beyond the ends of the type."""
-    end = 170.0 if 1.0 + 1e-12 == 1.0 else 1400.0  # exp is 0 or infinite there, and 2^(n/2) still is normal
-    x = min(max(argument, -end), end)
+def decay(argument: float) -> float:
+    """`exp(x)` for x <= 0, to the last place; 0 where it is no normal number any more."""
+    end = -87.0 if 1.0 + 1e-12 == 1.0 else -708.0
+    x = max(argument, end)
     n = round(x * LOG2_E)
     r = x - n * LN2_HIGH - n * LN2_LOW
-    p = 1.0 / 6227020800.0 if end > 170.0 else 0.0
-    if end > 170.0:
+    p = 1.0 / 40320.0
+    if end < -87.0:  # float64
+        p = 1.0 / 6227020800.0
         p = p * r + 1.0 / 479001600.0
         p = p * r + 1.0 / 39916800.0
         p = p * r + 1.0 / 3628800.0
@@ -59,8 +60,7 @@ def exp(argument: float) -> float:
     p = p * r + 1.0 / 6.0
     p = p * r + 0.5
     p = p * r * r + r
-    half = round(n * 0.5)
-    return (p + 1.0) * power_of_2(half) * power_of_2(n - half)
+    return 0.0 if argument < end else (p + 1.0) * power_of_2(n)
 
 
 @function

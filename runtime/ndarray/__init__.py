@@ -11,6 +11,7 @@ from runtime import autograd
 from runtime.ndarray import (
     _internal,  # noqa: F401 (nd._internal)
     activation,
+    attention,
     contrib,
     convolution,
     creation,
@@ -42,6 +43,7 @@ from runtime.ndarray import (
     slicing,
     softmax,
     sparse,
+    straight_through,
     updates,
 )
 from runtime.ndarray.ndarray import NDArray
@@ -61,6 +63,7 @@ FAMILIES = (
     dlpack,
     custom,
     products,
+    attention,
     linalg,
     activation,
     softmax,
@@ -75,6 +78,7 @@ FAMILIES = (
     pooling,
     resize,
     rnn,
+    straight_through,
     updates,
 )
 

@@ -9,16 +9,30 @@ import numpy as np
 from runtime import autograd
 from runtime.base import MXNetError, did_you_mean
 from runtime.generator import generator
+from runtime.native import activation as native
+from runtime.native.activation import DENSITY_AT_0
+from runtime.native.kernel import Kernel
 from runtime.ndarray.elementwise import abs as abs_
 from runtime.ndarray.elementwise import exp, tanh
 from runtime.ndarray.elementwise.special import erf
-from runtime.ndarray.fused import Fused
+from runtime.ndarray.fused import Fused, wide
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, in_float32, quiet
 from runtime.ndarray.reduce import sum_to
 
 __all__ = ["Activation", "LeakyReLU", "hard_sigmoid", "relu", "sigmoid", "softsign"]
 METHODS = ("relu", "sigmoid")
+
+LARGE = 1 << 14
+"""Fewer elements than this NumPy's passes take no longer for than a kernel."""
+
+
+def _one_pass(kernel: Kernel, *arrays: np.ndarray, work: int = 1) -> np.ndarray:
+    """What a kernel of `native.activation` makes of arrays, the first of which has the shape of the result."""
+    n = arrays[0].size
+    result = np.empty_like(arrays[0])
+    kernel(-(-n // native.SHARE), work * n, *arrays, result, n)
+    return result
 
 
 @Fused
@@ -29,7 +43,7 @@ def relu(x: np.ndarray) -> np.ndarray:
 
 @relu.backward
 def _(g: np.ndarray, y: np.ndarray, x: np.ndarray) -> tuple[np.ndarray]:
-    return (g * (y > 0),)
+    return (g * (y > 0),) if y.size < LARGE or y.dtype.char not in "fd" else (_one_pass(native.relu_back, y, g),)
 
 
 @relu.gradient
@@ -96,14 +110,23 @@ def Activation(data: NDArray, act_type: str) -> NDArray:
 # ---------------------------------------------------------------- with a slope below zero
 
 
-@Operator
-def _slopes(x: np.ndarray, *, slope: float) -> np.ndarray:
-    """1 above zero, `slope` below."""
-    return np.where(x > 0, x.dtype.type(1), x.dtype.type(slope))
+@Fused
+@in_float32
+def _leaky(x: np.ndarray, *, slope: float) -> np.ndarray:
+    """x above zero, `slope x` below."""
+    return _one_pass(native.leaky, x, np.array([slope], x.dtype))
 
 
-def _leaky(data: NDArray, slope: float) -> NDArray:
-    return data * _slopes(data.detach(), slope=slope)  # the slopes are constants to a gradient
+@_leaky.backward
+def _(g: np.ndarray, y: np.ndarray, x: np.ndarray, *, slope: float) -> tuple[np.ndarray]:
+    x, dtype = wide(x), x.dtype
+    return (_one_pass(native.leaky_back, x, np.array([slope], x.dtype), wide(g)).astype(dtype, copy=False),)
+
+
+@_leaky.gradient
+def _(g: NDArray, y: NDArray, x: NDArray, *, slope: float) -> NDArray:
+    slopes = np.where(x._data > 0, x._data.dtype.type(1), x._data.dtype.type(slope))
+    return g * NDArray(slopes, x._ctx)
 
 
 @Operator
@@ -170,6 +193,9 @@ def _channel_slopes(data: NDArray, gamma: NDArray | None) -> NDArray:
 
 # ---------------------------------------------------------------- gelu
 
+GELU = 16
+"""So many additions of two arrays take as long as one gelu."""
+
 
 @Operator
 @in_float32
@@ -183,11 +209,24 @@ def _normal_cdf(x: np.ndarray) -> np.ndarray:
 
 @_normal_cdf.gradient
 def _(g: NDArray, y: NDArray, x: NDArray) -> NDArray:
-    return g * exp(x * x * -0.5) * (1 / math.sqrt(2 * math.pi))
+    return g * exp(x * x * -0.5) * DENSITY_AT_0
 
 
-def _gelu(data: NDArray) -> NDArray:
-    return data * _normal_cdf(data)
+@Fused
+@in_float32
+def _gelu(x: np.ndarray) -> np.ndarray:
+    """`x P(X <= x)`, X being a standard normal number."""
+    return _one_pass(native.gelu, x, work=GELU)
+
+
+@_gelu.backward
+def _(g: np.ndarray, y: np.ndarray, x: np.ndarray) -> tuple[np.ndarray]:
+    return (_one_pass(native.gelu_back, wide(x), wide(g), work=GELU).astype(x.dtype, copy=False),)
+
+
+@_gelu.gradient
+def _(g: NDArray, y: NDArray, x: NDArray) -> NDArray:
+    return g * (_normal_cdf(x) + x * exp(x * x * -0.5) * DENSITY_AT_0)
 
 
 # ---------------------------------------------------------------- LeakyReLU
@@ -207,8 +246,10 @@ def LeakyReLU(
     prelu: `gamma x`, gamma being learned, (1,) or (channels,), channels on axis 1; rrelu: a slope drawn for each
     element from [lower_bound, upper_bound) in training, their mean otherwise. gelu is `x P(X <= x)`, X normal.
     """
+    if data._data.dtype.kind in "iub":
+        raise MXNetError(f"LeakyReLU: elements must be floats, not {data._data.dtype}; convert with astype()")
     if act_type == "leaky":
-        return _leaky(data, slope)
+        return _leaky(data, slope=slope)
     if act_type == "elu":
         return _elu(data, slope=slope, scale=1.0)
     if act_type == "selu":
@@ -219,7 +260,7 @@ def LeakyReLU(
         return _gelu(data)
     if act_type == "rrelu":
         if not autograd.is_training():
-            return _leaky(data, (lower_bound + upper_bound) / 2)
+            return _leaky(data, slope=(lower_bound + upper_bound) / 2)
         drawn = lower_bound + (upper_bound - lower_bound) * generator.random(data.shape)
         return _prelu(data, NDArray(drawn.astype(data._data.dtype), data._ctx))
     known = ("elu", "gelu", "leaky", "prelu", "rrelu", "selu")

@@ -73,11 +73,6 @@ def cond(pred: Any, then_func: Callable[[], Nested], else_func: Callable[[], Nes
     return then_func() if _scalar(pred, bool, "cond: pred") else else_func()
 
 
-def div_sqrt_dim(data: NDArray) -> NDArray:
-    """The elements over the square root of the length of the last axis."""
-    return data / data.shape[-1] ** 0.5
-
-
 def quadratic(data: NDArray, a: float = 0.0, b: float = 0.0, c: float = 0.0) -> NDArray:
     """`a*x*x + b*x + c` of each element x."""
     return (data * a + b) * data + c

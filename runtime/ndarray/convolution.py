@@ -16,6 +16,7 @@ import numpy as np
 
 from runtime.base import MXNetError
 from runtime.native import convolution as native
+from runtime.native import depthwise as alone
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, in_float32
 from runtime.ndarray.reduce import sum as sum_
@@ -51,12 +52,20 @@ class Geometry(NamedTuple):
     rows: int  # of the matrix of windows, in one group
     tile: int  # its columns in one tile
     tiles: int
+    alone: bool  # each channel has a few filters of its own: see `native.depthwise`
+    framed: int  # elements of a channel with the zeros around it
 
 
 TILE = 1 << 16
 """So many elements has the part of the matrix of windows that is in use at a time: it fits into the L2 cache."""
 CHUNKS = 8
 """Into so many parts a batch is cut, for each of which the weights' gradient is computed apart."""
+MANY = 1 << 18
+"""Weights of a layer whose images' channels are cut, instead of the batch."""
+ALONE = 4
+"""Up to so many filters for a channel alone, GEMM gains nothing."""
+DEPTHWISE = 8
+"""So many times as long as those of GEMM take the multiplications that it does not do."""
 FLOPS = 32
 """So many multiplications and additions of a product take as long as one addition of two arrays."""
 
@@ -73,7 +82,9 @@ def _geometry(channels: int, image: Shape, filters: int, window: Window) -> Geom
     numbers = [channels, *lead, *image, filters, *lead, *outputs, *lead, *window.kernel, *lead, *window.stride]
     numbers += [*(0 for _ in lead), *window.pad, *lead, *window.dilate]
     numbers += [window.groups, math.prod(outputs), rows, down, across, tiles]
-    return Geometry(np.array(numbers, np.int64), outputs, rows, down * across, tiles)
+    by_itself = channels == window.groups > 1 and filters <= ALONE * channels
+    framed = math.prod(n + 2 * p for n, p in zip(image, window.pad, strict=True))
+    return Geometry(np.array(numbers, np.int64), outputs, rows, down * across, tiles, by_itself, framed)
 
 
 # ---------------------------------------------------------------- three operators
@@ -86,6 +97,10 @@ def _convolve(x: np.ndarray, w: np.ndarray, *bias: np.ndarray, window: Window) -
     g = _geometry(x.shape[1], x.shape[2:], len(w), window)
     y = np.empty((len(x), len(w), *g.outputs), x.dtype)
     work = 2 * y.size * g.rows // FLOPS
+    if g.alone:
+        arrays = x, w, bias[0] if bias else None, y
+        alone.convolve(len(x) * window.groups, DEPTHWISE * work, *arrays, len(bias), g.numbers, scratch=g.framed)
+        return y
     native.convolve(
         len(x) * window.groups * g.tiles, work, x, w, bias[0] if bias else None, y, len(bias), g.numbers,
         scratch=g.rows * g.tile,
@@ -101,6 +116,9 @@ def _convolve_image(y: np.ndarray, w: np.ndarray, *, window: Window, image: Shap
     g = _geometry(channels, image, len(w), window)
     x = np.empty((len(y), channels, *image), y.dtype)
     work = 2 * y.size * g.rows // FLOPS
+    if g.alone:
+        alone.convolve_image(len(y) * window.groups, DEPTHWISE * work, y, w, x, g.numbers, scratch=g.framed)
+        return x
     native.convolve_image(len(y) * window.groups, work, y, w, x, g.numbers, scratch=g.rows * g.tile)
     return x
 
@@ -114,13 +132,33 @@ def _convolve_weight(y: np.ndarray, x: np.ndarray, *, window: Window) -> np.ndar
     """
     filters, channels = y.shape[1], x.shape[1]
     g = _geometry(channels, x.shape[2:], filters, window)
-    chunk = max(1, -(-len(x) // CHUNKS))
+    if g.alone:
+        return _convolve_alone_weight(y, x, g, window)
+    share, chunk = _shares(len(x), channels // window.groups, filters * g.rows)
     parts = np.empty((-(-len(x) // chunk), filters, g.rows), x.dtype)
     work = 2 * y.size * g.rows // FLOPS
-    native.convolve_weight(
-        len(parts) * window.groups, work, y, x, parts, chunk, len(x), g.numbers, scratch=g.rows * g.tile
-    )
-    return parts.sum(axis=0).reshape(filters, channels // window.groups, *window.kernel)
+    tasks = len(parts) * window.groups * -(-channels // window.groups // share)
+    native.convolve_weight(tasks, work, y, x, parts, share, chunk, len(x), g.numbers, scratch=g.rows * g.tile)
+    return (parts[0] if len(parts) == 1 else parts.sum(axis=0)).reshape(filters, channels // window.groups, *window.kernel)
+
+
+def _convolve_alone_weight(y: np.ndarray, x: np.ndarray, g: Geometry, window: Window) -> np.ndarray:
+    filters = y.shape[1]
+    w = np.empty((filters, 1, *window.kernel), x.dtype)
+    work = DEPTHWISE * 2 * y.size * g.rows // FLOPS
+    scratch = 2 * filters // window.groups * g.rows + math.prod(g.outputs) + g.framed
+    alone.convolve_weight(window.groups, work, y, x, w, len(x), g.numbers, scratch=scratch)
+    return w
+
+
+def _shares(images: int, channels: int, weights: int) -> tuple[int, int]:
+    """How many channels of the images, and how many of the images, a task of `convolve_weight` has.
+
+    To add up parts of the batch takes time for each weight, so where these are many, channels are shared.
+    """
+    if weights >= MANY:
+        return -(-channels // CHUNKS), max(1, images)
+    return channels, max(1, -(-images // CHUNKS))
 
 
 @_convolve.gradient

@@ -81,7 +81,9 @@ def Dropout(
     if axes:
         shared = _axes(data, axes)
         shape = tuple(1 if i in shared else n for i, n in enumerate(shape))
-    kept = generator.random(shape, dtype=np.float32) >= p
+    n = math.prod(shape)
+    words = generator.bit_generator.random_raw(-(-n // 2)).view(np.uint32)[:n]  # in half the time of floats
+    kept = (words >= round(p * 2**32)).reshape(shape)
     mask = kept * data._data.dtype.type(1 / (1 - p) if p < 1 else 0)
     return data * NDArray(mask, data._ctx)
 

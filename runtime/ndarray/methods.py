@@ -37,7 +37,10 @@ def install() -> None:
             setattr(NDArray, f"__i{name}__", _in_place(function))
     for name, function in COMPARISONS.items():
         setattr(NDArray, f"__{name}__", _symbol(function))
-    NDArray.T = property(shape.transpose, doc="A copy with the axes reversed.")
+    NDArray.T = property(
+        lambda self: self if self.ndim < 2 else shape.transpose(self),
+        doc="A copy with the axes reversed; the array itself if it has no two.",
+    )
     NDArray.__neg__ = lambda self: elementwise.negative(self)
     NDArray.__abs__ = lambda self: elementwise.abs(self)
     NDArray.__getitem__ = indexing.getitem

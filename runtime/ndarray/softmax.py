@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from runtime.base import MXNetError
 from runtime.dtypes import element_type
+from runtime.native import softmax as native
+from runtime.native.kernel import Kernel
+from runtime.native.normalization import SCRATCH
 from runtime.ndarray.elementwise import cast, exp
 from runtime.ndarray.fused import Fused, wide
 from runtime.ndarray.index import places, take
@@ -21,32 +25,75 @@ METHODS = ("log_softmax", "softmax", "softmin")
 # ---------------------------------------------------------------- softmax
 
 
+SMALL = 1 << 11
+"""Fewer elements than this NumPy's passes take no longer for than a kernel."""
+SHARE = 1 << 13
+"""About so many elements has a task."""
+EXP = 5
+"""So many additions of two arrays take as long as exp."""
+
+
+def _rows(x: np.ndarray, axis: int) -> tuple[int, int, int] | None:
+    """How many rows there are, their length, and the rows of a task. None: NumPy is as good, or rows are no rows."""
+    n = x.shape[axis]
+    if x.size < SMALL or math.prod(x.shape[axis + 1 :]) != 1 or x.dtype.char not in "fd":
+        return None
+    return x.size // n, n, max(1, SHARE // n)
+
+
+def _exponentials(
+    x: np.ndarray, axis: int, scale: float, divided: bool = False
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """`exp(scale x - top)`, divided by its sum if asked; the tops, `max(scale x)`; and the sums."""
+    if rows := _rows(x, axis):
+        e = np.empty_like(x)
+        tops, sums = np.empty((2, *x.shape[:axis], 1, *x.shape[axis + 1 :]), x.dtype)
+        arrays = x, np.array([scale], x.dtype), e, tops, sums
+        native.softmax(-(-rows[0] // rows[2]), EXP * x.size, *arrays, *rows, int(divided), scratch=SCRATCH)
+        return e, tops, sums
+    if scale != 1:
+        x = x * x.dtype.type(scale)
+    tops = x.max(axis=axis, keepdims=True, initial=-np.inf)
+    e = x - tops
+    np.exp(e, out=e)
+    sums = e.sum(axis=axis, keepdims=True)
+    if divided:
+        e /= sums
+    return e, tops, sums
+
+
+def _back(run: Kernel, g: np.ndarray, y: np.ndarray, scale: float, rows: tuple[int, int, int]) -> np.ndarray:
+    """What flows into the scores, by a kernel of `native.softmax`."""
+    dx = np.empty_like(y)
+    run(-(-rows[0] // rows[2]), EXP * y.size, y, g, np.array([scale], y.dtype), dx, *rows, scratch=SCRATCH)
+    return dx
+
+
 @Fused
 @in_float32
 @quiet
 def _softmax(x: np.ndarray, *, axis: int, scale: float, masked: np.ndarray | None) -> np.ndarray:
     """Softmax of `scale x`; 0 where `masked`, of the shape of x."""
-    if scale != 1:
-        x = x * x.dtype.type(scale)
-    if masked is not None:
-        x = np.where(masked, x.dtype.type(-np.inf), x)
-    e = x - x.max(axis=axis, keepdims=True, initial=-np.inf)
-    np.exp(e, out=e)
-    e /= e.sum(axis=axis, keepdims=True)
-    if masked is not None:
-        e[masked] = 0  # also where all of a row is
-    return e
+    if masked is None:
+        return _exponentials(x, axis, scale, divided=True)[0]
+    scores = np.where(masked, x.dtype.type(-np.inf), x * x.dtype.type(scale))
+    y = _exponentials(scores, axis, 1.0, divided=True)[0]
+    y[masked] = 0  # also where all of a row is
+    return y
 
 
 @_softmax.backward
 def _(g: np.ndarray, y: np.ndarray, x: np.ndarray, *, axis: int, scale: float, masked: Any) -> tuple[np.ndarray]:
     wide_g, wide_y = wide(g), wide(y)
-    dx = wide_g * wide_y
-    total = dx.sum(axis=axis, keepdims=True)
-    np.subtract(wide_g, total, out=dx)
-    dx *= wide_y
-    if scale != 1:
-        dx *= dx.dtype.type(scale)
+    if rows := _rows(wide_y, axis):
+        dx = _back(native.softmax_back, wide_g, wide_y, scale, rows)
+    else:
+        dx = wide_g * wide_y
+        total = dx.sum(axis=axis, keepdims=True)
+        np.subtract(wide_g, total, out=dx)
+        dx *= wide_y
+        if scale != 1:
+            dx *= dx.dtype.type(scale)
     return (dx.astype(x.dtype, copy=False),)
 
 
@@ -60,22 +107,24 @@ def _(g: NDArray, y: NDArray, x: NDArray, *, axis: int, scale: float, masked: An
 @in_float32
 @quiet
 def _log_softmax(x: np.ndarray, *, axis: int, scale: float) -> np.ndarray:
-    if scale != 1:
-        x = x * x.dtype.type(scale)
-    y = x - x.max(axis=axis, keepdims=True, initial=-np.inf)
-    y -= np.log(np.exp(y).sum(axis=axis, keepdims=True))
+    _, tops, sums = _exponentials(x, axis, scale)
+    y = x - tops if scale == 1 else x * x.dtype.type(scale) - tops
+    y -= np.log(sums)
     return y
 
 
 @_log_softmax.backward
 @quiet
 def _(g: np.ndarray, y: np.ndarray, x: np.ndarray, *, axis: int, scale: float) -> tuple[np.ndarray]:
-    wide_g = wide(g)
-    dx = np.exp(wide(y))
-    dx *= wide_g.sum(axis=axis, keepdims=True)
-    np.subtract(wide_g, dx, out=dx)
-    if scale != 1:
-        dx *= dx.dtype.type(scale)
+    wide_g, wide_y = wide(g), wide(y)
+    if rows := _rows(wide_y, axis):
+        dx = _back(native.log_softmax_back, wide_g, wide_y, scale, rows)
+    else:
+        dx = np.exp(wide_y)
+        dx *= wide_g.sum(axis=axis, keepdims=True)
+        np.subtract(wide_g, dx, out=dx)
+        if scale != 1:
+            dx *= dx.dtype.type(scale)
     return (dx.astype(x.dtype, copy=False),)
 
 
@@ -167,10 +216,7 @@ def _cross_entropy(x: np.ndarray, label: np.ndarray, *, axis: int) -> tuple[np.n
     `label` has the places of the right classes in the whole array.
     """
     x = wide(x)
-    top = x.max(axis=axis, keepdims=True)
-    e = x - top
-    np.exp(e, out=e)
-    total = e.sum(axis=axis, keepdims=True)
+    e, top, total = _exponentials(x, axis, 1.0)
     loss = np.log(total)
     loss += top
     loss -= x.reshape(-1)[label]

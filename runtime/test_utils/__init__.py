@@ -15,6 +15,7 @@ from numpy import random as rnd
 import runtime as mx
 from runtime.context import Context
 from runtime.ndarray import array
+from runtime.test_utils.blocks import check_gluon_hybridize_consistency
 from runtime.test_utils.compare import (
     almost_equal,
     assert_allclose,
@@ -36,7 +37,7 @@ from runtime.test_utils.compare import (
     same,
     same_array,
 )
-from runtime.test_utils.data import DummyIter
+from runtime.test_utils.data import DummyIter, get_mnist, get_mnist_iterator
 from runtime.test_utils.generate import (
     assign_each,
     assign_each2,
@@ -57,6 +58,15 @@ from runtime.test_utils.generate import (
     random_sample,
     random_uniform_arrays,
     shuffle_csr_column_indices,
+)
+from runtime.test_utils.matrices import (
+    get_identity_mat,
+    get_identity_mat_batch,
+    new_matrix_with_real_eigvals_2d,
+    new_matrix_with_real_eigvals_nd,
+    new_orthonormal_matrix_2d,
+    new_sym_matrix_with_real_eigvals_2d,
+    new_sym_matrix_with_real_eigvals_nd,
 )
 from runtime.test_utils.settings import (
     default_context,

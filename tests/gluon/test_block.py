@@ -202,6 +202,12 @@ def test_hooks() -> None:
     assert len(calls) == 4
 
 
+def test_how_blocks_print() -> None:
+    net = nn.Sequential()
+    net.add(nn.Flatten(), gluon.Block())
+    assert repr(net) == "Sequential(\n  (0): Flatten\n  (1): Block(\n  \n  )\n)"
+
+
 def test_summary(capsys: pytest.CaptureFixture[str]) -> None:
     first = nn.Dense(4, in_units=3)
     first.bias.grad_req = "null"

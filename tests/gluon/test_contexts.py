@@ -5,10 +5,11 @@ from __future__ import annotations
 import copy
 import pickle
 
+import numpy as np
 import pytest
 
 import runtime as mx
-from runtime import context, nd
+from runtime import context, gluon, nd
 from runtime.context import Context
 
 
@@ -48,3 +49,20 @@ def test_there_is_no_gpu() -> None:
     with pytest.raises(mx.MXNetError, match=r"no device gpu\(0\)"):
         mx.gpu().empty_cache()
     mx.cpu().empty_cache()
+
+
+def test_pinned_and_shared_memory_goes_with_any_other() -> None:
+    for other in (mx.cpu_pinned(1), mx.context.cpu_shared(0)):
+        x = mx.nd.ones((2,), ctx=other)
+        assert (mx.nd.ones((2,)) + x).context == mx.cpu(0)
+        assert (x + mx.nd.ones((2,), ctx=mx.cpu(3))).context == mx.cpu(other.device_id)
+    with pytest.raises(mx.MXNetError, match=r"inputs live in cpu\(0\) and in cpu\(1\); bring them together"):
+        mx.nd.ones((2,)) + mx.nd.ones((2,), ctx=mx.cpu(1))
+    samples = gluon.data.ArrayDataset(np.ones((8, 3), np.float32), np.ones(8, np.float32))
+    net = gluon.nn.Dense(1)
+    net.initialize()
+    for x, y in gluon.data.DataLoader(samples, 4, pin_memory=True, pin_device_id=0):
+        assert x.context == y.context == mx.cpu_pinned(0)
+        with mx.autograd.record():
+            loss = gluon.loss.L2Loss()(net(x), y)
+        loss.backward()

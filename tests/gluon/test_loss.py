@@ -66,3 +66,17 @@ def test_errors() -> None:
             call()
     with pytest.raises(ValueError, match="label_format"):
         loss.LogisticLoss(label_format="both")
+
+
+def test_a_loss_of_ones_own() -> None:
+    class Absolute(gluon.loss.Loss):
+        def hybrid_forward(self, F, pred, label, sample_weight=None):
+            loss = F.abs(gluon.loss._reshape_like(F, label, pred) - pred)
+            loss = gluon.loss._apply_weighting(F, loss, self._weight, sample_weight)
+            return F.mean(loss, axis=self._batch_axis, exclude=True)
+
+    pred, label = nd.array([[1, 2], [3, 4]]), nd.array([1, 1, 1, 1])
+    loss = Absolute(weight=2, batch_axis=0)
+    np.testing.assert_allclose(loss(pred, label, nd.array([[1], [3]])).asnumpy(), [1, 15])
+    with pytest.raises(mx.MXNetError, match=r"x of shape .* has 3 elements"):
+        loss(pred, nd.ones(3))

@@ -73,6 +73,20 @@ def test_set_learning_rate() -> None:
         np.testing.assert_allclose(p.data().asnumpy(), w - 0.25 * p.grad().asnumpy(), rtol=1e-6)
 
 
+@pytest.mark.parametrize("on_store", [False, True])
+def test_another_optimizer_begins_without_states(on_store: bool) -> None:
+    found = []
+    for first in ("sgd", "adam"):
+        params = parameters(devices=2)
+        trainer = gluon.Trainer(params, first, {"learning_rate": 0.0}, update_on_kvstore=on_store)
+        train(trainer, range(1))
+        trainer._init_optimizer("adam", {"learning_rate": 0.1})
+        found.append(train(trainer, range(2)))
+        assert trainer.learning_rate == 0.1
+    for after_sgd, after_adam in zip(*found, strict=True):
+        np.testing.assert_array_equal(after_sgd, after_adam)
+
+
 def test_frozen_parameters_stay() -> None:
     params = parameters()
     params[1].grad_req = "null"

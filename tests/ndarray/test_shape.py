@@ -117,7 +117,7 @@ def test_rearranging_is_numpys(data: st.DataObject) -> None:
         (x.repeat(n), np.repeat(values, n)),
         (nd.concat(x, x, dim=a), np.concatenate([values, values], a)),
         (nd.stack(x, x, axis=a), np.stack([values, values], a)),
-        (x.T, values.T),
+        (x.transpose(), values.T),
     ):
         assert not np.shares_memory(ours._data, x._data)
         np.testing.assert_array_equal(ours.asnumpy(), numpys)

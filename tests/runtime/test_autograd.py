@@ -252,3 +252,14 @@ def test_a_deep_graph() -> None:
             y = y + x
     y.backward()
     assert grad(x) == [5001]
+
+
+def test_a_head_that_is_constant_is_passed_over_beside_others() -> None:
+    x = nd.array([2])
+    x.attach_grad()
+    with autograd.record():
+        y = x * x
+    autograd.backward([nd.ones((3,)), y])
+    assert x.grad.asscalar() == 4
+    with pytest.raises(MXNetError, match="not in a computational graph"):
+        autograd.backward([nd.ones((3,)), nd.ones((2,))])

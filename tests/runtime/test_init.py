@@ -128,3 +128,33 @@ def test_verbosity(caplog: pytest.LogCaptureFixture) -> None:
         "Initialized x_weight as weight: 2.0",
         "Initialized x_gamma as gamma: 4",
     ]
+
+
+@pytest.mark.parametrize(("mode", "gates"), [("lstm", 4), ("gru", 3), ("rnn_tanh", 1)])
+@pytest.mark.parametrize("bidirectional", [False, True])
+def test_the_packed_weights_of_recurrent_networks(mode: str, gates: int, bidirectional: bool) -> None:
+    layers, hidden, inputs, directions = 3, 5, 7, 1 + bidirectional
+    of_one = [gates * hidden * (n + hidden + 2) for n in (inputs, directions * hidden, directions * hidden)]
+    vector = nd.zeros((directions * sum(of_one),))
+    fused = init.FusedRNN(init.Uniform(1), hidden, layers, mode, bidirectional, forget_bias=3)
+    fused._init_weight(init.InitDesc("parameters"), vector)
+    matrices, biases = np.split(vector.asnumpy(), [-2 * gates * hidden * directions * layers])
+    assert (matrices != 0).all() and (np.abs(matrices) < 1).all()
+    expected = np.zeros((layers * directions * 2, gates, hidden))
+    if mode == "lstm":
+        expected[:, 1] = 3
+    np.testing.assert_array_equal(biases, expected.ravel())
+    assert init.create(fused.dumps()) == fused
+    with pytest.raises(ValueError, match=rf"'w' of shape \(7,\) is no vector of the weights of FusedRNN\(.*'{mode}'"):
+        fused._init_weight("w", nd.zeros((7,)))
+
+
+def test_what_packed_weights_go_by() -> None:
+    vector = nd.zeros((2 * (3 + 2 + 2),))
+    for_all = init.InitDesc("w", {"__init__": init.FusedRNN(None, 2, 1, "rnn_relu").dumps()}, init.One())
+    init.One()(for_all, vector)
+    np.testing.assert_array_equal(vector.asnumpy(), [1] * 10 + [0] * 4)
+    with pytest.raises(ValueError, match="needs init= for 'w'"):
+        init.FusedRNN(None, 2, 1, "rnn_relu")._init_weight("w", vector)
+    with pytest.raises(ValueError, match="unknown mode 'ltsm'; did you mean 'lstm'"):
+        init.FusedRNN("ones", 2, 1, "ltsm")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -65,6 +67,19 @@ except ModuleNotFoundError as error:
 
 def test_scripts_for_mxnet_run_unchanged_under_an_alias() -> None:
     assert run([sys.executable, "-c", UNDER_ANOTHER_NAME], timeout=30).stdout == "No module named 'mxnet.nonsense'\n"
+
+
+def test_loggers(capfd: pytest.CaptureFixture, tmp_path: Path) -> None:
+    assert mx.libinfo.__version__ == mx.__version__
+    logger = mx.log.get_logger("shown", level=mx.log.INFO)
+    assert mx.log.get_logger("shown") is logger and len(logger.handlers) == 1
+    logger.info("seen %d", 1)
+    logger.debug("unseen")
+    assert re.fullmatch(
+        r"\x1b\[32mI\d{4} [\d:]{8} \d+ \S+test_package.py:test_loggers:\d+\]\x1b\[0m seen 1\n", capfd.readouterr().err
+    )
+    mx.log.getLogger("written", str(tmp_path / "log")).warning("kept")
+    assert (tmp_path / "log").read_text() == "kept\n"
 
 
 def test_small_products_leave_the_number_of_blas_threads_as_it_was() -> None:

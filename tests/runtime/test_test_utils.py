@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -131,3 +132,42 @@ def test_comparing_optimizers() -> None:
     tools.compare_optimizer(sgd(0.1), sgd(0.1), [(3,), (2, 2)], "float32", ntensors=2)
     with pytest.raises(AssertionError, match="exceeds tolerance"):
         tools.compare_optimizer(sgd(0.1), sgd(0.2), (3, 4), "float32")
+
+
+def test_matrices() -> None:
+    assert (tools.get_identity_mat_batch(3).asnumpy() == np.eye(3)).all() and tools.get_identity_mat(2).shape == (2, 2)
+    q = tools.new_orthonormal_matrix_2d(4)
+    np.testing.assert_allclose(q @ q.T, np.eye(4), atol=1e-12)
+    symmetric = tools.new_sym_matrix_with_real_eigvals_nd((2, 3, 4, 4))
+    np.testing.assert_allclose(symmetric, symmetric.swapaxes(-1, -2), atol=1e-12)
+    values = np.linalg.eigvals(tools.new_matrix_with_real_eigvals_nd((5, 4, 4)))
+    assert np.isrealobj(values) and (np.abs(values) <= 10).all()
+
+
+def test_that_hybridized_blocks_agree() -> None:
+    x = nd.random.normal(shape=(2, 4))
+    tools.check_gluon_hybridize_consistency(_dense, [x])
+    tools.check_gluon_hybridize_consistency(_Doubled, [x], lambda a: 2 * a)
+    with pytest.raises(AssertionError, match="exceeds tolerance"):
+        tools.check_gluon_hybridize_consistency(_Doubled, [x], lambda a: 3 * a)
+
+
+def _dense(prefix: str) -> mx.gluon.nn.Dense:
+    return mx.gluon.nn.Dense(3, prefix=prefix)
+
+
+class _Doubled(mx.gluon.HybridBlock):
+    def hybrid_forward(self, F: object, x: nd.NDArray) -> nd.NDArray:
+        return x * 2
+
+
+def test_mnist(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    images, labels = np.arange(6 * 784).reshape(6, 28, 28, 1) % 256, np.arange(6)
+    monkeypatch.setenv("MXNET_HOME", str(tmp_path))
+    monkeypatch.setattr(mx.gluon.data.vision.MNIST, "_read", lambda self, train: (images, labels))
+    found = tools.get_mnist()
+    assert found["train_data"].shape == (6, 1, 28, 28) and found["train_data"].dtype == np.float32
+    assert found["test_data"].max() == 1 and found["test_label"].tolist() == [0, 1, 2, 3, 4, 5]
+    training, test = tools.get_mnist_iterator(2, (784,), num_parts=2, part_index=1)
+    assert [batch.label[0].asnumpy().tolist() for batch in test] == [[3, 4]]
+    assert next(training).data[0].shape == (2, 784)

@@ -51,6 +51,15 @@ class Workers:
 
     def batches(self, numbers: Iterable[Sequence[int]]) -> Iterator[Any]:
         """The batches of these lists of sample numbers, in order."""
+        try:
+            yield from self._made(numbers)
+        except (BrokenProcessPool, BrokenThreadPool) as error:
+            self._executor = None
+            raise MXNetError(
+                f"DataLoader: a worker ended before its batch was made (out of memory?): {error}"
+            ) from None
+
+    def _made(self, numbers: Iterable[Sequence[int]]) -> Iterator[Any]:
         seed = int(np.random.randint(1 << 31))
         pool = self._pool()
         waiting: deque[Future] = deque()
@@ -74,11 +83,6 @@ class Workers:
         except TimeoutError:
             raise TimeoutError(
                 f"DataLoader: no batch within {self._timeout} s; give a longer timeout, or look at what the workers do"
-            ) from None
-        except (BrokenProcessPool, BrokenThreadPool) as error:
-            self._executor = None
-            raise MXNetError(
-                f"DataLoader: a worker ended before its batch was made (out of memory?): {error}"
             ) from None
 
     def _pool(self) -> Executor:

@@ -102,8 +102,8 @@ class HybridRecurrentCell(RecurrentCell, HybridBlock):
 class _GatedCell(HybridRecurrentCell):
     """A cell whose gates are one product with the inputs and one with the first state.
 
-    `mode` is as in `nd.RNN`; `initializers` are for i2h weight, h2h weight, i2h bias, h2h bias and, where the state is
-    projected to `state_size`, h2r weight.
+    `mode` is as in `nd.RNN`; `initializers` are for i2h weight, h2h weight, h2r weight where the state is projected to
+    `state_size`, i2h bias and h2h bias.
     """
 
     mode: str
@@ -124,11 +124,11 @@ class _GatedCell(HybridRecurrentCell):
         shapes = {
             "i2h_weight": (self._height, input_size),
             "h2h_weight": (self._height, state_size or hidden_size),
+            **({"h2r_weight": (state_size, hidden_size)} if state_size else {}),
             "i2h_bias": (self._height,),
             "h2h_bias": (self._height,),
-            "h2r_weight": (state_size, hidden_size),
         }
-        for (name, shape), init in zip(shapes.items(), initializers, strict=False):
+        for (name, shape), init in zip(shapes.items(), initializers, strict=True):
             setattr(self, name, self.params.get(name, shape=shape, init=init, allow_deferred_init=True))
 
     def infer_shape(self, inputs: NDArray, *args: Any) -> None:

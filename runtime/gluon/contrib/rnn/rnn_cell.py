@@ -100,8 +100,8 @@ class LSTMPCell(_GatedCell):
         prefix: str | None = None,
         params: Any = None,
     ) -> None:
-        matrices = (i2h_weight_initializer, h2h_weight_initializer)
-        initializers = (*matrices, i2h_bias_initializer, h2h_bias_initializer, h2r_weight_initializer)
+        matrices = (i2h_weight_initializer, h2h_weight_initializer, h2r_weight_initializer)
+        initializers = (*matrices, i2h_bias_initializer, h2h_bias_initializer)
         super().__init__(hidden_size, input_size, initializers, prefix, params, projection_size)
         self._projection_size = projection_size
 
