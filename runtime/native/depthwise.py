@@ -8,42 +8,49 @@ from __future__ import annotations
 
 from runtime.native.compile import Array, Ints, function, short, total
 from runtime.native.convolution import (
-    DEPTH, DILATE, FILTERS, GROUPS, HEIGHT, KERNEL, OUT_DEPTH, OUT_HEIGHT, OUT_WIDTH, PAD, PIXELS, ROWS, STRIDE, WIDTH,
+    DEPTH,
+    DILATE,
+    FILTERS,
+    GROUPS,
+    HEIGHT,
+    KERNEL,
+    OUT_DEPTH,
+    OUT_HEIGHT,
+    OUT_WIDTH,
+    PAD,
+    PIXELS,
+    ROWS,
+    STRIDE,
+    WIDTH,
 )  # fmt: skip
 from runtime.native.kernel import kernel
 from runtime.native.normalization import add, clear
 
 
 @function
-def framed_size(g: Ints) -> int:
-    """How many elements a channel has with the zeros around it."""
-    return (g[DEPTH] + 2 * g[PAD]) * (g[HEIGHT] + 2 * g[PAD + 1]) * (g[WIDTH] + 2 * g[PAD + 2])
+def rows_apart(g: Ints) -> int:
+    return g[WIDTH] + 2 * g[PAD + 2]
 
 
 @function
-def row(d: int, h: int, g: Ints) -> int:
-    """Where a row of the image begins there."""
-    upper = (d + g[PAD]) * (g[HEIGHT] + 2 * g[PAD + 1]) + h + g[PAD + 1]
-    return upper * (g[WIDTH] + 2 * g[PAD + 2]) + g[PAD + 2]
+def planes_apart(g: Ints) -> int:
+    return (g[HEIGHT] + 2 * g[PAD + 1]) * rows_apart(g)
 
 
 @function
-def place(k: int, r: int, g: Ints) -> int:
-    """Where there the k-th element of the kernel lies when it makes the first element of output row r."""
-    kw = k % g[KERNEL + 2]
-    kh = k // g[KERNEL + 2] % g[KERNEL + 1]
-    kd = k // (g[KERNEL + 2] * g[KERNEL + 1])
-    d = r // g[OUT_HEIGHT] * g[STRIDE] + kd * g[DILATE]
-    h = r % g[OUT_HEIGHT] * g[STRIDE + 1] + kh * g[DILATE + 1]
-    return (d * (g[HEIGHT] + 2 * g[PAD + 1]) + h) * (g[WIDTH] + 2 * g[PAD + 2]) + kw * g[DILATE + 2]
+def place(d: int, h: int, w: int, g: Ints) -> int:
+    """Where the element at (d, h, w) of the framed channel is."""
+    return d * planes_apart(g) + h * rows_apart(g) + w
 
 
 @function
 def frame(to: Array, image: Array, g: Ints) -> None:
-    clear(to, framed_size(g))
+    clear(to, (g[DEPTH] + 2 * g[PAD]) * planes_apart(g))
     for d in range(g[DEPTH]):
         for h in range(g[HEIGHT]):
-            copy(to + row(d, h, g), image + (d * g[HEIGHT] + h) * g[WIDTH], g[WIDTH])
+            copy(
+                to + place(d + g[PAD], h + g[PAD + 1], g[PAD + 2], g), image + (d * g[HEIGHT] + h) * g[WIDTH], g[WIDTH]
+            )
 
 
 @function
@@ -53,17 +60,35 @@ def copy(to: Array, x: Array, n: int) -> None:
 
 
 @function
-def gather(to: Array, x: Array, a: float, stride: int, n: int) -> None:
-    """Add a times every `stride`-th element."""
+def gather_3(to: Array, x: Array, w: Array, apart: int, stride: int, n: int) -> None:
+    """To each element, add the products of three weights with what they lie on."""
     if stride == 1:
         for i in short(n):
-            to[i] += a * x[i]
-    elif stride == 2:  # a constant makes vector code
-        for i in range(n):
-            to[i] += a * x[2 * i]
+            to[i] += w[0] * x[i] + w[1] * x[i + apart] + w[2] * x[i + 2 * apart]
     else:
         for i in range(n):
-            to[i] += a * x[i * stride]
+            j = i * stride
+            to[i] += w[0] * x[j] + w[1] * x[j + apart] + w[2] * x[j + 2 * apart]
+
+
+@function
+def gather(to: Array, x: Array, a: float, stride: int, n: int) -> None:
+    for i in range(n):
+        to[i] += a * x[i * stride]
+
+
+@function
+def gather_row(to: Array, x: Array, w: Array, g: Ints) -> None:
+    """Add a row of the output; x is where the kernel's first element lies for the first of it."""
+    for kd in range(g[KERNEL]):
+        for kh in range(g[KERNEL + 1]):
+            of = x + place(kd * g[DILATE], kh * g[DILATE + 1], 0, g)
+            at = w + (kd * g[KERNEL + 1] + kh) * g[KERNEL + 2]
+            if g[KERNEL + 2] == 3:
+                gather_3(to, of, at, g[DILATE + 2], g[STRIDE + 2], g[OUT_WIDTH])
+            else:
+                for kw in range(g[KERNEL + 2]):
+                    gather(to, of + kw * g[DILATE + 2], at[kw], g[STRIDE + 2], g[OUT_WIDTH])
 
 
 @function
@@ -75,6 +100,17 @@ def spread(to: Array, x: Array, a: float, stride: int, n: int) -> None:
     else:
         for i in range(n):
             to[i * stride] += a * x[i]
+
+
+@function
+def spread_row(to: Array, y: Array, w: Array, g: Ints) -> None:
+    """What `gather_row` is the transpose of."""
+    for kd in range(g[KERNEL]):
+        for kh in range(g[KERNEL + 1]):
+            at = to + place(kd * g[DILATE], kh * g[DILATE + 1], 0, g)
+            for kw in range(g[KERNEL + 2]):
+                k = (kd * g[KERNEL + 1] + kh) * g[KERNEL + 2] + kw
+                spread(at + kw * g[DILATE + 2], y, w[k], g[STRIDE + 2], g[OUT_WIDTH])
 
 
 @function
@@ -92,31 +128,32 @@ def convolve(task: int, scratch: Array, x: Array, w: Array, bias: Array, y: Arra
     """A channel of one image, and the filters that it has. A task for each of both."""
     frame(scratch, x + task * g[DEPTH] * g[HEIGHT] * g[WIDTH], g)
     filters = g[FILTERS] // g[GROUPS]
-    for i in range(filters):
-        f = task % g[GROUPS] * filters + i
-        for r in range(g[OUT_DEPTH] * g[OUT_HEIGHT]):
-            to = y + ((task * filters + i) * g[PIXELS] + r * g[OUT_WIDTH])
-            for j in short(g[OUT_WIDTH]):
-                to[j] = bias[f] if has_bias == 1 else 0.0
-            for k in range(g[ROWS]):
-                gather(to, scratch + place(k, r, g), w[f * g[ROWS] + k], g[STRIDE + 2], g[OUT_WIDTH])
+    to = y + task * filters * g[PIXELS]
+    for f in range(task % g[GROUPS] * filters, task % g[GROUPS] * filters + filters):
+        for d in range(g[OUT_DEPTH]):
+            for h in range(g[OUT_HEIGHT]):
+                for i in short(g[OUT_WIDTH]):
+                    to[i] = bias[f] if has_bias == 1 else 0.0
+                gather_row(to, scratch + place(d * g[STRIDE], h * g[STRIDE + 1], 0, g), w + f * g[ROWS], g)
+                to = to + g[OUT_WIDTH]
 
 
 @kernel
 def convolve_image(task: int, scratch: Array, y: Array, w: Array, x: Array, g: Ints) -> None:
     """What a channel of one image gave to each output. A task for each of both."""
-    clear(scratch, framed_size(g))
+    clear(scratch, (g[DEPTH] + 2 * g[PAD]) * planes_apart(g))
     filters = g[FILTERS] // g[GROUPS]
-    for i in range(filters):
-        f = task % g[GROUPS] * filters + i
-        for r in range(g[OUT_DEPTH] * g[OUT_HEIGHT]):
-            of = y + ((task * filters + i) * g[PIXELS] + r * g[OUT_WIDTH])
-            for k in range(g[ROWS]):
-                spread(scratch + place(k, r, g), of, w[f * g[ROWS] + k], g[STRIDE + 2], g[OUT_WIDTH])
+    of = y + task * filters * g[PIXELS]
+    for f in range(task % g[GROUPS] * filters, task % g[GROUPS] * filters + filters):
+        for d in range(g[OUT_DEPTH]):
+            for h in range(g[OUT_HEIGHT]):
+                spread_row(scratch + place(d * g[STRIDE], h * g[STRIDE + 1], 0, g), of, w + f * g[ROWS], g)
+                of = of + g[OUT_WIDTH]
     image = x + task * g[DEPTH] * g[HEIGHT] * g[WIDTH]
     for d in range(g[DEPTH]):
         for h in range(g[HEIGHT]):
-            copy(image + (d * g[HEIGHT] + h) * g[WIDTH], scratch + row(d, h, g), g[WIDTH])
+            framed = scratch + place(d + g[PAD], h + g[PAD + 1], g[PAD + 2], g)
+            copy(image + (d * g[HEIGHT] + h) * g[WIDTH], framed, g[WIDTH])
 
 
 @kernel
@@ -131,15 +168,21 @@ def convolve_weight(task: int, scratch: Array, y: Array, x: Array, w: Array, ima
     framed = part + g[PIXELS]
     clear(scratch, 2 * weights)
     for n in range(images):
-        at = n * g[GROUPS] + task
-        frame(framed, x + at * g[DEPTH] * g[HEIGHT] * g[WIDTH], g)
+        channel = n * g[GROUPS] + task
+        frame(framed, x + channel * g[DEPTH] * g[HEIGHT] * g[WIDTH], g)
         for i in range(weights):
-            of = y + (at * filters + i // g[ROWS]) * g[PIXELS]
-            for r in range(g[OUT_DEPTH] * g[OUT_HEIGHT]):
-                first = r * g[OUT_WIDTH]
-                products(
-                    part + first, framed + place(i % g[ROWS], r, g), of + first, g[STRIDE + 2], g[OUT_WIDTH]
-                )  # fmt: skip
+            kw = i % g[KERNEL + 2]
+            kh = i // g[KERNEL + 2] % g[KERNEL + 1]
+            kd = i % g[ROWS] // (g[KERNEL + 2] * g[KERNEL + 1])
+            at = framed + place(kd * g[DILATE], kh * g[DILATE + 1], kw * g[DILATE + 2], g)
+            of = y + (channel * filters + i // g[ROWS]) * g[PIXELS]
+            to = part + 0
+            for d in range(g[OUT_DEPTH]):
+                for h in range(g[OUT_HEIGHT]):
+                    from_row = at + place(d * g[STRIDE], h * g[STRIDE + 1], 0, g)
+                    products(to, from_row, of, g[STRIDE + 2], g[OUT_WIDTH])
+                    to = to + g[OUT_WIDTH]
+                    of = of + g[OUT_WIDTH]
             add(scratch + 2 * i, total(part, g[PIXELS]))
     for i in range(weights):
         w[task * weights + i] = scratch[2 * i] + scratch[2 * i + 1]

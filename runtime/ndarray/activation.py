@@ -11,28 +11,16 @@ from runtime.base import MXNetError, did_you_mean
 from runtime.generator import generator
 from runtime.native import activation as native
 from runtime.native.activation import DENSITY_AT_0
-from runtime.native.kernel import Kernel
 from runtime.ndarray.elementwise import abs as abs_
 from runtime.ndarray.elementwise import exp, tanh
 from runtime.ndarray.elementwise.special import erf
-from runtime.ndarray.fused import Fused, wide
+from runtime.ndarray.fused import Fused, is_large, one_pass, wide
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, in_float32, quiet
 from runtime.ndarray.reduce import sum_to
 
 __all__ = ["Activation", "LeakyReLU", "hard_sigmoid", "relu", "sigmoid", "softsign"]
 METHODS = ("relu", "sigmoid")
-
-LARGE = 1 << 14
-"""Fewer elements than this NumPy's passes take no longer for than a kernel."""
-
-
-def _one_pass(kernel: Kernel, *arrays: np.ndarray, work: int = 1) -> np.ndarray:
-    """What a kernel of `native.activation` makes of arrays, the first of which has the shape of the result."""
-    n = arrays[0].size
-    result = np.empty_like(arrays[0])
-    kernel(-(-n // native.SHARE), work * n, *arrays, result, n)
-    return result
 
 
 @Fused
@@ -43,7 +31,7 @@ def relu(x: np.ndarray) -> np.ndarray:
 
 @relu.backward
 def _(g: np.ndarray, y: np.ndarray, x: np.ndarray) -> tuple[np.ndarray]:
-    return (g * (y > 0),) if y.size < LARGE or y.dtype.char not in "fd" else (_one_pass(native.relu_back, y, g),)
+    return (one_pass(native.relu_back, y, g) if is_large(y) else g * (y > 0),)
 
 
 @relu.gradient
@@ -114,13 +102,13 @@ def Activation(data: NDArray, act_type: str) -> NDArray:
 @in_float32
 def _leaky(x: np.ndarray, *, slope: float) -> np.ndarray:
     """x above zero, `slope x` below."""
-    return _one_pass(native.leaky, x, np.array([slope], x.dtype))
+    return one_pass(native.leaky, x, np.array([slope], x.dtype))
 
 
 @_leaky.backward
 def _(g: np.ndarray, y: np.ndarray, x: np.ndarray, *, slope: float) -> tuple[np.ndarray]:
     x, dtype = wide(x), x.dtype
-    return (_one_pass(native.leaky_back, x, np.array([slope], x.dtype), wide(g)).astype(dtype, copy=False),)
+    return (one_pass(native.leaky_back, x, np.array([slope], x.dtype), wide(g)).astype(dtype, copy=False),)
 
 
 @_leaky.gradient
@@ -216,12 +204,12 @@ def _(g: NDArray, y: NDArray, x: NDArray) -> NDArray:
 @in_float32
 def _gelu(x: np.ndarray) -> np.ndarray:
     """`x P(X <= x)`, X being a standard normal number."""
-    return _one_pass(native.gelu, x, work=GELU)
+    return one_pass(native.gelu, x, work=GELU)
 
 
 @_gelu.backward
 def _(g: np.ndarray, y: np.ndarray, x: np.ndarray) -> tuple[np.ndarray]:
-    return (_one_pass(native.gelu_back, wide(x), wide(g), work=GELU).astype(x.dtype, copy=False),)
+    return (one_pass(native.gelu_back, wide(x), wide(g), work=GELU).astype(x.dtype, copy=False),)
 
 
 @_gelu.gradient

@@ -114,6 +114,10 @@ def _convolve_image(y: np.ndarray, w: np.ndarray, *, window: Window, image: Shap
     """(n, filters, ...) and (filters, channels/groups, ...): what each pixel of the images gave, (n, channels, ...)."""
     channels = w.shape[1] * window.groups
     g = _geometry(channels, image, len(w), window)
+    around = tuple(d * (k - 1) - p for k, p, d in zip(window.kernel, window.pad, window.dilate, strict=True))
+    if g.alone and len(w) == channels and max(window.stride) == 1 and min(around) >= 0:  # it is a convolution, too
+        turned = np.ascontiguousarray(np.flip(w, tuple(range(2, w.ndim))))
+        return _convolve.forward(y, turned, window=window._replace(pad=around))
     x = np.empty((len(y), channels, *image), y.dtype)
     work = 2 * y.size * g.rows // FLOPS
     if g.alone:
@@ -139,7 +143,8 @@ def _convolve_weight(y: np.ndarray, x: np.ndarray, *, window: Window) -> np.ndar
     work = 2 * y.size * g.rows // FLOPS
     tasks = len(parts) * window.groups * -(-channels // window.groups // share)
     native.convolve_weight(tasks, work, y, x, parts, share, chunk, len(x), g.numbers, scratch=g.rows * g.tile)
-    return (parts[0] if len(parts) == 1 else parts.sum(axis=0)).reshape(filters, channels // window.groups, *window.kernel)
+    w = parts[0] if len(parts) == 1 else parts.sum(axis=0)
+    return w.reshape(filters, channels // window.groups, *window.kernel)
 
 
 def _convolve_alone_weight(y: np.ndarray, x: np.ndarray, g: Geometry, window: Window) -> np.ndarray:

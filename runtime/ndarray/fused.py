@@ -10,6 +10,8 @@ import numpy as np
 
 from runtime import autograd
 from runtime.base import MXNetError
+from runtime.native.activation import SHARE
+from runtime.native.kernel import Kernel
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, differentiate_again
 
@@ -67,3 +69,23 @@ class Fused(Operator):
 def wide(x: np.ndarray) -> np.ndarray:
     """The array in the type that sums are made in: float32 for 16-bit floats, its own for others."""
     return x.astype(np.float32) if x.dtype.itemsize == 2 else x
+
+
+LARGE = 1 << 14
+"""For fewer elements than this, several short passes of NumPy take no longer than a kernel."""
+
+
+def is_large(x: np.ndarray) -> bool:
+    """Whether a kernel can be called with the array, and pays."""
+    return x.size >= LARGE and x.dtype.char in "fd"
+
+
+def one_pass(kernel: Kernel, *arrays: np.ndarray, work: int = 1) -> np.ndarray:
+    """What a kernel of `native.activation` makes of arrays, the first of which has the shape of the result.
+
+    `work` is that for one element.
+    """
+    n = arrays[0].size
+    result = np.empty_like(arrays[0])
+    kernel(-(-n // SHARE), work * n, *arrays, result, n)
+    return result

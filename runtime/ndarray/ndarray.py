@@ -205,3 +205,12 @@ class NDArray:
     def backward(self, out_grad: NDArray | None = None, retain_graph: bool = False, train_mode: bool = True) -> None:
         """`autograd.backward` from this array; `out_grad` is the gradient that flows into it, None for ones."""
         autograd.backward([self], [out_grad], retain_graph, train_mode)
+
+
+def __getattr__(name: str) -> Any:
+    """The functions that make arrays, and others that MXNet has in this module too."""
+    if name.startswith("_"):
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    from runtime import ndarray
+
+    return getattr(ndarray, name)

@@ -244,3 +244,12 @@ class Optimizer:
     def __getstate__(self) -> dict[str, Any]:
         """Copies and pickles are without `param_dict`, as in MXNet: a Trainer gives them its own."""
         return self.__dict__ | {"param_dict": {}}
+
+
+def __getattr__(name: str) -> Any:
+    """The optimizers themselves, which MXNet has in this module too."""
+    if name.startswith("_"):
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    from runtime import optimizer
+
+    return getattr(optimizer, name)

@@ -95,3 +95,35 @@ def test_errors() -> None:
     ):
         with pytest.raises(mx.MXNetError, match=words):
             call()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_gelu_is_exact_to_a_few_places(dtype: str) -> None:
+    x = np.concatenate([np.linspace(-12, 12, 2001), [1e-30, -50, 50]]).astype(dtype)
+    wide = x.astype(np.float64)
+    below = np.array([0.5 * math.erfc(-v * math.sqrt(0.5)) for v in wide])
+    a = nd.array(x, dtype=dtype)
+    a.attach_grad()
+    with autograd.record():
+        y = nd.LeakyReLU(a, act_type="gelu")
+    y.backward()
+    eps = np.finfo(dtype).eps
+    np.testing.assert_allclose(y.asnumpy()[wide > -5], (wide * below)[wide > -5], 32 * eps)
+    np.testing.assert_allclose(y.asnumpy(), wide * below, 0, 4 * eps)
+    slope = below + wide * np.exp(-wide * wide / 2) / math.sqrt(2 * math.pi)
+    np.testing.assert_allclose(a.grad.asnumpy(), slope, 0, 4 * eps)
+
+
+@pytest.mark.parametrize("act, slope", [("relu", 0.0), ("leaky", 0.25), ("tanh", None)])
+def test_gradients_of_large_arrays(act: str, slope: float | None) -> None:
+    """Those that kernels compute; what is undefined stays so."""
+    x, g = RNG.normal(size=(2, 20001)).astype(np.float32)
+    x[:3], g[2:4] = [0, -1, np.nan], np.inf
+    a = nd.array(x)
+    a.attach_grad()
+    with autograd.record():
+        y = nd.LeakyReLU(a) if act == "leaky" else nd.Activation(a, act)
+    y.backward(nd.array(g))
+    with np.errstate(invalid="ignore"):
+        expected = g * (1 - np.tanh(x) ** 2 if slope is None else np.where(x > 0, np.float32(1), np.float32(slope)))
+    np.testing.assert_allclose(a.grad.asnumpy(), expected, 1e-5, 1e-6)

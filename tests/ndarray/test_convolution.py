@@ -91,6 +91,38 @@ def test_tiles_of_rows_and_of_parts_of_rows(monkeypatch: pytest.MonkeyPatch) -> 
             np.testing.assert_allclose(one, another, rtol=1e-12, atol=1e-12)
 
 
+def test_weights_are_the_same_from_parts_of_the_batch_and_of_the_channels(monkeypatch: pytest.MonkeyPatch) -> None:
+    from runtime.ndarray import convolution
+
+    x, y = random(5, 2 * 11, 6, 7), random(5, 4, 4, 5)
+    window = convolution.Window((3, 3), (1, 1), (0, 0), (1, 1), 2)
+    found = []
+    for many in (1 << 40, 0):
+        monkeypatch.setattr(convolution, "MANY", many)
+        found.append(convolution._convolve_weight.forward(y, x, window=window))
+    np.testing.assert_allclose(*found, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("stride, dilate, filters", [(1, 1, 1), (2, 1, 1), (1, 2, 1), (3, 2, 2)])
+def test_depthwise_is_what_gemm_gives(stride: int, dilate: int, filters: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    from runtime.ndarray import convolution
+
+    x, w, b = nd.array(random(2, 3, 19, 40)), nd.array(random(3 * filters, 1, 3, 3)), nd.array(random(3 * filters))
+    found = []
+    for alone in (convolution.ALONE, 0):
+        monkeypatch.setattr(convolution, "ALONE", alone)
+        convolution._geometry.cache_clear()
+        for v in (x, w, b):
+            v.attach_grad()
+        with autograd.record():
+            y = nd.Convolution(x, w, b, (3, 3), (stride,) * 2, (dilate,) * 2, (1, 1), 3 * filters, 3)
+        y.backward()
+        found.append([v.asnumpy() for v in (y, x.grad, w.grad, b.grad)])
+    convolution._geometry.cache_clear()
+    for one, another in zip(*found, strict=True):
+        np.testing.assert_allclose(one, another, rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
 def test_types(dtype: str) -> None:
     x, w, b = (nd.array(v).astype(dtype) for v in (random(2, 4, 6), random(3, 4, 3), random(3)))

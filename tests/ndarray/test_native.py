@@ -12,6 +12,7 @@ import optgen
 from runtime import blas, nd
 from runtime.native import fallback, library
 from runtime.native.compile import Array, Function, Ints, function, module, short, total
+from runtime.native.exponential import decay
 from runtime.native.kernel import kernel
 from tests.process import run
 
@@ -63,6 +64,22 @@ def test_means_what_it_means_in_python(dtype: str) -> None:
             -4 + 2 / 4 if t > 1 else 8.5, rest, -2 - min(t, 1), 1 / 3, -t / 3,
         ]  # fmt: skip
         np.testing.assert_allclose(y[t], np.array(expected, dtype), rtol=1e-5 if dtype == "float32" else 1e-13)
+
+
+@kernel
+def of_decay(task: int, x: Array, y: Array, n: int) -> None:
+    for i in range(n):
+        y[i] = decay(x[i])
+
+
+@pytest.mark.parametrize("dtype, least", [("float32", -87.0), ("float64", -708.0)])
+def test_decay(dtype: str, least: float) -> None:
+    x = np.concatenate([[0.0, -0.0, -np.inf, np.nan], np.linspace(least, 0, 20001), [1.01 * least]]).astype(dtype)
+    y = np.empty_like(x)
+    of_decay(1, 0, x, y, x.size)
+    assert y[[0, 1, 2, -1]].tolist() == [1, 1, 0, 0] and np.isnan(y[3])
+    exact = np.exp(x[4:-1].astype(np.longdouble))
+    assert (abs(y[4:-1] - exact) <= np.spacing(exact.astype(dtype))).all()
 
 
 def test_what_is_not_in_the_subset() -> None:
@@ -164,8 +181,25 @@ def python(code: str, **env: str) -> str:
     return done.stdout
 
 
+LAYERS = """
+def layers():
+    x, gamma = nd.array(rng.normal(size=(32, 16, 40, 40))), nd.ones(16)
+    w, u = nd.array(rng.normal(size=(16, 1, 3, 3))), nd.array(rng.normal(size=(512, 16, 3, 3)))
+    for v in (x, gamma, w, u):
+        v.attach_grad()
+    with autograd.record():
+        y = nd.Convolution(x, w, kernel=(3, 3), pad=(1, 1), num_filter=16, num_group=16, no_bias=True)
+        y = nd.BatchNorm(y, gamma, nd.zeros(16), nd.zeros(16), nd.ones(16), fix_gamma=False)
+        y = nd.LayerNorm(nd.relu(y), nd.ones(40), nd.zeros(40))
+        y = nd.softmax(nd.tanh(nd.LeakyReLU(y, act_type="gelu"))) + nd.InstanceNorm(y, gamma, nd.zeros(16))
+        z = nd.Convolution(y[:4], u, kernel=(3, 3), num_filter=512, no_bias=True)
+    autograd.backward([y, z], [nd.array(rng.normal(size=a.shape)) for a in (y, z)])
+    return b"".join(v.asnumpy().tobytes() for v in (y, z, x.grad, gamma.grad, w.grad, u.grad))
+"""
+
+
 def test_the_same_bits_for_any_number_of_threads() -> None:
-    code = "import hashlib; print(hashlib.sha256(compute()).hexdigest())"
+    code = LAYERS + "import hashlib; print(hashlib.sha256(compute() + layers()).hexdigest())"
     assert len({python(code, OPTGEN_NUM_THREADS=n) for n in "124"}) == 1
 
 

@@ -14,6 +14,7 @@ from tests.ndarray.gradients import Case
 RNG = np.random.default_rng(0)
 IMAGE, GAMMA, BETA = RNG.normal(size=(2, 4, 3)), RNG.normal(size=4), RNG.normal(size=4)
 PAIR = RNG.normal(size=(2, 2))
+LONG = RNG.normal(size=(2, 2, 9))  # what the kernels are for
 
 
 def batch_norm(**attrs: object) -> Callable:
@@ -26,6 +27,11 @@ def batch_norm(**attrs: object) -> Callable:
 
 GRADIENTS = {
     "BatchNorm": Case(batch_norm(), [IMAGE, GAMMA, BETA]),
+    "BatchNorm compiled": Case(
+        lambda x, g, b: nd.BatchNorm(x, g, b, nd.zeros(2, dtype="float64"), nd.ones(2, dtype="float64"),
+                                     fix_gamma=False), [LONG, GAMMA[:2], BETA[:2]]),
+    "LayerNorm compiled": Case(nd.LayerNorm, [LONG, RNG.normal(size=9), RNG.normal(size=9)]),
+    "InstanceNorm compiled": Case(nd.InstanceNorm, [LONG, GAMMA[:2], BETA[:2]]),
     "BatchNorm last": Case(batch_norm(axis=-1), [IMAGE.swapaxes(1, 2), GAMMA, BETA]),
     "BatchNorm global": Case(batch_norm(use_global_stats=True), [IMAGE, GAMMA, BETA]),
     "LayerNorm": Case(nd.LayerNorm, [IMAGE.swapaxes(1, 2), GAMMA, BETA]),
@@ -122,3 +128,31 @@ def test_errors() -> None:
     ):
         with pytest.raises(mx.MXNetError, match=words):
             call()
+
+
+@pytest.mark.parametrize("axes, shape", [((0, 2), (5, 3, 2100)), ((2,), (5, 3, 2100)), ((1,), (70, 2100, 1))])
+def test_kernels_are_as_exact_as_numpy(axes: tuple[int, ...], shape: tuple[int, int, int]) -> None:
+    """Far from 0, in blocks and what is left over; beside NumPy's way, in float64."""
+    from runtime.ndarray import normalization
+
+    assert normalization._compiled(shape, axes)
+    rng = np.random.default_rng(0)
+    x, g = (rng.normal(size=shape) + 100).astype(np.float32), rng.normal(size=shape).astype(np.float32)
+    gamma, beta = rng.normal(size=(2, shape[1])).astype(np.float32)
+
+    def compiled(*inputs: np.ndarray) -> list[np.ndarray]:
+        y = normalization._normalize_forward(*inputs[1:], view=shape, axes=axes, eps=1e-3)
+        back = normalization._normalize_backward((inputs[0],), y, *inputs[1:], view=shape, axes=axes, eps=1e-3)
+        return [v.reshape(-1) for v in (*y, *back)]
+
+    def in_numpy(*inputs: np.ndarray) -> list[np.ndarray]:
+        y = normalization._normalize_in_numpy(*inputs[1:], axes, 1e-3)
+        return [v.reshape(-1) for v in (*y, *normalization._flow_in_numpy(*inputs[:3], *y[1:], axes, 1e-3))]
+
+    narrow, wide = (g, x, gamma, beta), [v.astype(np.float64) for v in (g, x, gamma, beta)]
+    for found, other, double, exact in zip(
+        compiled(*narrow), in_numpy(*narrow), compiled(*wide), in_numpy(*wide), strict=True
+    ):
+        scale = abs(exact).max()
+        np.testing.assert_allclose(double, exact, 1e-9, 1e-11 * scale)
+        assert abs(found - exact).max() < 2 * abs(other - exact).max() + 1e-6 * scale

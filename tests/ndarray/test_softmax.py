@@ -136,3 +136,30 @@ def test_errors() -> None:
     ):
         with pytest.raises(mx.MXNetError, match=words):
             call()
+
+
+@pytest.mark.parametrize("shape", [(3, 2500), (40, 64), (900, 4)])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_rows_that_kernels_take(shape: tuple[int, int], dtype: str) -> None:
+    """Beside the formulas in float64; a row without anything finite, one with NaN, and elements that count nothing."""
+    rng = np.random.default_rng(0)
+    x, g = (rng.normal(size=shape) * 30).astype(dtype), rng.normal(size=shape).astype(dtype)
+    x[0, 1] = -np.inf
+    wide = x.astype(np.float64)
+    e = np.exp(0.5 * (wide - wide.max(1, keepdims=True)))
+    p = e / e.sum(1, keepdims=True)
+    with np.errstate(divide="ignore"):
+        log_p = 0.5 * (wide - wide.max(1, keepdims=True)) - np.log(e.sum(1, keepdims=True))
+    rtol = 1e-5 if dtype == "float32" else 1e-13
+    expected = ((p, 0.5 * p * (g - (g * p).sum(1, keepdims=True))), (log_p, 0.5 * (g - p * g.sum(1, keepdims=True))))
+    for function, (value, dx) in zip((nd.softmax, nd.log_softmax), expected, strict=True):
+        a = nd.array(x, dtype=dtype)
+        a.attach_grad()
+        with autograd.record():
+            y = function(a, temperature=2.0)
+        y.backward(nd.array(g, dtype=dtype))
+        np.testing.assert_allclose(y.asnumpy(), value, rtol, rtol)
+        np.testing.assert_allclose(a.grad.asnumpy(), dx, 10 * rtol, 10 * rtol)
+    x[0], x[1, -1] = -np.inf, np.nan
+    y = nd.softmax(nd.array(x, dtype=dtype)).asnumpy()
+    assert np.isnan(y[:2]).all() and np.isfinite(y[2:]).all()

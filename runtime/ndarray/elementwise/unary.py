@@ -12,7 +12,9 @@ from collections.abc import Callable
 import numpy as np
 
 from runtime.base import MXNetError
+from runtime.native import activation as native
 from runtime.ndarray.elementwise import special
+from runtime.ndarray.fused import Fused, is_large, one_pass
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, quiet
 
@@ -78,15 +80,20 @@ Forward = Callable[[np.ndarray], np.ndarray]
 Gradient = Callable[[NDArray, NDArray, NDArray], NDArray]
 
 
-def _operator(name: str, forward: Forward, doc: str, gradient: Gradient | None = None) -> Operator:
+def _operator(
+    name: str, forward: Forward, doc: str, gradient: Gradient | None = None, kind: type[Operator] = Operator
+) -> Operator:
     """An operator for every type; without a gradient, none flows."""
-    operator = Operator(forward, gradient)
+    operator = kind(forward)
+    operator.gradient(gradient)
     operator.name = name
     operator.__doc__ = doc
     return operator
 
 
-def _function(name: str, function: Forward, doc: str, gradient: Gradient | None = None) -> Operator:
+def _function(
+    name: str, function: Forward, doc: str, gradient: Gradient | None = None, kind: type[Operator] = Operator
+) -> Operator:
     """A function of real numbers as an operator."""
 
     @quiet
@@ -96,7 +103,7 @@ def _function(name: str, function: Forward, doc: str, gradient: Gradient | None 
         wide = np.float64 if x.dtype.kind in "iub" else np.float32
         return function(x.astype(wide)).astype(x.dtype)
 
-    return _operator(name, forward, doc, gradient)
+    return _operator(name, forward, doc, gradient, kind)
 
 
 def _special(name: str, function: Forward, doc: str, gradient: Gradient) -> Operator:
@@ -180,10 +187,16 @@ degrees = _function("degrees", np.degrees, "Radians as degrees.", lambda g, y, x
 radians = _function("radians", np.radians, "Degrees as radians.", lambda g, y, x: g * (math.pi / 180))
 sinh = _function("sinh", np.sinh, "The hyperbolic sine.", lambda g, y, x: g * cosh(x))
 cosh = _function("cosh", np.cosh, "The hyperbolic cosine.", lambda g, y, x: g * sinh(x))
-tanh = _function("tanh", np.tanh, "The hyperbolic tangent.", lambda g, y, x: g * (1 - y * y))
+tanh = _function("tanh", np.tanh, "The hyperbolic tangent.", lambda g, y, x: g * (1 - y * y), Fused)
 arcsinh = _function("arcsinh", np.arcsinh, "The inverse of `sinh`.", lambda g, y, x: g * rsqrt(x * x + 1))
 arccosh = _function("arccosh", np.arccosh, "The inverse of `cosh`.", lambda g, y, x: g * rsqrt((x - 1) * (x + 1)))
 arctanh = _function("arctanh", np.arctanh, "The inverse of `tanh`.", lambda g, y, x: g / (1 - x * x))
+
+
+@tanh.backward
+def _(g: np.ndarray, y: np.ndarray, x: np.ndarray) -> tuple[np.ndarray]:
+    return (one_pass(native.tanh_back, y, g) if is_large(y) else g * (1 - y * y),)
+
 
 # ---------------------------------------------------------------- special functions
 
