@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
-from collections.abc import Mapping
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -46,7 +47,10 @@ def parse(content: bytes, name: str) -> tuple[dict[str, np.ndarray], Any]:
         raise MXNetError(f"{name} has version {metadata.get('version')}, and this library reads 1")
     if metadata.get("sha256") != digest(text, arrays):
         raise MXNetError(f"{name} is damaged: its checksum is not that of its content")
-    return arrays, json.loads(text)
+    try:
+        return arrays, json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise MXNetError(f"{name} has a header that cannot be read: {error}") from None
 
 
 def digest(header: str, arrays: Mapping[str, np.ndarray]) -> str:
@@ -61,20 +65,30 @@ def digest(header: str, arrays: Mapping[str, np.ndarray]) -> str:
 
 def write(path: str | os.PathLike[str], content: bytes) -> None:
     """Write a file. The one that was there stays until the new one is complete."""
+    with replacing(path) as file:
+        file.write(content)
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """`with replacing(path) as file:` what is written to `file` is at `path` once the block has ended without an error.
+
+    Until then, and after an error, the file that was there stays.
+    """
     path = Path(path)
+    temporary = path.with_name(f"{path.name[:100]}.{secrets.token_hex(8)}.tmp")
     try:
-        handle, temporary = tempfile.mkstemp(prefix=path.name, suffix=".tmp", dir=path.parent)
+        file = open(temporary, "xb")  # noqa: SIM115 (closed below); with the permissions of the user's other files
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from None  # and not with the temporary name
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
+        with file:
+            yield file
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())  # mkstemp's files are private; this one is as the user's files are
         os.replace(temporary, path)
     except BaseException:
-        os.unlink(temporary)
+        temporary.unlink(missing_ok=True)
         raise
 
 
@@ -104,15 +118,9 @@ def from_bytes(content: bytes, name: str) -> tuple[dict[str, np.ndarray], dict[s
     except (SafetensorError, KeyError, ValueError, TypeError) as error:
         raise MXNetError(f"{name} is not a readable file of arrays (safetensors): {error}") from None
     in_order = {key: arrays[key] for key in header if key != "__metadata__"}
-    return in_order, header.get("__metadata__", {})
+    return in_order, header.get("__metadata__") or {}
 
 
 def _dtype(name: str) -> np.dtype:
     name = _DTYPES[name]
     return element_type(name) if name == "bfloat16" else np.dtype(name)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

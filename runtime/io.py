@@ -1,8 +1,12 @@
-"""Iterators over arrays in memory, as scripts from before Gluon have them. New code: `gluon.data.DataLoader`."""
+"""Iterators over arrays in memory, and over other iterators, as scripts from before Gluon have them.
+
+New code: `gluon.data.DataLoader`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -231,3 +235,160 @@ def _array(name: str, x: Any) -> NDArray:
         return nd.array(x)
     except TypeError as error:
         raise TypeError(f"NDArrayIter: '{name}': {error}") from None
+
+
+# ---------------------------------------------------------------- over other iterators
+
+
+class _Held(DataIter):
+    """An iterator whose batches come from others: `current_batch` is the one it is at."""
+
+    current_batch: DataBatch | None = None
+
+    def next(self) -> DataBatch:
+        if not self.iter_next():
+            raise StopIteration
+        return self.current_batch
+
+    def getdata(self) -> list[NDArray]:
+        return self._batch().data
+
+    def getlabel(self) -> list[NDArray]:
+        return self._batch().label
+
+    def getindex(self) -> Any:
+        return self._batch().index
+
+    def getpad(self) -> int:
+        return self._batch().pad
+
+    def _batch(self) -> DataBatch:
+        if self.current_batch is None:
+            raise MXNetError(f"{type(self).__name__}: there is no batch yet; call next() or iter_next()")
+        return self.current_batch
+
+
+class ResizeIter(_Held):
+    """Another number of batches a round: `size`, of `data_iter`, which begins anew where it ends before.
+
+    `reset` resets it too, unless `reset_internal` is False: then a round begins where the last one has ended.
+    """
+
+    def __init__(self, data_iter: DataIter, size: int, reset_internal: bool = True) -> None:
+        super().__init__(data_iter.batch_size)
+        self.data_iter = data_iter
+        self.size = size
+        self.reset_internal = reset_internal
+        self.cur = 0
+        self.provide_data = data_iter.provide_data
+        self.provide_label = data_iter.provide_label
+        if hasattr(data_iter, "default_bucket_key"):
+            self.default_bucket_key = data_iter.default_bucket_key
+
+    def reset(self) -> None:
+        self.cur = 0
+        if self.reset_internal:
+            self.data_iter.reset()
+
+    def iter_next(self) -> bool:
+        if self.cur >= self.size:
+            return False
+        try:
+            self.current_batch = self.data_iter.next()
+        except StopIteration:
+            self.data_iter.reset()
+            try:
+                self.current_batch = self.data_iter.next()
+            except StopIteration:
+                raise MXNetError("ResizeIter: data_iter has no batch at all") from None
+        self.cur += 1
+        return True
+
+
+class PrefetchingIter(_Held):
+    """The batches of one or several iterators, side by side; each makes its next one in a thread of its own, meanwhile.
+
+    Parameters
+    ----------
+    iters: an iterator, or a list of them, with as many batches each.
+    rename_data, rename_label: for each iterator a dict from its arrays' names to those they have here.
+
+    What an iterator raises is raised by the `next` that asks for its batch. The threads end with the iterator.
+    """
+
+    def __init__(
+        self,
+        iters: DataIter | list[DataIter],
+        rename_data: list[dict[str, str]] | None = None,
+        rename_label: list[dict[str, str]] | None = None,
+    ) -> None:
+        self.iters = iters if isinstance(iters, list) else [iters]
+        self.n_iter = len(self.iters)
+        if not self.iters:
+            raise ValueError("PrefetchingIter: iters is empty")
+        for what, names in (("rename_data", rename_data), ("rename_label", rename_label)):
+            if names is not None and len(names) != self.n_iter:
+                raise ValueError(f"PrefetchingIter: {what} has {len(names)} dicts for {self.n_iter} iterators")
+        self.rename_data = rename_data
+        self.rename_label = rename_label
+        super().__init__(self.provide_data[0][1][0])
+        self._threads = ThreadPoolExecutor(self.n_iter, "PrefetchingIter")
+        self._start()
+
+    @property
+    def provide_data(self) -> list[DataDesc]:
+        """What the data of a batch are."""
+        return _renamed([it.provide_data for it in self.iters], self.rename_data)
+
+    @property
+    def provide_label(self) -> list[DataDesc]:
+        """What the labels of a batch are."""
+        return _renamed([it.provide_label for it in self.iters], self.rename_label)
+
+    def _start(self) -> None:
+        """Have the next batch of each iterator made."""
+        self._coming = [self._threads.submit(_next_or_none, it) for it in self.iters]
+
+    def reset(self) -> None:
+        for future in self._coming:
+            future.exception()  # waits; what was raised belongs to the round that ends here
+        for it in self.iters:
+            it.reset()
+        self._start()
+
+    def iter_next(self) -> bool:
+        batches = [future.result() for future in self._coming]
+        present = [batch for batch in batches if batch is not None]
+        if not present:
+            return False
+        pads = [None if batch is None else batch.pad for batch in batches]
+        if len(present) < self.n_iter or len(set(pads)) > 1:
+            raise MXNetError(
+                f"PrefetchingIter: the iterators do not have as many samples: here their batches are padded by {pads} "
+                "(None: there is no batch)"
+            )
+        self._start()
+        self.current_batch = DataBatch(
+            [x for batch in batches for x in batch.data],
+            [x for batch in batches for x in batch.label or ()],
+            batches[0].pad,
+            batches[0].index,
+            provide_data=self.provide_data,
+            provide_label=self.provide_label,
+        )
+        return True
+
+
+def _next_or_none(it: DataIter) -> DataBatch | None:
+    """The next batch; None after the last. A future cannot hold StopIteration as other exceptions."""
+    try:
+        return it.next()
+    except StopIteration:
+        return None
+
+
+def _renamed(provided: list[list[DataDesc]], names: list[dict[str, str]] | None) -> list[DataDesc]:
+    """The descriptions of all iterators' arrays, under their new names."""
+    if names is None:
+        return [DataDesc(*x) for own in provided for x in own]
+    return [DataDesc(*x)._replace(name=new[x[0]]) for new, own in zip(names, provided, strict=True) for x in own]

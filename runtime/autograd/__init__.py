@@ -14,8 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from runtime.autograd.function import Function
-from runtime.autograd.graph import Node, Part, Variable
+from runtime.autograd.graph import Node, Part, Variable, check_arrays
 from runtime.autograd.mode import (
     Scope,
     is_recording,
@@ -29,7 +31,7 @@ from runtime.autograd.mode import (
     train_mode,
 )
 from runtime.autograd.walk import age, reachable, release, walk
-from runtime.base import MXNetError, _as_list
+from runtime.base import ArgumentError, MXNetError, _as_list
 
 if TYPE_CHECKING:
     from runtime.ndarray import NDArray
@@ -45,10 +47,16 @@ def mark_variables(
     A variable is cut off from whatever it was computed from.
     """
     variables, gradients = _as_list(variables), _as_list(gradients)
+    check_arrays("variables and their gradients", (*variables, *gradients))
     reqs = [grad_reqs] * len(variables) if isinstance(grad_reqs, str) else grad_reqs
+    if not len(variables) == len(gradients) == len(reqs):
+        raise ArgumentError(f"{len(variables)} variables, {len(gradients)} gradients and {len(reqs)} grad_reqs")
     for x, grad, req in zip(variables, gradients, reqs, strict=True):
-        if x.shape != grad.shape:
-            raise ValueError(f"an array of shape {x.shape} cannot have a gradient of shape {grad.shape}")
+        if (x.shape, x.dtype) != (grad.shape, grad.dtype):
+            raise ArgumentError(
+                f"an array of shape {x.shape} and type {np.dtype(x.dtype)} cannot have a gradient of shape "
+                f"{grad.shape} and type {np.dtype(grad.dtype)}"
+            )
         x._node = None if req == "null" else Variable(grad, req)
 
 
@@ -90,6 +98,7 @@ def grad(
     is in no graph.
     """
     targets = _as_list(variables)
+    check_arrays("variables", targets)
     for x in targets:
         if not x._in_graph():
             raise MXNetError(
@@ -99,7 +108,8 @@ def grad(
     with Scope(create_graph, train_mode):
         found: dict = {x._node: None for x in targets}
         nodes = walk(_as_list(heads), head_grads, lambda variable, gradient: None, found)
-        gradients = [found[x._node] if found[x._node] is not None else x._full_like(0) for x in targets]
+        # Copies: what flows may be a head gradient itself, or the same array into several variables.
+        gradients = [x._full_like(0) if found[x._node] is None else found[x._node].copy() for x in targets]
         if create_graph:
             gradients = [g if g._in_graph() else _constant(g, x) for g, x in zip(gradients, targets, strict=True)]
     if not (create_graph if retain_graph is None else retain_graph):

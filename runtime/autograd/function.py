@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from runtime.autograd.graph import Gradients, Node, Part
+from runtime.autograd.graph import Gradients, Node, Part, check_arrays
 from runtime.autograd.mode import mode, pause
 from runtime.base import MXNetError, _as_list
 
@@ -55,8 +55,11 @@ class Function:
         recording = mode.recording
         with pause(mode.training):
             outputs = self.forward(*inputs)
+        if not recording:
+            return outputs
+        check_arrays(f"{type(self).__name__}: recorded inputs and outputs", (*inputs, *_as_list(outputs)))
         parents = [x._node if x._in_graph() else None for x in inputs]
-        if not recording or not any(parents):
+        if not any(parents):
             return outputs
         results = [y.detach() for y in _as_list(outputs)]
         # The node keeps arrays without a node of their own: there must be no cycle.
@@ -80,9 +83,10 @@ class _Call:
         name = type(self.function).__name__
         if len(back) != len(node.parents):
             raise MXNetError(f"{name}.backward returned {len(back)} gradients for {len(node.parents)} inputs")
+        check_arrays(f"{name}.backward: gradients", (dx for dx in back if dx is not None))
         for parent, x, dx in zip(node.parents, node.inputs, back, strict=True):
             if parent is None or dx is None:
                 continue
             if dx.shape != x.shape:
                 raise MXNetError(f"{name}.backward returned a gradient of shape {dx.shape} for an input of {x.shape}")
-            yield parent, dx
+            yield parent, dx.astype(x.dtype, copy=False)

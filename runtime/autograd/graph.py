@@ -12,6 +12,13 @@ if TYPE_CHECKING:
 _serial = itertools.count()
 
 
+def check_arrays(what: str, values: Iterable[Any]) -> None:
+    """TypeError, which speaks of `what`, if one of the values is no NDArray."""
+    for x in values:
+        if not hasattr(x, "_in_graph"):  # to import the class would be a cycle
+            raise TypeError(f"{what} must be NDArrays, not {type(x).__name__}")
+
+
 class Node:
     """One recorded call.
 

@@ -6,8 +6,10 @@ import operator
 from collections.abc import Callable, Container, Iterable
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from runtime.autograd.graph import Variable
-from runtime.base import MXNetError, _as_list
+import numpy as np
+
+from runtime.autograd.graph import Variable, check_arrays
+from runtime.base import ArgumentError, MXNetError, _as_list
 
 if TYPE_CHECKING:
     from runtime.ndarray import NDArray
@@ -27,7 +29,8 @@ def walk(
     """
     head_grads = [None] * len(heads) if head_grads is None else _as_list(head_grads)
     if len(head_grads) != len(heads):
-        raise ValueError(f"{len(heads)} heads, but {len(head_grads)} head gradients")
+        raise ArgumentError(f"{len(heads)} heads, but {len(head_grads)} head gradients")
+    check_arrays("heads and their gradients", (x for x in (*heads, *head_grads) if x is not None))
     gradients = _seeds(heads, head_grads)
     nodes = reachable(gradients, ends)
     for node in sorted(nodes, key=age, reverse=True):
@@ -78,7 +81,12 @@ def _seeds(heads: list[NDArray], head_grads: list[NDArray | None]) -> dict:
         if gradient is None:
             gradient = head._full_like(1)
         elif gradient.shape != head.shape:
-            raise ValueError(f"a head of shape {head.shape} cannot have a head gradient of shape {gradient.shape}")
+            raise ArgumentError(f"a head of shape {head.shape} cannot have a head gradient of shape {gradient.shape}")
+        elif gradient.dtype != head.dtype:
+            raise ArgumentError(
+                f"a head of {np.dtype(head.dtype)} cannot have a head gradient of {np.dtype(gradient.dtype)}; convert "
+                "one with astype()"
+            )
         _accumulate(seeds, [(head._node, gradient)])
     return seeds
 

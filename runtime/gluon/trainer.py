@@ -66,7 +66,7 @@ class Trainer:
         self._compression_params = compression_params
         self._evaluating = False
         self._copies: list[_Copy] = []  # of each context
-        self._gathered: list[Any] = [self] * len(self._params)  # of each parameter, the list of arrays that are there
+        self._gathered: list[Any] = []  # of each parameter, the list of arrays that are in the copies
         self._kvstore: KVStoreBase | None = None
         self._reset_kvstore()
         self._init_optimizer(optimizer, optimizer_params)
@@ -147,7 +147,7 @@ class Trainer:
         """Have the store, the parameters in it, and the arrays of all contexts; look for stale gradients."""
         if self._params_to_init:
             self._init_params()
-        if not all(map(operator.is_, map(_ARRAYS, self._params), self._gathered)):
+        if not self._gathered or not all(map(operator.is_, map(_ARRAYS, self._params), self._gathered)):
             self._gather()
         if not ignore_stale_grad:
             for context, copy in zip(self._contexts, self._copies, strict=True):
@@ -158,8 +158,7 @@ class Trainer:
     def _gather(self) -> None:
         """Find what learns: the parameters with a gradient, in each context; MXNetError for one without values."""
         learning = self._learning()
-        grads = {i: param.list_grad() for i, param in learning.items()}
-        arrays = {i: learning[i]._data for i in grads}
+        arrays = {i: param._all(param._data) for i, param in learning.items()}
         self._copies = [
             _Copy(list(arrays), [a[k] for a in arrays.values()], [a[k]._node for a in arrays.values()])
             for k in range(len(self._contexts))
@@ -220,7 +219,7 @@ class Trainer:
             self._init_kvstore()
         waiting = []
         for param in self._params_to_init if self._kvstore is not None else ():
-            if param._deferred is not None:
+            if param._deferred_init is not None:
                 waiting.append(param)
                 continue
             index, arrays = self._param2idx[param.name], param._all(param._data)

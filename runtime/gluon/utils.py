@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import itertools
 import os
-import tempfile
 import urllib.parse
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -14,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from runtime import files
 from runtime import ndarray as nd
 from runtime.base import ArgumentError
 from runtime.context import Context
@@ -152,18 +152,13 @@ def _target(url: str, path: str | os.PathLike[str] | None) -> Path:
 
 
 def _fetch(url: str, target: Path, sha1_hash: str | None, verify_ssl: bool) -> None:
-    """Bring `url` to `target`, by way of a temporary file that is checked."""
-    handle, temporary = tempfile.mkstemp(prefix=target.name, suffix=".part", dir=target.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            for chunk in _content(url, verify_ssl):
-                file.write(chunk)
-        if sha1_hash and not check_sha1(temporary, sha1_hash):
+    """Bring `url` to `target`, whole and checked."""
+    with files.replacing(target) as file:
+        for chunk in _content(url, verify_ssl):
+            file.write(chunk)
+        file.flush()
+        if sha1_hash and not check_sha1(file.name, sha1_hash):
             raise OSError(f"what came from {url} is not the file with the SHA-1 hash {sha1_hash}")
-        replace_file(temporary, target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def _content(url: str, verify_ssl: bool) -> Iterator[bytes]:
@@ -206,10 +201,11 @@ class HookHandle:
 
     def __init__(self, hooks: dict[object, Callable], hook: Callable) -> None:
         self._hooks = hooks
-        self._hooks[id(self)] = hook
+        self._key = object()  # and not the handle's id, which another has once this one is let go of
+        self._hooks[self._key] = hook
 
     def detach(self) -> None:
-        self._hooks.pop(id(self), None)
+        self._hooks.pop(self._key, None)
 
     def __enter__(self) -> HookHandle:
         return self

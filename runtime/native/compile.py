@@ -107,15 +107,19 @@ def module(root: Function, dtype: np.dtype, blas: Blas) -> str:
 
     Each has the address of GEMM as its first parameter.
     """
-    emitted: dict[str, str] = {}
+    emitted: dict[str, tuple[Function, str]] = {}
     waiting = [root]
     while waiting:
         f = waiting.pop()
-        if f.name not in emitted:
+        known, _ = emitted.get(f.name, (None, ""))
+        if known is None:
             emitter = _Emitter(f, dtype, blas)
-            emitted[f.name] = emitter.emit()
+            emitted[f.name] = f, emitter.emit()
             waiting += emitter.called
-    text = "\n".join([*emitted.values(), _TOTAL])
+        elif known is not f:
+            modules = f"{known.python.__module__} and {f.python.__module__}"
+            raise TypeError(f"{root.name} calls two functions {f.name}, of {modules}: rename one")
+    text = "\n".join([*(text for _, text in emitted.values()), _TOTAL])
     element, suffix = ("float", "f32") if dtype == np.float32 else ("double", "f64")
     return text.replace("{T}", element).replace("{S}", suffix)
 

@@ -16,24 +16,36 @@ LARGEST = 80.0
 
 
 @function
-def exp_less_1(argument: float) -> float:
-    """`exp(x) - 1`, also where that is small: 2^n exp(r) - 1, with |r| <= log(2)/2, by the series of exp."""
-    x = min(max(argument, -LARGEST), LARGEST)
-    n = round(x * LOG2_E)
-    r = x - n * LN2_HIGH - n * LN2_LOW
+def late_terms(r: float) -> float:
+    """The terms of the series of exp from `r^8/8!` to `r^13/13!`, over `r^8`."""
     p = 1.0 / 6227020800.0
     p = p * r + 1.0 / 479001600.0
     p = p * r + 1.0 / 39916800.0
     p = p * r + 1.0 / 3628800.0
     p = p * r + 1.0 / 362880.0
     p = p * r + 1.0 / 40320.0
+    return p
+
+
+@function
+def series(r: float, p: float) -> float:
+    """`exp(r) - 1` by its series, for small r; p are the terms from `r^8/8!` on, over `r^8`."""
     p = p * r + 1.0 / 5040.0
     p = p * r + 1.0 / 720.0
     p = p * r + 1.0 / 120.0
     p = p * r + 1.0 / 24.0
     p = p * r + 1.0 / 6.0
     p = p * r + 0.5
-    p = p * r * r + r
+    return p * r * r + r
+
+
+@function
+def exp_less_1(argument: float) -> float:
+    """`exp(x) - 1`, also where that is small: 2^n exp(r) - 1, with |r| <= log(2)/2, by the series of exp."""
+    x = min(max(argument, -LARGEST), LARGEST)
+    n = round(x * LOG2_E)
+    r = x - n * LN2_HIGH - n * LN2_LOW
+    p = series(r, late_terms(r))
     scale = power_of_2(n)
     return scale * p + (scale - 1.0)
 
@@ -41,25 +53,11 @@ def exp_less_1(argument: float) -> float:
 @function
 def decay(argument: float) -> float:
     """`exp(x)` for x <= 0, to the last place; 0 where it is no normal number any more."""
-    end = -87.0 if 1.0 + 1e-12 == 1.0 else -708.0
+    end = -87.0 if 1.0 + 1e-12 == 1.0 else -708.0  # of float32, else of float64
     x = max(argument, end)
     n = round(x * LOG2_E)
     r = x - n * LN2_HIGH - n * LN2_LOW
-    p = 1.0 / 40320.0
-    if end < -87.0:  # float64
-        p = 1.0 / 6227020800.0
-        p = p * r + 1.0 / 479001600.0
-        p = p * r + 1.0 / 39916800.0
-        p = p * r + 1.0 / 3628800.0
-        p = p * r + 1.0 / 362880.0
-        p = p * r + 1.0 / 40320.0
-    p = p * r + 1.0 / 5040.0
-    p = p * r + 1.0 / 720.0
-    p = p * r + 1.0 / 120.0
-    p = p * r + 1.0 / 24.0
-    p = p * r + 1.0 / 6.0
-    p = p * r + 0.5
-    p = p * r * r + r
+    p = series(r, late_terms(r) if end < -87.0 else 1.0 / 40320.0)
     return 0.0 if argument < end else (p + 1.0) * power_of_2(n)
 
 

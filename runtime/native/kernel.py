@@ -12,10 +12,11 @@ import numpy as np
 
 from runtime.native import code, memory
 from runtime.native import library as blas
-from runtime.native.compile import FLOAT, INT, Function, module
+from runtime.native.compile import ARRAY, FLOAT, INT, Function, module
 
 SMALL = 1 << 16
 """Less work than this stays on the calling thread: a thread that sleeps takes longer to wake."""
+_INT64 = np.dtype(np.int64)
 KERNELS: list[Kernel] = []
 """All there are, for `python -m runtime.native`."""
 
@@ -35,10 +36,9 @@ class Kernel(Function):
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
         self._uses_scratch = self.parameters[1][0] == "scratch"
-        types = [type for _, type in self.parameters[1 + self._uses_scratch :]]
-        if self.parameters[0] != ("task", INT) or FLOAT in types:
+        self._types = [type for _, type in self.parameters[1 + self._uses_scratch :]]
+        if self.parameters[0] != ("task", INT) or FLOAT in self._types:
             raise TypeError(f"{self.name}: a kernel takes `task: int` first, and no floats")
-        self._arrays = [type != INT for type in types]
         self._codes: dict[np.dtype, _Code] = {}
         KERNELS.append(self)
 
@@ -46,8 +46,8 @@ class Kernel(Function):
         dtype = arguments[0].dtype
         loaded = self._codes.get(dtype) or self._codes.setdefault(dtype, self._load(dtype))
         values = [tasks, scratch * dtype.itemsize, loaded.gemm]
-        for is_array, value in zip(self._arrays, arguments, strict=True):
-            values.append(_address(value) if is_array else value)
+        for type, value in zip(self._types, arguments, strict=True):
+            values.append(value if type == INT else _address(value, dtype if type == ARRAY else _INT64))
         numbers = array.array("q", values)
         if loaded.gemm:
             with blas.single:
@@ -72,8 +72,7 @@ class Kernel(Function):
         lines, values = [], ["ptr %gemm", "i64 %task"]
         if self._uses_scratch:
             values.append("ptr %scratch")
-        for i, is_array in enumerate(self._arrays):
-            type = "ptr" if is_array else "i64"
+        for i, type in enumerate(INT if type == INT else "ptr" for type in self._types):
             lines.append(f"%p{i} = getelementptr i64, ptr %args, i64 {i + 3}\n%a{i} = load {type}, ptr %p{i}")
             values.append(f"{type} %a{i}")
         return _ENTRY.format(name=self.name, load="\n".join(lines), values=", ".join(values))
@@ -91,13 +90,17 @@ class _Code(NamedTuple):
     run: Callable[[int, int], None]
 
 
-def _address(x: np.ndarray | None) -> int:
-    """Where the elements are."""
+def _address(x: np.ndarray | None, dtype: np.dtype) -> int:
+    """Where the elements are. Of any other type, or with gaps, they would be misread: TypeError, ValueError."""
     if x is None:
         return 0
+    if x.dtype is not dtype and x.dtype != dtype:
+        raise TypeError(f"an array of {x.dtype} was passed to a kernel for {dtype}")
     try:
         return ctypes.addressof(ctypes.c_char.from_buffer(x))  # a third of the time that the other way takes
-    except (TypeError, ValueError):  # read-only, or without elements
+    except (TypeError, ValueError):  # read-only, without elements, or not contiguous
+        if not x.flags.c_contiguous:
+            raise ValueError(f"an array of shape {x.shape} that was passed to a kernel is not C-contiguous") from None
         return x.ctypes.data
 
 

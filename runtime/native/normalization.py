@@ -11,7 +11,7 @@ from runtime.native.kernel import kernel
 
 BLOCK = 1024
 """So many elements are added up without compensation."""
-SCRATCH = BLOCK + 4
+SCRATCH = 2 * BLOCK + 4
 
 
 @function
@@ -29,30 +29,48 @@ def clear(x: Array, n: int) -> None:
 
 
 @function
-def squares(to: Array, x: Array, mean: float, n: int) -> None:
-    for i in range(n):
-        d = x[i] - mean
-        to[i] = d * d
+def deviations(to: Array, x: Array, mean: float, runs: int, stride: int, n: int) -> None:
+    """Runs of n elements less the mean, one behind the other: the sum of a short run takes as long as of a long one."""
+    for r in range(runs):
+        for i in range(n):
+            to[r * n + i] = x[r * stride + i] - mean
 
 
 @function
-def moments(
-    scratch: Array, x: Array, mean: Array, var: Array, planes: int, stride: int, size: int
-) -> None:  # fmt: skip
-    """Mean and variance of `planes` runs of `size` elements, `stride` apart."""
+def squares(x: Array, n: int) -> None:
+    for i in range(n):
+        x[i] = x[i] * x[i]
+
+
+@function
+def moments(scratch: Array, x: Array, mean: Array, var: Array, planes: int, stride: int, size: int) -> None:
+    """Mean and variance of `planes` runs of `size` elements, `stride` apart.
+
+    What the deviations from the mean add up to is the mean's error, which is then corrected.
+    """
+    count = float(planes * size)
+    block = scratch + 4
+    per = max(1, BLOCK // size)
     clear(scratch, 2)
-    for p in range(planes):
-        for i in range(0, size, BLOCK):
-            add(scratch, total(x + (p * stride + i), min(BLOCK, size - i)))
-    mu = (scratch[0] + scratch[1]) / float(planes * size)
-    clear(scratch, 2)
-    for p in range(planes):
+    for p in range(0, planes, per):
+        runs = min(per, planes - p)
         for i in range(0, size, BLOCK):
             n = min(BLOCK, size - i)
-            squares(scratch + 4, x + (p * stride + i), mu, n)
-            add(scratch, total(scratch + 4, n))
-    mean[0] = mu
-    var[0] = (scratch[0] + scratch[1]) / float(planes * size)
+            deviations(block, x + (p * stride + i), 0.0, runs, stride, n)
+            add(scratch, total(block, runs * n))
+    mu = (scratch[0] + scratch[1]) / count
+    clear(scratch, 4)
+    for p in range(0, planes, per):
+        runs = min(per, planes - p)
+        for i in range(0, size, BLOCK):
+            n = min(BLOCK, size - i)
+            deviations(block, x + (p * stride + i), mu, runs, stride, n)
+            add(scratch, total(block, runs * n))
+            squares(block, runs * n)
+            add(scratch + 2, total(block, runs * n))
+    error = (scratch[0] + scratch[1]) / count
+    mean[0] = mu + error
+    var[0] = (scratch[2] + scratch[3]) / count - error * error
 
 
 # ---------------------------------------------------------------- planes
@@ -80,9 +98,12 @@ def planes(
 
 
 @function
-def products(to: Array, g: Array, x: Array, mean: float, n: int) -> None:
-    for i in range(n):
-        to[i] = g[i] * (x[i] - mean)
+def products(to: Array, flows: Array, g: Array, x: Array, mean: float, runs: int, stride: int, n: int) -> None:
+    """Runs as those of `deviations`: of `g (x - mean)`, and of g."""
+    for r in range(runs):
+        for i in range(n):
+            flows[r * n + i] = g[r * stride + i]
+            to[r * n + i] = g[r * stride + i] * (x[r * stride + i] - mean)
 
 
 @function
@@ -99,14 +120,18 @@ def planes_back(
     """What flows into x; and each task's part of what flows into gamma and beta."""
     stride = channels * size
     mu = mean[task]
+    block = scratch + 4
+    flows = block + BLOCK
+    per = max(1, BLOCK // size)
     clear(scratch, 4)
-    for p in range(together):
+    for p in range(0, together, per):
+        runs = min(per, together - p)
         for i in range(0, size, BLOCK):
             at = task * size + p * stride + i
             n = min(BLOCK, size - i)
-            products(scratch + 4, g + at, x + at, mu, n)
-            add(scratch, total(scratch + 4, n))
-            add(scratch + 2, total(g + at, n))
+            products(block, flows, g + at, x + at, mu, runs, stride, n)
+            add(scratch, total(block, runs * n))
+            add(scratch + 2, total(flows, runs * n))
     rate = 1.0 / sqrt(var[task] + eps[0])  # noqa: F821
     dgamma[task] = (scratch[0] + scratch[1]) * rate
     dbeta[task] = scratch[2] + scratch[3]

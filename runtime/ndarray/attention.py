@@ -62,7 +62,7 @@ def interleaved_matmul_encdec_valatt(keys_values: NDArray, attention: NDArray, h
 
 def _parts(name: str, x: NDArray, heads: int, kinds: int) -> list[NDArray]:
     """(length, batch, heads*kinds*size) as `kinds` arrays of (batch*heads, length, size)."""
-    if x.ndim != 3 or x.shape[2] % (heads * kinds):
+    if heads < 1 or x.ndim != 3 or x.shape[2] % (heads * kinds):
         raise ArgumentError(
             f"{name}: projections of {heads} heads must be (length, batch, {heads * kinds}*size), not {x.shape}"
         )

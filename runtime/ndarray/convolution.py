@@ -15,8 +15,10 @@ from typing import NamedTuple
 import numpy as np
 
 from runtime.base import MXNetError
+from runtime.blas import FLOPS
 from runtime.native import convolution as native
 from runtime.native import depthwise as alone
+from runtime.ndarray import gathered
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, in_float32
 from runtime.ndarray.reduce import sum as sum_
@@ -66,8 +68,6 @@ ALONE = 4
 """Up to so many filters for a channel alone, GEMM gains nothing."""
 DEPTHWISE = 8
 """So many times as long as those of GEMM take the multiplications that it does not do."""
-FLOPS = 32
-"""So many multiplications and additions of a product take as long as one addition of two arrays."""
 
 
 @functools.lru_cache(maxsize=1024)
@@ -95,6 +95,8 @@ def _geometry(channels: int, image: Shape, filters: int, window: Window) -> Geom
 def _convolve(x: np.ndarray, w: np.ndarray, *bias: np.ndarray, window: Window) -> np.ndarray:
     """(n, channels, ...) and (filters, channels/groups, ...), plus (filters,): (n, filters, ...)."""
     g = _geometry(x.shape[1], x.shape[2:], len(w), window)
+    if gathered.pays(len(x), len(w), window.groups, g):
+        return gathered.convolve(x, w, bias[0] if bias else None, g)
     y = np.empty((len(x), len(w), *g.outputs), x.dtype)
     work = 2 * y.size * g.rows // FLOPS
     if g.alone:
@@ -114,6 +116,8 @@ def _convolve_image(y: np.ndarray, w: np.ndarray, *, window: Window, image: Shap
     """(n, filters, ...) and (filters, channels/groups, ...): what each pixel of the images gave, (n, channels, ...)."""
     channels = w.shape[1] * window.groups
     g = _geometry(channels, image, len(w), window)
+    if gathered.pays(len(y), len(w), window.groups, g):
+        return gathered.convolve_image(y, w, (channels, *image), g)
     around = tuple(d * (k - 1) - p for k, p, d in zip(window.kernel, window.pad, window.dilate, strict=True))
     if g.alone and len(w) == channels and max(window.stride) == 1 and min(around) >= 0:  # it is a convolution, too
         turned = np.ascontiguousarray(np.flip(w, tuple(range(2, w.ndim))))
@@ -136,6 +140,8 @@ def _convolve_weight(y: np.ndarray, x: np.ndarray, *, window: Window) -> np.ndar
     """
     filters, channels = y.shape[1], x.shape[1]
     g = _geometry(channels, x.shape[2:], filters, window)
+    if gathered.pays(len(x), filters, window.groups, g):
+        return gathered.convolve_weight(y, x, g).reshape(filters, channels, *window.kernel)
     if g.alone:
         return _convolve_alone_weight(y, x, g, window)
     share, chunk = _shares(len(x), channels // window.groups, filters * g.rows)
@@ -414,7 +420,7 @@ def per_axis(name: str, what: str, given: Sequence[int] | int | None, axes: int,
 
 
 def _check_groups(name: str, channels: int, filters: int, groups: int) -> None:
-    if groups < 1 or channels % groups or filters % groups:
+    if min(groups, channels, filters) < 1 or channels % groups or filters % groups:
         raise MXNetError(f"{name}: {channels} channels and {filters} filters cannot be cut into num_group = {groups}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ from runtime.base import ArgumentError
 from runtime.context import Context, current_context
 from runtime.dtypes import convert, element_type
 from runtime.ndarray.ndarray import NDArray
+from runtime.ndarray.shape import axis_of
 
 __all__ = ["arange", "array", "empty", "eye", "full", "linspace", "onehot_encode", "ones", "zeros"]
 CONTRIB = ("arange_like",)
@@ -118,13 +120,10 @@ def arange_like(
     axis: int | None = None,
 ) -> NDArray:
     """`start, start + step, ...`, each `repeat` times, as many as `axis` of `data` is long; or in its shape (None)."""
-    if axis is not None and not -data.ndim <= axis < data.ndim:
-        raise ArgumentError(f"arange_like: there is no axis {axis} in an array of shape {data.shape}")
-    shape = data.shape if axis is None else (data.shape[axis],)
-    count = int(np.prod(shape))
+    shape = data.shape if axis is None else (data.shape[axis_of("arange_like", data.shape, axis)],)
     if repeat < 1:
         raise ArgumentError(f"arange_like: each number must be there at least once, not {repeat} times")
-    numbers = start + step * (np.arange(count) // repeat)
+    numbers = start + step * (np.arange(math.prod(shape)) // repeat)
     return place(convert(numbers.reshape(shape), data._data.dtype), data._ctx if ctx is None else ctx)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from runtime.base import MXNetError
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator
+from runtime.ndarray.shape import axes_of
 
 
 def check_matrix(name: str, A: NDArray, square: bool = True) -> None:
@@ -58,13 +59,8 @@ def diag(data: NDArray, k: int = 0, axis1: int = 0, axis2: int = 1) -> NDArray:
     if data.ndim == 1:
         n = data.shape[0] + (k if k > 0 else -k)
         return _undiagonal(data, offset=k, axes=(0, 1), shape=(n, n))
-    for axis in (axis1, axis2):
-        if not -data.ndim <= axis < data.ndim:
-            raise MXNetError(f"diag: axis {axis} of an array of shape {data.shape}: there are {data.ndim} axes")
-    axes = (axis1 % data.ndim, axis2 % data.ndim)
-    if axes[0] == axes[1]:
-        raise MXNetError(f"diag: axis1={axis1} and axis2={axis2} are the same axis")
-    _check_diagonal("diag", k, data.shape[axes[0]], data.shape[axes[1]])
+    axes = axes_of("diag", data.shape, (axis1, axis2))
+    _check_diagonal("diag", k, *(data.shape[a] for a in axes))
     return _diagonal(data, offset=k, axes=axes)
 
 

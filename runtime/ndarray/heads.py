@@ -12,7 +12,7 @@ import numpy as np
 
 from runtime.base import MXNetError
 from runtime.ndarray.activation import sigmoid
-from runtime.ndarray.elementwise import identity, sign
+from runtime.ndarray.elementwise import identity, maximum, sign
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator
 from runtime.ndarray.shape import reshape
@@ -22,6 +22,8 @@ __all__ = [
     "LinearRegressionOutput",
     "LogisticRegressionOutput",
     "MAERegressionOutput",
+    "MakeLoss",
+    "SVMOutput",
     "Softmax",
     "SoftmaxOutput",
 ]
@@ -140,3 +142,69 @@ def _smooth_onehot(label: np.ndarray, axis: int, classes: int, alpha: float) -> 
     """1 - alpha at the label, which has length 1 along `axis`, and the rest spread over the others."""
     numbers = np.arange(classes).reshape((-1,) + (1,) * (label.ndim - axis - 1))
     return np.where(label.astype(np.int64) == numbers, 1 - alpha, alpha / max(1, classes - 1))
+
+
+# ---------------------------------------------------------------- margins
+
+
+@Operator
+def _svm_output(x: np.ndarray, sign: np.ndarray, *, margin: float, scale: float, linear: bool) -> np.ndarray:
+    return x.copy()
+
+
+@_svm_output.gradient
+def _(g: NDArray, y: NDArray, x: NDArray, sign: NDArray, *, margin: float, scale: float, linear: bool) -> NDArray:
+    missing = maximum(margin - sign * y, 0)
+    return sign * ((missing > 0) * -scale if linear else missing * (-2 * scale))
+
+
+def SVMOutput(
+    data: NDArray,
+    label: NDArray,
+    margin: float = 1.0,
+    regularization_coefficient: float = 1.0,
+    use_linear: bool = False,
+) -> NDArray:
+    """`data`, with the gradient of a hinge loss: `data` should be `margin` or more for the class, `-margin` or less
+    for the others.
+
+    Parameters
+    ----------
+    data: (..., classes).
+    label: class numbers, in the shape of `data` without the classes; a number that is no class is none of them.
+    regularization_coefficient: factor on the gradient.
+    use_linear: the loss is what is missing to the margin; else its square.
+    """
+    if data.ndim < 2 or label.shape != data.shape[:-1]:
+        raise MXNetError(f"SVMOutput: label has shape {label.shape}, not {data.shape[:-1]}, data's without the classes")
+    is_class = label._data[..., None].astype(np.int64) == np.arange(data.shape[-1])
+    sign = np.where(is_class, 1, -1).astype(data._data.dtype)
+    return _svm_output(
+        data, NDArray(sign, data._ctx), margin=margin, scale=regularization_coefficient, linear=use_linear
+    )
+
+
+# ---------------------------------------------------------------- any loss
+
+
+@Operator
+def _make_loss(x: np.ndarray, *, slope: float) -> np.ndarray:
+    return x.copy()
+
+
+@_make_loss.gradient
+def _(g: NDArray, y: NDArray, x: NDArray, *, slope: float) -> NDArray:
+    return x._full_like(slope)
+
+
+def MakeLoss(data: NDArray, grad_scale: float = 1.0, valid_thresh: float = 0.0, normalization: str = "null") -> NDArray:
+    """`data`, with the gradient `grad_scale` whatever flows into it.
+
+    It is divided by nothing ('null'), by the samples ('batch'; the last axis is that of one sample), or by the number
+    of elements larger than `valid_thresh` ('valid').
+    """
+    if normalization not in ("null", "batch", "valid"):
+        raise MXNetError(f"MakeLoss: normalization is 'null', 'batch' or 'valid', not {normalization!r}")
+    valid = int((data._data > valid_thresh).sum()) if normalization == "valid" else 0
+    count = {"null": 1, "batch": math.prod(data.shape[:-1]), "valid": max(1, valid)}[normalization]
+    return _make_loss(data, slope=grad_scale / count)

@@ -73,7 +73,7 @@ def take(a: NDArray, indices: NDArray, axis: int = 0, mode: str = "clip") -> NDA
 
     Indices outside of the axis are moved to its nearest end ('clip'), counted around it ('wrap') or raise ('raise').
     """
-    axis = axis_of("take", a, axis)
+    axis = axis_of("take", a.shape, axis)
     return _take(
         a, _positions("take", indices, a.shape[axis], mode, ("clip", "wrap", "raise")), axis=axis, sparse_grad=False
     )
@@ -103,7 +103,7 @@ def Embedding(
 
 def boolean_mask(data: NDArray, index: NDArray, axis: int = 0) -> NDArray:
     """The slices of `data` along `axis` at which `index`, a vector of that axis' length, is not 0."""
-    axis = axis_of("boolean_mask", data, axis)
+    axis = axis_of("boolean_mask", data.shape, axis)
     if index.shape != (data.shape[axis],):
         raise MXNetError(f"boolean_mask: index has shape {index.shape}, not {(data.shape[axis],)}, the axis it masks")
     return _take(data, NDArray(np.flatnonzero(index._data), data._ctx), axis=axis, sparse_grad=False)
@@ -155,7 +155,7 @@ def pick(data: NDArray, index: NDArray, axis: int = -1, keepdims: bool = False, 
     `index` has the shape of `data` without `axis`, or with length 1 there; so has the result (with, if `keepdims`).
     Indices outside of the axis are moved to its nearest end ('clip') or counted around it ('wrap').
     """
-    axis = axis_of("pick", data, axis)
+    axis = axis_of("pick", data.shape, axis)
     shape = data.shape
     kept = (*shape[:axis], 1, *shape[axis + 1 :])
     dropped = (*shape[:axis], *shape[axis + 1 :])
@@ -317,7 +317,7 @@ def index_copy(old_tensor: NDArray, index_vector: NDArray, new_tensor: NDArray) 
 
 def index_array(data: NDArray, axes: Sequence[int] | None = None) -> NDArray:
     """For each element of `data`, its coordinates on `axes` (None: all) along a new last axis, as int64."""
-    axes = range(data.ndim) if axes is None else [axis_of("index_array", data, a) for a in axes]
+    axes = range(data.ndim) if axes is None else [axis_of("index_array", data.shape, a) for a in axes]
     coordinates = np.indices(data.shape, np.int64)
     return NDArray(np.stack([coordinates[a] for a in axes], axis=-1), data._ctx)
 

@@ -78,7 +78,7 @@ def histogram(a: NDArray, bins: int | NDArray = 10, range: tuple[float, float] |
 
 
 def _flattened(name: str, data: NDArray, axis: int | None) -> tuple[NDArray, int]:
-    return (reshape(data, (-1,)), 0) if axis is None else (data, axis_of(name, data, axis))
+    return (reshape(data, (-1,)), 0) if axis is None else (data, axis_of(name, data.shape, axis))
 
 
 def _order(x: np.ndarray, axis: int, ascending: bool) -> np.ndarray:
@@ -102,4 +102,4 @@ def _first(x: np.ndarray, axis: int, k: int, ascending: bool) -> np.ndarray:
     inside |= equal & (np.cumsum(equal, -1) <= k - inside.sum(-1, keepdims=True))
     candidates = np.nonzero(inside)[-1].reshape(*rows.shape[:-1], k)
     order = _order(np.take_along_axis(rows, candidates, -1), rows.ndim - 1, ascending)
-    return np.moveaxis(np.take_along_axis(candidates, order, -1), -1, axis)
+    return np.ascontiguousarray(np.moveaxis(np.take_along_axis(candidates, order, -1), -1, axis))

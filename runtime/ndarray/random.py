@@ -20,8 +20,11 @@ from runtime.context import Context
 from runtime.dtypes import convert, element_type
 from runtime.generator import generator
 from runtime.ndarray.creation import Shape, place
+from runtime.ndarray.elementwise import log
+from runtime.ndarray.indexing import gather
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, quiet
+from runtime.ndarray.shape import reshape
 
 Parameter = float | NDArray
 
@@ -306,7 +309,7 @@ def multinomial(
     indices = NDArray((drawn % k).astype(dtype).reshape(result_shape), data._ctx)
     if not get_prob:
         return _deliver(indices, out)
-    results = [indices, _log_of(data, places=drawn.reshape(result_shape))]
+    results = [indices, log(gather(reshape(data, (-1,)), key=(drawn.reshape(result_shape),)))]
     return results if out is None else [_deliver(y, o) for y, o in zip(results, out, strict=True)]
 
 
@@ -336,38 +339,6 @@ def _choose(rows: np.ndarray, n: int) -> np.ndarray:
     lead = np.arange(len(rows), dtype=np.float64)[:, None]
     wanted = np.minimum(lead + generator.random((len(rows), n)), np.nextafter(lead + 1, 0))
     return np.searchsorted((lead + steps).ravel(), wanted, side="right")
-
-
-@Operator
-@quiet
-def _log_of(x: np.ndarray, *, places: np.ndarray) -> np.ndarray:
-    return np.log(x.reshape(-1)[places])
-
-
-@_log_of.gradient
-def _(g: NDArray, y: NDArray, x: NDArray, *, places: np.ndarray) -> NDArray:
-    return _spread(g / _gather(x, places=places), places=places, shape=x.shape)  # 1/x is infinite elsewhere, if x is 0
-
-
-@Operator
-def _spread(g: np.ndarray, *, places: np.ndarray, shape: tuple) -> np.ndarray:
-    """Zeros of `shape`, with the elements of g added at `places`."""
-    return np.bincount(places.ravel(), g.astype(np.float64).ravel(), int(np.prod(shape))).reshape(shape).astype(g.dtype)
-
-
-@_spread.gradient
-def _(dx: NDArray, y: NDArray, g: NDArray, *, places: np.ndarray, shape: tuple) -> NDArray:
-    return _gather(dx, places=places)
-
-
-@Operator
-def _gather(x: np.ndarray, *, places: np.ndarray) -> np.ndarray:
-    return x.reshape(-1)[places]
-
-
-@_gather.gradient
-def _(g: NDArray, y: NDArray, x: NDArray, *, places: np.ndarray) -> NDArray:
-    return _spread(g, places=places, shape=x.shape)
 
 
 # ---------------------------------------------------------------- of the shape of another array

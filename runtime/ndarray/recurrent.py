@@ -89,7 +89,7 @@ def _elman(
     for step in y:
         step += matmul(h, turned)
         h = np.tanh(step, out=step) if activation == "tanh" else np.maximum(step, 0, out=step)
-    return y, y[-1].copy()
+    return y, h.copy()
 
 
 @Operator

@@ -11,7 +11,7 @@ import numpy as np
 from runtime.base import MXNetError
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, in_float32, quiet
-from runtime.ndarray.shape import axis_of, reshape
+from runtime.ndarray.shape import axes_of, axis_of, reshape
 
 __all__ = [
     "argmax",
@@ -42,18 +42,12 @@ Shape = tuple[int, ...]
 @functools.lru_cache(4096)
 def _plan(name: str, shape: Shape, axis: int | Shape | None, keepdims: bool, exclude: bool) -> tuple[Shape, Shape]:
     """The axes to reduce, ascending, and the shape of the result."""
-    ndim = len(shape)
-    given = (axis,) if isinstance(axis, int) else axis or tuple(range(ndim))
-    for a in given:
-        if not -ndim <= a < ndim:
-            raise MXNetError(f"{name}: axis {a} of an array of shape {shape}: there are {ndim} axes")
-    chosen = {a % ndim for a in given}
-    if len(chosen) < len(given):
-        raise MXNetError(f"{name}: axis={axis} names an axis twice")
+    axes = tuple(range(len(shape)))
+    if axis is not None and axis != ():
+        named = axes_of(name, shape, axis)
+        axes = tuple(a for a in axes if (a in named) != exclude)
     if 0 in shape:
         raise MXNetError(f"{name}: an array of shape {shape} has no elements")
-    everything = axis is None or axis == ()
-    axes = tuple(a for a in range(ndim) if (a in chosen) != (exclude and not everything))
     return axes, _kept(shape, axes) if keepdims else tuple(n for a, n in enumerate(shape) if a not in axes) or (1,)
 
 
@@ -64,7 +58,7 @@ def _kept(shape: Shape, axes: Shape) -> Shape:
 
 def _key(axis: Axes) -> int | Shape | None:
     """`axis` as `_plan` takes it: hashable."""
-    return axis if axis is None or type(axis) is int else int(axis) if isinstance(axis, np.integer) else tuple(axis)
+    return tuple(axis) if isinstance(axis, (list, range)) else axis
 
 
 def _reduce(operator: Operator, data: NDArray, axis: Axes, keepdims: bool, exclude: bool, **attrs: Any) -> NDArray:
@@ -279,16 +273,14 @@ def argmin(data: NDArray, axis: int | None = None, keepdims: bool = False) -> ND
 
 def _find(operator: Operator, data: NDArray, axis: int | None, keepdims: bool) -> NDArray:
     if axis is not None:
-        axis = axis_of(operator.name, data, axis)
+        axis = axis_of(operator.name, data.shape, axis)
     _, shape = _plan(operator.name, data.shape, _key(axis), bool(keepdims), False)
     return operator(data, axis=axis, shape=shape)
 
 
 def argmax_channel(data: NDArray) -> NDArray:
     """Where along axis 1 the largest element is."""
-    if data.ndim < 2:
-        raise MXNetError(f"argmax_channel: an array of shape {data.shape} has no axis 1")
-    return argmax(data, axis=1)
+    return argmax(data, axis=axis_of("argmax_channel", data.shape, 1))
 
 
 # ---------------------------------------------------------------- norms and moments
@@ -359,6 +351,4 @@ def cumsum(a: NDArray, axis: int | None = None, dtype: Any = None) -> NDArray:
     a = a if dtype is None else a.astype(dtype, copy=False)
     if axis is None:
         return _cumsum(reshape(a, (-1,)), axis=0, reverse=False)
-    if not -a.ndim <= axis < a.ndim:
-        raise MXNetError(f"cumsum: axis {axis} of an array of shape {a.shape}: there are {a.ndim} axes")
-    return _cumsum(a, axis=axis % a.ndim, reverse=False)
+    return _cumsum(a, axis=axis_of("cumsum", a.shape, axis), reverse=False)

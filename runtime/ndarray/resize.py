@@ -156,6 +156,8 @@ def _repeated(x: NDArray, size: tuple[int, ...]) -> NDArray:
 
 
 def _check_image(name: str, data: NDArray) -> None:
-    if data.ndim != 4:
-        raise MXNetError(f"{name}: data must be (batch, channels, height, width), but its shape is {data.shape}")
+    if data.ndim != 4 or 0 in data.shape[2:]:
+        raise MXNetError(
+            f"{name}: data must be (batch, channels, height, width), with pixels, but its shape is {data.shape}"
+        )
     floating(name, data)

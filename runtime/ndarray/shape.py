@@ -187,7 +187,7 @@ def squeeze(data: NDArray, axis: Axes | None = None) -> NDArray:
     if axis is None:
         kept = tuple(n for n in shape if n != 1)
     else:
-        dropped = axes_of("squeeze", data, axis)
+        dropped = axes_of("squeeze", data.shape, axis)
         if any(shape[a] != 1 for a in dropped):
             raise ArgumentError(f"squeeze of an array of shape {shape}: not all of the axes {dropped} have length 1")
         kept = tuple(n for a, n in enumerate(shape) if a not in dropped)
@@ -229,17 +229,16 @@ def _(g: NDArray, y: NDArray, x: NDArray, *, key: tuple) -> NDArray:
 
 def transpose(data: NDArray, axes: Axes | None = None) -> NDArray:
     """A copy with the axes in the order `axes`, reversed if none are given."""
-    ndim = data.ndim
-    axes = (axes,) if isinstance(axes, int) else axes
-    order = tuple(a + ndim if a < 0 else a for a in axes) if axes else tuple(range(ndim))[::-1]
-    if sorted(order) != list(range(ndim)):
-        raise MXNetError(f"transpose of an array of shape {data.shape}: {axes} is no order of its axes")
+    shape = data.shape
+    order = tuple(range(len(shape)))[::-1] if axes is None or axes == () else axes_of("transpose", shape, axes)
+    if len(order) != len(shape):
+        raise MXNetError(f"transpose of an array of shape {shape}: {axes} is no order of its axes")
     return _transpose(data, axes=order)
 
 
 def swapaxes(data: NDArray, dim1: int = 0, dim2: int = 0) -> NDArray:
     """A copy in which the axes `dim1` and `dim2` have changed places."""
-    dim1, dim2 = axis_of("swapaxes", data, dim1), axis_of("swapaxes", data, dim2)
+    dim1, dim2 = axis_of("swapaxes", data.shape, dim1), axis_of("swapaxes", data.shape, dim2)
     order = list(range(data.ndim))
     order[dim1], order[dim2] = dim2, dim1
     return _transpose(data, axes=tuple(order))
@@ -256,7 +255,7 @@ def moveaxis(tensor: NDArray, source: Axes, destination: Axes) -> NDArray:
 
 def flip(data: NDArray, axis: Axes) -> NDArray:
     """A copy with the elements along each of `axis` in reverse order."""
-    flipped = axes_of("flip", data, axis)
+    flipped = axes_of("flip", data.shape, axis)
     return _flip(data, key=tuple(slice(None, None, -1) if a in flipped else slice(None) for a in range(data.ndim)))
 
 
@@ -317,7 +316,7 @@ def broadcast_to(data: NDArray, shape: Sequence[int]) -> NDArray:
 
 def broadcast_axis(data: NDArray, axis: Axes = (), size: Axes = ()) -> NDArray:
     """A copy with each of `axis`, of length 1, repeated to its counterpart in `size`."""
-    axes = axes_of("broadcast_axis", data, axis)
+    axes = axes_of("broadcast_axis", data.shape, axis)
     sizes = (size,) if isinstance(size, int) else tuple(size)
     target = list(data.shape)
     if len(axes) != len(sizes) or any(target[a] != 1 for a in axes):
@@ -331,8 +330,8 @@ def broadcast_like(lhs: NDArray, rhs: NDArray, lhs_axes: Axes | None = None, rhs
     """A copy of `lhs` with the shape of `rhs`; or with each of `lhs_axes` as long as its counterpart in `rhs_axes`."""
     if lhs_axes is None and rhs_axes is None:
         return broadcast_to(lhs, rhs.shape)
-    ours = () if lhs_axes is None else axes_of("broadcast_like", lhs, lhs_axes)
-    theirs = () if rhs_axes is None else axes_of("broadcast_like", rhs, rhs_axes)
+    ours = () if lhs_axes is None else axes_of("broadcast_like", lhs.shape, lhs_axes)
+    theirs = () if rhs_axes is None else axes_of("broadcast_like", rhs.shape, rhs_axes)
     if not ours or len(ours) != len(theirs):
         raise MXNetError(
             f"broadcast_like: lhs_axes {lhs_axes} and rhs_axes {rhs_axes} must name as many axes, at least 1"
@@ -362,7 +361,7 @@ def repeat(data: NDArray, repeats: int, axis: int | None = None) -> NDArray:
         raise MXNetError(f"repeat: the number of repetitions must not be negative, not {repeats}")
     if axis is None:
         data, axis = _reshape(data, shape=(data.size,)), 0
-    axis = axis_of("repeat", data, axis)
+    axis = axis_of("repeat", data.shape, axis)
     before, n, after = data.shape[:axis], data.shape[axis], data.shape[axis + 1 :]
     repeated = _broadcast_to(_reshape(data, shape=(*before, n, 1, *after)), shape=(*before, n, repeats, *after))
     return _reshape(repeated, shape=(*before, n * repeats, *after))
@@ -371,19 +370,19 @@ def repeat(data: NDArray, repeats: int, axis: int | None = None) -> NDArray:
 # ---------------------------------------------------------------- checks
 
 
-def axis_of(name: str, data: NDArray, axis: int) -> int:
-    """The axis counted from 0; MXNetError, for the operator `name`, if there is none."""
-    ndim = data.ndim
+def axis_of(name: str, shape: Shape, axis: int) -> int:
+    """The axis of an array of `shape`, counted from 0; MXNetError, for the operator `name`, if there is none."""
+    ndim = len(shape)
     if not isinstance(axis, (int, np.integer)) or not -ndim <= axis < ndim:
-        raise MXNetError(f"{name}: there is no axis {axis!r} in an array of shape {data.shape}")
+        raise MXNetError(f"{name}: there is no axis {axis!r} in an array of shape {shape}")
     return axis + ndim if axis < 0 else axis
 
 
-def axes_of(name: str, data: NDArray, axis: Axes) -> Shape:
+def axes_of(name: str, shape: Shape, axis: Axes) -> Shape:
     """One axis or several, counted from 0; MXNetError if one is missing or named twice."""
-    axes = tuple(axis_of(name, data, a) for a in ((axis,) if isinstance(axis, (int, np.integer)) else axis))
+    axes = tuple(axis_of(name, shape, a) for a in (axis if isinstance(axis, (tuple, list, range)) else (axis,)))
     if len(set(axes)) != len(axes):
-        raise MXNetError(f"{name}: {axis} names an axis of an array of shape {data.shape} twice")
+        raise MXNetError(f"{name}: {axis} names an axis of an array of shape {shape} twice")
     return axes
 
 

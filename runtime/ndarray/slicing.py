@@ -59,7 +59,7 @@ def slice_assign_scalar(data: NDArray, value: float, begin: Bounds, end: Bounds,
 
 def slice_axis(data: NDArray, axis: int, begin: int, end: int | None) -> NDArray:
     """A copy of what lies from `begin` to before `end` (None: the end) along `axis`; negative ones count from there."""
-    axis = axis_of("slice_axis", data, axis)
+    axis = axis_of("slice_axis", data.shape, axis)
     length = data.shape[axis]
     first = begin + length if begin < 0 else begin
     last = length if end is None else end + length if end < 0 else end
@@ -77,7 +77,7 @@ def slice_like(data: NDArray, shape_like: NDArray, axes: int | Sequence[int] = (
                 f"slice_like: data and shape_like have shapes {data.shape} and {like}; name the axes to cut"
             )
         axes = range(data.ndim)
-    cut = axes_of("slice_like", data, axes)
+    cut = axes_of("slice_like", data.shape, axes)
     if any(a >= len(like) or like[a] > data.shape[a] for a in cut):
         raise MXNetError(f"slice_like: shape_like, {like}, does not fit into data, {data.shape}, along axes {cut}")
     return part(data, key=tuple(py_slice(like[a] if a in cut else None) for a in range(data.ndim)))
@@ -158,7 +158,7 @@ _stack = _Joining(_stack_forward, lambda inputs, *, axis: [(*[py_slice(None)] * 
 def concat(*data: NDArray, dim: int = 1, num_args: int | None = None) -> NDArray:
     """The arrays, which differ at most along `dim`, one after the other along it."""
     first = _check_joined("concat", data, num_args)
-    axis = axis_of("concat", first, dim)
+    axis = axis_of("concat", first.shape, dim)
     for i, x in enumerate(data):
         if (
             x.ndim != first.ndim
@@ -234,7 +234,7 @@ def split(data: NDArray, num_outputs: int, axis: int = 1, squeeze_axis: bool = F
 
     `squeeze_axis` leaves out the axis, along which the pieces must have length 1.
     """
-    axis = axis_of("split", data, axis)
+    axis = axis_of("split", data.shape, axis)
     length = data.shape[axis]
     if num_outputs < 1 or length % num_outputs:
         raise MXNetError(f"split: axis {axis} of an array of shape {data.shape} has no {num_outputs} equal parts")
@@ -250,7 +250,7 @@ def split_v2(
     It is a list, or the array if there is one piece. `squeeze_axis` leaves out the axis, along which the pieces must
     have length 1.
     """
-    axis = axis_of("split_v2", ary, axis)
+    axis = axis_of("split_v2", ary.shape, axis)
     length = ary.shape[axis]
     if isinstance(indices_or_sections, (int, np.integer)):
         if indices_or_sections < 1 or length % indices_or_sections:

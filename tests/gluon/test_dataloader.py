@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import sys
@@ -107,17 +108,46 @@ def test_a_worker_that_is_killed_is_an_error_and_no_end_of_the_loader() -> None:
     assert len(next(iter(loader))) == 2
 
 
-class Slow(Squares):
+STUCK = """
+import signal
+from runtime.gluon.data import DataLoader, SimpleDataset
+
+loader = DataLoader(SimpleDataset([0, 1]).transform(lambda i: signal.pause() if i else i), 1, num_workers=1, timeout=1)
+for _ in range(2):
+    batches = iter(loader)
+    next(batches)
+    try:
+        next(batches)
+    except TimeoutError as error:
+        print(error)
+"""
+
+
+def test_a_batch_that_does_not_come_is_an_error_and_does_not_keep_the_program_from_ending() -> None:
+    found = run([sys.executable, "-c", STUCK], timeout=30)
+    assert found.stdout.count("DataLoader: no batch within 1 s") == 2, found
+
+
+class Impatient(Squares):
     def __getitem__(self, idx: int) -> Any:
-        signal.pause()
+        raise TimeoutError("the server does not answer")
 
 
-def test_a_batch_that_does_not_come() -> None:
-    loader = DataLoader(Slow(), batch_size=1, num_workers=1, timeout=0.3)
-    with pytest.raises(TimeoutError, match=r"no batch within 0.3 s"):
-        next(iter(loader))
-    for worker in loader._workers._executor._processes.values():
-        worker.kill()
+@pytest.mark.parametrize("workers", WORKERS)
+def test_time_that_runs_out_in_the_data_set_is_its_own_error(workers: dict[str, Any]) -> None:
+    with pytest.raises(TimeoutError, match="the server does not answer"):
+        next(iter(DataLoader(Impatient(), batch_size=1, **workers)))
+
+
+def test_a_forked_process_leaves_the_workers_of_its_parent_alone() -> None:
+    loader = DataLoader(Squares(), batch_size=1, num_workers=1, prefetch=1)
+    batches = iter(loader)
+    next(batches)
+    child = multiprocessing.get_context("fork").Process(target=lambda: len(list(loader)))
+    child.start()
+    child.join(30)
+    assert child.exitcode == 0
+    assert len(list(batches)) == 9
 
 
 class Draws(gluon.data.Dataset):

@@ -59,3 +59,5 @@ def test_gradients() -> None:
 def test_errors() -> None:
     with pytest.raises(MXNetError, match=r"interleaved_matmul_selfatt_qk: projections of 2 heads must be .* 6\*size"):
         nd.contrib.interleaved_matmul_selfatt_qk(nd.ones((2, 2, 10)), heads=2)
+    with pytest.raises(MXNetError, match="projections of 0 heads"):
+        nd.contrib.interleaved_matmul_selfatt_qk(nd.ones((2, 2, 12)), heads=0)

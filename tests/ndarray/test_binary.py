@@ -145,13 +145,20 @@ def test_zero_divisors() -> None:
     x = nd.array([-1, 0, 1])
     np.testing.assert_array_equal((x / 0).asnumpy(), [-np.inf, np.nan, np.inf])
     np.testing.assert_array_equal((x % 0).asnumpy(), [0, 0, 0])
-    np.testing.assert_array_equal((ints(1, 2) / ints(1, 0)).asnumpy()[:1], [1])  # the other is of no meaning
+    np.testing.assert_array_equal((ints(1, -2) / ints(1, 0)).asnumpy(), [1, 0])
+
+
+def test_quotients_of_integers_are_exact() -> None:
+    x = nd.array([2**62 + 1, -(2**62) - 1, -7, 7, -8], dtype="int64")
+    assert (x / 2).asnumpy().tolist() == [2**61, -(2**61), -3, 3, -4]  # rounded towards 0
+    assert (x / nd.array([1, 1, -7, -2, 3], dtype="int64")).asnumpy().tolist() == [2**62 + 1, -(2**62) - 1, 1, -3, -2]
+    assert (nd.array([200], dtype="uint8") / 3).asscalar() == 66
 
 
 def test_overflow_is_infinite_and_silent() -> None:
     x = nd.array([3e38])
     with np.errstate(all="raise"):
-        for y in (x + x, x * x, x**2, x / 1e-30, x - (-x)):
+        for y in (x + x, x * x, x**2, x / 1e-30, x - (-x), x * 1e60, nd.ones(1, dtype="float16") + 1e6):
             assert y.asscalar() == np.inf
 
 

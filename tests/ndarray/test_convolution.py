@@ -103,6 +103,23 @@ def test_weights_are_the_same_from_parts_of_the_batch_and_of_the_channels(monkey
     np.testing.assert_allclose(*found, rtol=1e-12, atol=1e-12)
 
 
+def test_images_side_by_side_are_the_same_as_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    from runtime.ndarray import gathered
+
+    x, w, b = nd.array(random(3, 4, 5, 6)), nd.array(random(7, 4, 3, 2)), nd.array(random(7))
+    found = []
+    for weights in (0, 1 << 40):
+        monkeypatch.setattr(gathered, "WEIGHTS", weights)
+        for v in (x, w, b):
+            v.attach_grad()
+        with autograd.record():
+            y = nd.Convolution(x, w, b, (3, 2), (2, 1), (1, 1), (1, 0), 7)
+        y.backward(y)
+        found.append([v.asnumpy() for v in (y, x.grad, w.grad, b.grad)])
+    for one, another in zip(*found, strict=True):
+        np.testing.assert_allclose(one, another, rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize("stride, dilate, filters", [(1, 1, 1), (2, 1, 1), (1, 2, 1), (3, 2, 2)])
 def test_depthwise_is_what_gemm_gives(stride: int, dilate: int, filters: int, monkeypatch: pytest.MonkeyPatch) -> None:
     from runtime.ndarray import convolution
@@ -172,6 +189,7 @@ ERRORS = {
     "stride": (dict(stride=(0, 1)), "stride must be 2 whole numbers >= 1"),
     "pad": (dict(pad=(1,)), "pad must be 2 whole numbers >= 0"),
     "groups": (dict(num_group=2), "num_group = 2"),
+    "no channels": (dict(data=X[:, :0], weight=W[:, :0]), "0 channels and 4 filters"),
     "layout": (dict(layout="NHWC"), "layout is NCHW, not 'NHWC'"),
     "types": (dict(data=X.astype("float64")), "must have one type, not float64, float32"),
     "integers": (dict(data=X.astype("int32"), weight=W.astype("int32")), "only floats"),

@@ -252,6 +252,18 @@ def test_headers_that_are_nonsense(sparse: object, tmp_path: Path) -> None:
         nd.load(tmp_path / "x")
 
 
+@pytest.mark.parametrize("header", ["", "{", "[" * 100_000])
+def test_headers_that_are_no_json(header: str) -> None:
+    metadata = {"format": files.FORMAT, "version": "1", "header": header, "sha256": files.digest(header, {})}
+    with pytest.raises(MXNetError, match="the buffer has a header that cannot be read"):
+        nd.load_frombuffer(files.to_bytes({}, metadata))
+
+
+def test_a_file_without_metadata() -> None:
+    content = json.dumps({"__metadata__": None}).encode()
+    assert nd.load_frombuffer(struct.pack("<Q", len(content)) + content) == {}
+
+
 def test_a_failed_write_leaves_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "x"
     nd.save(path, [nd.ones(1)])

@@ -99,6 +99,26 @@ def test_what_is_not_in_the_subset() -> None:
             pass
 
 
+def test_two_functions_of_one_name() -> None:
+    mine = Function(decay.python)  # to the compiler another one
+
+    def both(x: Array) -> None:
+        x[0] = decay(x[0]) + mine(x[0])
+
+    both.__globals__["mine"] = mine
+    with pytest.raises(TypeError, match="both calls two functions decay"):
+        module(Function(both), np.dtype("float32"), library.gemm(np.dtype("float32")).types)
+
+
+def test_arrays_that_would_be_misread() -> None:
+    x = np.zeros((4, 4), np.float32)
+    for y, error in ((x.astype(np.float64), TypeError), (x.T[1:], ValueError), (x[:, ::2], ValueError)):
+        with pytest.raises(error, match="passed to a kernel"):
+            of_decay(1, 0, x, y, 4)
+    with pytest.raises(TypeError, match="int32"):
+        of_everything(1, 0, x, x, 1, np.zeros(2, np.int32), scratch=1)
+
+
 def test_memory_that_is_not_there() -> None:
     x = np.zeros((1, 1), np.float32)
     with pytest.raises(MemoryError, match="of_everything"):

@@ -85,6 +85,14 @@ def test_gradients_are_those_of_the_steps(mode: str, projected: bool, heads: lis
         assert_allclose(compiled.asnumpy(), stepped.asnumpy(), rtol=1e-9, atol=1e-11)
 
 
+@pytest.mark.parametrize("mode", ["rnn_tanh", "lstm", "gru"])
+def test_no_steps_leave_the_state(mode: str) -> None:
+    arrays, attrs = network(mode, 2, 3, False)
+    y, h, *_ = nd.RNN(arrays[0][:0], *arrays[1:], **attrs | {"state_outputs": True})
+    assert len(y) == 0
+    np.testing.assert_array_equal(h.asnumpy(), arrays[2].asnumpy())
+
+
 def test_types_that_do_not_fit() -> None:
     arrays, attrs = network("gru", 2, 3, False)
     with pytest.raises(MXNetError, match="RNN: data must be floats, not int32"):

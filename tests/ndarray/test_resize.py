@@ -72,6 +72,8 @@ def test_errors() -> None:
         (lambda: nd.UpSampling(x, scale=2, sample_type="bilinear"), "'bilinear' got 1 arrays"),
         (lambda: nd.UpSampling(x, image(3, 3), scale=2, sample_type="nearest"), "3 by 3 cannot be brought to 4 by 4"),
         (lambda: nd.contrib.AdaptiveAvgPooling2D(x[0], 2), r"its shape is \(1, 2, 2\)"),
+        (lambda: nd.contrib.AdaptiveAvgPooling2D(nd.ones((1, 1, 0, 2))), r"with pixels, but .* \(1, 1, 0, 2\)"),
+        (lambda: nd.UpSampling(nd.ones((1, 1, 2, 0)), scale=2, sample_type="nearest"), "with pixels"),
         (lambda: nd.contrib.BilinearResize2D(x, mode="bigger"), "unknown mode 'bigger'"),
         (lambda: nd.contrib.BilinearResize2D(x, height=0, width=2), "cannot become 0 by 2"),
         (lambda: nd.contrib.BilinearResize2D(x, mode="like"), "an array `like`"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 import weakref
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -263,3 +264,62 @@ def test_a_head_that_is_constant_is_passed_over_beside_others() -> None:
     assert x.grad.asscalar() == 4
     with pytest.raises(MXNetError, match="not in a computational graph"):
         autograd.backward([nd.ones((3,)), nd.ones((2,))])
+
+
+def test_a_gradient_goes_back_to_where_the_array_came_from() -> None:
+    x = variable(3)
+    with autograd.record():
+        y = (x * x).as_in_context(mx.cpu(1))
+        z = (y * y).copyto(mx.cpu(2)) + 1
+    assert z.context == mx.cpu(2)
+    z.backward()
+    assert grad(x) == [108] and x.grad.context == mx.cpu(0)
+
+
+def test_gradients_are_arrays_of_their_own() -> None:
+    x, y, head = variable(1, 2), variable(3, 4), nd.ones(2)
+    with autograd.record():
+        z = x.reshape((2,)) + y
+    first, second = autograd.grad(z, [x, y], head)
+    first[:] = 7
+    assert second.asnumpy().tolist() == head.asnumpy().tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda x, y: y.backward(nd.ones(2)), ValueError, "shape"),
+        (lambda x, y: y.backward(nd.ones(1, dtype="float64")), MXNetError, "a head gradient of float64"),
+        (lambda x, y: autograd.backward([y], [None, None]), ValueError, "1 heads, but 2 head gradients"),
+        (lambda x, y: autograd.backward([y, 3]), TypeError, "heads and their gradients must be NDArrays, not int"),
+        (lambda x, y: autograd.grad(y, 3), TypeError, "variables must be NDArrays, not int"),
+        (lambda x, y: autograd.mark_variables([x], []), ValueError, "1 variables, 0 gradients"),
+        (lambda x, y: autograd.mark_variables(x, nd.ones(2)), ValueError, r"a gradient of shape \(2,\)"),
+        (lambda x, y: autograd.mark_variables(x, nd.ones(1, dtype="int32")), MXNetError, "type int32"),
+    ],
+)
+def test_what_does_not_fit(call: Callable, error: type[Exception], words: str) -> None:
+    x = variable(1)
+    with autograd.record():
+        y = x * 2
+    with pytest.raises(error, match=words):
+        call(x, y)
+
+
+def test_a_function_gets_and_gives_arrays() -> None:
+    class Twice(autograd.Function):
+        def forward(self, x: nd.NDArray) -> nd.NDArray:
+            return x * 2
+
+        def backward(self, dy: nd.NDArray) -> nd.NDArray:
+            return nd.array(2 * dy.asnumpy())  # float32, as nd.array makes of NumPy's arrays
+
+    x = nd.ones(2, dtype="float64")
+    x.attach_grad()
+    with autograd.record():
+        y = Twice()(x * 3)
+    y.backward()
+    assert grad(x) == [6, 6] and x.grad.dtype == np.float64
+    assert Twice()(3.0) == 6
+    with autograd.record(), pytest.raises(TypeError, match="Twice: recorded inputs and outputs must be NDArrays"):
+        Twice()(3.0)

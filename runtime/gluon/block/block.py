@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -35,7 +36,7 @@ class Block:
         self._empty_prefix = prefix == ""
         self._prefix, self._params = _BlockScope.create(prefix, params, self._alias())
         self._name = self._prefix.removesuffix("_")
-        self._scope = _BlockScope(self)
+        self._made_inside: Counter[str] = Counter()  # blocks named in its scope, by kind
         self._children: dict[str, Block] = {}
         self._reg_params: dict[str, Parameter] = {}
         self._forward_hooks: dict[object, Callable] = {}
@@ -92,7 +93,7 @@ class Block:
 
     def name_scope(self) -> _BlockScope:
         """`with self.name_scope():` blocks made inside get names under this one's (if its prefix is not empty)."""
-        return self._scope
+        return _BlockScope(self)
 
     def register_child(self, block: Block, name: str | None = None) -> None:
         """Make `block` a part, called `name` (its position, if None) in files of parameters."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import threading
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from runtime.gluon.parameter import ParameterDict
 from runtime.name import NameManager, Prefix
+from runtime.scope import Entered
 
 if TYPE_CHECKING:
     from runtime.gluon.block.block import Block
@@ -21,11 +20,10 @@ class _BlockScope:
 
     def __init__(self, block: Block) -> None:
         self._block = block
-        self._counter: Counter[str] = Counter()
 
     def __enter__(self) -> _BlockScope:
         if not self._block._empty_prefix:
-            _entered.stack.append(self)
+            _entered.stack.append(self._block)
             Prefix(self._block.prefix).__enter__()
         return self
 
@@ -37,15 +35,14 @@ class _BlockScope:
     @staticmethod
     def create(prefix: str | None, params: ParameterDict | None, hint: str) -> tuple[str, ParameterDict]:
         """The full prefix and the parameters of a new block of the kind `hint`, which may have asked for its own."""
-        if not _entered.stack:
+        outer = _entered.stack[-1]
+        if outer is None:
             if prefix is None:
                 prefix = NameManager.current.get(None, hint) + "_"
             return prefix, ParameterDict(prefix) if params is None else ParameterDict(params.prefix, params)
-        scope = _entered.stack[-1]
         if prefix is None:
-            prefix = f"{hint}{scope._counter[hint]}_"
-            scope._counter[hint] += 1
-        outer = scope._block
+            prefix = f"{hint}{outer._made_inside[hint]}_"
+            outer._made_inside[hint] += 1
         if params is None:
             params = ParameterDict(outer.params.prefix + prefix, outer.params._shared)
         else:
@@ -53,11 +50,4 @@ class _BlockScope:
         return outer.prefix + prefix, params
 
 
-class _Entered(threading.local):
-    """The scopes this thread is in."""
-
-    def __init__(self) -> None:
-        self.stack: list[_BlockScope] = []
-
-
-_entered = _Entered()
+_entered = Entered(lambda: None)  # blocks whose scopes the thread is in

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from runtime.gluon.data.sampler import Sampler
 from runtime.ndarray import NDArray
-
-if TYPE_CHECKING:
-    from runtime.gluon.data.sampler import Sampler
 
 
 class Dataset:
@@ -42,8 +40,6 @@ class Dataset:
 
     def sample(self, sampler: Sampler) -> Dataset:
         """The samples whose numbers `sampler` gives, in its order, drawn once, now."""
-        from runtime.gluon.data.sampler import Sampler  # which filters data sets
-
         if not isinstance(sampler, Sampler):
             raise TypeError(f"sample takes a gluon.data.Sampler, not {type(sampler).__name__}")
         return _Chosen(self, list(sampler))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import tempfile
 import weakref
 from collections import deque
@@ -63,27 +64,39 @@ class Workers:
         seed = int(np.random.randint(1 << 31))
         pool = self._pool()
         waiting: deque[Future] = deque()
-        jobs = ((seed, i, list(batch)) for i, batch in enumerate(numbers))
+        batches = map(list, numbers)
+        if self._threads:
+            jobs = ((self._make, batch) for batch in batches)
+        else:
+            jobs = ((_in_process, seed, i, batch) for i, batch in enumerate(batches))
         try:
-            waiting.extend(pool.submit(self._task(), *job) for job in islice(jobs, self._ahead))
+            waiting.extend(pool.submit(*job) for job in islice(jobs, self._ahead))
             while waiting:
                 batch = self._received(waiting.popleft())
-                waiting.extend(pool.submit(self._task(), *job) for job in islice(jobs, 1))
+                waiting.extend(pool.submit(*job) for job in islice(jobs, 1))
                 yield batch
         finally:
             for future in waiting:
                 future.cancel()
 
-    def _task(self) -> Callable[..., Any]:
-        return self._make if self._threads else _in_process
-
     def _received(self, future: Future) -> Any:
         try:
             return _loaded(future.result(self._timeout))
         except TimeoutError:
+            if future.done():
+                raise  # the data set's own
+            self._end()
             raise TimeoutError(
                 f"DataLoader: no batch within {self._timeout} s; give a longer timeout, or look at what the workers do"
             ) from None
+
+    def _end(self) -> None:
+        """End the processes: the program could not end before them, and one of them may never do so by itself."""
+        executor, self._executor = self._executor, None
+        if isinstance(executor, ProcessPoolExecutor):
+            for process in list((executor._processes or {}).values()):
+                process.kill()
+        executor.shutdown(wait=False, cancel_futures=True)
 
     def _pool(self) -> Executor:
         """The workers, started with the first batches; a forked child starts its own."""
@@ -92,11 +105,9 @@ class Workers:
             if self._threads:
                 self._executor = ThreadPoolExecutor(self._count, "DataLoader")
             else:
-                folder = tempfile.TemporaryDirectory(prefix="runtime-loader-", dir=_memory())
-                self._executor = ProcessPoolExecutor(
-                    self._count, initializer=_start, initargs=(self._make, folder.name)
-                )
-                weakref.finalize(self._executor, folder.cleanup)
+                folder = tempfile.mkdtemp(prefix="runtime-loader-", dir=_memory())
+                self._executor = ProcessPoolExecutor(self._count, initializer=_start, initargs=(self._make, folder))
+                weakref.finalize(self._executor, _remove, folder, self._pid)
         return self._executor
 
 
@@ -105,14 +116,20 @@ def _memory() -> str | None:
     return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
 
+def _remove(folder: str, pid: int) -> None:
+    """Remove a folder of the process `pid`; what a forked child has of the loader is a copy, and leaves it alone."""
+    if os.getpid() == pid:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 class _Maker:
-    """Makes batches. Its draws follow from the seed and the batch's number alone."""
+    """Makes the batch of a list of sample numbers."""
 
     def __init__(self, dataset: Any, batchify: Callable[[Sequence[Any]], Any]) -> None:
         self._dataset = dataset
         self._batchify = batchify
 
-    def __call__(self, seed: int, number: int, samples: list[int]) -> Any:
+    def __call__(self, samples: list[int]) -> Any:
         return self._batchify([self._dataset[i] for i in samples])
 
 
@@ -128,11 +145,12 @@ def _start(maker: _Maker, folder: str) -> None:
 
 
 def _in_process(seed: int, number: int, samples: list[int]) -> Any:
+    """Batch number `number`; what is drawn for it follows from that and the seed alone."""
     drawn = int(np.random.SeedSequence((seed, number)).generate_state(1)[0])
     random.seed(drawn)
     np.random.seed(drawn)
     mx_random.seed(drawn)
-    return _packed(_maker(seed, number, samples))
+    return _packed(_maker(samples))
 
 
 class _Array(NamedTuple):

@@ -9,7 +9,8 @@ import numpy as np
 
 from runtime.base import ArgumentError
 from runtime.context import Context
-from runtime.gluon.parameter.parameter import Parameter, _contexts
+from runtime.gluon.parameter.checks import checked_contexts
+from runtime.gluon.parameter.parameter import Parameter
 from runtime.ndarray import NDArray
 
 
@@ -40,7 +41,7 @@ def load_into(
         raise ArgumentError(
             f"{where} has {_some(extra)}, unknown here; there are {_some(params)} (ignore_extra=True passes over them)"
         )
-    contexts = None if ctx is None else _contexts(ctx)
+    contexts = None if ctx is None else checked_contexts(ctx)
     pairs = {key: (params[key], value) for key, value in loaded.items() if key in params}
     for key, (param, value) in pairs.items():
         _check_fit(where, key, param, value, contexts, cast_dtype)
@@ -61,7 +62,7 @@ def _check_fit(
             f"{where}: '{key}' has type {np.dtype(value.dtype)}, but {name} has type {np.dtype(param.dtype)} "
             "(cast_dtype=True converts)"
         )
-    if contexts is not None and (param._data or param._deferred) and set(contexts) != set(param.list_ctx()):
+    if contexts is not None and (param._data or param._deferred_init) and set(contexts) != set(param.list_ctx()):
         raise ArgumentError(
             f"{where}: '{key}' is to go to {contexts}, but {name} is in {param.list_ctx()}; see reset_ctx()"
         )

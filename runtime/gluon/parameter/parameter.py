@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from numbers import Integral
+import weakref
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -14,6 +14,7 @@ from runtime import ndarray as nd
 from runtime.base import ArgumentError, MXNetError
 from runtime.context import Context, cpu, current_context
 from runtime.dtypes import element_type
+from runtime.gluon.parameter.checks import checked_contexts, checked_shape
 from runtime.initializer import InitDesc, Initializer
 from runtime.ndarray import NDArray
 
@@ -74,7 +75,7 @@ class Parameter:
             if value not in STYPES:
                 raise ArgumentError(f"parameter '{name}': {what} must be one of {STYPES}, not {value!r}")
         self.name = name
-        self._shape = _checked_shape(name, shape)
+        self._shape = checked_shape(name, shape)
         self._dtype = element_type(dtype).type
         self.lr_mult = lr_mult
         self.wd_mult = wd_mult
@@ -85,8 +86,8 @@ class Parameter:
         self._differentiable = differentiable
         self._data: list[NDArray] | None = None
         self._grad: list[NDArray] | None = None
-        self._deferred: _Deferred | None = None
-        self._trainer: Any = None
+        self._deferred_init: _Deferred | None = None
+        self._trainer_of: Callable[[], Any] | None = None
         self._grad_req = "null"
         self.grad_req = grad_req
 
@@ -170,31 +171,30 @@ class Parameter:
                 stacklevel=2,
             )
             return
-        default_init = default_init or initializer.Uniform()
-        init = init or self.init or default_init
-        self._data = self._grad = None
-        self._deferred = _Deferred(init, _contexts(ctx), default_init)
-        if self._is_shape_known():
-            self._finish_deferred_init()
-        elif not self._allow_deferred_init:
-            self._deferred = None
+        contexts = checked_contexts(ctx)
+        if not (self._allow_deferred_init or self._is_shape_known()):
             raise ArgumentError(
                 f"parameter '{self.name}' cannot be initialized: its shape {self.shape} is not fully known"
             )
+        default_init = default_init or initializer.Uniform()
+        self._data = self._grad = None
+        self._deferred_init = _Deferred(init or self.init or default_init, contexts, default_init)
+        if self._is_shape_known():
+            self._finish_deferred_init()
 
     def _is_shape_known(self) -> bool:
         return bool(self._shape) and all(n > 0 for n in self._shape)
 
     def _finish_deferred_init(self) -> None:
         """Do what `initialize` asked for, now that the shape is known."""
-        if self._deferred is None:
+        if self._deferred_init is None:
             return
         if not self._is_shape_known():
             raise DeferredInitializationError(
                 f"parameter '{self.name}' has shape {self.shape}, which is not fully known yet"
             )
-        init, contexts, default_init = self._deferred
-        self._deferred = None
+        init, contexts, default_init = self._deferred_init
+        self._deferred_init = None
         with autograd.pause():
             data = nd.zeros(self._shape, contexts[0], self.dtype)
             initializer.create(default_init)(InitDesc(self.name, {"__init__": init}), data)
@@ -204,7 +204,7 @@ class Parameter:
 
     def _place(self, arrays: list[NDArray]) -> None:
         """Take `arrays`, one per context, as the values."""
-        self._deferred = None
+        self._deferred_init = None
         self._data, self._grad = arrays, None
         if self._grad_req != "null":
             self._grad = [nd.zeros(x.shape, x.context, x.dtype, stype=self._grad_stype) for x in arrays]
@@ -212,9 +212,9 @@ class Parameter:
 
     def reset_ctx(self, ctx: Context | Sequence[Context] | None) -> None:
         """Move to other contexts: each gets the mean of the values in those before; gradients are 0."""
-        contexts = _contexts(ctx)
-        if self._deferred is not None:
-            self._deferred = self._deferred._replace(contexts=contexts)
+        contexts = checked_contexts(ctx)
+        if self._deferred_init is not None:
+            self._deferred_init = self._deferred_init._replace(contexts=contexts)
         elif self._data is None:
             raise ArgumentError(f"parameter '{self.name}' is in no context yet: call initialize(ctx=...)")
         else:
@@ -271,8 +271,8 @@ class Parameter:
             self._tell_trainer()
             for array in self._data:
                 array[:] = data
-        elif self._deferred is not None:
-            self._load(data, self._deferred.contexts)
+        elif self._deferred_init is not None:
+            self._load(data, self._deferred_init.contexts)
         else:
             self._explain_no_data()
 
@@ -297,7 +297,7 @@ class Parameter:
             data = data.astype(self.dtype)
             if data.stype != self._stype:
                 data = data.tostype(self._stype)
-            contexts = contexts or (self._deferred.contexts if self._deferred else [cpu()])
+            contexts = contexts or (self._deferred_init.contexts if self._deferred_init else [cpu()])
             self._place([data.copyto(ctx) for ctx in contexts])
 
     def _reduce(self) -> NDArray:
@@ -335,8 +335,8 @@ class Parameter:
 
     def list_ctx(self) -> list[Context]:
         """The contexts the parameter was initialized in."""
-        if self._data is None and self._deferred is not None:
-            return self._deferred.contexts
+        if self._data is None and self._deferred_init is not None:
+            return self._deferred_init.contexts
         return [data.context for data in self._all(self._data)]
 
     def _all(self, arrays: list[NDArray] | None) -> list[NDArray]:
@@ -362,11 +362,20 @@ class Parameter:
 
     # ------------------------------------------------------------ the trainer
 
+    @property
+    def _trainer(self) -> Any:
+        """The trainer that updates the parameter; None if there is none, or no longer."""
+        return self._trainer_of and self._trainer_of()
+
     def _set_trainer(self, trainer: Any) -> None:
-        """Note the trainer that updates the parameter; a row-sparse one, which reads through it, has one for ever."""
-        if self._stype != "default" and self._trainer and trainer and self._trainer is not trainer:
+        """Note the trainer, or None. A row-sparse parameter, whose rows are in the trainer's store, keeps it for ever;
+        of others it is not held, so that both go when the last user of either does."""
+        if self._stype == "default":
+            self._trainer_of = None if trainer is None else weakref.ref(trainer)
+            return
+        if self._trainer and trainer and self._trainer is not trainer:
             raise MXNetError(f"row-sparse parameter '{self.name}' belongs to another Trainer already")
-        self._trainer = trainer
+        self._trainer_of = lambda: trainer
 
     def var(self) -> NoReturn:
         """Not provided: there are no symbols."""
@@ -376,7 +385,7 @@ class Parameter:
 
     def __getstate__(self) -> dict[str, Any]:
         """For copy.deepcopy and pickle: without the trainer, and gradients apart from what they are of."""
-        return {**self.__dict__, "_trainer": None, "_data": self._data and [x.detach() for x in self._data]}
+        return {**self.__dict__, "_trainer_of": None, "_data": self._data and [x.detach() for x in self._data]}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -390,7 +399,7 @@ class Parameter:
             raise MXNetError(f"parameter '{self.name}' is stored as '{self._stype}': use {instead}")
 
     def _explain_no_data(self) -> NoReturn:
-        if self._deferred is not None:
+        if self._deferred_init is not None:
             raise DeferredInitializationError(
                 f"parameter '{self.name}' has shape {self.shape}, which is not fully known before the first forward "
                 "pass: run a batch through the network, or give the layer its input size (in_units, in_channels)"
@@ -401,26 +410,3 @@ class Parameter:
 
     def _explain_no_grad(self) -> NoReturn:
         raise MXNetError(f"parameter '{self.name}' has no gradient: its grad_req is 'null'")
-
-
-def _checked_shape(name: str, shape: int | Sequence[int] | None) -> tuple[int, ...] | None:
-    """A shape as a tuple, in which 0 and -1 stand for what is not known."""
-    if shape is None:
-        return None
-    shape = (shape,) if isinstance(shape, Integral) else tuple(shape)
-    if not all(isinstance(n, Integral) and n >= -1 for n in shape):
-        raise ArgumentError(f"parameter '{name}': a shape is made of whole numbers, 0 for one not known, not {shape}")
-    return shape
-
-
-def _contexts(ctx: Context | Sequence[Context] | None) -> list[Context]:
-    """One or several contexts as a list, without repetitions; None for the current one."""
-    contexts = [current_context()] if ctx is None else [ctx] if isinstance(ctx, Context) else list(ctx)
-    if not contexts:
-        raise ArgumentError("a parameter needs at least one context")
-    for given in contexts:
-        if not isinstance(given, Context):
-            raise ArgumentError(f"ctx is a Context or a list of them, not {ctx!r}")
-    if len(set(contexts)) < len(contexts):
-        raise ArgumentError(f"a context is given twice in {contexts}")
-    return contexts

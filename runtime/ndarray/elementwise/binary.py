@@ -79,9 +79,7 @@ def _operands(name: str, a: Any, b: Any) -> tuple[Any, Any]:
     if isinstance(a, NDArray):
         if isinstance(b, NDArray):
             if a._data.dtype is not b._data.dtype and a._data.dtype != b._data.dtype:
-                raise MXNetError(
-                    f"{name}: types differ, {a._data.dtype} and {b._data.dtype}; convert one with astype()"
-                )
+                raise MXNetError(types_differ(name, a, b))
             if a._data.shape != b._data.shape:
                 _check_broadcast(name, a.shape, b.shape)
             return a, b
@@ -104,13 +102,14 @@ def _number(name: str, value: Any, dtype: np.dtype) -> Any:
         hint = "; nd.array() makes one of an ndarray" if isinstance(value, np.ndarray) else ""
         raise TypeError(f"{name}: operands must be NDArrays or numbers, not {type(value).__name__}{hint}")
     try:
-        return dtype.type(value)
+        # Between these numbers no type of floats overflows, which would warn.
+        return dtype.type(value) if -6e4 < value < 6e4 else quiet(dtype.type)(value)
     except (OverflowError, ValueError):
         raise MXNetError(f"{name}: {value} is no number of the array's type, {dtype}") from None
 
 
 def types_differ(name: str, a: NDArray, b: NDArray) -> str:
-    return f"{name}: types differ, {a._data.dtype} and {b._data.dtype}; convert one with astype()"
+    return f"{name}: types differ, {np.dtype(a.dtype)} and {np.dtype(b.dtype)}; convert one with astype()"
 
 
 def _check_broadcast(name: str, a: tuple[int, ...], b: tuple[int, ...]) -> None:
@@ -170,8 +169,11 @@ def _arithmetic(forward: Callable) -> Callable:
 
 
 def _divide(a: Any, b: Any) -> np.ndarray:
-    """True division of floats; of integers, the quotient rounded to zero."""
-    return np.true_divide(a, b).astype(_dtype(a, b), copy=False)
+    """True division of floats; of integers, the quotient rounded to zero, 0 for the divisor 0."""
+    if _dtype(a, b).kind not in "iu":
+        return np.true_divide(a, b)
+    below = np.floor_divide(a, b)
+    return below + ((below * b != a) & ((a < 0) != (b < 0)) & (b != 0))
 
 
 def _power(a: Any, b: Any) -> np.ndarray:
@@ -184,7 +186,7 @@ def _power(a: Any, b: Any) -> np.ndarray:
 
 def _modulo(a: Any, b: Any) -> np.ndarray:
     """The remainder with the sign of the divisor; 0 where that is 0."""
-    remainder = np.remainder(a, b)
+    remainder = np.asarray(np.remainder(a, b))  # of 0-d arrays NumPy's is a scalar
     np.copyto(remainder, 0, where=np.equal(b, 0))
     return remainder
 

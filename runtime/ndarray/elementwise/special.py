@@ -9,7 +9,7 @@ function of their SPECFUN; M. J. Wichura, "The percentage points of the normal d
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -82,7 +82,6 @@ _GAMMALN_4 = (
 )
 # fmt: on
 
-_HALF_LOG_TAU = 0.9189385332046727418
 _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798, -174611 / 330)
 """The Bernoulli numbers of index 2, 4, 6, ..., of which the asymptotic series of the gamma functions are made."""
 
@@ -99,12 +98,12 @@ def _rational(fraction: tuple[Coefficients, Coefficients], x: Array) -> Array:
     return _polynomial(fraction[0], x) / _polynomial(fraction[1], x)
 
 
-def _by_interval(x: Array, *pieces: tuple[Array, object]) -> Array:
+def _by_interval(x: Array, *pieces: tuple[Array, Callable[[Array], Array]]) -> Array:
     """For each `(where, function)`, the function of the elements of `x` there; NaN elsewhere."""
     y = np.full_like(x, np.nan)
     for where, function in pieces:
         if where.any():
-            y[where] = function(x[where])  # type: ignore[operator]
+            y[where] = function(x[where])
     return y
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from runtime import autograd
 from runtime.base import MXNetError
+from runtime.ndarray.elementwise.binary import types_differ
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, in_float32
 from runtime.ndarray.sparse.csr import CSRNDArray
@@ -36,7 +37,7 @@ def _check(a: CSRNDArray, b: NDArray, transposed: bool) -> None:
         shape = f"{a.shape} transposed" if transposed else f"{a.shape}"
         raise MXNetError(f"dot: a csr array of shape {shape} takes a matrix of {inner} rows, not shape {b.shape}")
     if b.dtype != a.dtype:
-        raise MXNetError(f"dot: types differ, {np.dtype(a.dtype)} and {np.dtype(b.dtype)}; convert one with astype()")
+        raise MXNetError(types_differ("dot", a, b))
     if b._ctx != a._ctx:
         raise MXNetError(f"dot: inputs live in {a._ctx} and in {b._ctx}; bring them together with as_in_context()")
 

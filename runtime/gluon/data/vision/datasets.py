@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from runtime import files
 from runtime import ndarray as nd
 from runtime.base import MXNetError, data_dir
 from runtime.gluon.data.dataset import Dataset, RecordFileDataset
@@ -50,7 +51,7 @@ class _Downloaded(Dataset):
         """The path of a file with this checksum, downloaded if need be."""
         url = _get_repo_file_url(f"gluon/dataset/{self.name}", name)
         try:
-            return download(url, path=str(self._root), sha1_hash=sha1)
+            return download(url, self._root, sha1_hash=sha1)
         except Exception as error:
             raise MXNetError(
                 f"{self.name}: '{self._root / name}' with the SHA-1 hash {sha1} is not there, and could not be "
@@ -127,15 +128,15 @@ class CIFAR10(_Downloaded):
     """Bytes before each image; the last is the class."""
 
     def _read(self, train: bool) -> tuple[np.ndarray, np.ndarray]:
-        files = self.training if train else self.testing
-        if not all(self._is_there(name, sha1) for name, sha1 in files.items()):
-            _unpack(self._file(*self.archive), files, self._root)
-        images, labels = zip(*(self._batch(self._root / name) for name in files), strict=True)
+        parts = self.training if train else self.testing
+        if not all(self._is_there(name, sha1) for name, sha1 in parts.items()):
+            _unpack(self._file(*self.archive), parts, self._root)
+        images, labels = zip(*(self._batch(self._root / name) for name in parts), strict=True)
         return np.concatenate(images), np.concatenate(labels)
 
     def _is_there(self, name: str, sha1: str) -> bool:
         path = self._root / name
-        return path.exists() and check_sha1(str(path), sha1)
+        return path.exists() and check_sha1(path, sha1)
 
     def _batch(self, path: Path) -> tuple[np.ndarray, np.ndarray]:
         content = np.fromfile(path, np.uint8)
@@ -183,7 +184,7 @@ def _unpack(archive: str, names: dict[str, str], folder: Path) -> None:
         for name in names:
             if name not in found:
                 raise MXNetError(f"'{archive}' has no file '{name}'")
-            (folder / name).write_bytes(tar.extractfile(found[name]).read())
+            files.write(folder / name, tar.extractfile(found[name]).read())
 
 
 class ImageRecordDataset(RecordFileDataset):

@@ -1,0 +1,135 @@
+"""Operators for detection and for spatial transformers: MXNet's numbers, gradients of gradients, 16 bits, errors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import runtime as mx
+from runtime import autograd, nd
+from runtime.base import MXNetError
+from tests.ndarray.gradients import Case as Gradient
+from tests.ndarray.gradients import check
+from tests.ndarray.peers.detection_cases import Case, cases, name, run
+
+DATA = np.load(Path(__file__).parent / "peers" / "data" / "detection.npz")
+EXPECTED = np.split(DATA["values"], np.cumsum(DATA["lengths"])[:-1])
+RANDOM = np.random.default_rng(4)
+IMAGES = RANDOM.normal(size=(2, 2, 4, 5))
+ROIS = nd.array([[0, 0.3, 0.2, 3.4, 2.7], [1, 1.1, -1.6, 6.2, 3.3]], dtype="float64")
+
+
+@pytest.mark.parametrize(
+    ("case", "expected"), [pytest.param(*both, id=name(both[0])) for both in zip(cases(), EXPECTED, strict=True)]
+)
+def test_as_in_mxnet(case: Case, expected: np.ndarray) -> None:
+    np.testing.assert_allclose(run(mx, case), expected, rtol=1e-4, atol=1e-5)
+
+
+# ---------------------------------------------------------------- gradients
+
+AFFINE = {"transform_type": "affine", "target_shape": (3, 2)}
+NO_GRADIENT = {"MakeLoss", "SVMOutput"}  # theirs is that of a loss, above
+GRADIENTS = {
+    "BilinearSampler": Gradient(nd.BilinearSampler, (IMAGES, RANDOM.uniform(-1.2, 1.2, (2, 2, 2, 3)))),
+    "Correlation": Gradient(
+        lambda a, b: nd.Correlation(a, b, kernel_size=3, pad_size=2, stride1=2),
+        tuple(RANDOM.normal(size=(2, 1, 2, 3, 4))),
+    ),
+    "GridGenerator affine": Gradient(lambda x: nd.GridGenerator(x, **AFFINE) ** 2, (RANDOM.normal(size=(2, 6)),)),
+    "GridGenerator warp": Gradient(lambda x: nd.GridGenerator(x, "warp") ** 2, (RANDOM.normal(size=(1, 2, 2, 3)),)),
+    "ROIPooling": Gradient(lambda x: nd.ROIPooling(x, ROIS, (2, 3), 1.0) ** 2, (IMAGES,)),
+    "SpatialTransformer": Gradient(
+        lambda x, maps: nd.SpatialTransformer(x, maps, sampler_type="bilinear", **AFFINE),
+        (IMAGES, RANDOM.normal(size=(2, 6))),
+    ),
+}
+
+
+def test_gradients_of_contrib() -> None:
+    check(lambda x: nd.contrib.ROIAlign(x, ROIS, (2, 3), 0.8) ** 2, IMAGES, order=2, atol=1e-7)
+    rows = np.array([[0, 0.9, 0, 0, 4, 4], [0, 0.2, 0, 0, 4, 3], [0, 0.5, 5, 5, 9, 9]])
+    check(lambda x: nd.contrib.box_nms(x) ** 2, rows, order=2, atol=1e-6)
+
+
+def test_what_is_chosen_has_gradient_zero() -> None:
+    x = nd.array([[[0, 0.5, 0.1, 0.1]]])
+    x.attach_grad()
+    with autograd.record():
+        y = nd.contrib.box_decode(x, nd.array([[[0, 0, 1, 1]]])).sum()
+    y.backward()
+    assert (x.grad.asnumpy() == 0).all()
+
+
+# ---------------------------------------------------------------- what differs from MXNet
+
+
+def test_a_region_without_an_image_is_zero() -> None:
+    rois = nd.array([[-1, 0, 0, 3, 3], [1, 0, 0, 3, 3]])
+    x = nd.array(IMAGES)
+    x.attach_grad()
+    with autograd.record():
+        y = nd.contrib.ROIAlign(x, rois, (2, 2), 1.0)
+    y.backward()
+    assert (y[0].asnumpy() == 0).all() and (y[1].asnumpy() != 0).any()
+    assert (x.grad[0].asnumpy() == 0).all() and (x.grad[1].asnumpy() != 0).any()
+    assert nd.contrib.ROIAlign(x, nd.zeros((0, 5)), (2, 2), 1.0).shape == (0, 2, 2, 2)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_16_bits(dtype: str) -> None:
+    arrays = nd.array(IMAGES), ROIS.astype("float32"), nd.array(RANDOM.uniform(-1, 1, (2, 2, 3, 3)))
+    for function in (
+        lambda x, rois, grid: nd.contrib.ROIAlign(x, rois, (2, 2), 1.0),
+        lambda x, rois, grid: nd.ROIPooling(x, rois, (2, 2), 1.0),
+        lambda x, rois, grid: nd.BilinearSampler(x, grid),
+    ):
+        found = function(*(a.astype(dtype) for a in arrays))
+        assert found.dtype == nd.zeros(1, dtype=dtype).dtype
+        np.testing.assert_allclose(found.astype("float32").asnumpy(), function(*arrays).asnumpy(), rtol=0.05, atol=0.05)
+
+
+def test_errors() -> None:
+    x, rois = nd.array(IMAGES), ROIS.astype("float32")
+    scores, anchors = nd.ones((2, 3, 4)), nd.ones((1, 4, 4))
+    for call, message in (
+        (lambda: nd.contrib.ROIAlign(x, nd.array([[2, 0, 0, 1, 1]]), (1, 1), 1), "rois names image 2, but data has 2"),
+        (lambda: nd.contrib.ROIAlign(x, nd.array([[0, 0, 0, 1e30, 1]]), (1, 1), 1), "too many to sample"),
+        (lambda: nd.contrib.ROIAlign(x, nd.array([[0, 0, 0, np.inf, 1]]), (1, 1), 1), "not finite"),
+        (lambda: nd.contrib.ROIAlign(x, rois, (2, 2), 1, position_sensitive=True), "2 channels .* 2 by 2 bins"),
+        (lambda: nd.contrib.ROIAlign(x, nd.array([[0, 2, 2, 2, 3]]), (1, 1), 1, aligned=True), "wider and higher"),
+        (lambda: nd.ROIPooling(x, rois[:, :4], (2, 2), 1), r"not \(2, 2, 4, 5\) and \(2, 4\)"),
+        (lambda: nd.ROIPooling(x, rois, 2, 1), "pooled_size is a height and a width"),
+        (lambda: nd.ROIPooling(x, nd.array([[-1, 0, 0, 1, 1]]), (2, 2), 1), "must not be negative"),
+        (lambda: nd.GridGenerator(nd.ones((1, 6)), "affine"), "at least 2 by 2, not 0 by 0"),
+        (lambda: nd.GridGenerator(nd.ones((1, 5)), "affine", (2, 2)), r"data is \(batch, 6\), not \(1, 5\)"),
+        (lambda: nd.BilinearSampler(x, nd.ones((1, 2, 3, 3))), r"not \(2, 2, 4, 5\) and \(1, 2, 3, 3\)"),
+        (lambda: nd.SpatialTransformer(x, nd.ones((2, 6)), (2, 2)), "must be given as 'affine'"),
+        (lambda: nd.Correlation(x, x, kernel_size=2), "kernel_size is odd"),
+        (lambda: nd.Correlation(x, x, max_displacement=3), "no room for patches"),
+        (lambda: nd.SVMOutput(nd.ones((2, 3)), nd.ones(3)), r"label has shape \(3,\), not \(2,\)"),
+        (lambda: nd.MakeLoss(x, normalization="all"), "'null', 'batch' or 'valid', not 'all'"),
+        (lambda: nd.contrib.box_iou(nd.ones((2, 4)), nd.ones(4)), r"not \(2, 4\) and \(4,\)"),
+        (lambda: nd.contrib.box_iou(nd.ones((2, 4)), nd.ones((1, 4)), format="edges"), "'corner' or 'center'"),
+        (lambda: nd.contrib.box_nms(nd.ones((2, 4))), r"at least 5 or 6 numbers a row, not \(2, 4\)"),
+        (lambda: nd.contrib.box_nms(nd.ones((2, 6)), score_index=3), "must name different numbers of a row of 6"),
+        (lambda: nd.contrib.box_nms(nd.ones((2, 6), dtype="int32")), "only floats"),
+        (lambda: nd.contrib.bipartite_matching(nd.ones((2, 2))), "threshold must be given"),
+        (lambda: nd.contrib.box_decode(scores, anchors), r"anchors \(1, anchors, 4\), not"),
+        (
+            lambda: nd.contrib.box_encode(
+                nd.ones((1, 1)), nd.array([[3]]), *[nd.ones((1, 1, 4))] * 2, *[nd.ones(4)] * 2
+            ),
+            "matches are numbers from 0 to 0",
+        ),
+        (lambda: nd.contrib.MultiBoxPrior(x, sizes=()), "at least one"),
+        (lambda: nd.contrib.MultiBoxPrior(x, steps=(0.5, -1)), "both positive or neither"),
+        (lambda: nd.contrib.MultiBoxTarget(anchors, nd.ones((2, 1, 4)), scores), "5 or more"),
+        (lambda: nd.contrib.MultiBoxTarget(anchors, nd.array([[[-1, 0, 0, 1, 1]]] * 2), scores), "-1 throughout"),
+        (lambda: nd.contrib.MultiBoxTarget(anchors, nd.ones((2, 1, 5)), scores[:1]), "for 2 images"),
+        (lambda: nd.contrib.MultiBoxDetection(scores, nd.ones((2, 15)), anchors), r"loc_pred is \(2, 16\)"),
+    ):
+        with pytest.raises(MXNetError, match=message):
+            call()
