@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from runtime.native import products
-from runtime.native.compile import PLAIN, TURNED
+from runtime.native.language import PLAIN, TURNED
 from runtime.native.library import single
 
 SMALL = 1 << 18

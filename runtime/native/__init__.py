@@ -1,10 +1,10 @@
 """Loops that NumPy cannot do in one pass, compiled: convolution, pooling, normalization, softmax, activations, and
 products of matrices on several threads.
 
-A kernel is one short Python function in a typed subset (`compile`), decorated with `@kernel` and called with arrays
-(`kernel`); copy `pool_sum` of `pooling` to add one. It becomes LLVM IR, then object code in optgen's cache, when it is
-first called. Its tasks are shared among the threads of optgen's pool. `library` finds the GEMM of NumPy's BLAS for
-kernels to call, and `memory` keeps freed arrays for the next ones.
+A kernel is one short Python function in a typed subset (`language`), decorated with `@kernel` and called with arrays
+(`kernel`); copy `pool_sum` of `pooling` to add one. It becomes LLVM IR (`compile`), then object code in optgen's cache,
+when it is first called. Its tasks are shared among the threads of optgen's pool. `library` finds the GEMM of NumPy's
+BLAS for kernels to call, and `memory` keeps freed arrays for the next ones.
 
 What was decided, and on which measurements (one thread of a 2.6 GHz Zen 4, batch 64, LeNet, if not said otherwise):
 

@@ -7,8 +7,9 @@ the kernel, `fold` adds such columns to the image they were taken from.
 
 from __future__ import annotations
 
-from runtime.native.compile import PLAIN, TURNED, Array, Ints, function, gemm, short
 from runtime.native.kernel import kernel
+from runtime.native.language import PLAIN, TURNED, Array, Ints, function, gemm, short
+from runtime.native.vectors import clear
 
 # What `g`, the geometry, holds: the places of
 CHANNELS, DEPTH, HEIGHT, WIDTH = 0, 1, 2, 3  # the image
@@ -132,8 +133,7 @@ def convolve_image(task: int, scratch: Array, y: Array, w: Array, x: Array, g: I
     filters = g[FILTERS] // g[GROUPS]
     size = g[CHANNELS] // g[GROUPS] * g[DEPTH] * g[HEIGHT] * g[WIDTH]
     image = x + task * size
-    for i in range(size):
-        image[i] = 0.0
+    clear(image, size)
     for tile in range(g[TILES]):
         first = tile_start(tile, g)
         n = tile_start(tile + 1, g) - first

@@ -6,7 +6,6 @@ A channel of an image is laid out with zeros around it first, so that rows have 
 
 from __future__ import annotations
 
-from runtime.native.compile import Array, Ints, function, short, total
 from runtime.native.convolution import (
     DEPTH,
     DILATE,
@@ -24,7 +23,9 @@ from runtime.native.convolution import (
     WIDTH,
 )  # fmt: skip
 from runtime.native.kernel import kernel
-from runtime.native.normalization import add, clear
+from runtime.native.language import Array, Ints, function, short, total
+from runtime.native.normalization import add
+from runtime.native.vectors import clear, copy
 
 
 @function
@@ -51,12 +52,6 @@ def frame(to: Array, image: Array, g: Ints) -> None:
             copy(
                 to + place(d + g[PAD], h + g[PAD + 1], g[PAD + 2], g), image + (d * g[HEIGHT] + h) * g[WIDTH], g[WIDTH]
             )
-
-
-@function
-def copy(to: Array, x: Array, n: int) -> None:
-    for i in short(n):
-        to[i] = x[i]
 
 
 @function

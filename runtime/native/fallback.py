@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from runtime.native import code
-from runtime.native.compile import PLAIN, TURNED, Array, Blas, function, module
+from runtime.native.compile import Blas, module
+from runtime.native.language import PLAIN, TURNED, Array, function
 
 TYPES = Blas("i64", "i64")
 

@@ -12,7 +12,8 @@ import numpy as np
 
 from runtime.native import code, memory
 from runtime.native import library as blas
-from runtime.native.compile import ARRAY, FLOAT, INT, Function, module
+from runtime.native.compile import module
+from runtime.native.language import ARRAY, FLOAT, INT, Function
 
 SMALL = 1 << 16
 """Less work than this stays on the calling thread: a thread that sleeps takes longer to wake."""
@@ -79,7 +80,7 @@ class Kernel(Function):
 
 
 def kernel(function: Callable[..., Any]) -> Kernel:
-    """Decorator: a function of the subset (see `compile`) as a `Kernel`."""
+    """Decorator: a function of the subset (see `language`) as a `Kernel`."""
     return Kernel(function)
 
 

@@ -6,8 +6,9 @@ Values are normalized over planes, (batch, channels, size), each over its channe
 
 from __future__ import annotations
 
-from runtime.native.compile import Array, function, total
 from runtime.native.kernel import kernel
+from runtime.native.language import Array, function, total
+from runtime.native.vectors import clear
 
 BLOCK = 1024
 """So many elements are added up without compensation."""
@@ -20,12 +21,6 @@ def add(sum: Array, x: float) -> None:
     whole = sum[0] + x
     sum[1] += x - (whole - sum[0])
     sum[0] = whole
-
-
-@function
-def clear(x: Array, n: int) -> None:
-    for i in range(n):
-        x[i] = 0.0
 
 
 @function

@@ -6,8 +6,9 @@ window, for all columns of the plane at once, then across its columns.
 
 from __future__ import annotations
 
-from runtime.native.compile import Array, Ints, function
 from runtime.native.kernel import kernel
+from runtime.native.language import Array, Ints, function
+from runtime.native.vectors import clear
 
 # What `g`, the geometry, holds: the places of
 DEPTH, HEIGHT, WIDTH = 0, 1, 2  # the plane
@@ -90,13 +91,11 @@ def pool_sum(task: int, scratch: Array, x: Array, scale: Array, y: Array, g: Int
     row = y + task * outputs
     for od in range(g[OUT_DEPTH]):
         for oh in range(g[OUT_HEIGHT]):
-            for i in range(g[WIDTH]):
-                scratch[i] = 0.0
+            clear(scratch, g[WIDTH])
             for d in range(low(od, 0, g), high(od, 0, g)):
                 for h in range(low(oh, 1, g), high(oh, 1, g)):
                     add_into(scratch, plane + (d * g[HEIGHT] + h) * g[WIDTH], 0, g[WIDTH], 1)
-            for i in range(g[OUT_WIDTH]):
-                row[i] = 0.0
+            clear(row, g[OUT_WIDTH])
             for k in range(g[KERNEL + 2]):
                 at = scratch + (k - g[PAD + 2])
                 if g[STRIDE + 2] == 2:
@@ -115,14 +114,12 @@ def unpool_sum(task: int, scratch: Array, y: Array, scale: Array, x: Array, g: I
     plane = x + task * size
     row = y + task * g[OUT_DEPTH] * g[OUT_HEIGHT] * g[OUT_WIDTH]
     scaled = scratch + g[WIDTH]
-    for i in range(size):
-        plane[i] = 0.0
+    clear(plane, size)
     for od in range(g[OUT_DEPTH]):
         for oh in range(g[OUT_HEIGHT]):
             for i in range(g[OUT_WIDTH]):
                 scaled[i] = row[i] * scale[(od * g[OUT_HEIGHT] + oh) * g[OUT_WIDTH] + i]
-            for i in range(g[WIDTH]):
-                scratch[i] = 0.0
+            clear(scratch, g[WIDTH])
             for k in range(g[KERNEL + 2]):
                 spread_into(scratch + (k - g[PAD + 2]), scaled, first(k, g), last(k, g), g[STRIDE + 2])
             for d in range(low(od, 0, g), high(od, 0, g)):
@@ -174,8 +171,7 @@ def unpool_max(task: int, y: Array, x: Array, to: Array, squares: int, g: Ints) 
     outputs = y + task * g[OUT_DEPTH] * g[OUT_HEIGHT] * g[OUT_WIDTH]
     plane = to + task * size
     of = x + task * size
-    for i in range(size):
-        plane[i] = 0.0
+    clear(plane, size)
     if squares == 1:
         for h in range(g[OUT_HEIGHT]):
             upper = 2 * h * g[WIDTH]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from runtime.native.compile import PLAIN, Array, gemm
 from runtime.native.kernel import kernel
+from runtime.native.language import PLAIN, Array, gemm
 
 
 @kernel

@@ -7,9 +7,10 @@ What the arrays are is told in `ndarray.recurrent`, which has the formulas.
 
 from __future__ import annotations
 
-from runtime.native.compile import PLAIN, TURNED, Array, function, gemm
 from runtime.native.exponential import sigmoid, tanh
 from runtime.native.kernel import kernel
+from runtime.native.language import PLAIN, TURNED, Array, function, gemm
+from runtime.native.vectors import copy
 
 # ---------------------------------------------------------------- LSTM
 
@@ -194,9 +195,3 @@ def gru_back(
 def add(to: Array, x: Array, n: int) -> None:
     for i in range(n):
         to[i] += x[i]
-
-
-@function
-def copy(to: Array, x: Array, n: int) -> None:
-    for i in range(n):
-        to[i] = x[i]

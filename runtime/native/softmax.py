@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
-from runtime.native.compile import Array, function, total
 from runtime.native.exponential import decay
 from runtime.native.kernel import kernel
-from runtime.native.normalization import BLOCK, add, clear
+from runtime.native.language import Array, function, total
+from runtime.native.normalization import BLOCK, add
+from runtime.native.vectors import clear
 
 LANES = 64
 

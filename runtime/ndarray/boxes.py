@@ -12,6 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from runtime.base import MXNetError
+from runtime.native import boxes as native
 from runtime.ndarray.convolution import floating
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, in_float32, quiet
@@ -76,18 +77,15 @@ def box_iou(lhs: NDArray, rhs: NDArray, format: str = "corner") -> NDArray:
 # ---------------------------------------------------------------- the best of those that overlap
 
 
-def survivors(
-    boxes: np.ndarray, classes: np.ndarray | None, threshold: float, over: Callable = np.greater
-) -> np.ndarray:
-    """Which of the boxes, corners, best first, are left when each takes those away that overlap it more than
-    `threshold`: of all that follow, or of those of its class. `over` compares with the threshold.
+def survivors(boxes: np.ndarray, classes: np.ndarray | None, threshold: float, inclusive: bool = False) -> np.ndarray:
+    """Which of the boxes, (n, 4), corners, best first, are left when each takes those away that overlap it by more than
+    `threshold`, or by as much if `inclusive`: all that follow, or those of its class.
     """
-    left = np.ones(len(boxes), bool)
-    for i in range(len(boxes) - 1):
-        if left[i]:
-            away = over(overlaps(boxes[i : i + 1], boxes[i + 1 :])[0], threshold)
-            left[i + 1 :] &= ~(away if classes is None else away & (classes[i + 1 :] == classes[i]))
-    return left
+    left = np.ones(len(boxes), boxes.dtype)
+    classes = np.zeros_like(left) if classes is None else np.ascontiguousarray(classes)
+    limit = np.array([threshold], boxes.dtype)
+    native.suppress(1, len(boxes) ** 2, np.ascontiguousarray(boxes), classes, left, limit, int(inclusive), len(boxes))
+    return left > 0
 
 
 @Operator

@@ -7,10 +7,8 @@ any number of times.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -22,69 +20,16 @@ from runtime.ndarray import gathered
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, in_float32
 from runtime.ndarray.reduce import sum as sum_
+from runtime.ndarray.windows import Geometry, Shape, Window, check_places, floating, geometry, per_axis, window_of
 
 __all__ = ["Convolution", "Deconvolution", "col2im", "im2col"]
 
-Shape = tuple[int, ...]
-LAYOUTS = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
-
-# ---------------------------------------------------------------- windows over an image
-
-
-class Window(NamedTuple):
-    """How a kernel goes over an image; a number for each spatial axis."""
-
-    kernel: Shape
-    stride: Shape
-    pad: Shape
-    dilate: Shape
-    groups: int = 1
-
-    def outputs(self, image: Shape) -> Shape:
-        """How many places the kernel has along each axis of an image of these lengths."""
-        sizes = zip(image, self.kernel, self.stride, self.pad, self.dilate, strict=True)
-        return tuple((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in sizes)
-
-
-class Geometry(NamedTuple):
-    """What the kernels of `native.convolution` want to know."""
-
-    numbers: np.ndarray
-    outputs: Shape
-    rows: int  # of the matrix of windows, in one group
-    tile: int  # its columns in one tile
-    tiles: int
-    alone: bool  # each channel has a few filters of its own: see `native.depthwise`
-    framed: int  # elements of a channel with the zeros around it
-
-
-TILE = 1 << 16
-"""So many elements has the part of the matrix of windows that is in use at a time: it fits into the L2 cache."""
 CHUNKS = 8
 """Into so many parts a batch is cut, for each of which the weights' gradient is computed apart."""
 MANY = 1 << 18
 """Weights of a layer whose images' channels are cut, instead of the batch."""
-ALONE = 4
-"""Up to so many filters for a channel alone, GEMM gains nothing."""
 DEPTHWISE = 8
 """So many times as long as those of GEMM take the multiplications that it does not do."""
-
-
-@functools.lru_cache(maxsize=1024)
-def _geometry(channels: int, image: Shape, filters: int, window: Window) -> Geometry:
-    outputs = window.outputs(image)
-    lead = (1,) * (3 - len(image))
-    rows = channels // window.groups * math.prod(window.kernel)
-    columns = max(1, TILE // rows)
-    across = min(outputs[-1], columns)
-    down = min(math.prod(outputs[:-1]), max(1, columns // outputs[-1]))
-    tiles = -(-math.prod(outputs[:-1]) // down) * -(-outputs[-1] // across)
-    numbers = [channels, *lead, *image, filters, *lead, *outputs, *lead, *window.kernel, *lead, *window.stride]
-    numbers += [*(0 for _ in lead), *window.pad, *lead, *window.dilate]
-    numbers += [window.groups, math.prod(outputs), rows, down, across, tiles]
-    by_itself = channels == window.groups > 1 and filters <= ALONE * channels
-    framed = math.prod(n + 2 * p for n, p in zip(image, window.pad, strict=True))
-    return Geometry(np.array(numbers, np.int64), outputs, rows, down * across, tiles, by_itself, framed)
 
 
 # ---------------------------------------------------------------- three operators
@@ -94,7 +39,7 @@ def _geometry(channels: int, image: Shape, filters: int, window: Window) -> Geom
 @in_float32
 def _convolve(x: np.ndarray, w: np.ndarray, *bias: np.ndarray, window: Window) -> np.ndarray:
     """(n, channels, ...) and (filters, channels/groups, ...), plus (filters,): (n, filters, ...)."""
-    g = _geometry(x.shape[1], x.shape[2:], len(w), window)
+    g = geometry(x.shape[1], x.shape[2:], len(w), window)
     if gathered.pays(len(x), len(w), window.groups, g):
         return gathered.convolve(x, w, bias[0] if bias else None, g)
     y = np.empty((len(x), len(w), *g.outputs), x.dtype)
@@ -115,7 +60,7 @@ def _convolve(x: np.ndarray, w: np.ndarray, *bias: np.ndarray, window: Window) -
 def _convolve_image(y: np.ndarray, w: np.ndarray, *, window: Window, image: Shape) -> np.ndarray:
     """(n, filters, ...) and (filters, channels/groups, ...): what each pixel of the images gave, (n, channels, ...)."""
     channels = w.shape[1] * window.groups
-    g = _geometry(channels, image, len(w), window)
+    g = geometry(channels, image, len(w), window)
     if gathered.pays(len(y), len(w), window.groups, g):
         return gathered.convolve_image(y, w, (channels, *image), g)
     around = tuple(d * (k - 1) - p for k, p, d in zip(window.kernel, window.pad, window.dilate, strict=True))
@@ -139,7 +84,7 @@ def _convolve_weight(y: np.ndarray, x: np.ndarray, *, window: Window) -> np.ndar
     Summed for fixed parts of the batch, and these in order: the same for any number of threads.
     """
     filters, channels = y.shape[1], x.shape[1]
-    g = _geometry(channels, x.shape[2:], filters, window)
+    g = geometry(channels, x.shape[2:], filters, window)
     if gathered.pays(len(x), filters, window.groups, g):
         return gathered.convolve_weight(y, x, g).reshape(filters, channels, *window.kernel)
     if g.alone:
@@ -232,7 +177,7 @@ def Convolution(
     (num_filter,); the result is (batch, num_filter, ...) with (n + 2 pad - dilate (kernel - 1) - 1)//stride + 1 places
     along an axis of length n. `workspace`, `cudnn_tune` and `cudnn_off` do nothing here.
     """
-    window = _window("Convolution", data, kernel, stride, pad, dilate, num_group, layout)
+    window = window_of("Convolution", data, kernel, stride, pad, dilate, num_group, layout)
     filters = len(weight) if num_filter is None else num_filter
     _check_groups("Convolution", data.shape[1], filters, num_group)
     expected = (filters, data.shape[1] // num_group, *window.kernel)
@@ -270,7 +215,7 @@ def Deconvolution(
     (num_filter,). Along an axis of length n the result has stride (n - 1) + dilate (kernel - 1) + 1 - 2 pad + adj
     elements, or those of `target_shape`, from which `pad` and `adj` then follow.
     """
-    window = _window("Deconvolution", data, kernel, stride, pad, dilate, num_group, layout)
+    window = window_of("Deconvolution", data, kernel, stride, pad, dilate, num_group, layout)
     filters = weight.shape[1] * num_group if num_filter is None else num_filter
     _check_groups("Deconvolution", data.shape[1], filters, num_group)
     expected = (data.shape[1], filters // num_group, *window.kernel)
@@ -310,7 +255,7 @@ def _target(data: NDArray, window: Window, adj: Sequence[int], target: Sequence[
 @Operator
 @in_float32
 def _im2col(x: np.ndarray, *, window: Window) -> np.ndarray:
-    g = _geometry(x.shape[1], x.shape[2:], 1, window)
+    g = geometry(x.shape[1], x.shape[2:], 1, window)
     columns = np.empty((len(x), g.rows, math.prod(g.outputs)), x.dtype)
     native.im2col(len(x), columns.size, x, columns, g.numbers)
     return columns
@@ -320,7 +265,7 @@ def _im2col(x: np.ndarray, *, window: Window) -> np.ndarray:
 @in_float32
 def _col2im(columns: np.ndarray, *, window: Window, image: Shape) -> np.ndarray:
     """`image` has the channels, then the spatial axes."""
-    g = _geometry(image[0], image[1:], 1, window)
+    g = geometry(image[0], image[1:], 1, window)
     x = np.zeros((len(columns), *image), columns.dtype)
     native.col2im(len(x), columns.size, columns, x, g.numbers)
     return x
@@ -344,8 +289,8 @@ def im2col(
     pad: Sequence[int] = (),
 ) -> NDArray:
     """The windows of (batch, channels, ...) as columns: (batch, channels * elements of the kernel, places)."""
-    window = _window("im2col", data, kernel, stride, pad, dilate, 1, None)
-    _check_places("im2col", window, data.shape[2:])
+    window = window_of("im2col", data, kernel, stride, pad, dilate, 1, None)
+    check_places("im2col", window, data.shape[2:])
     return _im2col(floating("im2col", data), window=window)
 
 
@@ -364,7 +309,7 @@ def col2im(
         raise MXNetError(f"col2im: data of shape {data.shape} must have 3 axes, and output_size {image} 1 to 3")
     lists = (("kernel", kernel, None), ("stride", stride, 1), ("pad", pad, 0), ("dilate", dilate, 1))
     window = Window(*(per_axis("col2im", name, given, axes, default) for name, given, default in lists))
-    _check_places("col2im", window, image)
+    check_places("col2im", window, image)
     elements, places = math.prod(window.kernel), math.prod(window.outputs(image))
     if data.shape[1] % elements or data.shape[2] != places:
         raise MXNetError(
@@ -377,56 +322,9 @@ def col2im(
 # ---------------------------------------------------------------- checks
 
 
-def _window(
-    name: str,
-    data: NDArray,
-    kernel: Sequence[int],
-    stride: Sequence[int],
-    pad: Sequence[int],
-    dilate: Sequence[int],
-    groups: int,
-    layout: str | None,
-) -> Window:
-    axes = 1 if isinstance(kernel, int) else len(kernel)
-    if axes not in LAYOUTS:
-        raise MXNetError(f"{name}: kernel has 1 to 3 numbers, one for each spatial axis, not {kernel}")
-    if data.ndim != axes + 2:
-        raise MXNetError(
-            f"{name}: with a kernel of {axes} axes data must have {axes + 2}, {LAYOUTS[axes]}, but its shape is "
-            f"{data.shape}"
-        )
-    if layout not in (None, LAYOUTS[axes]):
-        raise MXNetError(f"{name}: on the CPU the layout is {LAYOUTS[axes]}, not '{layout}'; transpose the data")
-    return Window(
-        per_axis(name, "kernel", kernel, axes, None),
-        per_axis(name, "stride", stride, axes, 1),
-        per_axis(name, "pad", pad, axes, 0),
-        per_axis(name, "dilate", dilate, axes, 1),
-        groups,
-    )
-
-
-def per_axis(name: str, what: str, given: Sequence[int] | int | None, axes: int, default: int | None) -> Shape:
-    """One number for each axis, at least 1 (`pad` and `adj`: 0); `default` where none is given."""
-    values = (given,) if isinstance(given, int) else tuple(given or ())
-    if not values and default is not None:
-        return (default,) * axes
-    least = 0 if default == 0 else 1
-    if len(values) != axes or any(int(x) != x or x < least for x in values):
-        raise MXNetError(
-            f"{name}: {what} must be {axes} whole numbers >= {least}, one for each spatial axis, not {given}"
-        )
-    return tuple(map(int, values))
-
-
 def _check_groups(name: str, channels: int, filters: int, groups: int) -> None:
     if min(groups, channels, filters) < 1 or channels % groups or filters % groups:
         raise MXNetError(f"{name}: {channels} channels and {filters} filters cannot be cut into num_group = {groups}")
-
-
-def _check_places(name: str, window: Window, image: Shape) -> None:
-    if min(window.outputs(image)) < 1:
-        raise MXNetError(f"{name}: a kernel of {window.kernel} exceeds an image of {image} padded by {window.pad}")
 
 
 def _checked_inputs(
@@ -452,9 +350,3 @@ def _checked_inputs(
         raise MXNetError(f"{name}: data, weight and bias must have one type, not {found}; convert with astype()")
     floating(name, data)
     return inputs
-
-
-def floating(name: str, data: NDArray) -> NDArray:
-    if data._data.dtype.kind in "iub":
-        raise MXNetError(f"{name}: data of shape {data.shape} is {data._data.dtype}; only floats can be computed with")
-    return data

@@ -1,21 +1,18 @@
 """Convolution of images with few places for the kernel: one product for the whole batch.
 
 The product of one image would read all weights for a few columns; those of all images side by side make a matrix worth
-multiplying. `g` is the `Geometry` of `convolution`, with one group.
+multiplying. `g` is the `Geometry` of `windows`, with one group.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from runtime.blas import matmul
 from runtime.native import convolution as native
-
-if TYPE_CHECKING:
-    from runtime.ndarray.convolution import Geometry
+from runtime.ndarray.windows import Geometry
 
 PLACES = 64
 """Up to so many places for the kernel, images are gathered,"""

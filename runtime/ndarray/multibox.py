@@ -11,9 +11,9 @@ import numpy as np
 
 from runtime.base import MXNetError
 from runtime.ndarray.boxes import decoded, encoded, greedy, overlaps, survivors, to_centers
-from runtime.ndarray.convolution import floating
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, in_float32, quiet
+from runtime.ndarray.windows import floating
 
 __all__: list[str] = []
 CONTRIB = ("MultiBoxDetection", "MultiBoxPrior", "MultiBoxTarget")
@@ -30,11 +30,11 @@ def _prior(x: np.ndarray, *, sizes: Floats, ratios: Floats, clip: bool, steps: F
     height, width = x.shape[2:]
     shapes = [(size, ratios[0]) for size in sizes] + [(sizes[0], ratio) for ratio in ratios[1:]]
     half = np.array([(s * np.sqrt(r) * height / width, s / np.sqrt(r)) for s, r in shapes]) / 2
-    y, x_ = (
+    down, across = (
         (np.arange(n) + offset) * (step if step > 0 else 1 / n)
         for n, offset, step in zip((height, width), offsets, steps, strict=True)
     )
-    centers = np.stack(np.broadcast_arrays(x_, y[:, None]), -1)[:, :, None]
+    centers = np.stack(np.broadcast_arrays(across, down[:, None]), -1)[:, :, None]
     boxes = np.concatenate([centers - half, centers + half], -1).reshape(1, -1, 4)
     return (np.clip(boxes, 0, 1) if clip else boxes).astype(x.dtype)
 
@@ -220,7 +220,7 @@ def _detection(
             order = np.argsort(-rows[:, 1], kind="stable")[: topk if topk > 0 else None]
             kept = len(order)
             rows[:kept] = rows[order]
-            left = survivors(rows[:kept, 2:], rows[:kept, 0] if by_class else None, overlap, np.greater_equal)
+            left = survivors(rows[:kept, 2:], rows[:kept, 0] if by_class else None, overlap, inclusive=True)
             rows[:kept][~left, 0] = -1
             rows[kept:, 0] = -1
         y[i, : len(rows)] = rows

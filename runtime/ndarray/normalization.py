@@ -1,4 +1,4 @@
-"""Operators that bring values to mean 0 and variance 1, over a batch, a layer, a channel or a group; and to norm 1."""
+"""Operators that bring values to mean 0 and variance 1, over a batch, a layer, a channel or a group."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from runtime.ndarray.activation import relu
 from runtime.ndarray.elementwise import ones_like, sqrt, square
 from runtime.ndarray.fused import Fused, wide
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import Operator, in_float32
+from runtime.ndarray.operator import Operator
 from runtime.ndarray.reduce import mean
 from runtime.ndarray.reduce import sum as sum_
-from runtime.ndarray.shape import reshape
+from runtime.ndarray.shape import axis_of, reshape
 
-__all__ = ["LRN", "BatchNorm", "GroupNorm", "InstanceNorm", "L2Normalization", "LayerNorm"]
+__all__ = ["BatchNorm", "GroupNorm", "InstanceNorm", "LayerNorm"]
 CONTRIB = ("BatchNormWithReLU",)
 
 # Whatever is normalized is seen as three axes, the middle one being that of gamma and beta: (before, channels, after).
@@ -182,7 +182,7 @@ def LayerNorm(
     `gamma` and `beta` have the length of that axis. With `output_mean_var`, a list: the result, the means and the
     standard deviations, in the shape of `data` with length 1 on `axis`.
     """
-    axis = _axis("LayerNorm", data, axis)
+    axis = axis_of("LayerNorm", data.shape, axis)
     _check_scale("LayerNorm", data, gamma, beta, data.shape[axis], f"the length of axis {axis}")
     outputs = _normalize(data, gamma, beta, view=_around(data, axis), axes=LAYER, eps=eps)
     kept = (*data.shape[:axis], 1, *data.shape[axis + 1 :])
@@ -227,12 +227,6 @@ def _with_statistics(outputs: list[NDArray], shape: tuple[int, ...], eps: float)
     """The result, and means and standard deviations, which pass no gradient on."""
     y, mu, var = outputs
     return [y, reshape(mu.detach(), shape), reshape(sqrt(var.detach() + eps), shape)]
-
-
-def _axis(name: str, data: NDArray, axis: int) -> int:
-    if not -data.ndim <= axis < data.ndim:
-        raise MXNetError(f"{name}: axis {axis} of an array of shape {data.shape}: there are {data.ndim} axes")
-    return axis % data.ndim
 
 
 def _around(data: NDArray, axis: int) -> tuple[int, int, int]:
@@ -352,7 +346,7 @@ def BatchNorm(
     output_mean_var: return a list: the result, means, and 1/sqrt(var + eps).
     cudnn_off: accepted for code that says so; there is nothing to switch off.
     """
-    axis = _axis("BatchNorm", data, axis)
+    axis = axis_of("BatchNorm", data.shape, axis)
     channels = data.shape[axis]
     _check_scale("BatchNorm", data, gamma, beta, channels, f"the length of axis {axis}")
     if moving_mean.shape != (channels,) or moving_var.shape != (channels,):
@@ -379,40 +373,3 @@ def BatchNorm(
 def BatchNormWithReLU(*args: Any, **kwargs: Any) -> NDArray:
     """`relu` of `BatchNorm` with these arguments, without `output_mean_var`."""
     return relu(BatchNorm(*args, **kwargs))
-
-
-# ---------------------------------------------------------------- to norm 1, and by neighbours
-
-
-def L2Normalization(data: NDArray, eps: float = 1e-10, mode: str = "instance") -> NDArray:
-    """`x/sqrt(sum(x^2) + eps)`, the sum being over a sample ('instance'), over axis 1 ('channel') or over all axes
-    behind it ('spatial')."""
-    axes = {"instance": range(1, data.ndim), "channel": (1,), "spatial": range(2, data.ndim)}.get(mode)
-    if axes is None:
-        raise MXNetError(f"L2Normalization: mode is 'instance', 'channel' or 'spatial', not {mode!r}")
-    if data.ndim < (3 if mode == "spatial" else 2):
-        raise MXNetError(f"L2Normalization: data of shape {data.shape} has too few axes for mode='{mode}'")
-    return data / sqrt(sum_(square(data), axis=tuple(axes), keepdims=True) + eps)
-
-
-@Operator
-@in_float32
-def _window_sum(x: np.ndarray, *, size: int) -> np.ndarray:
-    """The sum of the `size` elements around each along axis 1."""
-    y = x.copy()
-    for k in range(1, size // 2 + 1):
-        y[:, k:] += x[:, :-k]
-        y[:, :-k] += x[:, k:]
-    return y
-
-
-@_window_sum.gradient
-def _(g: NDArray, y: NDArray, x: NDArray, *, size: int) -> NDArray:
-    return _window_sum(g, size=size)
-
-
-def LRN(data: NDArray, nsize: int, alpha: float = 1e-4, beta: float = 0.75, knorm: float = 2.0) -> NDArray:
-    """`x (knorm + alpha/nsize sum(x^2))^-beta`, the sum being over the nsize channels (axis 1) around each."""
-    if nsize < 1 or nsize % 2 == 0 or data.ndim < 2:
-        raise MXNetError(f"LRN: nsize must be odd and data (batch, channels, ...), not {nsize} and {data.shape}")
-    return data * (_window_sum(square(data), size=nsize) * (alpha / nsize) + knorm) ** -beta

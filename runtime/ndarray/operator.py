@@ -47,7 +47,7 @@ class Operator:
     """
 
     def __init__(self, forward: Callable[..., Any], *gradients: Callable[..., NDArray] | None) -> None:
-        self.name = forward.__name__
+        self.name = forward.__name__.lstrip("_")  # what errors call it
         self.forward = forward
         self.gradients = list(gradients)
         self.joint: Callable[..., Sequence[NDArray | None]] | None = None

@@ -15,10 +15,10 @@ import numpy as np
 
 from runtime.base import MXNetError, did_you_mean
 from runtime.native import pooling as native
-from runtime.ndarray.convolution import LAYOUTS, Shape, floating, per_axis
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, in_float32
 from runtime.ndarray.shape import transpose
+from runtime.ndarray.windows import LAYOUTS, Shape, floating, per_axis
 
 __all__ = ["Pooling"]
 

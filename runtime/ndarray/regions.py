@@ -8,12 +8,11 @@ import numpy as np
 
 from runtime.base import MXNetError
 from runtime.native import regions as native
-from runtime.ndarray.convolution import floating
 from runtime.ndarray.fused import wide
-from runtime.ndarray.index import take, where
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.shape import reshape
 from runtime.ndarray.taps import mix, taps_of
+from runtime.ndarray.windows import floating
 
 __all__ = ["ROIPooling"]
 CONTRIB = ("ROIAlign",)
@@ -106,17 +105,17 @@ def ROIPooling(data: NDArray, rois: NDArray, pooled_size: Sequence[int], spatial
     sizes = np.maximum(corners[:, 2:] - corners[:, :2] + 1, 1)
     tops, bottoms = _bins(corners[:, 1], sizes[:, 1], rows, height, data.dtype)
     lefts, rights = _bins(corners[:, 0], sizes[:, 0], columns, width, data.dtype)
-    x = wide(data._data)
     plane = height * width
+    x = wide(data._data) if plane < 1 << 24 else data._data.astype(np.float64)  # places are numbers of its type
     found = np.empty((len(images), channels, rows, columns), x.dtype)
     g = np.array([len(images), channels, 0, channels * plane, plane, rows, columns, width], np.int64)
     native.largest(len(images) * channels, 2 * found.size, x, found, images, tops, bottoms, lefts, rights, g)
-    place = found.astype(np.int64) + np.arange(channels)[:, None, None] * plane
-    place += (images * channels * plane)[:, None, None, None]
-    y = take(reshape(data, (-1,)), NDArray(place, data._ctx))
-    if (found >= 0).all():
-        return y
-    return where(NDArray(found >= 0, data._ctx), y, NDArray(np.zeros(found.shape, data.dtype), data._ctx))
+    one_channel = (len(data) * channels, 1, height, width)
+    channel = images[:, None] * channels + np.arange(channels)
+    places = found.reshape(-1, rows * columns)
+    taps = taps_of(channel.ravel(), places >= 0, places[places >= 0], one_channel)
+    y = mix(reshape(data, one_channel), NDArray(np.ones(len(taps.places), data.dtype), data._ctx), taps=taps)
+    return reshape(y, found.shape)
 
 
 def _bins(start: np.ndarray, size: np.ndarray, bins: int, n: int, dtype: type) -> tuple[np.ndarray, np.ndarray]:

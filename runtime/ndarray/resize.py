@@ -8,11 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from runtime.base import MXNetError, did_you_mean
-from runtime.ndarray.convolution import Deconvolution, floating
+from runtime.ndarray.convolution import Deconvolution
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, in_float32
 from runtime.ndarray.shape import broadcast_to
 from runtime.ndarray.slicing import concat
+from runtime.ndarray.windows import floating
 
 __all__ = ["UpSampling"]
 CONTRIB = ("AdaptiveAvgPooling2D", "BilinearResize2D")

@@ -123,9 +123,9 @@ def _box(name: str, data: NDArray, begin: Bounds, end: Bounds, step: Bounds) -> 
 class _Joining(Operator):
     """An operator on any number of arrays; input i has its gradient at `key(axis, i, inputs)` of the output's."""
 
-    def __init__(self, forward: Any, key: Any) -> None:
+    def __init__(self, name: str, forward: Any, key: Any) -> None:
         super().__init__(forward)
-        self._key = key
+        self.name, self._key = name, key
 
     def pull(self, node: Node, g: NDArray) -> Iterator[tuple[Any, NDArray]]:
         for parent, key in zip(node.parents, self._key(node.inputs, **node.attrs), strict=True):
@@ -141,18 +141,18 @@ def _concat_keys(inputs: list[np.ndarray], *, axis: int) -> Iterator[tuple]:
         start = stop
 
 
-def _concat_forward(*arrays: np.ndarray, axis: int) -> np.ndarray:
-    return np.concatenate(arrays, axis)
-
-
 def _stack_forward(*arrays: np.ndarray, axis: int) -> np.ndarray:
     shape = arrays[0].shape
     row = (*shape[:axis], 1, *shape[axis:])
     return np.concatenate([x.reshape(row) for x in arrays], axis)  # np.stack takes three times as long
 
 
-_concat = _Joining(_concat_forward, _concat_keys)
-_stack = _Joining(_stack_forward, lambda inputs, *, axis: [(*[py_slice(None)] * axis, i) for i in range(len(inputs))])
+def _stack_keys(inputs: list[np.ndarray], *, axis: int) -> list[tuple]:
+    return [(*[py_slice(None)] * axis, i) for i in range(len(inputs))]
+
+
+_concat = _Joining("concat", lambda *arrays, axis: np.concatenate(arrays, axis), _concat_keys)
+_stack = _Joining("stack", _stack_forward, _stack_keys)
 
 
 def concat(*data: NDArray, dim: int = 1, num_args: int | None = None) -> NDArray:

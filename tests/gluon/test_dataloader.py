@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import sys
@@ -137,17 +136,6 @@ class Impatient(Squares):
 def test_time_that_runs_out_in_the_data_set_is_its_own_error(workers: dict[str, Any]) -> None:
     with pytest.raises(TimeoutError, match="the server does not answer"):
         next(iter(DataLoader(Impatient(), batch_size=1, **workers)))
-
-
-def test_a_forked_process_leaves_the_workers_of_its_parent_alone() -> None:
-    loader = DataLoader(Squares(), batch_size=1, num_workers=1, prefetch=1)
-    batches = iter(loader)
-    next(batches)
-    child = multiprocessing.get_context("fork").Process(target=lambda: len(list(loader)))
-    child.start()
-    child.join(30)
-    assert child.exitcode == 0
-    assert len(list(batches)) == 9
 
 
 class Draws(gluon.data.Dataset):

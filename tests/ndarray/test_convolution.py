@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from runtime import autograd, nd
 from runtime.base import MXNetError
+from runtime.ndarray import convolution, gathered, windows
 from tests.ndarray import gradients
 
 FLOATS = np.random.default_rng(0)
@@ -72,28 +73,25 @@ def test_is_its_definition(case) -> None:
 
 def test_tiles_of_rows_and_of_parts_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """An image in many tiles is the same as in one."""
-    from runtime.ndarray import convolution
 
     x, w = nd.array(random(2, 3, 9, 11), dtype="float64"), nd.array(random(4, 3, 3, 2), dtype="float64")
     x.attach_grad()
     w.attach_grad()
     found = []
     for tile in (1 << 16, 18 * 25, 18 * 4):
-        monkeypatch.setattr(convolution, "TILE", tile)
-        convolution._geometry.cache_clear()
+        monkeypatch.setattr(windows, "TILE", tile)
+        windows.geometry.cache_clear()
         with autograd.record():
             y = nd.Convolution(x, w, kernel=(3, 2), pad=(1, 1), num_filter=4, no_bias=True)
         y.backward()
         found.append([v.asnumpy() for v in (y, x.grad, w.grad)])
-    convolution._geometry.cache_clear()
+    windows.geometry.cache_clear()
     for other in found[1:]:
         for one, another in zip(found[0], other, strict=True):
             np.testing.assert_allclose(one, another, rtol=1e-12, atol=1e-12)
 
 
 def test_weights_are_the_same_from_parts_of_the_batch_and_of_the_channels(monkeypatch: pytest.MonkeyPatch) -> None:
-    from runtime.ndarray import convolution
-
     x, y = random(5, 2 * 11, 6, 7), random(5, 4, 4, 5)
     window = convolution.Window((3, 3), (1, 1), (0, 0), (1, 1), 2)
     found = []
@@ -104,8 +102,6 @@ def test_weights_are_the_same_from_parts_of_the_batch_and_of_the_channels(monkey
 
 
 def test_images_side_by_side_are_the_same_as_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    from runtime.ndarray import gathered
-
     x, w, b = nd.array(random(3, 4, 5, 6)), nd.array(random(7, 4, 3, 2)), nd.array(random(7))
     found = []
     for weights in (0, 1 << 40):
@@ -122,20 +118,18 @@ def test_images_side_by_side_are_the_same_as_one_by_one(monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("stride, dilate, filters", [(1, 1, 1), (2, 1, 1), (1, 2, 1), (3, 2, 2)])
 def test_depthwise_is_what_gemm_gives(stride: int, dilate: int, filters: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    from runtime.ndarray import convolution
-
     x, w, b = nd.array(random(2, 3, 19, 40)), nd.array(random(3 * filters, 1, 3, 3)), nd.array(random(3 * filters))
     found = []
-    for alone in (convolution.ALONE, 0):
-        monkeypatch.setattr(convolution, "ALONE", alone)
-        convolution._geometry.cache_clear()
+    for alone in (windows.ALONE, 0):
+        monkeypatch.setattr(windows, "ALONE", alone)
+        windows.geometry.cache_clear()
         for v in (x, w, b):
             v.attach_grad()
         with autograd.record():
             y = nd.Convolution(x, w, b, (3, 3), (stride,) * 2, (dilate,) * 2, (1, 1), 3 * filters, 3)
         y.backward()
         found.append([v.asnumpy() for v in (y, x.grad, w.grad, b.grad)])
-    convolution._geometry.cache_clear()
+    windows.geometry.cache_clear()
     for one, another in zip(*found, strict=True):
         np.testing.assert_allclose(one, another, rtol=1e-4, atol=1e-4)
 

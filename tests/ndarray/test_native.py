@@ -11,9 +11,10 @@ import pytest
 import optgen
 from runtime import blas, nd
 from runtime.native import fallback, library
-from runtime.native.compile import Array, Function, Ints, function, module, short, total
+from runtime.native.compile import module
 from runtime.native.exponential import decay
 from runtime.native.kernel import kernel
+from runtime.native.language import Array, Function, Ints, function, short, total
 from tests.process import run
 
 # ---------------------------------------------------------------- the subset
@@ -99,13 +100,13 @@ def test_what_is_not_in_the_subset() -> None:
             pass
 
 
+other = Function(decay.python)
+
+
 def test_two_functions_of_one_name() -> None:
-    mine = Function(decay.python)  # to the compiler another one
-
     def both(x: Array) -> None:
-        x[0] = decay(x[0]) + mine(x[0])
+        x[0] = decay(x[0]) + other(x[0])
 
-    both.__globals__["mine"] = mine
     with pytest.raises(TypeError, match="both calls two functions decay"):
         module(Function(both), np.dtype("float32"), library.gemm(np.dtype("float32")).types)
 

@@ -7,9 +7,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from runtime import MXNetError, autograd, nd
-from runtime.native.compile import Array
 from runtime.native.exponential import exp_less_1, sigmoid, tanh
 from runtime.native.kernel import kernel
+from runtime.native.language import Array
 from runtime.ndarray.rnn import GATES
 from tests.ndarray.gradients import Case
 

@@ -288,9 +288,7 @@ def test_gradients_are_arrays_of_their_own() -> None:
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (lambda x, y: y.backward(nd.ones(2)), ValueError, "shape"),
         (lambda x, y: y.backward(nd.ones(1, dtype="float64")), MXNetError, "a head gradient of float64"),
-        (lambda x, y: autograd.backward([y], [None, None]), ValueError, "1 heads, but 2 head gradients"),
         (lambda x, y: autograd.backward([y, 3]), TypeError, "heads and their gradients must be NDArrays, not int"),
         (lambda x, y: autograd.grad(y, 3), TypeError, "variables must be NDArrays, not int"),
         (lambda x, y: autograd.mark_variables([x], []), ValueError, "1 variables, 0 gradients"),

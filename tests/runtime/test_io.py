@@ -1,11 +1,16 @@
-"""`io.NDArrayIter`: what its batches hold, and what becomes of a last, smaller one."""
+"""Iterators: what their batches hold, what becomes of a last, smaller one, and how they are put around each other."""
 
 from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 from runtime import io, nd
+from runtime.base import MXNetError
 
 
 def rounds(it: io.NDArrayIter, count: int = 2) -> list[list[list[float]]]:
@@ -51,10 +56,94 @@ def test_sparse_rows() -> None:
         io.NDArrayIter(nd.array(x).tostype("csr"), batch_size=2)
 
 
+# ---------------------------------------------------------------- over other iterators
+
+
+def test_another_number_of_batches() -> None:
+    longer = io.ResizeIter(io.NDArrayIter(X, batch_size=2, last_batch_handle="discard"), 3)
+    assert rounds(longer) == [[[0, 2], [4, 6], [0, 2]]] * 2
+    onward = io.ResizeIter(io.NDArrayIter(X, batch_size=1), 2, reset_internal=False)
+    assert rounds(onward, 3) == [[[0], [2]], [[4], [6]], [[8], [0]]]
+    assert longer.provide_data[0].shape == (2, 2) and longer.batch_size == 2
+    assert longer.iter_next() and longer.getdata()[0].shape == (2, 2) and longer.getpad() == 0
+
+
+def test_batches_made_ahead() -> None:
+    sources = [io.NDArrayIter({"data": X * k}, {"label": X[:, 0]}, batch_size=2) for k in (1, 10)]
+    it = io.PrefetchingIter(sources, [{"data": "a"}, {"data": "b"}], [{"label": "c"}, {"label": "d"}])
+    assert [d.name for d in (*it.provide_data, *it.provide_label)] == ["a", "b", "c", "d"]
+    assert rounds(it, 3) == [[[0, 2], [4, 6], [8, 0]]] * 3
+    batch = next(it)
+    assert [x.asnumpy()[:, 0].tolist() for x in batch.data] == [[0, 2], [0, 20]]
+    assert (len(batch.label), batch.pad, it.getpad()) == (2, 0, 0)
+    it.reset()  # in the middle
+    assert len(list(it)) == 3 and not it.iter_next()
+
+
+class Counting(io.DataIter):
+    """A batch for each number; `at` is told the number first."""
+
+    def __init__(self, at: Callable[[int], None]) -> None:
+        super().__init__(1)
+        self.at = at
+        self.provide_data = [io.DataDesc("data", (1,))]
+        self.provide_label = []
+        self.reset()
+
+    def reset(self) -> None:
+        self.count = 0
+
+    def next(self) -> io.DataBatch:
+        self.count += 1
+        self.at(self.count)
+        return io.DataBatch([nd.array([self.count])], pad=0)
+
+
+def fail_at_2(count: int) -> None:
+    if count == 2:
+        raise OSError("the disk is gone")
+
+
+def test_an_error_comes_with_its_batch() -> None:
+    it = io.PrefetchingIter(Counting(fail_at_2))
+    assert it.next().data[0].asscalar() == 1
+    for _ in range(2):
+        with pytest.raises(OSError, match="the disk is gone"):
+            it.next()
+    it.reset()
+    assert it.next().data[0].asscalar() == 1
+
+
+def test_one_batch_ahead_and_the_thread_ends() -> None:
+    before = set(threading.enumerate())
+    made = threading.Semaphore(0)
+    it = io.PrefetchingIter(Counting(lambda count: made.release()))
+    for _ in range(3):
+        assert made.acquire(timeout=10)  # the next one is made, without being asked for
+        assert not made.acquire(timeout=0.05)  # and not the one after it
+        it.next()
+    (thread,) = set(threading.enumerate()) - before
+    del it
+    gc.collect()
+    thread.join(10)
+    assert not thread.is_alive()
+
+
+def test_iterators_of_different_length() -> None:
+    it = io.PrefetchingIter([io.NDArrayIter(x, batch_size=2) for x in (X, X[:4])])
+    assert it.next() and it.next()
+    with pytest.raises(MXNetError, match=r"padded by \[1, None\]"):
+        it.next()
+
+
 def test_errors() -> None:
     with pytest.raises(ValueError, match=r"the same number of samples, not \{'data': 5, 'softmax_label': 4\}"):
         io.NDArrayIter(X, X[:4])
     with pytest.raises(ValueError, match="must be 'pad', 'discard' or 'roll_over', not 'keep'"):
         io.NDArrayIter(X, last_batch_handle="keep")
+    with pytest.raises(ValueError, match="rename_data has 1 dicts for 2 iterators"):
+        io.PrefetchingIter([io.NDArrayIter(X), io.NDArrayIter(X)], [{}])
+    with pytest.raises(MXNetError, match="no batch at all"):
+        io.ResizeIter(io.NDArrayIter(X, batch_size=9, last_batch_handle="discard"), 1).next()
     with pytest.raises(TypeError, match="NDArrayIter: 'data': cannot make an array"):
         io.NDArrayIter("words")

@@ -1,0 +1,30 @@
+"""Boxes that overlap better ones are taken away."""
+
+from __future__ import annotations
+
+from runtime.native.kernel import kernel
+from runtime.native.language import Array, function
+
+
+@function
+def overlap(a: Array, b: Array) -> float:
+    """Intersection over union of two boxes, (x, y, x, y); 0 where they do not meet."""
+    width = min(a[2], b[2]) - max(a[0], b[0])
+    height = min(a[3], b[3]) - max(a[1], b[1])
+    common = max(width, 0.0) * max(height, 0.0)
+    union = (a[2] - a[0]) * (a[3] - a[1]) + (b[2] - b[0]) * (b[3] - b[1]) - common
+    return common / union if common > 0.0 else 0.0
+
+
+@kernel
+def suppress(task: int, boxes: Array, classes: Array, left: Array, threshold: Array, inclusive: int, n: int) -> None:
+    """Set `left` of boxes to 0 that overlap one before them, which is itself left and of their class, by more than the
+    threshold, or by as much if `inclusive`.
+    """
+    for i in range(n):
+        if left[i] > 0.0:
+            for j in range(i + 1, n):
+                if left[j] > 0.0 and classes[i] == classes[j]:
+                    by = overlap(boxes + 4 * i, boxes + 4 * j)
+                    if by > threshold[0] or (inclusive == 1 and by == threshold[0]):
+                        left[j] = 0.0

@@ -1,0 +1,125 @@
+"""How kernels go over images, of one to three spatial axes, and what operators are told of it."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from runtime.base import MXNetError
+from runtime.ndarray.ndarray import NDArray
+
+Shape = tuple[int, ...]
+LAYOUTS = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
+
+TILE = 1 << 16
+"""So many elements has the part of the matrix of windows that is in use at a time: it fits into the L2 cache."""
+ALONE = 4
+"""Up to so many filters for a channel alone, GEMM gains nothing."""
+
+
+class Window(NamedTuple):
+    """How a kernel goes over an image; a number for each spatial axis."""
+
+    kernel: Shape
+    stride: Shape
+    pad: Shape
+    dilate: Shape
+    groups: int = 1
+
+    def outputs(self, image: Shape) -> Shape:
+        """How many places the kernel has along each axis of an image of these lengths."""
+        sizes = zip(image, self.kernel, self.stride, self.pad, self.dilate, strict=True)
+        return tuple((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in sizes)
+
+
+class Geometry(NamedTuple):
+    """What the kernels of `native.convolution` want to know."""
+
+    numbers: np.ndarray
+    outputs: Shape
+    rows: int  # of the matrix of windows, in one group
+    tile: int  # its columns in one tile
+    tiles: int
+    alone: bool  # each channel has a few filters of its own: see `native.depthwise`
+    framed: int  # elements of a channel with the zeros around it
+
+
+@functools.lru_cache(maxsize=1024)
+def geometry(channels: int, image: Shape, filters: int, window: Window) -> Geometry:
+    """Of images with `channels` channels and spatial axes `image`, and of so many filters."""
+    outputs = window.outputs(image)
+    lead = (1,) * (3 - len(image))
+    rows = channels // window.groups * math.prod(window.kernel)
+    columns = max(1, TILE // max(1, rows))
+    across = min(outputs[-1], columns)
+    down = min(math.prod(outputs[:-1]), max(1, columns // outputs[-1]))
+    tiles = -(-math.prod(outputs[:-1]) // down) * -(-outputs[-1] // across)
+    numbers = [channels, *lead, *image, filters, *lead, *outputs, *lead, *window.kernel, *lead, *window.stride]
+    numbers += [*(0 for _ in lead), *window.pad, *lead, *window.dilate]
+    numbers += [window.groups, math.prod(outputs), rows, down, across, tiles]
+    by_itself = channels == window.groups > 1 and filters <= ALONE * channels
+    framed = math.prod(n + 2 * p for n, p in zip(image, window.pad, strict=True))
+    return Geometry(np.array(numbers, np.int64), outputs, rows, down * across, tiles, by_itself, framed)
+
+
+# ---------------------------------------------------------------- arguments
+
+
+def window_of(
+    name: str,
+    data: NDArray,
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    pad: Sequence[int],
+    dilate: Sequence[int],
+    groups: int,
+    layout: str | None,
+) -> Window:
+    """The window that the arguments of an operator describe; MXNetError where they do not fit `data`, (n, c, ...)."""
+    axes = 1 if isinstance(kernel, int) else len(kernel)
+    if axes not in LAYOUTS:
+        raise MXNetError(f"{name}: kernel has 1 to 3 numbers, one for each spatial axis, not {kernel}")
+    if data.ndim != axes + 2:
+        raise MXNetError(
+            f"{name}: with a kernel of {axes} axes data must have {axes + 2}, {LAYOUTS[axes]}, but its shape is "
+            f"{data.shape}"
+        )
+    if layout not in (None, LAYOUTS[axes]):
+        raise MXNetError(f"{name}: on the CPU the layout is {LAYOUTS[axes]}, not '{layout}'; transpose the data")
+    return Window(
+        per_axis(name, "kernel", kernel, axes, None),
+        per_axis(name, "stride", stride, axes, 1),
+        per_axis(name, "pad", pad, axes, 0),
+        per_axis(name, "dilate", dilate, axes, 1),
+        groups,
+    )
+
+
+def per_axis(name: str, what: str, given: Sequence[int] | int | None, axes: int, default: int | None) -> Shape:
+    """One number for each axis, at least 1 (`pad` and `adj`: 0); `default` where none is given."""
+    values = (given,) if isinstance(given, int) else tuple(given or ())
+    if not values and default is not None:
+        return (default,) * axes
+    least = 0 if default == 0 else 1
+    if len(values) != axes or any(int(x) != x or x < least for x in values):
+        raise MXNetError(
+            f"{name}: {what} must be {axes} whole numbers >= {least}, one for each spatial axis, not {given}"
+        )
+    return tuple(map(int, values))
+
+
+def check_places(name: str, window: Window, image: Shape) -> None:
+    """MXNetError for a kernel that has no place in the image."""
+    if min(window.outputs(image)) < 1:
+        raise MXNetError(f"{name}: a kernel of {window.kernel} exceeds an image of {image} padded by {window.pad}")
+
+
+def floating(name: str, data: NDArray) -> NDArray:
+    """`data`, whose elements must be floats."""
+    if data._data.dtype.kind in "iub":
+        raise MXNetError(f"{name}: data of shape {data.shape} is {data._data.dtype}; only floats can be computed with")
+    return data
