@@ -49,12 +49,8 @@ class Orthogonal(Initializer):
 
     def _init_weight(self, name: str, arr: NDArray) -> None:
         shape = (arr.shape[0], math.prod(arr.shape[1:]))
-        draw = (
-            (lambda: random.uniform(-1, 1, shape))
-            if self.rand_type == "uniform"
-            else lambda: random.normal(0, 1, shape)
-        )
-        u, _, v = np.linalg.svd(draw().asnumpy(), full_matrices=False)
+        drawn = random.uniform(-1, 1, shape) if self.rand_type == "uniform" else random.normal(0, 1, shape)
+        u, _, v = np.linalg.svd(drawn.asnumpy(), full_matrices=False)
         arr[:] = self.scale * (u if u.shape == shape else v).reshape(arr.shape)
 
 

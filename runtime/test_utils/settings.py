@@ -12,6 +12,7 @@ from typing import Any
 
 from runtime import context
 from runtime.context import Context, current_context
+from runtime.util import setenv
 
 
 def default_context() -> Context:
@@ -35,19 +36,13 @@ def environment(*args: Any) -> Iterator[None]:
     None unsets one."""
     wanted = dict(args[0]) if len(args) == 1 else dict([args])
     before = {name: os.environ.get(name) for name in wanted}
-    _set(wanted)
     try:
+        for name, value in wanted.items():
+            setenv(name, value)
         yield
     finally:
-        _set(before)
-
-
-def _set(variables: dict[str, str | None]) -> None:
-    for name, value in variables.items():
-        if value is None:
-            os.environ.pop(name, None)
-        else:
-            os.environ[name] = value
+        for name, value in before.items():
+            setenv(name, value)
 
 
 @contextmanager

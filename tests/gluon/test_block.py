@@ -254,3 +254,12 @@ def test_summary_of_nested_inputs(capsys: pytest.CaptureFixture[str]) -> None:
         net.summary(nd.ones((5, 2)), [])
     net.body.hybridize(False)
     net.summary(nd.ones((5, 2)), [])
+
+
+def test_hooks_stay_though_their_handles_are_let_go_of() -> None:
+    layer, called = nn.Dense(2, in_units=3), []
+    layer.initialize()
+    for number in range(3):
+        layer.register_forward_hook(lambda *_, number=number: called.append(number))
+    layer(nd.ones((1, 3)))
+    assert called == [0, 1, 2]

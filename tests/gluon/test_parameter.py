@@ -200,6 +200,14 @@ def test_copies_have_gradients_of_their_own(duplicate: object) -> None:
 # ---------------------------------------------------------------- row-sparse parameters
 
 
+def test_wrong_contexts_leave_the_values_as_they_are() -> None:
+    p = gluon.Parameter("p_weight", shape=(2,))
+    p.initialize()
+    with pytest.raises(mx.MXNetError, match="ctx is a Context"):
+        p.initialize(ctx="cpu", force_reinit=True)
+    assert p.data().shape == (2,)
+
+
 def test_row_sparse_parameters_are_read_through_a_trainer() -> None:
     p = made((4, 2), ctx=[mx.cpu(1), mx.cpu(2)], stype="row_sparse", grad_stype="row_sparse")
     rows = nd.array([1, 3], ctx=mx.cpu(1))

@@ -6,6 +6,7 @@ import contextlib
 import gc
 import os
 import tracemalloc
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -218,6 +219,18 @@ def _traced() -> int:
     """Bytes of Python's heap. There is nothing to collect; that empties Python's lists of tuples to use again."""
     assert gc.collect() == 0, "there are cycles"
     return tracemalloc.get_traced_memory()[0]
+
+
+def test_a_network_and_its_trainer_go_when_they_are_let_go_of() -> None:
+    with _without_collector():
+        net = nn.HybridSequential()
+        with net.name_scope():
+            net.add(nn.Dense(3, in_units=8))
+        net.initialize()
+        trainer = gluon.Trainer(net.collect_params(), "sgd")
+        held = [weakref.ref(x) for x in (net, net[0].weight, trainer)]
+        del net, trainer
+        assert [ref() for ref in held] == [None] * 3
 
 
 @pytest.mark.stress
