@@ -30,11 +30,23 @@ def FullyConnected(
     `weight` is (num_hidden, n), `bias` (num_hidden,). `data` is (batch, ...) with n values a sample if `flatten`,
     giving (batch, num_hidden); otherwise (..., n), giving (..., num_hidden).
     """
-    units, n = _check(data, weight, None if no_bias else bias, num_hidden, flatten)
     if not no_bias and bias is None:
         raise MXNetError("FullyConnected: there is no bias; pass one, or no_bias=True")
+    return linear(data, weight, None if no_bias else bias, num_hidden, flatten)
+
+
+def linear(
+    data: NDArray,
+    weight: NDArray,
+    bias: NDArray | None,
+    num_hidden: int | None,
+    flatten: bool,
+    relu: bool = False,
+) -> NDArray:
+    """`FullyConnected`, of dense arrays; where there is a bias, also with `relu` in the same operator."""
+    units, n = _check(data, weight, bias, num_hidden, flatten)
     x = data if data.ndim == 2 else data.reshape((-1, n))
-    y = _matmul(x, weight, tb=True) if no_bias else _linear(x, weight, bias)
+    y = _matmul(x, weight, tb=True) if bias is None else _linear(x, weight, bias, relu=relu)
     if data.ndim == 2 or flatten:
         return y
     return y.reshape((*data.shape[:-1], units))

@@ -129,33 +129,46 @@ def _check_types(name: str, a: NDArray, b: NDArray) -> None:
 
 @Fused
 @in_float32
-def _linear(x: np.ndarray, w: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """`x w^T + b`, the bias added in place."""
+def _linear(x: np.ndarray, w: np.ndarray, b: np.ndarray, *, relu: bool = False) -> np.ndarray:
+    """`x w^T + b`, the bias added in place; with `relu`, or 0 where that is negative."""
     y = matmul(x, w.T)
     y += b
-    return y
+    return np.maximum(y, 0, out=y) if relu else y
 
 
 @_linear.backward
 def _(
-    g: np.ndarray, y: np.ndarray, x: np.ndarray, w: np.ndarray, b: np.ndarray, *, wanted: list[bool]
+    g: np.ndarray,
+    y: np.ndarray,
+    x: np.ndarray,
+    w: np.ndarray,
+    b: np.ndarray,
+    *,
+    wanted: list[bool],
+    relu: bool = False,
 ) -> tuple[np.ndarray | None, ...]:
     dtype = g.dtype
     g, x, w = wide(g), wide(x), wide(w)
+    if relu:
+        g = g * (y > 0)
     gradients = matmul(g, w) if wanted[0] else None, matmul(g.T, x), np.add.reduce(g, 0)
     return gradients if dtype == g.dtype else tuple(dx if dx is None else dx.astype(dtype) for dx in gradients)
 
 
-@_linear.gradient
-def _(g: NDArray, y: NDArray, x: NDArray, w: NDArray, b: NDArray) -> NDArray:
-    return _matmul(g, w)
+def _through(g: NDArray, y: NDArray, relu: bool) -> NDArray:
+    return g * (y > 0) if relu else g
 
 
 @_linear.gradient
-def _(g: NDArray, y: NDArray, x: NDArray, w: NDArray, b: NDArray) -> NDArray:
-    return _matmul(g, x, ta=True)
+def _(g: NDArray, y: NDArray, x: NDArray, w: NDArray, b: NDArray, *, relu: bool = False) -> NDArray:
+    return _matmul(_through(g, y, relu), w)
 
 
 @_linear.gradient
-def _(g: NDArray, y: NDArray, x: NDArray, w: NDArray, b: NDArray) -> NDArray:
-    return g.sum(axis=0)
+def _(g: NDArray, y: NDArray, x: NDArray, w: NDArray, b: NDArray, *, relu: bool = False) -> NDArray:
+    return _matmul(_through(g, y, relu), x, ta=True)
+
+
+@_linear.gradient
+def _(g: NDArray, y: NDArray, x: NDArray, w: NDArray, b: NDArray, *, relu: bool = False) -> NDArray:
+    return _through(g, y, relu).sum(axis=0)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import runtime as mx
-from runtime import autograd, nd
+from runtime import autograd, gluon, nd
+from runtime.ndarray.layers import linear
 from tests.ndarray.gradients import Case
 
 RNG = np.random.default_rng(0)
@@ -17,6 +18,9 @@ GRADIENTS = {
     "FullyConnected last axis": Case(
         lambda x, w, b: nd.FullyConnected(x, w, b, flatten=False),
         [CUBE, RNG.normal(size=(5, 4)), RNG.normal(size=5)],
+    ),
+    "FullyConnected relu": Case(
+        lambda x, w, b: linear(x, w, b, 5, True, relu=True), [CUBE, RNG.normal(size=(5, 12)), RNG.normal(size=5)]
     ),
     "FullyConnected no bias": Case(
         lambda x, w: nd.FullyConnected(x, w, no_bias=True), [CUBE[0], RNG.normal(size=(5, 4))]
@@ -75,3 +79,23 @@ def test_errors() -> None:
     ):
         with pytest.raises(mx.MXNetError, match=words):
             call()
+
+
+def test_dense_layers_with_relu_are_those_with_relu_behind_them() -> None:
+    """Also where somebody looks on, and relu is therefore an operator of its own."""
+    layer = gluon.nn.Dense(7, activation="relu", in_units=5)
+    layer.initialize()
+    x = nd.array(RNG.normal(size=(4, 5)))
+    x.attach_grad()
+    found = []
+    for _ in range(2):
+        with autograd.record():
+            y = layer(x)
+        y.backward()
+        found.append((y.asnumpy(), x.grad.asnumpy().copy(), layer.weight.grad().asnumpy().copy()))
+        seen = []
+        layer.act.register_forward_hook(lambda block, inputs, output, seen=seen: seen.append(output))
+    layer(x)
+    assert len(seen) == 1
+    for one, two in zip(*found, strict=True):
+        assert (one == two).all()

@@ -115,7 +115,10 @@ def test_errors() -> None:
     for call, words in (
         (lambda: nd.BatchNorm(x, nd.ones(3), ones, *running()), r"BatchNorm: .*\(2, 4, 3\).* must have shape \(4,\)"),
         (lambda: nd.BatchNorm(x, ones, ones, nd.ones(3), ones), r"moving_mean and moving_var must have shape \(4,\)"),
-        (lambda: nd.BatchNorm(x, ones, ones, ones, ones, axis=3), r"there is no axis 3 in an array of shape \(2, 4, 3\)"),
+        (
+            lambda: nd.BatchNorm(x, ones, ones, ones, ones, axis=3),
+            r"there is no axis 3 in an array of shape \(2, 4, 3\)",
+        ),
         (lambda: nd.LayerNorm(x, ones, ones), r"LayerNorm: .*\(3,\), the length of axis 2"),
         (lambda: nd.LayerNorm(x.astype("float64"), nd.ones(3), nd.ones(3)), "data is float64, but gamma is float32"),
         (lambda: nd.InstanceNorm(nd.array(PAIR), ones, ones), r"\(batch, channels, ...\), not of shape \(2, 2\)"),
