@@ -59,7 +59,8 @@ class BoundStep:
         self._inputs = self._check_inputs(inputs or {})
         self._ids = _check_ids(range(n) if ids is None else ids, n)
         self._seed = 0
-        self._hyper = Hyper(rule.spec, rule.values, [k.variant.flags for k in self._kernels], self._decide)
+        decide = _decider(rule, self._kernels, [len(p.shape) for p in self._params], self._flags)
+        self._hyper = Hyper(rule.spec, rule.values, [k.variant.flags for k in self._kernels], decide)
         self._values = self._hyper.values
         self._gradients = Gradients(self._params, self._kernels, state.by_row(self._columns, n), lazy)
         self._sources = list(params) if grads is None else None
@@ -206,9 +207,18 @@ class BoundStep:
             buffers.check_writable(t)
         return found
 
-    def _decide(self, i: int, values: Mapping[str, float | None]) -> Mapping[str, FlagValue]:
-        sparse = bool(self._kernels[i].variant.flags.get("sparse"))
-        return self.rule.decide(len(self._params[i].shape), self._flags[i], values, sparse=sparse)
+
+def _decider(
+    rule: UpdateRule, kernels: Sequence[Kernel], ranks: Sequence[int], flags: Sequence[Mapping[str, FlagValue]]
+) -> Callable[[int, Mapping[str, float | None]], Mapping[str, FlagValue]]:
+    """Which flags tensor i has with these values. It knows nothing of the step, which would otherwise be in a cycle
+    with it, and keep the arrays until the garbage collector comes by."""
+
+    def decide(i: int, values: Mapping[str, float | None]) -> Mapping[str, FlagValue]:
+        sparse = bool(kernels[i].variant.flags.get("sparse"))
+        return rule.decide(ranks[i], flags[i], values, sparse=sparse)
+
+    return decide
 
 
 def _check_ids(ids: Sequence[int], n: int) -> list[int]:
