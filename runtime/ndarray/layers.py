@@ -31,6 +31,7 @@ def FullyConnected(
     giving (batch, num_hidden); otherwise (..., n), giving (..., num_hidden).
     """
     if not no_bias and bias is None:
+        _check(data, weight, None, num_hidden, flatten)  # what does not fit is worse than what is missing
         raise MXNetError("FullyConnected: there is no bias; pass one, or no_bias=True")
     return linear(data, weight, None if no_bias else bias, num_hidden, flatten)
 

@@ -172,6 +172,14 @@ def test_nothing_is_left(folders: None) -> None:
     del batches, loader
 
 
+def test_a_loader_of_the_process_that_this_one_was_forked_from() -> None:
+    loader = DataLoader(Squares(), batch_size=5, num_workers=1)
+    list(loader)
+    loader._workers._pid = -1  # as a child sees it
+    with pytest.raises(MXNetError, match="make a DataLoader here"):
+        list(loader)
+
+
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_a_program_with_workers(method: str, tmp_path: Path) -> None:
     """Kernels and BLAS in the parent, then workers that compute too, while the parent goes on."""

@@ -99,7 +99,12 @@ class Workers:
         executor.shutdown(wait=False, cancel_futures=True)
 
     def _pool(self) -> Executor:
-        """The workers, started with the first batches; a forked child starts its own."""
+        """The workers, started with the first batches. A forked child starts threads of its own."""
+        if self._executor is not None and self._pid != os.getpid() and not self._threads:
+            raise MXNetError(
+                "DataLoader: its worker processes belong to the process that this one was forked from; make a "
+                "DataLoader here"
+            )
         if self._executor is None or self._pid != os.getpid():
             self._pid = os.getpid()
             if self._threads:
@@ -117,9 +122,13 @@ def _memory() -> str | None:
 
 
 def _remove(folder: str, pid: int) -> None:
-    """Remove a folder of the process `pid`; what a forked child has of the loader is a copy, and leaves it alone."""
-    if os.getpid() == pid:
-        shutil.rmtree(folder, ignore_errors=True)
+    """Remove a folder of the process `pid`; what a forked child has of the loader is a copy, and leaves it alone.
+
+    A worker may be about to write a last file: then the folder is not empty at the first try.
+    """
+    for _ in range(100):
+        if os.getpid() == pid and os.path.exists(folder):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 class _Maker:
