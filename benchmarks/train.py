@@ -159,9 +159,7 @@ def plot(path: Path, results: Sequence[Result], description: dict[str, Any]) -> 
         axis.tick_params(length=0)
         axis.spines[["top", "right"]].set_visible(False)
     axes[0, 0].set_ylabel("ms an iteration")
-    figure.suptitle(
-        f"Training, batch {networks.BATCH}: {description['cpu']}, {description['threads']} threads", fontsize=10
-    )
+    figure.suptitle(f"Training: {description['cpu']}, {description['threads']} threads", fontsize=10)
     with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".png", delete=False) as file:
         figure.savefig(file.name, dpi=150)
     os.replace(file.name, path)

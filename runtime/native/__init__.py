@@ -6,10 +6,12 @@ A kernel is one short Python function in a typed subset (`language`), decorated 
 when it is first called. Its tasks are shared among the threads of optgen's pool. `library` finds the GEMM of NumPy's
 BLAS for kernels to call, and `memory` keeps freed arrays for the next ones.
 
-What was decided, and on which measurements (one thread of a 2.6 GHz Zen 4, batch 64, LeNet, if not said otherwise):
+What was decided, and on which measurements, made by hand when the choice was (one thread of a 2.6 GHz Zen 4, batch 64,
+LeNet, if not said otherwise); `benchmarks/train.py` measures the whole:
 
 - LLVM from Python functions, no Numba: its kernels take seconds to compile cold, its threads do not survive forks or
-  calls from several Python threads. All that LeNet needs compiles here in 0.7 s, from an empty cache.
+  calls from several Python threads. All kernels, for both types, compile here in 4 s (`python -m runtime.native`),
+  and LeNet's first iteration from an empty cache takes 1.1 s, imports included.
 - GEMM is BLAS's: it reaches 90 GFLOP/s, all that this processor can do. It runs on the thread that calls it. One pool
   of threads only: BLAS's own spin for a while after each product, on cores that the kernels need.
 - Convolution is one pass: windows are laid out as a matrix for a tile that fits into the L2 cache, then multiplied.
