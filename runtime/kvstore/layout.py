@@ -1,0 +1,126 @@
+"""Where keys lie in a flat buffer, and how that is cut among owners: the ranks of a job, or the shards of a service."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from optgen.ir.nodes import BLOCK
+from runtime.kvstore.base import Key
+
+Cut = Literal["anywhere", "blocks", "tensors", "never"]
+"""Where a key may be cut: at any block of BLOCK elements ("blocks": if partial sums are exchanged); between keys; or
+not even there, when all keys need one owner."""
+ALIGNED = 64
+"""Keys begin at multiples of so many elements: a cache line at least, and whole words of compressed gradients."""
+
+
+@dataclass(frozen=True)
+class Slot:
+    """The place of a key: `size` elements from `begin`, in C order."""
+
+    key: Key
+    shape: tuple[int, ...]
+    begin: int
+    size: int
+
+    @property
+    def end(self) -> int:
+        return self.begin + self.size
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one owner has of a key: elements [begin, end) of the flat buffer, of which the first is element `offset` of
+    the key. It is empty where the owner has none."""
+
+    slot: Slot
+    begin: int
+    end: int
+
+    @property
+    def offset(self) -> int:
+        return self.begin - self.slot.begin if self.end > self.begin else 0
+
+    @property
+    def size(self) -> int:
+        return self.end - self.begin
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Keys of one element type, side by side in the order given; owner r has elements [cuts[r], cuts[r + 1])."""
+
+    slots: Mapping[Key, Slot]
+    cuts: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """Elements of the flat buffer."""
+        return self.cuts[-1]
+
+    @property
+    def owners(self) -> int:
+        return len(self.cuts) - 1
+
+    def part(self, key: Key, owner: int) -> Part:
+        """What an owner has of a key."""
+        slot = self.slots[key]
+        begin, end = (min(max(cut, slot.begin), slot.end) for cut in self.cuts[owner : owner + 2])
+        return Part(slot, begin, end)
+
+    def parts(self, keys: Sequence[Key], owner: int) -> list[Part]:
+        """What an owner has of each of these keys."""
+        return [self.part(key, owner) for key in keys]
+
+    def runs(self, keys: Sequence[Key], owner: int) -> Iterator[tuple[int, int]]:
+        """The ranges of the flat buffer that hold what an owner has of these keys, as few as possible, ascending.
+
+        The gap behind a key that only aligns the next one is taken along.
+        """
+        begin = end = 0
+        for part in sorted(self.parts(keys, owner), key=lambda part: part.slot.begin):
+            if not part.size:
+                continue
+            if end > begin and part.begin <= _aligned(end):
+                end = part.end
+                continue
+            if end > begin:
+                yield begin, end
+            begin, end = part.begin, part.end
+        if end > begin:
+            yield begin, end
+
+
+def layout(shapes: Mapping[Key, tuple[int, ...]], cuts: Mapping[Key, Cut], owners: int) -> Layout:
+    """Keys of these shapes, cut as evenly among owners as `cuts` allows."""
+    slots: dict[Key, Slot] = {}
+    end = 0
+    for key, shape in shapes.items():
+        slots[key] = slot = Slot(key, tuple(shape), _aligned(end), math.prod(shape))
+        end = slot.end
+    if "never" in cuts.values():
+        return Layout(slots, (0, *[end] * owners))
+    ordered = list(slots.values())
+    starts = [slot.begin for slot in ordered]
+    found = [0]
+    for r in range(1, owners):
+        wanted = end * r // owners
+        slot = ordered[max(bisect_right(starts, wanted) - 1, 0)] if ordered else None
+        cut = 0 if slot is None else _nearest(slot, wanted, cuts[slot.key])
+        found.append(max(cut, found[-1]))
+    return Layout(slots, (*found, end))
+
+
+def _nearest(slot: Slot, wanted: int, cut: Cut) -> int:
+    """The place nearest to `wanted`, in or right behind a slot, where it may be cut."""
+    unit = slot.size if cut == "tensors" else BLOCK
+    inside = (wanted - slot.begin + unit // 2) // max(unit, 1) * unit
+    return slot.begin + min(inside, slot.size)
+
+
+def _aligned(end: int) -> int:
+    return -(-end // ALIGNED) * ALIGNED
