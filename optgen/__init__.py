@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from optgen.api import load, parse
 from optgen.diagnostics import Diagnostic, Source, SpecErrors
+from optgen.execute.piece import Piece
 from optgen.execute.pool import num_threads, set_num_threads
 from optgen.execute.rule import UpdateRule
 from optgen.execute.sparse import RowSparse
@@ -20,6 +21,7 @@ from optgen.execute.step import BoundStep
 __all__ = [
     "BoundStep",
     "Diagnostic",
+    "Piece",
     "RowSparse",
     "Source",
     "SpecErrors",

@@ -13,7 +13,7 @@ from optgen import serial
 from optgen.diagnostics import Source
 from optgen.execute import cache
 from optgen.ir import nodes as ir
-from optgen.ir.nodes import Buffer, Kernel, Variant
+from optgen.ir.nodes import Buffer, Cut, Kernel, Variant
 from optgen.model import Kind, Optimizer
 
 DTYPES = tuple(ir.COMPUTE)
@@ -66,6 +66,7 @@ class NativeKernel:
     hyper: tuple[str, ...]
     lazy: bool  # rows can be updated without the others
     shared: bool  # some value depends on all tensors of a step
+    cut: Cut  # where tensors can be cut into pieces
     object: bytes
 
 
@@ -85,6 +86,7 @@ def symbol(optimizer: Optimizer, variant: Variant) -> str:
             words.append(f"{name}_{value}")
     words += [f"{name}_{storage}" for name, storage in variant.storage.items() if storage != variant.weight]
     words += ["master"] * variant.master + ["eval"] * variant.evaluate
+    words += [f"sum{variant.gradients}"] * (variant.gradients > 1)
     return "_".join("".join(c if c.isalnum() else "_" for c in w) for w in (*words, SHORT[variant.dtype]))
 
 
@@ -107,6 +109,7 @@ def native(optimizer: Optimizer, variant: Variant) -> NativeKernel:
             "hyper": kernel.hyper,
             "lazy": kernel.lazy,
             "shared": Kind.SHARED in kinds,
+            "cut": kernel.cut,
         }
         return json.dumps(signature).encode() + b"\n" + code
 
@@ -115,10 +118,8 @@ def native(optimizer: Optimizer, variant: Variant) -> NativeKernel:
     entry = cache.key("cpu", text, key, target.llvm_version(), host.triple, host.cpu, host.features)
     head, _, code = cache.get(entry, make).partition(b"\n")
     signature = json.loads(head)
-    buffers = tuple(Buffer(**{**b, "kind": Kind(b["kind"])}) for b in signature["buffers"])
-    return NativeKernel(
-        name, variant.dtype, buffers, tuple(signature["hyper"]), signature["lazy"], signature["shared"], code
-    )
+    buffers = tuple(Buffer(**{**b, "kind": Kind(b["kind"])}) for b in signature.pop("buffers"))
+    return NativeKernel(name, variant.dtype, buffers, tuple(signature.pop("hyper")), **signature, object=code)
 
 
 def _buffer(buffer: Buffer) -> dict[str, Any]:

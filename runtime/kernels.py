@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from optgen import RowSparse, State, UpdateRule
+    from optgen import Piece, State, UpdateRule
     from optgen.arguments import Arguments
     from optgen.model import Call
     from optgen.model import Optimizer as Spec
     from runtime.ndarray import NDArray
+
+    Gradient = NDArray | list[NDArray]
 
 # optgen is imported where it is first needed, so that `import runtime` does not wait for a compiler.
 
@@ -86,18 +88,23 @@ def checked_storage(spec: Spec, storage: str | Mapping[str, str] | None) -> str 
 
 
 def initial(
-    rule: UpdateRule, weight: np.ndarray, row_sparse: bool, flags: Mapping[str, list[bool]]
+    rule: UpdateRule, weight: np.ndarray, row_sparse: bool, flags: Mapping[str, list[bool]], piece: Piece | None
 ) -> dict[str, np.ndarray]:
-    """The states of one parameter before its first update, by name; "w" is the master, if the rule has one."""
-    arrays = rule.init([weight], [row_sparse], flags).arrays
+    """The states of one parameter, or of a piece of one, before its first update, by name; "w" is the master, if the
+    rule has one."""
+    arrays = rule.init([weight], [row_sparse], flags, [piece]).arrays
     return {name: column[0] for name, column in arrays.items() if column[0] is not None}
 
 
 def evaluate(
-    rule: UpdateRule, weights: Sequence[NDArray], states: Sequence[Mapping[str, NDArray]], counts: Sequence[int]
+    rule: UpdateRule,
+    weights: Sequence[NDArray],
+    states: Sequence[Mapping[str, NDArray]],
+    counts: Sequence[int],
+    pieces: Sequence[Piece | None],
 ) -> list[np.ndarray]:
     """The weights to evaluate a network with, by the spec's `eval:` section."""
-    return rule.evaluate(_memory(weights), _state(states, np.array(counts, np.int64)))
+    return rule.evaluate(_memory(weights), _state(states, np.array(counts, np.int64)), pieces)
 
 
 # ---------------------------------------------------------------- 8-bit states
@@ -141,8 +148,9 @@ class Binding:
     """A rule bound to several parameters; calling it updates all of them in one native call.
 
     `states[i]` holds the state arrays of parameter i by name, its master as "w", and `given[i]` is the object, never to
-    be changed, that they were taken from; `names[i]` is what errors call the parameter. Other arguments go to the
-    rule's `bind`.
+    be changed, that they were taken from; `names[i]` is what errors call the parameter. In place of gradients there may
+    be lists of several dense ones, as many for each, which are summed; lists that were bound must not be changed. Other
+    arguments go to the rule's `bind`.
     """
 
     def __init__(
@@ -150,7 +158,7 @@ class Binding:
         rule: UpdateRule,
         names: Sequence[str],
         weights: Sequence[NDArray],
-        grads: Sequence[NDArray],
+        grads: Sequence[Gradient],
         states: Sequence[Mapping[str, NDArray]],
         seed: int,
         given: Sequence[Any],
@@ -160,7 +168,7 @@ class Binding:
         self._weights = _memory(weights)
         self._given, self._held = list(given), [array for state in states for array in state.values()]
         self._states = _memory(self._held)
-        self._grads, self._is_sparse = grads, _any_sparse(grads)
+        self._grads, self._is_sparse, self._summed = grads, _any_sparse(grads), _summed(grads)
         self._counts = np.zeros(len(weights), np.int64)
         self._expected: list[int] = []  # what the counts will be after the next update, if none is made elsewhere
         self.sent: Any = None  # what the values follow from that were sent last; the caller's
@@ -170,16 +178,17 @@ class Binding:
             raise _renamed(error, names) from None
         self._step.seed = seed
 
-    def fits(self, weights: Sequence[NDArray], given: Sequence[Any]) -> bool:
-        """Whether these are the very weights and states that are bound."""
+    def fits(self, weights: Sequence[NDArray], given: Sequence[Any], grads: Sequence[Gradient]) -> bool:
+        """Whether these are the very weights and states that are bound, and as many gradients of each."""
         return (
             len(weights) == len(self._weights)
+            and _summed(grads) == self._summed
             and all(map(operator.is_, map(_DATA, weights), self._weights))
             and all(map(operator.is_, given, self._given))
             and all(map(operator.is_, map(_DATA, self._held), self._states))
         )
 
-    def __call__(self, grads: Sequence[NDArray], counts: list[int], values: Mapping[str, Any]) -> None:
+    def __call__(self, grads: Sequence[Gradient], counts: list[int], values: Mapping[str, Any]) -> None:
         """One update.
 
         `counts[i]` is how many there are of parameter i, this one included; `values` are those that may have changed:
@@ -192,9 +201,9 @@ class Binding:
         self._step(**values)
         self._expected = [count + 1 for count in counts]
 
-    def _take(self, grads: Sequence[NDArray]) -> None:
+    def _take(self, grads: Sequence[Gradient]) -> None:
         """Read the gradients from these; those of row-sparse ones are elsewhere at each step."""
-        if all(map(operator.is_, self._grads, grads)) and not self._is_sparse:
+        if not self._is_sparse and all(map(_same, self._grads, grads)):
             return
         try:
             self._step.rebind(_gradients(grads))
@@ -210,14 +219,28 @@ def _memory(arrays: Iterable[NDArray]) -> list[np.ndarray]:
     return list(map(_DATA, arrays))
 
 
-def _any_sparse(grads: Iterable[NDArray]) -> bool:
-    return any(g.stype == "row_sparse" for g in grads)
+def _same(a: Gradient, b: Gradient) -> bool:
+    return a is b or (isinstance(a, list) and isinstance(b, list) and all(map(operator.is_, a, b)))
 
 
-def _gradients(grads: Iterable[NDArray]) -> list[np.ndarray | RowSparse]:
+def _any_sparse(grads: Iterable[Gradient]) -> bool:
+    return any(not isinstance(g, list) and g.stype == "row_sparse" for g in grads)
+
+
+def _summed(grads: Sequence[Gradient]) -> int:
+    """How many gradients there are of each parameter."""
+    return len(grads[0]) if isinstance(grads[0], list) else 1
+
+
+def _gradients(grads: Iterable[Gradient]) -> list[Any]:
     import optgen
 
-    return [optgen.RowSparse(g._indices, g._rows) if g.stype == "row_sparse" else g._data for g in grads]
+    def memory(g: Gradient) -> Any:
+        if isinstance(g, list):
+            return _memory(g)
+        return optgen.RowSparse(g._indices, g._rows) if g.stype == "row_sparse" else g._data
+
+    return list(map(memory, grads))
 
 
 def _state(states: Sequence[Mapping[str, NDArray]], counts: np.ndarray) -> State:

@@ -17,19 +17,31 @@
         uint64_t seed;            of the draws
         const int64_t *const *index;    NULL, or n lists of the rows to update, ascending; a NULL list: all rows
         const int64_t *present;   NULL, or n lengths of these lists; -1: the tensor is updated as a whole
+        const int64_t *first;     NULL, or of n pieces of tensors, which of the tensor's elements is their first one
+        const int64_t *whole;     NULL, or n element counts of the tensors that these are pieces of
+        exchange share;           NULL, or what brings the partial results of the other pieces
+        void *peers;              its first argument
     };
+    typedef int64_t (*exchange)(void *peers, double *partials, int64_t stride);    0, or the step ends here
     typedef void (*task)(const void *step, int64_t part, int64_t parts);
     typedef void (*parallel_for)(void *pool, task, const void *step, int64_t elements);
+
+Pieces are for kernels without values of rows or columns. They begin at multiples of BLOCK elements. Before partial
+results are folded, `share` is given those of all tensors: `stride` doubles for each block of each whole tensor, the
+blocks of the pieces among them filled in.
 
 What each phase does is in `small.py` (once, per tensor, per row, per column) and `sweeps.py` (per element).
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 from llvmlite import ir as ll
 
+from optgen.backends.layout import reductions
 from optgen.backends.llvm import I64, PTR, integer, loop, text
-from optgen.backends.module import PARALLEL, POOL, RUN, TASK, VOID, Callee, Module, Step
+from optgen.backends.module import EXCHANGE, PARALLEL, PEERS, POOL, RUN, SHARE, TASK, VOID, Callee, Module, Step
 from optgen.backends.small import host, lines, scalar, shared
 from optgen.backends.sweeps import fold_sweep, sweep_task
 from optgen.ir import nodes as ir
@@ -39,7 +51,7 @@ from optgen.ir.nodes import Kernel, Phase
 def emit(kernel: Kernel, symbol: str, triple: str) -> str:
     """The LLVM IR text of a planned kernel, exported as `symbol`."""
     m = Module(kernel, symbol, triple)
-    calls: list[ll.Function] = []
+    calls: list[ll.Function | None] = []
     for k, phase in enumerate(kernel.phases):
         calls += phase_calls(m, phase, f"{symbol}.{k}.{phase.kind}")
     workspace_size(m)
@@ -47,7 +59,8 @@ def emit(kernel: Kernel, symbol: str, triple: str) -> str:
     return text(m.module)
 
 
-def phase_calls(m: Module, phase: Phase, name: str) -> list[ll.Function]:
+def phase_calls(m: Module, phase: Phase, name: str) -> list[ll.Function | None]:
+    """What is called for a phase, one after the other; None where pieces exchange their partial results."""
     match phase.kind:
         case "host":
             return [host(m, phase, name)]
@@ -57,11 +70,14 @@ def phase_calls(m: Module, phase: Phase, name: str) -> list[ll.Function]:
             return [scalar(m, phase, name)]
         case "row" | "col":
             return [lines(m, phase, name)]
-    reduces = any(isinstance(i.op, ir.Reduce) for i in phase.instrs)
-    return [sweep_task(m, phase, name), *([fold_sweep(m, phase, f"{name}.fold")] if reduces else [])]
+    task = sweep_task(m, phase, name)
+    if not any(isinstance(i.op, ir.Reduce) for i in phase.instrs):
+        return [task]
+    exchange = [None] if m.can_be_cut and reductions(phase, "all") else []
+    return [task, *exchange, fold_sweep(m, phase, f"{name}.fold")]
 
 
-def entry(m: Module, calls: list[ll.Function]) -> None:
+def entry(m: Module, calls: list[ll.Function | None]) -> None:
     _, b = m.driver(m.symbol, ll.FunctionType(VOID, [PTR]))
     (step,) = b.function.args
     saved = m.strict_floats(b)
@@ -72,7 +88,9 @@ def entry(m: Module, calls: list[ll.Function]) -> None:
         b.store(b.add(b.load(total, typ=I64), m.extent(b, s, i).elements), total)
     elements = b.load(total, typ=I64)
     for call in calls:
-        if call.ftype == TASK:
+        if call is None:
+            exchange(m, b, s, saved)
+        elif call.ftype == TASK:
             with b.if_else(b.icmp_unsigned("==", parallel, ll.Constant(PTR, None))) as (alone, together):
                 with alone:
                     b.call(call, [step, integer(0), integer(1)])
@@ -82,6 +100,16 @@ def entry(m: Module, calls: list[ll.Function]) -> None:
             b.call(call, [step])
     m.restore_floats(b, saved)
     b.ret_void()
+
+
+def exchange(m: Module, b: ll.IRBuilder, s: Step, saved: Any) -> None:
+    """Have the partial results of the other pieces, or return."""
+    share = s.pointer(SHARE)
+    with b.if_then(b.icmp_unsigned("!=", share, ll.Constant(PTR, None))):
+        failed = b.call(Callee(share, EXCHANGE), [s.pointer(PEERS), s.regions, integer(m.layout.stride)])
+        with b.if_then(b.icmp_unsigned("!=", failed, integer(0))):
+            m.restore_floats(b, saved)
+            b.ret_void()
 
 
 def workspace_size(m: Module) -> None:

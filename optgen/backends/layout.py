@@ -23,9 +23,14 @@ SCALAR = (Kind.UNIFORM, Kind.HOST, Kind.TENSOR)
 
 @dataclass(frozen=True)
 class Extent:
-    """What a step visits of one tensor: `elements` of `rows` rows; `by_rows`: rows are updated one by one."""
+    """What a step visits of one tensor: `elements` of `rows` rows; `by_rows`: rows are updated one by one.
+
+    Of a piece, `elements` are its own, which are a part of the tensor's `whole` number, from its element `first` on.
+    """
 
     elements: Any
+    whole: Any
+    first: Any
     rows: Any
     cols: Any
     by_rows: Any
@@ -74,7 +79,7 @@ class Layout:
             return offset
 
         if self.partials:
-            take(b.mul(blocks(b, extent.elements), integer(self.stride)))
+            take(b.mul(blocks(b, extent.whole), integer(self.stride)))
         row_partials = offset
         if self.row_partials:
             take(b.mul(b.mul(extent.rows, blocks(b, extent.cols)), integer(self.stride)))

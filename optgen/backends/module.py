@@ -34,7 +34,8 @@ from optgen.ir.nodes import BLOCK, LANES, Instr, Kernel, Phase, Value
 VOID = ll.VoidType()
 TASK = ll.FunctionType(VOID, [PTR, I64, I64])
 PARALLEL = ll.FunctionType(VOID, [PTR, PTR, PTR, I64])
-N, SIZE, BUFFERS, T, HYPER, WORKSPACE, RUN, POOL, COLS, ID, SEED, INDEX, PRESENT = range(13)
+EXCHANGE = ll.FunctionType(I64, [PTR, PTR, I64])
+N, SIZE, BUFFERS, T, HYPER, WORKSPACE, RUN, POOL, COLS, ID, SEED, INDEX, PRESENT, FIRST, WHOLE, SHARE, PEERS = range(17)
 """The fields of optgen_step, eight bytes each."""
 MXCSR = 0x1F80
 """All exceptions masked, round to nearest, denormals kept."""
@@ -145,8 +146,9 @@ class Module:
 
     def extent(self, b: ll.IRBuilder, s: Step, i: Any) -> Extent:
         size = load(b, s.size, i, I64)
+        whole, first = self.whole(b, s, i, size) if self.can_be_cut else (size, integer(0))
         if not (self.layout.matrix or self.kernel.lazy):
-            return Extent(size, None, None, None)
+            return Extent(size, whole, first, None, None, None)
         cols, present = load(b, s.pointer(COLS), i, I64), self.cell(b, integer(-1))
         counts = s.pointer(PRESENT)
         with b.if_then(b.icmp_unsigned("!=", counts, ll.Constant(PTR, None))):
@@ -156,7 +158,22 @@ class Module:
         elements = b.select(by_rows, b.mul(rows, cols), size)
         if self.layout.matrix:
             rows = b.select(by_rows, rows, b.sdiv(size, cols))
-        return Extent(elements, rows, cols, by_rows)
+            whole = elements
+        return Extent(elements, whole, first, rows, cols, by_rows)
+
+    @property
+    def can_be_cut(self) -> bool:
+        return not self.layout.matrix
+
+    def whole(self, b: ll.IRBuilder, s: Step, i: Any, size: Any) -> tuple[Any, Any]:
+        """How many elements the tensor has that piece i is of, and which of them is the first of the piece."""
+        found = []
+        for field, otherwise in ((WHOLE, size), (FIRST, integer(0))):
+            cell, numbers = self.cell(b, otherwise), s.pointer(field)
+            with b.if_then(b.icmp_unsigned("!=", numbers, ll.Constant(PTR, None))):
+                b.store(load(b, numbers, i, I64), cell)
+            found.append(b.load(cell, typ=I64))
+        return found[0], found[1]
 
     def row_number(self, b: ll.IRBuilder, s: Step, i: Any, r: Any) -> Any:
         """The row of the whole tensor that the r-th visited one is."""

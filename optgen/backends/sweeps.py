@@ -113,17 +113,17 @@ class Sweep:
                 with whole:
                     call(begin, end, None, None, region, [])
         else:
-            call(begin, end, None, None, region, [])
+            call(begin, end, None, None, self.partials(b, region, extent), [])
         b.ret_void()
         return f
 
     def where(self, b: ll.IRBuilder, s: Step, i: Any, extent: Extent, row: Any, number: Any) -> list[Any]:
         """The fields of Where. The blocks of 8-bit codes restart at the rows of a tensor that is updated by rows."""
         m, zero = self.m, integer(0)
-        origin = zero if number is None else b.mul(number, extent.cols)
-        scale_origin = origin
+        scale_origin = zero if number is None else b.mul(number, extent.cols)
+        origin = b.add(extent.first, scale_origin)
         if number is not None and m.kernel.lazy:
-            scale_origin = b.select(extent.by_rows, zero, origin)
+            scale_origin = b.select(extent.by_rows, zero, scale_origin)
         cols = integer(1) if extent.cols is None else extent.cols
         id, t = (load(b, s.pointer(field), i, I64) for field in (ID, T))
         return [origin, scale_origin, zero if row is None else row, cols, id, t, s.word(SEED)]
@@ -139,7 +139,7 @@ class Sweep:
         for buffer in self.streams:
             start = self.m.pointer(b, s, i, buffer.name)
             if number is not None:
-                which = row if buffer.name == "grad" else number
+                which = row if ir.is_gradient(buffer.name) else number
                 start = at(b, start, b.mul(which, extent.cols), RAW[BYTES[buffer.storage]])
             found.append(start)
         for name in self.scales:
@@ -149,6 +149,11 @@ class Sweep:
                 start = at(b, start, b.select(extent.by_rows, first, integer(0)), TYPES["f32"])
             found.append(start)
         return found
+
+    def partials(self, b: ll.IRBuilder, region: Any, extent: Extent) -> Any:
+        """Where the partial results of the first block at hand go: a piece's stand among those of the whole tensor."""
+        block = b.lshr(extent.first, integer(BLOCK.bit_length() - 1))
+        return at(b, region, b.mul(block, integer(self.m.layout.stride)), F64)
 
     # ------------------------------------------------------------ reductions of rows and columns
 
@@ -233,7 +238,7 @@ def fold_sweep(m: Module, phase: Phase, name: str) -> ll.Function:
     with m.tensors(b, s) as (i, extent, region):
         for r, instr in enumerate(reductions(phase, "all")):
             assert instr.result is not None and isinstance(instr.op, ir.Reduce)
-            count, stride = blocks(b, extent.elements), integer(m.layout.stride)
+            count, stride = blocks(b, extent.whole), integer(m.layout.stride)
             total = b.call(m.pairwise(instr.op.op), [at(b, region, integer(r), F64), count, stride])
             m.keep(b, s, instr.result, {instr.result: total}, i)
         for r, instr in enumerate(reductions(phase, "col")):

@@ -18,6 +18,10 @@ typedef void (*optgen_task)(const void *step, int64_t part, int64_t parts);
    done. `elements` tells how much work there is. The result does not depend on `parts`. */
 typedef void (*optgen_parallel_for)(void *pool, optgen_task task, const void *step, int64_t elements);
 
+/* Given `stride` partial results for each block of 4096 elements of each whole tensor, of which those of the pieces at
+   hand are there, fills in the others. Returns 0; for anything else the step ends there. */
+typedef int64_t (*optgen_exchange)(void *peers, double *partials, int64_t stride);
+
 /* One step: the update of n tensors. A tensor is seen as a matrix of shape[0] rows, a vector as a column, a number as
    both. No two written buffers may overlap; any alignment will do. */
 typedef struct optgen_step {
@@ -35,6 +39,11 @@ typedef struct optgen_step {
     const int64_t *const *index;   /* NULL, or n lists of the rows to update, ascending; a NULL list: all rows */
     const int64_t *present;        /* NULL, or n lengths of these lists, where the gradient has these rows only; -1: the
                                       tensor is updated as a whole */
+    const int64_t *first;          /* NULL, or of n pieces of tensors, the number of their first element in the tensor:
+                                      a multiple of 4096 */
+    const int64_t *whole;          /* NULL, or the element counts of these tensors; `size` then is that of the pieces */
+    optgen_exchange share;         /* NULL, or what brings the partial results of the other pieces */
+    void *peers;                   /* its first argument */
 } optgen_step;
 
 #endif

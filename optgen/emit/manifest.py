@@ -42,7 +42,8 @@ def manifest(build: Build) -> str:
     """The text of `manifest.json`.
 
     A kernel is called as its header says; `buffers` and `hyper` of a variant give the order of pointers and values.
-    Costs are per element of a tensor and step. `lazy`: rows of a tensor can be updated without the others.
+    Costs are per element of a tensor and step. `lazy`: rows of a tensor can be updated without the others. `cut`: where
+    tensors can be cut into pieces that are updated apart (`optgen.ir.nodes.Cut`).
     """
     optimizer = build.optimizer
     data = {
@@ -118,6 +119,7 @@ def _variant(variant: Variant) -> dict[str, Any]:
         "dtype": variant.chosen.dtype,
         "evaluate": variant.chosen.evaluate,
         "lazy": kernel.lazy,
+        "cut": kernel.cut,
         "buffers": [_buffer(b) for b in kernel.buffers],
         "hyper": list(kernel.hyper),
         "cost": variant.cost,

@@ -57,6 +57,11 @@ class Tensor:
         return np.ndarray(self.shape, numpy_dtype(self.dtype), _memory(self.address, self.nbytes, _WRITABLE))
 
 
+def doubles(address: int, shape: tuple[int, ...]) -> Array:
+    """Memory of native code as an array of doubles, for as long as it is there."""
+    return np.ndarray(shape, np.float64, _memory(address, math.prod(shape) * 8, _WRITABLE))
+
+
 def listed(objects: Sequence[Any], what: str, n: int | None = None) -> Sequence[Any]:
     """`objects` if it is a list, of n if that is given; TypeError or ValueError calling it `what` otherwise."""
     if isinstance(objects, np.ndarray | str) or not isinstance(objects, Sequence):

@@ -9,6 +9,7 @@ from optgen.execute import buffers, state
 from optgen.execute.buffers import Array, Tensor
 from optgen.execute.gradients import Rows, all_rows
 from optgen.execute.kernel import Kernel
+from optgen.execute.piece import Piece, is_left_out
 from optgen.execute.state import State
 from optgen.execute.table import Table, Values
 from optgen.model import FlagValue
@@ -18,23 +19,30 @@ if TYPE_CHECKING:
 
 
 def evaluate(
-    rule: UpdateRule, params: Sequence[Tensor], flags: Sequence[Mapping[str, FlagValue]], kept: State, values: Values
+    rule: UpdateRule,
+    params: Sequence[Tensor],
+    flags: Sequence[Mapping[str, FlagValue]],
+    kept: State,
+    values: Values,
+    pieces: Sequence[Piece | None],
 ) -> list[Array]:
     """New arrays, of the shapes and the dtype of `params`, which are left as they are."""
     if not rule.spec.evaluate:
         raise ValueError(f"{rule.spec.name} has no eval: section; its weights are evaluated as they are")
-    kernels = [rule.kernel(p.shape, f, evaluate=True) for p, f in zip(params, flags, strict=True)]
+    shapes = [p.shape if piece is None else piece.shape for p, piece in zip(params, pieces, strict=True)]
+    kernels = [rule.kernel(shape, f, evaluate=True) for shape, f in zip(shapes, flags, strict=True)]
     columns = state.columns(kept, kernels, params, repr(rule))
     by_row = state.by_row(columns, len(params))
     new = [buffers.aligned(p.shape, rule.dtype) for p in params]
     columns["out"] = [buffers.tensor(x, "out") for x in new]
     columns.setdefault("w", params)
     counts = state.counts(kept, len(params)).view()
-    for kernel, members in grouped(kernels, range(len(params))).items():
-        table = Table(kernel, members, params, columns, [0] * len(params))
+    there = [i for i, kernel in enumerate(kernels) if not is_left_out(pieces[i], params[i], kernel)]
+    for kernel, members in grouped(kernels, there).items():
+        table = Table(kernel, members, params, columns, [0] * len(params), pieces)
         table.counts[:] = counts[members]
         table.set({**values, "step": float(counts.max())})
-        table.take([(None, all_rows(params[i]) if by_row[i] else Rows()) for i in members])
+        table.take([((), all_rows(params[i]) if by_row[i] else Rows()) for i in members])
         kernel.run(table.address)
     return new
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,9 +26,10 @@ class Rows:
 
 @dataclass(frozen=True)
 class Checked:
-    """A gradient that can be used; `index` are its rows if it is row-sparse."""
+    """A gradient that can be used: several that are summed, or one, of which `index` are the rows if it is
+    row-sparse."""
 
-    tensor: Tensor
+    tensors: Sequence[Tensor]
     index: Array | None = None
 
 
@@ -50,36 +51,61 @@ class Gradients:
     def _check(self, i: int, grad: Any) -> Checked:
         name, param, kernel = f"grads[{i}]", self._params[i], self._kernels[i]
         is_sparse = isinstance(grad, RowSparse)
+        count = how_many(grad)
+        if count != kernel.variant.gradients:
+            raise ValueError(f"{name}: {count} gradients, where {kernel.variant.gradients} were bound; bind it anew")
         flag = kernel.variant.flags.get("sparse")
         if flag is not None and flag != (is_sparse and self._lazy and kernel.native.lazy):
             found = "row-sparse" if is_sparse else "dense"
             raise ValueError(f"{name}: {found}, for which its parameter has another kernel; bind it anew")
         if not isinstance(grad, RowSparse):
-            tensor = buffers.tensor(grad, name)
-            buffers.check(tensor, kernel.native.dtype, param.shape, "its parameter")
-            return Checked(tensor)
+            return Checked([self._dense(i, x, where) for x, where in named(grad, name)])
         if self._is_lazy(i) and kernel.is_quantized and not self._by_row[i]:
             raise ValueError(
                 f"{name}: row-sparse, but the 8-bit blocks of its parameter's states run on from row to row; "
                 "make the state with init(params, row_sparse=[...])"
             )
         index, values = sparse.check(grad, param, kernel.native.dtype, name)
-        return Checked(values, index)
+        return Checked([values], index)
 
-    def place(self, i: int, grad: Checked) -> tuple[Tensor, Rows]:
+    def _dense(self, i: int, grad: Any, name: str) -> Tensor:
+        tensor = buffers.tensor(grad, name)
+        buffers.check(tensor, self._kernels[i].native.dtype, self._params[i].shape, "its parameter")
+        return tensor
+
+    def place(self, i: int, grad: Checked) -> tuple[Sequence[Tensor], Rows]:
         """What the kernel of parameter i reads, and the rows of the parameter it updates."""
         if grad.index is None:
-            return grad.tensor, self._all_rows(i)
+            return grad.tensors, self._all_rows(i)
+        (values,) = grad.tensors
         if self._is_lazy(i):
-            return grad.tensor, Rows(len(grad.index), grad.index)
-        scratch = self._scratch.setdefault(i, _Scratch(self._params[i], grad.tensor.dtype))
-        return scratch.fill(grad.index, grad.tensor), self._all_rows(i)
+            return grad.tensors, Rows(len(grad.index), grad.index)
+        scratch = self._scratch.setdefault(i, _Scratch(self._params[i], values.dtype))
+        return [scratch.fill(grad.index, values)], self._all_rows(i)
 
     def _is_lazy(self, i: int) -> bool:
         return self._lazy and self._kernels[i].native.lazy
 
     def _all_rows(self, i: int) -> Rows:
         return all_rows(self._params[i]) if self._by_row[i] else Rows()
+
+
+def how_many(grad: Any) -> int:
+    """How many gradients there are in the place of one."""
+    return len(grad) if _is_several(grad) else 1
+
+
+def _is_several(grad: Any) -> bool:
+    # Numbers in a list are no gradients, but the mistake of who forgot to make an array of them.
+    return isinstance(grad, list | tuple) and not isinstance(next(iter(grad), None), int | float)
+
+
+def named(grad: Any, name: str) -> Iterator[tuple[Any, str]]:
+    """The gradients of a parameter that are summed, with what errors call them."""
+    if _is_several(grad):
+        yield from ((x, f"{name}[{k}]") for k, x in enumerate(grad))
+    else:
+        yield grad, name
 
 
 def all_rows(param: Tensor) -> Rows:

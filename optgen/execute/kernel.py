@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from optgen.execute import jit
-from optgen.ir.nodes import Buffer, Variant
+from optgen.ir.nodes import Buffer, Variant, is_gradient
 from optgen.pipeline import NativeKernel
 
 
@@ -28,6 +28,10 @@ class Step(ctypes.Structure):
         ("seed", ctypes.c_uint64),
         ("index", ctypes.c_void_p),
         ("present", ctypes.c_void_p),
+        ("first", ctypes.c_void_p),
+        ("whole", ctypes.c_void_p),
+        ("share", ctypes.c_void_p),
+        ("peers", ctypes.c_void_p),
     )
 
 
@@ -42,6 +46,7 @@ class Kernel:
         self._workspace = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(symbols[f"{native.symbol}_workspace"])
         self.columns = {b.name: k for k, b in enumerate(native.buffers)}
         self.rows = {name: k for k, name in enumerate(native.hyper)}
+        self.gradients = [k for name, k in self.columns.items() if is_gradient(name)]
 
     @cached_property
     def states(self) -> Mapping[str, Buffer]:

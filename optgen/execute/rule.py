@@ -9,14 +9,15 @@ from typing import Any
 from optgen import arguments, pipeline
 from optgen.arguments import Arguments
 from optgen.backends import target
-from optgen.execute import buffers, state
+from optgen.execute import buffers, piece, state
 from optgen.execute.buffers import Array, Tensor
 from optgen.execute.evaluate import evaluate
 from optgen.execute.kernel import Kernel
+from optgen.execute.piece import Exchange, Piece
 from optgen.execute.state import State
 from optgen.execute.step import BoundStep
 from optgen.ir.cost import Cost, cost
-from optgen.ir.nodes import Storage, Variant
+from optgen.ir.nodes import Cut, Storage, Variant
 from optgen.model import Call, FlagValue, Kind, Optimizer, walk
 from optgen.pipeline import NativeKernel
 
@@ -54,6 +55,7 @@ class UpdateRule:
         self._joins = any(isinstance(e, Call) and e.scope == "params" for e in values)
         self._compile = compile
         self._kernels: dict[tuple[Any, ...], Kernel] = {}
+        self._cuts: dict[tuple[Any, ...], Cut] = {}
         if "float16" in (dtype, *self.storage.values()):
             _check_float16()
 
@@ -67,6 +69,13 @@ class UpdateRule:
         """Streams, bytes and operations per element of a large matrix and step, and the number of sweeps."""
         return cost(pipeline.plan(pipeline.build(self.spec, self.variant(MATRIX))))
 
+    def cut(self, shape: Sequence[int], flags: Mapping[str, FlagValue] | None = None) -> Cut:
+        """Where a parameter of this shape can be cut into pieces, as `optgen.ir.nodes.Cut` says."""
+        like = (len(shape), self._is_small(shape), *sorted((flags or {}).items()))
+        if like not in self._cuts:
+            self._cuts[like] = pipeline.build(self.spec, self.variant(shape, flags)).cut
+        return self._cuts[like]
+
     @property
     def lazy(self) -> bool:
         """Whether a row-sparse gradient of a matrix updates its rows only: no value depends on several rows."""
@@ -77,16 +86,19 @@ class UpdateRule:
         params: Sequence[Any],
         row_sparse: Sequence[bool] | None = None,
         flags: Mapping[str, Sequence[Any]] | None = None,
+        pieces: Sequence[Piece | None] | None = None,
     ) -> State:
         """The state before the first update, for parameters of any shapes and the rule's dtype.
 
         `row_sparse`: which of them will get row-sparse gradients. `flags`: those that are set for each parameter.
+        `pieces`: of which tensors which are pieces.
         """
         tensors = self.tensors(params, "params")
         if row_sparse is not None and len(row_sparse) != len(tensors):
             raise ValueError(f"row_sparse: {len(row_sparse)} values for {len(tensors)} parameters")
         wanted = [False] * len(tensors) if row_sparse is None else [bool(x) for x in row_sparse]
-        kernels = self.kernels(tensors, wanted, arguments.per_param(self.spec, flags, len(tensors)))
+        own = arguments.per_param(self.spec, flags, len(tensors))
+        kernels = self.kernels(tensors, wanted, own, self.pieces(pieces, len(tensors)))
         by_row = [x and kernel.native.lazy for x, kernel in zip(wanted, kernels, strict=True)]
         return state.start(kernels, tensors, by_row, self.values)
 
@@ -100,25 +112,38 @@ class UpdateRule:
         lazy: bool = True,
         flags: Mapping[str, Sequence[Any]] | None = None,
         ids: Sequence[int] | None = None,
+        pieces: Sequence[Piece | None] | None = None,
+        exchange: Exchange | None = None,
     ) -> BoundStep:
         """Resolve all pointers once, and compile what is not compiled yet.
 
         Without `grads`, each call reads `p.grad` of every parameter anew and leaves out those where it is None, counts
         included; without `state` the step starts from `init`, and holds it as `step.state`. `inputs` are the further
         tensors that the spec reads, by name. `flags` are those that are set for each parameter; `ids`, by which draws
-        of parameters differ, are 0, 1, ... unless given.
+        of parameters differ, are 0, 1, ... unless given. In place of a gradient there may be a list of several, as many
+        for every parameter: they are summed, in that order, as they are read.
+
+        `pieces[i]` says of which tensor parameter i is a piece; gradients, inputs and elementwise states then are of
+        that piece. All pieces of a tensor come to the same bits as the whole, wherever they are updated. Where `cut`
+        says "blocks", `exchange` brings the partial results of the pieces that are not here, and every tensor must be
+        bound, those of which nothing is here as empty pieces. What `exchange` raises leaves the step half done.
 
         Parameters, gradients, inputs and states must be C-contiguous CPU tensors, gradients, inputs and elementwise
         states of their parameter's shape; what is written must be writable and share memory with nothing else. A
         gradient may be `RowSparse`: with `lazy`, if the rule is `lazy`, the other rows are left as they are; else they
         have a gradient of zero. TypeError and ValueError name the tensor. The step keeps all of them alive.
         """
-        return BoundStep(self, params, grads, state, inputs, lazy=lazy, flags=flags, ids=ids)
+        where = self.pieces(pieces, len(params))
+        return BoundStep(
+            self, params, grads, state, inputs, lazy=lazy, flags=flags, ids=ids, pieces=where, exchange=exchange
+        )
 
-    def evaluate(self, params: Sequence[Any], state: State) -> list[Array]:
+    def evaluate(
+        self, params: Sequence[Any], state: State, pieces: Sequence[Piece | None] | None = None
+    ) -> list[Array]:
         """New arrays with the weights to evaluate with, by the spec's `eval:` section; ValueError if it has none."""
         tensors = self.tensors(params, "params")
-        return evaluate(self, tensors, [{}] * len(tensors), state, self.values)
+        return evaluate(self, tensors, [{}] * len(tensors), state, self.values, self.pieces(pieces, len(tensors)))
 
     # ------------------------------------------------------------ what a bound step asks
 
@@ -128,6 +153,10 @@ class UpdateRule:
         for t in found:
             buffers.check_dtype(t, self.dtype)
         return found
+
+    def pieces(self, pieces: Sequence[Piece | None] | None, n: int) -> list[Piece | None]:
+        """Of each of n parameters, what it is a piece of, if it is one."""
+        return [None] * n if pieces is None else list(buffers.listed(pieces, "pieces", n))
 
     def decide(
         self,
@@ -147,6 +176,7 @@ class UpdateRule:
         *,
         sparse: bool = False,
         evaluate: bool = False,
+        gradients: int = 1,
     ) -> Variant:
         """What is compiled for a parameter of this shape."""
         decided = self.decide(len(shape), flags or {}, sparse=sparse)
@@ -156,7 +186,7 @@ class UpdateRule:
             if s.kind is Kind.ELEM and s.name in self.storage:
                 wanted = self.storage[s.name]
                 storage[s.name] = "float32" if small and wanted.startswith("int8") else wanted
-        return Variant(decided, self.dtype, self.master, storage, evaluate)
+        return Variant(decided, self.dtype, self.master, storage, evaluate, gradients)
 
     def kernel(
         self,
@@ -165,26 +195,35 @@ class UpdateRule:
         *,
         sparse: bool = False,
         evaluate: bool = False,
+        gradients: int = 1,
     ) -> Kernel:
         """The kernel for a parameter of this shape."""
-        like = (len(shape), self._is_small(shape), *sorted((flags or {}).items()), sparse, evaluate)
+        like = (len(shape), self._is_small(shape), *sorted((flags or {}).items()), sparse, evaluate, gradients)
         if like not in self._kernels:
-            variant = self.variant(shape, flags, sparse=sparse, evaluate=evaluate)
+            variant = self.variant(shape, flags, sparse=sparse, evaluate=evaluate, gradients=gradients)
             same = next((k for k in self._kernels.values() if k.variant == variant), None)
             self._kernels[like] = same or Kernel(variant, self._compile(self.spec, variant))
         return self._kernels[like]
 
     def kernels(
-        self, params: Sequence[Tensor], sparse: Sequence[bool], flags: Sequence[Mapping[str, FlagValue]]
+        self,
+        params: Sequence[Tensor],
+        sparse: Sequence[bool],
+        flags: Sequence[Mapping[str, FlagValue]],
+        pieces: Sequence[Piece | None],
+        gradients: int = 1,
     ) -> list[Kernel]:
         """The kernel of each parameter; `sparse`: those that are to be updated row by row, where that is possible."""
         found = []
-        for param, wanted, own in zip(params, sparse, flags, strict=True):
+        for param, wanted, own, part in zip(params, sparse, flags, pieces, strict=True):
+            shape = param.shape if part is None else part.shape
             try:
-                kernel = self.kernel(param.shape, own, sparse=wanted)
+                kernel = self.kernel(shape, own, sparse=wanted, gradients=gradients)
             except ValueError as error:
-                raise ValueError(f"{param.name}, of shape {param.shape}: {error}") from error
-            found.append(kernel if kernel.native.lazy else self.kernel(param.shape, own))
+                raise ValueError(f"{param.name}, of shape {shape}: {error}") from error
+            found.append(kernel if kernel.native.lazy else self.kernel(shape, own, gradients=gradients))
+            if part is not None:
+                piece.check(part, param, found[-1])
         return found
 
     def _is_small(self, shape: Sequence[int]) -> bool:

@@ -12,9 +12,10 @@ from optgen.execute import buffers, pool, state
 from optgen.execute.buffers import Array, Tensor
 from optgen.execute.chain import Chain
 from optgen.execute.evaluate import evaluate, grouped
-from optgen.execute.gradients import Gradients
+from optgen.execute.gradients import Gradients, how_many
 from optgen.execute.hyper import Hyper
 from optgen.execute.kernel import Kernel
+from optgen.execute.piece import Exchange, Piece, is_left_out
 from optgen.execute.sparse import RowSparse
 from optgen.execute.state import Columns, State
 from optgen.execute.table import Table
@@ -43,15 +44,19 @@ class BoundStep:
         lazy: bool,
         flags: Mapping[str, Sequence[Any]] | None,
         ids: Sequence[int] | None,
+        pieces: Sequence[Piece | None],
+        exchange: Exchange | None,
     ) -> None:
         self.rule = rule
         self._params = rule.tensors(params, "params")
+        self._pieces, self._exchange = pieces, exchange
         n = len(self._params)
         self._flags = arguments.per_param(rule.spec, flags, n)
         given = [None] * n if grads is None else buffers.listed(grads, "grads", n)
         sparse = [isinstance(g, RowSparse) for g in given]
-        self.state = rule.init(params, sparse, flags) if kept is None else kept
-        self._kernels = rule.kernels(self._params, [lazy and x for x in sparse], self._flags)
+        self.state = rule.init(params, sparse, flags, pieces) if kept is None else kept
+        by_row = [lazy and x for x in sparse]
+        self._kernels = rule.kernels(self._params, by_row, self._flags, pieces, _how_many(given))
         self._columns = state.columns(self.state, self._kernels, self._params, repr(rule))
         self._columns["copy" if rule.master else "w"] = self._params
         self._counts = state.counts(self.state, n)
@@ -59,12 +64,14 @@ class BoundStep:
         self._inputs = self._check_inputs(inputs or {})
         self._ids = _check_ids(range(n) if ids is None else ids, n)
         self._seed = 0
-        decide = _decider(rule, self._kernels, [len(p.shape) for p in self._params], self._flags)
+        shapes = [p.shape if piece is None else piece.shape for p, piece in zip(self._params, pieces, strict=True)]
+        decide = _decider(rule, self._kernels, list(map(len, shapes)), self._flags)
         self._hyper = Hyper(rule.spec, rule.values, [k.variant.flags for k in self._kernels], decide)
         self._values = self._hyper.values
         self._gradients = Gradients(self._params, self._kernels, state.by_row(self._columns, n), lazy)
         self._sources = list(params) if grads is None else None
-        self._arrange(list(range(n)))
+        here = zip(pieces, self._params, self._kernels, strict=True)
+        self._arrange([i for i, of in enumerate(here) if not is_left_out(*of)])
         if grads is None:
             self._check_apart([])
         else:
@@ -84,6 +91,10 @@ class BoundStep:
         if self._sources is not None:
             self._read_gradients(self._sources)
         self._run(self._address)
+        if self._exchange is not None:
+            for table in self._tables:
+                assert table.share is not None
+                table.share.check()
 
     def rebind(self, grads: Sequence[Any]) -> None:
         """Take the gradients from other tensors of the same shapes."""
@@ -91,7 +102,7 @@ class BoundStep:
 
     def evaluate(self) -> list[Array]:
         """New arrays with the weights to evaluate with, by the spec's `eval:` section; ValueError if it has none."""
-        return evaluate(self.rule, self._params, self._flags, self.state, self._values)
+        return evaluate(self.rule, self._params, self._flags, self.state, self._values, self._pieces)
 
     @property
     def seed(self) -> int:
@@ -111,7 +122,7 @@ class BoundStep:
 
     def _take(self, grads: Mapping[int, Any]) -> None:
         checked = self._gradients.check(grads)
-        self._check_apart([g.tensor for g in checked.values()])
+        self._check_apart([t for g in checked.values() for t in g.tensors])
         for table in self._tables:
             table.take([self._gradients.place(i, checked[i]) for i in table.members])
 
@@ -139,8 +150,12 @@ class BoundStep:
         columns: Columns = {**self._columns, **self._inputs}
         groups = grouped(self._kernels, members)
         self._check_whole(groups)
-        self._tables = [Table(kernel, own, self._params, columns, self._ids) for kernel, own in groups.items()]
+        self._tables = [
+            Table(kernel, own, self._params, columns, self._ids, self._pieces) for kernel, own in groups.items()
+        ]
         for table in self._tables:
+            if self._exchange is not None:
+                table.exchange_by(self._exchange)
             table.set(self._values)
             table.step.seed = self._seed
         if sum(self._params[i].size for i in members) >= pool.SMALL and pool.num_threads() > 1:
@@ -219,6 +234,14 @@ def _decider(
         return rule.decide(ranks[i], flags[i], values, sparse=sparse)
 
     return decide
+
+
+def _how_many(grads: Sequence[Any]) -> int:
+    """How many gradients of each parameter are summed."""
+    counts = set(map(how_many, grads))
+    if len(counts) > 1 or 0 in counts:
+        raise ValueError(f"grads: as many for each parameter are summed, and not {sorted(counts)}")
+    return counts.pop() if counts else 1
 
 
 def _check_ids(ids: Sequence[int], n: int) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from optgen.execute import buffers, pool
 from optgen.execute.buffers import Tensor
 from optgen.execute.gradients import WHOLE, Rows
 from optgen.execute.kernel import Kernel, Step
+from optgen.execute.piece import Exchange, Piece, Share
 from optgen.execute.state import Columns
 from optgen.execute.storage import matrix_view
 
@@ -23,16 +25,23 @@ Values = Mapping[str, float | Sequence[float | None] | None]
 class Table:
     """Those of some parameters that share a kernel: `members` are their places among the parameters.
 
-    `columns` hold the tensors of each buffer but "grad", and `ids`, for all parameters. The counts are the table's own,
-    all 0, until `use_counts`.
+    `columns` hold the tensors of each buffer but the gradients, and `ids` and `pieces` what is so called, for all
+    parameters. The counts are the table's own, all 0, until `use_counts`.
     """
 
     def __init__(
-        self, kernel: Kernel, members: Sequence[int], params: Sequence[Tensor], columns: Columns, ids: Sequence[int]
+        self,
+        kernel: Kernel,
+        members: Sequence[int],
+        params: Sequence[Tensor],
+        columns: Columns,
+        ids: Sequence[int],
+        pieces: Sequence[Piece | None] = (),
     ) -> None:
         self.kernel = kernel
         self.members = members
-        shapes = [params[i].shape for i in members]
+        parts = [pieces[i] if pieces else None for i in members]
+        shapes = [params[i].shape if p is None else p.shape for i, p in zip(members, parts, strict=True)]
         n = len(members)
         self.order = np.array(members, np.int64)
         self.size = np.array([params[i].size for i in members], np.int64)
@@ -46,6 +55,10 @@ class Table:
             self._point(name, tensors)
         self._hyper = np.full((max(len(kernel.rows), 1), n), UNSET)
         self._dimensions(shapes)
+        self._first = np.array([0 if p is None else p.offset for p in parts], np.int64)
+        self._whole = np.array([math.prod(shape) for shape in shapes], np.int64)
+        in_pieces = any(p is not None for p in parts)
+        self.share: Share | None = None
         self.step = Step(
             n=n,
             size=self.size.ctypes.data,
@@ -54,9 +67,11 @@ class Table:
             hyper=self._hyper.ctypes.data,
             cols=self._cols.ctypes.data,
             id=self._ids.ctypes.data,
+            first=self._first.ctypes.data if in_pieces else None,
+            whole=self._whole.ctypes.data if in_pieces else None,
         )
         self.address = ctypes.addressof(self.step)
-        self._reads: list[tuple[Tensor | None, Rows]] = []  # keeps them alive
+        self._reads: list[tuple[Sequence[Tensor], Rows]] = []  # keeps them alive
         self._workspace = np.zeros(0)
         self._reserve()
 
@@ -78,12 +93,16 @@ class Table:
                 each = [x[i] for i in self.members] if isinstance(x, Sequence) else [x]
                 self._hyper[row] = [UNSET if v is None else v for v in each]
 
-    def take(self, reads: Sequence[tuple[Tensor | None, Rows]]) -> None:
-        """For each member, the gradient to read, if the kernel reads one, and the rows to update."""
+    def exchange_by(self, exchange: Exchange) -> None:
+        """Have partial results of the other pieces from this function."""
+        self.share = Share(exchange, self.members, self._whole.tolist())
+        self.step.share = self.share.address
+
+    def take(self, reads: Sequence[tuple[Sequence[Tensor], Rows]]) -> None:
+        """For each member, the gradients to read, as many as the kernel reads, and the rows to update."""
         self._reads = list(reads)
-        k = self.kernel.columns.get("grad")
-        if k is not None:
-            self._pointers[:, k] = [0 if t is None else t.address for t, _ in reads]
+        if self.kernel.gradients:
+            self._pointers[:, self.kernel.gradients] = [[t.address for t in tensors] for tensors, _ in reads]
         self._present[:] = [rows.count for _, rows in reads]
         self._index[:] = [0 if rows.index is None else rows.index.ctypes.data for _, rows in reads]
         by_row = bool((self._present != WHOLE).any())
@@ -114,7 +133,7 @@ class Table:
         views = [matrix_view(shape) for shape in shapes]
         values: dict[str, list[Any]] = {
             "rank": [len(shape) for shape in shapes],
-            "size": self.size.tolist(),
+            "size": [math.prod(shape) for shape in shapes],
             "rows": [rows for rows, _ in views],
             "cols": [cols for _, cols in views],
         }

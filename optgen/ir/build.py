@@ -6,6 +6,7 @@ once (spec-language rule 6); reductions and elementary functions widen elements 
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
 
 import numpy as np
@@ -69,7 +70,7 @@ class _Builder:
         return [weight, *given, *states]
 
     def tensors(self) -> list[str]:
-        return ["grad", *(i.name for i in self.optimizer.inputs)]
+        return [*map(ir.gradient, range(self.variant.gradients)), *(i.name for i in self.optimizer.inputs)]
 
     def state_buffers(self, state: State) -> list[Buffer]:
         init = state.init.value if isinstance(state.init, Number) else state.init.id
@@ -163,6 +164,8 @@ class _Builder:
 
     def first_use(self, name: Name) -> Value:
         id = name.id
+        if id == "grad":
+            return self.gradient()
         if id in self.buffers:
             return self.emit(ir.Load(id), id)
         if id == "g":
@@ -173,6 +176,12 @@ class _Builder:
             return self.emit(ir.Count(), id)
         assert id in self.hyper, id
         return self.emit(ir.Hyper(id), id)
+
+    def gradient(self) -> Value:
+        """The sum of all gradients, in their order, in the compute dtype."""
+        names = map(ir.gradient, range(self.variant.gradients))
+        terms = [self.emit(ir.Load(name), name) for name in names]
+        return functools.reduce(lambda a, b: self.emit(ir.Add(a, b)), terms)
 
     def load(self, buffer: str) -> Value:
         return self.name(Name(buffer, False, Span(0, 0, 0)))

@@ -42,7 +42,7 @@ class Tensor:
     """One tensor of a step: its `buffers` by name, of the kinds and dtypes the kernel says, changed in place.
 
     `hyper` holds the kernel's hyper-parameters, NaN for an unset one; `t` counts this update. `rows`: the rows that are
-    updated, where not the tensor as a whole is; "grad" holds these rows only.
+    updated, where not the tensor as a whole is; gradients hold these rows only.
     """
 
     buffers: Mapping[str, Array]
@@ -157,11 +157,11 @@ class _Run:
         if buffer.storage == "scale":
             return self.scale_of_each(array)
         array = array.reshape(self.full_shape(buffer))
-        compact = buffer.name == "grad" or self.shape(buffer.kind) == array.shape
+        compact = ir.is_gradient(buffer.name) or self.shape(buffer.kind) == array.shape
         return array if compact or buffer.kind not in (Kind.ELEM, Kind.ROW) else array[self.present]
 
     def full_shape(self, buffer: Buffer) -> tuple[int, ...]:
-        if buffer.name == "grad":
+        if ir.is_gradient(buffer.name):
             return self.shape(Kind.ELEM)
         return {Kind.ELEM: (self.rows, self.cols), Kind.ROW: (self.rows, 1), Kind.COL: (1, self.cols)}.get(
             buffer.kind, ()

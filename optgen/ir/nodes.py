@@ -430,7 +430,8 @@ class Variant:
     """What a kernel is built for.
 
     `dtype`: of parameters and gradients; `master`: the weight is kept in float32 beside a parameter of 16 bits;
-    `storage`: of each elementwise state (default: that of the weight); `evaluate`: the `eval:` section, not the update.
+    `storage`: of each elementwise state (default: that of the weight); `evaluate`: the `eval:` section, not the update;
+    `gradients`: how many gradients of a parameter are summed, in order, as they are read.
     """
 
     flags: Flags
@@ -438,6 +439,7 @@ class Variant:
     master: bool = False
     storage: Mapping[str, Storage] = field(default_factory=dict)
     evaluate: bool = False
+    gradients: int = 1
 
     @property
     def weight(self) -> str:
@@ -462,6 +464,20 @@ class Buffer:
         return self.storage.startswith("int8")
 
 
+def gradient(k: int) -> str:
+    """The buffer of the k-th gradient."""
+    return f"grad.{k}" if k else "grad"
+
+
+def is_gradient(buffer: str) -> bool:
+    return buffer == "grad" or buffer.startswith("grad.")
+
+
+Cut = Literal["anywhere", "blocks", "tensors", "never"]
+"""Where tensors can be cut into pieces that are updated apart: at any block; at blocks, if partial results of
+reductions are exchanged; between tensors only; not even there."""
+
+
 @dataclass(frozen=True)
 class Kernel:
     """One variant. `hyper` orders the host values it reads, `t` not among them; `advances`: `t` counts this step."""
@@ -482,6 +498,14 @@ class Kernel:
         """Whether rows can be updated without the others: no value depends on several of them."""
         kinds = {i.result.type.kind for i in self.instrs() if i.result is not None}
         return not kinds & {Kind.SHARED, Kind.TENSOR, Kind.COL}
+
+    @property
+    def cut(self) -> Cut:
+        """Where the tensors of a step can be cut into pieces."""
+        kinds = {i.result.type.kind for i in self.instrs() if i.result is not None}
+        if kinds & {Kind.ROW, Kind.COL}:
+            return "never" if Kind.SHARED in kinds else "tensors"
+        return "blocks" if any(isinstance(i.op, Reduce | Across) for i in self.instrs()) else "anywhere"
 
     def buffer(self, name: str) -> Buffer:
         return next(b for b in self.buffers if b.name == name)

@@ -92,12 +92,21 @@ class KVStore(KVStoreBase):
     def push(self, key: Key | Sequence[Key], value: Arrays, priority: int = 0) -> None:
         """Sum the values of each key; the sum becomes the key's value, or updates it.
 
-        An optimizer updates all keys of a call together.
+        An optimizer updates all keys of a call together. One made from equations reads the values themselves, in the
+        kernel that updates: their sum is never in memory.
         """
         groups = self._initialized("push", key, value)
         for k, arrays in groups.items():
             _check_alike(k, arrays)
-        self._apply({k: self._total(k, arrays) for k, arrays in groups.items()})
+        if isinstance(self._updater, Updater):
+            self._updater(*self._update(groups))
+            return
+        for k, arrays in groups.items():
+            pushed = self._total(k, arrays)
+            if self._updater is None:
+                pushed.copyto(self._values[k])
+            else:
+                self._updater(k, pushed, self._values[k])
 
     @_unrecorded
     def pull(
@@ -190,21 +199,27 @@ class KVStore(KVStoreBase):
             raise MXNetError(f"there are no states to {operation}: this kvstore has no optimizer (see set_optimizer)")
         return self._updater
 
-    def _apply(self, sums: Mapping[Key, NDArray]) -> None:
-        """Take in what was pushed: the sum of each key, of the shape of its value, in the same context."""
-        if isinstance(self._updater, Updater):
-            self._updater(list(sums), list(sums.values()), [self._values[k] for k in sums])
-            return
-        for k, pushed in sums.items():
-            if self._updater is None:
-                pushed.copyto(self._values[k])
-            else:
-                self._updater(k, pushed, self._values[k])
+    def _update(self, groups: Groups) -> tuple[list[Key], list[Any], list[NDArray]]:
+        """Keys, their gradients or lists of these, and their values, for an updater."""
+        counts = {len(arrays) for arrays in groups.values()}
+        dense = all(array.stype == "default" for arrays in groups.values() for array in arrays)
+        if self._updater.optimizer.sums_gradients and dense and len(counts) == 1 and counts != {1}:
+            grads = [self._received(k, arrays) for k, arrays in groups.items()]
+        else:
+            grads = [self._total(k, arrays) for k, arrays in groups.items()]
+        return list(groups), grads, [self._values[k] for k in groups]
+
+    def _received(self, key: Key, arrays: list[NDArray]) -> list[NDArray]:
+        """What arrives of a key's dense values."""
+        if self._compression is None:
+            return arrays
+        context = self._values[key].context
+        return [NDArray(self._compression(key, i, a._data), context) for i, a in enumerate(arrays)]
 
     def _total(self, key: Key, arrays: list[NDArray]) -> NDArray:
         context, last = self._values[key].context, self._sums.get(key)
-        if self._compression is not None and arrays[0].stype == "default":
-            arrays = [NDArray(self._compression(key, i, a._data), context) for i, a in enumerate(arrays)]
+        if arrays[0].stype == "default":
+            arrays = self._received(key, arrays)
         found = total(arrays, context, None if last is None else last._data)
         if found.stype == "default" and len(arrays) > 1:
             self._sums[key] = found

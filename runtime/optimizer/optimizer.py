@@ -12,6 +12,7 @@ import numpy as np
 from runtime.registry import Registry
 
 if TYPE_CHECKING:
+    from optgen import Piece
     from runtime.gluon.parameter import Parameter
     from runtime.ndarray import NDArray
 
@@ -51,6 +52,16 @@ class Optimizer:
 
     master_last = False
     """Which of the pair is the float32 master where a state has one: False, the first; True, the last."""
+
+    sums_gradients = False
+    """Whether `update` takes lists of gradients that are to be summed, in place of gradients."""
+
+    pieces: Mapping[Index, Piece] = {}
+    """The parameters of which only a piece is updated here, by a store that has cut them: then their weights, gradients
+    and states are one-dimensional."""
+
+    exchange: Callable[..., None] | None = None
+    """What brings to a reduction over a parameter the partial results of its pieces elsewhere (`UpdateRule.bind`)."""
 
     opt_registry: ClassVar[Registry]
     """All optimizer classes by name."""
@@ -164,6 +175,12 @@ class Optimizer:
         for w, master in zip(weights, masters, strict=True):
             w[:] = master
 
+    # ------------------------------------------------------------ pieces
+
+    def cut_of(self, index: Index, dtype: str, shape: tuple[int, ...]) -> str:
+        """Where a parameter can be cut into pieces that are updated apart: "tensors", not at all, for those by hand."""
+        return "tensors"
+
     # ------------------------------------------------------------ rates
 
     @property
@@ -242,8 +259,9 @@ class Optimizer:
     # ------------------------------------------------------------ copies
 
     def __getstate__(self) -> dict[str, Any]:
-        """Copies and pickles are without `param_dict`, as in MXNet: a Trainer gives them its own."""
-        return self.__dict__ | {"param_dict": {}}
+        """Copies and pickles are without `param_dict`, as in MXNet: a Trainer gives them its own. So with pieces."""
+        own = {name: value for name, value in self.__dict__.items() if name not in ("pieces", "exchange")}
+        return own | {"param_dict": {}}
 
 
 def __getattr__(name: str) -> Any:

@@ -12,7 +12,7 @@ from runtime.base import MXNetError, did_you_mean
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.sparse.dense import as_dense
 from runtime.optimizer.named import NamedStates
-from runtime.optimizer.optimizer import Index, Optimizer
+from runtime.optimizer.optimizer import HALVES, Index, Optimizer
 
 if TYPE_CHECKING:
     from optgen.model import Optimizer as Spec
@@ -50,6 +50,7 @@ class SpecOptimizer(Optimizer):
     sets_base_lr: ClassVar[str] = "given"  # when the rate replaces the scheduler's base_lr: "always", "given", "never"
 
     aggregate_num = sys.maxsize
+    sums_gradients = True
     _version = 0  # counts changes of hyper-parameters
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -115,6 +116,13 @@ class SpecOptimizer(Optimizer):
         super()._set_current_context(device_id)
         self._bindings, self._shared = self._by_device.setdefault(device_id, ({}, {}))
 
+    # ------------------------------------------------------------ pieces
+
+    def cut_of(self, index: Index, dtype: str, shape: tuple[int, ...]) -> str:
+        """Where the equations allow it: "anywhere", "blocks", "tensors" or "never" (`optgen.ir.nodes.Cut`)."""
+        rule = self._rule(dtype, self.multi_precision and dtype in HALVES)
+        return rule.cut(shape, {name: found[0] for name, found in self._flags([index]).items()})
+
     # ------------------------------------------------------------ states
 
     def _load(self, dtype: str, master: bool) -> Any:
@@ -166,7 +174,7 @@ class SpecOptimizer(Optimizer):
         stypes = weight.stype, "default" if weight.grad is None else weight.grad.stype
         row_sparse = "row_sparse" in stypes and self.lazy_update
         rule = self._rule(weight._data.dtype.name, master)
-        arrays = kernels.initial(rule, weight._data, row_sparse, self._flags([index]))
+        arrays = kernels.initial(rule, weight._data, row_sparse, self._flags([index]), self.pieces.get(index))
         states = {name: NDArray(array, weight.context) for name, array in arrays.items()}
         for state in self.spec.states:
             if state.kind.value == "shared" and state.name in states:
@@ -215,7 +223,7 @@ class SpecOptimizer(Optimizer):
         self,
         indices: Sequence[Index],
         weights: Sequence[NDArray],
-        grads: Sequence[NDArray],
+        grads: Sequence[kernels.Gradient],
         states: Sequence[Any],
         master: bool,
     ) -> None:
@@ -223,7 +231,7 @@ class SpecOptimizer(Optimizer):
             with as_dense(weights) as dense:
                 return self._update(indices, dense, grads, states, master)
         binding = self._bindings.get(indices[0])
-        if binding is None or not binding.fits(weights, states):
+        if binding is None or not binding.fits(weights, states, grads):
             binding = self._bindings[indices[0]] = self._bind(indices, weights, grads, states, master)
         if self.counts_first:
             self._update_count(indices)
@@ -243,7 +251,7 @@ class SpecOptimizer(Optimizer):
         self,
         indices: Sequence[Index],
         weights: Sequence[NDArray],
-        grads: Sequence[NDArray],
+        grads: Sequence[kernels.Gradient],
         states: Sequence[Any],
         master: bool,
     ) -> kernels.Binding:
@@ -260,10 +268,15 @@ class SpecOptimizer(Optimizer):
             self._arrays(states, master),
             self.seed,
             states,
-            inputs={name: [self._input(name, i) for i in indices] for name in self._inputs},
+            inputs={
+                name: [self._input(name, i, w.size) for i, w in zip(indices, weights, strict=True)]
+                for name in self._inputs
+            },
             flags=self._flags(indices),
             ids=[self._id(i) for i in indices],
             lazy=self.lazy_update,
+            pieces=list(map(self.pieces.get, indices)),
+            exchange=self.exchange,
         )
 
     def _check_all(self, indices: Sequence[Index]) -> None:
@@ -288,14 +301,17 @@ class SpecOptimizer(Optimizer):
         names = [self.name_of(i) for i in indices]
         return {flag: [_applies(getattr(self, flag), name) for name in names] for flag in self.per_param_names}
 
-    def _input(self, name: str, index: Index) -> Any:
+    def _input(self, name: str, index: Index, size: int) -> Any:
         try:
-            return self._inputs[name][index]._data
+            held = self._inputs[name][index]._data
         except KeyError:
             raise MXNetError(
                 f"{type(self).__name__} needs its input '{name}' for parameter '{self.name_of(index)}': call "
                 f"optimizer.set_input({name!r}, {{...}}) before the first update"
             ) from None
+
+        piece = self.pieces.get(index)
+        return held if piece is None else held.reshape(-1)[piece.offset : piece.offset + size]
 
     def _id(self, index: Index) -> int:
         """The number of a parameter in random draws: its index, or for a name the next that is free."""
@@ -314,6 +330,7 @@ class SpecOptimizer(Optimizer):
             weights,
             self._arrays(states, master),
             [self._index_update_count[i] for i in indices],
+            list(map(self.pieces.get, indices)),
         )
         return [NDArray(array, w.context) for array, w in zip(arrays, weights, strict=True)]
 

@@ -26,9 +26,10 @@ class Updater:
     def __call__(
         self,
         index: Index | Sequence[Index],
-        grad: NDArray | Sequence[NDArray],
+        grad: NDArray | Sequence[NDArray | list[NDArray]],
         weight: NDArray | Sequence[NDArray],
     ) -> None:
+        """Update one parameter, or several; in place of a gradient there may be a list of several, whose sum is it."""
         several = isinstance(index, (list, tuple))
         indices, grads, weights = (index, grad, weight) if several else ([index], [grad], [weight])
         if not indices:
@@ -39,10 +40,13 @@ class Updater:
         if not all(map(self.states_synced.get, indices)):
             self.prepare(indices, weights)
         update, chunk = self.optimizer.update_multi_precision, self.optimizer.aggregate_num
+        if not self.optimizer.sums_gradients:
+            from runtime.kvstore.sums import total
+
+            grads = [total(g, w.context) if isinstance(g, list) else g for g, w in zip(grads, weights, strict=True)]
         rows = (indices, weights, grads, list(map(self.states.__getitem__, indices)))
         if chunk == 0:
-            for row in zip(*rows, strict=True):
-                update(*row)
+            self._one_by_one(rows)
             return
         for group in _by_type(rows):
             count = len(group[0])
@@ -51,6 +55,14 @@ class Updater:
             else:
                 for start in range(0, count, chunk):
                     update(*(column[start : start + chunk] for column in group))
+
+    def _one_by_one(self, rows: Columns) -> None:
+        """Update what is here of parameters that are not cut; the others are counted alike on every owner."""
+        for index, weight, grad, state in zip(*rows, strict=True):
+            if index in self.optimizer.pieces:
+                self.optimizer._update_count(index)
+            else:
+                self.optimizer.update_multi_precision(index, weight, grad, state)
 
     def prepare(self, indices: Sequence[Index], weights: Sequence[NDArray]) -> None:
         """Make the states of these parameters, or what was loaded fit for them; MXNetError where it does not."""

@@ -19,7 +19,7 @@ import optgen
 from optgen import RowSparse, State, arguments, pipeline, specfiles
 from optgen.execute.buffers import numpy_dtype
 from optgen.ir.interp import Tensor, interpret
-from optgen.ir.nodes import Kernel, Variant
+from optgen.ir.nodes import Kernel, Variant, gradient
 from optgen.model import Kind, Optimizer
 from optgen.passes.expand_math import expand_math
 from tests.process import run
@@ -289,7 +289,7 @@ def planned(spec: Optimizer, variant: Variant) -> Kernel:
 def interpret_step(
     rule: optgen.UpdateRule,
     params: Sequence[Array],
-    grads: Sequence[Array | RowSparse],
+    grads: Sequence[Array | RowSparse | Sequence[Array]],
     state: State,
     values: Mapping[str, Any],
     *,
@@ -300,19 +300,24 @@ def interpret_step(
     ids: Sequence[int] | None = None,
     lazy: bool = True,
 ) -> None:
-    """What a bound step does, done by the interpreter. `values`: a number, a list of one per tensor, or None."""
+    """What a bound step does, done by the interpreter. `values`: a number, a list of one per tensor, or None.
+
+    In place of a gradient there may be a list of several.
+    """
     state.t[...] += 1
     together: dict[str, tuple[Kernel, list[Tensor]]] = {}
     for i, (param, grad) in enumerate(zip(params, grads, strict=True)):
         own = {name: x[i] for name, x in (flags or {}).items()}
         by_row = lazy and isinstance(grad, RowSparse)
-        variant = rule.variant(param.shape, own, sparse=by_row)
+        several = list(grad) if isinstance(grad, list) else [grad]
+        variant = rule.variant(param.shape, own, sparse=by_row, gradients=len(several))
         if by_row and not build(rule.spec, variant).lazy:
             variant = rule.variant(param.shape, own)
         kernel, tensors = together.setdefault(repr(variant), (build(rule.spec, variant), []))
         arrays = arrays_of(state, i) | {name: arrays[i] for name, arrays in (inputs or {}).items()}
         arrays["copy" if rule.master else "w"] = param
-        rows, arrays["grad"] = _rows(kernel, param, grad, arrays, lazy)
+        for k, one in enumerate(several):
+            rows, arrays[gradient(k)] = _rows(kernel, param, one, arrays, lazy)
         hyper = _hyper(kernel, param.shape, {name: x[i] if isinstance(x, list) else x for name, x in values.items()})
         hyper["step"] = float(state.t.max())
         tensors.append(Tensor(arrays, hyper, int(state.t[i]), i if ids is None else ids[i], rows))
