@@ -37,6 +37,10 @@ class Trainer:
     weights once and hands them out, or each context updates its own; so it is with row-sparse weights in one context,
     which live in the kvstore. Else one context needs no kvstore.
 
+    Over a distributed kvstore ('dist_sync', 'dist_async') all processes start from the values of rank 0: parameters get
+    them when the Trainer is made or, where their shape is not known then, before they are first used. `batch_size` is
+    that of all processes together.
+
     Parameters
     ----------
     params: what `collect_params` gives, or a sequence of Parameters, all initialized in the same contexts.
@@ -72,6 +76,8 @@ class Trainer:
         self._init_optimizer(optimizer, optimizer_params)
         for param in self._params:
             param._set_trainer(self)
+        if "dist" in (kvstore if isinstance(kvstore, str) else "" if kvstore is None else kvstore.type):
+            self._init_params()
 
     def _init_optimizer(self, optimizer: str | opt.Optimizer, optimizer_params: Mapping[str, Any] | None) -> None:
         """Take an optimizer, or another one, which begins without states."""
@@ -213,6 +219,11 @@ class Trainer:
         self._distributed = store is not None and "dist" in store.type
         self._kv_initialized = True
 
+    def _has_values(self, param: Parameter) -> None:
+        """What a parameter calls when it gets its first values: all processes start from those of rank 0."""
+        if self._distributed and any(param is waiting for waiting in self._params_to_init):
+            self._init_params()
+
     def _init_params(self) -> None:
         """Bring the parameters that have values to the store; the others wait for their first values."""
         if not self._kv_initialized:
@@ -247,6 +258,10 @@ class Trainer:
         if not isinstance(self._kvstore, KVStore):
             for i, arrays in grads.items():
                 self._kvstore.pushpull(i, arrays, out=wanted[i], priority=-i)
+            return
+        dense = [i for i, param in learning.items() if param._stype == param._grad_stype == "default"]
+        if len(dense) == len(grads):
+            self._kvstore.pushpull(dense, list(grads.values()), out=list(wanted.values()))
             return
         self._kvstore.push(list(grads), list(grads.values()))
         pulled = [i for i, param in learning.items() if param._stype == "default"]

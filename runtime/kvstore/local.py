@@ -98,6 +98,9 @@ class KVStore(KVStoreBase):
         groups = self._initialized("push", key, value)
         for k, arrays in groups.items():
             _check_alike(k, arrays)
+            if self._compression is not None and arrays[0].stype == "default":
+                for i, array in enumerate(arrays):
+                    self._compression.check(k, i, array._data)
         if isinstance(self._updater, Updater):
             self._updater(*self._update(groups))
             return

@@ -2,36 +2,70 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
+from runtime import kernels
 from runtime.context import Context
 from runtime.ndarray import NDArray
 from runtime.ndarray.operator import quiet
 from runtime.ndarray.sparse import RowSparseNDArray, sum_rows
 
+_SUM = """optimizer Sum "The sum of several gradients, which the kernel adds up as it reads them"
+
+update:
+    w' = g
+"""
+LARGE, LARGE_OF_HALVES = 1 << 22, 1 << 16
+"""From so many elements on, one kernel that reads each array once is faster than NumPy's passes, though it takes 0.1 ms
+to bind (and to be compiled, the first time). Of 16-bit floats, even for two: NumPy took 11 ms for 2^20 elements of four
+float16 arrays, and a kernel 0.3. Others need three arrays: the sum of two is one pass to NumPy, too."""
+
 
 def total(arrays: Sequence[NDArray], context: Context, memory: np.ndarray | None = None) -> NDArray:
     """The sum of arrays of one shape, type and storage, in `context`; of one array it shares the memory.
 
-    Elements of 16 bits are added in float32, and rounded once. A dense sum is written to `memory` where that is of the
-    same shape and type.
+    Floats of 16 bits are added in float32, and rounded once. A dense sum is written to `memory` where that is of the
+    same shape and type, and no part of what is summed.
     """
     first = arrays[0]
     if first.stype == "row_sparse":
         return _row_sparse(arrays, context)
     if len(arrays) == 1:
         return NDArray(first._data, context)
-    if memory is None or memory.shape != first.shape or memory.dtype != first.dtype:
-        memory = np.empty(first.shape, first._data.dtype)
-    _add([a._data for a in arrays], memory)
+    terms = [a._data for a in arrays]
+    fits = memory is not None and memory.shape == first.shape and memory.dtype == first.dtype
+    if not fits or any(np.may_share_memory(memory, term) for term in terms):
+        memory = np.empty(first.shape, terms[0].dtype)
+    if _is_large(terms) and all(term.flags.c_contiguous for term in terms):
+        _rule(memory.dtype.name).bind([memory], [terms])()
+    else:
+        _add(terms, memory)
     return NDArray(memory, context)
+
+
+def _is_large(terms: Sequence[np.ndarray]) -> bool:
+    dtype, size = terms[0].dtype, terms[0].size
+    if _is_half(dtype):
+        return size >= LARGE_OF_HALVES
+    return size >= LARGE and len(terms) > 2 and dtype.kind == "f"
+
+
+def _is_half(dtype: np.dtype) -> bool:
+    return dtype.itemsize == 2 and dtype.kind not in "iu"
+
+
+@functools.cache
+def _rule(dtype: str) -> Any:
+    return kernels.load(kernels.read(_SUM), dtype, False, None, {})
 
 
 @quiet
 def _add(terms: Sequence[np.ndarray], out: np.ndarray) -> None:
-    sums = np.empty(out.shape, np.float32) if out.dtype.itemsize == 2 and out.dtype.kind not in "iu" else out
+    sums = np.empty(out.shape, np.float32) if _is_half(out.dtype) else out
     np.add(terms[0], terms[1], out=sums, dtype=sums.dtype)
     for term in terms[2:]:
         np.add(sums, term, out=sums)

@@ -1,5 +1,5 @@
-"""Loops that NumPy cannot do in one pass, compiled: convolution, pooling, normalization, softmax, activations, and
-products of matrices on several threads.
+"""Loops that NumPy cannot do in one pass, compiled: convolution, pooling, normalization, softmax, activations,
+gradients in few bits, and products of matrices on several threads.
 
 A kernel is one short Python function in a typed subset (`language`), decorated with `@kernel` and called with arrays
 (`kernel`); copy `pool_sum` of `pooling` to add one. It becomes LLVM IR (`compile`), then object code in optgen's cache,
@@ -34,5 +34,7 @@ LeNet, if not said otherwise); `benchmarks/train.py` measures the whole:
   between the steps. Two threads, one iteration of a 2-layer LSTM (35 steps, batch 32, 200 units): 32 ms, where NumPy's
   gates and a shared product at each step took 48. The matrix is turned once: a product of 16 rows with it takes 67 us
   then, not 123.
+- 25M gradients are packed into 2 bits each, and what that loses kept, in the time of one addition by NumPy; packed and
+  unpacked, in a fifth of what NumPy's passes took. One kernel for both would move as many bytes.
 - A kernel's call costs 4 us. Less work than some 30 us stays on the calling thread.
 """

@@ -10,7 +10,11 @@ from typing import NamedTuple, NoReturn
 
 import numpy as np
 
-from runtime.native.language import ARRAY, BOOL, FLOAT, INT, INTS, Function
+from runtime.native.language import ARRAY, BOOL, FLOAT, INT, INTS, WORDS, Function
+
+_ELEMENTS = {ARRAY: FLOAT, INTS: INT, WORDS: "i32"}
+"""What pointers point to."""
+_ON_BITS = {ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor", ast.LShift: "shl", ast.RShift: "ashr"}
 
 
 class Value(NamedTuple):
@@ -66,7 +70,7 @@ class _Emitter:
         self._block(self.f.tree().body)
         if self.f.returns == "void":
             self.lines.append("ret void")
-        noalias = {ARRAY: " noalias", INTS: " noalias readonly"}
+        noalias = {ARRAY: " noalias", INTS: " noalias readonly", WORDS: " noalias"}
         parameters = [f"{type}{noalias.get(type, '')} %p.{name}" for name, type in self.f.parameters]
         head = (
             f"define internal {self.f.returns} @f.{self.f.name}({', '.join(['ptr %gemm', *parameters])}) alwaysinline"
@@ -105,9 +109,7 @@ class _Emitter:
             case ast.Name(id=name):
                 self._store(name, value)
             case ast.Subscript(value=array, slice=index):
-                place = self._element(self._typed(array, ARRAY), self._typed(index, INT))
-                value = self._convert(value, FLOAT, target)
-                self.lines.append(f"store {{T}} {value.text}, ptr {place}")
+                self._write(self._value(array), self._typed(index, INT), value, target)
             case _:
                 self._refuse(target)
 
@@ -189,15 +191,15 @@ class _Emitter:
         return self._refuse(e)
 
     def _binary(self, op: ast.operator, a: Value, b: Value, where: ast.AST) -> Value:
-        if a.type == ARRAY and isinstance(op, ast.Add):
-            return Value(ARRAY, self._element(a, self._convert(b, INT, where)))
+        if a.type in _ELEMENTS and isinstance(op, ast.Add):
+            return Value(a.type, self._element(a, self._convert(b, INT, where)))
         if a.type == b.type == INT and not isinstance(op, ast.Div):
             match op:
                 case ast.FloorDiv():
                     return self._floor(a, b)
                 case ast.Mod():
                     return self._do("sub nsw", INT, a, self._do("mul nsw", INT, self._floor(a, b), b))
-            name = {ast.Add: "add nsw", ast.Sub: "sub nsw", ast.Mult: "mul nsw"}.get(type(op))
+            name = {ast.Add: "add nsw", ast.Sub: "sub nsw", ast.Mult: "mul nsw", **_ON_BITS}.get(type(op))
         else:
             a, b = self._convert(a, FLOAT, where), self._convert(b, FLOAT, where)
             name = {ast.Add: "fadd", ast.Sub: "fsub", ast.Mult: "fmul", ast.Div: "fdiv"}.get(type(op))
@@ -291,14 +293,20 @@ class _Emitter:
     # ------------------------------------------------------------ pieces
 
     def _element(self, array: Value, index: Value) -> str:
-        type = INT if array.type == INTS else FLOAT
-        return self._assigned(f"getelementptr {type}, ptr {array.text}, i64 {index.text}", array.type).text
+        return self._assigned(f"getelementptr {_ELEMENTS[array.type]}, ptr {array.text}, i64 {index.text}", "ptr").text
 
     def _read(self, array: Value, index: Value, where: ast.AST) -> Value:
-        if array.type not in (ARRAY, INTS):
+        type = _ELEMENTS.get(array.type) or self._refuse(where)
+        value = self._assigned(f"load {type}, ptr {self._element(array, index)}", type)
+        return self._assigned(f"zext i32 {value.text} to i64", INT) if array.type == WORDS else value
+
+    def _write(self, array: Value, index: Value, value: Value, where: ast.AST) -> None:
+        if array.type not in (ARRAY, WORDS):
             self._refuse(where)
-        type = INT if array.type == INTS else FLOAT
-        return self._assigned(f"load {type}, ptr {self._element(array, index)}", type)
+        value = self._convert(value, FLOAT if array.type == ARRAY else INT, where)
+        if array.type == WORDS:
+            value = self._assigned(f"trunc i64 {value.text} to i32", "i32")
+        self.lines.append(f"store {_of(value)}, ptr {self._element(array, index)}")
 
     def _typed(self, e: ast.expr, type: str) -> Value:
         return self._convert(self._value(e), type, e)

@@ -13,11 +13,11 @@ import numpy as np
 from runtime.native import code, memory
 from runtime.native import library as blas
 from runtime.native.compile import module
-from runtime.native.language import ARRAY, FLOAT, INT, Function
+from runtime.native.language import FLOAT, INT, INTS, WORDS, Function
 
 SMALL = 1 << 16
 """Less work than this stays on the calling thread: a thread that sleeps takes longer to wake."""
-_INT64 = np.dtype(np.int64)
+_WHOLE = {INTS: np.dtype(np.int64), WORDS: np.dtype(np.uint32)}
 KERNELS: list[Kernel] = []
 """All there are, for `python -m runtime.native`."""
 
@@ -31,7 +31,8 @@ class Kernel(Function):
 
     The function's first parameter is the task. If the second is called `scratch`, it is memory for `n` elements that
     only this task uses; what is in it at first is left over from others. Then come the arguments: contiguous arrays,
-    all of the type of the first, float32 or float64 (None is a pointer that is not used), and whole numbers.
+    all of the type of the first, float32 or float64, but for `Ints`, int64, and `Words`, uint32 (None is a pointer that
+    is not used), and whole numbers.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -48,7 +49,7 @@ class Kernel(Function):
         loaded = self._codes.get(dtype) or self._codes.setdefault(dtype, self._load(dtype))
         values = [tasks, scratch * dtype.itemsize, loaded.gemm]
         for type, value in zip(self._types, arguments, strict=True):
-            values.append(value if type == INT else _address(value, dtype if type == ARRAY else _INT64))
+            values.append(value if type == INT else _address(value, _WHOLE.get(type, dtype)))
         numbers = array.array("q", values)
         if loaded.gemm:
             with blas.single:

@@ -2,11 +2,13 @@
 
 What a function may contain: `for` over `range`, or over `short`, the same for few iterations (the last vector has a
 mask, so that no single elements are left over), `while`, `if`, `return` at the end, assignment and `+=` to variables
-and to elements; `+ - * / // %`, comparisons, `and or not`, `a if c else b`; min, max, abs, round, sqrt, float, int;
-calls of other `@function`s, of `gemm`, `total` and `power_of_2`. Functions that call each other have distinct names.
+and to elements; `+ - * / // %`, of whole numbers `& | ^ << >>`, comparisons, `and or not`, `a if c else b`; min, max,
+abs, round, sqrt, float, int; calls of other `@function`s, of `gemm`, `total` and `power_of_2`. Functions that call each
+other have distinct names.
 
 Its parameters are annotated with `int` (64 bits), `float` (of the element type the code is made for), `Array` (a
-pointer to such elements: `x[i]` reads, `x + i` moves it) or `Ints` (a pointer to whole numbers, which are only read).
+pointer to such elements: `x[i]` reads, `x + i` moves it), `Ints` (a pointer to whole numbers, which are only read) or
+`Words` (a pointer to words of 32 bits, which are numbers from 0 on; what is written to one is cut to its 32 bits).
 A variable has the type of its first value. Names from outside are numbers or functions. Everything means what it means
 in Python, but that whole numbers have 64 bits, that what `//` and `%` divide by is positive, and that there are no
 bounds: whoever calls has checked the sizes. Arrays that are passed to a function do not overlap, unless nothing is
@@ -22,7 +24,7 @@ from collections.abc import Callable
 from typing import Any
 
 INT, FLOAT, ARRAY, BOOL = "i64", "{T}", "ptr", "i1"
-INTS = "ptr addrspace(0)"  # to LLVM another way to write `ptr`
+INTS, WORDS = "ptr addrspace(0)", "ptr addrspace( 0 )"  # to LLVM other ways to write `ptr`
 PLAIN, TURNED = 111, 112
 """CBLAS's flags: a matrix as it is, and transposed."""
 
@@ -35,7 +37,11 @@ class Ints:
     """The annotation of a pointer to whole numbers of 64 bits, to be read."""
 
 
-_TYPES = {"int": INT, "float": FLOAT, "Array": ARRAY, "Ints": INTS}
+class Words:
+    """The annotation of a pointer to words of 32 bits."""
+
+
+_TYPES = {"int": INT, "float": FLOAT, "Array": ARRAY, "Ints": INTS, "Words": WORDS}
 
 
 # ---------------------------------------------------------------- what functions can call

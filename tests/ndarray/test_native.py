@@ -14,7 +14,7 @@ from runtime.native import fallback, library
 from runtime.native.compile import module
 from runtime.native.exponential import decay
 from runtime.native.kernel import kernel
-from runtime.native.language import Array, Function, Ints, function, short, total
+from runtime.native.language import Array, Function, Ints, Words, function, short, total
 from tests.process import run
 
 # ---------------------------------------------------------------- the subset
@@ -65,6 +65,25 @@ def test_means_what_it_means_in_python(dtype: str) -> None:
             -4 + 2 / 4 if t > 1 else 8.5, rest, -2 - min(t, 1), 1 / 3, -t / 3,
         ]  # fmt: skip
         np.testing.assert_allclose(y[t], np.array(expected, dtype), rtol=1e-5 if dtype == "float32" else 1e-13)
+
+
+@kernel
+def of_bits(task: int, x: Array, words: Words, n: int) -> None:
+    words = words + task * n
+    for i in range(n):
+        x[i] = words[i]
+        words[i] = (words[i] << 3 | words[i] >> 5 & 7) ^ -(i + 1) >> 1
+
+
+def test_words() -> None:
+    given = np.array([0, 1, 7, 0xE0, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF], np.uint32)
+    words, x = given.copy(), np.empty(given.size)
+    of_bits(1, 0, x, words, given.size)
+    assert x.tolist() == given.tolist()  # from 0 on
+    turned = [((w << 3 | w >> 5 & 7) ^ -(i + 1) >> 1) % 2**32 for i, w in enumerate(given.tolist())]
+    assert words.tolist() == turned
+    with pytest.raises(TypeError, match="int32"):
+        of_bits(1, 0, x, words.view(np.int32), given.size)
 
 
 @kernel

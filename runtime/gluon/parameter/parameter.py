@@ -201,6 +201,12 @@ class Parameter:
             if self._stype != "default":
                 data = data.tostype(self._stype)
             self._place([data, *(data.copyto(ctx) for ctx in contexts[1:])])
+        self._tell_first_values()
+
+    def _tell_first_values(self) -> None:
+        """Processes that train together start from the same ones."""
+        if self._trainer is not None:
+            self._trainer._has_values(self)
 
     def _place(self, arrays: list[NDArray]) -> None:
         """Take `arrays`, one per context, as the values."""
@@ -299,6 +305,7 @@ class Parameter:
                 data = data.tostype(self._stype)
             contexts = contexts or (self._deferred_init.contexts if self._deferred_init else [cpu()])
             self._place([data.copyto(ctx) for ctx in contexts])
+        self._tell_first_values()
 
     def _reduce(self) -> NDArray:
         """The values as one array on the CPU: the mean over contexts; of a row-sparse parameter all rows."""
