@@ -170,6 +170,10 @@ class Trainer:
             for k in range(len(self._contexts))
         ]
         self._gathered = list(map(_ARRAYS, self._params))
+        if isinstance(self._kvstore, KVStore) and len(self._contexts) == 1:
+            for i, param in learning.items():
+                if param._stype == param._grad_stype == "default":
+                    self._kvstore.adopt(i, param._grad[0])
 
     def _learning(self) -> dict[int, Parameter]:
         return {i: param for i, param in enumerate(self._params) if param.grad_req != "null"}
@@ -302,12 +306,15 @@ class Trainer:
 
     def _evaluated(self) -> Iterator[tuple[NDArray, NDArray]]:
         """All weights, and what to evaluate with."""
-        updaters = self._updaters
-        if self._update_on_kvstore:
-            updaters = [self._kvstore._updater] * len(self._contexts) if isinstance(self._kvstore, KVStore) else []
-        for updater, found in zip(updaters, self._learned(), strict=False):
-            weights = list(found.values())
-            yield from zip(weights, updater.evaluate(list(found), weights), strict=True)
+        of_contexts = self._learned()
+        if not self._update_on_kvstore:
+            for updater, found in zip(self._updaters, of_contexts, strict=True):
+                weights = list(found.values())
+                yield from zip(weights, updater.evaluate(list(found), weights), strict=True)
+        elif isinstance(self._kvstore, KVStore) and not self._params_to_init:
+            evaluated = self._kvstore.evaluated(list(of_contexts[0]))
+            for found in of_contexts:
+                yield from zip(found.values(), evaluated, strict=True)
 
     def _learned(self) -> list[dict[Any, NDArray]]:
         """Of each context, the weights that learn and have values, by index."""

@@ -161,6 +161,10 @@ class KVStore(KVStoreBase):
             for array, ids in zip(arrays, wanted[k], strict=True):
                 self._rows(k, ids).copyto(array)
 
+    def adopt(self, key: Key, array: NDArray) -> None:
+        """Take notice that `array` is what the only context pushes as the gradient of this key from now on: it may get
+        other memory, from which nothing needs to be copied. Here it keeps its own."""
+
     # ------------------------------------------------------------ updates
 
     def set_optimizer(self, optimizer: Optimizer) -> None:
@@ -196,6 +200,12 @@ class KVStore(KVStoreBase):
         Raises MXNetError, with nothing changed, for a file that is none of these, and for states that do not fit.
         """
         states.load(fname, [self._optimizing("load")], [self._values])
+
+    @_unrecorded
+    def evaluated(self, keys: Sequence[Key]) -> list[NDArray]:
+        """The weights to evaluate a network with, after at least one update: the values of these keys, or new arrays
+        (`Updater.evaluate`)."""
+        return self._optimizing("evaluate with").evaluate(keys, [self._values[k] for k in keys])
 
     def _optimizing(self, operation: str) -> Updater:
         if not isinstance(self._updater, Updater):
