@@ -5,13 +5,14 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import platform
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 PACKAGES = ("optgen", "numpy", "llvmlite", "torch", "deepspeed", "jax", "optax")
 
 
-def describe(threads: int) -> dict[str, Any]:
+def describe(threads: int, packages: Sequence[str] = PACKAGES) -> dict[str, Any]:
     """CPU, caches, memory, versions, and the load at the moment: another busy program spoils a measurement."""
     return {
         "cpu": _cpu(),
@@ -21,7 +22,7 @@ def describe(threads: int) -> dict[str, Any]:
         "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
         "system": f"{platform.system()} {platform.release()}",
         "python": platform.python_version(),
-        "packages": {name: version for name in PACKAGES if (version := _version(name))},
+        "packages": {name: version for name in packages if (version := _version(name))},
         "load": round(os.getloadavg()[0], 2),
     }
 
