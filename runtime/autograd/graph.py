@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -83,10 +83,10 @@ class Variable:
     """The node of an array that wants its gradient: the end of the walk.
 
     `grad` is the array the gradient is written to ('write') or added to ('add'); `fresh` says whether that happened
-    since someone last set it to False.
+    since someone last set it to False. `ready` is called, if it is set, each time that it happens.
     """
 
-    __slots__ = ("fresh", "grad", "grad_req", "serial")
+    __slots__ = ("fresh", "grad", "grad_req", "ready", "serial")
     parents: tuple = ()
     spent = 0
 
@@ -97,6 +97,7 @@ class Variable:
         self.grad = grad
         self.grad_req = grad_req
         self.fresh = False
+        self.ready: Callable[[], object] | None = None
 
     def receive(self, gradient: NDArray | None) -> None:
         """Take the gradient of one backward pass, which is not recorded; None stands for zero."""
@@ -105,3 +106,5 @@ class Variable:
         elif gradient is not None:
             self.grad += gradient
         self.fresh = True
+        if self.ready is not None:
+            self.ready()

@@ -24,6 +24,8 @@ def walk(
 ) -> set:
     """Visit the nodes that lead to a head, newest first; `receive` takes what reaches a variable, None for nothing.
 
+    A variable that tells when it is `ready` is visited as soon as all is there that flows into it.
+
     What flows into the nodes that are keys of `found` is entered there; `ends` are not looked behind. Returns the
     nodes.
     """
@@ -33,7 +35,7 @@ def walk(
     check_arrays("heads and their gradients", (x for x in (*heads, *head_grads) if x is not None))
     gradients = _seeds(heads, head_grads)
     nodes = reachable(gradients, ends)
-    for node in sorted(nodes, key=age, reverse=True):
+    for node in _ordered(nodes):
         gradient = gradients.pop(node, None)
         if found is not None and node in found:
             found[node] = gradient
@@ -45,6 +47,19 @@ def walk(
 
 
 age = operator.attrgetter("serial")
+
+
+def _ordered(nodes: set) -> list:
+    """Newest first, but variables that are waited for right behind the last node that leads to them."""
+    order = sorted(nodes, key=age, reverse=True)
+    awaited = {node for node in nodes if isinstance(node, Variable) and node.ready is not None}
+    if not awaited:
+        return order
+    last = {parent: node for node in order for parent in node.parents if parent in awaited}
+    behind: dict[Any, list[Variable]] = {}
+    for variable, node in last.items():
+        behind.setdefault(node, []).append(variable)
+    return [x for node in order if node not in last for x in (node, *behind.get(node, ()))]
 
 
 def _explain_no_graph(head: NDArray) -> NoReturn:

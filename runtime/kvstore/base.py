@@ -15,11 +15,7 @@ from runtime.registry import Registry
 
 Key = int | str
 
-_MPI = "exchanges gradients between processes over MPI, which is not provided yet"
-_RAY = "updates weights on servers over Ray, which is not provided yet"
 _NOT_PROVIDED = {
-    **dict.fromkeys(("dist", "dist_sync", "dist_device_sync", "dist_sync_device"), _MPI),
-    **dict.fromkeys(("dist_async", "dist_device_async", "dist_async_device"), _RAY),
     "nccl": "sums gradients between GPUs, and this runtime computes on the CPU",
 }
 
@@ -105,7 +101,22 @@ class KVStoreBase:
         raise NotImplementedError(f"{type(self).__name__} has no num_workers")
 
 
-PROVIDED: dict[str, Callable[[str], KVStoreBase]] = {}
+def _over_mpi(name: str) -> KVStoreBase:
+    from runtime.kvstore.mpi.sync import SyncKVStore
+
+    return SyncKVStore(name)
+
+
+def _over_ray(name: str) -> KVStoreBase:
+    from runtime.kvstore.servers.create import create
+
+    return create(name)
+
+
+PROVIDED: dict[str, Callable[[str], KVStoreBase]] = {
+    **dict.fromkeys(("dist", "dist_sync", "dist_device_sync", "dist_sync_device"), _over_mpi),
+    **dict.fromkeys(("dist_async", "dist_device_async", "dist_async_device"), _over_ray),
+}
 """The stores of this package: what makes one of that name."""
 
 

@@ -136,9 +136,10 @@ class SpecOptimizer(Optimizer):
         return self._rules[dtype, master]
 
     def coding(self, state: str, shape: tuple[int, ...]) -> kernels.Coding:
-        """How a state that is stored in 8 bits is, for a parameter of this shape."""
+        """How a state that is stored in 8 bits is, for a parameter of this shape, or a piece of one."""
         rule = next(iter(self._rules.values()), None) or self._rule("float32", False)
-        return kernels.Coding.of(rule, state, shape)
+        large = (1 << 16, *[1] * (len(shape) - 1))  # a piece can be smaller than what is stored in 8 bits
+        return kernels.Coding.of(rule, state, large)
 
     def create_state(self, index: Index, weight: NDArray) -> Any:
         """The spec's states for this parameter."""

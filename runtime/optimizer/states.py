@@ -92,11 +92,13 @@ class _Writer:
 
 
 def _scalars(optimizer: Optimizer) -> dict[str, Any]:
-    """The public attributes that are numbers, words or None."""
+    """The public attributes that are numbers, words or None, but for what a store has set."""
     return {
         name: value
         for name, value in vars(optimizer).items()
-        if not name.startswith("_") and (value is None or isinstance(value, (bool, int, float, str)))
+        if not name.startswith("_")
+        and name != "exchange"
+        and (value is None or isinstance(value, (bool, int, float, str)))
     }
 
 
@@ -190,7 +192,8 @@ def _restored(optimizer: Optimizer, header: Mapping[str, Any]) -> Optimizer:
     if header["spec"] != _spec_hash(optimizer):
         warnings.warn(f"the spec of {name} has changed since these states were saved", stacklevel=4)
     new = copy.copy(optimizer)
-    new.param_dict = optimizer.param_dict
+    kept = ("param_dict", "pieces", "exchange")  # which copies are without
+    vars(new).update({key: value for key, value in vars(optimizer).items() if key in kept})
     for key, value in header["values"].items():
         if key in vars(new) and key not in _OWN_CHOICE:
             setattr(new, key, value)

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from runtime import dtypes
 from runtime.base import MXNetError
+from runtime.context import Context
 from runtime.kernels import Coding
 from runtime.ndarray.ndarray import NDArray
 from runtime.optimizer.named import NamedStates
 from runtime.optimizer.optimizer import Index, Optimizer
 from runtime.optimizer.spec import SpecOptimizer
+
+if TYPE_CHECKING:
+    from optgen import Piece
 
 
 @dataclass(frozen=True)
@@ -28,6 +33,10 @@ class Coded:
     @property
     def shape(self) -> tuple[int, ...]:
         return self.codes.shape
+
+    @property
+    def context(self) -> Context:
+        return self.codes.context
 
 
 def mapped(function: Callable[[NDArray], NDArray], tree: Any) -> Any:
@@ -82,20 +91,22 @@ def split(tree: Any, optimizer: Optimizer) -> Any:
 
 
 def converted(saved: Any, optimizer: Optimizer, index: Index, weight: NDArray) -> Any:
-    """A state as the optimizer makes one for this weight, with the numbers of a joined tree that was saved.
+    """A state as the optimizer makes one for this weight, with the numbers of a joined tree that was saved. Of a weight
+    that is a piece, that of the whole will do.
 
     Raises MXNetError, naming the parameter, where these are other states or have other shapes.
     """
-    name = optimizer.name_of(index)
+    name, piece = optimizer.name_of(index), optimizer.pieces.get(index)
+    elsewhere = piece is not None and not weight.size
     fresh = joined(optimizer.create_state_multi_precision(index, weight), optimizer)
     has, wanted = structure(saved), structure(fresh)
     if has == wanted:
-        return split(_filled(fresh, saved, name), optimizer)
+        return split(_filled(fresh, saved, name, piece, elsewhere), optimizer)
     # A master on one side only: that of the weight, or left out.
     if optimizer.has_master(weight) and structure((fresh[0], saved)) == wanted:
-        return split((fresh[0], _filled(fresh[1], saved, name)), optimizer)
+        return split((fresh[0], _filled(fresh[1], saved, name, piece, elsewhere)), optimizer)
     if isinstance(saved, tuple) and len(saved) == 2 and structure(saved[1]) == wanted:
-        return split(_filled(fresh, saved[1], name), optimizer)
+        return split(_filled(fresh, saved[1], name, piece, elsewhere), optimizer)
     raise MXNetError(
         f"the saved state of parameter '{name}' is {has}, but {type(optimizer).__name__} keeps {wanted} here; are its "
         "arguments those it was saved with?"
@@ -114,10 +125,17 @@ def structure(tree: Any) -> str:
     return "no array"
 
 
-def _filled(fresh: Any, saved: Any, name: str) -> Any:
-    """The tree `fresh`, its arrays filled with what is saved, of the same structure."""
+def _filled(fresh: Any, saved: Any, name: str, piece: Piece | None, elsewhere: bool) -> Any:
+    """The tree `fresh`, its arrays filled with what is saved, of the same structure.
+
+    `piece`: what the weight is a piece of, if it is one; `elsewhere`: that this is empty.
+    """
     match fresh:
         case NDArray() | Coded():
+            if piece is not None and saved.shape == piece.shape != fresh.shape:
+                saved = _cut(saved, piece.offset, fresh)
+            elif saved.shape != fresh.shape and elsewhere:
+                return fresh
             if saved.shape != fresh.shape:
                 raise MXNetError(
                     f"the saved state of parameter '{name}' has shape {saved.shape}, but here it is {fresh.shape}"
@@ -125,10 +143,21 @@ def _filled(fresh: Any, saved: Any, name: str) -> Any:
             _write(fresh, saved)
             return fresh
         case tuple() | list():
-            return type(fresh)(_filled(f, s, name) for f, s in zip(fresh, saved, strict=True))
+            return type(fresh)(_filled(f, s, name, piece, elsewhere) for f, s in zip(fresh, saved, strict=True))
         case dict():
-            return {key: _filled(f, saved[key], name) for key, f in fresh.items()}
+            return {key: _filled(f, saved[key], name, piece, elsewhere) for key, f in fresh.items()}
     return saved
+
+
+def _cut(saved: NDArray | Coded, begin: int, like: NDArray | Coded) -> NDArray | Coded:
+    """Elements of a saved array, as many as `like` has, from number `begin` on, which is a multiple of BLOCK."""
+    from optgen.ir.nodes import QUANTUM
+
+    end = begin + math.prod(like.shape)
+    if isinstance(saved, Coded) and saved.scales.ndim == 1:
+        scales = saved.scales[begin // QUANTUM : -(-end // QUANTUM)]
+        return Coded(saved.codes.reshape((-1,))[begin:end], scales, saved.coding)
+    return NDArray(_numbers(saved).reshape(-1)[begin:end], like.context)
 
 
 def _write(to: NDArray | Coded, saved: NDArray | Coded) -> None:

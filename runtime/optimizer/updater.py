@@ -48,7 +48,10 @@ class Updater:
         if chunk == 0:
             self._one_by_one(rows)
             return
-        for group in _by_type(rows):
+        if any(map(self._is_elsewhere, indices)):
+            self.optimizer._update_count(list(filter(self._is_elsewhere, indices)))
+            rows = tuple(zip(*(row for row in zip(*rows, strict=True) if not self._is_elsewhere(row[0])), strict=True))
+        for group in _by_type(rows) if rows else ():
             count = len(group[0])
             if count <= chunk:
                 update(*group)
@@ -59,17 +62,23 @@ class Updater:
     def _one_by_one(self, rows: Columns) -> None:
         """Update what is here of parameters that are not cut; the others are counted alike on every owner."""
         for index, weight, grad, state in zip(*rows, strict=True):
-            if index in self.optimizer.pieces:
+            if self._is_elsewhere(index):
                 self.optimizer._update_count(index)
             else:
                 self.optimizer.update_multi_precision(index, weight, grad, state)
+
+    def _is_elsewhere(self, index: Index) -> bool:
+        """Whether a parameter is updated by another owner, as an optimizer written by hand has no pieces."""
+        return index in self.optimizer.pieces and not self.optimizer.sums_gradients
 
     def prepare(self, indices: Sequence[Index], weights: Sequence[NDArray]) -> None:
         """Make the states of these parameters, or what was loaded fit for them; MXNetError where it does not."""
         for i, weight in zip(indices, weights, strict=True):
             if self.states_synced.get(i):
                 continue
-            if i in self.states:
+            if self._is_elsewhere(i):
+                self.states[i] = None
+            elif i in self.states:
                 saved = trees.joined(self.states[i], self.optimizer)
                 self.states[i] = trees.converted(saved, self.optimizer, i, weight)
             else:

@@ -1,0 +1,396 @@
+"""The store whose ranks sum gradients and update values together: `dist_sync` and its like."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from runtime import dtypes, files
+from runtime.base import MXNetError
+from runtime.kvstore.base import Key
+from runtime.kvstore.compression import GradientCompression
+from runtime.kvstore.local import Arrays, KVStore, Update, _check_alike, _unrecorded
+from runtime.kvstore.mpi import states
+from runtime.kvstore.mpi.bucket import Bucket
+from runtime.kvstore.mpi.header import SIZE, Description, Headers, digest
+from runtime.kvstore.mpi.plan import Plan, described
+from runtime.kvstore.mpi.rows import RowKeys
+from runtime.kvstore.mpi.updates import Extent, Function, Optimizing, Sum
+from runtime.kvstore.mpi.world import DATA, checked_timeout, world
+from runtime.kvstore.sums import total
+from runtime.ndarray import NDArray
+from runtime.ndarray.sparse import RowSparseNDArray
+from runtime.optimizer import Updater
+
+_PLANS = 256
+"""How many sets of keys that were flushed together are remembered."""
+
+
+class SyncKVStore(KVStore):
+    """Values by key, the same on every rank of an MPI job: `mpiexec -n 4 python train.py`.
+
+    What is pushed is summed over the contexts of a rank, then over the ranks. The sum becomes the value or, once there
+    is an optimizer, is the gradient that updates it: each rank updates its part of every key, and has the states of
+    that part alone.
+
+    `push` only records: the values as they are then, which may be changed afterwards (but for an array that was given
+    to `adopt`). The first `pull`, `barrier`, save or load, or the second push of a key, *flushes* what is recorded, all
+    of it together. So these, `init`, `set_optimizer` and whatever else changes how values are updated are calls that
+    all ranks must make, in the same order and with the same keys, shapes, types and hyper-parameters; a difference is
+    an MXNetError on all ranks, what was recorded is dropped, and nothing has changed.
+
+    Everything else is as in the store of one process. A rank that waits longer than `timeout` seconds (600, or
+    RUNTIME_KVSTORE_TIMEOUT) for others raises MXNetError, which names them.
+    """
+
+    def __init__(self, name: str = "dist_sync") -> None:
+        super().__init__(name)
+        self._world = world()
+        self._headers = Headers(self._world)
+        self._how: Sum = Sum()
+        self._buckets: dict[Key, Bucket] = {}  # of each dense key that was pushed
+        self._slots: dict[Key, np.ndarray] = {}  # where its gradients are
+        self._sparse = RowKeys(self._world)
+        self._recorded: dict[Key, RowSparseNDArray | None] = {}  # None: in the bucket
+        self._updated: set[Key] = set()
+        self._plans: dict[tuple[Key, ...], Plan] = {}
+        self.bytes_sent = 0
+        """Bytes of gradients and values that this rank has sent in flushes."""
+
+    @property
+    def rank(self) -> int:
+        return self._world.rank
+
+    @property
+    def num_workers(self) -> int:
+        return self._world.size
+
+    @property
+    def timeout(self) -> float:
+        """Seconds to wait for other ranks; of all such stores of this process."""
+        return self._world.timeout
+
+    @timeout.setter
+    def timeout(self, seconds: float) -> None:
+        self._world.timeout = checked_timeout(seconds)
+
+    @_unrecorded
+    def barrier(self) -> None:
+        """Flush, and wait until all ranks are here."""
+        self._flush()
+        self._agree("barrier", {})
+
+    _barrier = barrier
+
+    def _agree(self, operation: str, what: Description) -> None:
+        """Wait until all ranks are about to do the same; MXNetError where they are not."""
+        described = {"the operation": f"{operation} of a '{self.type}' kvstore", **what}
+        self._headers.agree(operation, digest(described) + bytes(SIZE), lambda: described)
+
+    # ------------------------------------------------------------ values
+
+    @_unrecorded
+    def init(self, key: Key | Sequence[Key], value: Arrays) -> None:
+        """Give each key the value that rank 0 has for it. A key can be initialized once."""
+        before = dict(self._values)
+        super().init(key, value)
+        new = {k: v for k, v in self._values.items() if k not in before}
+        try:
+            self._agree("init", {"the keys": list(new), **described(new)})
+            for k, array in new.items():
+                if array.stype == "row_sparse":
+                    new[k] = RowSparseNDArray(array.asnumpy(), np.arange(len(array)), array.shape, array.context)
+            self._world.broadcast([_memory(a) for a in new.values()], "init")
+        except BaseException:
+            self._values = before
+            raise
+        self._values.update(new)
+
+    @_unrecorded
+    def push(self, key: Key | Sequence[Key], value: Arrays, priority: int = 0) -> None:
+        """Record the sum of the values of each key, in the type of the key's value."""
+        groups = self._initialized("push", key, value)
+        for k, arrays in groups.items():
+            _check_alike(k, arrays)
+        if any(map(self._recorded.__contains__, groups)):
+            self._flush()
+        by_rows = [k for k, a in groups.items() if k in self._sparse.owners or self._goes_by_rows(k, a[0].stype)]
+        for k in by_rows:
+            self._have_rows(k)
+        slots = {k: self._slot(k) for k in groups if k not in self._sparse.owners}
+        for k, slot in slots.items():
+            compression = self._compression_of(slot.dtype)
+            if compression is not None:
+                compression.check(k, 0, slot.reshape(-1))
+        for k, arrays in groups.items():
+            if k in slots:
+                self._write(slots[k], arrays)
+                self._recorded[k] = None
+            else:
+                self._recorded[k] = self._pushed_rows(k, arrays)
+
+    @_unrecorded
+    def pull(
+        self, key: Key | Sequence[Key], out: Arrays | None = None, priority: int = 0, ignore_sparse: bool = True
+    ) -> None:
+        """Flush, and write the value of each key to its arrays in `out`, or, with `ignore_sparse`, to dense ones."""
+        self._flush()
+        super().pull(key, out, priority, ignore_sparse)
+
+    @_unrecorded
+    def row_sparse_pull(
+        self, key: Key | Sequence[Key], out: Arrays | None = None, priority: int = 0, row_ids: Arrays | None = None
+    ) -> None:
+        """Flush, and write rows of the value of each key to its row-sparse arrays in `out`."""
+        self._flush()
+        super().row_sparse_pull(key, out, priority, row_ids)
+
+    def adopt(self, key: Key, array: NDArray) -> None:
+        """Give a gradient the memory that pushes of this key write to, so that pushing it copies nothing.
+
+        It must then stay as it is until the next flush, and be that of the key's only context. An array of another
+        element type than the key's value, or of a key with row-sparse gradients, stays where it is.
+        """
+        self._initialized("adopt", key, array)
+        if array.stype == "default" and array.dtype == self._values[key].dtype and key not in self._sparse.owners:
+            slot = self._slot(key)
+            slot[...] = array._data
+            array._data = slot
+
+    # ------------------------------------------------------------ what is recorded
+
+    def _goes_by_rows(self, key: Key, stype: str) -> bool:
+        """Whether a gradient is row-sparse and is to stay so; MXNetError if dense ones have updated this key."""
+        if stype != "row_sparse" or not self._how.by_rows(np.dtype(self._values[key].dtype)):
+            return False
+        if key in self._updated or (isinstance(self._how, Optimizing) and self._how.updater.states_synced.get(key)):
+            raise MXNetError(
+                f"push: the states of key {key!r} are where dense gradients go; a row-sparse one cannot follow: "
+                "convert it with tostype('default')"
+            )
+        return True
+
+    def _have_rows(self, key: Key) -> None:
+        """Let the gradients of a key be row-sparse from now on."""
+        if key not in self._sparse.owners:
+            self._sparse.add(key, self._values[key].shape)
+            self._buckets.pop(key, None)
+            self._slots.pop(key, None)
+            self._plans.clear()
+
+    def _pushed_rows(self, key: Key, arrays: list[NDArray]) -> RowSparseNDArray:
+        """A copy of the sum, in the type of the value."""
+        value = self._values[key]
+        pushed = total(arrays, value.context)
+        if pushed.stype == "row_sparse":
+            rows, indices = pushed._rows, pushed._indices.copy()
+        else:
+            rows, indices = pushed._data, np.arange(len(value))
+        return RowSparseNDArray(dtypes.convert(rows, np.dtype(value.dtype)), indices, value.shape, value.context)
+
+    def _write(self, slot: np.ndarray, arrays: list[NDArray]) -> None:
+        """Have the sum in the memory of a key."""
+        found = total(arrays, arrays[0].context, slot)._data
+        if found is not slot:
+            np.copyto(slot, found if found.dtype == slot.dtype else dtypes.convert(found, slot.dtype))
+
+    def _slot(self, key: Key) -> np.ndarray:
+        """The memory of a dense gradient."""
+        if key not in self._slots:
+            self._form(np.dtype(self._values[key].dtype))
+        return self._slots[key]
+
+    def _form(self, dtype: np.dtype) -> None:
+        """Make a bucket of all dense keys of this type that are in none; their values move there."""
+        keys = [k for k, v in self._values.items()
+                if v.dtype == dtype.type and k not in self._buckets and k not in self._sparse.owners]  # fmt: skip
+        shapes = {k: self._values[k].shape for k in keys}
+        bucket = Bucket(self._world, shapes, dtype, self._cuts(shapes, dtype), self._compression_of(dtype))
+        for k in keys:
+            value, memory = self._values[k], bucket.slot(bucket.values, k)
+            memory[...] = value.asnumpy()
+            if value.stype == "row_sparse":
+                self._values[k] = RowSparseNDArray(memory, np.arange(len(value)), value.shape, value.context)
+            else:
+                self._values[k] = NDArray(memory, value.context)
+            self._buckets[k], self._slots[k] = bucket, bucket.slot(bucket.grads, k)
+
+    def _cuts(self, shapes: Mapping[Key, tuple[int, ...]], dtype: np.dtype) -> dict[Key, Any]:
+        return {k: self._how.cut(k, dtype, shape) for k, shape in shapes.items()}
+
+    def _compression_of(self, dtype: np.dtype) -> GradientCompression | None:
+        """What compresses gradients of this type: those that are floats."""
+        return None if dtype.kind in "iub" else self._compression
+
+    # ------------------------------------------------------------ flushes
+
+    def _flush(self) -> None:
+        """Exchange and apply what is recorded, with all other ranks."""
+        if not self._recorded:
+            return
+        recorded, self._recorded = self._recorded, {}
+        plan = self._plans.get(tuple(recorded))
+        if plan is None:
+            plan = self._plan(recorded)
+        how, exchange = self._how, self._world.exchange
+
+        def describe() -> Description:
+            return {**plan.description, **how.describe(plan.keys)}
+
+        self._headers.agree("the flush of what was pushed", plan.digest + how.digest(plan.keys), describe)
+        if isinstance(how, Optimizing):
+            how.draw_seed()
+        for bucket, keys, _ in plan.dense:
+            bucket.pack(keys)
+        for bucket, keys, traffic in plan.dense:
+            exchange(*traffic.grads, DATA, "the exchange of gradients")
+            bucket.unpack(keys)
+        self.bytes_sent += plan.sent
+        grads = self._sparse.gather({k: recorded[k] for k in plan.rows}) if plan.rows else {}
+        with self._world.telling(plan.doing):
+            plan.update()
+            if grads:
+                values = {k: self._values[k] for k in plan.rows}
+                changed = how.apply_rows(grads, values)
+        for _, _, traffic in plan.dense:
+            exchange(*traffic.values, DATA, "the exchange of new values")
+        if grads:
+            self._sparse.spread(values, changed, how.replaces)
+            self.bytes_sent, self._sparse.sent = self.bytes_sent + self._sparse.sent, 0
+        self._updated.update(plan.keys)
+
+    def _plan(self, recorded: Mapping[Key, Any]) -> Plan:
+        if len(self._plans) >= _PLANS:
+            self._plans.clear()
+        values = {k: v for k, v in self._values.items() if k in recorded}
+        plan = Plan.of(self._type, values, self._buckets, self._how, self._compression)
+        self._plans[tuple(recorded)] = plan
+        return plan
+
+    def _extents(self, key: Key) -> list[Extent]:
+        """Where what each rank owns of a key begins, and how much it is."""
+        size = self._values[key].size
+        if key in self._sparse.owners:
+            owner = self._sparse.owners[key]
+            return [(0, size if r == owner else 0) for r in range(self.num_workers)]
+        layout = self._buckets[key].layout
+        parts = [layout.part(key, r) for r in range(self.num_workers)]
+        return [(part.offset, part.size) for part in parts]
+
+    def _share(self, key: Key) -> states.Share:
+        """Which ranks have states of a key; rank 0 has what was loaded, and belongs to no key that was pushed."""
+        if key in self._sparse.owners:
+            return states.Share(self._sparse.owners[key], None)
+        if key not in self._buckets:
+            return states.Share(0, None)
+        sizes = [size for _, size in self._extents(key)]
+        whole = self._buckets[key].cuts[key] in ("tensors", "never")
+        return states.Share(sizes.index(max(sizes)), None if whole else self._values[key].shape)
+
+    # ------------------------------------------------------------ updates
+
+    @_unrecorded
+    def set_updater(self, updater: Update) -> None:
+        """Update values with `updater(key, pushed, value)`, which changes `value` in place, on one rank each."""
+        self._flush()
+        super().set_updater(updater)
+        self._how.release()
+        if isinstance(updater, Updater):
+            self._how = Optimizing(self._world, updater, self._extents)
+        else:
+            self._how = Function(updater)
+        self._updated.clear()
+        self._cut_anew()
+
+    _set_updater = set_updater
+
+    @_unrecorded
+    def set_gradient_compression(self, compression_params: Mapping[str, Any]) -> None:
+        """Send dense gradients in few bits: `{"type": "2bit", "threshold": 0.5}`, or '1bit'.
+
+        What a gradient loses is added to the next one of its key. It is the sum over a rank's contexts that is sent so.
+        """
+        compression = GradientCompression(compression_params)
+        self._flush()
+        self._compression = compression
+        self._cut_anew()
+
+    def _cut_anew(self) -> None:
+        """Share the keys among the ranks as the update that is set allows it."""
+        self._plans.clear()
+        for bucket in dict.fromkeys(self._buckets.values()):
+            shapes = {k: slot.shape for k, slot in bucket.layout.slots.items()}
+            bucket.cut(self._cuts(shapes, bucket.dtype), self._compression_of(bucket.dtype))
+
+    # ------------------------------------------------------------ states
+
+    @_unrecorded
+    def save_optimizer_states(self, fname: str | os.PathLike[str], dump_optimizer: bool = False) -> None:
+        """Flush, and write states and update counts of all ranks to one file, which rank 0 does; any number of ranks
+        can read it. `dump_optimizer`: hyper-parameters, too."""
+        updater = self._optimizing("save")
+        self._flush()
+        self._agree("save_optimizer_states", {"dump_optimizer": bool(dump_optimizer)})
+        with self._world.telling("save_optimizer_states"):
+            content = updater.get_states(dump_optimizer)
+        contents = self._world.gather_bytes(content, [0], "save_optimizer_states")
+
+        def write() -> None:
+            files.write(fname, states.merged(contents, self._share))
+
+        states.on_first(self._world, write, "save_optimizer_states")
+
+    @_unrecorded
+    def load_optimizer_states(self, fname: str | os.PathLike[str]) -> None:
+        """Flush, and take what `save_optimizer_states` wrote, whatever the number of ranks was; rank 0 reads the file.
+
+        Raises MXNetError, with nothing changed, for a file that is none of these, and for states that do not fit.
+        """
+        updater = self._optimizing("load")
+        self._flush()
+        self._agree("load_optimizer_states", {})
+        content = states.on_first(self._world, Path(fname).read_bytes, "load_optimizer_states")
+        states.load(self._world, updater, content, self._weights(), os.fspath(fname))
+
+    @_unrecorded
+    def evaluated(self, keys: Sequence[Key]) -> list[NDArray]:
+        """Flush, and return new arrays: the weights to evaluate a network with (`Updater.evaluate`)."""
+        updater = self._optimizing("evaluate with")
+        self._flush()
+        self._agree("evaluated", {"the keys": list(keys)})
+        for k in keys:
+            if k not in self._sparse.owners:
+                self._slot(k)
+        values = {k: NDArray(self._values[k].asnumpy(), self._values[k].context) for k in keys}
+        weights = {k: w for k, w in self._weights().items() if k in values}
+        with self._world.telling("evaluated"):
+            found = updater.evaluate(
+                list(weights), [w if w.stype == "default" else w.tostype("default") for w in weights.values()]
+            )
+        for k, array in zip(weights, found, strict=True):
+            self._collect(k, values[k]._data, array._data)
+        return list(values.values())
+
+    def _weights(self) -> dict[Key, NDArray]:
+        """What this rank updates of each key that was pushed; of those that others update, empty pieces."""
+        contexts = {k: v.context for k, v in self._values.items()}
+        placed = self._how.place({k: b.item(k) for k, b in self._buckets.items()}, contexts)
+        rows = {k: self._how.own_rows(k, self._values[k], self._sparse.owns(k)) for k in self._sparse.owners}
+        return {k: weight for k, (weight, _) in placed.items()} | rows
+
+    def _collect(self, key: Key, whole: np.ndarray, own: np.ndarray) -> None:
+        """Have an array that is like a value from all ranks' parts of it."""
+        flat, message = whole.reshape(-1), self._world.message
+        begins = [flat[offset : offset + size] for offset, size in self._extents(key)]
+        begins[self.rank][...] = own.reshape(-1)
+        others = self._world.others
+        sends = [(r, message(begins[self.rank])) for r in others if begins[self.rank].size]
+        self._world.exchange(sends, [(r, message(begins[r])) for r in others if begins[r].size], DATA, "evaluated")
+
+
+def _memory(array: NDArray) -> np.ndarray:
+    return array._rows if isinstance(array, RowSparseNDArray) else array._data

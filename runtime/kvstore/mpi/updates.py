@@ -1,0 +1,243 @@
+"""What a rank does with the gradients of all ranks for its part of the keys: sum them, or update the values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from optgen import Piece
+from optgen.ir.nodes import BLOCK
+from runtime import random
+from runtime.context import Context, cpu
+from runtime.kvstore.base import Key
+from runtime.kvstore.layout import Cut
+from runtime.kvstore.mpi.bucket import Item
+from runtime.kvstore.mpi.header import Description, Numbers, digest
+from runtime.kvstore.mpi.world import DATA, World
+from runtime.kvstore.sums import total
+from runtime.ndarray import NDArray
+from runtime.ndarray.sparse import RowSparseNDArray
+from runtime.optimizer import Updater
+from runtime.optimizer.optimizer import HALVES
+from runtime.optimizer.spec import SpecOptimizer
+
+Items = Mapping[Key, Item]
+RowGrads = Mapping[Key, RowSparseNDArray | None]
+Extent = tuple[int, int]
+"""Of what a rank owns of a key: the first element, and how many there are."""
+
+
+class Sum:
+    """The value becomes the sum."""
+
+    replaces = True
+    """Whether rows that are not in a row-sparse gradient become 0."""
+
+    def cut(self, key: Key, dtype: np.dtype, shape: tuple[int, ...]) -> Cut:
+        """Where a key may be cut."""
+        return "anywhere"
+
+    def by_rows(self, dtype: np.dtype) -> bool:
+        """Whether row-sparse gradients are to stay so."""
+        return True
+
+    def digest(self, keys: tuple[Key, ...]) -> bytes:
+        """Of `describe`."""
+        return digest(self.describe(keys))
+
+    def describe(self, keys: tuple[Key, ...]) -> Description:
+        """What must be the same on all ranks."""
+        return {"what becomes of pushed values": type(self).__name__}
+
+    def release(self) -> None:
+        """What comes before another update takes the place of this one."""
+
+    def prepare(self, items: Items, contexts: Mapping[Key, Context]) -> Callable[[], None]:
+        """What to do with these items at each flush."""
+        own = [(item.grads, item.weight) for item in items.values() if item.weight.size]
+
+        def run() -> None:
+            for grads, weight in own:
+                _add(grads, weight)
+
+        return run
+
+    def apply_rows(self, grads: RowGrads, values: Mapping[Key, NDArray]) -> dict[Key, np.ndarray | None]:
+        """Update the values of row-sparse gradients (None: those that another rank has). The rows of these that have
+        changed; None: all."""
+        for key, grad in grads.items():
+            if grad is not None:
+                grad.copyto(values[key])
+        return {key: grad._indices for key, grad in grads.items() if grad is not None}
+
+
+class Function(Sum):
+    """A function of key, sum and value changes the value: where the whole key is."""
+
+    replaces = False
+
+    def __init__(self, function: Callable[[Key, NDArray, NDArray], None]) -> None:
+        self._function = function
+
+    def cut(self, key: Key, dtype: np.dtype, shape: tuple[int, ...]) -> Cut:
+        return "tensors"
+
+    def prepare(self, items: Items, contexts: Mapping[Key, Context]) -> Callable[[], None]:
+        own = {key: item for key, item in items.items() if item.weight.size}
+
+        def run() -> None:
+            for key, item in own.items():
+                shape, context = item.part.slot.shape, contexts[key]
+                pushed = np.empty_like(item.weight)
+                _add(item.grads, pushed)
+                weight = NDArray(item.weight.reshape(shape), context)
+                self._function(key, NDArray(pushed.reshape(shape), context), weight)
+
+        return run
+
+    def apply_rows(self, grads: RowGrads, values: Mapping[Key, NDArray]) -> dict[Key, np.ndarray | None]:
+        for key, grad in grads.items():
+            if grad is not None:
+                self._function(key, grad, values[key])
+        return dict.fromkeys(grads)
+
+
+class Optimizing(Sum):
+    """An optimizer updates the value, from the gradients themselves if it is made of equations.
+
+    On every rank it is given all keys of a flush, those of which nothing is here as empty pieces: so counts and
+    schedules go on alike, and ranks meet where equations sum over a tensor. `extents` tells of a key what each rank
+    owns of it.
+    """
+
+    replaces = False
+
+    def __init__(self, world: World, updater: Updater, extents: Callable[[Key], list[Extent]]) -> None:
+        self.updater, self.optimizer = updater, updater.optimizer
+        self._world, self._extents = world, extents
+        self._numbers = Numbers(self.optimizer)
+        self._current: Sequence[Key] = ()  # what is being updated
+        self._rows: dict[tuple[Key, ...], list[list[Extent]]] = {}
+        self.optimizer.pieces = {}
+        if world.size > 1:
+            self.optimizer.exchange = self._exchange
+
+    def cut(self, key: Key, dtype: np.dtype, shape: tuple[int, ...]) -> Cut:
+        return self.optimizer.cut_of(key, dtype.name, shape)
+
+    def by_rows(self, dtype: np.dtype) -> bool:
+        return not isinstance(self.optimizer, SpecOptimizer) or self._is_lazy(dtype)
+
+    def _is_lazy(self, dtype: np.dtype) -> bool:
+        """Whether equations, given a row-sparse gradient, change no other rows."""
+        optimizer = self.optimizer
+        if not isinstance(optimizer, SpecOptimizer) or not optimizer.lazy_update:
+            return False
+        return optimizer._rule(dtype.name, optimizer.multi_precision and dtype.name in HALVES).lazy
+
+    def digest(self, keys: tuple[Key, ...]) -> bytes:
+        return self._numbers.digest(keys)
+
+    def describe(self, keys: tuple[Key, ...]) -> Description:
+        return self._numbers.describe(keys)
+
+    def release(self) -> None:
+        for name in ("pieces", "exchange"):
+            vars(self.optimizer).pop(name, None)  # as they are by default
+
+    def prepare(self, items: Items, contexts: Mapping[Key, Context]) -> Callable[[], None]:
+        calls = {}
+        for key, (weight, grads) in self.place(items, contexts).items():
+            columns = calls.setdefault(weight._data.dtype, ([], [], []))
+            for column, x in zip(columns, (key, grads, weight), strict=True):
+                column.append(x)
+
+        def run() -> None:
+            for keys, grads, weights in calls.values():
+                self._current = keys
+                self.updater(keys, grads, weights)
+
+        return run
+
+    def place(self, items: Items, contexts: Mapping[Key, Context]) -> dict[Key, tuple[NDArray, list[NDArray]]]:
+        """The weights and gradients of items, as the optimizer takes them; it is told of which keys they are pieces."""
+        self._rows.clear()
+        found = {}
+        for key, item in items.items():
+            shape, context = item.part.slot.shape, contexts[key]
+            if item.whole and item.weight.size == item.part.slot.size:
+                self.optimizer.pieces.pop(key, None)
+                of = shape
+            else:
+                self.optimizer.pieces[key] = Piece(item.part.offset, shape)
+                of = (item.weight.size,)
+            found[key] = (
+                NDArray(item.weight.reshape(of), context),
+                [NDArray(g.reshape(of), context) for g in item.grads],
+            )
+        return found
+
+    def own_rows(self, key: Key, value: NDArray, here: bool) -> NDArray:
+        """The weight of a key of row-sparse gradients: all of it on one rank, and nothing on the others."""
+        if here:
+            self.optimizer.pieces.pop(key, None)
+            return value
+        self.optimizer.pieces[key] = Piece(0, value.shape)
+        return NDArray(np.empty(0, value.dtype), value.context)
+
+    def apply_rows(self, grads: RowGrads, values: Mapping[Key, NDArray]) -> dict[Key, np.ndarray | None]:
+        weights = [self.own_rows(key, values[key], grad is not None) for key, grad in grads.items()]
+        given = [NDArray(np.empty(0, w.dtype), w.context) if g is None else g
+                 for g, w in zip(grads.values(), weights, strict=True)]  # fmt: skip
+        for dtype in dict.fromkeys(w.dtype for w in weights):
+            of = [(k, g, w) for k, g, w in zip(grads, given, weights, strict=True) if w.dtype == dtype]
+            self._current, gradients, own = (list(column) for column in zip(*of, strict=True))
+            self.updater(self._current, gradients, own)
+        return {key: grad._indices if self._is_lazy(np.dtype(values[key].dtype)) else None
+                for key, grad in grads.items() if grad is not None}  # fmt: skip
+
+    def draw_seed(self) -> None:
+        """Have rank 0's seed of random draws, if there is none."""
+        if not isinstance(self.optimizer, SpecOptimizer) or self.optimizer.seed is not None:
+            return
+        seed = np.array([random.generator.integers(1 << 63)], np.int64)
+        self._world.broadcast([seed], "the seed of random draws")
+        self.optimizer.seed = int(seed[0])
+
+    def _exchange(self, members: list[int], partials: np.ndarray) -> None:
+        """See `optgen.execute.piece.Exchange`."""
+        keys = tuple(self._current[m] for m in members)
+        rows = self._rows.get(keys)
+        if rows is None:
+            rows = self._rows[keys] = self._blocks(keys)
+        message, world = self._world.message, self._world
+        world.exchange(
+            [(r, message(partials[b:e])) for b, e in rows[world.rank] for r in world.others],
+            [(r, message(partials[b:e])) for r in world.others for b, e in rows[r]],
+            DATA,
+            "the exchange of partial sums",
+        )
+
+    def _blocks(self, keys: Sequence[Key]) -> list[list[Extent]]:
+        """The blocks, of all of these keys in order, that each rank owns: where they begin and end."""
+        found: list[list[Extent]] = [[] for _ in range(self._world.size)]
+        begin = 0
+        for key in keys:
+            extents = self._extents(key)
+            for ranges, (offset, size) in zip(found, extents, strict=True):
+                own = begin + offset // BLOCK, begin + -(-(offset + size) // BLOCK)
+                if size and ranges and ranges[-1][1] == own[0]:
+                    ranges[-1] = ranges[-1][0], own[1]
+                elif size:
+                    ranges.append(own)
+            begin += -(-sum(size for _, size in extents) // BLOCK)
+        return found
+
+
+def _add(terms: Sequence[np.ndarray], out: np.ndarray) -> None:
+    """Write the sum of arrays, in their order, to another one."""
+    if len(terms) == 1:
+        np.copyto(out, terms[0])
+    else:
+        total([NDArray(term, cpu()) for term in terms], cpu(), out)

@@ -1,0 +1,286 @@
+"""The ranks of an MPI job: messages that are waited for with a time limit, and an end of the job if one of them fails.
+
+Plain `mpiexec` waits forever for a rank that raised an exception. Here such a rank aborts the job; one that leaves its
+script, or catches an error that the others cannot know of, tells them, and whoever waits for it raises MXNetError.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import faulthandler
+import functools
+import os
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from types import ModuleType, TracebackType
+from typing import Any
+
+import numpy as np
+
+from runtime.base import MXNetError
+
+TIMEOUT = 600.0
+"""Seconds that a rank waits for the others, unless RUNTIME_KVSTORE_TIMEOUT or `store.timeout` says otherwise."""
+
+_HELLO, _HEADER, _TEXT, _DATA, _NOTICE = range(32000, 32005)
+"""What messages are, as MPI's tags. The first goes over the world that user code may also use."""
+HEADER, TEXT, DATA = _HEADER, _TEXT, _DATA
+_PATIENCE = 0.02
+"""Seconds after which a rank that waits for others to come sleeps between looks, and looks for notices."""
+_CPUS = 8192
+"""More than Linux has."""
+
+Message = tuple[int, list[Any]]
+"""The rank it goes to, or comes from, and the memory as MPI takes it; see `message`."""
+
+
+def _wait_until_all_ranks_start_mpi() -> ModuleType:
+    """mpi4py.MPI, whose import starts MPI, which waits for all ranks to do so.
+
+    That wait cannot be interrupted, so a watch outside of Python ends the process if it takes too long. All that it can
+    print is where the process was, hence the name.
+    """
+    if sys.__stderr__ is not None:
+        faulthandler.dump_traceback_later(_timeout(), exit=True, file=sys.__stderr__)
+    try:
+        from mpi4py import MPI
+    except (ImportError, RuntimeError) as error:  # RuntimeError: there is mpi4py, but no libmpi
+        raise MXNetError(
+            f"the ranks of a 'dist_sync' kvstore exchange gradients over MPI, which cannot be imported ({error}); "
+            "install it with: pip install 'optgen[mpi]'"
+        ) from None
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+    return MPI
+
+
+def _timeout() -> float:
+    text = os.environ.get("RUNTIME_KVSTORE_TIMEOUT", str(TIMEOUT))
+    try:
+        return checked_timeout(float(text))
+    except ValueError:
+        raise MXNetError(f"RUNTIME_KVSTORE_TIMEOUT is a number of seconds above 0, not {text!r}") from None
+
+
+def checked_timeout(seconds: float) -> float:
+    """ValueError for what is no number of seconds above 0."""
+    if not 0 < seconds < 1e9:
+        raise ValueError(f"a time limit is a number of seconds above 0, not {seconds!r}")
+    return float(seconds)
+
+
+class World:
+    """The ranks of this job, over a communicator of our own; see `world`.
+
+    What is sent and received are contiguous arrays of bytes. Everything that waits raises MXNetError, naming the ranks
+    it has waited for, when `timeout` seconds are over; from then on everything does.
+    """
+
+    def __init__(self) -> None:
+        self.timeout = _timeout()
+        self.broken: str | None = None  # why nothing can be exchanged any more
+        self._mpi = _wait_until_all_ranks_start_mpi()
+        self._testall: Callable[[list[Any]], bool] = self._mpi.Request.Testall
+        self._left: list[Any] = []  # what was given up; its memory must stay
+        self._pid = os.getpid()
+        comm = self._mpi.COMM_WORLD
+        self.rank: int = comm.Get_rank()
+        self.size: int = comm.Get_size()
+        self.others = [r for r in range(self.size) if r != self.rank]
+        self._comm = comm
+        if self.size > 1:
+            self._hook()
+            hello = [(r, self.message(np.zeros(1, np.uint8))) for r in self.others]
+            self.exchange(hello, [(r, self.message(np.zeros(1, np.uint8))) for r in self.others], _HELLO, "create")
+            self._comm = comm.Dup()
+        self._share_cpus(comm.Split_type(self._mpi.COMM_TYPE_SHARED))
+
+    def _share_cpus(self, local: Any) -> None:
+        """Use the CPUs of this process, those that ranks have in common divided among them."""
+        import optgen
+
+        mine = np.zeros(_CPUS, np.int32)
+        mine[list(os.sched_getaffinity(0))] = 1
+        all_ = np.empty_like(mine)
+        local.Allreduce(mine, all_)
+        local.Free()
+        if "OPTGEN_NUM_THREADS" not in os.environ and self.size > 1:
+            share = float((mine / np.maximum(all_, 1)).sum())
+            optgen.set_num_threads(min(max(int(share + 1e-6), 1), optgen.num_threads()))
+
+    # ------------------------------------------------------------ messages
+
+    def message(self, array: np.ndarray) -> list[Any]:
+        """Contiguous memory as MPI takes it."""
+        return [array.reshape(-1).view(np.uint8), self._mpi.BYTE]
+
+    def exchange(self, sends: Iterable[Message], receives: Iterable[Message], tag: int, doing: str) -> None:
+        """Send and receive these, and return when all of it is done.
+
+        Between two ranks messages come in the order in which they are sent. `doing` is what errors say it was for.
+        """
+        self.check()
+        peers, requests = [], []
+        comm = self._comm
+        try:
+            for rank, memory in receives:
+                requests.append(comm.Irecv(memory, rank, tag))
+                peers.append(rank)
+            for rank, memory in sends:
+                requests.append(comm.Isend(memory, rank, tag))
+                peers.append(rank)
+            if requests and not self._testall(requests):
+                self._wait(requests, peers, tag, doing)
+        except self._mpi.Exception as error:
+            raise self._give_up(f"{doing}: MPI reports: {error}", requests) from None
+
+    def broadcast(self, arrays: Sequence[np.ndarray], doing: str) -> None:
+        """Have what rank 0 has in these arrays, contiguous and alike everywhere."""
+        self.check()
+        requests = [self._comm.Ibcast(self.message(a), 0) for a in arrays if a.size] if self.size > 1 else []
+        if not self._testall(requests):
+            self._wait(requests, [0 if self.rank else r for r in self.others] * len(requests), DATA, doing)
+
+    def share_bytes(self, content: bytes, doing: str) -> bytes:
+        """What rank 0 gave, on every rank."""
+        size = np.array([len(content)], np.int64)
+        self.broadcast([size], doing)
+        memory = np.frombuffer(content, np.uint8).copy() if self.rank == 0 else np.empty(int(size[0]), np.uint8)
+        self.broadcast([memory], doing)
+        return content if self.rank == 0 else memory.tobytes()
+
+    def gather_bytes(self, content: bytes, to: Sequence[int], doing: str) -> list[bytes]:
+        """What every rank gave, in their order, on the ranks `to`; an empty list on the others."""
+        mine = np.frombuffer(content, np.uint8)
+        sizes = {r: np.zeros(1, np.int64) for r in self.others if self.rank in to}
+        send = [r for r in to if r != self.rank]
+        own = self.message(np.array([mine.size], np.int64))
+        self.exchange([(r, own) for r in send], [(r, self.message(s)) for r, s in sizes.items()], TEXT, doing)
+        found = {r: np.empty(int(s[0]), np.uint8) for r, s in sizes.items()}
+        memory = self.message(mine) if mine.size else None
+        self.exchange(
+            [(r, memory) for r in send if memory],
+            [(r, self.message(a)) for r, a in found.items() if a.size],
+            TEXT,
+            doing,
+        )
+        if self.rank not in to:
+            return []
+        return [content if r == self.rank else found[r].tobytes() for r in range(self.size)]
+
+    def _wait(self, requests: list[Any], peers: Sequence[int], tag: int, doing: str) -> None:
+        """Look until all is done, and let others have the CPU meanwhile: there may be more ranks than CPUs."""
+        begin = time.monotonic()
+        rest = _PATIENCE if tag in (_HELLO, HEADER) else 1.0  # data flows only while it is looked after
+        while not self._testall(requests):
+            waited = time.monotonic() - begin
+            if waited < rest:
+                os.sched_yield()
+                continue
+            missing = sorted({r for r, request in zip(peers, requests, strict=True) if not request.Test()})
+            if not missing:
+                return
+            self._read_notice(requests, missing, doing)
+            if waited > self.timeout:
+                raise self._give_up(
+                    f"{doing}: {ranks(missing)} did not come within {self.timeout:g} s. All ranks must make the same "
+                    "calls of the kvstore in the same order; RUNTIME_KVSTORE_TIMEOUT or store.timeout, in seconds, "
+                    "says how long to wait",
+                    requests,
+                )
+            time.sleep(min(waited / 100, 0.002))
+
+    def check(self) -> None:
+        """MXNetError if ranks have lost each other."""
+        if self.broken is not None:
+            raise MXNetError(f"this kvstore cannot go on, as an earlier operation failed: {self.broken}")
+
+    def _give_up(self, text: str, requests: list[Any]) -> MXNetError:
+        self.broken = text
+        self._left += requests
+        return MXNetError(text)
+
+    # ------------------------------------------------------------ failures and ends
+
+    @contextlib.contextmanager
+    def telling(self, doing: str) -> Iterator[None]:
+        """Tell the other ranks of an error in this block, which they could not know of, and raise it."""
+        try:
+            yield
+        except Exception as error:
+            if self.broken is None:
+                self.broken = f"{doing}: {type(error).__name__}: {error}"
+                self._notify(f"failed in {self.broken}")
+            raise
+
+    def _notify(self, text: str) -> None:
+        content = np.frombuffer(text.encode()[:4000], np.uint8)
+        self._left += [self._comm.Isend(self.message(content), r, _NOTICE) for r in self.others]
+
+    def _read_notice(self, requests: list[Any], missing: Sequence[int], doing: str) -> None:
+        """MXNetError if a rank that is waited for has told that it will not come."""
+        status = self._mpi.Status()
+        for rank in missing:
+            if self._comm != self._mpi.COMM_WORLD and self._comm.Iprobe(rank, _NOTICE, status):
+                content = np.empty(status.Get_count(), np.uint8)
+                self._comm.Recv(self.message(content), rank, _NOTICE)
+                told = content.tobytes().decode(errors="replace")
+                raise self._give_up(f"{doing}: rank {rank} is waited for, which {told}", requests)
+
+    def _hook(self) -> None:
+        """Have an uncaught exception end the job, and the end of the script told to the others."""
+        sys.excepthook = functools.partial(self._abort_with, sys.excepthook)
+        atexit.register(self._leave)
+
+    def _abort_with(
+        self,
+        before: Callable[..., Any],
+        kind: type[BaseException],
+        error: BaseException,
+        where: TracebackType | None,
+    ) -> None:
+        if os.getpid() != self._pid:  # a child of this process
+            before(kind, error, where)
+            return
+        text = "".join(traceback.format_exception(kind, error, where))
+        self._abort("".join(f"[rank {self.rank}] {line}\n" for line in text.splitlines()))
+
+    def _abort(self, text: str) -> None:
+        with contextlib.suppress(Exception):
+            sys.stdout.flush()
+        with contextlib.suppress(Exception):
+            sys.stderr.write(text)
+            sys.stderr.flush()
+        self._mpi.COMM_WORLD.Abort(1)
+        os._exit(1)  # Abort can return
+
+    def _leave(self) -> None:
+        """At the end of the script. MPI then waits for the other ranks to end theirs."""
+        if os.getpid() != self._pid or self._mpi.Is_finalized():
+            return
+        if self.broken is not None:  # MPI would wait for what will never come
+            self._abort(
+                f"[rank {self.rank}] the job is aborted, as an operation of its kvstore failed: {self.broken}\n"
+            )
+        if self._comm != self._mpi.COMM_WORLD:
+            self._notify("has left its script")
+
+
+@functools.cache
+def world() -> World:
+    """The ranks of this job, of which all must ask for it: `mpiexec -n 4 python train.py` has four, a process alone
+    is rank 0 of 1.
+
+    Sets the default number of threads to this rank's share of the CPUs. With several ranks, an exception that nothing
+    catches is printed with its rank and ends the job from then on.
+    """
+    return World()
+
+
+def ranks(numbers: Sequence[int]) -> str:
+    """Ranks in words."""
+    *first, last = map(str, numbers)
+    return f"ranks {', '.join(first)} and {last}" if first else f"rank {last}"

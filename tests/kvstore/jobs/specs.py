@@ -1,0 +1,34 @@
+"""All ranks together come to the bits of one process: of the specs that are named, or of all."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+from common import MATRICES, RANK, RANKS, SHAPES, STORE, both, started, steps
+
+import runtime as mx
+from runtime import kernels
+
+HALF, DOUBLE = "float16", "float64"
+CASES = [
+    ("adam", {"multi_precision": True}, HALF),
+    ("lamb", {"multi_precision": True, "storage": "int8_dynamic"}, "bfloat16"),
+    ("sgd", {"momentum": 0.9}, HALF),
+    ("adam", {}, DOUBLE),
+]
+names = [(name, {}, "float32") for name in sys.argv[1:] or kernels.names()]
+
+
+def trained(kind: str, name: str, arguments: dict, dtype: str) -> list[np.ndarray]:
+    shapes = MATRICES if name == "groupadagrad" else SHAPES
+    return steps(started(kind, mx.optimizer.create(name, **arguments), dtype, shapes), range(3), dtype, shapes)
+
+
+for case in (names + CASES)[RANK::RANKS]:
+    trained("local", *case)  # each rank compiles some of the kernels, for all
+STORE.barrier()
+for case in names + CASES:
+    both(lambda kind: trained(kind, *case), case)  # noqa: B023 (called at once)
+both(lambda kind: steps(started(kind, None, "float32", SHAPES), range(1), "float32", SHAPES), "sums")
+STORE.barrier()

@@ -1,0 +1,136 @@
+"""`dist_sync` on real ranks: the same bits as one process, files, bytes, and what happens when ranks differ or fail."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.process import mpiexec, run
+
+JOBS = Path(__file__).parent / "jobs"
+
+
+def ran(ranks: int, job: str, *args: object, timeout: float = 120) -> str:
+    """The output of a job that ends well."""
+    done = mpiexec(ranks, [JOBS / job, *map(str, args)], timeout=timeout)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+# ---------------------------------------------------------------- what it computes
+
+
+def test_two_ranks_come_to_the_bits_of_one_process_for_every_spec() -> None:
+    ran(2, "specs.py")
+
+
+@pytest.mark.parametrize("ranks", [1, 3, 4])
+def test_any_number_of_ranks_comes_to_the_bits_of_one_process(ranks: int) -> None:
+    """For equations of all kinds: cut anywhere, at blocks, at tensors; with sums over all parameters; with draws."""
+    ran(ranks, "specs.py", "adam", "lars", "adafactor", "prodigy", "sgld")
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_rows_functions_compression_and_bytes(ranks: int, tmp_path: Path) -> None:
+    ran(ranks, "ways.py", tmp_path)
+    sent = [json.loads((tmp_path / f"sent{r}.json").read_text()) for r in range(ranks)]
+    size = 4 << 18
+    assert sum(s["float32"] for s in sent) == 2 * size * (ranks - 1)  # of each rank 2 x parameters x (P-1)/P
+    assert sum(s["2bit"] for s in sent) == (size + size // 16) * (ranks - 1)
+
+
+def test_states_that_four_ranks_write_load_on_any_number(tmp_path: Path) -> None:
+    ran(4, "states.py", tmp_path, "write")
+    for ranks in (1, 2, 3):
+        ran(ranks, "states.py", tmp_path, "read")
+
+
+# ---------------------------------------------------------------- ranks that differ
+
+SAME = ". All ranks must make the same calls in the same order, with the same keys, shapes, types and hyper-parameters"
+DIFFERENCES = {
+    "keys": "the keys pushed: rank 0 has [0, 1], and rank 1 has [0, 2]",
+    "operations": "the operation: rank 0 has init of a 'dist_sync' kvstore, and rank 1 has barrier of a 'dist_sync' "
+    "kvstore",
+    "shapes": "the shape of key 9: rank 0 has [2, 1], and rank 1 has [2, 2]",
+    "types": "the type of key 9: rank 0 has float32, and rank 1 has float64",
+    "lists": "the keys: rank 0 has 20 of them, and rank 1 has 21 of them, also [40]",
+    "int and str": "the keys: rank 0 has [1], and rank 1 has ['1']",
+    "numbers": "rescale_grad: rank 0 has 0.25, and rank 1 has 0.5",
+    "optimizers": "the optimizer: rank 0 has Adam, and rank 1 has SGD",
+    "rates": "the learning rate of key 1: rank 0 has 1.0, and rank 1 has 1.5",
+    "compression": "gradient compression: rank 0 has None, and rank 1 has ['2bit', 0.5]",
+}
+REFUSED = {
+    "twice": "MXNetError: init: key 0 is initialized twice; init and broadcast take every key once",
+    "unknown": "MXNetError: push: key 9 is not initialized; call init or broadcast first",
+    "shape": "MXNetError: push: key 0 has shape (4,), and an array shape (3,)",
+    "adopt": "MXNetError: adopt: key 0 has shape (4,), and an array shape (5,)",
+    "no states": "MXNetError: there are no states to save: this kvstore has no optimizer (see set_optimizer)",
+    "timeout": "ValueError: a time limit is a number of seconds above 0, not -1",
+    "value": "[-2.25, -2.25, -2.25, -2.25]",
+    "no file": "FileNotFoundError: [Errno 2] No such file or directory: '{}/nowhere'",
+    "no states in it": "MXNetError: '{}/bad': the state file is not a readable file of arrays (safetensors): Error "
+    "while deserializing: header too large",
+    "no folder": "FileNotFoundError: [Errno 2] No such file or directory: '{}/nowhere/states'",
+    "sparse": "MXNetError: push: the states of key 0 are where dense gradients go; a row-sparse one cannot follow: "
+    "convert it with tostype('default')",
+    "unknown store": "ValueError: unknown kvstore 'dist_synk'; did you mean 'dist_sync'?",
+}
+
+
+def test_ranks_that_differ_are_told_so_and_nothing_has_changed(tmp_path: Path) -> None:
+    done = mpiexec(3, [JOBS / "errors.py", tmp_path], timeout=60)
+    assert done.returncode != 0  # in the end one is late, and the job is aborted
+    told = [json.loads((tmp_path / f"{r}.json").read_text()) for r in range(3)]
+    wanted = {
+        k: f"MXNetError: the ranks disagree, and nothing was exchanged: {v}{SAME}" for k, v in DIFFERENCES.items()
+    }
+    wanted |= {k: v.replace("{}", str(tmp_path)) for k, v in REFUSED.items()}
+    for r, by_rank in enumerate(told):
+        late, afterwards = by_rank.pop("late", ""), by_rank.pop("afterwards", "")
+        assert by_rank == wanted
+        if r != 1:
+            assert late.startswith("MXNetError: barrier: rank 1 did not come within 0.5 s. All ranks must make the")
+            assert afterwards.startswith("MXNetError: this kvstore cannot go on, as an earlier operation failed: bar")
+
+
+# ---------------------------------------------------------------- ranks that fail
+
+ENDS = {
+    "raises": "[rank 1] ValueError: something of my own",
+    "fails in the update": "which failed in the update of keys [0, 1]: ValueError: something of my own",
+    "ends": "rank 1 is waited for, which has left its script",
+    "ends with a status": "rank 1 is waited for, which has left its script",
+    "hangs": "rank 1 did not come within 1 s",
+    "never creates the store": "create: rank 1 did not come within 5 s",
+    "never starts MPI": "in _wait_until_all_ranks_start_mpi",
+    "is killed": "",
+}
+
+
+@pytest.mark.parametrize("how", ENDS)
+def test_a_rank_that_fails_ends_the_job(how: str) -> None:
+    begin = time.monotonic()
+    env = {"RUNTIME_KVSTORE_TIMEOUT": "5" if "never" in how else "60"}
+    done = mpiexec(2, [JOBS / "failing.py", how], timeout=30, env=env)
+    assert done.returncode != 0
+    assert ENDS[how] in done.stderr + done.stdout
+    assert time.monotonic() - begin < 20
+
+
+def test_without_mpi4py_the_error_names_the_extra() -> None:
+    script = "import sys; sys.modules['mpi4py'] = None; import runtime as mx; mx.kv.create('dist_sync')"
+    done = run([sys.executable, "-c", script], timeout=30)
+    assert "MXNetError: the ranks of a 'dist_sync' kvstore exchange gradients over MPI, which cannot" in done.stderr
+    assert "pip install 'optgen[mpi]'" in done.stderr
+
+
+def test_a_bad_time_limit_in_the_environment_is_refused() -> None:
+    script = "import runtime as mx; mx.kv.create('dist_sync')"
+    done = run([sys.executable, "-c", script], timeout=30, env={"RUNTIME_KVSTORE_TIMEOUT": "soon"})
+    assert "MXNetError: RUNTIME_KVSTORE_TIMEOUT is a number of seconds above 0, not 'soon'" in done.stderr
