@@ -40,7 +40,7 @@ rnd = random
 _ON_FIRST_USE = {
     **{
         module: module
-        for module in ("callback", "io", "kvstore", "libinfo", "log", "operator", "runtime", "test_utils")
+        for module in ("callback", "checkpoint", "io", "kvstore", "libinfo", "log", "operator", "runtime", "test_utils")
     },
     "kv": "kvstore",
 }

@@ -173,7 +173,7 @@ class Trainer:
         if isinstance(self._kvstore, KVStore) and len(self._contexts) == 1:
             for i, param in learning.items():
                 if param._stype == param._grad_stype == "default":
-                    self._kvstore.adopt(i, param._grad[0])
+                    param._data[0]._node.ready = self._kvstore.adopt(i, param._grad[0])
 
     def _learning(self) -> dict[int, Parameter]:
         return {i: param for i, param in enumerate(self._params) if param.grad_req != "null"}
@@ -200,15 +200,12 @@ class Trainer:
 
     def _reset_kvstore(self) -> None:
         """Go on without a store until the next step makes one of the parameters as they then are."""
-        if self._kvstore is not None and "dist" in self._kvstore.type:
-            raise MXNetError(
-                f"a '{self._kvstore.type}' kvstore cannot start anew: load and set parameters before the first step"
-            )
         self._kvstore: KVStoreBase | None = None
         self._update_on_kvstore: bool | None = None
         self._distributed: bool | None = None
         self._kv_initialized = False
         self._params_to_init = list(self._params)
+        self._in_store: set[int] = set()
 
     def _init_kvstore(self) -> None:
         """Choose the store, and give it the optimizer if it is to update the weights."""
@@ -222,6 +219,24 @@ class Trainer:
         self._kvstore, self._update_on_kvstore = store, on_store
         self._distributed = store is not None and "dist" in store.type
         self._kv_initialized = True
+
+    def _values_change(self, param: Parameter) -> None:
+        """What a parameter calls when its values are about to be replaced: those in the store have to be, too.
+
+        A store of this process is made anew. In one of several processes the values are assigned before the next step.
+        In both, the states of the optimizer begin anew.
+        """
+        if not (self._kv_initialized and self._update_on_kvstore) or any(param is p for p in self._params_to_init):
+            return
+        if not self._distributed:
+            self._reset_kvstore()
+        elif isinstance(self._kvstore, KVStore):
+            self._params_to_init.append(param)
+        else:
+            raise MXNetError(
+                f"a '{self._kvstore.type}' kvstore cannot take other values: load and set parameters before the "
+                "Trainer is made"
+            )
 
     def _has_values(self, param: Parameter) -> None:
         """What a parameter calls when it gets its first values: all processes start from those of rank 0."""
@@ -238,10 +253,15 @@ class Trainer:
                 waiting.append(param)
                 continue
             index, arrays = self._param2idx[param.name], param._all(param._data)
-            if param._stype == "default":
+            if index in self._in_store:
+                self._kvstore.assign(index, arrays[0])
+                if param._stype == "default":
+                    self._kvstore.pull(index, arrays)
+            elif param._stype == "default":
                 self._kvstore.broadcast(index, arrays[0], arrays)
             else:
                 self._kvstore.init(index, arrays[0])
+            self._in_store.add(index)
         self._params_to_init = waiting
 
     def _refuse_on_kvstore(self, method: str) -> None:

@@ -89,6 +89,18 @@ class KVStore(KVStoreBase):
         self._values.update({k: arrays[0].copy() for k, arrays in groups.items()})
 
     @_unrecorded
+    def assign(self, key: Key | Sequence[Key], value: Arrays) -> None:
+        """Replace the values of keys, by those of rank 0 where there are several processes.
+
+        Their optimizer states, which may hold the values in another precision, begin anew.
+        """
+        for k, arrays in self._initialized("assign", key, value).items():
+            arrays[-1].copyto(self._values[k])
+            if isinstance(self._updater, Updater):
+                self._updater.states.pop(k, None)
+                self._updater.states_synced.pop(k, None)
+
+    @_unrecorded
     def push(self, key: Key | Sequence[Key], value: Arrays, priority: int = 0) -> None:
         """Sum the values of each key; the sum becomes the key's value, or updates it.
 
@@ -161,9 +173,13 @@ class KVStore(KVStoreBase):
             for array, ids in zip(arrays, wanted[k], strict=True):
                 self._rows(k, ids).copyto(array)
 
-    def adopt(self, key: Key, array: NDArray) -> None:
+    def adopt(self, key: Key, array: NDArray) -> Callable[[], None] | None:
         """Take notice that `array` is what the only context pushes as the gradient of this key from now on: it may get
-        other memory, from which nothing needs to be copied. Here it keeps its own."""
+        other memory, from which nothing needs to be copied. Here it keeps its own.
+
+        What it returns, if anything, is to be called whenever the gradient is complete.
+        """
+        return None
 
     # ------------------------------------------------------------ updates
 

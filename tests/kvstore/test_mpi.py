@@ -49,6 +49,16 @@ def test_states_that_four_ranks_write_load_on_any_number(tmp_path: Path) -> None
         ran(ranks, "states.py", tmp_path, "read")
 
 
+@pytest.mark.parametrize("update_on_kvstore", ["on", "off"])
+def test_gradients_sent_during_backward_come_to_the_same_bits(update_on_kvstore: str) -> None:
+    later, early = (ran(3, "early.py", overlap, update_on_kvstore) for overlap in (0, 1))
+    assert "sum" in early and early == later
+
+
+def test_parameters_and_states_that_are_loaded_after_the_trainer_was_made(tmp_path: Path) -> None:
+    ran(3, "loading.py", tmp_path)
+
+
 # ---------------------------------------------------------------- ranks that differ
 
 SAME = ". All ranks must make the same calls in the same order, with the same keys, shapes, types and hyper-parameters"

@@ -284,14 +284,8 @@ class Parameter:
 
     def _tell_trainer(self) -> None:
         """Where the optimizer works on a copy in the kvstore, that copy has to be made again."""
-        trainer = self._trainer
-        if (
-            trainer is not None
-            and trainer._kv_initialized
-            and trainer._update_on_kvstore
-            and not any(param is self for param in trainer._params_to_init)
-        ):
-            trainer._reset_kvstore()
+        if self._trainer is not None:
+            self._trainer._values_change(self)
 
     def _load(self, data: NDArray, contexts: list[Context] | None) -> None:
         """Take `data`, of a shape that fits, as the values; `contexts` is for a parameter that is in none."""

@@ -80,6 +80,10 @@ class Bucket:
             self._words = np.zeros(compression.words(self.layout.size), np.uint32)
             self._arrived_words = [np.zeros(compression.words(count), np.uint32) for _ in self._arrived]
 
+    @property
+    def is_compressed(self) -> bool:
+        return self._compression is not None
+
     def slot(self, flat: np.ndarray, key: Key) -> np.ndarray:
         """The memory of a key in `values` or `grads`, in its shape."""
         slot = self.layout.slots[key]

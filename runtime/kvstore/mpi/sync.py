@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from runtime.kvstore.compression import GradientCompression
 from runtime.kvstore.local import Arrays, KVStore, Update, _check_alike, _unrecorded
 from runtime.kvstore.mpi import states
 from runtime.kvstore.mpi.bucket import Bucket
+from runtime.kvstore.mpi.early import OVERLAP, Early
 from runtime.kvstore.mpi.header import SIZE, Description, Headers, digest
 from runtime.kvstore.mpi.plan import Plan, described
 from runtime.kvstore.mpi.rows import RowKeys
@@ -24,6 +26,7 @@ from runtime.kvstore.mpi.world import DATA, checked_timeout, world
 from runtime.kvstore.sums import total
 from runtime.ndarray import NDArray
 from runtime.ndarray.sparse import RowSparseNDArray
+from runtime.ndarray.sparse.dense import as_dense
 from runtime.optimizer import Updater
 
 _PLANS = 256
@@ -58,6 +61,8 @@ class SyncKVStore(KVStore):
         self._recorded: dict[Key, RowSparseNDArray | None] = {}  # None: in the bucket
         self._updated: set[Key] = set()
         self._plans: dict[tuple[Key, ...], Plan] = {}
+        self._early = Early(self._world) if self.num_workers > 1 and os.environ.get(OVERLAP, "0") == "1" else None
+        self._numbers: dict[Key, int] = {}  # keys in the order of their initialization
         self.bytes_sent = 0
         """Bytes of gradients and values that this rank has sent in flushes."""
 
@@ -100,7 +105,7 @@ class SyncKVStore(KVStore):
         super().init(key, value)
         new = {k: v for k, v in self._values.items() if k not in before}
         try:
-            self._agree("init", {"the keys": list(new), **described(new)})
+            self._agree("init", {"the keys": list(new), **described(new), OVERLAP: self._early is not None})
             for k, array in new.items():
                 if array.stype == "row_sparse":
                     new[k] = RowSparseNDArray(array.asnumpy(), np.arange(len(array)), array.shape, array.context)
@@ -109,6 +114,17 @@ class SyncKVStore(KVStore):
             self._values = before
             raise
         self._values.update(new)
+        self._numbers = {k: number for number, k in enumerate(self._values)}
+
+    @_unrecorded
+    def assign(self, key: Key | Sequence[Key], value: Arrays) -> None:
+        """Flush, and give each key the value that rank 0 has for it. Its optimizer states begin anew."""
+        groups = self._initialized("assign", key, value)
+        self._flush()
+        self._agree("assign", {"the keys": list(groups)})
+        super().assign(key, value)
+        with as_dense([self._values[k] for k in groups]) as dense:
+            self._world.broadcast([a._data for a in dense], "assign")
 
     @_unrecorded
     def push(self, key: Key | Sequence[Key], value: Arrays, priority: int = 0) -> None:
@@ -128,7 +144,8 @@ class SyncKVStore(KVStore):
                 compression.check(k, 0, slot.reshape(-1))
         for k, arrays in groups.items():
             if k in slots:
-                self._write(slots[k], arrays)
+                if self._early is None or not self._early.has(k, arrays[0]):
+                    self._write(slots[k], arrays)
                 self._recorded[k] = None
             else:
                 self._recorded[k] = self._pushed_rows(k, arrays)
@@ -149,17 +166,33 @@ class SyncKVStore(KVStore):
         self._flush()
         super().row_sparse_pull(key, out, priority, row_ids)
 
-    def adopt(self, key: Key, array: NDArray) -> None:
+    def adopt(self, key: Key, array: NDArray) -> Callable[[], None] | None:
         """Give a gradient the memory that pushes of this key write to, so that pushing it copies nothing.
 
-        It must then stay as it is until the next flush, and be that of the key's only context. An array of another
-        element type than the key's value, or of a key with row-sparse gradients, stays where it is.
+        It must then stay as it is from a push to the next flush, and be that of the key's only context. An array of
+        another element type than the key's value, or of a key with row-sparse gradients, stays where it is.
+
+        With RUNTIME_KVSTORE_OVERLAP=1, on all ranks, returns what is to be called when backward has completed the
+        gradient: it is sent then, while others are still computed.
         """
         self._initialized("adopt", key, array)
-        if array.stype == "default" and array.dtype == self._values[key].dtype and key not in self._sparse.owners:
-            slot = self._slot(key)
-            slot[...] = array._data
-            array._data = slot
+        value = self._values[key]
+        if array.stype != "default" or array.dtype != value.dtype or key in self._sparse.owners:
+            return None
+        slot = self._slot(key)
+        slot[...] = array._data
+        array._data = slot
+        return None if self._early is None else functools.partial(self._begin, key, array)
+
+    def _begin(self, key: Key, array: NDArray) -> None:
+        """Send a gradient that is complete, ahead of its push."""
+        if key in self._slots and self._compression_of(self._slots[key].dtype) is None:
+            bucket = self._buckets[key]
+            self._early.begin(key, self._numbers[key], bucket.traffic([key]).grads, array)
+
+    def _finish(self, bucket: Bucket, keys: Sequence[Key], doing: str) -> None:
+        messages = {k: (self._numbers[k], bucket.traffic([k]).grads) for k in keys}
+        self.bytes_sent += self._early.finish(messages, doing)
 
     # ------------------------------------------------------------ what is recorded
 
@@ -247,7 +280,10 @@ class SyncKVStore(KVStore):
         for bucket, keys, _ in plan.dense:
             bucket.pack(keys)
         for bucket, keys, traffic in plan.dense:
-            exchange(*traffic.grads, DATA, "the exchange of gradients")
+            if self._early is not None and self._compression_of(bucket.dtype) is None:
+                self._finish(bucket, keys, "the exchange of gradients")
+            else:
+                exchange(*traffic.grads, DATA, "the exchange of gradients")
             bucket.unpack(keys)
         self.bytes_sent += plan.sent
         grads = self._sparse.gather({k: recorded[k] for k in plan.rows}) if plan.rows else {}
@@ -323,6 +359,8 @@ class SyncKVStore(KVStore):
         """Share the keys among the ranks as the update that is set allows it."""
         self._plans.clear()
         for bucket in dict.fromkeys(self._buckets.values()):
+            if self._early is not None and not bucket.is_compressed:  # what is on its way goes where parts were
+                self._finish(bucket, list(bucket.layout.slots), "an exchange of gradients that are not used")
             shapes = {k: slot.shape for k, slot in bucket.layout.slots.items()}
             bucket.cut(self._cuts(shapes, bucket.dtype), self._compression_of(bucket.dtype))
 

@@ -122,6 +122,11 @@ class World:
 
         Between two ranks messages come in the order in which they are sent. `doing` is what errors say it was for.
         """
+        requests, peers = self.start(sends, receives, tag)
+        self.finish(requests, peers, tag, doing)
+
+    def start(self, sends: Iterable[Message], receives: Iterable[Message], tag: int) -> tuple[list[Any], list[int]]:
+        """Begin to send and receive these: requests and the ranks they are for, for `finish`."""
         self.check()
         peers, requests = [], []
         comm = self._comm
@@ -132,10 +137,22 @@ class World:
             for rank, memory in sends:
                 requests.append(comm.Isend(memory, rank, tag))
                 peers.append(rank)
+        except self._mpi.Exception as error:
+            raise self._give_up(f"MPI reports: {error}", requests) from None
+        return requests, peers
+
+    def finish(self, requests: list[Any], peers: Sequence[int], tag: int, doing: str) -> None:
+        """Return when all of these are done."""
+        self.check()
+        try:
             if requests and not self._testall(requests):
                 self._wait(requests, peers, tag, doing)
         except self._mpi.Exception as error:
             raise self._give_up(f"{doing}: MPI reports: {error}", requests) from None
+
+    def progress(self, requests: Iterable[Any]) -> None:
+        """Let MPI go on with these."""
+        self._testall(list(requests))
 
     def broadcast(self, arrays: Sequence[np.ndarray], doing: str) -> None:
         """Have what rank 0 has in these arrays, contiguous and alike everywhere."""

@@ -1,0 +1,139 @@
+"""The folder of a checkpoint: generations of files, of which the file `latest` names the current one.
+
+The files of a generation are written, each by whoever has its content, before `latest` is replaced by one that names
+them and their checksums. So a generation is there in whole or not at all, whenever the writers are killed. The one
+before is kept; what is older, and what a killed writer left, is removed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from runtime import files
+from runtime.base import MXNetError
+
+FORMAT, VERSION = "runtime.checkpoint", 1
+_OURS = re.compile(r"(\d{6,})-[\w-]+\.safetensors(?:\.[0-9a-f]{16}\.tmp)?|latest\.[0-9a-f]{16}\.tmp")
+
+
+@dataclass(frozen=True)
+class Generation:
+    """What `latest` says: the number of the generation, how many ranks wrote it, and its files' checksums by name."""
+
+    number: int
+    ranks: int
+    checksums: Mapping[str, str]
+
+
+class Folder:
+    """A folder, which is made if there is none; all ranks see the same one."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self.path.mkdir(parents=True, exist_ok=True)
+        self._latest = self.path / "latest"
+
+    def latest(self) -> Generation | None:
+        """The current generation; None if there is none. MXNetError for a file that is none of ours."""
+        try:
+            content = json.loads(self._latest.read_bytes())
+        except FileNotFoundError:
+            return None
+        except (ValueError, RecursionError) as error:
+            raise MXNetError(f"'{self._latest}' is damaged, or nothing that a checkpoint wrote: {error}") from None
+        if not isinstance(content, dict) or (content.get("format"), content.get("version")) != (FORMAT, VERSION):
+            raise MXNetError(
+                f"'{self._latest}' is nothing that this library, version {VERSION}, wrote for a checkpoint"
+            )
+        number, ranks, checksums = (content.get(name) for name in ("generation", "ranks", "files"))
+        if not isinstance(number, int) or not isinstance(ranks, int) or not isinstance(checksums, dict):
+            raise MXNetError(f"'{self._latest}' is damaged: it must name a generation, its ranks and its files")
+        return Generation(number, ranks, checksums)
+
+    def file(self, number: int, what: str) -> Path:
+        """The file of a generation that holds `what`, in letters, digits and '-'."""
+        return self.path / f"{number:06}-{what}.safetensors"
+
+    def read(self, generation: Generation, what: str) -> tuple[dict[str, np.ndarray], Any]:
+        """The arrays and the header of a file that `files.save` wrote; MXNetError, naming it, if it is not that one."""
+        path = self.checked(generation, what)
+        return files.parse(path.read_bytes(), f"'{path}'")
+
+    def checked(self, generation: Generation, what: str) -> Path:
+        """The path of a file that is the one which the generation was completed with, if its content is whole."""
+        path = self.file(generation.number, what)
+        expected = generation.checksums.get(path.name)
+        if expected is None:
+            raise MXNetError(f"'{self._latest}' names no file '{path.name}': the checkpoint does not hold {what}")
+        if _checksum(path) != expected:
+            raise MXNetError(f"'{path}' is not the file that the checkpoint was completed with, but another")
+        return path
+
+    def complete(self, number: int, ranks: int, whats: Sequence[str]) -> None:
+        """Make a generation, all of whose files are there, the current one, and remove those before the last."""
+        before = self.latest()
+        paths = [self.file(number, what) for what in whats]
+        content = {
+            "format": FORMAT,
+            "version": VERSION,
+            "generation": number,
+            "ranks": ranks,
+            "files": {path.name: _checksum(path) for path in paths},
+        }
+        files.write(self._latest, json.dumps(content, indent=1).encode())
+        _sync(self.path)
+        wanted = {number, before.number if before else 0}
+        self._remove(lambda n: n not in wanted)
+
+    def missing(self, number: int, whats: Sequence[str]) -> list[str]:
+        """Those of the files of a generation that are not there."""
+        return [what for what in whats if not self.file(number, what).exists()]
+
+    def remove_incomplete(self) -> None:
+        """Remove what killed writers have left. There must be no others."""
+        latest = self.latest()
+        current = latest.number if latest else 0
+        self._remove(lambda n: n > current)
+
+    def _remove(self, unwanted: Callable[[int], bool]) -> None:
+        """Remove the files of unwanted generations, and those that were not finished."""
+        for path in self.path.iterdir():
+            match = _OURS.fullmatch(path.name)
+            if match and (path.suffix == ".tmp" or unwanted(int(match[1]))):
+                with contextlib.suppress(FileNotFoundError):
+                    path.unlink()
+
+
+def _checksum(path: Path) -> str:
+    """That which a safetensors file has of its content, in its metadata."""
+    try:
+        with path.open("rb") as file:
+            size = int.from_bytes(file.read(8), "little")
+            if size > path.stat().st_size:
+                raise ValueError("it is cut off")
+            return str(json.loads(file.read(size))["__metadata__"]["sha256"])
+    except FileNotFoundError:
+        raise MXNetError(
+            f"'{path}' is missing; the folder of a checkpoint must be one that all ranks see, and be kept in whole"
+        ) from None
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise MXNetError(f"'{path}' is damaged, or nothing that a checkpoint wrote: {error!r}") from None
+
+
+def _sync(folder: Path) -> None:
+    """Have the names in a folder survive a failure of power, where the system can."""
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

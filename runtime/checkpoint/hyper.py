@@ -1,0 +1,57 @@
+"""What an optimizer goes by that its state files do not have: multipliers, the schedule's attributes, inputs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from runtime.base import MXNetError
+from runtime.context import cpu
+from runtime.ndarray import NDArray
+from runtime.optimizer import Optimizer, SpecOptimizer
+
+_TABLES = ("lr_mult", "wd_mult")
+
+
+def to_json(optimizer: Optimizer) -> dict[str, Any]:
+    """The multipliers, those of `Parameter`s by index, and the schedule's attributes that JSON can hold."""
+    schedule = optimizer.lr_scheduler
+    return {
+        **{table: list(map(list, getattr(optimizer, table).items())) for table in _TABLES},
+        "updates": optimizer.num_update,
+        "parameters": [[i, float(p.lr_mult), float(p.wd_mult)] for i, p in optimizer.param_dict.items()],
+        "schedule": type(schedule).__name__,
+        "attributes": {name: x for name, x in getattr(schedule, "__dict__", {}).items() if _is_plain(x)},
+    }
+
+
+def inputs(optimizer: Optimizer) -> dict[str, np.ndarray]:
+    """The arrays of `set_input`, by names that are JSON: `["h_hat", 0]`."""
+    held = optimizer._inputs if isinstance(optimizer, SpecOptimizer) else {}
+    return {json.dumps([name, i]): array._data for name, arrays in held.items() for i, array in arrays.items()}
+
+
+def restore(optimizer: Optimizer, content: Mapping[str, Any], inputs: Mapping[str, np.ndarray]) -> None:
+    """Give an optimizer what `to_json` and `inputs` gave; a schedule of another class stays as it is.
+
+    Raises MXNetError, with nothing changed, for other parameters.
+    """
+    if {i for i, _, _ in content["parameters"]} != set(optimizer.param_dict):
+        raise MXNetError("the checkpoint is of a Trainer with other parameters")
+    for table in _TABLES:
+        setattr(optimizer, table, dict(content[table]))
+    optimizer.num_update = content["updates"]
+    for i, lr_mult, wd_mult in content["parameters"]:
+        optimizer.param_dict[i].lr_mult, optimizer.param_dict[i].wd_mult = lr_mult, wd_mult
+    if content["schedule"] == type(optimizer.lr_scheduler).__name__ and content["attributes"]:
+        vars(optimizer.lr_scheduler).update(content["attributes"])
+    for key, array in inputs.items():
+        name, i = json.loads(key)
+        optimizer.set_input(name, {i: NDArray(array.copy(), cpu())})
+
+
+def _is_plain(x: Any) -> bool:
+    return x is None or isinstance(x, (bool, int, float, str)) or (isinstance(x, list) and all(map(_is_plain, x)))

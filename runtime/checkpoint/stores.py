@@ -1,0 +1,142 @@
+"""What kvstores have of a checkpoint: barriers, optimizer states, values on servers, residuals, numbers of pushes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from runtime import files
+from runtime.base import MXNetError
+from runtime.checkpoint.folder import Folder, Generation
+from runtime.gluon import Trainer
+
+if TYPE_CHECKING:
+    from runtime.kvstore import KVStoreBase
+
+RUN, ATTEMPT = "RUNTIME_RUN", "RUNTIME_ATTEMPT"
+"""Environment variables of a worker of `runtime.launch`: which run it is of, and how often it was restarted."""
+
+
+def place(store: KVStoreBase | None) -> tuple[int, int]:
+    """Rank, and number of ranks."""
+    return (0, 1) if store is None else (store.rank, store.num_workers)
+
+
+def barrier(store: KVStoreBase | None) -> None:
+    """Wait for all ranks."""
+    if hasattr(store, "_barrier"):
+        store._barrier()
+    elif place(store)[1] > 1:
+        raise MXNetError(f"a '{store.type}' kvstore has no _barrier(), which a checkpoint of several ranks needs")
+
+
+def has_servers(store: KVStoreBase | None) -> bool:
+    """Whether values and states are in other processes."""
+    return hasattr(store, "snapshot")
+
+
+def is_restarted(store: KVStoreBase | None) -> bool:
+    """Whether this process takes the place of a worker that died, while the servers and the others go on."""
+    return has_servers(store) and os.environ.get(ATTEMPT, "0") != "0"
+
+
+# ---------------------------------------------------------------- states, and values on servers
+
+
+def kind(store: KVStoreBase | None) -> str:
+    """What the file of `save` holds."""
+    return "servers" if has_servers(store) else "states"
+
+
+def save(trainer: Trainer, folder: Folder, number: int) -> None:
+    """Write what the optimizer keeps and, where there are servers, all that is there: all ranks take part."""
+    store = trainer._kvstore
+    path = folder.file(number, kind(store))
+    first = place(store)[0] == 0
+    if has_servers(store):
+        if first:
+            files.save(path, *store.snapshot())
+    elif trainer._update_on_kvstore or first:
+        trainer.save_states(path)
+
+
+def load(trainer: Trainer, folder: Folder, latest: Generation) -> None:
+    """Have in the store, and in the parameters, what `save` wrote; the parameters have the other values already."""
+    store = trainer._kvstore
+    if not has_servers(store):
+        path = folder.checked(latest, kind(store))
+        _set_values(trainer)
+        trainer._init_states()
+        trainer.load_states(path)
+        return
+    saved = folder.read(latest, kind(store))
+    trainer._init_states()
+    if not is_restarted(store):
+        store.restore(*saved)
+    for i, param in enumerate(trainer._params):
+        if param._stype == "default":
+            store.pull(i, out=param._data)
+
+
+def _set_values(trainer: Trainer) -> None:
+    """Have the parameters' values in the store, if it has values of its own."""
+    store = trainer._kvstore
+    if store is not None and "dist" in store.type:
+        waiting = {id(param) for param in trainer._params_to_init}
+        for i, param in enumerate(trainer._params):
+            if id(param) not in waiting:
+                param._data[0].copyto(store._values[i])
+    elif trainer._update_on_kvstore:
+        trainer._reset_kvstore()
+
+
+# ---------------------------------------------------------------- residuals, and what else a rank keeps
+
+
+def residuals(store: KVStoreBase | None) -> Mapping[str, np.ndarray]:
+    """What gradient compression has left on this rank."""
+    compression = _compression(store)
+    return {} if compression is None else compression.states()
+
+
+def load_residuals(store: KVStoreBase | None, saved: list[Mapping[str, np.ndarray]], where: str) -> None:
+    """Go on with the sum of what several ranks had left; MXNetError, naming `where` it is from, without compression."""
+    total: dict[str, np.ndarray] = {}
+    for of_rank in saved:
+        for key, array in of_rank.items():
+            total[key] = total[key] + array if key in total else array
+    compression = _compression(store)
+    if total and compression is None:
+        raise MXNetError(f"{where} holds residuals of gradient compression, and this trainer has none")
+    if compression is not None:
+        compression.load_states(total)
+
+
+def _compression(store: KVStoreBase | None) -> Any:
+    name = "_packing" if has_servers(store) else "_compression"
+    return getattr(store, name, None)
+
+
+def counts(store: KVStoreBase | None) -> dict[str, Any] | None:
+    """With servers: how many pushes this worker has made, how many barriers it will have passed when the checkpoint is
+    complete, which is at the next one, and in which run."""
+    if not has_servers(store):
+        return None
+    return {"pushes": store._number, "barriers": store._barriers + 1, "run": os.environ.get(RUN)}
+
+
+def count_from(store: KVStoreBase | None, saved: Mapping[str, Any] | None) -> None:
+    """Go on counting where `counts` was called; from 0 where `saved` is None, for want of a checkpoint.
+
+    Then a worker that is restarted alone does the same again as before its death: servers pass over pushes that they
+    have, and it passes through barriers that the others have passed.
+    """
+    if not has_servers(store):
+        return
+    store._number = 0 if saved is None else saved["pushes"]
+    if is_restarted(store):
+        here = saved is not None and saved["run"] == os.environ.get(RUN)
+        store._barriers, store._barriers_at_push = (saved["barriers"] if here else 0), 0

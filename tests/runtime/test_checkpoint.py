@@ -1,0 +1,372 @@
+"""Checkpoints: training that was stopped anywhere goes on bit by bit; files that are not right are errors."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import runtime as mx
+from runtime import MXNetError, autograd, files, gluon, lr_scheduler, nd
+from runtime.checkpoint import Checkpoint, stores
+from runtime.gluon import nn
+from tests.process import mpiexec, started
+
+ROOT = Path(__file__).resolve().parents[2]
+EPOCHS = 3
+
+
+class Killed(BaseException):
+    """Stands for a signal that cannot be caught."""
+
+
+def make(options: dict[str, Any]) -> tuple[nn.HybridSequential, gluon.Trainer, gluon.data.DataLoader]:
+    """Everything that a script makes before it trains."""
+    mx.random.seed(1)
+    np.random.seed(2)
+    random.seed(3)
+    contexts = [mx.cpu(k) for k in range(options.get("contexts", 1))]
+    net = nn.HybridSequential()
+    net.add(nn.Dense(9), nn.BatchNorm(), nn.Dropout(0.5), nn.Dense(options.get("units", 3)))
+    net.initialize(mx.init.Xavier(), ctx=contexts)
+    net.cast(options.get("dtype", "float32"))
+    trainer = gluon.Trainer(
+        net.collect_params(), options.get("optimizer", "adam"), options.get("arguments", {"learning_rate": 0.01}),
+        kvstore=options.get("kvstore", "device"), compression_params=options.get("compression"),
+    )  # fmt: skip
+    numbers = np.random.RandomState(0).normal(size=(22, 5)).astype("float32")
+    dataset = gluon.data.ArrayDataset(numbers, (numbers.sum(1) > 0).astype("float32"))
+    loader = gluon.data.DataLoader(
+        dataset.transform_first(_noisy), 4, shuffle=True, last_batch=options.get("last", "keep"),
+        num_workers=options.get("workers", 0), thread_pool=False,
+    )  # fmt: skip
+    return net, trainer, loader
+
+
+def _noisy(x: np.ndarray) -> np.ndarray:
+    return x + np.float32(0.1 * random.random() + 0.1 * np.random.rand())
+
+
+def train(folder: Path | None, options: dict[str, Any], stop: int | None = None, every: int = 2) -> str:
+    """A script; Killed after `stop` of its steps. The hash of all that it ends with."""
+    net, trainer, loader = make(options)
+    contexts = trainer._contexts
+    checkpoint = Checkpoint(folder, net, trainer) if folder else None
+    steps = 0
+    for epoch in range(checkpoint.load() if checkpoint else 0, EPOCHS):
+        for data, label in checkpoint.batches(loader) if checkpoint else loader:
+            parts = zip(
+                gluon.utils.split_and_load(data.astype(options.get("dtype", "float32")), contexts, even_split=False),
+                gluon.utils.split_and_load(label, contexts, even_split=False),
+                strict=True,
+            )
+            with autograd.record():
+                losses = [gluon.loss.SoftmaxCrossEntropyLoss()(net(x), y) for x, y in parts]
+            autograd.backward(losses)
+            if options.get("optimizer") == "sophia" and trainer.optimizer.num_update % 4 == 0:
+                grads = {i: p.grad() * p.grad() for i, p in enumerate(trainer._params) if p.grad_req != "null"}
+                trainer.optimizer.set_input("h_hat", grads)
+            trainer.step(len(label) + random.random() + np.random.rand())
+            if epoch == 1:
+                net[0].bias.lr_mult = 0.5
+            steps += 1
+            if checkpoint and checkpoint.batch % every == 0:
+                checkpoint.save()
+            if steps == stop:
+                raise Killed
+        np.random.rand()
+    return state_of(net, trainer)
+
+
+def state_of(net: nn.HybridSequential, trainer: gluon.Trainer) -> str:
+    sha = hashlib.sha256()
+    for param in net.collect_params().values():
+        for array in param.list_data():
+            sha.update(array.asnumpy().tobytes())
+    optimizer = trainer.optimizer
+    sha.update(repr([optimizer.num_update, optimizer.learning_rate, random.random(), np.random.rand()]).encode())
+    sha.update(mx.random.uniform(shape=3).asnumpy().tobytes())
+    return sha.hexdigest()
+
+
+class Dying:
+    """A function whose last call is a process's end."""
+
+    def __init__(self, function: Callable, last: int) -> None:
+        self.function, self.last, self.calls = function, last, 0
+
+    def __call__(self, *args: Any) -> Any:
+        self.calls += 1
+        if self.calls == self.last:
+            raise Killed
+        return self.function(*args)
+
+
+CASES: dict[str, Callable[[], dict[str, Any]]] = {
+    "adam": dict,
+    "a schedule": lambda: {
+        "arguments": {"learning_rate": 0.1, "lr_scheduler": lr_scheduler.FactorScheduler(4, 0.5), "momentum": 0.9},
+        "optimizer": "sgd",
+    },
+    "a rollover": lambda: {"last": "rollover"},
+    "workers": lambda: {"workers": 2},
+    "contexts": lambda: {"contexts": 2, "kvstore": "local"},
+    "compression": lambda: {"contexts": 2, "compression": {"type": "2bit", "threshold": 0.01}},
+    "16 and 8 bits": lambda: {
+        "dtype": "bfloat16",
+        "arguments": {"learning_rate": 0.01, "multi_precision": True, "storage": "int8_linear"},
+    },
+    "random draws": lambda: {"optimizer": "sgld"},
+    "an input": lambda: {"optimizer": "sophia"},
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_training_goes_on_bit_by_bit(case: str, tmp_path: Path) -> None:
+    """Stopped after 1 step, before anything is saved, and after 7, 6 and 3 more."""
+    options = CASES[case]
+    expected = train(None, options())
+    for stop in (1, 7, 6, 3):
+        with pytest.raises(Killed):
+            train(tmp_path, options(), stop)
+    assert train(tmp_path, options()) == expected
+    assert len(list(tmp_path.iterdir())) == 5  # `latest`, and two generations of two files
+
+
+def test_saved_at_the_end_of_an_epoch(tmp_path: Path) -> None:
+    net, trainer, loader = make({})
+    checkpoint = Checkpoint(tmp_path, net, trainer)
+    assert checkpoint.load() == 0
+    for data, _ in checkpoint.batches(loader):
+        net(data)
+        if checkpoint.batch == 3:
+            break
+    assert (checkpoint.epoch, checkpoint.batch) == (0, 3)
+    assert len(list(checkpoint.batches(loader))) == 6
+    checkpoint.save()
+    expected = [data.asnumpy() for data, _ in checkpoint.batches(loader)]
+    net, trainer, loader = make({})
+    checkpoint = Checkpoint(tmp_path, net, trainer)
+    assert checkpoint.load() == 2
+    for (data, _), wanted in zip(checkpoint.batches(loader), expected, strict=True):
+        np.testing.assert_array_equal(data.asnumpy(), wanted)
+
+
+# ---------------------------------------------------------------- whenever it is killed
+
+
+def test_a_save_that_is_cut_off_anywhere_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of the calls by which files come to be, in turn, is the last one of its process."""
+    expected = train(None, {})
+    with pytest.raises(Killed):
+        train(tmp_path / "begun", {}, stop=2)  # one generation
+    cut = 0
+    for what in ("fsync", "replace"):
+        for last in range(1, 5):
+            folder = tmp_path / f"{what}{last}"
+            shutil.copytree(tmp_path / "begun", folder)
+            with monkeypatch.context() as patch:
+                dying = Dying(getattr(os, what), last)
+                patch.setattr(os, what, dying)
+                patch.setattr(Path, "unlink", lambda *args, **kwargs: None)  # the dead remove nothing
+                with pytest.raises(Killed):
+                    train(folder, {}, stop=2)
+                cut += dying.calls == last
+            assert train(folder, {}) == expected
+            assert not list(folder.glob("*.tmp"))
+    assert cut == 7  # three files are replaced and synchronized, and once the folder
+
+
+SCRIPT = """
+import sys
+sys.path.insert(0, {root!r})
+import tests.runtime.test_checkpoint as t
+from pathlib import Path
+save = t.Checkpoint.save
+def saying(self):
+    save(self)
+    print("saved", self.epoch, self.batch, flush=True)
+t.Checkpoint.save = saying
+print("ends with", t.train(Path(sys.argv[1]), {{}}, every=1), flush=True)
+"""
+
+
+def test_killed_at_random(tmp_path: Path) -> None:
+    expected, draw, kills = train(None, {}), random.Random(os.urandom(8)), 0
+    (tmp_path / "script.py").write_text(SCRIPT.format(root=str(ROOT)))
+    for _ in range(5):
+        with started([sys.executable, tmp_path / "script.py", tmp_path / "folder"], timeout=60) as program:
+            if kills == 4:
+                assert program.line("ends with (.*)")[1] == expected
+                break
+            program.line("saved|ends with (.*)")
+            time.sleep(draw.uniform(0, 0.05))
+            program.signal(signal.SIGKILL)
+            kills += 1
+
+
+RANKS = """
+import sys
+sys.path.insert(0, {root!r})
+from pathlib import Path
+from mpi4py import MPI
+import tests.runtime.test_checkpoint as t
+
+for name in ("16 and 8 bits", "compression", "a rollover"):
+    options = t.CASES[name]
+    ranked = lambda: options() | {{"kvstore": "dist_sync"}}
+    expected = t.train(None, ranked())
+    for stop in (1, 7):
+        try:
+            t.train(Path(sys.argv[1], name), ranked(), stop)
+        except t.Killed:
+            MPI.COMM_WORLD.barrier()  # the next one is not there before all have ended
+    assert t.train(Path(sys.argv[1], name), ranked()) == expected, name
+print("all alike", flush=True)
+"""
+
+
+def test_two_ranks_go_on_bit_by_bit(tmp_path: Path) -> None:
+    """Each has running means, residuals and generators of its own."""
+    pytest.importorskip("mpi4py")
+    (tmp_path / "script.py").write_text(RANKS.format(root=str(ROOT)))
+    done = mpiexec(2, [tmp_path / "script.py", tmp_path], timeout=150)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("all alike") == 2
+
+
+# ---------------------------------------------------------------- what is not right
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Iterator[Path]:
+    """A folder with generations 1 and 2 of rank 0 and of states."""
+    with pytest.raises(Killed):
+        train(tmp_path / "saved", {}, stop=4)
+    assert sorted(x.name for x in (tmp_path / "saved").iterdir()) == [
+        *(f"00000{n}-{what}.safetensors" for n in (1, 2) for what in ("rank0", "states")),
+        "latest",
+    ]
+    yield tmp_path / "saved"
+
+
+@pytest.mark.parametrize("name", ["000002-rank0.safetensors", "000002-states.safetensors", "latest"])
+def test_a_file_that_is_not_right_is_named(name: str, saved: Path) -> None:
+    path = saved / name
+    content = path.read_bytes()
+    flipped = bytearray(content)
+    flipped[-3] ^= 1
+    other = saved / name.replace("2", "1")
+    damages = [b"", content[:-5], content[: len(content) // 2], bytes(flipped), b"\x80\x04" + content, b"{}", b"[[[["]
+    damages += [other.read_bytes()] if other != path else [content.replace(b'"generation": 2', b'"generation": "2"')]
+    for damage in damages:
+        path.write_bytes(damage)
+        with pytest.raises(MXNetError, match=f"{name}'"):
+            train(saved, {})
+    if name != "latest":
+        path.unlink()
+        with pytest.raises(MXNetError, match=f"{name}' is missing; .* all ranks see"):
+            train(saved, {})
+
+
+def test_a_checkpoint_of_something_else_is_refused(saved: Path) -> None:
+    for options, message in (
+        ({"units": 4}, r"has parameter '3.weight' of shape \(3, 9\)"),
+        ({"dtype": "float16"}, "type float32, and in the network it is of shape .* and type float16"),
+        ({"optimizer": "sgd"}, "holds states of Adam, and this is SGD"),
+    ):
+        with pytest.raises(MXNetError, match=message):
+            train(saved, options)
+    net, trainer, loader = make({})
+    net.add(nn.Dense(2, in_units=3))
+    net[4].initialize()
+    with pytest.raises(MXNetError, match=r"has no parameter '4.bias': is this the network"):
+        Checkpoint(saved, net, trainer).load()
+    net, trainer, loader = make({})
+    checkpoint = Checkpoint(saved, net, trainer)
+    checkpoint.load()
+    with pytest.raises(MXNetError, match="taken after 4 batches, and this loader gives 2"):
+        next(checkpoint.batches(list(loader)[:2]))
+
+
+def test_one_training_at_a_time_uses_a_folder(saved: Path) -> None:
+    net, trainer, loader = make({})
+    for data, _ in loader:
+        net(data)
+    with pytest.raises(MXNetError, match="holds a checkpoint already: call load"):
+        Checkpoint(saved, net, trainer).save()
+    checkpoint = Checkpoint(saved, net, trainer)
+    checkpoint.load()
+    latest = json.loads((saved / "latest").read_text())
+    (saved / "latest").write_text(json.dumps(latest | {"generation": 3}))
+    with pytest.raises(MXNetError, match="holds checkpoint 3, and this training saved 2 last"):
+        checkpoint.save()
+    with trainer.evaluating(), pytest.raises(MXNetError, match="save outside"):
+        checkpoint.save()
+
+
+# ---------------------------------------------------------------- another number of ranks
+
+
+class Ranks:
+    """Stands for the store of one of several ranks."""
+
+    type, _barrier = "pretended", staticmethod(lambda: None)
+
+    def __init__(self, rank: int, num_workers: int) -> None:
+        self.rank, self.num_workers = rank, num_workers
+
+
+def test_another_number_of_ranks_begins_the_epoch_anew(tmp_path: Path) -> None:
+    """Generators that were common stay so; others differ."""
+
+    def ranked(rank: int, ranks: int) -> tuple[Checkpoint, Any]:
+        net, trainer, loader = make({})
+        trainer._init_kvstore()
+        trainer._params_to_init, trainer._kvstore = [], Ranks(rank, ranks)
+        return Checkpoint(tmp_path, net, trainer), loader
+
+    both = [ranked(rank, 2) for rank in range(2)]
+    begun = []
+    for rank, (checkpoint, loader) in enumerate(both):
+        checkpoint.load()
+        np.random.seed(7)
+        mx.random.seed(rank)
+        batches = checkpoint.batches(loader)
+        begun.append([int(y.sum().asscalar()) for _, y in (next(batches), next(batches))])
+        checkpoint._net(nd.ones((4, 5)))
+    for checkpoint, _ in reversed(both):  # rank 0 completes what the others have written
+        np.random.seed(8)
+        checkpoint.save()
+    draws = set()
+    for rank in range(3):
+        checkpoint, loader = ranked(rank, 3)
+        assert (checkpoint.load(), checkpoint.batch) == (0, 0)
+        batches = checkpoint.batches(loader)
+        assert [int(y.sum().asscalar()) for _, y in (next(batches), next(batches))] == begun[0] == begun[1]
+        draws.add(float(mx.random.uniform().asscalar()))
+    assert len(draws) == 3
+    assert files.parse((tmp_path / "000001-rank1.safetensors").read_bytes(), "")[1]["rank"] == 1
+
+
+def test_residuals_of_several_ranks_keep_their_sum() -> None:
+    store, saved = mx.kv.create("device"), {'["w", 0]': np.ones(3, np.float32)}
+    with pytest.raises(MXNetError, match="here holds residuals of gradient compression, and this trainer has none"):
+        stores.load_residuals(store, [saved], "here")
+    store.set_gradient_compression({"type": "1bit"})
+    stores.load_residuals(store, [saved, {'["v", 0]': np.ones(2, np.float32)}, saved], "here")
+    assert {key: x.tolist() for key, x in stores.residuals(store).items()} == {
+        '["w", 0]': [2, 2, 2],
+        '["v", 0]': [1, 1],
+    }
