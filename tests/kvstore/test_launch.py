@@ -1,0 +1,152 @@
+"""The launcher: what scripts find, what is shown, who is started again, how a run ends, and what it leaves behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from runtime.launch.run import main
+from tests import process
+
+JOBS = Path(__file__).parent / "jobs"
+ROOT = Path(__file__).parents[2]
+
+
+def command(*args: object) -> list[str]:
+    return [sys.executable, "-m", "runtime.launch", *map(str, args)]
+
+
+def environment(**more: str) -> dict[str, str]:
+    """For runs in folders from which the package would not be found."""
+    return {"PYTHONPATH": os.pathsep.join((str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")]))), **more}
+
+
+def test_scripts_run_as_they_would_alone_and_are_shown_line_by_line(tmp_path: Path) -> None:
+    job = JOBS / "launch_report.py"
+    done = process.run(
+        command("-n", 2, "-s", 1, job, "--epochs", 3, "a b"), cwd=tmp_path, env=environment(GIVEN="é x"), timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    for rank in range(2):
+        lines = [line[4:] for line in done.stdout.splitlines() if line.startswith(f"[{rank}] ")]
+        report = json.loads(lines[0].removeprefix("report "))
+        variables = report.pop("environment")
+        assert report == {
+            "name": "__main__",
+            "argv": [str(job), "--epochs", "3", "a b"],
+            "folder": str(tmp_path),
+            "rank": rank,
+            "num_workers": 2,
+            "value": [0.0, 0.0, 0.0],
+        }
+        assert (variables["RUNTIME_RANK"], variables["RUNTIME_ATTEMPT"]) == (str(rank), "0")
+        assert (variables["RUNTIME_NUM_WORKERS"], variables["RUNTIME_NUM_SERVERS"]) == ("2", "1")
+        assert variables["GIVEN"] == "é x"
+        assert lines[1:] == [*(f"row {i} {'x' * 50}" for i in range(300)), "no end of line"]
+    assert re.search(
+        r"^runtime.launch: 2 workers and 1 server on this machine, Ray at 127.0.0.1:\d+$", done.stderr, re.M
+    )
+    rest = {line for line in done.stderr.splitlines() if not line.startswith("runtime.launch: 2 workers")}
+    assert rest == {"[0] to stderr", "[1] to stderr"}  # and nothing of Ray's
+
+
+def test_a_worker_that_fails_is_started_again_and_gives_up_in_the_end() -> None:
+    job = JOBS / "launch_failing.py"
+    done = process.run(command("-n", 2, "--max-restarts", 1, job, 3, -9), timeout=120)
+    assert done.returncode == 128 + 9, done.stderr
+    assert re.findall(r"^\[1\] rank 1 attempt (\d)", done.stdout, re.M) == ["0", "1"]
+    assert done.stdout.count("[0] rank 0 attempt 0") == 1  # it ran on
+    assert "\n[0] asked to end\n" in done.stdout
+    assert "worker 1: exit status 3; it is started again (1 of 1)" in done.stderr
+    message = done.stderr[done.stderr.index("runtime.launch: worker 1 gave up") :]
+    assert message.startswith(
+        "runtime.launch: worker 1 gave up after 1 restart: ended by SIGKILL; the others were stopped"
+    )
+    assert "\n    trouble ahead\n" in message and "\n    cut off\n" in message
+    logs = re.search(r"the log files of Ray are in (.*)", message)
+    assert logs and Path(logs[1]).is_dir()
+
+
+def test_ctrl_c_ends_all_and_only_this_machine_is_listened_to() -> None:
+    with process.started(command("-n", 2, JOBS / "launch_failing.py"), timeout=120) as program:
+        first = {rank: program.line(rf"^\[{rank}\] rank {rank} attempt 0 pids (\d+) (\d+)") for rank in range(2)}
+        sockets = sorted(listening(program.pids()))
+        assert sockets and all(address in LOOPBACK for address in sockets), sockets
+        os.kill(program.pids("ray::Worker")[0], signal.SIGKILL)
+        again = program.line(r"^\[(\d)\] rank \d attempt 1")
+        # The script of the worker that was killed, and what that had started, ended with it.
+        assert not any(process.alive(int(pid)) for pid in first[int(again[1])].groups())
+        os.killpg(program.pid, signal.SIGINT)  # as a terminal does
+        done = program.wait()
+    assert done.returncode == 130
+    assert done.stdout.count("asked to end") == 2
+    assert "its actor was lost" in done.stderr and done.stderr.endswith("runtime.launch: SIGINT: stopping\n")
+
+
+def test_a_launcher_that_is_killed_takes_all_with_it() -> None:
+    # What remains are Ray's agents, which end after a minute; here, sooner.
+    with process.started(command("-n", 1, JOBS / "launch_failing.py"), timeout=120, grace=0, sweep=True) as program:
+        program.line("^rank 0 attempt 0")
+        program.signal(signal.SIGKILL)
+        program.wait()
+        deadline = time.monotonic() + 20
+        while left := {*program.pids()} - {*program.pids("ray::DashboardAgent"), *program.pids("ray::RuntimeEnvAgent")}:
+            assert time.monotonic() < deadline, left
+            time.sleep(0.05)
+
+
+LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"}
+"""127.0.0.1, ::ffff:127.0.0.1 and ::1, as /proc writes them."""
+
+
+def listening(pids: Sequence[int]) -> Iterator[str]:
+    """The addresses of all sockets on which processes wait for others, as /proc writes them."""
+    links = {os.readlink(fd) for pid in pids for fd in Path(f"/proc/{pid}/fd").glob("*") if fd.is_symlink()}
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
+            _, local, _, state, *_, inode = line.split()[:10]
+            if state == "0A" and f"socket:[{inode}]" in links:
+                yield local.partition(":")[0]
+
+
+# ---------------------------------------------------------------- what cannot be run
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["-n", "2"], "the following arguments are required: script"),
+        (["-n", "2", "gone.py"], "there is no file gone.py (in "),
+        (["train.py"], "the following arguments are required: -n/--num-workers"),
+        (["-n", "0", "train.py"], "a number from 1 on is needed, not '0'"),
+        (["-n", "2", "-s", "0", "train.py"], "a number from 1 on is needed, not '0'"),
+        (["-n", "2", "--max-restarts", "-1", "train.py"], "a number from 0 on is needed, not '-1'"),
+        (["-n", "2", "--address", "head", "train.py"], "host:port of the head of a Ray cluster is needed, not 'head'"),
+    ],
+)
+def test_wrong_command_lines(args: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as error:
+        main(args)
+    assert error.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_nothing_is_run_without_a_cluster_at_the_address(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["-n", "2", "--address", "127.0.0.1:1", str(JOBS / "launch_half.py")]) == 1
+    assert "there is no Ray cluster at 127.0.0.1:1" in capsys.readouterr().err
+
+
+def test_ray_must_be_installed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    monkeypatch.setattr(sys, "argv", [])
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    assert main(["-n", "2", str(JOBS / "launch_half.py")]) == 1
+    assert "pip install 'optgen[ray]'" in capsys.readouterr().err
