@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
+import threading
 import time
 
 how = sys.argv[1]
@@ -26,14 +28,19 @@ if rank == 1:
     match how:
         case "raises":
             raise ValueError("something of my own")
-        case "ends":
-            sys.exit(0)
         case "ends with a status":
             sys.exit(3)
         case "is killed":
             os.kill(os.getpid(), signal.SIGKILL)
         case "hangs":
             time.sleep(60)
+        case "is interrupted":
+            threading.Timer(0.2, os.kill, [os.getpid(), signal.SIGINT]).start()
+            with contextlib.suppress(KeyboardInterrupt):
+                store.barrier()
+            time.sleep(60)  # a script that goes on all the same
+if how == "is interrupted":
+    time.sleep(0.5)
 
 
 def update(key: int, pushed: nd.NDArray, value: nd.NDArray) -> None:

@@ -168,4 +168,9 @@ except mx.MXNetError as error:
 assert service.copies() == [0, 2]
 service.stop()
 ray.shutdown()
+try:
+    push_all(stores[1])
+    raise AssertionError("Ray was started again")
+except mx.MXNetError as error:
+    assert "Ray was shut down" in str(error), error
 print("pushes:", pushes)

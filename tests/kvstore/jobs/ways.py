@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import json
 import sys
+import time
+import weakref
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 from common import RANK, RANKS, SHAPES, STORE, both, pulled, same, started, steps, value
 
 import runtime as mx
-from runtime import autograd, gluon, nd
+from runtime import autograd, files, gluon, nd
 from runtime.kvstore import create
 
 ROWS, WIDTH = 50, 3
@@ -161,6 +165,66 @@ def programs() -> None:
         store.barrier()
 
 
+def orders() -> None:
+    """Each rank may push in an order of its own; without an optimizer, dense and row-sparse values may alternate."""
+    shapes = {0: (4, 2), 1: (6, 2), 2: (9, 2), 3: (5000, 1)}
+    types = {0: "float32", 1: "float64", 2: "float32", 3: "float32"}
+    keys = list(shapes) if RANK % 2 else list(reversed(shapes))
+    for optimizer in (None, "sgd"):
+        store = create("dist_sync")
+        store.init(list(shapes), [nd.zeros(shapes[k], dtype=types[k]) for k in shapes])
+        if optimizer:
+            store.set_optimizer(mx.optimizer.create(optimizer, learning_rate=1))
+        for stype in ("row_sparse",) if optimizer else ("default", "row_sparse", "default"):
+            ones = [nd.ones(shapes[k], dtype=types[k]).tostype(stype if k != 3 else "default") for k in keys]
+            store.push(keys, ones)
+            for k, shape in shapes.items():
+                out = nd.zeros(shape, dtype=types[k])
+                store.pull(k, out=out)
+                assert (out.asnumpy() == (-RANKS if optimizer else RANKS)).all(), (k, stype, optimizer)
+        if optimizer:
+            assert all((x.asnumpy() == -RANKS).all() for x in store.evaluated(list(shapes)))
+
+
+def optimizers() -> None:
+    """One optimizer may be that of several stores; numbers may be NumPy's."""
+    optimizer = mx.optimizer.create("lamb", learning_rate=np.float32(0.25), wd=0.01)
+    optimizer.set_lr_mult({5: np.float32(2)})
+    optimizer.lr_scheduler = lambda t: np.float32(0.25)
+    stores = [create(kind) for kind in ("dist_sync", "local", "dist_sync", "device")]
+    for store in stores:
+        store.init([1, 5], [nd.ones(SHAPES[k]) for k in (1, 5)])
+        store.set_optimizer(optimizer)
+    for t in range(2):
+        found = []
+        for store in stores:
+            optimizer._index_update_count.update({1: t, 5: t})  # it counts for all of them
+            shares = range(RANKS) if store.type in ("local", "device") else [RANK]
+            store.push([1, 5], [[value([t, c, k], SHAPES[k], "float32", c) for c in shares] for k in (1, 5)])
+            found.append(pulled(store, "float32", {k: SHAPES[k] for k in (1, 5)}))
+        for other in found[1:]:
+            same(other, found[0], t)
+
+
+def goes_with_its_last_user() -> None:
+    store = started("dist_sync", mx.optimizer.create("lamb"), "float32", SHAPES)
+    steps(store, range(1), "float32", SHAPES)
+    gone = weakref.ref(store)
+    gc.disable()
+    del store
+    assert gone() is None
+    gc.enable()
+
+
+def a_slow_disk() -> None:
+    """Rank 0 needs longer for the file than the others look for news without a break."""
+    store = started("dist_sync", mx.optimizer.create("sgd", momentum=0.9), "float32", SHAPES)
+    steps(store, range(1), "float32", SHAPES)
+    write = files.write
+    with mock.patch.object(files, "write", lambda *args: (time.sleep(1.3), write(*args))):
+        store.save_optimizer_states(folder / "slow")
+
+
 def values_and_copies() -> None:
     store = create("dist")
     assert store.type == "dist"
@@ -237,6 +301,10 @@ functions()
 compression()
 rows()
 programs()
+orders()
+optimizers()
+goes_with_its_last_user()
+a_slow_disk()
 values_and_copies()
 trainers()
 (folder / f"sent{RANK}.json").write_text(json.dumps(sent()))

@@ -1,0 +1,79 @@
+"""How a process comes to a store on servers: as a worker of the launcher's run, or as the only worker of its own."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import uuid
+
+from runtime.base import MXNetError
+from runtime.kvstore.servers import start
+from runtime.kvstore.servers.client import ServerStore
+from runtime.kvstore.servers.link import Link
+
+RUN, ADDRESS = "RUNTIME_RUN", "RUNTIME_RAY_ADDRESS"
+"""Environment variables that the launcher sets: the namespace of the run, and where Ray is."""
+RANK, WORKERS, SERVERS, ATTEMPT = "RUNTIME_RANK", "RUNTIME_NUM_WORKERS", "RUNTIME_NUM_SERVERS", "RUNTIME_ATTEMPT"
+
+_open: list[ServerStore] = []
+
+
+def create(name: str) -> ServerStore:
+    """The store of that name: of the launcher's run, else one with two server processes of its own.
+
+    ImportError without Ray; MXNetError for a second one in a run while the first is open.
+    """
+    store = _of_run(name) if RUN in os.environ else _alone(name)
+    atexit.unregister(_close_all)
+    atexit.register(_close_all)  # what is registered last is called first: Ray's own end comes after this
+    _open.append(store)
+    return store
+
+
+def _of_run(name: str) -> ServerStore:
+    if _open:
+        raise MXNetError(f"this worker has a '{_open[0].type}' kvstore already: use that one, or close() it first")
+    run = os.environ[RUN]
+    start.connect(_variable(ADDRESS), run)
+    rank, workers, servers, attempt = (_count(variable) for variable in (RANK, WORKERS, SERVERS, ATTEMPT))
+    store = ServerStore(name, Link(run, servers, rank), rank, workers, attempt, lambda: _open.remove(store))
+    return store
+
+
+def _alone(name: str) -> ServerStore:
+    from runtime.kvstore.servers.service import Service
+
+    run = f"kvstore-{uuid.uuid4().hex[:8]}"
+    start.connect(None, run)
+    service = Service(1, 1, run)
+    service.start()
+
+    def closing() -> None:
+        _open.remove(store)
+        service.stop()
+
+    store = ServerStore(name, Link(run, 1, 0), 0, 1, closing=closing)
+    return store
+
+
+def _close_all() -> None:
+    for store in list(_open):
+        with contextlib.suppress(Exception):  # Ray or the servers may have ended before
+            store.close()
+
+
+def _variable(name: str) -> str:
+    try:
+        return os.environ[name]
+    except KeyError:
+        raise MXNetError(
+            f"{RUN} is set, and {name} is not: workers are started with python -m runtime.launch"
+        ) from None
+
+
+def _count(name: str) -> int:
+    text = _variable(name)
+    if not text.isdecimal():
+        raise MXNetError(f"{name} is a number, not {text!r}")
+    return int(text)

@@ -1,0 +1,185 @@
+"""What is cut among shards, put together, and cut again: optimizer states and whole snapshots.
+
+Both have the form that they have where there is only one shard, so that any number of shards can read what any other
+number wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from runtime.base import MXNetError
+from runtime.context import cpu
+from runtime.kvstore.base import Key
+from runtime.kvstore.servers import messages
+from runtime.kvstore.servers.messages import Arrays, Message, Place
+from runtime.ndarray import NDArray
+from runtime.optimizer import Optimizer, states
+from runtime.optimizer.trees import Coded
+
+Places = Mapping[Key, Place]
+
+# ---------------------------------------------------------------- optimizer states
+
+
+def join_states(contents: Sequence[bytes], places: Places, optimizer: Optimizer, with_arguments: bool) -> bytes:
+    """The state files of all shards as one; `places` are those of all keys, `optimizer` the worker's."""
+    files = [states._checked(content) for content in contents]
+    trees = [states._states(header, arrays) for header, arrays in files]
+    joined, parameters = {}, {}
+    for key, place in places.items():
+        parts = [(trees[s][key], place.part(s)) for s in place.owners if key in trees[s]]
+        if parts:
+            joined[key] = _join([tree for tree, _ in parts], place.shape) if place.is_cut else parts[0][0]
+    for header, _ in files:
+        parameters.update({p["index"]: p for p in header["parameters"]})
+    newest = max((header for header, _ in files), key=lambda header: header["values"]["num_update"])
+    whole = states._restored(optimizer, {**newest, "parameters": list(parameters.values())})
+    return states.dumps(whole, joined, with_arguments)
+
+
+def cut_states(content: bytes, places: Places, optimizer: Optimizer, shards: int) -> tuple[list[bytes], Optimizer]:
+    """A state file as one for each shard, of its keys (in whole), and the optimizer as the file has it.
+
+    Raises MXNetError for a file that is damaged or of another optimizer, and for keys that are not in `places`.
+    """
+    header, arrays = states._checked(content)
+    trees = states._states(header, arrays)
+    unknown = [key for key in trees if key not in places]
+    if unknown:
+        raise MXNetError(f"the file has states of key {unknown[0]!r}, which this kvstore has not")
+    with_arguments = "lr" in header["values"]
+    found = []
+    for s in range(shards):
+        own = {key: tree for key, tree in trees.items() if s in places[key].owners}
+        parameters = [p for p in header["parameters"] if p["index"] in own]
+        of_shard = states._restored(optimizer, {**header, "parameters": parameters})
+        found.append(states.dumps(of_shard, own, with_arguments))
+    return found, states._restored(optimizer, header)
+
+
+def _join(trees: Sequence[Any], shape: tuple[int, ...]) -> Any:
+    """One state from those of the pieces of a key, in order. What is not as large as a piece is the same in all."""
+    match trees[0]:
+        case NDArray():
+            return NDArray(_whole([tree._data for tree in trees], shape), cpu())
+        case Coded(_, _, coding):
+            codes = _whole([tree.codes._data for tree in trees], shape)
+            return Coded(NDArray(codes, cpu()), NDArray(np.concatenate([t.scales._data for t in trees]), cpu()), coding)
+        case tuple() | list():
+            return type(trees[0])(_join(parts, shape) for parts in zip(*trees, strict=True))
+        case dict():
+            return {name: _join([tree[name] for tree in trees], shape) for name in trees[0]}
+    return trees[0]
+
+
+def _whole(pieces: Sequence[np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
+    if sum(piece.size for piece in pieces) != np.prod(shape, dtype=np.int64):
+        return pieces[0]
+    return np.concatenate([piece.reshape(-1) for piece in pieces]).reshape(shape)
+
+
+# ---------------------------------------------------------------- snapshots
+
+Snapshot = tuple[Message, Arrays]
+"""What `Shard.snapshot` gives."""
+
+
+def join_snapshots(parts: Sequence[Snapshot], optimizer: Optimizer | None) -> Snapshot:
+    """The snapshots of all shards as that of a single one; `optimizer` is the worker's."""
+    first = parts[0][0]
+    places = {key: Place.load(place) for key, place in first["places"]}
+    feeds = [iter(arrays) for _, arrays in parts]
+    arrays: Arrays = []
+    held = [_values(content, places, s, feed) for s, (content, feed) in enumerate(_with_feeds(parts, feeds))]
+    backups = [_backups(content, places, s, feed) for s, (content, feed) in enumerate(_with_feeds(parts, feeds))]
+    content = first | {
+        "places": [[key, _alone(place).dump()] for key, place in places.items()],
+        "values": [[key, messages.put(_together(held, key, place), None, arrays)] for key, place in places.items()],
+        "pushes": [[w, min(n)] for w, n in _numbers(parts).items()],
+        "optimizers": min(first["optimizers"], 1),
+        "assigned": 0,
+        "restores": 0,
+        "barriers": [],
+        "here": [],
+    }
+    if first["backups"] is not None:
+        names = dict.fromkeys(name for found in backups for name in found)
+        content["backups"] = []
+        for w, key in names:
+            value = _together(
+                [{key: found[w, key]} if (w, key) in found else {} for found in backups], key, places[key]
+            )
+            content["backups"].append([w, key, list(value.shape), messages.put(value, None, arrays)])
+    if first["optimizer"] is not None:
+        assert optimizer is not None
+        files = [next(feed).tobytes() for feed in feeds]
+        arrays.append(np.frombuffer(join_states(files, places, optimizer, with_arguments=True), np.uint8))
+    return content, arrays
+
+
+def cut_snapshot(snapshot: Snapshot, places: Places, optimizer: Optimizer | None, shards: int) -> list[Snapshot]:
+    """A snapshot of a single shard as one for each of `shards`, among which `places` cut the keys."""
+    content, feed = snapshot[0], iter(snapshot[1])
+    whole = {key: Place.load(place) for key, place in content["places"]}
+    held = _values(content, whole, 0, feed)
+    backups = _backups(content, whole, 0, feed)
+    files: list[bytes] = []
+    if content["optimizer"] is not None:
+        assert optimizer is not None
+        files, _ = cut_states(next(feed).tobytes(), places, optimizer, shards)
+    found = []
+    for s in range(shards):
+        own = [key for key, place in places.items() if s in place.owners]
+        arrays: Arrays = []
+        part = {key: places[key].part(s) if places[key].is_cut else None for key in own}
+        cut = content | {
+            "number": s,
+            "places": [[key, place.dump()] for key, place in places.items() if s == 0 or key in part],
+            "values": [[key, messages.put(held[key], part[key], arrays)] for key in own],
+        }
+        if content["backups"] is not None:
+            cut["backups"] = []
+            for (w, key), value in backups.items():
+                if key in part:
+                    form = messages.put(value, part[key], arrays)
+                    shape = value.shape if part[key] is None else arrays[-1].shape
+                    cut["backups"].append([w, key, list(shape), form])
+        if files:
+            arrays.append(np.frombuffer(files[s], np.uint8))
+        found.append((cut, arrays))
+    return found
+
+
+def _with_feeds(parts: Sequence[Snapshot], feeds: Sequence[Iterator[np.ndarray]]) -> Iterator[tuple[Message, Iterator]]:
+    """Each shard's content, with the arrays that were not read yet."""
+    return zip((content for content, _ in parts), feeds, strict=True)
+
+
+def _alone(place: Place) -> Place:
+    """The place on a single shard."""
+    return Place(place.shape, place.dtype, place.stype, (0, place.cuts[-1]))
+
+
+def _values(content: Message, places: Places, shard: int, feed: Iterator[np.ndarray]) -> dict[Key, NDArray]:
+    return {key: messages.take(form, places[key].shape_on(shard), feed) for key, form in content["values"]}
+
+
+def _backups(
+    content: Message, places: Places, shard: int, feed: Iterator[np.ndarray]
+) -> dict[tuple[Any, Key], NDArray]:
+    return {(w, key): messages.take(form, tuple(shape), feed) for w, key, shape, form in content["backups"] or ()}
+
+
+def _together(held: Sequence[Mapping[Key, NDArray]], key: Key, place: Place) -> NDArray:
+    pieces = [held[s][key] for s in place.owners]
+    return pieces[0] if len(pieces) == 1 else NDArray(_whole([p._data for p in pieces], place.shape), cpu())
+
+
+def _numbers(parts: Sequence[Snapshot]) -> dict[int, list[int]]:
+    """By worker, the numbers of its last push to each shard."""
+    tables = [{worker: number for worker, number, _ in content["pushes"]} for content, _ in parts]
+    return {w: [table.get(w, 0) for table in tables] for w in sorted({w for table in tables for w in table})}

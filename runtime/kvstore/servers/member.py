@@ -1,0 +1,137 @@
+"""A store as one of several workers: it joins the servers, waits for others, and leaves."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from runtime.base import ArgumentError, MXNetError
+from runtime.kvstore.local import KVStore
+from runtime.kvstore.servers import start
+from runtime.kvstore.servers.link import Link
+from runtime.kvstore.servers.messages import Arrays, Message
+
+_BEAT_SECONDS = 2.0
+_PARTING_SECONDS = 5.0
+"""How long a worker that ends may try to tell the servers."""
+
+
+class Member(KVStore):
+    """The base of ServerStore, which says what the arguments are."""
+
+    def __init__(
+        self,
+        name: str,
+        link: Link,
+        rank: int,
+        num_workers: int,
+        attempt: int = 0,
+        closing: Callable[[], None] = lambda: None,
+    ) -> None:
+        super().__init__(name)
+        self._link, self._rank, self._num_workers, self._closing = link, rank, num_workers, closing
+        self._timeout = start.timeout()
+        self._bound: int | None = None
+        self._barriers = 0  # how many this worker has come to
+        self._number, barriers = self._joined()
+        self._acknowledged = self._number
+        # A script that is started again comes to its first barriers again, which the others have long passed.
+        self._barriers_at_push = barriers if attempt else 0
+        self._ended = threading.Event()
+        threading.Thread(target=self._beat, name="kvstore", daemon=True).start()
+
+    def _joined(self) -> tuple[int, int]:
+        """Tell the servers that this worker is there: its last push that all have, and the barriers before it."""
+        answers = [answer for answer, _ in self._all({"do": "join", "worker": self._rank})]
+        return min(a["number"] for a in answers), max(a["barriers"] for a in answers)
+
+    def _beat(self) -> None:
+        while not self._ended.wait(_BEAT_SECONDS):
+            try:
+                self._link.beat()
+            except Exception:
+                return  # Ray was shut down
+
+    def close(self) -> None:
+        """Leave the servers: others no longer wait for this worker. It is done when the process ends, too."""
+        if self._ended.is_set():
+            return
+        self._ended.set()
+        try:
+            self._all({"do": "leave", "worker": self._rank}, _PARTING_SECONDS)
+        finally:
+            self._closing()
+
+    @property
+    def rank(self) -> int:
+        return self._rank
+
+    @property
+    def num_workers(self) -> int:
+        return self._num_workers
+
+    @property
+    def acknowledged(self) -> int:
+        """How many pushes of this rank the servers have, those before a restart included: where to go on after it."""
+        return self._acknowledged
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """How many pushes this worker has made, and to how many barriers it has come."""
+        return self._number, self._barriers
+
+    def count_from(self, pushes: int, barriers: int) -> None:
+        """Go on as if this worker had made so many pushes and come to so many barriers, as a script that goes back to
+        where it had. Servers pass over pushes that they have, and it passes barriers that the others have passed.
+        """
+        self._number, self._barriers, self._barriers_at_push = pushes, barriers, 0
+
+    # ------------------------------------------------------------ waiting for others
+
+    def set_staleness(self, bound: int | None) -> None:
+        """From now on a push of this worker waits until it is at most `bound` pushes ahead of every other one.
+
+        Workers that have ended, or were not heard of for 30 s, do not count. None: pushes do not wait.
+        """
+        if bound is not None and (not isinstance(bound, int) or isinstance(bound, bool) or bound < 0):
+            raise ArgumentError(f"the bound on staleness is a number of pushes, 0 or more, or None, not {bound!r}")
+        self._bound = bound
+
+    def _keep_pace(self) -> None:
+        """Wait until the next push is not too far ahead."""
+        bound = self._bound
+        if bound is None:
+            return
+        request = {"do": "pace", "number": self._number - bound}
+        self._wait(lambda: self._link.ask_one(0, request)[0]["waiting"], f"push {self._number + 1} (staleness {bound})")
+
+    def barrier(self) -> None:
+        """Wait until all workers have come here; those that have ended, or were not heard of for 30 s, do not count."""
+        self._barriers += 1
+        self._link.ask_one(0, {"do": "arrive", "worker": self._rank, "number": self._barriers})
+        request = {"do": "barrier", "number": self._barriers}
+        self._wait(lambda: self._link.ask_one(0, request)[0]["waiting"], f"barrier {self._barriers}")
+
+    _barrier = barrier
+
+    def _barriers_now(self) -> int:
+        self._barriers, self._barriers_at_push = max(self._barriers, self._barriers_at_push), 0
+        return self._barriers
+
+    def _wait(self, missing: Callable[[], list[int]], what: str) -> None:
+        """Ask until no worker is missing; MXNetError with those that are when the time is over."""
+        deadline, pause = time.monotonic() + self._timeout, 0.0005
+        while workers := missing():
+            if time.monotonic() > deadline:
+                names = ", ".join(map(str, workers))
+                raise MXNetError(
+                    f"{what}: worker {self._rank} has waited {self._timeout:g} s ({start.TIMEOUT}) for worker {names}"
+                )
+            time.sleep(pause)
+            pause = min(2 * pause, 0.05)
+
+    def _all(self, request: Message, seconds: float | None = None) -> list[tuple[Message, Arrays]]:
+        """The answers of all shards, in order."""
+        answers = self._link.ask({shard: (request, []) for shard in range(self._link.shards)}, seconds)
+        return [answers[shard] for shard in range(self._link.shards)]

@@ -1,0 +1,58 @@
+"""A worker's optimizer, of which the servers have a copy that updates the values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from runtime.optimizer import Optimizer, SpecOptimizer, wire
+
+_KEPT = ("lr_mult", "wd_mult", "lr_scheduler")
+"""What a worker's optimizer has from its script, whatever a checkpoint says."""
+
+
+class Mirror:
+    """What the worker must tell the servers of its optimizer, and what they tell it.
+
+    `updates`: how many updates the optimizer of the servers has made.
+    """
+
+    def __init__(self, optimizer: Optimizer, updates: int) -> None:
+        self.optimizer = optimizer
+        self._sent = wire.changes(optimizer)
+        self.updated(updates)
+
+    def updated(self, updates: int) -> None:
+        """The servers have made so many updates: schedules go by that."""
+        self.optimizer.num_update = updates
+
+    def changes(self) -> dict[str, Any]:
+        """The hyper-parameters that go with the next push: those that were changed here since they were last sent.
+
+        `rescale_grad` always does, as batches differ between workers; so does the rate of a schedule that servers do
+        not have.
+        """
+        optimizer = self.optimizer
+        before = optimizer.num_update
+        optimizer.num_update = before + (not isinstance(optimizer, SpecOptimizer) or optimizer.counts_first)
+        try:
+            now = wire.changes(optimizer)
+        finally:
+            optimizer.num_update = before
+        own_schedule = optimizer.lr_scheduler is not None and now["lr_scheduler"] is None
+        always = ("rescale_grad", "lr") if own_schedule else ("rescale_grad",)
+        return {name: x for name, x in now.items() if name in always or name not in self._sent or self._sent[name] != x}
+
+    def sent(self, changes: dict[str, Any]) -> None:
+        """These have been sent."""
+        self._sent |= changes
+
+    def loaded(self, optimizer: Optimizer) -> None:
+        """The servers' states are from a file, and `optimizer` is the worker's as the file has it."""
+        vars(self.optimizer).update(vars(optimizer))
+        self._sent = wire.changes(self.optimizer)
+
+    def restored(self, saved: Optimizer) -> None:
+        """The servers have the optimizer of a checkpoint."""
+        self._sent = wire.changes(saved)
+        wire.apply(self.optimizer, {name: x for name, x in self._sent.items() if name not in _KEPT})
+        self.updated(saved.num_update)

@@ -1,0 +1,307 @@
+"""What a server holds: a part of the keys with their values, an optimizer, and who has pushed what.
+
+A shard is changed by requests, one after the other. Equal requests in equal order make equal shards, to the last bit:
+that is what makes a replica. No request is applied twice: pushes have numbers, and what others do is the same when done
+again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from optgen import Piece
+from runtime.base import MXNetError
+from runtime.context import cpu
+from runtime.dtypes import element_type
+from runtime.kvstore.base import Key
+from runtime.kvstore.servers import messages
+from runtime.kvstore.servers.backups import Backups
+from runtime.kvstore.servers.messages import Arrays, Message, Place
+from runtime.ndarray import NDArray
+from runtime.ndarray.sparse import retain
+from runtime.optimizer import Updater, states, wire
+
+Answer = tuple[Message, Arrays]
+Handler = Callable[["Shard", Message, Iterator[np.ndarray]], Answer]
+
+
+class Shard:
+    """Shard `number` of those that the keys are cut among. Shard 0 knows the places of all keys."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self._places: dict[Key, Place] = {}
+        self._values: dict[Key, NDArray] = {}
+        self._updater: Updater | None = None
+        self._backups: Backups | None = None
+        self._optimizers = 0  # how many there have been
+        self._assigned = 0  # how often values were replaced
+        self._restores = 0  # how often all was replaced by what a checkpoint held
+        self._pushes: dict[int, tuple[int, int]] = {}  # by worker: number of its last push, barriers it had passed
+        self._barriers: dict[int, int] = {}  # by worker: how many it has come to
+        self._here: dict[int, bool] = {}  # by worker that has ever come: False if it has ended
+
+    def changes(self, request: Message) -> bool:
+        """Whether a request changes the shard, so that its replica must have it."""
+        return request["do"] in self._CHANGES or (request["do"] == "pull" and self._backups is not None)
+
+    def __call__(self, request: Message, arrays: Arrays) -> Answer:
+        """Do what is requested.
+
+        Raises MXNetError, with nothing changed, for what does not fit; whatever else an optimizer written by hand
+        raises.
+        """
+        handlers = self._CHANGES | self._READS
+        if request.get("do") not in handlers:
+            raise MXNetError(f"servers know no request {request.get('do')!r}")
+        return handlers[request["do"]](self, request, iter(arrays))
+
+    # ------------------------------------------------------------ keys and values
+
+    def _init(self, request: Message, arrays: Iterator[np.ndarray]) -> Answer:
+        """Take the first values of keys: `keys` is of key, place, and the form of what is here of it or None.
+
+        Rank 0 sends it to shard 0 last. What that has not, no other worker knows yet.
+        """
+        for key, place, form in request["keys"]:
+            place = Place.load(place)
+            value = None if form is None else messages.take(form, place.shape_on(self.number), arrays)
+            if self.number == 0 and key in self._places:
+                continue
+            self._places[key] = place
+            if value is not None:
+                self._values[key] = value.copy()
+        self._bring_to_optimizer()
+        return {}, []
+
+    def _assign(self, request: Message, arrays: Iterator[np.ndarray]) -> Answer:
+        """Take other values of `keys`, as in `_init`, and forget the states; `count` says which time it is."""
+        if request["count"] > self._assigned:
+            for key, place, form in request["keys"]:
+                if form is None:
+                    continue
+                value = self._held([key])[key]
+                messages.take(form, Place.load(place).shape_on(self.number), arrays).copyto(value)
+                if self._updater is not None:
+                    self._updater.states.pop(key, None)
+                    self._updater.states_synced.pop(key, None)
+                if self._backups is not None:
+                    self._backups.restart(key, value)
+            self._assigned = request["count"]
+        return {}, []
+
+    def _lookup(self, request: Message, _: Iterator[np.ndarray]) -> Answer:
+        """The places of those of `keys` that are known, and how much every shard has of all."""
+        found = [[key, self._places[key].dump()] for key in request["keys"] if key in self._places]
+        loads = np.zeros(len(next(iter(self._places.values())).cuts) - 1 if self._places else 0, np.int64)
+        for place in self._places.values():
+            loads += np.diff(place.cuts) * element_type(place.dtype).itemsize
+        updates = 0 if self._updater is None else self._updater.optimizer.num_update
+        counts = {"optimizers": self._optimizers, "assigned": self._assigned, "restores": self._restores}
+        return {"keys": found, "loads": loads.tolist(), "updates": updates, **counts}, []
+
+    def _pull(self, request: Message, _: Iterator[np.ndarray]) -> Answer:
+        """The values of `keys` as they are."""
+        arrays: Arrays = []
+        held = self._held(request["keys"])
+        forms = [[key, messages.put(value, None, arrays)] for key, value in held.items()]
+        if self._backups is not None:
+            self._backups.keep(request["worker"], held)
+        return {"keys": forms}, arrays
+
+    def _evaluate(self, request: Message, _: Iterator[np.ndarray]) -> Answer:
+        """What a network is evaluated with in place of the values of `keys`."""
+        held = self._held(request["keys"])
+        found = list(held.values())
+        if self._updater is not None:
+            found = self._updater.evaluate(list(held), found)
+        arrays: Arrays = []
+        return {"keys": [[key, messages.put(v, None, arrays)] for key, v in zip(held, found, strict=True)]}, arrays
+
+    def _rows(self, request: Message, arrays: Iterator[np.ndarray]) -> Answer:
+        """Rows of the row-sparse value of `key`."""
+        value = self._held([request["key"]])[request["key"]]
+        found: Arrays = []
+        return {"form": messages.put(retain(value, NDArray(next(arrays), cpu())), None, found)}, found
+
+    def _held(self, keys: Sequence[Key]) -> dict[Key, NDArray]:
+        for key in keys:
+            if key not in self._values:
+                raise MXNetError(f"server {self.number} has nothing of key {key!r}")
+        return {key: self._values[key] for key in keys}
+
+    # ------------------------------------------------------------ updates
+
+    def _push(self, request: Message, arrays: Iterator[np.ndarray]) -> Answer:
+        """Update values with gradients, `keys` being of key and form, unless push `number` of `worker` was applied.
+
+        Without an optimizer the values become what is pushed. `pull`: the keys whose values are wanted back.
+        """
+        worker, number = request["worker"], request["number"]
+        if number > self._pushes.get(worker, (0, 0))[0]:
+            held = self._held([key for key, _ in request["keys"]])
+            grads = [messages.take(form, held[key].shape, arrays) for key, form in request["keys"]]
+            self._update(worker, held, grads, request["hyper"])
+            self._pushes[worker] = number, request["barriers"]
+        answer, found = self._pull({"worker": worker, "keys": request["pull"]}, arrays)
+        if self._updater is not None:
+            answer["updates"] = self._updater.optimizer.num_update
+        return answer, found
+
+    def _update(
+        self, worker: int, held: Mapping[Key, NDArray], grads: Sequence[NDArray], hyper: Mapping[str, Any]
+    ) -> None:
+        if self._updater is None:
+            for value, grad in zip(held.values(), grads, strict=True):
+                grad.copyto(value)
+            return
+        optimizer = self._updater.optimizer
+        wire.apply(
+            optimizer,
+            {name: x for name, x in hyper.items() if name not in vars(optimizer) or vars(optimizer)[name] != x},
+        )
+        if self._backups is not None:
+            self._backups.use(worker, held, self._updater)
+        self._updater(list(held), list(grads), list(held.values()))
+
+    def _optimizer(self, request: Message, _: Iterator[np.ndarray]) -> Answer:
+        """Update values with an optimizer from now on: `text`, as `wire` writes it, is number `count` of them."""
+        if request["count"] > self._optimizers:
+            self._updater = Updater(wire.loads(request["text"]))
+            self._optimizers = request["count"]
+            self._backups = None
+            self._bring_to_optimizer()
+        return {}, []
+
+    def _bring_to_optimizer(self) -> None:
+        """Tell the optimizer which keys are cut, and keep what it needs of each worker's weights."""
+        if self._updater is None:
+            return
+        cut = {key: place for key, place in self._places.items() if key in self._values and place.is_cut}
+        pieces = {key: Piece(place.part(self.number).start, place.shape) for key, place in cut.items()}
+        self._updater.optimizer.pieces = pieces
+        if Backups.needed(self._updater.optimizer):
+            self._backups = self._backups or Backups()
+            self._backups.begin(self._values)
+
+    def _states(self, request: Message, _: Iterator[np.ndarray]) -> Answer:
+        """The optimizer, and its states as a state file."""
+        if self._updater is None:
+            raise MXNetError("there are no states: this kvstore has no optimizer (see set_optimizer)")
+        content = self._updater.get_states(dump_optimizer=True)
+        return {}, [np.frombuffer(content, np.uint8)]
+
+    def _load_states(self, _: Message, arrays: Iterator[np.ndarray]) -> Answer:
+        if self._updater is None:
+            raise MXNetError("there are no states to load: this kvstore has no optimizer (see set_optimizer)")
+        states.restore([self._updater], next(arrays).tobytes(), [self._values])
+        return {}, []
+
+    # ------------------------------------------------------------ workers
+
+    def _join(self, request: Message, _: Iterator[np.ndarray]) -> Answer:
+        """A worker has started, or started again."""
+        self._here[request["worker"]] = True
+        number, barriers = self._pushes.get(request["worker"], (0, 0))
+        return {"number": number, "barriers": barriers}, []
+
+    def _leave(self, request: Message, _: Iterator[np.ndarray]) -> Answer:
+        self._here[request["worker"]] = False
+        return {}, []
+
+    def _arrive(self, request: Message, _: Iterator[np.ndarray]) -> Answer:
+        worker = request["worker"]
+        self._barriers[worker] = max(self._barriers.get(worker, 0), request["number"])
+        return {}, []
+
+    def missing(self, number: int, workers: Collection[int], silent: Collection[int]) -> list[int]:
+        """Those of `workers` that have not come to barrier `number`. Those that have ended, or came once and are silent
+        now, do not count."""
+        return [w for w in workers if self._barriers.get(w, 0) < number and self._counts(w, silent)]
+
+    def behind(self, number: int, workers: Collection[int], silent: Collection[int]) -> list[int]:
+        """Those of `workers` that have made fewer pushes than `number`; the same ones do not count."""
+        return [w for w in workers if self._pushes.get(w, (0, 0))[0] < number and self._counts(w, silent)]
+
+    def _counts(self, worker: int, silent: Collection[int]) -> bool:
+        return worker not in self._here or (self._here[worker] and worker not in silent)
+
+    # ------------------------------------------------------------ all of it
+
+    def snapshot(self) -> Answer:
+        """Everything, for `restored`; the arrays are the shard's own."""
+        arrays: Arrays = []
+        content: Message = {
+            "number": self.number,
+            "places": [[key, place.dump()] for key, place in self._places.items()],
+            "values": [[key, messages.put(value, None, arrays)] for key, value in self._values.items()],
+            "optimizers": self._optimizers,
+            "assigned": self._assigned,
+            "restores": self._restores,
+            "pushes": [[worker, *numbers] for worker, numbers in self._pushes.items()],
+            "barriers": [list(pair) for pair in self._barriers.items()],
+            "here": [list(pair) for pair in self._here.items()],
+            "optimizer": None if self._updater is None else wire.dumps(self._updater.optimizer),
+            "backups": None if self._backups is None else self._backups.dump(arrays),
+        }
+        if self._updater is not None:
+            arrays.append(np.frombuffer(self._updater.get_states(dump_optimizer=True), np.uint8))
+        return content, arrays
+
+    @staticmethod
+    def restored(content: Message, arrays: Arrays) -> Shard:
+        """The shard that a snapshot was taken of. The arrays are copied."""
+        shard, feed = Shard(content["number"]), iter(arrays)
+        shard._fill(content, feed)
+        shard._pushes = {worker: (number, barriers) for worker, number, barriers in content["pushes"]}
+        shard._barriers, shard._here = dict(content["barriers"]), dict(content["here"])
+        shard._optimizers, shard._assigned = content["optimizers"], content["assigned"]
+        shard._restores = content["restores"]
+        return shard
+
+    def _fill(self, content: Message, arrays: Iterator[np.ndarray]) -> None:
+        """Take places, values, the optimizer and its states."""
+        self._places = {key: Place.load(place) for key, place in content["places"]}
+        self._values = {}
+        for key, form in content["values"]:
+            self._values[key] = messages.take(form, self._places[key].shape_on(self.number), arrays).copy()
+        self._updater = self._backups = None
+        if content["optimizer"] is None:
+            return
+        self._updater = Updater(wire.loads(content["optimizer"]))
+        if content["backups"] is not None:
+            self._backups = Backups.load(content["backups"], arrays)
+        self._bring_to_optimizer()
+        states.restore([self._updater], next(arrays).tobytes(), [self._values])
+
+    def _restore(self, request: Message, arrays: Iterator[np.ndarray]) -> Answer:
+        """Go on from a checkpoint, which is number `count` of those that were gone back to."""
+        if request["count"] > self._restores:
+            self._fill(request, arrays)
+            self._pushes = {worker: (number, 0) for worker, number in request["pushes"]}
+            self._restores = request["count"]
+            self._optimizers = max(self._optimizers, 0 if request["optimizer"] is None else 1)
+        return {}, []
+
+    _CHANGES: ClassVar[dict[str, Handler]] = {
+        "init": _init,
+        "assign": _assign,
+        "push": _push,
+        "optimizer": _optimizer,
+        "load states": _load_states,
+        "join": _join,
+        "leave": _leave,
+        "arrive": _arrive,
+        "restore": _restore,
+    }
+    _READS: ClassVar[dict[str, Handler]] = {
+        "lookup": _lookup,
+        "pull": _pull,
+        "evaluate": _evaluate,
+        "rows": _rows,
+        "states": _states,
+        "snapshot": lambda shard, *_: shard.snapshot(),
+    }
