@@ -84,6 +84,8 @@ class Checkpoint:
         trainer._init_states()
         store = trainer._kvstore
         rank, ranks = stores.place(store)
+        if rank == 0:
+            self._folder.take()
         stores.barrier(store)
         number = self._next_number()
         if number is not None:
@@ -116,15 +118,19 @@ class Checkpoint:
 
     def _complete(self, number: int, whats: list[str]) -> None:
         """Make what all ranks wrote the current checkpoint."""
-        missing = self._folder.missing(number, whats)
-        if missing and stores.has_servers(self._trainer._kvstore):
+        store, folder = self._trainer._kvstore, self._folder
+        ranks = stores.place(store)[1]
+        missing = folder.missing(number, whats) if stores.has_servers(store) else []
+        late = [] if missing else stores.late(store, folder, number)
+        if missing or late:
+            why = "wrote no file" if missing else "wrote its file at another time than the others"
             warnings.warn(
-                f"checkpoint {number} is left out, as {', '.join(missing)} wrote no file: did it die, or does it not "
-                f"see '{self._folder.path}'?",
+                f"checkpoint {number} is left out, as {', '.join(missing or late)} {why}: did it die, or does it not "
+                f"see '{folder.path}'?",
                 stacklevel=3,
             )
         else:
-            self._folder.complete(number, stores.place(self._trainer._kvstore)[1], whats)
+            folder.complete(number, ranks, whats)
 
     def _next_number(self) -> int | None:
         """The number of the generation to save; None for one that was completed before this worker was restarted."""
@@ -154,11 +160,14 @@ class Checkpoint:
         To be called once, right before the training. Raises MXNetError, naming the file, for one that is damaged,
         missing, or none of this checkpoint, and for a checkpoint of another network or optimizer.
         """
-        trainer, latest = self._trainer, self._folder.latest()
+        trainer = self._trainer
         if not trainer._kv_initialized:
             trainer._init_kvstore()
         store = trainer._kvstore
         rank, ranks = stores.place(store)
+        if rank == 0:
+            self._folder.take()
+        latest = self._folder.latest()
         parts = [] if latest is None else self._parts(latest, rank, ranks)
         if rank == 0 and not stores.is_restarted(store):
             self._folder.remove_incomplete()
@@ -198,7 +207,7 @@ class Checkpoint:
         """What a rank saved."""
         what = f"rank{rank}"
         arrays, header = self._folder.read(latest, what)
-        if (header["generation"], header["rank"]) != (latest.number, rank):
+        if not isinstance(header, dict) or (header.get("generation"), header.get("rank")) != (latest.number, rank):
             raise MXNetError(f"'{self._folder.file(latest.number, what)}' was another file, and was renamed")
         return _Part(arrays, header)
 

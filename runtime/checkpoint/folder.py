@@ -3,6 +3,8 @@
 The files of a generation are written, each by whoever has its content, before `latest` is replaced by one that names
 them and their checksums. So a generation is there in whole or not at all, whenever the writers are killed. The one
 before is kept; what is older, and what a killed writer left, is removed.
+
+The file `lock` is locked by the process that writes `latest`, as long as that lives, and says which one it is.
 """
 
 from __future__ import annotations
@@ -11,18 +13,29 @@ import contextlib
 import json
 import os
 import re
+import socket
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from runtime import files
 from runtime.base import MXNetError
 
+try:
+    import fcntl
+except ImportError:  # Windows has other locks
+    fcntl = None
+
 FORMAT, VERSION = "runtime.checkpoint", 1
 _OURS = re.compile(r"(\d{6,})-[\w-]+\.safetensors(?:\.[0-9a-f]{16}\.tmp)?|latest\.[0-9a-f]{16}\.tmp")
+_PATIENCE = 10.0
+"""Seconds to wait for a process that is about to end."""
+_TAKEN: dict[Path, BinaryIO] = {}
+"""The locks that this process has. They are never closed, as closing a file of that name would end the lock."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +54,33 @@ class Folder:
         self.path = Path(path)
         self.path.mkdir(parents=True, exist_ok=True)
         self._latest = self.path / "latest"
+
+    def take(self) -> None:
+        """Have the folder until this process ends; MXNetError if another one has it.
+
+        Where files have no locks, and where the folder can only be read, all processes have it.
+        """
+        path = (self.path / "lock").resolve()
+        if fcntl is None or path in _TAKEN:
+            return
+        try:
+            file = path.open("a+b")
+        except OSError:
+            return
+        deadline = time.monotonic() + _PATIENCE
+        while not _locked(file):
+            if time.monotonic() > deadline:
+                file.seek(0)
+                raise MXNetError(
+                    f"the checkpoint in '{self.path}' is in use by {file.read(200).decode(errors='replace')}: wait for "
+                    "its end, or choose another folder"
+                )
+            time.sleep(0.05)
+        _TAKEN[path] = file
+        with contextlib.suppress(OSError):  # a disk may be full
+            file.truncate(0)
+            file.write(f"process {os.getpid()} on {socket.gethostname()}".encode())
+            file.flush()
 
     def latest(self) -> Generation | None:
         """The current generation; None if there is none. MXNetError for a file that is none of ours."""
@@ -68,13 +108,19 @@ class Folder:
         path = self.checked(generation, what)
         return files.parse(path.read_bytes(), f"'{path}'")
 
+    def header(self, number: int, what: str) -> Any:
+        """The header alone of a file that `files.save` wrote, of a generation that may not be complete."""
+        return json.loads(_metadata(self.file(number, what))["header"])
+
     def checked(self, generation: Generation, what: str) -> Path:
         """The path of a file that is the one which the generation was completed with, if its content is whole."""
         path = self.file(generation.number, what)
         expected = generation.checksums.get(path.name)
         if expected is None:
-            raise MXNetError(f"'{self._latest}' names no file '{path.name}': the checkpoint does not hold {what}")
-        if _checksum(path) != expected:
+            raise MXNetError(
+                f"'{self._latest}' names no file '{path.name}': is the checkpoint of another kind of kvstore?"
+            )
+        if _metadata(path)["sha256"] != expected:
             raise MXNetError(f"'{path}' is not the file that the checkpoint was completed with, but another")
         return path
 
@@ -87,7 +133,7 @@ class Folder:
             "version": VERSION,
             "generation": number,
             "ranks": ranks,
-            "files": {path.name: _checksum(path) for path in paths},
+            "files": {path.name: _metadata(path)["sha256"] for path in paths},
         }
         files.write(self._latest, json.dumps(content, indent=1).encode())
         _sync(self.path)
@@ -113,14 +159,26 @@ class Folder:
                     path.unlink()
 
 
-def _checksum(path: Path) -> str:
-    """That which a safetensors file has of its content, in its metadata."""
+def _locked(file: BinaryIO) -> bool:
+    """Lock a file, if no other process has; that its file system has no locks is as if there were no others."""
+    try:
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _metadata(path: Path) -> dict[str, str]:
+    """What a safetensors file that this library wrote says of its content: `header`, and the checksum, `sha256`."""
     try:
         with path.open("rb") as file:
             size = int.from_bytes(file.read(8), "little")
             if size > path.stat().st_size:
                 raise ValueError("it is cut off")
-            return str(json.loads(file.read(size))["__metadata__"]["sha256"])
+            metadata = json.loads(file.read(size))["__metadata__"]
+            return {name: str(metadata[name]) for name in ("header", "sha256")}
     except FileNotFoundError:
         raise MXNetError(
             f"'{path}' is missing; the folder of a checkpoint must be one that all ranks see, and be kept in whole"

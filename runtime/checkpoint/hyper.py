@@ -20,7 +20,7 @@ def to_json(optimizer: Optimizer) -> dict[str, Any]:
     """The multipliers, those of `Parameter`s by index, and the schedule's attributes that JSON can hold."""
     schedule = optimizer.lr_scheduler
     return {
-        **{table: list(map(list, getattr(optimizer, table).items())) for table in _TABLES},
+        **{table: [[i, float(x)] for i, x in getattr(optimizer, table).items()] for table in _TABLES},
         "updates": optimizer.num_update,
         "parameters": [[i, float(p.lr_mult), float(p.wd_mult)] for i, p in optimizer.param_dict.items()],
         "schedule": type(schedule).__name__,

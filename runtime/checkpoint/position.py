@@ -23,6 +23,7 @@ class Position:
         self.epoch = self.batch = 0
         self._start: generators.States | None = None  # at the begin of the epoch; None: it has not begun
         self._left: list[int] | None = None  # the samples that a 'rollover' loader then had left
+        self._length: int | None = None  # how many batches the loader then had, if it said so
         self._now: generators.States | None = None  # what to go on from when the batches that are done are passed over
         self._loader: Any = None
 
@@ -33,16 +34,18 @@ class Position:
         self._loader = loader
         if self._left is not None:
             _carry(loader, self._left)
+        length = _length(loader)
         if self._now is None:
-            self._start, self._left = generators.current(), _carried(loader)
+            self._start, self._left, self._length = generators.current(), _carried(loader), length
         else:
             generators.restore(self._start)
         found = iter(loader)
         for done in range(self.batch):
-            if next(found, _END) is _END:
+            if self._length != length or next(found, _END) is _END:
+                of, given = "" if self._length is None else f" of {self._length}", done if length is None else length
                 raise MXNetError(
-                    f"the checkpoint was taken after {self.batch} batches, and this loader gives {done}: it must be "
-                    "one of the same data and the same size of batches"
+                    f"the checkpoint was taken after {self.batch} batches{of}, and this loader gives {given}: it must "
+                    "be one of the same data and the same size of batches"
                 )
         if self._now is not None:
             generators.restore(self._now)
@@ -63,6 +66,7 @@ class Position:
             "epoch": self.epoch,
             "batch": self.batch,
             "left": self._left if started else _carried(self._loader),
+            "length": self._length,
             "start": self._start,
             "now": generators.current() if self._now is None else self._now,
         }
@@ -70,7 +74,7 @@ class Position:
     def go_to(self, content: dict[str, Any]) -> None:
         """Go to where `to_json` was called."""
         self.epoch, self.batch = content["epoch"], content["batch"]
-        self._start, self._left = content["start"], content["left"]
+        self._start, self._left, self._length = content["start"], content["left"], content["length"]
         generators.restore(content["now"])
         self._now = None if self._start is None else content["now"]
 
@@ -80,6 +84,14 @@ class Position:
         self.epoch, self.batch = contents[0]["epoch"], 0
         self._start = self._left = self._now = None
         generators.restore(generators.shared_out(starts, rank))
+
+
+def _length(loader: Any) -> int | None:
+    """How many batches a loader gives; None if it does not say."""
+    try:
+        return len(loader)
+    except (TypeError, NotImplementedError):
+        return None
 
 
 def _sampler(loader: Any) -> BatchSampler | None:

@@ -39,8 +39,15 @@ def has_servers(store: KVStoreBase | None) -> bool:
 
 
 def is_restarted(store: KVStoreBase | None) -> bool:
-    """Whether this process takes the place of a worker that died, while the servers and the others go on."""
-    return has_servers(store) and os.environ.get(ATTEMPT, "0") != "0"
+    """Whether this process takes the place of a worker that died, while the servers and the others go on.
+
+    Where there are no others, the servers go back with it.
+    """
+    return has_servers(store) and store.num_workers > 1 and _comes_again()
+
+
+def _comes_again() -> bool:
+    return os.environ.get(ATTEMPT, "0") != "0"
 
 
 # ---------------------------------------------------------------- states, and values on servers
@@ -63,12 +70,23 @@ def save(trainer: Trainer, folder: Folder, number: int) -> None:
         trainer.save_states(path)
 
 
+def late(store: KVStoreBase | None, folder: Folder, number: int) -> list[str]:
+    """The files of ranks that had made more pushes, or fewer, than the servers have in their file: a worker that was
+    given up at a barrier, and came back when the others had passed it."""
+    if not has_servers(store):
+        return []
+    on_servers = dict(folder.header(number, kind(store))["pushes"])
+    own = {rank: folder.header(number, f"rank{rank}")["store"]["pushes"] for rank in range(store.num_workers)}
+    return [f"rank{rank}" for rank, pushes in own.items() if pushes != on_servers.get(rank, 0)]
+
+
 def load(trainer: Trainer, folder: Folder, latest: Generation) -> None:
     """Have in the store, and in the parameters, what `save` wrote; the parameters have the other values already."""
     store = trainer._kvstore
     if not has_servers(store):
         path = folder.checked(latest, kind(store))
-        _set_values(trainer)
+        for param in trainer._params:
+            trainer._values_change(param)  # they have changed; a store's follow, now, as states may hold them, too
         trainer._init_states()
         trainer.load_states(path)
         return
@@ -81,24 +99,12 @@ def load(trainer: Trainer, folder: Folder, latest: Generation) -> None:
             store.pull(i, out=param._data)
 
 
-def _set_values(trainer: Trainer) -> None:
-    """Have the parameters' values in the store, if it has values of its own."""
-    store = trainer._kvstore
-    if store is not None and "dist" in store.type:
-        waiting = {id(param) for param in trainer._params_to_init}
-        for i, param in enumerate(trainer._params):
-            if id(param) not in waiting:
-                param._data[0].copyto(store._values[i])
-    elif trainer._update_on_kvstore:
-        trainer._reset_kvstore()
-
-
 # ---------------------------------------------------------------- residuals, and what else a rank keeps
 
 
 def residuals(store: KVStoreBase | None) -> Mapping[str, np.ndarray]:
     """What gradient compression has left on this rank."""
-    compression = _compression(store)
+    compression = getattr(store, "compression", None)
     return {} if compression is None else compression.states()
 
 
@@ -108,16 +114,11 @@ def load_residuals(store: KVStoreBase | None, saved: list[Mapping[str, np.ndarra
     for of_rank in saved:
         for key, array in of_rank.items():
             total[key] = total[key] + array if key in total else array
-    compression = _compression(store)
+    compression = getattr(store, "compression", None)
     if total and compression is None:
         raise MXNetError(f"{where} holds residuals of gradient compression, and this trainer has none")
     if compression is not None:
         compression.load_states(total)
-
-
-def _compression(store: KVStoreBase | None) -> Any:
-    name = "_packing" if has_servers(store) else "_compression"
-    return getattr(store, name, None)
 
 
 def counts(store: KVStoreBase | None) -> dict[str, Any] | None:
@@ -125,18 +126,20 @@ def counts(store: KVStoreBase | None) -> dict[str, Any] | None:
     complete, which is at the next one, and in which run."""
     if not has_servers(store):
         return None
-    return {"pushes": store._number, "barriers": store._barriers + 1, "run": os.environ.get(RUN)}
+    pushes, barriers = store.counts
+    return {"pushes": pushes, "barriers": barriers + 1, "run": os.environ.get(RUN)}
 
 
 def count_from(store: KVStoreBase | None, saved: Mapping[str, Any] | None) -> None:
-    """Go on counting where `counts` was called; from 0 where `saved` is None, for want of a checkpoint.
+    """Go on counting where `counts` was called; a worker that is restarted for want of a checkpoint (`saved` is None)
+    from 0.
 
     Then a worker that is restarted alone does the same again as before its death: servers pass over pushes that they
     have, and it passes through barriers that the others have passed.
     """
-    if not has_servers(store):
+    if not has_servers(store) or (saved is None and not _comes_again()):
         return
-    store._number = 0 if saved is None else saved["pushes"]
+    pushes, barriers = 0 if saved is None else saved["pushes"], store.counts[1]
     if is_restarted(store):
-        here = saved is not None and saved["run"] == os.environ.get(RUN)
-        store._barriers, store._barriers_at_push = (saved["barriers"] if here else 0), 0
+        barriers = saved["barriers"] if saved is not None and saved["run"] == os.environ.get(RUN) else 0
+    store.count_from(pushes, barriers)

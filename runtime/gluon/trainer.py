@@ -216,6 +216,8 @@ class Trainer:
                 store.set_gradient_compression(self._compression_params)
             if on_store:
                 store.set_optimizer(self._optimizer)
+            elif isinstance(store, KVStore):
+                store.share_seed(self._optimizer)
         self._kvstore, self._update_on_kvstore = store, on_store
         self._distributed = store is not None and "dist" in store.type
         self._kv_initialized = True
@@ -223,15 +225,16 @@ class Trainer:
     def _values_change(self, param: Parameter) -> None:
         """What a parameter calls when its values are about to be replaced: those in the store have to be, too.
 
-        A store of this process is made anew. In one of several processes the values are assigned before the next step.
-        In both, the states of the optimizer begin anew.
+        A store that was made here, of this process, is made anew. In any other the values are assigned before the next
+        step. In both, the states of the optimizer begin anew.
         """
         if not (self._kv_initialized and self._update_on_kvstore) or any(param is p for p in self._params_to_init):
             return
-        if not self._distributed:
-            self._reset_kvstore()
-        elif isinstance(self._kvstore, KVStore):
+        made_here = isinstance(self._kvstore_params["kvstore"], str)
+        if isinstance(self._kvstore, KVStore) and (self._distributed or not made_here):
             self._params_to_init.append(param)
+        elif not self._distributed:
+            self._reset_kvstore()
         else:
             raise MXNetError(
                 f"a '{self._kvstore.type}' kvstore cannot take other values: load and set parameters before the "

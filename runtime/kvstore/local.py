@@ -70,8 +70,10 @@ class KVStore(KVStoreBase):
     def is_capable(self, capability: str) -> bool:
         return knows_optimizer(capability)
 
-    def _barrier(self) -> None:
+    def barrier(self) -> None:
         """Wait for the other processes: there are none."""
+
+    _barrier = barrier
 
     # ------------------------------------------------------------ values
 
@@ -189,6 +191,9 @@ class KVStore(KVStoreBase):
             raise TypeError(f"set_optimizer takes an Optimizer, not {type(optimizer).__name__}; see optimizer.create")
         self.set_updater(get_updater(optimizer))
 
+    def share_seed(self, optimizer: Optimizer) -> None:
+        """Have `optimizer`, with which each process updates values of its own, draw alike in all: there is but one."""
+
     def set_updater(self, updater: Update) -> None:
         """Update values with `updater(key, pushed, value)`, which changes `value` in place."""
         if not callable(updater):
@@ -205,6 +210,11 @@ class KVStore(KVStoreBase):
         if "device" not in self._type:
             raise MXNetError(f"a '{self._type}' kvstore does not compress gradients; use 'device'")
         self._compression = GradientCompression(compression_params)
+
+    @property
+    def compression(self) -> GradientCompression | None:
+        """What compresses gradients, and keeps what they have lost so far; None: nothing does."""
+        return self._compression
 
     def save_optimizer_states(self, fname: str | os.PathLike[str], dump_optimizer: bool = False) -> None:
         """Write states and update counts to a file (safetensors); `dump_optimizer`: hyper-parameters, too."""

@@ -57,6 +57,11 @@ def _key(name: str) -> str:
     return name.lower().replace("-", "").replace("_", "")
 
 
+def is_made(cls: type[Optimizer]) -> bool:
+    """Whether `make_class` made the class: it is no more than its spec."""
+    return cls.__bases__ == (SpecOptimizer,) and cls.__module__ == "runtime.optimizer"
+
+
 def make_class(spec: Spec) -> type[SpecOptimizer]:
     """The optimizer class of a spec."""
     beyond = mxnet.CLASSES.get(spec.name, {})

@@ -24,6 +24,7 @@ from runtime.base import MXNetError
 from runtime.context import cpu
 from runtime.kernels import Coding
 from runtime.ndarray.ndarray import NDArray
+from runtime.optimizer.classes import is_made
 from runtime.optimizer.optimizer import Index, Optimizer
 from runtime.optimizer.trees import Coded, converted, joined
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 FORMAT, VERSION = "runtime.optimizer", 1
 _OWN_CHOICE = ("multi_precision", "storage", "aggregate_num")  # the loading optimizer's, whatever the file's was
+_APART = ("exchange", "lr_scheduler", "_device", "_version")  # None or a number at times, but no one's hyper-parameter
 _ALWAYS = ("num_update", "begin_num_update", "seed")  # restored even from a file without hyper-parameters
 
 
@@ -41,7 +43,7 @@ _ALWAYS = ("num_update", "begin_num_update", "seed")  # restored even from a fil
 def dumps(optimizer: Optimizer, states: Mapping[Index, Any], with_arguments: bool) -> bytes:
     """The content of a state file; `with_arguments`: with the hyper-parameters, too."""
     writer = _Writer()
-    values = _scalars(optimizer)
+    values = scalars(optimizer)
     header = {
         "optimizer": type(optimizer).__name__,
         "spec": _spec_hash(optimizer),
@@ -91,15 +93,25 @@ class _Writer:
         return name
 
 
-def _scalars(optimizer: Optimizer) -> dict[str, Any]:
-    """The public attributes that are numbers, words or None, but for what a store has set."""
-    return {
-        name: value
-        for name, value in vars(optimizer).items()
-        if not name.startswith("_")
-        and name != "exchange"
-        and (value is None or isinstance(value, (bool, int, float, str)))
-    }
+def scalars(optimizer: Optimizer) -> dict[str, Any]:
+    """The attributes that are numbers, words or None: hyper-parameters, and what a class written by hand counts with.
+
+    They may be private ones of that class, but none that a store or a base class sets.
+    """
+    return {name: value for name, value in vars(optimizer).items() if name not in _APART and is_scalar(value)}
+
+
+def is_scalar(value: Any) -> bool:
+    """Whether it is a number, a word or None, which JSON gives back as it was."""
+    return value is None or isinstance(value, (bool, int, float, str))
+
+
+def is_settable(optimizer: Optimizer, name: str) -> bool:
+    """Whether the optimizer has a scalar of this name or, written by hand, may come to have one."""
+    if name in _APART or name.startswith("__") or not name.isidentifier():
+        return False
+    own, cls = vars(optimizer), type(optimizer)
+    return is_scalar(own[name]) if name in own else not is_made(cls) and is_scalar(getattr(cls, name, None))
 
 
 def _spec_hash(optimizer: Optimizer) -> str | None:
@@ -195,7 +207,7 @@ def _restored(optimizer: Optimizer, header: Mapping[str, Any]) -> Optimizer:
     kept = ("param_dict", "pieces", "exchange")  # which copies are without
     vars(new).update({key: value for key, value in vars(optimizer).items() if key in kept})
     for key, value in header["values"].items():
-        if key in vars(new) and key not in _OWN_CHOICE:
+        if is_settable(new, key) and is_scalar(value) and key not in _OWN_CHOICE:
             setattr(new, key, value)
     new._first_counts = {p["index"]: int(p["updates"]) for p in header["parameters"]}
     new._all_index_update_counts = {}

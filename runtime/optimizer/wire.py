@@ -1,9 +1,10 @@
 """Optimizers as JSON text, for processes that update values for others. Nothing is pickled or evaluated.
 
-What travels: the class, as the text of its spec or as `module:qualname`; its arguments and hyper-parameters; the names,
-multipliers and update counts of parameters; the seed of random draws; the schedule, if it is one of
-`runtime.lr_scheduler`. Any other schedule stays with the sender, who evaluates it: then `changes` has the rate, and the
-sender must count updates (`optimizer.num_update`) before asking for it. States are not part of it (see `states`).
+What travels: the class, as the text of its spec or as `module:qualname`; its arguments and hyper-parameters and, where
+it is written by hand, whatever else it keeps of numbers, words and None; the names, multipliers and update counts of
+parameters; the seed of random draws; the schedule, if it is one of `runtime.lr_scheduler`. Any other schedule stays
+with the sender, who evaluates it: then `changes` has the rate, and the sender must count updates
+(`optimizer.num_update`) before asking for it. States are not part of it (see `states`).
 """
 
 from __future__ import annotations
@@ -18,13 +19,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 from runtime import kernels, random
 from runtime.base import MXNetError
+from runtime.ndarray.ndarray import NDArray
 from runtime.optimizer import schedules
-from runtime.optimizer.classes import make_class
+from runtime.optimizer.classes import is_made, make_class
 from runtime.optimizer.optimizer import Index, Optimizer
 from runtime.optimizer.spec import SpecOptimizer
-from runtime.optimizer.states import _scalars
+from runtime.optimizer.states import is_scalar, is_settable, scalars
 
 _VERSION = 1
 _LARGEST = 1 << 53
@@ -44,18 +48,18 @@ def dumps(optimizer: Optimizer) -> str:
     """The optimizer as text, of which `loads` makes one that updates as this one does, to the last bit.
 
     Raises MXNetError, saying what to do, for what cannot travel: a class that others cannot import or that cannot be
-    made anew from its public scalar attributes, attributes that JSON cannot hold, and equations with an input of arrays
-    (`set_input`).
+    made anew from its scalar attributes, other public attributes, private arrays and lists and the like that are not as
+    the constructor makes them, and equations with an input of arrays (`set_input`).
     """
     cls = type(optimizer)
     _check_attributes(optimizer)
-    made = _is_made(cls)
+    made = is_made(cls)
     content: dict[str, Any] = {
         "version": _VERSION,
         "class": cls.__name__ if made else _importable(cls),
         "spec": cls.spec.source.text if made else None,
         "arguments": _arguments(optimizer),
-        "values": changes(optimizer),
+        "values": changes(optimizer) | _private(optimizer),
         "names": [[i, optimizer.name_of(i)] for i in optimizer.idx2name | optimizer.param_dict],
         "ids": _pairs(optimizer._ids),
         "updates": _pairs(optimizer._index_update_count),
@@ -65,11 +69,13 @@ def dumps(optimizer: Optimizer) -> str:
         if optimizer.seed is None:  # what both would draw at their first update would not be the same
             optimizer.seed = int(random.generator.integers(1 << 63))
         content["seed"] = optimizer.seed
-    text = json.dumps(content)
+    refusal = f"{cls.__name__} cannot be sent to another process"
+    with _refused(refusal):
+        text = json.dumps(content)
     try:
         _check_same(optimizer, loads(text))
     except MXNetError as error:
-        raise MXNetError(f"{cls.__name__} cannot be sent to another process: {error}") from None
+        raise MXNetError(f"{refusal}: {error}") from None
     return text
 
 
@@ -80,17 +86,18 @@ def changes(optimizer: Optimizer) -> dict[str, Any]:
     and `wd_mult` as lists of [index or name, factor], and `lr_scheduler`, None or a dict. `lr` is the rate itself where
     the schedule stays with the sender.
     """
-    if _is_made(type(optimizer)):
+    if is_made(type(optimizer)):
         values = {name: getattr(optimizer, name) for name in optimizer.param_names}
     else:
-        elsewhere = {*_APART, *_elsewhere(optimizer)}
-        values = {name: value for name, value in _scalars(optimizer).items() if name not in elsewhere}
+        elsewhere = {*_APART, *_elsewhere(optimizer), *_private(optimizer)}
+        values = {name: value for name, value in scalars(optimizer).items() if name not in elsewhere}
     schedule, params = optimizer.lr_scheduler, optimizer.param_dict
     values["lr_scheduler"] = schedules.to_json(schedule)
     if schedule is not None and values["lr_scheduler"] is None:
         values["lr"] = _rate(optimizer)
     for table in _TABLES:
-        values[table] = _pairs(getattr(optimizer, table) | {i: getattr(p, table) for i, p in params.items()})
+        factors = getattr(optimizer, table) | {i: getattr(p, table) for i, p in params.items()}
+        values[table] = [[i, float(factor)] for i, factor in factors.items()]
     return values
 
 
@@ -101,6 +108,11 @@ def _arguments(optimizer: Optimizer) -> dict[str, Any]:
         name: dict(x) if isinstance(x, Mapping) else list(x) if isinstance(x, tuple) else x
         for name, x in values.items()
     }
+
+
+def _private(optimizer: Optimizer) -> dict[str, Any]:
+    """What a class written by hand keeps to itself of scalars."""
+    return {name: value for name, value in scalars(optimizer).items() if name.startswith("_")}
 
 
 def _elsewhere(optimizer: Optimizer) -> tuple[str, ...]:
@@ -128,11 +140,6 @@ def _rate(optimizer: Optimizer) -> float:
         raise MXNetError(f"the lr_scheduler gave {rate!r} for update {optimizer.num_update}, not a number") from None
 
 
-def _is_made(cls: type[Optimizer]) -> bool:
-    """Whether `make_class` made the class: it is no more than its spec."""
-    return cls.__bases__ == (SpecOptimizer,) and cls.__module__ == "runtime.optimizer"
-
-
 def _importable(cls: type[Optimizer]) -> str:
     """`module:qualname`, by which another process finds the class."""
     name = f"{cls.__module__}:{cls.__qualname__}"
@@ -156,9 +163,9 @@ def _check_attributes(optimizer: Optimizer) -> None:
             f"{name} reads '{inputs[0]}', which set_input gives it, and such arrays are not sent to other processes: "
             "update in this one, with a kvstore that is not asynchronous"
         )
-    if _is_made(type(optimizer)):
+    if is_made(type(optimizer)):
         return
-    known = {*_scalars(optimizer), *_APART, *_argument_names(optimizer)}
+    known = {*scalars(optimizer), *_APART, *_argument_names(optimizer)}
     for attribute, value in vars(optimizer).items():
         if attribute not in known and not attribute.startswith("_"):
             raise MXNetError(
@@ -169,18 +176,31 @@ def _check_attributes(optimizer: Optimizer) -> None:
 
 
 def _check_same(optimizer: Optimizer, made: Optimizer) -> None:
-    """MXNetError where a class written by hand keeps scalars to itself that its constructor does not make again."""
-    if _is_made(type(optimizer)):
-        return
-    own, new = vars(optimizer), vars(made)
-    for name in own.keys() - vars(Optimizer()).keys() - vars(SpecOptimizer).keys():
-        value = own[name]
-        scalar = value is None or isinstance(value, (bool, int, float, str))
-        if name.startswith("_") and (name not in new or (scalar and new[name] != value)):
+    """MXNetError where a class written by hand keeps to itself what is neither sent nor made by its constructor."""
+    base = next((cls for cls in type(optimizer).__mro__ if is_made(cls)), Optimizer)
+    for name in vars(optimizer).keys() - vars(base()).keys():
+        value = vars(optimizer)[name]
+        if name.startswith("_") and not is_scalar(value) and not _alike(value, vars(made).get(name)):
             raise MXNetError(
-                f"its attribute '{name}' is not as the constructor makes it, and names that begin with '_' are not "
-                "sent; give it a public name"
+                f"its attribute '{name}' is not as the constructor makes it, and only bool, int, float, str and None "
+                "are sent: keep what changes in these, or in states"
             )
+
+
+def _alike(x: Any, y: Any) -> bool:
+    """Whether they are the same data; what is no data, such as functions, always is."""
+    if isinstance(x, (NDArray, np.ndarray, np.generic, list, tuple, dict, set)) and type(x) is not type(y):
+        return False
+    match x:
+        case NDArray():
+            return x.stype == y.stype and np.array_equal(x.asnumpy(), y.asnumpy())
+        case np.ndarray() | np.generic():
+            return np.array_equal(x, y)
+        case list() | tuple():
+            return len(x) == len(y) and all(map(_alike, x, y))
+        case dict():
+            return x.keys() == y.keys() and all(_alike(x[key], y[key]) for key in x)
+    return x == y if is_scalar(x) or isinstance(x, set) else True
 
 
 # ---------------------------------------------------------------- reading
@@ -193,7 +213,7 @@ def loads(text: str) -> Optimizer:
     with those of its arguments that are named as its attributes. Raises MXNetError for anything else.
     """
     try:
-        content = json.loads(text, parse_constant=_constant)
+        content = json.loads(text)
     except (ValueError, TypeError, RecursionError) as error:
         raise MXNetError(f"this is no optimizer in JSON: {error}") from None
     if not isinstance(content, dict) or content.get("version") != _VERSION:
@@ -243,30 +263,20 @@ def apply(optimizer: Optimizer, changes: Mapping[str, Any]) -> None:
 
 def _checked(optimizer: Optimizer, name: str, value: Any) -> Any:
     """A new value for an attribute; TypeError or ValueError where it can have none or not this."""
-    if value is not None and not isinstance(value, (bool, int, float, str)):
+    if not is_scalar(value):
         raise TypeError(f"{type(value).__name__} is no scalar")
-    if isinstance(value, float) and math.isnan(value):
-        raise ValueError("not a number")
     of_spec = isinstance(optimizer, SpecOptimizer)
     number = name in (*_NUMBERS, *(optimizer.param_names if of_spec else ()))
     optional = name == "clip_gradient" or of_spec
-    if number and (isinstance(value, (bool, str)) or (value is None and not optional)):
+    if number and (isinstance(value, (bool, str)) or value != value or (value is None and not optional)):
         raise TypeError("not a number")
     if of_spec and name in optimizer.param_names:
         return kernels.checked(optimizer.spec, name, value)
     if not isinstance(name, str) or name in (*_APART, *_elsewhere(optimizer)):
         raise ValueError("this does not change")
-    held = getattr(type(optimizer), name, None)
-    known = name in vars(optimizer) or not (_is_made(type(optimizer)) or callable(held) or isinstance(held, property))
-    if name.startswith("_") or not name.isidentifier() or not known:
+    if not is_settable(optimizer, name):
         raise ValueError("there is no such attribute to set")
     return value
-
-
-def _constant(word: str) -> float:
-    if word == "NaN":
-        raise ValueError("a number in it is NaN")
-    return float(word)
 
 
 @contextmanager

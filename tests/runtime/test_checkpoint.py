@@ -19,8 +19,10 @@ import pytest
 
 import runtime as mx
 from runtime import MXNetError, autograd, files, gluon, lr_scheduler, nd
-from runtime.checkpoint import Checkpoint, stores
+from runtime.checkpoint import Checkpoint, folder, stores
 from runtime.gluon import nn
+from runtime.kvstore.servers.client import ServerStore
+from tests.kvstore.test_servers import Pairs
 from tests.process import mpiexec, started
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,6 +31,20 @@ EPOCHS = 3
 
 class Killed(BaseException):
     """Stands for a signal that cannot be caught."""
+
+
+@mx.optimizer.register
+class Slowing(mx.optimizer.Optimizer):
+    """Written by hand, with a number of its own that changes."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._factor = 1.0
+
+    def update(self, index: Any, weight: nd.NDArray, grad: nd.NDArray, state: Any) -> None:
+        self._update_count(index)
+        self._factor *= 0.99
+        weight -= self._get_lr(index) * self._factor * self.rescale_grad * grad
 
 
 def make(options: dict[str, Any]) -> tuple[nn.HybridSequential, gluon.Trainer, gluon.data.DataLoader]:
@@ -48,7 +64,7 @@ def make(options: dict[str, Any]) -> tuple[nn.HybridSequential, gluon.Trainer, g
     numbers = np.random.RandomState(0).normal(size=(22, 5)).astype("float32")
     dataset = gluon.data.ArrayDataset(numbers, (numbers.sum(1) > 0).astype("float32"))
     loader = gluon.data.DataLoader(
-        dataset.transform_first(_noisy), 4, shuffle=True, last_batch=options.get("last", "keep"),
+        dataset.transform_first(_noisy), options.get("batch", 4), shuffle=True, last_batch=options.get("last", "keep"),
         num_workers=options.get("workers", 0), thread_pool=False,
     )  # fmt: skip
     return net, trainer, loader
@@ -129,6 +145,7 @@ CASES: dict[str, Callable[[], dict[str, Any]]] = {
     },
     "random draws": lambda: {"optimizer": "sgld"},
     "an input": lambda: {"optimizer": "sophia"},
+    "by hand": lambda: {"optimizer": "slowing", "arguments": {"learning_rate": 0.1}},
 }
 
 
@@ -141,7 +158,7 @@ def test_training_goes_on_bit_by_bit(case: str, tmp_path: Path) -> None:
         with pytest.raises(Killed):
             train(tmp_path, options(), stop)
     assert train(tmp_path, options()) == expected
-    assert len(list(tmp_path.iterdir())) == 5  # `latest`, and two generations of two files
+    assert len(list(tmp_path.iterdir())) == 6  # `latest`, `lock`, and two generations of two files
 
 
 def test_saved_at_the_end_of_an_epoch(tmp_path: Path) -> None:
@@ -188,6 +205,58 @@ def test_a_save_that_is_cut_off_anywhere_changes_nothing(tmp_path: Path, monkeyp
     assert cut == 7  # three files are replaced and synchronized, and once the folder
 
 
+@pytest.mark.parametrize("case", ["a rollover", "compression", "16 and 8 bits", "random draws"])
+def test_servers_go_on_bit_by_bit(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one worker: all are killed and there are more shards or fewer then; or the worker is, and is started again."""
+    options = CASES[case]
+
+    def train_with(pairs: Pairs, folder: Path | None, stop: int | None = None, attempt: int = 0) -> str:
+        monkeypatch.setenv(stores.ATTEMPT, str(attempt))
+        store = ServerStore("dist_async", pairs, 0, 1, attempt)
+        pairs.workers = range(1)
+        try:
+            return train(folder, options() | {"kvstore": store}, stop)
+        finally:
+            store.close()
+
+    expected = train_with(Pairs(2), None)
+    for shards, stops in (2, (3, 5)), (1, (1, 1, 3)), (3, (2,)):
+        pairs = Pairs(shards)
+        for attempt, stop in enumerate(stops):
+            with pytest.raises(Killed):
+                train_with(pairs, tmp_path, stop, attempt)
+    assert train_with(pairs, tmp_path, attempt=1) == expected
+
+
+def test_files_of_different_moments_make_no_checkpoint(tmp_path: Path) -> None:
+    """Of two workers, one was given up at a barrier and saves at another time than the other."""
+    pairs, workers = Pairs(2), []
+    for rank in range(2):
+        store = ServerStore("dist_async", pairs, rank, 2)
+        net, trainer, _ = make({"kvstore": store})
+        workers.append((net, trainer, Checkpoint(tmp_path, net, trainer), store))
+
+    def step(rank: int) -> None:
+        net, trainer, *_ = workers[rank]
+        with autograd.record():
+            loss = net(nd.ones((4, 5))).sum()
+        loss.backward()
+        trainer.step(4)
+
+    pairs.silent = [0, 1]
+    step(0)
+    step(1)
+    workers[1][2].save()
+    step(1)
+    with pytest.warns(UserWarning, match="checkpoint 1 is left out, as rank1 wrote its file at another time"):
+        workers[0][2].save()
+    workers[1][2].save()
+    workers[0][2].save()
+    assert json.loads((tmp_path / "latest").read_text())["generation"] == 2
+    for *_, store in workers:
+        store.close()
+
+
 SCRIPT = """
 import sys
 sys.path.insert(0, {root!r})
@@ -202,7 +271,9 @@ print("ends with", t.train(Path(sys.argv[1]), {{}}, every=1), flush=True)
 """
 
 
-def test_killed_at_random(tmp_path: Path) -> None:
+def test_killed_at_random(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until it is killed no other process can use the folder."""
+    monkeypatch.setattr(folder, "_PATIENCE", 0)
     expected, draw, kills = train(None, {}), random.Random(os.urandom(8)), 0
     (tmp_path / "script.py").write_text(SCRIPT.format(root=str(ROOT)))
     for _ in range(5):
@@ -211,6 +282,8 @@ def test_killed_at_random(tmp_path: Path) -> None:
                 assert program.line("ends with (.*)")[1] == expected
                 break
             program.line("saved|ends with (.*)")
+            with pytest.raises(MXNetError, match=f"in use by process {program.pid} on .*: wait for its end"):
+                train(tmp_path / "folder", {})
             time.sleep(draw.uniform(0, 0.05))
             program.signal(signal.SIGKILL)
             kills += 1
@@ -257,6 +330,7 @@ def saved(tmp_path: Path) -> Iterator[Path]:
     assert sorted(x.name for x in (tmp_path / "saved").iterdir()) == [
         *(f"00000{n}-{what}.safetensors" for n in (1, 2) for what in ("rank0", "states")),
         "latest",
+        "lock",
     ]
     yield tmp_path / "saved"
 
@@ -296,8 +370,10 @@ def test_a_checkpoint_of_something_else_is_refused(saved: Path) -> None:
     net, trainer, loader = make({})
     checkpoint = Checkpoint(saved, net, trainer)
     checkpoint.load()
-    with pytest.raises(MXNetError, match="taken after 4 batches, and this loader gives 2"):
+    with pytest.raises(MXNetError, match="taken after 4 batches of 6, and this loader gives 2"):
         next(checkpoint.batches(list(loader)[:2]))
+    with pytest.raises(MXNetError, match="gives 8: it must be one of the same data and the same size of batches"):
+        train(saved, {"batch": 3})
 
 
 def test_one_training_at_a_time_uses_a_folder(saved: Path) -> None:

@@ -23,7 +23,7 @@ SIZE = 16
 
 def digest(description: Description) -> bytes:
     """Equal for equal descriptions."""
-    return hashlib.blake2b(json.dumps(description).encode(), digest_size=SIZE).digest()
+    return hashlib.blake2b(json.dumps(description, sort_keys=True).encode(), digest_size=SIZE).digest()
 
 
 class Headers:
@@ -56,8 +56,8 @@ class Headers:
 def _difference(descriptions: list[dict[str, Any]]) -> str:
     """Where two ranks first differ, in words."""
     first = descriptions[0]
-    rank, other = next((r, d) for r, d in enumerate(descriptions) if d != first or list(d) != list(first))
-    name = next(n for n in (*first, *other) if first.get(n) != other.get(n))
+    rank, other = next((r, d) for r, d in enumerate(descriptions) if d != first)
+    name = next(n for n in (*first, *other) if n not in first or n not in other or first[n] != other[n])
     a, b = (_shown(name, x, y) for x, y in ((first, other), (other, first)))
     return (
         f"the ranks disagree, and nothing was exchanged: {name}: rank 0 has {a}, and rank {rank} has {b}. All "
@@ -91,7 +91,7 @@ class Numbers:
         """That of `describe`."""
         optimizer = self._optimizer
         version = optimizer._version if isinstance(optimizer, SpecOptimizer) else None
-        seen = version, keys, optimizer._get_lrs(keys), optimizer._get_wds(keys)
+        seen = version, keys, optimizer._get_lrs(keys), optimizer._get_wds(keys), getattr(optimizer, "seed", None)
         if version is None or seen != self._seen:
             self._seen, self._digest = seen, digest(self.describe(keys))
         return self._digest
@@ -101,10 +101,17 @@ class Numbers:
         optimizer = self._optimizer
         numbers = {name: value for name, value in wire.changes(optimizer).items() if not isinstance(value, list)}
         rates = {
-            f"{what} of key {k!r}": value
+            f"{what} of key {k!r}": float(value)
             for what, values in (("the learning rate", optimizer._get_lrs(keys)), ("wd", optimizer._get_wds(keys)))
             for k, value in zip(keys, values, strict=True)
         }
         arguments = wire._arguments(optimizer)
         equations = states._spec_hash(optimizer)
-        return {"the optimizer": type(optimizer).__name__, "its equations": equations, **arguments, **numbers, **rates}
+        return {
+            "the optimizer": type(optimizer).__name__,
+            "its equations": equations,
+            **arguments,
+            **numbers,
+            **rates,
+            "the seed of random draws": getattr(optimizer, "seed", None),
+        }

@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from runtime import dtypes
 from runtime.kvstore.base import Key
 from runtime.kvstore.mpi.world import DATA, Message, World
+from runtime.kvstore.sums import total
 from runtime.ndarray import NDArray
 from runtime.ndarray.sparse import RowSparseNDArray, sum_rows
 from runtime.ndarray.sparse.dense import as_dense
@@ -17,19 +19,32 @@ Rows = tuple[np.ndarray, np.ndarray]
 """Their numbers (int64, ascending) and the rows themselves."""
 
 
+def summed(arrays: Sequence[NDArray], value: NDArray) -> RowSparseNDArray:
+    """A copy of the sum of arrays, with their rows, or all, in the type of a value."""
+    found = total(arrays, value.context)
+    if found.stype == "row_sparse":
+        rows, indices = found._rows, found._indices.copy()
+    else:
+        rows, indices = found._data, np.arange(len(value))
+    return RowSparseNDArray(dtypes.convert(rows, np.dtype(value.dtype)), indices, value.shape, value.context)
+
+
 class RowKeys:
-    """Which rank owns which key, and the messages of a flush."""
+    """`keys`, those of them that have an owner, which is a rank, and the messages of a flush."""
 
     def __init__(self, world: World) -> None:
+        self.keys: set[Key] = set()
         self.owners: dict[Key, int] = {}
         self.sent = 0  # bytes, by this rank, in all
         self._world = world
         self._load = [0] * world.size
 
-    def add(self, key: Key, shape: tuple[int, ...]) -> None:
-        """Give a key to the rank that has least."""
-        self.owners[key] = owner = self._load.index(min(self._load))
-        self._load[owner] += math.prod(shape)
+    def share_out(self, values: Mapping[Key, NDArray]) -> None:
+        """Give each key that has no owner to the rank that has least; so on all ranks, in the same order."""
+        for key, value in values.items():
+            if key not in self.owners:
+                self.owners[key] = owner = self._load.index(min(self._load))
+                self._load[owner] += math.prod(value.shape)
 
     def owns(self, key: Key) -> bool:
         """Whether this rank updates the key."""

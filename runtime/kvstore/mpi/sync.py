@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,15 +20,16 @@ from runtime.kvstore.mpi import states
 from runtime.kvstore.mpi.bucket import Bucket
 from runtime.kvstore.mpi.early import OVERLAP, Early
 from runtime.kvstore.mpi.header import SIZE, Description, Headers, digest
+from runtime.kvstore.mpi.partials import Extent
 from runtime.kvstore.mpi.plan import Plan, described
-from runtime.kvstore.mpi.rows import RowKeys
-from runtime.kvstore.mpi.updates import Extent, Function, Optimizing, Sum
+from runtime.kvstore.mpi.rows import RowKeys, summed
+from runtime.kvstore.mpi.updates import Function, Optimizing, Sum, share_seed
 from runtime.kvstore.mpi.world import DATA, checked_timeout, world
 from runtime.kvstore.sums import total
 from runtime.ndarray import NDArray
 from runtime.ndarray.sparse import RowSparseNDArray
 from runtime.ndarray.sparse.dense import as_dense
-from runtime.optimizer import Updater
+from runtime.optimizer import Optimizer, Updater
 
 _PLANS = 256
 """How many sets of keys that were flushed together are remembered."""
@@ -134,10 +136,10 @@ class SyncKVStore(KVStore):
             _check_alike(k, arrays)
         if any(map(self._recorded.__contains__, groups)):
             self._flush()
-        by_rows = [k for k, a in groups.items() if k in self._sparse.owners or self._goes_by_rows(k, a[0].stype)]
+        by_rows = [k for k, a in groups.items() if k in self._sparse.keys or self._goes_by_rows(k, a[0].stype)]
         for k in by_rows:
             self._have_rows(k)
-        slots = {k: self._slot(k) for k in groups if k not in self._sparse.owners}
+        slots = {k: self._slot(k) for k in groups if k not in self._sparse.keys}
         for k, slot in slots.items():
             compression = self._compression_of(slot.dtype)
             if compression is not None:
@@ -148,7 +150,7 @@ class SyncKVStore(KVStore):
                     self._write(slots[k], arrays)
                 self._recorded[k] = None
             else:
-                self._recorded[k] = self._pushed_rows(k, arrays)
+                self._recorded[k] = summed(arrays, self._values[k])
 
     @_unrecorded
     def pull(
@@ -177,7 +179,7 @@ class SyncKVStore(KVStore):
         """
         self._initialized("adopt", key, array)
         value = self._values[key]
-        if array.stype != "default" or array.dtype != value.dtype or key in self._sparse.owners:
+        if array.stype != "default" or array.dtype != value.dtype or key in self._sparse.keys or key in self._recorded:
             return None
         slot = self._slot(key)
         slot[...] = array._data
@@ -200,7 +202,8 @@ class SyncKVStore(KVStore):
         """Whether a gradient is row-sparse and is to stay so; MXNetError if dense ones have updated this key."""
         if stype != "row_sparse" or not self._how.by_rows(np.dtype(self._values[key].dtype)):
             return False
-        if key in self._updated or (isinstance(self._how, Optimizing) and self._how.updater.states_synced.get(key)):
+        how = self._how
+        if isinstance(how, Optimizing) and (key in self._updated or how.updater.states_synced.get(key)):
             raise MXNetError(
                 f"push: the states of key {key!r} are where dense gradients go; a row-sparse one cannot follow: "
                 "convert it with tostype('default')"
@@ -209,21 +212,11 @@ class SyncKVStore(KVStore):
 
     def _have_rows(self, key: Key) -> None:
         """Let the gradients of a key be row-sparse from now on."""
-        if key not in self._sparse.owners:
-            self._sparse.add(key, self._values[key].shape)
+        if key not in self._sparse.keys:
+            self._sparse.keys.add(key)
             self._buckets.pop(key, None)
             self._slots.pop(key, None)
             self._plans.clear()
-
-    def _pushed_rows(self, key: Key, arrays: list[NDArray]) -> RowSparseNDArray:
-        """A copy of the sum, in the type of the value."""
-        value = self._values[key]
-        pushed = total(arrays, value.context)
-        if pushed.stype == "row_sparse":
-            rows, indices = pushed._rows, pushed._indices.copy()
-        else:
-            rows, indices = pushed._data, np.arange(len(value))
-        return RowSparseNDArray(dtypes.convert(rows, np.dtype(value.dtype)), indices, value.shape, value.context)
 
     def _write(self, slot: np.ndarray, arrays: list[NDArray]) -> None:
         """Have the sum in the memory of a key."""
@@ -240,7 +233,7 @@ class SyncKVStore(KVStore):
     def _form(self, dtype: np.dtype) -> None:
         """Make a bucket of all dense keys of this type that are in none; their values move there."""
         keys = [k for k, v in self._values.items()
-                if v.dtype == dtype.type and k not in self._buckets and k not in self._sparse.owners]  # fmt: skip
+                if v.dtype == dtype.type and k not in self._buckets and k not in self._sparse.keys]  # fmt: skip
         shapes = {k: self._values[k].shape for k in keys}
         bucket = Bucket(self._world, shapes, dtype, self._cuts(shapes, dtype), self._compression_of(dtype))
         for k in keys:
@@ -251,6 +244,7 @@ class SyncKVStore(KVStore):
             else:
                 self._values[k] = NDArray(memory, value.context)
             self._buckets[k], self._slots[k] = bucket, bucket.slot(bucket.grads, k)
+        self._buckets = {k: self._buckets[k] for k in self._values if k in self._buckets}  # on all ranks in one order
 
     def _cuts(self, shapes: Mapping[Key, tuple[int, ...]], dtype: np.dtype) -> dict[Key, Any]:
         return {k: self._how.cut(k, dtype, shape) for k, shape in shapes.items()}
@@ -269,35 +263,38 @@ class SyncKVStore(KVStore):
         plan = self._plans.get(tuple(recorded))
         if plan is None:
             plan = self._plan(recorded)
-        how, exchange = self._how, self._world.exchange
+        how = self._how
 
         def describe() -> Description:
             return {**plan.description, **how.describe(plan.keys)}
 
         self._headers.agree("the flush of what was pushed", plan.digest + how.digest(plan.keys), describe)
-        if isinstance(how, Optimizing):
-            how.draw_seed()
+        with self._world.telling(plan.doing):  # whatever stops this rank now
+            if isinstance(how, Optimizing):
+                share_seed(self._world, how.optimizer)
+            self._exchange_gradients(plan)
+            rows = {k: self._values[k] for k in plan.rows}
+            self._sparse.share_out(rows)
+            grads = self._sparse.gather({k: recorded[k] for k in rows}) if rows else {}
+            plan.update()
+            changed = how.apply_rows(grads, rows) if rows else {}
+            for _, _, traffic in plan.dense:
+                self._world.exchange(*traffic.values, DATA, "the exchange of new values")
+            if rows:
+                self._sparse.spread(rows, changed, how.replaces)
+        self.bytes_sent, self._sparse.sent = self.bytes_sent + plan.sent + self._sparse.sent, 0
+        self._updated.update(plan.keys)
+
+    def _exchange_gradients(self, plan: Plan) -> None:
+        """Have those of all ranks where the owners of dense keys read them."""
         for bucket, keys, _ in plan.dense:
             bucket.pack(keys)
         for bucket, keys, traffic in plan.dense:
             if self._early is not None and self._compression_of(bucket.dtype) is None:
                 self._finish(bucket, keys, "the exchange of gradients")
             else:
-                exchange(*traffic.grads, DATA, "the exchange of gradients")
+                self._world.exchange(*traffic.grads, DATA, "the exchange of gradients")
             bucket.unpack(keys)
-        self.bytes_sent += plan.sent
-        grads = self._sparse.gather({k: recorded[k] for k in plan.rows}) if plan.rows else {}
-        with self._world.telling(plan.doing):
-            plan.update()
-            if grads:
-                values = {k: self._values[k] for k in plan.rows}
-                changed = how.apply_rows(grads, values)
-        for _, _, traffic in plan.dense:
-            exchange(*traffic.values, DATA, "the exchange of new values")
-        if grads:
-            self._sparse.spread(values, changed, how.replaces)
-            self.bytes_sent, self._sparse.sent = self.bytes_sent + self._sparse.sent, 0
-        self._updated.update(plan.keys)
 
     def _plan(self, recorded: Mapping[Key, Any]) -> Plan:
         if len(self._plans) >= _PLANS:
@@ -330,15 +327,22 @@ class SyncKVStore(KVStore):
     # ------------------------------------------------------------ updates
 
     @_unrecorded
+    def share_seed(self, optimizer: Optimizer) -> None:
+        """Have `optimizer`, with which each rank updates values of its own, draw alike on all, from rank 0's seed."""
+        self._agree("share_seed", {"the seed of random draws": getattr(optimizer, "seed", None)})
+        share_seed(self._world, optimizer)
+
+    @_unrecorded
     def set_updater(self, updater: Update) -> None:
         """Update values with `updater(key, pushed, value)`, which changes `value` in place, on one rank each."""
         self._flush()
+        optimizing = isinstance(updater, Updater)
+        extents = weakref.WeakMethod(self._extents)  # the store goes when the last user of it does
+        how = Optimizing(self._world, updater, lambda k: extents()(k)) if optimizing else Function(updater)
+        for k, bucket in self._buckets.items():
+            how.cut(k, bucket.dtype, self._values[k].shape)  # what it cannot update is refused before anything changes
         super().set_updater(updater)
-        self._how.release()
-        if isinstance(updater, Updater):
-            self._how = Optimizing(self._world, updater, self._extents)
-        else:
-            self._how = Function(updater)
+        self._how = how
         self._updated.clear()
         self._cut_anew()
 
@@ -392,7 +396,9 @@ class SyncKVStore(KVStore):
         self._flush()
         self._agree("load_optimizer_states", {})
         content = states.on_first(self._world, Path(fname).read_bytes, "load_optimizer_states")
-        states.load(self._world, updater, content, self._weights(), os.fspath(fname))
+        weights = self._weights()
+        with self._how.at_work():
+            states.load(self._world, updater, content, weights, os.fspath(fname))
 
     @_unrecorded
     def evaluated(self, keys: Sequence[Key]) -> list[NDArray]:
@@ -401,16 +407,19 @@ class SyncKVStore(KVStore):
         self._flush()
         self._agree("evaluated", {"the keys": list(keys)})
         for k in keys:
-            if k not in self._sparse.owners:
+            if k not in self._sparse.keys:
                 self._slot(k)
         values = {k: NDArray(self._values[k].asnumpy(), self._values[k].context) for k in keys}
         weights = {k: w for k, w in self._weights().items() if k in values}
-        with self._world.telling("evaluated"):
+        with self._world.telling("evaluated"), self._how.at_work():
             found = updater.evaluate(
                 list(weights), [w if w.stype == "default" else w.tostype("default") for w in weights.values()]
             )
         for k, array in zip(weights, found, strict=True):
-            self._collect(k, values[k]._data, array._data)
+            flat = values[k]._data.reshape(-1)
+            parts = [flat[offset : offset + size] for offset, size in self._extents(k)]
+            parts[self.rank][...] = array._data.reshape(-1)
+            self._world.spread(parts, "evaluated")
         return list(values.values())
 
     def _weights(self) -> dict[Key, NDArray]:
@@ -419,15 +428,6 @@ class SyncKVStore(KVStore):
         placed = self._how.place({k: b.item(k) for k, b in self._buckets.items()}, contexts)
         rows = {k: self._how.own_rows(k, self._values[k], self._sparse.owns(k)) for k in self._sparse.owners}
         return {k: weight for k, (weight, _) in placed.items()} | rows
-
-    def _collect(self, key: Key, whole: np.ndarray, own: np.ndarray) -> None:
-        """Have an array that is like a value from all ranks' parts of it."""
-        flat, message = whole.reshape(-1), self._world.message
-        begins = [flat[offset : offset + size] for offset, size in self._extents(key)]
-        begins[self.rank][...] = own.reshape(-1)
-        others = self._world.others
-        sends = [(r, message(begins[self.rank])) for r in others if begins[self.rank].size]
-        self._world.exchange(sends, [(r, message(begins[r])) for r in others if begins[r].size], DATA, "evaluated")
 
 
 def _memory(array: NDArray) -> np.ndarray:

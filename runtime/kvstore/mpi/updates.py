@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from optgen import Piece
-from optgen.ir.nodes import BLOCK
 from runtime import random
+from runtime.base import MXNetError
 from runtime.context import Context, cpu
 from runtime.kvstore.base import Key
 from runtime.kvstore.layout import Cut
 from runtime.kvstore.mpi.bucket import Item
 from runtime.kvstore.mpi.header import Description, Numbers, digest
-from runtime.kvstore.mpi.world import DATA, World
+from runtime.kvstore.mpi.partials import Extent, Partials
+from runtime.kvstore.mpi.world import World
 from runtime.kvstore.sums import total
 from runtime.ndarray import NDArray
 from runtime.ndarray.sparse import RowSparseNDArray
-from runtime.optimizer import Updater
+from runtime.optimizer import Optimizer, Updater
 from runtime.optimizer.optimizer import HALVES
 from runtime.optimizer.spec import SpecOptimizer
 
 Items = Mapping[Key, Item]
 RowGrads = Mapping[Key, RowSparseNDArray | None]
-Extent = tuple[int, int]
-"""Of what a rank owns of a key: the first element, and how many there are."""
 
 
 class Sum:
@@ -49,9 +49,6 @@ class Sum:
     def describe(self, keys: tuple[Key, ...]) -> Description:
         """What must be the same on all ranks."""
         return {"what becomes of pushed values": type(self).__name__}
-
-    def release(self) -> None:
-        """What comes before another update takes the place of this one."""
 
     def prepare(self, items: Items, contexts: Mapping[Key, Context]) -> Callable[[], None]:
         """What to do with these items at each flush."""
@@ -115,16 +112,26 @@ class Optimizing(Sum):
 
     def __init__(self, world: World, updater: Updater, extents: Callable[[Key], list[Extent]]) -> None:
         self.updater, self.optimizer = updater, updater.optimizer
-        self._world, self._extents = world, extents
+        self._world, self._partials = world, Partials(world, extents)
         self._numbers = Numbers(self.optimizer)
-        self._current: Sequence[Key] = ()  # what is being updated
-        self._rows: dict[tuple[Key, ...], list[list[Extent]]] = {}
-        self.optimizer.pieces = {}
-        if world.size > 1:
-            self.optimizer.exchange = self._exchange
+        self._pieces: dict[Key, Piece] = {}
+
+    @contextlib.contextmanager
+    def at_work(self) -> Iterator[Updater]:
+        """The updater, whose optimizer knows of the pieces meanwhile: it may be that of other stores, too."""
+        optimizer = self.optimizer
+        optimizer.pieces = self._pieces
+        optimizer.exchange = self._partials.exchange if self._world.size > 1 else None
+        try:
+            yield self.updater
+        finally:
+            del optimizer.pieces, optimizer.exchange  # as they are by default
 
     def cut(self, key: Key, dtype: np.dtype, shape: tuple[int, ...]) -> Cut:
-        return self.optimizer.cut_of(key, dtype.name, shape)
+        try:
+            return self.optimizer.cut_of(key, dtype.name, shape)
+        except ValueError as error:
+            raise MXNetError(f"{type(self.optimizer).__name__} cannot update key {key!r}: {error}") from None
 
     def by_rows(self, dtype: np.dtype) -> bool:
         return not isinstance(self.optimizer, SpecOptimizer) or self._is_lazy(dtype)
@@ -142,10 +149,6 @@ class Optimizing(Sum):
     def describe(self, keys: tuple[Key, ...]) -> Description:
         return self._numbers.describe(keys)
 
-    def release(self) -> None:
-        for name in ("pieces", "exchange"):
-            vars(self.optimizer).pop(name, None)  # as they are by default
-
     def prepare(self, items: Items, contexts: Mapping[Key, Context]) -> Callable[[], None]:
         calls = {}
         for key, (weight, grads) in self.place(items, contexts).items():
@@ -154,23 +157,24 @@ class Optimizing(Sum):
                 column.append(x)
 
         def run() -> None:
-            for keys, grads, weights in calls.values():
-                self._current = keys
-                self.updater(keys, grads, weights)
+            with self.at_work() as updater:
+                for keys, grads, weights in calls.values():
+                    self._partials.keys = keys
+                    updater(keys, grads, weights)
 
         return run
 
     def place(self, items: Items, contexts: Mapping[Key, Context]) -> dict[Key, tuple[NDArray, list[NDArray]]]:
-        """The weights and gradients of items, as the optimizer takes them; it is told of which keys they are pieces."""
-        self._rows.clear()
+        """The weights and gradients of items, as the optimizer takes them, and notes of which keys they are pieces."""
+        self._partials.forget()
         found = {}
         for key, item in items.items():
             shape, context = item.part.slot.shape, contexts[key]
             if item.whole and item.weight.size == item.part.slot.size:
-                self.optimizer.pieces.pop(key, None)
+                self._pieces.pop(key, None)
                 of = shape
             else:
-                self.optimizer.pieces[key] = Piece(item.part.offset, shape)
+                self._pieces[key] = Piece(item.part.offset, shape)
                 of = (item.weight.size,)
             found[key] = (
                 NDArray(item.weight.reshape(of), context),
@@ -181,58 +185,32 @@ class Optimizing(Sum):
     def own_rows(self, key: Key, value: NDArray, here: bool) -> NDArray:
         """The weight of a key of row-sparse gradients: all of it on one rank, and nothing on the others."""
         if here:
-            self.optimizer.pieces.pop(key, None)
+            self._pieces.pop(key, None)
             return value
-        self.optimizer.pieces[key] = Piece(0, value.shape)
+        self._pieces[key] = Piece(0, value.shape)
         return NDArray(np.empty(0, value.dtype), value.context)
 
     def apply_rows(self, grads: RowGrads, values: Mapping[Key, NDArray]) -> dict[Key, np.ndarray | None]:
         weights = [self.own_rows(key, values[key], grad is not None) for key, grad in grads.items()]
         given = [NDArray(np.empty(0, w.dtype), w.context) if g is None else g
                  for g, w in zip(grads.values(), weights, strict=True)]  # fmt: skip
-        for dtype in dict.fromkeys(w.dtype for w in weights):
-            of = [(k, g, w) for k, g, w in zip(grads, given, weights, strict=True) if w.dtype == dtype]
-            self._current, gradients, own = (list(column) for column in zip(*of, strict=True))
-            self.updater(self._current, gradients, own)
+        with self.at_work() as updater:
+            for dtype in dict.fromkeys(w.dtype for w in weights):
+                of = [(k, g, w) for k, g, w in zip(grads, given, weights, strict=True) if w.dtype == dtype]
+                keys, gradients, own = (list(column) for column in zip(*of, strict=True))
+                self._partials.keys = keys
+                updater(keys, gradients, own)
         return {key: grad._indices if self._is_lazy(np.dtype(values[key].dtype)) else None
                 for key, grad in grads.items() if grad is not None}  # fmt: skip
 
-    def draw_seed(self) -> None:
-        """Have rank 0's seed of random draws, if there is none."""
-        if not isinstance(self.optimizer, SpecOptimizer) or self.optimizer.seed is not None:
-            return
-        seed = np.array([random.generator.integers(1 << 63)], np.int64)
-        self._world.broadcast([seed], "the seed of random draws")
-        self.optimizer.seed = int(seed[0])
 
-    def _exchange(self, members: list[int], partials: np.ndarray) -> None:
-        """See `optgen.execute.piece.Exchange`."""
-        keys = tuple(self._current[m] for m in members)
-        rows = self._rows.get(keys)
-        if rows is None:
-            rows = self._rows[keys] = self._blocks(keys)
-        message, world = self._world.message, self._world
-        world.exchange(
-            [(r, message(partials[b:e])) for b, e in rows[world.rank] for r in world.others],
-            [(r, message(partials[b:e])) for r in world.others for b, e in rows[r]],
-            DATA,
-            "the exchange of partial sums",
-        )
-
-    def _blocks(self, keys: Sequence[Key]) -> list[list[Extent]]:
-        """The blocks, of all of these keys in order, that each rank owns: where they begin and end."""
-        found: list[list[Extent]] = [[] for _ in range(self._world.size)]
-        begin = 0
-        for key in keys:
-            extents = self._extents(key)
-            for ranges, (offset, size) in zip(found, extents, strict=True):
-                own = begin + offset // BLOCK, begin + -(-(offset + size) // BLOCK)
-                if size and ranges and ranges[-1][1] == own[0]:
-                    ranges[-1] = ranges[-1][0], own[1]
-                elif size:
-                    ranges.append(own)
-            begin += -(-sum(size for _, size in extents) // BLOCK)
-        return found
+def share_seed(world: World, optimizer: Optimizer) -> None:
+    """Have rank 0's seed of random draws, if there is none."""
+    if not isinstance(optimizer, SpecOptimizer) or optimizer.seed is not None:
+        return
+    seed = np.array([random.generator.integers(1 << 63)], np.int64)
+    world.broadcast([seed], "the seed of random draws")
+    optimizer.seed = int(seed[0])
 
 
 def _add(terms: Sequence[np.ndarray], out: np.ndarray) -> None:

@@ -85,6 +85,7 @@ class World:
         self._mpi = _wait_until_all_ranks_start_mpi()
         self._testall: Callable[[list[Any]], bool] = self._mpi.Request.Testall
         self._left: list[Any] = []  # what was given up; its memory must stay
+        self._notices: dict[int, str] = {}  # what ranks have told that will not come, by rank
         self._pid = os.getpid()
         comm = self._mpi.COMM_WORLD
         self.rank: int = comm.Get_rank()
@@ -137,8 +138,8 @@ class World:
             for rank, memory in sends:
                 requests.append(comm.Isend(memory, rank, tag))
                 peers.append(rank)
-        except self._mpi.Exception as error:
-            raise self._give_up(f"MPI reports: {error}", requests) from None
+        except BaseException as error:
+            raise self._failed(error, "messages", requests) from None
         return requests, peers
 
     def finish(self, requests: list[Any], peers: Sequence[int], tag: int, doing: str) -> None:
@@ -147,8 +148,8 @@ class World:
         try:
             if requests and not self._testall(requests):
                 self._wait(requests, peers, tag, doing)
-        except self._mpi.Exception as error:
-            raise self._give_up(f"{doing}: MPI reports: {error}", requests) from None
+        except BaseException as error:
+            raise self._failed(error, doing, requests) from None
 
     def progress(self, requests: Iterable[Any]) -> None:
         """Let MPI go on with these."""
@@ -156,10 +157,20 @@ class World:
 
     def broadcast(self, arrays: Sequence[np.ndarray], doing: str) -> None:
         """Have what rank 0 has in these arrays, contiguous and alike everywhere."""
-        self.check()
-        requests = [self._comm.Ibcast(self.message(a), 0) for a in arrays if a.size] if self.size > 1 else []
-        if not self._testall(requests):
-            self._wait(requests, [0 if self.rank else r for r in self.others] * len(requests), DATA, doing)
+        messages = [self.message(a) for a in arrays if a.size]
+        if self.rank == 0:
+            self.exchange([(r, m) for r in self.others for m in messages], [], DATA, doing)
+        else:
+            self.exchange([], [(0, m) for m in messages], DATA, doing)
+
+    def spread(self, parts: Sequence[np.ndarray], doing: str) -> None:
+        """Have in the array of each rank, one for each in `parts`, what that rank has there."""
+        self.exchange(
+            [(r, self.message(parts[self.rank])) for r in self.others if parts[self.rank].size],
+            [(r, self.message(parts[r])) for r in self.others if parts[r].size],
+            DATA,
+            doing,
+        )
 
     def share_bytes(self, content: bytes, doing: str) -> bytes:
         """What rank 0 gave, on every rank."""
@@ -197,10 +208,13 @@ class World:
             if waited < rest:
                 os.sched_yield()
                 continue
+            self._read_notices()  # first, as what a rank sent before its notice is here then
             missing = sorted({r for r, request in zip(peers, requests, strict=True) if not request.Test()})
             if not missing:
                 return
-            self._read_notice(requests, missing, doing)
+            told = next((r for r in missing if r in self._notices), None)
+            if told is not None:
+                raise self._give_up(f"{doing}: rank {told} is waited for, which {self._notices[told]}", requests)
             if waited > self.timeout:
                 raise self._give_up(
                     f"{doing}: {ranks(missing)} did not come within {self.timeout:g} s. All ranks must make the same "
@@ -220,6 +234,15 @@ class World:
         self._left += requests
         return MXNetError(text)
 
+    def _failed(self, error: BaseException, doing: str, requests: list[Any]) -> BaseException:
+        """What to raise for an error that has left messages on their way."""
+        if isinstance(error, self._mpi.Exception):
+            return self._give_up(f"{doing}: MPI reports: {error}", requests)
+        if self.broken is None:  # from outside, as Ctrl-C is
+            self._give_up(f"{doing}: interrupted by {type(error).__name__}", requests)
+            self._notify(f"failed in {self.broken}")
+        return error
+
     # ------------------------------------------------------------ failures and ends
 
     @contextlib.contextmanager
@@ -227,25 +250,26 @@ class World:
         """Tell the other ranks of an error in this block, which they could not know of, and raise it."""
         try:
             yield
-        except Exception as error:
+        except BaseException as error:
             if self.broken is None:
                 self.broken = f"{doing}: {type(error).__name__}: {error}"
                 self._notify(f"failed in {self.broken}")
             raise
 
     def _notify(self, text: str) -> None:
+        if self._comm == self._mpi.COMM_WORLD:  # there is none of our own yet
+            return
         content = np.frombuffer(text.encode()[:4000], np.uint8)
         self._left += [self._comm.Isend(self.message(content), r, _NOTICE) for r in self.others]
 
-    def _read_notice(self, requests: list[Any], missing: Sequence[int], doing: str) -> None:
-        """MXNetError if a rank that is waited for has told that it will not come."""
+    def _read_notices(self) -> None:
+        """Take what ranks have told that will not come."""
         status = self._mpi.Status()
-        for rank in missing:
-            if self._comm != self._mpi.COMM_WORLD and self._comm.Iprobe(rank, _NOTICE, status):
+        for rank in self.others if self._comm != self._mpi.COMM_WORLD else ():
+            if rank not in self._notices and self._comm.Iprobe(rank, _NOTICE, status):
                 content = np.empty(status.Get_count(), np.uint8)
                 self._comm.Recv(self.message(content), rank, _NOTICE)
-                told = content.tobytes().decode(errors="replace")
-                raise self._give_up(f"{doing}: rank {rank} is waited for, which {told}", requests)
+                self._notices[rank] = content.tobytes().decode(errors="replace")
 
     def _hook(self) -> None:
         """Have an uncaught exception end the job, and the end of the script told to the others."""
@@ -282,8 +306,7 @@ class World:
             self._abort(
                 f"[rank {self.rank}] the job is aborted, as an operation of its kvstore failed: {self.broken}\n"
             )
-        if self._comm != self._mpi.COMM_WORLD:
-            self._notify("has left its script")
+        self._notify("has left its script")
 
 
 @functools.cache

@@ -251,6 +251,7 @@ def values_and_copies() -> None:
 
 def trainers() -> None:
     """A network on all ranks, each with its part of the batch, is that of one process with as many contexts."""
+    same(network("dist_sync", False, "sgld"), [STORE_OF_FIRST], "draws")
     for on_store, name in ((True, "lamb"), (False, "adam"), (None, "schedulefree_adamw")):
         same(network("dist_sync", on_store, name), network("device", on_store, name), (on_store, name))
 
