@@ -114,18 +114,21 @@ def main() -> None:
     if checkpoint and rank == 0 and (checkpoint.epoch or checkpoint.batch):
         print(f"going on with epoch {first + 1} after batch {checkpoint.batch}", flush=True)
     for epoch in range(first, args.epochs):
-        done = checkpoint.batch if checkpoint else 0
+        done, losses = checkpoint.batch if checkpoint else 0, []
         progress = tqdm(
             checkpoint.batches(loader) if checkpoint else loader, f"epoch {epoch + 1}/{args.epochs}", len(loader),
-            unit="batch", initial=done, leave=False, disable=rank > 0,
+            unit="batch", initial=done, leave=False, disable=None if rank == 0 else True,
         )  # fmt: skip
         for data, label in progress:
             with autograd.record():
                 loss = criterion(net(data), label)
             loss.backward()
             trainer.step(args.batch_size)
+            losses.append(loss.mean().asscalar())
             if checkpoint and checkpoint.batch % args.every == 0:
                 checkpoint.save()
+        if rank == 0 and losses:
+            print(f"epoch {epoch + 1}/{args.epochs}: loss {np.mean(losses):.4f}", flush=True)
     if args.kvstore == "dist_async":
         store.barrier()  # until the others have pushed all of theirs
         for key, param in enumerate(params):

@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
@@ -34,8 +34,8 @@ FORMAT, VERSION = "runtime.checkpoint", 1
 _OURS = re.compile(r"(\d{6,})-[\w-]+\.safetensors(?:\.[0-9a-f]{16}\.tmp)?|latest\.[0-9a-f]{16}\.tmp")
 _PATIENCE = 10.0
 """Seconds to wait for a process that is about to end."""
-_TAKEN: dict[Path, BinaryIO] = {}
-"""The locks that this process has. They are never closed, as closing a file of that name would end the lock."""
+_TAKEN: dict[Path, int] = {}
+"""The locks that this process has, open files. None is ever closed: that would end the lock."""
 
 
 @dataclass(frozen=True)
@@ -64,23 +64,21 @@ class Folder:
         if fcntl is None or path in _TAKEN:
             return
         try:
-            file = path.open("a+b")
+            file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         except OSError:
             return
         deadline = time.monotonic() + _PATIENCE
         while not _locked(file):
             if time.monotonic() > deadline:
-                file.seek(0)
+                holder = os.pread(file, 200, 0).decode(errors="replace")
                 raise MXNetError(
-                    f"the checkpoint in '{self.path}' is in use by {file.read(200).decode(errors='replace')}: wait for "
-                    "its end, or choose another folder"
+                    f"the checkpoint in '{self.path}' is in use by {holder}: wait for its end, or choose another folder"
                 )
             time.sleep(0.05)
         _TAKEN[path] = file
         with contextlib.suppress(OSError):  # a disk may be full
-            file.truncate(0)
-            file.write(f"process {os.getpid()} on {socket.gethostname()}".encode())
-            file.flush()
+            os.ftruncate(file, 0)
+            os.pwrite(file, f"process {os.getpid()} on {socket.gethostname()}".encode(), 0)
 
     def latest(self) -> Generation | None:
         """The current generation; None if there is none. MXNetError for a file that is none of ours."""
@@ -159,7 +157,7 @@ class Folder:
                     path.unlink()
 
 
-def _locked(file: BinaryIO) -> bool:
+def _locked(file: int) -> bool:
     """Lock a file, if no other process has; that its file system has no locks is as if there were no others."""
     try:
         fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

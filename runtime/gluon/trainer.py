@@ -180,6 +180,8 @@ class Trainer:
 
     def _update(self, ignore_stale_grad: bool) -> None:
         """Each context updates its weights; some gradients may be stale only where that is to be ignored."""
+        if self._distributed and isinstance(self._kvstore, KVStore):
+            self._kvstore.share_seed(self._optimizer)
         for updater, (indices, weights, variables) in zip(self._updaters, self._copies, strict=True):
             grads = [v.grad for v in variables]
             if ignore_stale_grad:
@@ -216,8 +218,6 @@ class Trainer:
                 store.set_gradient_compression(self._compression_params)
             if on_store:
                 store.set_optimizer(self._optimizer)
-            elif isinstance(store, KVStore):
-                store.share_seed(self._optimizer)
         self._kvstore, self._update_on_kvstore = store, on_store
         self._distributed = store is not None and "dist" in store.type
         self._kv_initialized = True

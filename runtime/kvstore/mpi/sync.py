@@ -329,8 +329,9 @@ class SyncKVStore(KVStore):
     @_unrecorded
     def share_seed(self, optimizer: Optimizer) -> None:
         """Have `optimizer`, with which each rank updates values of its own, draw alike on all, from rank 0's seed."""
-        self._agree("share_seed", {"the seed of random draws": getattr(optimizer, "seed", None)})
-        share_seed(self._world, optimizer)
+        if getattr(optimizer, "seed", 0) is None:
+            self._agree("share_seed", {})
+            share_seed(self._world, optimizer)
 
     @_unrecorded
     def set_updater(self, updater: Update) -> None:

@@ -251,9 +251,16 @@ def values_and_copies() -> None:
 
 def trainers() -> None:
     """A network on all ranks, each with its part of the batch, is that of one process with as many contexts."""
-    same(network("dist_sync", False, "sgld"), [STORE_OF_FIRST], "draws")
     for on_store, name in ((True, "lamb"), (False, "adam"), (None, "schedulefree_adamw")):
         same(network("dist_sync", on_store, name), network("device", on_store, name), (on_store, name))
+
+
+def draws() -> None:
+    """Ranks that each update values of their own draw alike: all have the values of rank 0."""
+    found = network("dist_sync", False, "sgld")
+    store = create("dist_sync")
+    store.init(list(range(len(found))), [nd.array(x) for x in found])
+    same(pulled(store, "float32", {k: x.shape for k, x in enumerate(found)}), found, "draws")
 
 
 def network(kind: str, on_store: bool | None, name: str) -> list[np.ndarray]:
@@ -308,5 +315,6 @@ goes_with_its_last_user()
 a_slow_disk()
 values_and_copies()
 trainers()
+draws()
 (folder / f"sent{RANK}.json").write_text(json.dumps(sent()))
 STORE.barrier()
