@@ -64,7 +64,7 @@ class SyncKVStore(KVStore):
         self._updated: set[Key] = set()
         self._plans: dict[tuple[Key, ...], Plan] = {}
         self._early = Early(self._world) if self.num_workers > 1 and os.environ.get(OVERLAP, "0") == "1" else None
-        self._numbers: dict[Key, int] = {}  # keys in the order of their initialization
+        self._tags: dict[Key, int] = {}  # of messages of single keys
         self.bytes_sent = 0
         """Bytes of gradients and values that this rank has sent in flushes."""
 
@@ -116,7 +116,7 @@ class SyncKVStore(KVStore):
             self._values = before
             raise
         self._values.update(new)
-        self._numbers = {k: number for number, k in enumerate(self._values)}
+        self._tags |= {k: next(self._world.tags) for k in new} if self._early is not None else {}
 
     @_unrecorded
     def assign(self, key: Key | Sequence[Key], value: Arrays) -> None:
@@ -190,10 +190,10 @@ class SyncKVStore(KVStore):
         """Send a gradient that is complete, ahead of its push."""
         if key in self._slots and self._compression_of(self._slots[key].dtype) is None:
             bucket = self._buckets[key]
-            self._early.begin(key, self._numbers[key], bucket.traffic([key]).grads, array)
+            self._early.begin(key, self._tags[key], bucket.traffic([key]).grads, array)
 
     def _finish(self, bucket: Bucket, keys: Sequence[Key], doing: str) -> None:
-        messages = {k: (self._numbers[k], bucket.traffic([k]).grads) for k in keys}
+        messages = {k: (self._tags[k], bucket.traffic([k]).grads) for k in keys}
         self.bytes_sent += self._early.finish(messages, doing)
 
     # ------------------------------------------------------------ what is recorded
@@ -273,17 +273,20 @@ class SyncKVStore(KVStore):
             if isinstance(how, Optimizing):
                 share_seed(self._world, how.optimizer)
             self._exchange_gradients(plan)
-            rows = {k: self._values[k] for k in plan.rows}
-            self._sparse.share_out(rows)
-            grads = self._sparse.gather({k: recorded[k] for k in rows}) if rows else {}
             plan.update()
-            changed = how.apply_rows(grads, rows) if rows else {}
             for _, _, traffic in plan.dense:
                 self._world.exchange(*traffic.values, DATA, "the exchange of new values")
-            if rows:
-                self._sparse.spread(rows, changed, how.replaces)
+            if plan.rows:
+                self._update_rows({k: recorded[k] for k in plan.rows})
         self.bytes_sent, self._sparse.sent = self.bytes_sent + plan.sent + self._sparse.sent, 0
         self._updated.update(plan.keys)
+
+    def _update_rows(self, grads: Mapping[Key, RowSparseNDArray]) -> None:
+        """The flush of keys with row-sparse gradients."""
+        values = {k: self._values[k] for k in grads}
+        self._sparse.share_out(values)
+        changed = self._how.apply_rows(self._sparse.gather(grads), values)
+        self._sparse.spread(values, changed, self._how.replaces)
 
     def _exchange_gradients(self, plan: Plan) -> None:
         """Have those of all ranks where the owners of dense keys read them."""

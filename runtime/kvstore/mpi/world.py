@@ -10,6 +10,7 @@ import atexit
 import contextlib
 import faulthandler
 import functools
+import itertools
 import os
 import sys
 import time
@@ -84,6 +85,7 @@ class World:
         self.broken: str | None = None  # why nothing can be exchanged any more
         self._mpi = _wait_until_all_ranks_start_mpi()
         self._testall: Callable[[list[Any]], bool] = self._mpi.Request.Testall
+        self.tags = itertools.count(_NOTICE + 1)  # for messages of another kind, each tag of which is used once
         self._left: list[Any] = []  # what was given up; its memory must stay
         self._notices: dict[int, str] = {}  # what ranks have told that will not come, by rank
         self._pid = os.getpid()
