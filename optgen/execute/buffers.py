@@ -7,6 +7,7 @@ not imported for it), and with DLPack. Nothing is ever copied: a step writes int
 from __future__ import annotations
 
 import ctypes
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -44,11 +45,11 @@ class Tensor:
     writable: bool
     owner: Any
 
-    @property
+    @functools.cached_property
     def size(self) -> int:
         return math.prod(self.shape)
 
-    @property
+    @functools.cached_property
     def nbytes(self) -> int:
         return self.size * numpy_dtype(self.dtype).itemsize
 
@@ -154,23 +155,21 @@ def check_writable(t: Tensor) -> None:
 
 def check_apart(tensors: Sequence[tuple[Tensor, bool]]) -> None:
     """No tensor that is written (the bool) may share memory with another; ValueError naming the two."""
-    spans = sorted(
-        ((t.address, t.address + t.nbytes, written, t.name) for t, written in tensors if t.size),
-        key=lambda span: span[:2],
-    )
+    spans = sorted((t.address, t.address + t.nbytes, written, t.name) for t, written in tensors if t.size)
     # The span that reaches furthest, among all so far and among the written ones: who overlaps must meet one of these.
     furthest = furthest_written = (0, 0, False, "")
     for span in spans:
-        begin, _, written, name = span
+        begin, end, written, name = span
         other = furthest if written else furthest_written
         if begin < other[1]:
             raise ValueError(
                 f"{other[3]} and {name} share memory, and a step writes to it; pass a tensor that is used twice "
                 "only once"
             )
-        furthest = max(furthest, span, key=lambda s: s[1])
-        if written:
-            furthest_written = max(furthest_written, span, key=lambda s: s[1])
+        if end > furthest[1]:
+            furthest = span
+        if written and end > furthest_written[1]:
+            furthest_written = span
 
 
 def aligned(shape: tuple[int, ...], dtype: str, value: float = 0.0) -> Array:

@@ -24,27 +24,30 @@ class Checkpoint:
 
     A script that is run again, however it ended, goes on from the last `save`, with the same bits as if it had not
     ended: see the example at the top of `runtime.checkpoint`. With a 'dist' kvstore all ranks make a Checkpoint of the
-    same folder, which all see, and call `load` and `save` alike; both wait for all.
+    same folder, which all see, and call `load` and `save` alike; `save` waits for all.
 
     Parameters
     ----------
     folder: is made if there is none. It holds the last two generations of files (safetensors, JSON): nothing in them is
-        unpickled or evaluated. One training at a time uses it.
+        unpickled or evaluated. One training at a time uses it; another is refused, where files have locks.
     net: the network; all its parameters are saved.
     trainer: its trainer.
 
-    What a script keeps beside these (a best accuracy, the state of an object of its own) is its own. The order of
-    samples must be drawn when an epoch begins, as all samplers here do. The schedule may be any function of the update
-    count; of one that is an object, attributes that are numbers, strings or None are saved.
+    Hyper-parameters are then those of the checkpoint, whatever the script says. What a script keeps beside these (a
+    best accuracy, the state of an object of its own) is its own. The order of samples must be drawn when an epoch
+    begins, as all samplers here do. The schedule may be any function of the update count; of one that is an object, and
+    of an optimizer written by hand, attributes that are Python's numbers, strings or None are saved (of an optimizer
+    those of rank 0).
 
     With a dist_async kvstore the checkpoint has what the servers have, too, and how many pushes of each worker these
-    had applied. A single worker goes on with the same bits; several go on with every push applied once. A worker that
-    is restarted alone, while the servers and the others go on, makes the steps since its last checkpoint again, and
-    servers pass over those of its pushes that they have.
+    had applied. A single worker goes on with the same bits; several go on with every push applied once. One of several
+    workers that is restarted alone, while the servers and the others go on, makes the steps since its last checkpoint
+    again, on the weights as they are now, and servers pass over those of its pushes that they have. (So does a single
+    worker that is restarted by the launcher before there is a checkpoint: running means and residuals may differ then.)
 
-    With another number of ranks than those that saved, a dist_sync training goes on from the begin of the epoch: what
-    the optimizer keeps is shared out anew; running means and the like are those of rank 0; a generator that was in the
-    same state on all ranks stays so, others are seeded anew for each rank.
+    With another number of ranks than those that saved, a dist_sync training begins the epoch anew, with the weights as
+    they were saved: what the optimizer keeps is shared out anew; running means and the like are those of rank 0; a
+    generator that was in the same state on all ranks stays so, others are seeded anew for each rank.
     """
 
     def __init__(self, folder: str | os.PathLike[str], net: Block, trainer: Trainer) -> None:

@@ -13,7 +13,6 @@ import contextlib
 import json
 import os
 import re
-import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -78,7 +77,7 @@ class Folder:
         _TAKEN[path] = file
         with contextlib.suppress(OSError):  # a disk may be full
             os.ftruncate(file, 0)
-            os.pwrite(file, f"process {os.getpid()} on {socket.gethostname()}".encode(), 0)
+            os.pwrite(file, f"process {os.getpid()} on {os.uname().nodename}".encode(), 0)
 
     def latest(self) -> Generation | None:
         """The current generation; None if there is none. MXNetError for a file that is none of ours."""
@@ -93,7 +92,8 @@ class Folder:
                 f"'{self._latest}' is nothing that this library, version {VERSION}, wrote for a checkpoint"
             )
         number, ranks, checksums = (content.get(name) for name in ("generation", "ranks", "files"))
-        if not isinstance(number, int) or not isinstance(ranks, int) or not isinstance(checksums, dict):
+        counts = isinstance(number, int) and isinstance(ranks, int) and min(number, ranks) > 0
+        if not counts or not isinstance(checksums, dict):
             raise MXNetError(f"'{self._latest}' is damaged: it must name a generation, its ranks and its files")
         return Generation(number, ranks, checksums)
 
@@ -111,7 +111,8 @@ class Folder:
         return json.loads(_metadata(self.file(number, what))["header"])
 
     def checked(self, generation: Generation, what: str) -> Path:
-        """The path of a file that is the one which the generation was completed with, if its content is whole."""
+        """The path of a file that says it is the one which the generation was completed with: whoever reads it compares
+        its content with the checksum that it has of it."""
         path = self.file(generation.number, what)
         expected = generation.checksums.get(path.name)
         if expected is None:

@@ -27,10 +27,10 @@ def place(store: KVStoreBase | None) -> tuple[int, int]:
 
 def barrier(store: KVStoreBase | None) -> None:
     """Wait for all ranks."""
-    if hasattr(store, "_barrier"):
-        store._barrier()
+    if hasattr(store, "barrier"):
+        store.barrier()
     elif place(store)[1] > 1:
-        raise MXNetError(f"a '{store.type}' kvstore has no _barrier(), which a checkpoint of several ranks needs")
+        raise MXNetError(f"a '{store.type}' kvstore has no barrier(), which a checkpoint of several ranks needs")
 
 
 def has_servers(store: KVStoreBase | None) -> bool:

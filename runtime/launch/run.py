@@ -120,8 +120,8 @@ def _check_reachable(address: str) -> None:
 def _servers(arguments: Arguments) -> Iterator[None]:
     """The servers of the run, until the end of the block."""
     service = Service(arguments.servers, arguments.workers)
-    service.start()
     try:
+        service.start()
         yield
     finally:
         service.stop()

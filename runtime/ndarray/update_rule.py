@@ -150,7 +150,7 @@ class Rule:
         """`_bind`, once for weights that are updated again and again; let go with the first of the weights."""
         key = id(weights[0]), *variant
         _, binding = self._bindings.get(key, (None, None))
-        if binding is None or not binding.fits(weights, list(itertools.chain(*kept))):
+        if binding is None or not binding.fits(weights, list(itertools.chain(*kept)), grads):
             binding = self._bind(variant, weights, grads, kept)
             gone = functools.partial(self._bindings.pop, key, None)
             self._bindings[key] = weakref.ref(weights[0], lambda _: gone()), binding

@@ -26,6 +26,7 @@ from runtime.kernels import Coding
 from runtime.ndarray.ndarray import NDArray
 from runtime.optimizer.classes import is_made
 from runtime.optimizer.optimizer import Index, Optimizer
+from runtime.optimizer.spec import SpecOptimizer
 from runtime.optimizer.trees import Coded, converted, joined
 
 if TYPE_CHECKING:
@@ -59,9 +60,14 @@ def dumps(optimizer: Optimizer, states: Mapping[Index, Any], with_arguments: boo
             for i, state in states.items()
         ],
     }
+    return sealed(header, writer.arrays)
+
+
+def sealed(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> bytes:
+    """The content of the state file with this header and these arrays, which `checked` takes apart."""
     text = json.dumps(header)
-    metadata = {"format": FORMAT, "version": str(VERSION), "header": text, "sha256": files.digest(text, writer.arrays)}
-    return files.to_bytes(writer.arrays, metadata)
+    metadata = {"format": FORMAT, "version": str(VERSION), "header": text, "sha256": files.digest(text, arrays)}
+    return files.to_bytes(arrays, metadata)
 
 
 class _Writer:
@@ -111,7 +117,9 @@ def is_settable(optimizer: Optimizer, name: str) -> bool:
     if name in _APART or name.startswith("__") or not name.isidentifier():
         return False
     own, cls = vars(optimizer), type(optimizer)
-    return is_scalar(own[name]) if name in own else not is_made(cls) and is_scalar(getattr(cls, name, None))
+    if name in own:
+        return is_scalar(own[name])
+    return not is_made(cls) and not hasattr(SpecOptimizer, name) and is_scalar(getattr(cls, name, None))
 
 
 def _spec_hash(optimizer: Optimizer) -> str | None:
@@ -145,10 +153,10 @@ def restore(updaters: Sequence[Updater], content: bytes, weights: Sequence[Mappi
 
     Raises MXNetError for a file that is damaged or that something else wrote, and where states do not fit.
     """
-    header, arrays = _checked(content)
+    header, arrays = checked(content)
     own = updaters[0].optimizer
     try:
-        optimizer = _restored(own, header)
+        optimizer = restored(own, header)
         saved = [_states(header, arrays) for _ in updaters]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise MXNetError(f"the state file is not what this library writes: {error!r}") from None
@@ -178,7 +186,7 @@ def _fitted(states: Mapping[Index, Any], optimizer: Optimizer, weights: Mapping[
     return {i: converted(states[i], optimizer, i, weight) for i, weight in known.items()}
 
 
-def _checked(content: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def checked(content: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Header and arrays of a file that is whole and ours."""
     if content[:1] == b"\x80" and content[8:9] != b"{":  # with a brace there it is the length of a header
         raise MXNetError(
@@ -196,7 +204,7 @@ def _checked(content: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     return json.loads(text), arrays
 
 
-def _restored(optimizer: Optimizer, header: Mapping[str, Any]) -> Optimizer:
+def restored(optimizer: Optimizer, header: Mapping[str, Any]) -> Optimizer:
     """A copy of the optimizer with the file's counts and values."""
     name = type(optimizer).__name__
     if header["optimizer"] != name:

@@ -3,8 +3,8 @@
 What travels: the class, as the text of its spec or as `module:qualname`; its arguments and hyper-parameters and, where
 it is written by hand, whatever else it keeps of numbers, words and None; the names, multipliers and update counts of
 parameters; the seed of random draws; the schedule, if it is one of `runtime.lr_scheduler`. Any other schedule stays
-with the sender, who evaluates it: then `changes` has the rate, and the sender must count updates
-(`optimizer.num_update`) before asking for it. States are not part of it (see `states`).
+with the sender, who evaluates it: then `changes` has the rate of the next update. States are not part of it (see
+`states`).
 """
 
 from __future__ import annotations
@@ -83,8 +83,8 @@ def changes(optimizer: Optimizer) -> dict[str, Any]:
     """What a user can change while training, as it is now, for `apply`: values that JSON can hold.
 
     By name: the numbers of the equations (of a class written by hand, all public scalar attributes), `lr`, `lr_mult`
-    and `wd_mult` as lists of [index or name, factor], and `lr_scheduler`, None or a dict. `lr` is the rate itself where
-    the schedule stays with the sender.
+    and `wd_mult` as lists of [index or name, factor], and `lr_scheduler`, None or a dict. `lr` is the rate of the next
+    update where the schedule stays with the sender.
     """
     if is_made(type(optimizer)):
         values = {name: getattr(optimizer, name) for name in optimizer.param_names}
@@ -133,11 +133,14 @@ def _pairs(table: Mapping[Index, Any]) -> list[list[Any]]:
 
 
 def _rate(optimizer: Optimizer) -> float:
-    rate = optimizer.learning_rate
+    """What a schedule is asked for at the next update, which most optimizers count before they ask."""
+    counts_first = not isinstance(optimizer, SpecOptimizer) or optimizer.counts_first
+    number = optimizer.num_update + counts_first
+    rate = optimizer.lr_scheduler(number)
     try:
         return float(rate)
     except (TypeError, ValueError):
-        raise MXNetError(f"the lr_scheduler gave {rate!r} for update {optimizer.num_update}, not a number") from None
+        raise MXNetError(f"the lr_scheduler gave {rate!r} for update {number}, not a number") from None
 
 
 def _importable(cls: type[Optimizer]) -> str:

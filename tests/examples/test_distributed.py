@@ -122,27 +122,27 @@ if store.rank == 0:
 
 
 def test_dist_async(tmp_path: Path) -> None:
-    """All processes are killed; the next run has more servers, and one of its workers is killed and started again."""
+    """All processes are killed; the next run has fewer servers, and one of its workers is killed and started again."""
     pytest.importorskip("ray")
     (tmp_path / "counting_train.py").write_text(COUNTING)
     saved = "--checkpoint", tmp_path / "folder"
 
     def command(servers: int) -> list[Argument]:
         launch = sys.executable, "-m", "runtime.launch", "-n", "2", "-s", str(servers)
-        return [*launch, tmp_path / "counting_train.py", *ASYNC, "--epochs", "4", *saved]
+        return [*launch, tmp_path / "counting_train.py", *ASYNC, "--epochs", "3", *saved]
 
-    with started(command(1), sweep=True, **OPTIONS) as program:
+    with started(command(2), sweep=True, **OPTIONS) as program:
         victim(program, saved[1])
         program.end()
     begun = generation(saved[1])
-    with started(command(2), sweep=True, **OPTIONS) as program:
+    with started(command(1), sweep=True, **OPTIONS) as program:
         os.kill(victim(program, saved[1]), signal.SIGKILL)
         done = program.wait()
         assert done.returncode == 0, done.stderr
     assert "it is started again (1 of 3)" in done.stderr
     assert 0 < begun < generation(saved[1])
     pushes, updates = json.loads(re.search(r"^\[0\] (\[\[\[.*)$", done.stdout, re.MULTILINE)[1])
-    assert pushes == [[0, 4 * 23], [1, 4 * 23]]  # one for each batch, whoever died when
-    assert {number for _, number in updates} == {2 * 4 * 23}  # applied to each key, once
+    assert pushes == [[0, 3 * 23], [1, 3 * 23]]  # one for each batch, whoever died when
+    assert {number for _, number in updates} == {2 * 3 * 23}  # applied to each key, once
     loss, _ = end(done.stdout.replace("[0] ", ""))
-    assert loss < 0.55  # a single process ends with 0.35
+    assert loss < 0.72  # a single process ends with 0.48

@@ -201,6 +201,11 @@ def test_values_set_while_the_store_has_them() -> None:
     assert not trainer._kv_initialized
     (found, *_) = train(trainer, range(1))
     np.testing.assert_allclose(found, 1 - 0.5 * 2 / 2, atol=1e-7)
+    params = parameters(2)
+    trainer = gluon.Trainer(params, "sgd", {"learning_rate": 0.5}, kvstore=mx.kv.create("device"))
+    train(trainer, range(1))
+    params[0].set_data(nd.ones(SHAPES[0]))
+    np.testing.assert_array_equal(train(trainer, range(1))[0], found)
 
 
 def test_parameters_whose_shape_comes_later() -> None:

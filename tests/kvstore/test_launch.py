@@ -29,19 +29,22 @@ def environment(**more: str) -> dict[str, str]:
     return {"PYTHONPATH": os.pathsep.join((str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")]))), **more}
 
 
-def test_scripts_run_as_they_would_alone_and_are_shown_line_by_line(tmp_path: Path) -> None:
+def test_scripts_run_as_they_would_alone_and_are_started_again_until_one_gives_up(tmp_path: Path) -> None:
     job = JOBS / "launch_report.py"
     done = process.run(
-        command("-n", 2, "-s", 1, job, "--epochs", 3, "a b"), cwd=tmp_path, env=environment(GIVEN="é x"), timeout=120
+        command("-n", 2, "-s", 1, "--max-restarts", 1, job, 3, -9, "a b"),
+        cwd=tmp_path,
+        env=environment(GIVEN="é x"),
+        timeout=120,
     )
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 128 + 9, done.stderr
     for rank in range(2):
         lines = [line[4:] for line in done.stdout.splitlines() if line.startswith(f"[{rank}] ")]
         report = json.loads(lines[0].removeprefix("report "))
         variables = report.pop("environment")
         assert report == {
             "name": "__main__",
-            "argv": [str(job), "--epochs", "3", "a b"],
+            "argv": [str(job), "3", "-9", "a b"],
             "folder": str(tmp_path),
             "rank": rank,
             "num_workers": 2,
@@ -50,27 +53,18 @@ def test_scripts_run_as_they_would_alone_and_are_shown_line_by_line(tmp_path: Pa
         assert (variables["RUNTIME_RANK"], variables["RUNTIME_ATTEMPT"]) == (str(rank), "0")
         assert (variables["RUNTIME_NUM_WORKERS"], variables["RUNTIME_NUM_SERVERS"]) == ("2", "1")
         assert variables["GIVEN"] == "é x"
-        assert lines[1:] == [*(f"row {i} {'x' * 50}" for i in range(300)), "no end of line"]
-    assert re.search(
-        r"^runtime.launch: 2 workers and 1 server on this machine, Ray at 127.0.0.1:\d+$", done.stderr, re.M
-    )
-    rest = {line for line in done.stderr.splitlines() if not line.startswith("runtime.launch: 2 workers")}
-    assert rest == {"[0] to stderr", "[1] to stderr"}  # and nothing of Ray's
-
-
-def test_a_worker_that_fails_is_started_again_and_gives_up_in_the_end() -> None:
-    job = JOBS / "launch_failing.py"
-    done = process.run(command("-n", 2, "--max-restarts", 1, job, 3, -9), timeout=120)
-    assert done.returncode == 128 + 9, done.stderr
-    assert re.findall(r"^\[1\] rank 1 attempt (\d)", done.stdout, re.M) == ["0", "1"]
-    assert done.stdout.count("[0] rank 0 attempt 0") == 1  # it ran on
-    assert "\n[0] asked to end\n" in done.stdout
-    assert "worker 1: exit status 3; it is started again (1 of 1)" in done.stderr
-    message = done.stderr[done.stderr.index("runtime.launch: worker 1 gave up") :]
-    assert message.startswith(
-        "runtime.launch: worker 1 gave up after 1 restart: ended by SIGKILL; the others were stopped"
-    )
-    assert "\n    trouble ahead\n" in message and "\n    cut off\n" in message
+        end = "asked to end" if rank == 0 else "attempt 1"  # rank 0 ran on until rank 1 gave up
+        assert lines[1:302] == [*(f"row {i} {'x' * 50}" for i in range(300)), "no end of line"]
+        assert lines[302:] == [end, "no end of line"]
+    first, *rest = done.stderr.splitlines()
+    assert re.fullmatch(r"runtime.launch: 2 workers and 1 server on this machine, Ray at 127.0.0.1:\d+", first)
+    assert {*rest[:3]} == {
+        *("[0] to stderr", "[1] to stderr"),
+        "runtime.launch: worker 1: exit status 3; it is started again (1 of 1)",
+    }  # and nothing of Ray's
+    message = "\n".join(rest[3:])
+    assert "runtime.launch: worker 1 gave up after 1 restart: ended by SIGKILL; the others were stopped" in message
+    assert "\n    to stderr\n" in message and "\n    no end of line\n" in message
     logs = re.search(r"the log files of Ray are in (.*)", message)
     assert logs and Path(logs[1]).is_dir()
 

@@ -227,11 +227,19 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.
     trainer.save_states(path)
     before = path.read_bytes()
     train(trainer, 1)
-    monkeypatch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(OSError("no space left")))
-    with pytest.raises(OSError, match="no space left"):
+    monkeypatch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(OSError(28, "no space left")))
+    with pytest.raises(OSError, match=r"no space left: '.*states'"):
         trainer.save_states(path)
     assert path.read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == ["states"]
+
+
+def test_the_schedule_stays_that_of_the_script(tmp_path: Path) -> None:
+    trainer_of("adam").save_states(tmp_path / "states")
+    schedule = mx.lr_scheduler.FactorScheduler(2)
+    trainer = trainer_of("adam", lr_scheduler=schedule)
+    trainer.load_states(tmp_path / "states")
+    assert trainer.optimizer.lr_scheduler is schedule
 
 
 def test_a_changed_spec_is_told(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ from runtime.kvstore.sums import total
 from runtime.ndarray import NDArray
 from runtime.ndarray.sparse import RowSparseNDArray
 from runtime.ndarray.sparse.dense import as_dense
-from runtime.optimizer import Optimizer, Updater
+from runtime.optimizer import Optimizer, Updater, parts
 
 _PLANS = 256
 """How many sets of keys that were flushed together are remembered."""
@@ -317,15 +317,15 @@ class SyncKVStore(KVStore):
         parts = [layout.part(key, r) for r in range(self.num_workers)]
         return [(part.offset, part.size) for part in parts]
 
-    def _share(self, key: Key) -> states.Share:
+    def _share(self, key: Key) -> parts.Share:
         """Which ranks have states of a key; rank 0 has what was loaded, and belongs to no key that was pushed."""
         if key in self._sparse.owners:
-            return states.Share(self._sparse.owners[key], None)
+            return parts.Share(self._sparse.owners[key], None)
         if key not in self._buckets:
-            return states.Share(0, None)
+            return parts.Share(0, None)
         sizes = [size for _, size in self._extents(key)]
         whole = self._buckets[key].cuts[key] in ("tensors", "never")
-        return states.Share(sizes.index(max(sizes)), None if whole else self._values[key].shape)
+        return parts.Share(sizes.index(max(sizes)), None if whole else self._values[key].shape)
 
     # ------------------------------------------------------------ updates
 
@@ -386,7 +386,7 @@ class SyncKVStore(KVStore):
         contents = self._world.gather_bytes(content, [0], "save_optimizer_states")
 
         def write() -> None:
-            files.write(fname, states.merged(contents, self._share))
+            files.write(fname, parts.merged(contents, self._share))
 
         states.on_first(self._world, write, "save_optimizer_states")
 

@@ -24,7 +24,7 @@ from runtime.kvstore.servers.messages import Message, Place
 from runtime.kvstore.servers.mirror import Mirror
 from runtime.ndarray import NDArray
 from runtime.ndarray.sparse import RowSparseNDArray
-from runtime.optimizer import Optimizer, wire
+from runtime.optimizer import Optimizer, states, wire
 
 
 class _Entry:
@@ -250,16 +250,17 @@ class ServerStore(Member):
 
     def save_optimizer_states(self, fname: str | os.PathLike[str], dump_optimizer: bool = False) -> None:
         """Write states and update counts of all shards to one file, as other stores do."""
-        optimizer = self._with_optimizer("save").optimizer
-        contents = [arrays[0].tobytes() for _, arrays in self._all({"do": "states"})]
-        files.write(fname, gather.join_states(contents, self._places(), optimizer, dump_optimizer))
+        self._with_optimizer("save")
+        answers = self._all({"do": "states", "arguments": bool(dump_optimizer)})
+        files.write(fname, gather.join_states([arrays[0].tobytes() for _, arrays in answers], self._places()))
 
     def load_optimizer_states(self, fname: str | os.PathLike[str]) -> None:
         """Read what any store's `save_optimizer_states` wrote. One worker calls it, while no other one pushes."""
         mirror = self._with_optimizer("load")
         content = Path(fname).read_bytes()
         try:
-            parts, optimizer = gather.cut_states(content, self._places(), mirror.optimizer, self._link.shards)
+            parts, header = gather.cut_states(content, self._places(), self._link.shards)
+            optimizer = states.restored(mirror.optimizer, header)
             request = {"do": "load states"}
             self._link.ask({s: (request, [np.frombuffer(part, np.uint8)]) for s, part in enumerate(parts)})
         except MXNetError as error:
@@ -291,7 +292,7 @@ class ServerStore(Member):
         It is taken while no worker pushes, that is, between two barriers. `header["pushes"]` is the number of the last
         push of each worker, as pairs.
         """
-        content, arrays = gather.join_snapshots(self._all({"do": "snapshot"}), self._optimizer)
+        content, arrays = gather.join_snapshots(self._all({"do": "snapshot"}))
         return {str(i): array for i, array in enumerate(arrays)}, content
 
     def restore(self, arrays: Mapping[str, np.ndarray], header: Mapping[str, Any]) -> None:
@@ -307,7 +308,7 @@ class ServerStore(Member):
         if self._rank == 0:
             content = (dict(header), [arrays[str(i)] for i in range(len(arrays))])
             places = placing.places_again(header, self._places(), saved, self._link.shards)
-            parts = gather.cut_snapshot(content, places, saved, self._link.shards)
+            parts = gather.cut_snapshot(content, places, self._link.shards)
             for shard, (part, own) in reversed(list(enumerate(parts))):
                 self._link.ask_one(shard, part | {"do": "restore", "count": self._restores}, own)
         self._wait(lambda: [0] if self._counted("restores") < self._restores else [], "restore")

@@ -17,69 +17,34 @@ from runtime.kvstore.base import Key
 from runtime.kvstore.servers import messages
 from runtime.kvstore.servers.messages import Arrays, Message, Place
 from runtime.ndarray import NDArray
-from runtime.optimizer import Optimizer, states
-from runtime.optimizer.trees import Coded
+from runtime.optimizer import parts, states
 
 Places = Mapping[Key, Place]
 
 # ---------------------------------------------------------------- optimizer states
 
 
-def join_states(contents: Sequence[bytes], places: Places, optimizer: Optimizer, with_arguments: bool) -> bytes:
-    """The state files of all shards as one; `places` are those of all keys, `optimizer` the worker's."""
-    files = [states._checked(content) for content in contents]
-    trees = [states._states(header, arrays) for header, arrays in files]
-    joined, parameters = {}, {}
-    for key, place in places.items():
-        parts = [(trees[s][key], place.part(s)) for s in place.owners if key in trees[s]]
-        if parts:
-            joined[key] = _join([tree for tree, _ in parts], place.shape) if place.is_cut else parts[0][0]
-    for header, _ in files:
-        parameters.update({p["index"]: p for p in header["parameters"]})
-    newest = max((header for header, _ in files), key=lambda header: header["values"]["num_update"])
-    whole = states._restored(optimizer, {**newest, "parameters": list(parameters.values())})
-    return states.dumps(whole, joined, with_arguments)
+def join_states(contents: Sequence[bytes], places: Places) -> bytes:
+    """The state files of all shards as one; `places` are those of all keys."""
+
+    def share(key: Key) -> parts.Share:
+        place = places[key]
+        return parts.Share(place.owners[0], place.shape if place.is_cut else None)
+
+    return parts.merged(contents, share)
 
 
-def cut_states(content: bytes, places: Places, optimizer: Optimizer, shards: int) -> tuple[list[bytes], Optimizer]:
-    """A state file as one for each shard, of its keys (in whole), and the optimizer as the file has it.
+def cut_states(content: bytes, places: Places, shards: int) -> tuple[list[bytes], Message]:
+    """A state file as one for each shard, of its keys (in whole), and its header.
 
-    Raises MXNetError for a file that is damaged or of another optimizer, and for keys that are not in `places`.
+    Raises MXNetError for a file that is damaged, and for keys that are not in `places`.
     """
-    header, arrays = states._checked(content)
-    trees = states._states(header, arrays)
-    unknown = [key for key in trees if key not in places]
+    header, arrays = states.checked(content)
+    unknown = [p["index"] for p in header["parameters"] if p["index"] not in places]
     if unknown:
         raise MXNetError(f"the file has states of key {unknown[0]!r}, which this kvstore has not")
-    with_arguments = "lr" in header["values"]
-    found = []
-    for s in range(shards):
-        own = {key: tree for key, tree in trees.items() if s in places[key].owners}
-        parameters = [p for p in header["parameters"] if p["index"] in own]
-        of_shard = states._restored(optimizer, {**header, "parameters": parameters})
-        found.append(states.dumps(of_shard, own, with_arguments))
-    return found, states._restored(optimizer, header)
-
-
-def _join(trees: Sequence[Any], shape: tuple[int, ...]) -> Any:
-    """One state from those of the pieces of a key, in order. What is not as large as a piece is the same in all."""
-    match trees[0]:
-        case NDArray():
-            return NDArray(_whole([tree._data for tree in trees], shape), cpu())
-        case Coded(_, _, coding):
-            codes = _whole([tree.codes._data for tree in trees], shape)
-            return Coded(NDArray(codes, cpu()), NDArray(np.concatenate([t.scales._data for t in trees]), cpu()), coding)
-        case tuple() | list():
-            return type(trees[0])(_join(parts, shape) for parts in zip(*trees, strict=True))
-        case dict():
-            return {name: _join([tree[name] for tree in trees], shape) for name in trees[0]}
-    return trees[0]
-
-
-def _whole(pieces: Sequence[np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
-    if sum(piece.size for piece in pieces) != np.prod(shape, dtype=np.int64):
-        return pieces[0]
-    return np.concatenate([piece.reshape(-1) for piece in pieces]).reshape(shape)
+    own = [[key for key, place in places.items() if s in place.owners] for s in range(shards)]
+    return [parts.only(header, arrays, keys) for keys in own], header
 
 
 # ---------------------------------------------------------------- snapshots
@@ -88,18 +53,18 @@ Snapshot = tuple[Message, Arrays]
 """What `Shard.snapshot` gives."""
 
 
-def join_snapshots(parts: Sequence[Snapshot], optimizer: Optimizer | None) -> Snapshot:
-    """The snapshots of all shards as that of a single one; `optimizer` is the worker's."""
-    first = parts[0][0]
+def join_snapshots(snapshots: Sequence[Snapshot]) -> Snapshot:
+    """The snapshots of all shards as that of a single one."""
+    first = snapshots[0][0]
     places = {key: Place.load(place) for key, place in first["places"]}
-    feeds = [iter(arrays) for _, arrays in parts]
+    feeds = [iter(arrays) for _, arrays in snapshots]
     arrays: Arrays = []
-    held = [_values(content, places, s, feed) for s, (content, feed) in enumerate(_with_feeds(parts, feeds))]
-    backups = [_backups(content, places, s, feed) for s, (content, feed) in enumerate(_with_feeds(parts, feeds))]
+    held = [_values(content, places, s, feed) for s, (content, feed) in enumerate(_with_feeds(snapshots, feeds))]
+    backups = [_backups(content, places, s, feed) for s, (content, feed) in enumerate(_with_feeds(snapshots, feeds))]
     content = first | {
         "places": [[key, _alone(place).dump()] for key, place in places.items()],
         "values": [[key, messages.put(_together(held, key, place), None, arrays)] for key, place in places.items()],
-        "pushes": [[w, min(n)] for w, n in _numbers(parts).items()],
+        "pushes": [[w, min(n)] for w, n in _numbers(snapshots).items()],
         "optimizers": min(first["optimizers"], 1),
         "assigned": 0,
         "restores": 0,
@@ -115,13 +80,12 @@ def join_snapshots(parts: Sequence[Snapshot], optimizer: Optimizer | None) -> Sn
             )
             content["backups"].append([w, key, list(value.shape), messages.put(value, None, arrays)])
     if first["optimizer"] is not None:
-        assert optimizer is not None
         files = [next(feed).tobytes() for feed in feeds]
-        arrays.append(np.frombuffer(join_states(files, places, optimizer, with_arguments=True), np.uint8))
+        arrays.append(np.frombuffer(join_states(files, places), np.uint8))
     return content, arrays
 
 
-def cut_snapshot(snapshot: Snapshot, places: Places, optimizer: Optimizer | None, shards: int) -> list[Snapshot]:
+def cut_snapshot(snapshot: Snapshot, places: Places, shards: int) -> list[Snapshot]:
     """A snapshot of a single shard as one for each of `shards`, among which `places` cut the keys."""
     content, feed = snapshot[0], iter(snapshot[1])
     whole = {key: Place.load(place) for key, place in content["places"]}
@@ -129,8 +93,7 @@ def cut_snapshot(snapshot: Snapshot, places: Places, optimizer: Optimizer | None
     backups = _backups(content, whole, 0, feed)
     files: list[bytes] = []
     if content["optimizer"] is not None:
-        assert optimizer is not None
-        files, _ = cut_states(next(feed).tobytes(), places, optimizer, shards)
+        files, _ = cut_states(next(feed).tobytes(), places, shards)
     found = []
     for s in range(shards):
         own = [key for key, place in places.items() if s in place.owners]
@@ -154,9 +117,11 @@ def cut_snapshot(snapshot: Snapshot, places: Places, optimizer: Optimizer | None
     return found
 
 
-def _with_feeds(parts: Sequence[Snapshot], feeds: Sequence[Iterator[np.ndarray]]) -> Iterator[tuple[Message, Iterator]]:
+def _with_feeds(
+    snapshots: Sequence[Snapshot], feeds: Sequence[Iterator[np.ndarray]]
+) -> Iterator[tuple[Message, Iterator]]:
     """Each shard's content, with the arrays that were not read yet."""
-    return zip((content for content, _ in parts), feeds, strict=True)
+    return zip((content for content, _ in snapshots), feeds, strict=True)
 
 
 def _alone(place: Place) -> Place:
@@ -176,10 +141,12 @@ def _backups(
 
 def _together(held: Sequence[Mapping[Key, NDArray]], key: Key, place: Place) -> NDArray:
     pieces = [held[s][key] for s in place.owners]
-    return pieces[0] if len(pieces) == 1 else NDArray(_whole([p._data for p in pieces], place.shape), cpu())
+    if len(pieces) == 1:
+        return pieces[0]
+    return NDArray(np.concatenate([piece._data for piece in pieces]).reshape(place.shape), cpu())
 
 
-def _numbers(parts: Sequence[Snapshot]) -> dict[int, list[int]]:
+def _numbers(snapshots: Sequence[Snapshot]) -> dict[int, list[int]]:
     """By worker, the numbers of its last push to each shard."""
-    tables = [{worker: number for worker, number, _ in content["pushes"]} for content, _ in parts]
+    tables = [{worker: number for worker, number, *_ in content["pushes"]} for content, _ in snapshots]
     return {w: [table.get(w, 0) for table in tables] for w in sorted({w for table in tables for w in table})}

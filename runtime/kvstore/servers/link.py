@@ -11,6 +11,8 @@ from runtime.kvstore.servers import start
 from runtime.kvstore.servers.messages import Arrays, Message
 from runtime.kvstore.servers.service import name_of
 
+BEAT_SECONDS = 2.0
+"""How often a worker says that it is alive."""
 _INLINE = 1 << 16
 """Messages of fewer bytes travel within the call; larger ones are put into Ray's memory once, where both servers read
 them."""
@@ -27,6 +29,7 @@ class Link:
         self._namespace, self._rank = namespace, rank
         self._ray = start.load()
         self._primaries: dict[int, Any] = {}
+        self._deaths = start.deaths(self._ray)
         self._timeout = start.timeout()
 
     def ask(self, requests: Requests, seconds: float | None = None) -> dict[int, tuple[Message, Arrays]]:
@@ -57,10 +60,19 @@ class Link:
         return self.ask({shard: (request, arrays or [])})[shard]
 
     def beat(self) -> None:
-        """Tell the first shard that this worker is alive, without waiting."""
+        """Tell the first shard that this worker is alive. MXNetError if Ray was shut down."""
+        self._check_connected()
         primary = self._primaries.get(0)
-        if primary is not None and self._ray.is_initialized():
-            primary.seen.remote(self._rank)
+        if primary is None:
+            return
+        try:
+            self._ray.get(primary.seen.remote(self._rank), timeout=BEAT_SECONDS)
+        except self._ray.exceptions.GetTimeoutError:
+            pass  # it is busy, or dies
+        except self._deaths:
+            leading = self._leading(self._views(0))
+            if leading is not None:
+                self._primaries[0] = leading
 
     def _check_connected(self) -> None:
         if not self._ray.is_initialized():  # Ray would start, or connect to, whatever it finds
@@ -70,9 +82,9 @@ class Link:
         return [self._ray.put(arrays)] if sum(array.nbytes for array in arrays) > _INLINE else arrays
 
     def _send(self, shard: int, request: Message, payload: list[Any], deadline: float) -> Any:
-        if shard not in self._primaries:
-            self._primaries[shard] = self._found(shard, deadline)
-        return self._primaries[shard].call.remote(request, payload)
+        primary = self._primaries.get(shard) or self._found(shard, deadline)
+        self._primaries[shard] = primary
+        return primary.call.remote(request, payload)
 
     def _answer(self, shard: int, reference: Any, what: str, deadline: float) -> tuple[Message, Arrays] | None:
         """What a server answers; None where another must be asked."""
@@ -83,8 +95,10 @@ class Link:
                 return answer, arrays
         except errors.GetTimeoutError:
             raise self._late(shard, what) from None
-        except (errors.RayActorError, errors.ObjectLostError):
+        except (*self._deaths, errors.ObjectLostError):
             pass
+        except errors.RayError as error:
+            raise MXNetError(f"server {shard} failed at '{what}' of worker {self._rank}: {error}") from error
         self._primaries.pop(shard, None)
         return None
 
@@ -98,9 +112,9 @@ class Link:
         """The primary of a shard, as soon as there is one."""
         while True:
             views = self._views(shard)
-            leading = [(view["epoch"], actor) for actor, view in views if view["role"] == "primary"]
-            if leading:
-                return max(leading, key=lambda pair: pair[0])[1]
+            leading = self._leading(views)
+            if leading is not None:
+                return leading
             if any(view["role"] == "lost" for _, view in views):
                 raise MXNetError(
                     f"server {shard} is lost: both of its processes died before one could be replaced, and the values "
@@ -112,6 +126,12 @@ class Link:
                     "the launcher still running?"
                 )
             time.sleep(0.02)
+
+    @staticmethod
+    def _leading(views: list[tuple[Any, Message]]) -> Any:
+        """The newest primary, if there is one."""
+        leading = [(view["epoch"], actor) for actor, view in views if view["role"] == "primary"]
+        return max(leading, key=lambda pair: pair[0])[1] if leading else None
 
     def _views(self, shard: int) -> list[tuple[Any, Message]]:
         """The servers of a shard that answer at once, and how they are."""

@@ -9,10 +9,9 @@ from collections.abc import Callable
 from runtime.base import ArgumentError, MXNetError
 from runtime.kvstore.local import KVStore
 from runtime.kvstore.servers import start
-from runtime.kvstore.servers.link import Link
+from runtime.kvstore.servers.link import BEAT_SECONDS, Link
 from runtime.kvstore.servers.messages import Arrays, Message
 
-_BEAT_SECONDS = 2.0
 _PARTING_SECONDS = 5.0
 """How long a worker that ends may try to tell the servers."""
 
@@ -47,7 +46,7 @@ class Member(KVStore):
         return min(a["number"] for a in answers), max(a["barriers"] for a in answers)
 
     def _beat(self) -> None:
-        while not self._ended.wait(_BEAT_SECONDS):
+        while not self._ended.wait(BEAT_SECONDS):
             try:
                 self._link.beat()
             except Exception:

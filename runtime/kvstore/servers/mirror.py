@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from runtime.optimizer import Optimizer, SpecOptimizer, wire
+from runtime.optimizer import Optimizer, wire
 
 _KEPT = ("lr_mult", "wd_mult", "lr_scheduler")
 """What a worker's optimizer has from its script, whatever a checkpoint says."""
@@ -18,8 +18,8 @@ class Mirror:
 
     def __init__(self, optimizer: Optimizer, updates: int) -> None:
         self.optimizer = optimizer
-        self._sent = wire.changes(optimizer)
         self.updated(updates)
+        self._sent = wire.changes(optimizer)
 
     def updated(self, updates: int) -> None:
         """The servers have made so many updates: schedules go by that."""
@@ -31,14 +31,8 @@ class Mirror:
         `rescale_grad` always does, as batches differ between workers; so does the rate of a schedule that servers do
         not have.
         """
-        optimizer = self.optimizer
-        before = optimizer.num_update
-        optimizer.num_update = before + (not isinstance(optimizer, SpecOptimizer) or optimizer.counts_first)
-        try:
-            now = wire.changes(optimizer)
-        finally:
-            optimizer.num_update = before
-        own_schedule = optimizer.lr_scheduler is not None and now["lr_scheduler"] is None
+        now = wire.changes(self.optimizer)
+        own_schedule = self.optimizer.lr_scheduler is not None and now["lr_scheduler"] is None
         always = ("rescale_grad", "lr") if own_schedule else ("rescale_grad",)
         return {name: x for name, x in now.items() if name in always or name not in self._sent or self._sent[name] != x}
 

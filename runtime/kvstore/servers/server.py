@@ -15,8 +15,9 @@ import time
 from typing import Any
 
 import ray
-from ray.exceptions import GetTimeoutError, RayActorError, RayError
+from ray.exceptions import GetTimeoutError, RayError
 
+from runtime.base import MXNetError
 from runtime.kvstore.servers import start
 from runtime.kvstore.servers.messages import Arrays, Message
 from runtime.kvstore.servers.shard import Answer, Shard
@@ -27,15 +28,15 @@ Payload = list[Any]
 MOVED: Answer = {"moved": True}, []
 SILENT_SECONDS = 30.0
 """A worker that was not heard of for so long is not waited for."""
-_DONE, _REFUSED, _UNREADABLE = "done", "refused", "unreadable"
+_DONE, _REFUSED, _UNREADABLE, _UNREACHED = "done", "refused", "unreadable", "unreached"
+_DEATHS = start.deaths(ray)
 
 
 class Server:
     """An actor. `shard` is its number, `workers` how many there are, `beside` how many servers share this machine.
 
     Roles: 'new', until it is told what it is; 'learner', a replica to be, which may lack changes that the primary has
-    acknowledged; 'replica'; 'primary'; 'deposed', another is primary by now; 'lost', in place of a shard whose two
-    servers died at once.
+    acknowledged; 'replica'; 'primary'; 'lost', in place of a shard whose two servers died at once.
     """
 
     def __init__(self, shard: int, workers: int, beside: int) -> None:
@@ -71,9 +72,13 @@ class Server:
 
     @ray.method(concurrency_group="control")
     def lead(self, epoch: int) -> bool:
-        """Be the primary from now on, alone. False where this server cannot, as it lacks changes."""
+        """Be the primary from now on, alone. False where this server cannot, as it lacks changes.
+
+        A new one has none, and may lead in the first epoch, 1, only.
+        """
         with self._told:
-            if self._role not in ("new", "replica", "primary") or epoch <= self._epoch:
+            lacks = self._role not in ("replica", "primary") and (self._role, epoch) != ("new", 1)
+            if lacks or epoch <= self._epoch:
                 return False
             if self._role != "primary":
                 self._seen = dict.fromkeys(self._workers, time.monotonic())
@@ -104,7 +109,8 @@ class Server:
         answer = self._done(request, arrays)
         if self._learner is not None:
             self._backlog.append((self._number, request, arrays))
-        return answer if self._confirmed(following, request, arrays) else MOVED
+        self._confirm(following, request, arrays)
+        return answer
 
     def _done(self, request: Message, arrays: Arrays) -> Answer:
         """What the shard makes of a request. Its errors are those of the request, and the same on the replica."""
@@ -130,34 +136,32 @@ class Server:
             None if replica is None else (replica, replica.follow.remote(self._epoch, self._number, request, payload))
         )
 
-    def _confirmed(self, following: Any, request: Message, arrays: Arrays) -> bool:
+    def _confirm(self, following: Any, request: Message, arrays: Arrays) -> None:
         """Wait until the replica has the change too, or the service says to go on without one.
 
-        False where this server is the primary no more: then the change is not acknowledged.
+        Where neither comes in time, or the replica follows another primary by now, the change must not be acknowledged:
+        this process ends, and the service sees to it that the other one leads.
         """
         deadline = time.monotonic() + self._timeout
-        while following is not None and self._role == "primary":
+        while following is not None:
             replica, reference = following
             try:
                 found = ray.get(reference, timeout=max(deadline - time.monotonic(), 0))
-                if found == _DONE:
-                    return True
-                if found == _UNREADABLE:  # the worker has died, and its memory with it; here the change is done
-                    following = self._forward(request, [ray.put(arrays)])
-                    continue
-                self._role = "deposed"
             except GetTimeoutError:
-                self._role = "deposed"
-            except RayActorError:
-                with self._told:
-                    self._told.wait_for(
-                        lambda dead=replica: self._replica is not dead or self._role != "primary",
-                        deadline - time.monotonic(),
-                    )
-                    if self._replica is replica:
-                        self._role = "deposed"
-                following = None
-        return self._role == "primary"
+                found = _REFUSED
+            except _DEATHS:
+                found = _UNREACHED
+            if found == _DONE:
+                return
+            # One that is not reached has died, as the service will say, or is out of reach for a while.
+            with self._told:
+                seconds = 1.0 if found == _UNREACHED else 0.0
+                if self._told.wait_for(lambda old=replica: self._replica is not old, seconds):
+                    return  # this server goes on alone
+            if found == _REFUSED or time.monotonic() > deadline:
+                os._exit(1)
+            # The worker may have died, and its memory with it. Here the change is done.
+            following = self._forward(request, [ray.put(arrays)])
 
     # ------------------------------------------------------------ a new replica
 
@@ -165,6 +169,8 @@ class Server:
         """Give all there is to a new server, which then follows."""
         content, arrays = self._shard.snapshot()
         with self._told:
+            if self._role != "primary" or epoch <= self._epoch:
+                raise MXNetError("this server was told otherwise meanwhile")
             self._epoch, self._learner, self._backlog = epoch, learner, []
         self._loading = learner.load.remote(epoch, self._number, content, [ray.put(arrays)])
 

@@ -135,11 +135,9 @@ class _Keeper:
             return
         if self._is_over():
             return
-        if self._lives(self._primary):
+        if self._tell(self._primary, "lead", self._next_epoch()):  # alone: it may already rely on the new one
             self._kill(made)
             self._replica_to_be = None
-            if not self._tell(self._primary, "lead", self._next_epoch()):  # it may already rely on the new one
-                self._lose()
             self._stopping.wait(0.2)
             return
         # The primary has died. If it had come to rely on the new one, that has everything.

@@ -8,7 +8,7 @@ again.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -22,10 +22,20 @@ from runtime.kvstore.servers.backups import Backups
 from runtime.kvstore.servers.messages import Arrays, Message, Place
 from runtime.ndarray import NDArray
 from runtime.ndarray.sparse import retain
-from runtime.optimizer import Updater, states, wire
+from runtime.optimizer import SpecOptimizer, Updater, states, wire
 
 Answer = tuple[Message, Arrays]
 Handler = Callable[["Shard", Message, Iterator[np.ndarray]], Answer]
+
+
+class Pushed(NamedTuple):
+    """The last push of a worker."""
+
+    number: int = 0
+    barriers: int = 0
+    """How many barriers the worker had passed."""
+    keys: tuple[Key, ...] = ()
+    """Those that it updated here."""
 
 
 class Shard:
@@ -40,7 +50,7 @@ class Shard:
         self._optimizers = 0  # how many there have been
         self._assigned = 0  # how often values were replaced
         self._restores = 0  # how often all was replaced by what a checkpoint held
-        self._pushes: dict[int, tuple[int, int]] = {}  # by worker: number of its last push, barriers it had passed
+        self._pushes: dict[int, Pushed] = {}  # by worker: its last push
         self._barriers: dict[int, int] = {}  # by worker: how many it has come to
         self._here: dict[int, bool] = {}  # by worker that has ever come: False if it has ended
 
@@ -130,7 +140,7 @@ class Shard:
     def _held(self, keys: Sequence[Key]) -> dict[Key, NDArray]:
         for key in keys:
             if key not in self._values:
-                raise MXNetError(f"server {self.number} has nothing of key {key!r}")
+                raise MXNetError(f"it has nothing of key {key!r}")
         return {key: self._values[key] for key in keys}
 
     # ------------------------------------------------------------ updates
@@ -138,14 +148,18 @@ class Shard:
     def _push(self, request: Message, arrays: Iterator[np.ndarray]) -> Answer:
         """Update values with gradients, `keys` being of key and form, unless push `number` of `worker` was applied.
 
-        Without an optimizer the values become what is pushed. `pull`: the keys whose values are wanted back.
+        Without an optimizer the values become what is pushed. `pull`: the keys whose values are wanted back. A worker
+        that died while it pushed may come back with that number and other keys: then these are updated.
         """
         worker, number = request["worker"], request["number"]
-        if number > self._pushes.get(worker, (0, 0))[0]:
+        last = self._pushes.get(worker, Pushed())
+        done = last.keys if number == last.number else ()
+        new = [key for key, _ in request["keys"] if key not in done] if number >= last.number else []
+        if new or number > last.number:
             held = self._held([key for key, _ in request["keys"]])
-            grads = [messages.take(form, held[key].shape, arrays) for key, form in request["keys"]]
-            self._update(worker, held, grads, request["hyper"])
-            self._pushes[worker] = number, request["barriers"]
+            grads = {key: messages.take(form, held[key].shape, arrays) for key, form in request["keys"]}
+            self._update(worker, {k: held[k] for k in new}, [grads[k] for k in new], request["hyper"])
+            self._pushes[worker] = Pushed(number, request["barriers"], (*done, *new))
         answer, found = self._pull({"worker": worker, "keys": request["pull"]}, arrays)
         if self._updater is not None:
             answer["updates"] = self._updater.optimizer.num_update
@@ -165,6 +179,8 @@ class Shard:
         )
         if self._backups is not None:
             self._backups.use(worker, held, self._updater)
+        if not isinstance(optimizer, SpecOptimizer):  # it may write to gradients, and those of a message are read-only
+            grads = [grad.copy() for grad in grads]
         self._updater(list(held), list(grads), list(held.values()))
 
     def _optimizer(self, request: Message, _: Iterator[np.ndarray]) -> Answer:
@@ -188,10 +204,10 @@ class Shard:
             self._backups.begin(self._values)
 
     def _states(self, request: Message, _: Iterator[np.ndarray]) -> Answer:
-        """The optimizer, and its states as a state file."""
+        """The states as a state file, with the hyper-parameters if `arguments` are wanted."""
         if self._updater is None:
             raise MXNetError("there are no states: this kvstore has no optimizer (see set_optimizer)")
-        content = self._updater.get_states(dump_optimizer=True)
+        content = self._updater.get_states(dump_optimizer=request["arguments"])
         return {}, [np.frombuffer(content, np.uint8)]
 
     def _load_states(self, _: Message, arrays: Iterator[np.ndarray]) -> Answer:
@@ -205,8 +221,8 @@ class Shard:
     def _join(self, request: Message, _: Iterator[np.ndarray]) -> Answer:
         """A worker has started, or started again."""
         self._here[request["worker"]] = True
-        number, barriers = self._pushes.get(request["worker"], (0, 0))
-        return {"number": number, "barriers": barriers}, []
+        last = self._pushes.get(request["worker"], Pushed())
+        return {"number": last.number, "barriers": last.barriers}, []
 
     def _leave(self, request: Message, _: Iterator[np.ndarray]) -> Answer:
         self._here[request["worker"]] = False
@@ -224,7 +240,7 @@ class Shard:
 
     def behind(self, number: int, workers: Collection[int], silent: Collection[int]) -> list[int]:
         """Those of `workers` that have made fewer pushes than `number`; the same ones do not count."""
-        return [w for w in workers if self._pushes.get(w, (0, 0))[0] < number and self._counts(w, silent)]
+        return [w for w in workers if self._pushes.get(w, Pushed()).number < number and self._counts(w, silent)]
 
     def _counts(self, worker: int, silent: Collection[int]) -> bool:
         return worker not in self._here or (self._here[worker] and worker not in silent)
@@ -256,7 +272,7 @@ class Shard:
         """The shard that a snapshot was taken of. The arrays are copied."""
         shard, feed = Shard(content["number"]), iter(arrays)
         shard._fill(content, feed)
-        shard._pushes = {worker: (number, barriers) for worker, number, barriers in content["pushes"]}
+        shard._pushes = {w: Pushed(number, barriers, tuple(keys)) for w, number, barriers, keys in content["pushes"]}
         shard._barriers, shard._here = dict(content["barriers"]), dict(content["here"])
         shard._optimizers, shard._assigned = content["optimizers"], content["assigned"]
         shard._restores = content["restores"]
@@ -281,7 +297,7 @@ class Shard:
         """Go on from a checkpoint, which is number `count` of those that were gone back to."""
         if request["count"] > self._restores:
             self._fill(request, arrays)
-            self._pushes = {worker: (number, 0) for worker, number in request["pushes"]}
+            self._pushes = {w: Pushed(number, 0, tuple(self._values)) for w, number in request["pushes"]}
             self._restores = request["count"]
             self._optimizers = max(self._optimizers, 0 if request["optimizer"] is None else 1)
         return {}, []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import os
+import signal
 from typing import Any
 
 from runtime.base import MXNetError
@@ -44,6 +45,7 @@ def connect(address: str | None, namespace: str, working_dir: str | None = None)
         os.environ.setdefault("RAY_NUM_REDIS_GET_RETRIES", "2")  # how often Ray tries, up to 40 s each; 20 of its own
     ray = load()
     if not ray.is_initialized():
+        handler = signal.getsignal(signal.SIGTERM)
         ray.init(
             address=address or "local",
             namespace=namespace,
@@ -52,7 +54,15 @@ def connect(address: str | None, namespace: str, working_dir: str | None = None)
             logging_level=logging.ERROR,
             runtime_env=None if working_dir is None else {"working_dir": working_dir},
         )
+        if callable(handler) and signal.getsignal(signal.SIGTERM) is not handler:  # Ray has replaced it by its own
+            signal.signal(signal.SIGTERM, handler)
     return ray
+
+
+def deaths(ray: Any) -> tuple[type[Exception], ...]:
+    """What Ray raises in place of the answer of a process that has died, or that cannot be reached."""
+    errors = ray.exceptions
+    return errors.RayActorError, errors.NodeDiedError, errors.OutOfMemoryError, errors.WorkerCrashedError
 
 
 def timeout() -> float:

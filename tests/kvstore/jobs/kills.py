@@ -100,6 +100,8 @@ for number in range(count):
     time.sleep(chance.random() * 0.5)
 before = pushes()
 until(lambda: all(b > a for a, b in zip(before, pushes(), strict=True)), "a push after the last kill")
+until(lambda: sum(pushes()) > 200, "to come near the line")
+ray.shutdown()  # before the launcher's Ray ends, which would be waited for
 (folder / "stop").touch()
 assert launcher.wait(120) == 0
 last, end = pushes(), np.load(folder / "end.npz")

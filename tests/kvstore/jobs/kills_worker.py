@@ -11,7 +11,7 @@ import numpy as np
 import runtime as mx
 from runtime import nd
 
-SIZE, RATE = 300_000, 2.0**-6  # a power of two: a gradient of -1/RATE adds 1 to a counter, exactly
+SIZE, RATE = 300_000, 2.0**-4  # a power of two: a gradient of -1/RATE adds 1 to a counter, exactly
 folder = Path(sys.argv[1])
 kv = mx.kv.create("dist_async")
 names = [f"counter{r}" for r in range(kv.num_workers)]
