@@ -73,10 +73,11 @@ class _Merger:
         return trees[of.first]
 
     def _join(self, names: Sequence[str | None], of: Share) -> bool:
-        """Put the array of the whole under the name that `first` has for it; whether there were pieces of it. What is
-        not as large as these is the same in all."""
+        """Put the array of the whole under the name that `first` has for it; whether there were pieces of it, which
+        have one dimension. What has none, or another size, is the same in all."""
         name, pieces = names[of.first], self._pieces(names)
-        cut = of.shape is not None and sum(piece.size for piece in pieces) == math.prod(of.shape)
+        flat = of.shape is not None and all(piece.ndim == 1 for piece in pieces)
+        cut = flat and sum(piece.size for piece in pieces) == math.prod(of.shape)
         joined = np.concatenate([piece.reshape(-1) for piece in pieces]).reshape(of.shape) if cut else None
         self.arrays[name] = self._of_processes[of.first][name] if joined is None else joined
         return cut
