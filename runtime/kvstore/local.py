@@ -80,15 +80,7 @@ class KVStore(KVStoreBase):
     @_unrecorded
     def init(self, key: Key | Sequence[Key], value: Arrays) -> None:
         """Give each key its first value, of which a copy is kept. A key can be initialized once."""
-        groups = self._grouped("init", key, value)
-        for k, arrays in groups.items():
-            if k in self._values or len(arrays) > 1:
-                raise MXNetError(f"init: key {k!r} is initialized twice; init and broadcast take every key once")
-            if arrays[0].stype not in STORAGES:
-                raise MXNetError(
-                    f"init: the value of key {k!r} is stored as '{arrays[0].stype}', not as one of {STORAGES}"
-                )
-        self._values.update({k: arrays[0].copy() for k, arrays in groups.items()})
+        self._values.update({k: array.copy() for k, array in self._new("init", key, value).items()})
 
     @_unrecorded
     def assign(self, key: Key | Sequence[Key], value: Arrays) -> None:
@@ -283,6 +275,18 @@ class KVStore(KVStoreBase):
                     f"as {has!r}, and key {k!r} is none"
                 )
         return groups
+
+    def _new(self, operation: str, key: Any, value: Any) -> dict[Key, NDArray]:
+        """The first values of keys that have none."""
+        groups = self._grouped(operation, key, value)
+        for k, arrays in groups.items():
+            if k in self._values or len(arrays) > 1:
+                raise MXNetError(f"{operation}: key {k!r} is initialized twice; init and broadcast take every key once")
+            if arrays[0].stype not in STORAGES:
+                raise MXNetError(
+                    f"{operation}: the value of key {k!r} is stored as '{arrays[0].stype}', not as one of {STORAGES}"
+                )
+        return {k: arrays[0] for k, arrays in groups.items()}
 
     def _initialized(self, operation: str, key: Any, value: Any) -> Groups:
         """Values by key, of the shapes of what the store has for these keys."""

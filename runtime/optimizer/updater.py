@@ -48,7 +48,7 @@ class Updater:
         if chunk == 0:
             self._one_by_one(rows)
             return
-        if any(map(self._is_elsewhere, indices)):
+        if self.optimizer.pieces and any(map(self._is_elsewhere, indices)):
             self.optimizer._update_count(list(filter(self._is_elsewhere, indices)))
             rows = tuple(zip(*(row for row in zip(*rows, strict=True) if not self._is_elsewhere(row[0])), strict=True))
         for group in _by_type(rows) if rows else ():

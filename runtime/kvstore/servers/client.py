@@ -16,7 +16,7 @@ from runtime.dtypes import element_type
 from runtime.kvstore.base import Key
 from runtime.kvstore.compression import GradientCompression
 from runtime.kvstore.groups import Groups
-from runtime.kvstore.local import STORAGES, Arrays, _check_alike, _required, _unrecorded
+from runtime.kvstore.local import Arrays, _check_alike, _required, _unrecorded
 from runtime.kvstore.servers import delivery, gather, messages, placing
 from runtime.kvstore.servers.link import Link
 from runtime.kvstore.servers.member import Member
@@ -80,15 +80,7 @@ class ServerStore(Member):
 
         Keys that servers have from before a restart or a checkpoint keep the values that they have there.
         """
-        groups = self._grouped("init", key, value)
-        for k, arrays in groups.items():
-            if k in self._values or len(arrays) > 1:
-                raise MXNetError(f"init: key {k!r} is initialized twice; init and broadcast take every key once")
-            if arrays[0].stype not in STORAGES:
-                raise MXNetError(
-                    f"init: the value of key {k!r} is stored as '{arrays[0].stype}', not as one of {STORAGES}"
-                )
-        given = {k: arrays[0] for k, arrays in groups.items()}
+        given = self._new("init", key, value)
         places, loads = self._lookup(list(given))
         if self._rank == 0:
             new = {k: v for k, v in given.items() if k not in places}
