@@ -28,6 +28,12 @@ def test_two_ranks_come_to_the_bits_of_one_process_for_every_spec() -> None:
     ran(2, "specs.py")
 
 
+@pytest.mark.stress
+@pytest.mark.parametrize("ranks", [1, 3, 4])
+def test_any_number_of_ranks_comes_to_the_bits_of_one_process_for_every_spec(ranks: int) -> None:
+    ran(ranks, "specs.py")
+
+
 @pytest.mark.parametrize("ranks", [1, 3, 4])
 def test_any_number_of_ranks_comes_to_the_bits_of_one_process(ranks: int) -> None:
     """For equations of all kinds: cut anywhere, at blocks, at tensors; with sums over all parameters; with draws."""
