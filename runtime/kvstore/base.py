@@ -176,10 +176,15 @@ def create(name: str = "local") -> KVStoreBase:
 
     Parameters
     ----------
-    name: in any case, that of a class that was registered, or 'local' or 'device', which sum over the contexts of this
-        process (also 'local_allreduce_cpu', 'local_allreduce_device', 'local_update_cpu').
+    name: in any case, that of a class that was registered, or one of these:
+        'local', 'device' (also 'local_allreduce_cpu', 'local_allreduce_device', 'local_update_cpu'): over the contexts
+            of this process;
+        'dist_sync' (also 'dist', 'dist_device_sync', 'dist_sync_device'): over the ranks of `mpiexec`, in step;
+        'dist_async' (also 'dist_device_async', 'dist_async_device'): over the workers of `python -m runtime.launch`,
+            each at its own pace, with the values on servers.
 
-    Raises MXNetError for a name that MXNet knows and this runtime does not provide, ValueError for any other.
+    Raises MXNetError for a name that MXNet knows and this runtime does not provide, ValueError for any other, and
+    ImportError, which names the extra, where the engine of a 'dist' one is not installed.
     """
     name = check_name(name)
     if name in KVStoreBase.kv_registry:

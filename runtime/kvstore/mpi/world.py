@@ -49,10 +49,7 @@ def _wait_until_all_ranks_start_mpi() -> ModuleType:
     try:
         from mpi4py import MPI
     except (ImportError, RuntimeError) as error:  # RuntimeError: there is mpi4py, but no libmpi
-        raise MXNetError(
-            f"the ranks of a 'dist_sync' kvstore exchange gradients over MPI, which cannot be imported ({error}); "
-            "install it with: pip install 'optgen[mpi]'"
-        ) from None
+        raise ImportError(f"the kvstore 'dist_sync' needs MPI: pip install 'optgen[mpi]' ({error})") from None
     finally:
         faulthandler.cancel_dump_traceback_later()
     return MPI
