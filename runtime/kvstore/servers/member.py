@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+import weakref
 from collections.abc import Callable
 
 from runtime.base import ArgumentError, MXNetError
@@ -38,19 +39,13 @@ class Member(KVStore):
         # A script that is started again comes to its first barriers again, which the others have long passed.
         self._barriers_at_push = barriers if attempt else 0
         self._ended = threading.Event()
-        threading.Thread(target=self._beat, name="kvstore", daemon=True).start()
+        weakref.finalize(self, self._ended.set)
+        threading.Thread(target=_beat, args=(link, self._ended), name="kvstore", daemon=True).start()
 
     def _joined(self) -> tuple[int, int]:
         """Tell the servers that this worker is there: its last push that all have, and the barriers before it."""
         answers = [answer for answer, _ in self._all({"do": "join", "worker": self._rank})]
         return min(a["number"] for a in answers), max(a["barriers"] for a in answers)
-
-    def _beat(self) -> None:
-        while not self._ended.wait(BEAT_SECONDS):
-            try:
-                self._link.beat()
-            except Exception:
-                return  # Ray was shut down
 
     def close(self) -> None:
         """Leave the servers: others no longer wait for this worker. It is done when the process ends, too."""
@@ -134,3 +129,13 @@ class Member(KVStore):
         """The answers of all shards, in order."""
         answers = self._link.ask({shard: (request, []) for shard in range(self._link.shards)}, seconds)
         return [answers[shard] for shard in range(self._link.shards)]
+
+
+def _beat(link: Link, ended: threading.Event) -> None:
+    """Tell the servers now and then that a worker is alive. It knows nothing of the store, which would otherwise never
+    go."""
+    while not ended.wait(BEAT_SECONDS):
+        try:
+            link.beat()
+        except Exception:
+            return  # Ray was shut down
