@@ -106,9 +106,7 @@ def arguments() -> argparse.Namespace:
     args = parser.parse_args()
     if args.reps < 1:
         parser.error("--reps must be at least 1")
-    for path in (args.json, args.markdown):
-        if path is not None and not path.parent.is_dir():
-            parser.error(f"{path}: the folder does not exist")
+    report.check_folders(parser, args.json, args.markdown)
     return args
 
 

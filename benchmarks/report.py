@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import tempfile
@@ -164,6 +165,13 @@ def _peer(r: Result, name: str) -> str:
     if name not in r.seconds:
         return "-"
     return f"{duration(r.median(name))}, {r.share(name):.2f} ({r.ratio(name, OURS):.2f}x)"
+
+
+def check_folders(parser: argparse.ArgumentParser, *paths: Path | None) -> None:
+    """End the program, before it measures anything, if a file that it is to write has no folder."""
+    for path in paths:
+        if path is not None and not path.parent.is_dir():
+            parser.error(f"{path}: the folder does not exist")
 
 
 def replace(path: Path, data: bytes) -> None:

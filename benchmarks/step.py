@@ -91,9 +91,7 @@ def arguments() -> argparse.Namespace:
         parser.error("--reps must be at least 1")
     if not 1 <= args.threads <= available:
         parser.error(f"--threads must be from 1 to {available}, the CPUs this process may use")
-    for path in (args.json, args.plot, args.markdown):
-        if path is not None and not path.parent.is_dir():
-            parser.error(f"{path}: the folder does not exist")
+    report.check_folders(parser, args.json, args.plot, args.markdown)
     return args
 
 

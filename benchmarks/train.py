@@ -178,9 +178,7 @@ def arguments() -> argparse.Namespace:
     args = parser.parse_args()
     if args.reps < 1 or not 1 <= args.threads <= available:
         parser.error(f"--reps must be at least 1, and --threads from 1 to {available}, the CPUs this process may use")
-    for path in (args.json, args.plot, args.markdown):
-        if path is not None and not path.parent.is_dir():
-            parser.error(f"{path}: the folder does not exist")
+    report.check_folders(parser, args.json, args.plot, args.markdown)
     return args
 
 

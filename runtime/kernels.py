@@ -123,6 +123,12 @@ class Coding:
         buffer = rule.kernel(shape).states[state]
         return cls(buffer.storage, buffer.nonnegative)
 
+    def part(self, scales: Any, begin: int, end: int) -> Any:
+        """The scales of elements [begin, end), where `begin` is the first of a block."""
+        from optgen.ir.nodes import QUANTUM
+
+        return scales[begin // QUANTUM : -(-end // QUANTUM)]
+
     def encode(self, values: np.ndarray, by_row: bool) -> tuple[np.ndarray, np.ndarray]:
         """Codes and scales of numbers; `by_row`: the blocks restart at every row."""
         from optgen.execute import storage
@@ -139,6 +145,23 @@ class Coding:
         from optgen.ir.nodes import Buffer
 
         return Buffer("", True, storage=self.storage, nonnegative=self.nonnegative)
+
+
+# ---------------------------------------------------------------- pieces
+
+
+def piece(offset: int, shape: tuple[int, ...]) -> Piece:
+    """The part of a parameter of `shape` that begins with its element `offset`."""
+    import optgen
+
+    return optgen.Piece(offset, shape)
+
+
+def block() -> int:
+    """How many elements a block has: parameters are cut at multiples of it."""
+    from optgen.ir.nodes import BLOCK
+
+    return BLOCK
 
 
 # ---------------------------------------------------------------- updates
@@ -203,7 +226,8 @@ class Binding:
 
     def _take(self, grads: Sequence[Gradient]) -> None:
         """Read the gradients from these; those of row-sparse ones are elsewhere at each step."""
-        if not self._is_sparse and all(map(_same, self._grads, grads)):
+        same = operator.is_ if self._summed == 1 else _same
+        if not self._is_sparse and all(map(same, self._grads, grads)):
             return
         try:
             self._step.rebind(_gradients(grads))
@@ -219,8 +243,8 @@ def _memory(arrays: Iterable[NDArray]) -> list[np.ndarray]:
     return list(map(_DATA, arrays))
 
 
-def _same(a: Gradient, b: Gradient) -> bool:
-    return a is b or (isinstance(a, list) and isinstance(b, list) and all(map(operator.is_, a, b)))
+def _same(a: list[NDArray], b: list[NDArray]) -> bool:
+    return all(map(operator.is_, a, b))
 
 
 def _any_sparse(grads: Iterable[Gradient]) -> bool:

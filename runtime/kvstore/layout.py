@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from optgen.ir.nodes import BLOCK
+from runtime import kernels
 from runtime.kvstore.base import Key
 
 Cut = Literal["anywhere", "blocks", "tensors", "never"]
-"""Where a key may be cut: at any block of BLOCK elements ("blocks": if partial sums are exchanged); between keys; or
-not even there, when all keys need one owner."""
+"""Where a key may be cut: at any block of its elements ("blocks": if partial sums are exchanged); between keys; or not
+even there, when all keys need one owner."""
 ALIGNED = 64
 """Keys begin at multiples of so many elements: a cache line at least, and whole words of compressed gradients."""
 
@@ -117,7 +117,7 @@ def layout(shapes: Mapping[Key, tuple[int, ...]], cuts: Mapping[Key, Cut], owner
 
 def _nearest(slot: Slot, wanted: int, cut: Cut) -> int:
     """The place nearest to `wanted`, in or right behind a slot, where it may be cut."""
-    unit = slot.size if cut == "tensors" else BLOCK
+    unit = slot.size if cut == "tensors" else kernels.block()
     inside = (wanted - slot.begin + unit // 2) // max(unit, 1) * unit
     return slot.begin + min(inside, slot.size)
 

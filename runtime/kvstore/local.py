@@ -12,9 +12,9 @@ from runtime.base import ArgumentError, MXNetError
 from runtime.kvstore.base import PROVIDED, Key, KVStoreBase, knows_optimizer
 from runtime.kvstore.compression import GradientCompression
 from runtime.kvstore.groups import Groups, grouped
-from runtime.kvstore.sums import total
 from runtime.ndarray import NDArray
 from runtime.ndarray.sparse import RowSparseNDArray, retain
+from runtime.ndarray.sums import total
 from runtime.optimizer import Optimizer, Updater, get_updater, states
 
 NAMES = ("local", "device", "local_allreduce_cpu", "local_allreduce_device", "local_update_cpu")

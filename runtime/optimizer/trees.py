@@ -150,12 +150,10 @@ def _filled(fresh: Any, saved: Any, name: str, piece: Piece | None, elsewhere: b
 
 
 def _cut(saved: NDArray | Coded, begin: int, like: NDArray | Coded) -> NDArray | Coded:
-    """Elements of a saved array, as many as `like` has, from number `begin` on, which is a multiple of BLOCK."""
-    from optgen.ir.nodes import QUANTUM
-
+    """Elements of a saved array, as many as `like` has, from number `begin` on, where a block begins."""
     end = begin + math.prod(like.shape)
     if isinstance(saved, Coded) and saved.scales.ndim == 1:
-        scales = saved.scales[begin // QUANTUM : -(-end // QUANTUM)]
+        scales = saved.coding.part(saved.scales, begin, end)
         return Coded(saved.codes.reshape((-1,))[begin:end], scales, saved.coding)
     return NDArray(_numbers(saved).reshape(-1)[begin:end], like.context)
 

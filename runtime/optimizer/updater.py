@@ -7,6 +7,7 @@ from typing import Any
 
 from runtime.context import Context
 from runtime.ndarray.ndarray import NDArray
+from runtime.ndarray.sums import total
 from runtime.optimizer import states, trees
 from runtime.optimizer.optimizer import Index, Optimizer
 
@@ -41,8 +42,6 @@ class Updater:
             self.prepare(indices, weights)
         update, chunk = self.optimizer.update_multi_precision, self.optimizer.aggregate_num
         if not self.optimizer.sums_gradients:
-            from runtime.kvstore.sums import total
-
             grads = [total(g, w.context) if isinstance(g, list) else g for g, w in zip(grads, weights, strict=True)]
         rows = (indices, weights, grads, list(map(self.states.__getitem__, indices)))
         if chunk == 0:

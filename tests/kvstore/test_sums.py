@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from runtime import cpu
-from runtime.kvstore import sums
-from runtime.ndarray import NDArray
+from runtime.ndarray import NDArray, sums
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 

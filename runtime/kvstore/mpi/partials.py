@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from optgen.ir.nodes import BLOCK
+from runtime import kernels
 from runtime.kvstore.base import Key
 from runtime.kvstore.mpi.world import DATA, World
 
@@ -46,14 +46,14 @@ class Partials:
     def _blocks_of(self, keys: Sequence[Key]) -> list[list[Extent]]:
         """The blocks, of all of these keys in order, that each rank owns: where they begin and end."""
         found: list[list[Extent]] = [[] for _ in range(self._world.size)]
-        begin = 0
+        begin, block = 0, kernels.block()
         for key in keys:
             extents = self._extents(key)
             for ranges, (offset, size) in zip(found, extents, strict=True):
-                own = begin + offset // BLOCK, begin + -(-(offset + size) // BLOCK)
+                own = begin + offset // block, begin + -(-(offset + size) // block)
                 if size and ranges and ranges[-1][1] == own[0]:
                     ranges[-1] = ranges[-1][0], own[1]
                 elif size:
                     ranges.append(own)
-            begin += -(-sum(size for _, size in extents) // BLOCK)
+            begin += -(-sum(size for _, size in extents) // block)
         return found

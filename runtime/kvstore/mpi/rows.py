@@ -10,10 +10,10 @@ import numpy as np
 from runtime import dtypes
 from runtime.kvstore.base import Key
 from runtime.kvstore.mpi.world import DATA, Message, World
-from runtime.kvstore.sums import total
 from runtime.ndarray import NDArray
 from runtime.ndarray.sparse import RowSparseNDArray, sum_rows
 from runtime.ndarray.sparse.dense import as_dense
+from runtime.ndarray.sums import total
 
 Rows = tuple[np.ndarray, np.ndarray]
 """Their numbers (int64, ascending) and the rows themselves."""

@@ -25,10 +25,10 @@ from runtime.kvstore.mpi.plan import Plan, described
 from runtime.kvstore.mpi.rows import RowKeys, summed
 from runtime.kvstore.mpi.updates import Function, Optimizing, Sum, share_seed
 from runtime.kvstore.mpi.world import DATA, checked_timeout, world
-from runtime.kvstore.sums import total
 from runtime.ndarray import NDArray
 from runtime.ndarray.sparse import RowSparseNDArray
 from runtime.ndarray.sparse.dense import as_dense
+from runtime.ndarray.sums import total
 from runtime.optimizer import Optimizer, Updater, parts
 
 _PLANS = 256

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from optgen import Piece
-from runtime import random
+from runtime import kernels, random
 from runtime.base import MXNetError
 from runtime.context import Context, cpu
 from runtime.kvstore.base import Key
@@ -17,9 +16,9 @@ from runtime.kvstore.mpi.bucket import Item
 from runtime.kvstore.mpi.header import Description, Numbers, digest
 from runtime.kvstore.mpi.partials import Extent, Partials
 from runtime.kvstore.mpi.world import World
-from runtime.kvstore.sums import total
 from runtime.ndarray import NDArray
 from runtime.ndarray.sparse import RowSparseNDArray
+from runtime.ndarray.sums import total
 from runtime.optimizer import Optimizer, Updater
 from runtime.optimizer.optimizer import HALVES
 from runtime.optimizer.spec import SpecOptimizer
@@ -114,7 +113,7 @@ class Optimizing(Sum):
         self.updater, self.optimizer = updater, updater.optimizer
         self._world, self._partials = world, Partials(world, extents)
         self._numbers = Numbers(self.optimizer)
-        self._pieces: dict[Key, Piece] = {}
+        self._pieces: dict[Key, kernels.Piece] = {}
 
     @contextlib.contextmanager
     def at_work(self) -> Iterator[Updater]:
@@ -174,7 +173,7 @@ class Optimizing(Sum):
                 self._pieces.pop(key, None)
                 of = shape
             else:
-                self._pieces[key] = Piece(item.part.offset, shape)
+                self._pieces[key] = kernels.piece(item.part.offset, shape)
                 of = (item.weight.size,)
             found[key] = (
                 NDArray(item.weight.reshape(of), context),
@@ -187,7 +186,7 @@ class Optimizing(Sum):
         if here:
             self._pieces.pop(key, None)
             return value
-        self._pieces[key] = Piece(0, value.shape)
+        self._pieces[key] = kernels.piece(0, value.shape)
         return NDArray(np.empty(0, value.dtype), value.context)
 
     def apply_rows(self, grads: RowGrads, values: Mapping[Key, NDArray]) -> dict[Key, np.ndarray | None]:

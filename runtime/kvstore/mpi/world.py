@@ -31,6 +31,8 @@ _HELLO, _HEADER, _TEXT, _DATA, _NOTICE = range(32000, 32005)
 HEADER, TEXT, DATA = _HEADER, _TEXT, _DATA
 _PATIENCE = 0.02
 """Seconds after which a rank that waits for others to come sleeps between looks, and looks for notices."""
+_LAST_WORDS = 0.25
+"""Seconds from the error's text to the abort of the job: mpiexec drops what it has not passed on by then."""
 _CPUS = 8192
 """More than Linux has."""
 
@@ -294,6 +296,7 @@ class World:
         with contextlib.suppress(Exception):
             sys.stderr.write(text)
             sys.stderr.flush()
+        time.sleep(_LAST_WORDS)
         self._mpi.COMM_WORLD.Abort(1)
         os._exit(1)  # Abort can return
 

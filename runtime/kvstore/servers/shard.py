@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from optgen import Piece
+from runtime import kernels
 from runtime.base import MXNetError
 from runtime.context import cpu
 from runtime.dtypes import element_type
@@ -197,7 +197,7 @@ class Shard:
         if self._updater is None:
             return
         cut = {key: place for key, place in self._places.items() if key in self._values and place.is_cut}
-        pieces = {key: Piece(place.part(self.number).start, place.shape) for key, place in cut.items()}
+        pieces = {key: kernels.piece(place.part(self.number).start, place.shape) for key, place in cut.items()}
         self._updater.optimizer.pieces = pieces
         if Backups.needed(self._updater.optimizer):
             self._backups = self._backups or Backups()
