@@ -10,6 +10,7 @@ from typing import Any
 
 from optgen import arguments, pipeline, specfiles
 from optgen.diagnostics import Source
+from optgen.execute.device import Cpu, Device
 from optgen.execute.rule import UpdateRule
 from optgen.model import Optimizer
 
@@ -25,9 +26,10 @@ def load(
     *,
     master: bool = False,
     storage: str | Mapping[str, str] | None = None,
+    target: str = "cpu",
     **values: Any,
 ) -> UpdateRule:
-    """An optimizer for the CPU; its kernels are compiled, or taken from the cache, when parameters need them.
+    """An optimizer; its kernels are compiled, or taken from the cache, when parameters need them.
 
     `spec` is the name of one that comes with the package, the path of a `.opt` file, or what `parse` returned.
     `dtype` is that of parameters and gradients: `float32`, `float64`, `float16` or `bfloat16`. With `master` a
@@ -35,8 +37,9 @@ def load(
     elementwise states are stored, all of them or by name: `float32`, `float16`, `bfloat16`, `bfloat16_stochastic`
     (rounded up or down at random, so that the mean is right), `int8_dynamic` or `int8_linear` (blocks of 256 with a
     scale each; float32 for parameters of less than 4096 elements, unless the spec sums over parameters); otherwise
-    they have the dtype of the weight. `values` are the spec's flags, which choose the code, and parameters, which
-    become the defaults of every step; the learning rate is `lr` or `learning_rate`.
+    they have the dtype of the weight. `target` is `cpu`, or `cuda` for tensors of a GPU, which come to the same bits
+    there. `values` are the spec's flags, which choose the code, and parameters, which become the defaults of every
+    step; the learning rate is `lr` or `learning_rate`.
 
     Raises FileNotFoundError, SpecErrors, TypeError for an unknown argument, ValueError for one outside its interval.
     """
@@ -44,7 +47,18 @@ def load(
     arguments.check_dtype(dtype, master)
     optimizer = spec if isinstance(spec, Optimizer) else pipeline.checked(read(spec))
     args = arguments.resolve(optimizer, values)
-    return UpdateRule(optimizer, args, dtype, master=master, storage=arguments.storages(optimizer, dtype, storage))
+    storages = arguments.storages(optimizer, dtype, storage)
+    return UpdateRule(optimizer, args, dtype, master=master, storage=storages, device=_device(target))
+
+
+def _device(target: str) -> Device:
+    if target == "cpu":
+        return Cpu()
+    if target == "cuda":
+        from optgen.execute.cuda.device import Cuda
+
+        return Cuda()
+    raise ValueError(f"target: 'cpu' or 'cuda', not {target!r}")
 
 
 def read(spec: str | os.PathLike[str]) -> Source:

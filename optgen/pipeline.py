@@ -1,13 +1,13 @@
-"""The compiler on one page: spec text -> checked model -> kernel IR -> passes -> LLVM IR -> object code.
+"""The compiler on one page: spec text -> checked model -> kernel IR -> passes -> LLVM IR -> object code | PTX.
 
-Every arrow is one function; `optgen show NAME --stage model|ir|llvm|asm` prints what is between them.
+Every arrow is one function; `optgen show NAME --stage model|ir|llvm|asm|ptx` prints what is between them.
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from optgen import serial
 from optgen.diagnostics import Source
@@ -15,6 +15,10 @@ from optgen.execute import cache
 from optgen.ir import nodes as ir
 from optgen.ir.nodes import Buffer, Cut, Kernel, Variant
 from optgen.model import Kind, Optimizer
+
+if TYPE_CHECKING:
+    from optgen.backends.ptx import GpuModule
+    from optgen.backends.ptx.table import Counts, Launch
 
 DTYPES = tuple(ir.COMPUTE)
 
@@ -51,6 +55,29 @@ def lower(kernel: Kernel, symbol: str, triple: str) -> str:
     from optgen.passes.expand_math import expand_math
 
     return cpu.emit(verify(expand_math(kernel)), symbol, triple)
+
+
+def lower_ptx(kernel: Kernel, symbol: str) -> GpuModule:
+    """planned kernel -> LLVM IR text for GPUs of NVIDIA, and what is launched of it."""
+    from optgen.backends import ptx
+
+    return ptx.emit(_for_gpu(kernel), symbol)
+
+
+def lower_host(kernel: Kernel, symbol: str, triple: str) -> str:
+    """planned kernel -> LLVM IR text of what the CPU computes before a GPU's launches."""
+    from optgen.backends import cpu
+
+    return cpu.emit_host(_for_gpu(kernel), symbol, triple)
+
+
+def _for_gpu(kernel: Kernel) -> Kernel:
+    """The form that both parts are made from: they agree on what is handed over."""
+    from optgen.ir.verify import verify
+    from optgen.passes.expand_math import expand_math
+    from optgen.passes.split_sweeps import split_sweeps
+
+    return verify(expand_math(verify(split_sweeps(kernel))))
 
 
 # ---------------------------------------------------------------- the same, with what was made before
@@ -103,24 +130,67 @@ def native(optimizer: Optimizer, variant: Variant) -> NativeKernel:
     def make() -> bytes:
         kernel = plan(build(optimizer, variant))
         code = target.compile_ir(lower(kernel, name, host.triple), host).object
-        kinds = {i.result.type.kind for i in kernel.instrs() if i.result is not None}
-        signature = {
-            "buffers": [_buffer(b) for b in kernel.buffers],
-            "hyper": kernel.hyper,
-            "lazy": kernel.lazy,
-            "shared": Kind.SHARED in kinds,
-            "cut": kernel.cut,
-        }
-        return json.dumps(signature).encode() + b"\n" + code
+        return json.dumps(_signature(kernel)).encode() + b"\n" + code
 
-    key = json.dumps(asdict(variant), sort_keys=True)
-    text = optimizer.source.text
-    entry = cache.key("cpu", text, key, target.llvm_version(), host.triple, host.cpu, host.features)
+    entry = cache.key("cpu", *_key(optimizer, variant))
     head, _, code = cache.get(entry, make).partition(b"\n")
-    signature = json.loads(head)
-    buffers = tuple(Buffer(**{**b, "kind": Kind(b["kind"])}) for b in signature.pop("buffers"))
-    return NativeKernel(name, variant.dtype, buffers, tuple(signature.pop("hyper")), **signature, object=code)
+    return NativeKernel(name, variant.dtype, **_read(json.loads(head)), object=code)
 
 
-def _buffer(buffer: Buffer) -> dict[str, Any]:
-    return asdict(buffer) | {"kind": buffer.kind.value}
+def _key(optimizer: Optimizer, variant: Variant) -> tuple[str, ...]:
+    """All that object code of this machine depends on."""
+    from optgen.backends import target
+
+    host, chosen = target.host(), json.dumps(asdict(variant), sort_keys=True)
+    return optimizer.source.text, chosen, target.llvm_version(), host.triple, host.cpu, host.features
+
+
+def _signature(kernel: Kernel) -> dict[str, Any]:
+    """What a caller has to know, for JSON."""
+    kinds = {i.result.type.kind for i in kernel.instrs() if i.result is not None}
+    return {
+        "buffers": [asdict(b) | {"kind": b.kind.value} for b in kernel.buffers],
+        "hyper": kernel.hyper,
+        "lazy": kernel.lazy,
+        "shared": Kind.SHARED in kinds,
+        "cut": kernel.cut,
+    }
+
+
+def _read(signature: dict[str, Any]) -> dict[str, Any]:
+    buffers = tuple(Buffer(**{**b, "kind": Kind(b["kind"])}) for b in signature["buffers"])
+    return signature | {"buffers": buffers, "hyper": tuple(signature["hyper"])}
+
+
+@dataclass(frozen=True)
+class PtxKernel(NativeKernel):
+    """`object` is the host's part of a step; `launches`, in order, are functions of `ptx`."""
+
+    ptx: bytes
+    launches: tuple[Launch, ...]
+    counts: Counts
+
+
+def ptx(optimizer: Optimizer, variant: Variant, arch: str) -> PtxKernel:
+    """All the way to PTX and the host's part of a step, from the cache where they were made before."""
+    from optgen.backends import target
+    from optgen.backends.ptx.table import Counts, Launch
+
+    host = target.host()
+    name = symbol(optimizer, variant)
+
+    def make() -> bytes:
+        kernel = plan(build(optimizer, variant))
+        module = lower_ptx(kernel, name)
+        text = target.compile_ptx(module.llvm, arch).encode()
+        code = target.compile_ir(lower_host(kernel, f"{name}_host", host.triple), host).object
+        more = {"launches": list(map(asdict, module.launches)), "counts": asdict(module.counts), "ptx": len(text)}
+        return json.dumps(_signature(kernel) | more).encode() + b"\n" + text + code
+
+    entry = cache.key("cuda", *_key(optimizer, variant), arch)
+    head, _, rest = cache.get(entry, make).partition(b"\n")
+    signature = _read(json.loads(head))
+    size, counts = signature.pop("ptx"), Counts(**signature.pop("counts"))
+    launches = tuple(Launch(**x) for x in signature.pop("launches"))
+    more = {"ptx": rest[:size], "launches": launches, "counts": counts}
+    return PtxKernel(name, variant.dtype, **signature, object=rest[size:], **more)  # type: ignore[arg-type]

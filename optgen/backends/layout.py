@@ -13,7 +13,7 @@ from typing import Any
 
 from llvmlite import ir as ll
 
-from optgen.backends.llvm import integer, is_const
+from optgen.backends.llvm import F64, I32, I64, TYPES, integer, is_const
 from optgen.ir import nodes as ir
 from optgen.ir.nodes import BLOCK, ROW_BLOCK, Instr, Kernel, Phase, Value
 from optgen.model import Kind
@@ -102,6 +102,34 @@ def blocks(b: ll.IRBuilder, count: Any, block: int = BLOCK) -> Any:
 
 def reductions(phase: Phase, scope: str) -> list[Instr]:
     return [i for i in phase.instrs if isinstance(i.op, ir.Reduce) and i.op.scope == scope]
+
+
+def widened(b: ll.IRBuilder, x: Any, v: Value) -> Any:
+    """A value as it is kept: whatever its dtype, in the bits of one double."""
+    match v.type.dtype:
+        case "f32":
+            return b.fpext(x, F64)
+        case "b1":
+            return b.uitofp(x, F64)
+        case "i32":
+            return b.sitofp(x, F64)
+        case "i64":
+            return b.bitcast(x, F64)
+    return x
+
+
+def narrowed(b: ll.IRBuilder, x: Any, v: Value) -> Any:
+    """The inverse of `widened`."""
+    match v.type.dtype:
+        case "f32":
+            return b.fptrunc(x, TYPES["f32"])
+        case "b1":
+            return b.fcmp_ordered("!=", x, ll.Constant(F64, 0.0))
+        case "i32":
+            return b.fptosi(x, I32)
+        case "i64":
+            return b.bitcast(x, I64)
+    return x
 
 
 def _crossing(kernel: Kernel) -> list[Value]:

@@ -13,7 +13,9 @@ from typing import Any
 from llvmlite import ir as ll
 
 from optgen.ir import nodes as ir
-from optgen.ir.nodes import Instr, Value
+from optgen.ir.expand import Emitter
+from optgen.ir.nodes import Instr, Type, Value
+from optgen.model import Kind
 
 TYPES: dict[ir.DType, ll.Type] = {
     "f64": ll.DoubleType(),
@@ -112,6 +114,24 @@ def fold(b: ll.IRBuilder, op: ir.ReduceOp, x: Any, y: Any) -> Any:
         return b.fadd(x, y)
     first = b.or_(b.fcmp_unordered("uno", x, x), b.fcmp_ordered(">" if op == "max" else "<", x, y))
     return b.select(first, x, y)
+
+
+def inline(b: ll.IRBuilder, function: Callable[..., Any], args: list[Any], width: int = 1) -> Any:
+    """A function over an IR builder, as instructions on `width` elements at once; of several results a list."""
+    emitter = Emitter("")
+    names = {type: name for name, type in TYPES.items()}
+    values = [Value(f"arg{k}", Type(Kind.ELEM, names[_element(x.type)])) for k, x in enumerate(args)]
+    env: dict[Value, Any] = dict(zip(values, args, strict=True))
+    result = function(emitter, *values)
+    for instr in emitter.instrs:
+        assert instr.result is not None
+        operands = [env[v] for v in ir.operands(instr.op)]
+        env[instr.result] = lower(b, instr.op, operands, instr.result, width)
+    return [env[r] for r in result] if isinstance(result, tuple) else env[result]
+
+
+def _element(type: ll.Type) -> ll.Type:
+    return type.element if isinstance(type, ll.VectorType) else type
 
 
 IDENTITY: dict[ir.ReduceOp, float] = {"sum": 0.0, "max": float("-inf"), "min": float("inf")}

@@ -63,6 +63,30 @@ def compile_ir(text: str, target: Target) -> Compiled:
     return Compiled(*_optimize(text, target))
 
 
+ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_100", "sm_103", "sm_120")
+"""The GPUs that PTX can be made for; it runs on these and on all later ones."""
+OLDEST = ARCHITECTURES[0]
+
+
+def compile_ptx(text: str, arch: str) -> str:
+    """Parse, verify and optimise LLVM IR text, and give it as PTX for an architecture."""
+    _initialize_ptx()
+    machine = llvm.Target.from_triple("nvptx64-nvidia-cuda").create_target_machine(cpu=arch, opt=2)
+    module = llvm.parse_assembly(text)
+    module.verify()
+    options = llvm.create_pipeline_tuning_options(speed_level=1)
+    options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = False
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+    return str(machine.emit_assembly(module))
+
+
+@functools.cache
+def _initialize_ptx() -> None:
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+
+
 def _optimize(text: str, target: Target) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:
     _initialize()
     # LLVM halves the vectors of some AVX-512 machines to save clock speed; these loops wait for memory anyway.

@@ -36,7 +36,7 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
 
 @dataclass(frozen=True)
 class Tensor:
-    """A dense CPU tensor in C order. `owner` keeps the memory alive; `name` is what errors call it."""
+    """A dense tensor in C order. `owner` keeps the memory alive; `name` is what errors call it."""
 
     name: str
     address: int
@@ -61,6 +61,11 @@ class Tensor:
 def doubles(address: int, shape: tuple[int, ...]) -> Array:
     """Memory of native code as an array of doubles, for as long as it is there."""
     return np.ndarray(shape, np.float64, _memory(address, math.prod(shape) * 8, _WRITABLE))
+
+
+def words(address: int, shape: tuple[int, ...]) -> Array:
+    """Memory that others own as an array of int64, for as long as it is there."""
+    return np.ndarray(shape, np.int64, _memory(address, math.prod(shape) * 8, _WRITABLE))
 
 
 def listed(objects: Sequence[Any], what: str, n: int | None = None) -> Sequence[Any]:
@@ -106,7 +111,7 @@ def _from_interface(obj: Any, name: str) -> Tensor:
 def _from_array(array: Any, name: str, owner: Any) -> Tensor:
     if not array.dtype.isnative:
         raise TypeError(f"{name}: its bytes are in the other order ({array.dtype.str}); convert it first")
-    _check_order(name, array.shape, array.strides, array.itemsize)
+    check_order(name, array.shape, array.strides, array.itemsize)
     return Tensor(name, array.ctypes.data, array.shape, array.dtype.name, bool(array.flags.writeable), (owner, array))
 
 
@@ -114,15 +119,20 @@ def _from_torch(obj: Any, name: str) -> Tensor:
     device = str(obj.device)
     if not device.startswith("cpu"):
         raise ValueError(f"{name}: on device '{device}'; this kernel runs on the CPU")
+    return strided(obj, name)
+
+
+def strided(obj: Any, name: str) -> Tensor:
+    """The memory of what is like a PyTorch tensor, wherever that is."""
     layout = str(getattr(obj, "layout", "torch.strided"))
     if layout != "torch.strided":
         raise TypeError(f"{name}: its layout is {layout}; only dense tensors are supported")
     shape = tuple(int(n) for n in obj.shape)
-    _check_order(name, shape, tuple(int(s) for s in obj.stride()), 1)
+    check_order(name, shape, tuple(int(s) for s in obj.stride()), 1)
     return Tensor(name, obj.data_ptr(), shape, str(obj.dtype).removeprefix("torch."), True, obj)
 
 
-def _check_order(name: str, shape: Sequence[int], strides: Sequence[int], unit: int) -> None:
+def check_order(name: str, shape: Sequence[int], strides: Sequence[int], unit: int) -> None:
     """C order, where neighbours are `unit` apart; the stride of an axis of length 1 means nothing."""
     if 0 in shape:
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from optgen.execute import buffers, sparse
 from optgen.execute.buffers import Array, Tensor
 from optgen.execute.kernel import Kernel
 from optgen.execute.sparse import RowSparse
+
+if TYPE_CHECKING:
+    from optgen.execute.device import Device
 
 WHOLE = -1
 
@@ -40,7 +43,15 @@ class Gradients:
     are present are updated, where the kernel can.
     """
 
-    def __init__(self, params: Sequence[Tensor], kernels: Sequence[Kernel], by_row: Sequence[bool], lazy: bool) -> None:
+    def __init__(
+        self,
+        params: Sequence[Tensor],
+        kernels: Sequence[Kernel],
+        by_row: Sequence[bool],
+        lazy: bool,
+        device: Device,
+    ) -> None:
+        self._device = device
         self._params, self._kernels, self._by_row, self._lazy = params, kernels, by_row, lazy
         self._scratch: dict[int, _Scratch] = {}
 
@@ -65,11 +76,11 @@ class Gradients:
                 f"{name}: row-sparse, but the 8-bit blocks of its parameter's states run on from row to row; "
                 "make the state with init(params, row_sparse=[...])"
             )
-        index, values = sparse.check(grad, param, kernel.native.dtype, name)
+        index, values = sparse.check(grad, param, kernel.native.dtype, name, self._device)
         return Checked([values], index)
 
     def _dense(self, i: int, grad: Any, name: str) -> Tensor:
-        tensor = buffers.tensor(grad, name)
+        tensor = self._device.tensor(grad, name)
         buffers.check(tensor, self._kernels[i].native.dtype, self._params[i].shape, "its parameter")
         return tensor
 
@@ -80,7 +91,7 @@ class Gradients:
         (values,) = grad.tensors
         if self._is_lazy(i):
             return grad.tensors, Rows(len(grad.index), grad.index)
-        scratch = self._scratch.setdefault(i, _Scratch(self._params[i], values.dtype))
+        scratch = self._scratch.setdefault(i, _Scratch(self._params[i], values.dtype, self._device))
         return [scratch.fill(grad.index, values)], self._all_rows(i)
 
     def _is_lazy(self, i: int) -> bool:
@@ -115,13 +126,13 @@ def all_rows(param: Tensor) -> Rows:
 class _Scratch:
     """A dense gradient: zero but for the rows it was last filled with."""
 
-    def __init__(self, param: Tensor, dtype: str) -> None:
-        self._array = buffers.aligned(param.shape, dtype)
-        self._tensor = buffers.tensor(self._array, "gradient")
+    def __init__(self, param: Tensor, dtype: str, device: Device) -> None:
+        self._device = device
+        self._array = device.full(param.shape, dtype, 0.0)
+        self._tensor = device.tensor(self._array, "gradient")
         self._written = np.zeros(0, np.int64)
 
     def fill(self, index: Array, values: Tensor) -> Tensor:
-        self._array[self._written] = 0
-        self._array[index] = values.view()
+        self._device.set_rows(self._array, self._written, index, values)
         self._written = index
         return self._tensor

@@ -12,7 +12,7 @@ from optgen.pipeline import NativeKernel
 
 
 class Step(ctypes.Structure):
-    """optgen_step of backends/cpu.py."""
+    """optgen_step of backends/cpu/emit.py."""
 
     _fields_ = (
         ("n", ctypes.c_int64),
@@ -39,11 +39,14 @@ class Kernel:
     """One variant of an optimizer, loaded; `columns` and `rows` are the places of buffers and of hyper-parameters."""
 
     def __init__(self, variant: Variant, native: NativeKernel) -> None:
-        self.variant, self.native = variant, native
+        self._describe(variant, native)
         symbols = jit.link(native.object, native.symbol, f"{native.symbol}_workspace")
         self.address = symbols[native.symbol]
         self.run = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self.address)
         self._workspace = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(symbols[f"{native.symbol}_workspace"])
+
+    def _describe(self, variant: Variant, native: NativeKernel) -> None:
+        self.variant, self.native = variant, native
         self.columns = {b.name: k for k, b in enumerate(native.buffers)}
         self.rows = {name: k for k, name in enumerate(native.hyper)}
         self.gradients = [k for name, k in self.columns.items() if is_gradient(name)]

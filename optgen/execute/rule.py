@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from optgen import arguments, pipeline
 from optgen.arguments import Arguments
 from optgen.backends import target
 from optgen.execute import buffers, piece, state
-from optgen.execute.buffers import Array, Tensor
+from optgen.execute.buffers import Tensor
+from optgen.execute.device import Cpu, Device
 from optgen.execute.evaluate import evaluate
 from optgen.execute.kernel import Kernel
 from optgen.execute.piece import Exchange, Piece
@@ -19,7 +20,6 @@ from optgen.execute.step import BoundStep
 from optgen.ir.cost import Cost, cost
 from optgen.ir.nodes import Cut, Storage, Variant
 from optgen.model import Call, FlagValue, Kind, Optimizer, walk
-from optgen.pipeline import NativeKernel
 
 SMALLEST_QUANTIZED = 4096
 """8-bit states of parameters with fewer elements are float32 instead, as users of such optimizers know it, unless the
@@ -31,7 +31,7 @@ MATRIX = (4096, 4096)
 class UpdateRule:
     """An optimizer for parameters of one dtype: makes state, and binds it to parameters and gradients.
 
-    `compile` makes the code of a variant; it is called for each variant once, when a parameter needs it.
+    `device` is where: the CPU, unless given. A variant is compiled once, when a parameter needs it.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class UpdateRule:
         *,
         master: bool = False,
         storage: Mapping[str, Storage] | None = None,
-        compile: Callable[[Optimizer, Variant], NativeKernel] = pipeline.native,
+        device: Device | None = None,
     ) -> None:
         self.spec = spec
         self.values = args.values
@@ -53,10 +53,10 @@ class UpdateRule:
         self._chosen = args.chosen
         values = [e for line in spec.update for e in walk(line.value)]
         self._joins = any(isinstance(e, Call) and e.scope == "params" for e in values)
-        self._compile = compile
+        self.device: Device = Cpu() if device is None else device
         self._kernels: dict[tuple[Any, ...], Kernel] = {}
         self._cuts: dict[tuple[Any, ...], Cut] = {}
-        if "float16" in (dtype, *self.storage.values()):
+        if isinstance(self.device, Cpu) and "float16" in (dtype, *self.storage.values()):
             _check_float16()
 
     def __repr__(self) -> str:
@@ -100,7 +100,7 @@ class UpdateRule:
         own = arguments.per_param(self.spec, flags, len(tensors))
         kernels = self.kernels(tensors, wanted, own, self.pieces(pieces, len(tensors)))
         by_row = [x and kernel.native.lazy for x, kernel in zip(wanted, kernels, strict=True)]
-        return state.start(kernels, tensors, by_row, self.values)
+        return state.start(kernels, tensors, by_row, self.values, self.device)
 
     def bind(
         self,
@@ -128,19 +128,18 @@ class UpdateRule:
         says "blocks", `exchange` brings the partial results of the pieces that are not here, and every tensor must be
         bound, those of which nothing is here as empty pieces. What `exchange` raises leaves the step half done.
 
-        Parameters, gradients, inputs and states must be C-contiguous CPU tensors, gradients, inputs and elementwise
-        states of their parameter's shape; what is written must be writable and share memory with nothing else. A
-        gradient may be `RowSparse`: with `lazy`, if the rule is `lazy`, the other rows are left as they are; else they
-        have a gradient of zero. TypeError and ValueError name the tensor. The step keeps all of them alive.
+        Parameters, gradients, inputs and states must be C-contiguous tensors where the rule computes (states of kind
+        host, and counts: NumPy arrays), gradients, inputs and elementwise states of their parameter's shape; what is
+        written must be writable and share memory with nothing else. A gradient may be `RowSparse`: with `lazy`, if the
+        rule is `lazy`, the other rows are left as they are; else they have a gradient of zero. TypeError and ValueError
+        name the tensor. The step keeps all of them alive.
         """
         where = self.pieces(pieces, len(params))
-        return BoundStep(
+        return self.device.step(
             self, params, grads, state, inputs, lazy=lazy, flags=flags, ids=ids, pieces=where, exchange=exchange
         )
 
-    def evaluate(
-        self, params: Sequence[Any], state: State, pieces: Sequence[Piece | None] | None = None
-    ) -> list[Array]:
+    def evaluate(self, params: Sequence[Any], state: State, pieces: Sequence[Piece | None] | None = None) -> list[Any]:
         """New arrays with the weights to evaluate with, by the spec's `eval:` section; ValueError if it has none."""
         tensors = self.tensors(params, "params")
         return evaluate(self, tensors, [{}] * len(tensors), state, self.values, self.pieces(pieces, len(tensors)))
@@ -149,9 +148,10 @@ class UpdateRule:
 
     def tensors(self, objects: Sequence[Any], what: str) -> list[Tensor]:
         """The memory of parameters or gradients, of the rule's dtype."""
-        found = [buffers.tensor(x, f"{what}[{i}]") for i, x in enumerate(buffers.listed(objects, what))]
+        found = [self.device.tensor(x, f"{what}[{i}]") for i, x in enumerate(buffers.listed(objects, what))]
         for t in found:
             buffers.check_dtype(t, self.dtype)
+        self.device.at(found)
         return found
 
     def pieces(self, pieces: Sequence[Piece | None] | None, n: int) -> list[Piece | None]:
@@ -202,7 +202,7 @@ class UpdateRule:
         if like not in self._kernels:
             variant = self.variant(shape, flags, sparse=sparse, evaluate=evaluate, gradients=gradients)
             same = next((k for k in self._kernels.values() if k.variant == variant), None)
-            self._kernels[like] = same or Kernel(variant, self._compile(self.spec, variant))
+            self._kernels[like] = same or self.device.kernel(self.spec, variant)
         return self._kernels[like]
 
     def kernels(

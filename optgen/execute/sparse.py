@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from optgen.execute import buffers
 from optgen.execute.buffers import Array, Tensor
+
+if TYPE_CHECKING:
+    from optgen.execute.device import Device
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,10 +27,10 @@ class RowSparse:
     values: Any
 
 
-def check(grad: RowSparse, param: Tensor, dtype: str, name: str) -> tuple[Array, Tensor]:
+def check(grad: RowSparse, param: Tensor, dtype: str, name: str, device: Device) -> tuple[Array, Tensor]:
     """The ascending row numbers (int64) of a gradient, and its rows in that order; errors call it `name`."""
-    values = buffers.tensor(grad.values, f"{name}.values")
-    indices = buffers.tensor(grad.indices, f"{name}.indices").view()
+    values = device.tensor(grad.values, f"{name}.values")
+    indices = _numbers(grad.indices, f"{name}.indices", device)
     if not param.shape:
         raise ValueError(f"{name}: row-sparse, but its parameter is a single number, which has no rows")
     if indices.dtype.kind not in "iu" or indices.ndim != 1:
@@ -43,8 +46,16 @@ def check(grad: RowSparse, param: Tensor, dtype: str, name: str) -> tuple[Array,
     index = np.array(indices, np.int64)  # a copy: the indices are not kept alive
     if np.all(index[1:] > index[:-1]):
         return index, values
-    index, summed = _sum_rows(index, values.view(), dtype)
-    return index, buffers.tensor(summed, values.name)
+    index, summed = _sum_rows(index, device.get(values), dtype)
+    return index, device.tensor(device.put(summed), values.name)
+
+
+def _numbers(obj: Any, name: str, device: Device) -> Array:
+    """Row numbers, which the host looks at, wherever they are."""
+    try:
+        return device.get(device.tensor(obj, name))
+    except ValueError:
+        return buffers.tensor(obj, name).view()
 
 
 def _sum_rows(index: Array, values: Array, dtype: str) -> tuple[Array, Array]:

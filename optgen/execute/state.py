@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from optgen.execute.buffers import Array, Tensor
 from optgen.execute.kernel import Kernel
 from optgen.ir.nodes import Buffer
 from optgen.model import Kind
+
+if TYPE_CHECKING:
+    from optgen.execute.device import Device
 
 
 @dataclass(frozen=True)
@@ -26,64 +29,60 @@ class State:
     row-sparse updates. "w" are the float32 masters of parameters of 16 bits. `t[i]` counts the updates (int64).
     """
 
-    arrays: Mapping[str, Sequence[Array | None]]
+    arrays: Mapping[str, Sequence[Any]]
     t: Array
 
 
 def start(
-    kernels: Sequence[Kernel], params: Sequence[Tensor], by_row: Sequence[bool], values: Mapping[str, float | None]
+    kernels: Sequence[Kernel],
+    params: Sequence[Tensor],
+    by_row: Sequence[bool],
+    values: Mapping[str, float | None],
+    device: Device,
 ) -> State:
     """The state before the first update; `values` of the params that states start as."""
-    arrays: dict[str, list[Array | None]] = {}
-    shared: dict[str, Array] = {}
+    arrays: dict[str, list[Any]] = {}
+    shared: dict[str, Any] = {}
     for i, (kernel, param, rows) in enumerate(zip(kernels, params, by_row, strict=True)):
-        for name, array in _start(kernel, param, rows, values).items():
+        for name, array in _start(kernel, param, rows, values, device).items():
             if kernel.states[name].kind is Kind.SHARED:
                 array = shared.setdefault(name, array)
             arrays.setdefault(name, [None] * len(params))[i] = array
     return State(arrays, np.zeros(len(params), np.int64))
 
 
-def _start(kernel: Kernel, param: Tensor, by_row: bool, values: Mapping[str, float | None]) -> dict[str, Array]:
-    arrays: dict[str, Array] = {}
+def _start(
+    kernel: Kernel, param: Tensor, by_row: bool, values: Mapping[str, float | None], device: Device
+) -> dict[str, Any]:
+    arrays: dict[str, Any] = {}
     for b in kernel.states.values():
         if b.storage == "scale":
             continue  # made with its codes
         shape, dtype = storage.shape_of(b, param.shape, by_row), storage.dtype_of(b)
         value = values[b.init] if isinstance(b.init, str) and b.init != "w" else b.init
         if b.is_quantized:
-            arrays |= _quantized(b, param, by_row, value)
+            arrays |= _quantized(b, param, by_row, value, device)
         elif value == "w" or b.name == "w":
-            arrays[b.name] = _copy(param, dtype)
+            arrays[b.name] = device.copy(param, dtype)
         else:
             assert isinstance(value, float | int)
-            arrays[b.name] = buffers.aligned(shape, dtype, value)
+            # What is known before any element is read is the host's.
+            arrays[b.name] = (buffers.aligned if b.kind is Kind.HOST else device.full)(shape, dtype, value)
     return arrays
 
 
-def _quantized(b: Buffer, param: Tensor, by_row: bool, value: float | str | None) -> dict[str, Array]:
+def _quantized(b: Buffer, param: Tensor, by_row: bool, value: float | str | None, device: Device) -> dict[str, Any]:
     scale = f"{b.name}.scale"
     if value == "w":
-        codes, scales = storage.encode(param.view(), b, by_row)
-        return {b.name: codes, scale: scales}
+        codes, scales = storage.encode(device.get(param), b, by_row)
+        return {b.name: device.put(codes), scale: device.put(scales)}
     # All blocks are alike.
     code, (magnitude,) = storage.encode(np.full(1, value, np.float32), b, by_row=False)
     shape = storage.shape_of(Buffer(scale, True, storage="scale"), param.shape, by_row)
     return {
-        b.name: buffers.aligned(param.shape, "uint8", int(code[0])),
-        scale: buffers.aligned(shape, "float32", float(magnitude)),
+        b.name: device.full(param.shape, "uint8", int(code[0])),
+        scale: device.full(shape, "float32", float(magnitude)),
     }
-
-
-def _copy(t: Tensor, dtype: str) -> Array:
-    """A new array with the elements of `t`."""
-    copy = buffers.aligned(t.shape, dtype)
-    if t.dtype == dtype:
-        ctypes.memmove(copy.ctypes.data, t.address, t.nbytes)
-    else:
-        with np.errstate(all="ignore"):
-            copy[...] = t.view()
-    return copy
 
 
 # ---------------------------------------------------------------- a state that somebody brings
@@ -93,7 +92,7 @@ Columns = dict[str, Sequence[Tensor | None]]
 """The tensors of each buffer, one for each parameter, None where its kernel does not have the buffer."""
 
 
-def columns(state: State, kernels: Sequence[Kernel], params: Sequence[Tensor], what: str) -> Columns:
+def columns(state: State, kernels: Sequence[Kernel], params: Sequence[Tensor], what: str, device: Device) -> Columns:
     """The tensors of a state, checked; `what` is the rule's name in errors."""
     if not isinstance(state, State):
         raise TypeError(f"state: expected what init() returns, not {type(state).__name__}")
@@ -109,7 +108,8 @@ def columns(state: State, kernels: Sequence[Kernel], params: Sequence[Tensor], w
             raise ValueError(
                 f"state: holds {names[0]} for params[{i}], where {what} keeps {names[1]}; it was made by another rule"
             )
-        tensors = {name: buffers.tensor(x, f"state[{name!r}][{i}]") for name, x in given.items()}
+        finders = {name: buffers.tensor if kernel.states[name].kind is Kind.HOST else device.tensor for name in given}
+        tensors = {name: finders[name](x, f"state[{name!r}][{i}]") for name, x in given.items()}
         in_rows = kernel.native.lazy and _is_by_row(tensors)
         for name, b in kernel.states.items():
             _check(tensors[name], b, param, in_rows)

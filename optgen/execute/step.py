@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from optgen import arguments
 from optgen.diagnostics import suggest
 from optgen.execute import buffers, pool, state
-from optgen.execute.buffers import Array, Tensor
+from optgen.execute.buffers import Tensor
 from optgen.execute.chain import Chain
 from optgen.execute.evaluate import evaluate, grouped
 from optgen.execute.gradients import Gradients, how_many
@@ -18,7 +18,6 @@ from optgen.execute.kernel import Kernel
 from optgen.execute.piece import Exchange, Piece, is_left_out
 from optgen.execute.sparse import RowSparse
 from optgen.execute.state import Columns, State
-from optgen.execute.table import Table
 from optgen.model import FlagValue
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ class BoundStep:
         self.state = rule.init(params, sparse, flags, pieces) if kept is None else kept
         by_row = [lazy and x for x in sparse]
         self._kernels = rule.kernels(self._params, by_row, self._flags, pieces, _how_many(given))
-        self._columns = state.columns(self.state, self._kernels, self._params, repr(rule))
+        self._columns = state.columns(self.state, self._kernels, self._params, repr(rule), rule.device)
         self._columns["copy" if rule.master else "w"] = self._params
         self._counts = state.counts(self.state, n)
         self._written = self._written_tensors()
@@ -68,7 +67,7 @@ class BoundStep:
         decide = _decider(rule, self._kernels, list(map(len, shapes)), self._flags)
         self._hyper = Hyper(rule.spec, rule.values, [k.variant.flags for k in self._kernels], decide)
         self._values = self._hyper.values
-        self._gradients = Gradients(self._params, self._kernels, state.by_row(self._columns, n), lazy)
+        self._gradients = Gradients(self._params, self._kernels, state.by_row(self._columns, n), lazy, rule.device)
         self._sources = list(params) if grads is None else None
         here = zip(pieces, self._params, self._kernels, strict=True)
         self._arrange([i for i, of in enumerate(here) if not is_left_out(*of)])
@@ -79,6 +78,15 @@ class BoundStep:
 
     def __call__(self, **changes: Any) -> None:
         """One update of every tensor; each update count advances by one before it is used."""
+        self._prepare(changes)
+        self._run(self._address)
+        if self._exchange is not None:
+            for table in self._tables:
+                assert table.share is not None
+                table.share.check()
+
+    def _prepare(self, changes: Mapping[str, Any]) -> None:
+        """Have hyper-parameters and gradients where kernels read them."""
         changed = {}
         for name, value in changes.items():
             # Only a number cannot have changed its value while it stayed the same object.
@@ -90,17 +98,12 @@ class BoundStep:
                 table.set(new)
         if self._sources is not None:
             self._read_gradients(self._sources)
-        self._run(self._address)
-        if self._exchange is not None:
-            for table in self._tables:
-                assert table.share is not None
-                table.share.check()
 
     def rebind(self, grads: Sequence[Any]) -> None:
         """Take the gradients from other tensors of the same shapes."""
         self._take(dict(enumerate(buffers.listed(grads, "grads", len(self._params)))))
 
-    def evaluate(self) -> list[Array]:
+    def evaluate(self) -> list[Any]:
         """New arrays with the weights to evaluate with, by the spec's `eval:` section; ValueError if it has none."""
         return evaluate(self.rule, self._params, self._flags, self.state, self._values, self._pieces)
 
@@ -151,7 +154,8 @@ class BoundStep:
         groups = grouped(self._kernels, members)
         self._check_whole(groups)
         self._tables = [
-            Table(kernel, own, self._params, columns, self._ids, self._pieces) for kernel, own in groups.items()
+            self.rule.device.table(kernel, own, self._params, columns, self._ids, self._pieces)
+            for kernel, own in groups.items()
         ]
         for table in self._tables:
             if self._exchange is not None:

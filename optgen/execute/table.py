@@ -11,7 +11,7 @@ import numpy as np
 
 from optgen.arguments import UNSET
 from optgen.execute import buffers, pool
-from optgen.execute.buffers import Tensor
+from optgen.execute.buffers import Array, Tensor
 from optgen.execute.gradients import WHOLE, Rows
 from optgen.execute.kernel import Kernel, Step
 from optgen.execute.piece import Exchange, Piece, Share
@@ -104,12 +104,20 @@ class Table:
         if self.kernel.gradients:
             self._pointers[:, self.kernel.gradients] = [[t.address for t in tensors] for tensors, _ in reads]
         self._present[:] = [rows.count for _, rows in reads]
-        self._index[:] = [0 if rows.index is None else rows.index.ctypes.data for _, rows in reads]
+        self._index[:] = [0 if rows.index is None else self._index_address(rows.index) for _, rows in reads]
         by_row = bool((self._present != WHOLE).any())
         self.step.present = self._present.ctypes.data if by_row else None
         self.step.index = self._index.ctypes.data if by_row else None
         if by_row:
             self._reserve()
+
+    def _index_address(self, index: Array) -> int:
+        """Where the kernel finds row numbers."""
+        return int(index.ctypes.data)
+
+    def run(self) -> None:
+        """Run the kernel, once."""
+        self.kernel.run(self.address)
 
     def use_threads(self) -> None:
         threads = pool.pool()

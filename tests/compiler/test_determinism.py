@@ -16,6 +16,7 @@ from optgen import RowSparse, State, UpdateRule, arguments, pipeline
 from optgen.backends import target
 from optgen.backends.target import Target
 from optgen.execute import jit
+from optgen.execute.device import Cpu
 from optgen.ir.nodes import Variant
 from optgen.model import Kind, Optimizer
 from optgen.pipeline import NativeKernel
@@ -202,7 +203,7 @@ def built_for(judged: Judged, machine: Target) -> tuple[UpdateRule, list[str]]:
     args = arguments.resolve(judged.spec, {})
     dtype = judged.how.get("dtype", "float32")
     storage = arguments.storages(judged.spec, dtype, judged.how.get("storage"))
-    return UpdateRule(judged.spec, args, dtype, storage=storage, compile=compile), assembly
+    return UpdateRule(judged.spec, args, dtype, storage=storage, device=Cpu(compile)), assembly
 
 
 @x86_only

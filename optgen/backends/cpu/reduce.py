@@ -10,6 +10,7 @@ from typing import Any
 
 from llvmlite import ir as ll
 
+from optgen.backends.cpu.sweep import LINE, Body
 from optgen.backends.llvm import (
     F64,
     I32,
@@ -24,7 +25,6 @@ from optgen.backends.llvm import (
     smaller,
     vector,
 )
-from optgen.backends.sweep import LINE, Body
 from optgen.ir import nodes as ir
 from optgen.ir.nodes import BLOCK, LANES
 

@@ -9,14 +9,14 @@ from typing import Any
 
 from llvmlite import ir as ll
 
-from optgen.backends.layout import Extent, Layout, Region, blocks
+from optgen.backends.cpu.reduce import fold_lanes
+from optgen.backends.layout import Extent, Layout, Region, blocks, narrowed, widened
 from optgen.backends.llvm import (
     F64,
     I32,
     I64,
     IDENTITY,
     PTR,
-    TYPES,
     at,
     fold,
     halving,
@@ -27,7 +27,6 @@ from optgen.backends.llvm import (
     lower,
     smaller,
 )
-from optgen.backends.reduce import fold_lanes
 from optgen.ir import nodes as ir
 from optgen.ir.nodes import BLOCK, LANES, Instr, Kernel, Phase, Value
 
@@ -274,34 +273,6 @@ class Module:
             b.store(total, at(b, scratch, b.lshr(block, integer(BLOCK.bit_length() - 1)), F64))
         b.ret(b.call(self.pairwise(op), [scratch, blocks(b, count), integer(1)]))
         return f
-
-
-def widened(b: ll.IRBuilder, x: Any, v: Value) -> Any:
-    """A value as it is kept: whatever its dtype, in the bits of one double."""
-    match v.type.dtype:
-        case "f32":
-            return b.fpext(x, F64)
-        case "b1":
-            return b.uitofp(x, F64)
-        case "i32":
-            return b.sitofp(x, F64)
-        case "i64":
-            return b.bitcast(x, F64)
-    return x
-
-
-def narrowed(b: ll.IRBuilder, x: Any, v: Value) -> Any:
-    """The inverse of `widened`."""
-    match v.type.dtype:
-        case "f32":
-            return b.fptrunc(x, TYPES["f32"])
-        case "b1":
-            return b.fcmp_ordered("!=", x, ll.Constant(F64, 0.0))
-        case "i32":
-            return b.fptosi(x, I32)
-        case "i64":
-            return b.bitcast(x, I64)
-    return x
 
 
 @dataclass(frozen=True)

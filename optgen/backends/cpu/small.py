@@ -6,8 +6,9 @@ from typing import Any
 
 from llvmlite import ir as ll
 
+from optgen.backends.cpu.module import HYPER, VOID, Env, Lines, Module, Step, T, Tables
+from optgen.backends.layout import narrowed, widened
 from optgen.backends.llvm import F64, I64, IDENTITY, PTR, TYPES, at, fold, integer, load, loop
-from optgen.backends.module import HYPER, VOID, Env, Lines, Module, Step, T, Tables, narrowed, widened
 from optgen.ir import nodes as ir
 from optgen.ir.nodes import Instr, Phase
 from optgen.model import Kind

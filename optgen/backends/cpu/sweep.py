@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,7 @@ from optgen.backends.llvm import (
     at,
     constant,
     fold,
+    inline,
     integer,
     loop,
     lower,
@@ -26,10 +27,8 @@ from optgen.backends.llvm import (
 )
 from optgen.ir import codec
 from optgen.ir import nodes as ir
-from optgen.ir.expand import Emitter
-from optgen.ir.nodes import BYTES, ROUNDING_DRAW, Buffer, Instr, Type, Value
+from optgen.ir.nodes import BYTES, ROUNDING_DRAW, Buffer, Instr, Value
 from optgen.ir.storage import blocks
-from optgen.model import Kind
 
 LINE = 64
 """Bytes of a cache line."""
@@ -182,24 +181,6 @@ def scale(buffer: str) -> tuple[str, str]:
 def magnitude(buffer: str) -> tuple[str, str]:
     """The largest magnitudes, as bits, of the values about to be coded, one for each lane."""
     return ("magnitude", buffer)
-
-
-def inline(b: ll.IRBuilder, function: Callable[..., Any], args: list[Any], width: int = 1) -> Any:
-    """A function over an IR builder, as instructions on `width` elements at once; of several results a list."""
-    emitter = Emitter("")
-    names = {type: name for name, type in TYPES.items()}
-    values = [Value(f"arg{k}", Type(Kind.ELEM, names[_element(x.type)])) for k, x in enumerate(args)]
-    env: Env = dict(zip(values, args, strict=True))
-    result = function(emitter, *values)
-    for instr in emitter.instrs:
-        assert instr.result is not None
-        operands = [env[v] for v in ir.operands(instr.op)]
-        env[instr.result] = lower(b, instr.op, operands, instr.result, width)
-    return [env[r] for r in result] if isinstance(result, tuple) else env[result]
-
-
-def _element(type: ll.Type) -> ll.Type:
-    return type.element if isinstance(type, ll.VectorType) else type
 
 
 def for_elements(body: Body, begin: Any, end: Any) -> None:

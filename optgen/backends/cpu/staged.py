@@ -13,10 +13,25 @@ from typing import Any
 
 from llvmlite import ir as ll
 
-from optgen.backends.llvm import F64, I8, I32, I64, IDENTITY, TYPES, array, at, fold, integer, load, loop, smaller
-from optgen.backends.module import narrowed
-from optgen.backends.reduce import fold_lanes
-from optgen.backends.sweep import AHEAD, LINE, Body, inline, magnitude, scale
+from optgen.backends.cpu.reduce import fold_lanes
+from optgen.backends.cpu.sweep import AHEAD, LINE, Body, magnitude, scale
+from optgen.backends.layout import narrowed
+from optgen.backends.llvm import (
+    F64,
+    I8,
+    I32,
+    I64,
+    IDENTITY,
+    TYPES,
+    array,
+    at,
+    fold,
+    inline,
+    integer,
+    load,
+    loop,
+    smaller,
+)
 from optgen.ir import codec
 from optgen.ir import nodes as ir
 from optgen.ir.math import random

@@ -39,11 +39,11 @@ from typing import Any
 
 from llvmlite import ir as ll
 
+from optgen.backends.cpu.module import EXCHANGE, PARALLEL, PEERS, POOL, RUN, SHARE, TASK, VOID, Callee, Module, Step
+from optgen.backends.cpu.small import host, lines, scalar, shared
+from optgen.backends.cpu.sweeps import fold_sweep, sweep_task
 from optgen.backends.layout import reductions
 from optgen.backends.llvm import I64, PTR, integer, loop, text
-from optgen.backends.module import EXCHANGE, PARALLEL, PEERS, POOL, RUN, SHARE, TASK, VOID, Callee, Module, Step
-from optgen.backends.small import host, lines, scalar, shared
-from optgen.backends.sweeps import fold_sweep, sweep_task
 from optgen.ir import nodes as ir
 from optgen.ir.nodes import Kernel, Phase
 
@@ -56,6 +56,21 @@ def emit(kernel: Kernel, symbol: str, triple: str) -> str:
         calls += phase_calls(m, phase, f"{symbol}.{k}.{phase.kind}")
     workspace_size(m)
     entry(m, calls)
+    return text(m.module)
+
+
+def emit_host(kernel: Kernel, symbol: str, triple: str) -> str:
+    """The LLVM IR text of the part of a step that the CPU does for other devices, exported as `symbol`.
+
+    It reads t, hyper and the buffers of host states, advances t, and writes the host values to the workspace.
+    """
+    m = Module(kernel, symbol, triple)
+    body = host(m, kernel.phases[0], f"{symbol}.host")
+    f, b = m.driver(symbol, ll.FunctionType(VOID, [PTR]))
+    saved = m.strict_floats(b)
+    b.call(body, [f.args[0]])
+    m.restore_floats(b, saved)
+    b.ret_void()
     return text(m.module)
 
 

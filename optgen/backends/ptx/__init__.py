@@ -1,0 +1,49 @@
+"""A planned kernel as an LLVM module for GPUs of NVIDIA: one function for each launch (`launches.py`), each of which
+takes the address of the step's table (`table.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from optgen.backends.ptx import small
+from optgen.backends.ptx.launches import schedule
+from optgen.backends.ptx.module import Module
+from optgen.backends.ptx.sweep import Sweep
+from optgen.backends.ptx.table import THREADS, Counts, Launch
+from optgen.ir.nodes import Kernel
+
+
+@dataclass(frozen=True)
+class GpuModule:
+    """LLVM IR text, which functions of it are launched for a step, in order, and what makes up their table."""
+
+    llvm: str
+    launches: tuple[Launch, ...]
+    counts: Counts
+
+
+def emit(kernel: Kernel, symbol: str) -> GpuModule:
+    """A planned kernel, in which no sweep reduces both rows and columns."""
+    planned = schedule(kernel, symbol)
+    launches = tuple(launch for launch, _ in planned)
+    m = Module(kernel, symbol, launches)
+    for launch, tasks in planned:
+        entry = m.entry(launch)
+        match launch.unit:
+            case "tensor":
+                small.per_tensor(entry, tasks)
+            case "step":
+                small.shared(entry, tasks)
+            case "rows" | "cols":
+                small.per_line(entry, tasks)
+            case _:
+                (task,) = tasks
+                Sweep(entry, task.phase, launch).emit()
+    return GpuModule(_bounded(str(m.module)), launches, m.places.counts)
+
+
+def _bounded(text: str) -> str:
+    """Say how many threads a block has, which llvmlite has no word for: registers are given out accordingly."""
+    return re.sub(r'^(define ptx_kernel void @"[^"]+"\(.*\))$', rf'\1 "nvvm.maxntid"="{THREADS}"', text, flags=re.M)

@@ -1,0 +1,82 @@
+"""Which functions a planned kernel becomes: one launch for a sweep, and few between two of them.
+
+A launch is what one barrier over the whole device separates from the next. Tasks that follow one another and go over
+the same units share one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from optgen.backends.layout import reductions
+from optgen.backends.ptx.table import Launch, Unit
+from optgen.ir import nodes as ir
+from optgen.ir.nodes import BLOCK, LANES, QUANTUM, Kernel, Phase
+
+IN_FLIGHT = 8
+"""So many 16-byte loads of a thread hide the latency of memory."""
+LONG = 150
+"""Operations on an element from which on a loop waits for arithmetic, not for memory."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """`sweep`: the elements. `fold`: the partial results of a sweep. `lines`: a row or column phase; `tree`: what it
+    reduces. `scalar`, `shared`: these phases."""
+
+    kind: Literal["sweep", "fold", "lines", "tree", "scalar", "shared"]
+    phase: Phase
+
+
+def schedule(kernel: Kernel, symbol: str) -> list[tuple[Launch, tuple[Task, ...]]]:
+    """The launches of a step, in order, and what each does."""
+    groups: list[tuple[Unit, int, list[Task]]] = []
+    for phase in kernel.phases[1:]:
+        for unit, length, task in _tasks(kernel, phase):
+            if groups and groups[-1][0] == unit and unit in ("rows", "cols", "tensor"):
+                groups[-1][2].append(task)
+            else:
+                groups.append((unit, length, [task]))
+    return [
+        (_launch(f"{symbol}_{k}", unit, length, tasks[0]), tuple(tasks))
+        for k, (unit, length, tasks) in enumerate(groups)
+    ]
+
+
+def _launch(prefix: str, unit: Unit, length: int, first: Task) -> Launch:
+    return Launch(f"{prefix}_{first.kind}", unit, length, folds=first.kind == "fold" and unit == "tensor")
+
+
+def _tasks(kernel: Kernel, phase: Phase) -> list[tuple[Unit, int, Task]]:
+    match phase.kind:
+        case "shared":
+            return [("step", 0, Task("shared", phase))]
+        case "scalar":
+            return [("tensor", 0, Task("scalar", phase))]
+        case "row" | "col":
+            unit: Unit = "rows" if phase.kind == "row" else "cols"
+            tree = [("tensor", 0, Task("tree", phase))] if reductions(phase, "all") else []
+            return [(unit, 0, Task("lines", phase)), *tree]  # type: ignore[list-item]
+    sweep, fold = Task("sweep", phase), Task("fold", phase)
+    if reductions(phase, "row"):
+        return [("row blocks", BLOCK, sweep), ("rows", 0, fold)]
+    if reductions(phase, "col"):
+        return [("column tiles", LANES, sweep), ("cols", 0, fold)]
+    if reductions(phase, "all"):
+        return [("blocks", BLOCK, sweep), ("tensor", 0, fold)]
+    return [("elements", LANES * at_once(kernel, phase), sweep)]
+
+
+def coded(kernel: Kernel, phase: Phase) -> list[str]:
+    """The states of 8-bit codes that a sweep writes."""
+    stored = {i.op.buffer for i in phase.instrs if isinstance(i.op, ir.Store)}
+    return [b.name for b in kernel.buffers if b.name in stored and b.is_quantized]
+
+
+def at_once(kernel: Kernel, phase: Phase) -> int:
+    """How many groups of 4 elements a thread has in flight: what a warp takes at once is LANES elements for each."""
+    if coded(kernel, phase):
+        return QUANTUM // LANES
+    loads = sum(isinstance(i.op, ir.Load) for i in phase.instrs)
+    return 1 if len(phase.instrs) > LONG else max(1, min(4, IN_FLIGHT // max(loads, 1)))

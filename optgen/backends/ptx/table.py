@@ -1,0 +1,190 @@
+"""What a launch is told: the table of a step, one array of 8-byte words in the memory of the device.
+
+    n | seed                            HEAD words
+    one column of n words for each of COLUMNS
+    one column for each of AREAS        addresses in the workspace, where phases leave partial results for later ones
+    [tensor][buffer]                    addresses, in the kernel's order; 0 for what only the host reads
+    [launch][n + 1]                     where the units of each tensor begin; the last word: how many there are in all
+    shared values | [slot][tensor]      doubles, as in layout.py; the host fills in those of the host phase
+
+The whole of it is written anew before each step, so that a step is its launches, and nothing but the table tells two
+steps apart: a captured graph of launches can be replayed with other values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from optgen.backends.layout import Layout
+from optgen.ir.nodes import BLOCK, LANES, ROW_BLOCK, Kernel, Word
+
+N, SEED = 0, 1
+HEAD = 2
+COLUMNS = ("size", "rows", "cols", "by_rows", "index", "first", "blocks", "id", "t", "lead", "vectors")
+"""Of each tensor, as it is seen by the step:
+
+size, rows, cols    its elements, the rows that are visited, the length of a row
+by_rows, index      1 where rows are updated one by one; the address of their numbers (int64), 0: all rows
+first, blocks       of a piece, its first element; how many blocks of the reduction tree the whole tensor has
+id, t               by which draws differ; the count of updates, this one included
+vectors, lead       1 where groups of 4 elements are aligned in all buffers, if they are counted from element -lead
+"""
+AREAS = ("partials", "folds", "row_partials", "rows_at", "cols_at", "sums")
+WARP, THREADS = 32, 256
+"""Threads of a warp, and of a block."""
+SEGMENT = 64
+"""Partial results that a warp folds to one."""
+PASSES = 8
+"""More often than this no number of tensors' blocks can be divided by SEGMENT."""
+
+Unit = Literal["elements", "blocks", "row blocks", "column tiles", "rows", "cols", "tensor", "step"]
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One function of a module, and the units of work it goes over; blocks have THREADS threads.
+
+    `elements`: `length` of a tensor, or of a row where a tensor is updated by rows, for a warp. `blocks`: BLOCK of a
+    tensor, for a warp. `row blocks`: BLOCK of a row, for a warp. `column tiles`: ROW_BLOCK rows of LANES columns, for a
+    warp. `rows`, `cols`: one, for a thread. `tensor`: one, for a block. `step`: all there is, for one block. A launch
+    may have fewer blocks than there is work: they go on until all is done. `folds`: it begins with the partial results
+    of blocks, those of pieces that are elsewhere among them.
+    """
+
+    name: str
+    unit: Unit
+    length: int = 0
+    folds: bool = False
+
+    @property
+    def per_block(self) -> int:
+        """How many units a block takes at a time."""
+        return {"rows": THREADS, "cols": THREADS, "tensor": 1, "step": 1}.get(self.unit, THREADS // WARP)
+
+    def units(self, column: Mapping[str, Array]) -> Any:
+        """How many units each tensor has; `column`: those of COLUMNS, by name."""
+        rows, cols, by_rows = column["rows"], column["cols"], column["by_rows"] != 0
+        match self.unit:
+            case "elements":
+                flat = _parts(column["size"] + column["lead"], self.length)
+                return np.where(by_rows, rows * _parts(cols, self.length), flat)
+            case "blocks":
+                return _parts(column["size"], BLOCK)
+            case "row blocks":
+                return rows * _parts(cols, BLOCK)
+            case "column tiles":
+                return _parts(rows, ROW_BLOCK) * _parts(cols, LANES)
+            case "rows":
+                return rows
+            case "cols":
+                return cols
+            case "tensor":
+                return np.ones_like(rows)
+            case "step":
+                return np.eye(1, len(rows), dtype=np.int64)[0]
+
+
+def _parts(x: Any, size: int) -> Any:
+    return -(-x // size)
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How much of everything a kernel has: `stride`, `row_partials` and `sums` are reductions of one sweep, side by
+    side; `rows`, `cols`, `shared` and `slots` values of that kind that cross phases. `tree`: arrays of row or column
+    values are reduced. `leads`: groups of elements need not begin where the tensor begins."""
+
+    buffers: int
+    partials: bool
+    stride: int
+    row_partials: int
+    rows: int
+    cols: int
+    sums: int
+    tree: bool
+    shared: int
+    slots: int
+    leads: bool
+
+    @classmethod
+    def of(cls, kernel: Kernel) -> Counts:
+        layout = Layout(kernel)
+        return cls(
+            len(kernel.buffers),
+            layout.partials > 0,
+            layout.stride,
+            layout.row_partials,
+            len(layout.rows),
+            len(layout.cols),
+            layout.accumulators,
+            layout.tree,
+            len(layout.shared),
+            len(layout.slots),
+            can_lead(kernel),
+        )
+
+    def areas(self, column: Mapping[str, Array]) -> Array:
+        """How many doubles each tensor needs in each of AREAS: [area][tensor]."""
+        rows, cols, blocks = column["rows"], column["cols"], column["blocks"] * self.partials
+        tree = _parts(np.maximum(rows, cols), BLOCK) * self.tree
+        sizes = {
+            "partials": blocks * self.stride,
+            "folds": tree + np.maximum(blocks, tree) // (SEGMENT - 1) + PASSES,
+            "row_partials": rows * _parts(cols, BLOCK) * (self.stride if self.row_partials else 0),
+            "rows_at": rows * self.rows,
+            "cols_at": cols * self.cols,
+            "sums": _parts(rows, ROW_BLOCK) * cols * self.sums,
+        }
+        return np.array([sizes[name] for name in AREAS])
+
+
+def can_lead(kernel: Kernel) -> bool:
+    """Whether nothing is made for four elements at a time, or for a block of them."""
+    states = any(b.is_quantized or b.storage == "bfloat16_stochastic" for b in kernel.buffers)
+    return not states and not any(isinstance(i.op, Word) for i in kernel.instrs())
+
+
+@dataclass(frozen=True)
+class Place:
+    """Word number `constant + each * n` of the table of n tensors."""
+
+    constant: int
+    each: int
+
+    def of(self, n: int) -> int:
+        return self.constant + self.each * n
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where the parts of a kernel's table begin."""
+
+    counts: Counts
+    launches: int
+
+    def column(self, name: str) -> Place:
+        return Place(HEAD, (COLUMNS + AREAS).index(name))
+
+    @property
+    def pointers(self) -> Place:
+        return Place(HEAD, len(COLUMNS) + len(AREAS))
+
+    def units(self, launch: int) -> Place:
+        return Place(HEAD + launch, self.pointers.each + self.counts.buffers + launch)
+
+    @property
+    def values(self) -> Place:
+        """Of the shared values, behind which are the slots."""
+        return self.units(self.launches)
+
+    def slot(self, k: int) -> Place:
+        return Place(self.values.constant + self.counts.shared, self.values.each + k)
+
+    @property
+    def end(self) -> Place:
+        return self.slot(self.counts.slots)

@@ -1,0 +1,238 @@
+"""The CUDA driver, called where it is: as a library of the system, through ctypes.
+
+Nothing has to be built or installed for this but the driver. A context is the primary one of its GPU, which PyTorch,
+CuPy and JAX use, too. (PyCUDA, which would do the same, has no way to launch on a stream that it has not made: neither
+the caller's current stream nor a capture would be possible.)
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+LIBRARY = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
+MULTIPROCESSORS, MAJOR, MINOR = 16, 75, 76
+"""CU_DEVICE_ATTRIBUTE_..."""
+ORDINAL = 9
+"""CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL"""
+PORTABLE, NO_TIMING = 1, 2
+"""CU_MEMHOSTALLOC_PORTABLE, CU_EVENT_DISABLE_TIMING"""
+ERROR_LOG, ERROR_LOG_SIZE, LOG_BYTES = 5, 6, 8192
+"""CU_JIT_ERROR_LOG_BUFFER, ..._SIZE_BYTES"""
+
+
+class CudaError(RuntimeError):
+    """What the driver could not do."""
+
+
+@functools.cache
+def _library() -> ctypes.CDLL | None:
+    try:
+        library = ctypes.CDLL(LIBRARY)
+    except OSError:
+        return None
+    return library if library.cuInit(0) == 0 else None
+
+
+def count() -> int:
+    """How many GPUs there are; 0 without a driver."""
+    library = _library()
+    if library is None:
+        return 0
+    number = ctypes.c_int()
+    return number.value if library.cuDeviceGetCount(ctypes.byref(number)) == 0 else 0
+
+
+def call(name: str, *args: Any) -> None:
+    """A function of the driver; CudaError with its own words if it fails."""
+    library = _library()
+    if library is None:
+        raise CudaError(f"CUDA: no NVIDIA driver was found ({LIBRARY}), or it has no GPU; target='cuda' needs one")
+    status = getattr(library, name)(*args)
+    if status:
+        words = ctypes.c_char_p()
+        library.cuGetErrorString(status, ctypes.byref(words))
+        raise CudaError(f"CUDA: {name}: {(words.value or b'unknown error').decode()} ({status})")
+
+
+def owner(address: int) -> int:
+    """The number of the GPU that memory belongs to; CudaError if it belongs to none."""
+    ordinal = ctypes.c_int()
+    call("cuPointerGetAttribute", ctypes.byref(ordinal), ORDINAL, ctypes.c_uint64(address))
+    return ordinal.value
+
+
+@functools.cache
+def gpu(ordinal: int) -> Gpu:
+    return Gpu(ordinal)
+
+
+class Gpu:
+    """One GPU, by its primary context. Streams are numbers, as the driver gives them; 0 is the default one.
+
+    What takes a stream returns at once, and is done in the stream's order.
+    """
+
+    def __init__(self, ordinal: int) -> None:
+        self.ordinal = ordinal
+        device, context = ctypes.c_int(), ctypes.c_void_p()
+        call("cuDeviceGet", ctypes.byref(device), ordinal)
+        call("cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
+        self._context = context
+
+        def attribute(which: int) -> int:
+            value = ctypes.c_int()
+            call("cuDeviceGetAttribute", ctypes.byref(value), which, device)
+            return value.value
+
+        self.multiprocessors = attribute(MULTIPROCESSORS)
+        self.capability = attribute(MAJOR), attribute(MINOR)
+
+    @contextmanager
+    def current(self) -> Iterator[None]:
+        """This GPU's context is the calling thread's."""
+        found = ctypes.c_void_p()
+        call("cuCtxGetCurrent", ctypes.byref(found))
+        if found.value == self._context.value:
+            yield
+            return
+        call("cuCtxPushCurrent_v2", self._context)
+        try:
+            yield
+        finally:
+            call("cuCtxPopCurrent_v2", ctypes.byref(found))
+
+    # ------------------------------------------------------------ memory
+
+    def allocate(self, nbytes: int) -> int:
+        """The address of new memory, which `free` gives back."""
+        address = ctypes.c_uint64()
+        with self.current():
+            call("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(max(nbytes, 1)))
+        return address.value
+
+    def free(self, address: int) -> None:
+        with self.current():
+            call("cuMemFree_v2", ctypes.c_uint64(address))
+
+    def pinned(self, nbytes: int) -> int:
+        """The address of memory of the host from which the GPU copies by itself; `free_pinned` gives it back."""
+        address = ctypes.c_void_p()
+        with self.current():
+            call("cuMemHostAlloc", ctypes.byref(address), ctypes.c_size_t(max(nbytes, 1)), PORTABLE)
+        assert address.value is not None
+        return address.value
+
+    def free_pinned(self, address: int) -> None:
+        with self.current():
+            call("cuMemFreeHost", ctypes.c_void_p(address))
+
+    def upload(self, address: int, array: Array, stream: int = 0) -> None:
+        """Copy a C-contiguous array there: pinned memory while other things go on, any other before this returns."""
+        size = ctypes.c_size_t(array.nbytes)
+        with self.current():
+            call("cuMemcpyHtoDAsync_v2", ctypes.c_uint64(address), _host(array), size, ctypes.c_void_p(stream))
+
+    def download(self, array: Array, address: int, stream: int = 0) -> None:
+        """Fill a C-contiguous array, after all that is before it in the stream."""
+        size = ctypes.c_size_t(array.nbytes)
+        with self.current():
+            call("cuMemcpyDtoHAsync_v2", _host(array), ctypes.c_uint64(address), size, ctypes.c_void_p(stream))
+            call("cuStreamSynchronize", ctypes.c_void_p(stream))
+
+    def copy(self, to: int, address: int, nbytes: int, stream: int = 0) -> None:
+        ends = ctypes.c_uint64(to), ctypes.c_uint64(address)
+        with self.current():
+            call("cuMemcpyDtoDAsync_v2", *ends, ctypes.c_size_t(nbytes), ctypes.c_void_p(stream))
+
+    def fill(self, address: int, pattern: bytes, times: int, stream: int = 0) -> None:
+        """Write a pattern of 1, 2 or 4 bytes so many times."""
+        kind, type = {1: (8, ctypes.c_uint8), 2: (16, ctypes.c_uint16), 4: (32, ctypes.c_uint32)}[len(pattern)]
+        value = type(int.from_bytes(pattern, sys.byteorder))
+        with self.current():
+            args = ctypes.c_uint64(address), value, ctypes.c_size_t(times), ctypes.c_void_p(stream)
+            call(f"cuMemsetD{kind}Async", *args)
+
+    # ------------------------------------------------------------ code
+
+    def load(self, ptx: bytes, names: Sequence[str]) -> dict[str, int]:
+        """Have PTX compiled by the driver; the handles of its functions."""
+        module, log = ctypes.c_void_p(), ctypes.create_string_buffer(LOG_BYTES)
+        options = (ctypes.c_int * 2)(ERROR_LOG, ERROR_LOG_SIZE)
+        values = (ctypes.c_void_p * 2)(ctypes.addressof(log), LOG_BYTES)
+        found = {}
+        with self.current():
+            try:
+                call("cuModuleLoadDataEx", ctypes.byref(module), ptx + b"\0", 2, options, values)
+            except CudaError as error:
+                raise CudaError(f"{error}\n{log.value.decode(errors='replace')}".rstrip()) from None
+            for name in names:
+                function = ctypes.c_void_p()
+                call("cuModuleGetFunction", ctypes.byref(function), module, name.encode())
+                assert function.value is not None
+                found[name] = function.value
+        return found
+
+    def resident(self, function: int, threads: int) -> int:
+        """How many blocks of so many threads a multiprocessor holds at a time."""
+        number = ctypes.c_int()
+        with self.current():
+            args = ctypes.byref(number), ctypes.c_void_p(function), threads, ctypes.c_size_t(0)
+            call("cuOccupancyMaxActiveBlocksPerMultiprocessor", *args)
+        return number.value
+
+    def launch(self, function: int, blocks: int, threads: int, argument: int, stream: int) -> None:
+        """Run a function that takes one address."""
+        value = ctypes.c_uint64(argument)
+        arguments = (ctypes.c_void_p * 1)(ctypes.addressof(value))
+        with self.current():
+            call(
+                "cuLaunchKernel",
+                ctypes.c_void_p(function),
+                *(blocks, 1, 1, threads, 1, 1, 0),
+                ctypes.c_void_p(stream),
+                arguments,
+                None,
+            )
+
+    # ------------------------------------------------------------ time
+
+    def event(self) -> int:
+        event = ctypes.c_void_p()
+        with self.current():
+            call("cuEventCreate", ctypes.byref(event), NO_TIMING)
+        assert event.value is not None
+        return event.value
+
+    def record(self, event: int, stream: int) -> None:
+        with self.current():
+            call("cuEventRecord", ctypes.c_void_p(event), ctypes.c_void_p(stream))
+
+    def wait(self, event: int) -> None:
+        """Return when all is done that was before the event when it was recorded."""
+        with self.current():
+            call("cuEventSynchronize", ctypes.c_void_p(event))
+
+    def drop(self, event: int) -> None:
+        with self.current():
+            call("cuEventDestroy_v2", ctypes.c_void_p(event))
+
+    def is_capturing(self, stream: int) -> bool:
+        """Whether what is put into the stream becomes part of a graph, and is not done now."""
+        status = ctypes.c_int()
+        with self.current():
+            call("cuStreamIsCapturing", ctypes.c_void_p(stream), ctypes.byref(status))
+        return status.value != 0
+
+
+def _host(array: Array) -> ctypes.c_void_p:
+    assert array.flags.c_contiguous
+    return ctypes.c_void_p(array.ctypes.data)

@@ -1,0 +1,135 @@
+"""Tensors of a GPU: those that a caller brings, found without a copy, and those that a rule makes."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import weakref
+from typing import Any
+
+import numpy as np
+
+from optgen.execute import buffers
+from optgen.execute.buffers import Array, Tensor, numpy_dtype
+from optgen.execute.cuda import driver
+
+CUDA = 2
+"""kDLCUDA"""
+
+
+class DeviceArray:
+    """An array in a GPU's memory, in C order, with `__cuda_array_interface__`: CuPy, PyTorch, Numba and JAX take it as
+    it is. `get()` copies it to a NumPy array, `set(array)` from one."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: str, gpu: driver.Gpu) -> None:
+        self.shape, self.dtype, self.gpu = tuple(shape), numpy_dtype(dtype), gpu
+        self.address = gpu.allocate(self.nbytes)
+        weakref.finalize(self, gpu.free, self.address).atexit = False
+
+    def __repr__(self) -> str:
+        return f"<array of {self.dtype} of shape {self.shape} on GPU {self.gpu.ordinal}>"
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.dtype.itemsize
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return {
+            "shape": self.shape,
+            "typestr": self.dtype.str,
+            "data": (self.address if self.size else 0, False),
+            "strides": None,
+            "version": 3,
+        }
+
+    def get(self) -> Array:
+        array = np.empty(self.shape, self.dtype)
+        if self.size:
+            self.gpu.download(array, self.address)
+        return array
+
+    def set(self, array: Array) -> None:
+        """Take these values; ValueError for another shape or dtype."""
+        if (array.shape, array.dtype) != (self.shape, self.dtype):
+            raise ValueError(f"{array.dtype} of shape {array.shape} does not fit into {self.dtype} of {self.shape}")
+        if self.size:
+            self.gpu.upload(self.address, np.ascontiguousarray(array))
+
+
+def tensor(obj: Any, name: str) -> Tensor:
+    """Find the device memory of `obj`; TypeError or ValueError naming the tensor where it cannot be used."""
+    if isinstance(obj, DeviceArray):
+        return Tensor(name, obj.address, obj.shape, obj.dtype.name, True, obj)
+    if all(hasattr(obj, a) for a in ("data_ptr", "shape", "stride", "dtype", "device")):
+        return _from_torch(obj, name)
+    if hasattr(obj, "__cuda_array_interface__"):
+        return _from_interface(obj, name)
+    if hasattr(obj, "__dlpack_device__") and obj.__dlpack_device__()[0] == CUDA:
+        return _from_dlpack(obj, name)
+    if isinstance(obj, np.ndarray) or hasattr(obj, "__array_interface__") or hasattr(obj, "__dlpack__"):
+        raise ValueError(f"{name}: in the memory of the CPU; this kernel runs on a GPU")
+    kind = type(obj).__name__
+    raise TypeError(f"{name}: expected a tensor of a GPU (CuPy, PyTorch, __cuda_array_interface__, DLPack), not {kind}")
+
+
+def _from_torch(obj: Any, name: str) -> Tensor:
+    device = str(obj.device)
+    if not device.startswith("cuda"):
+        raise ValueError(f"{name}: on device '{device}'; this kernel runs on a GPU")
+    return buffers.strided(obj, name)
+
+
+def _from_interface(obj: Any, name: str) -> Tensor:
+    found = obj.__cuda_array_interface__
+    dtype = getattr(obj, "dtype", None)  # what says more than a typestr, which has no word for bfloat16
+    dtype = np.dtype(found["typestr"]) if dtype is None else np.dtype(dtype)
+    shape = tuple(int(n) for n in found["shape"])
+    if found.get("strides") is not None:
+        buffers.check_order(name, shape, found["strides"], dtype.itemsize)
+    address, readonly = found["data"]
+    return Tensor(name, int(address or 0), shape, dtype.name, not readonly, obj)
+
+
+# ---------------------------------------------------------------- DLPack
+
+
+class _DLTensor(ctypes.Structure):
+    """DLTensor of dlpack.h (version 0.x), which a capsule named "dltensor" points to."""
+
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    )
+
+
+_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_pointer.restype = ctypes.c_void_p
+_pointer.argtypes = (ctypes.py_object, ctypes.c_char_p)
+_CODES = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 6: "bool"}
+
+
+def _from_dlpack(obj: Any, name: str) -> Tensor:
+    """The capsule is not consumed but kept: it gives the memory back when it goes."""
+    try:
+        capsule = obj.__dlpack__()
+        found = ctypes.cast(_pointer(capsule, b"dltensor"), ctypes.POINTER(_DLTensor)).contents
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        raise TypeError(f"{name}: its DLPack export does not work: {error}") from error
+    shape = tuple(found.shape[k] for k in range(found.ndim))
+    if found.strides:
+        buffers.check_order(name, shape, [found.strides[k] for k in range(found.ndim)], 1)
+    dtype = f"{_CODES.get(found.code, 'unknown')}{found.bits}"
+    return Tensor(name, (found.data or 0) + found.byte_offset, shape, dtype, True, (obj, capsule))

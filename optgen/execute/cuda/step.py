@@ -1,0 +1,61 @@
+"""A rule bound to tensors of a GPU: a step is one launch for each sweep, whatever the number of tensors."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from optgen.execute import step
+from optgen.execute.cuda.table import Table
+
+
+class BoundStep(step.BoundStep):
+    """A step over fixed tensors of one GPU.
+
+    Calling it is `advance`, then `launch`, on the caller's current stream: PyTorch's for PyTorch tensors, CuPy's for
+    CuPy arrays, else the default one. Both return before the GPU is done.
+
+    A captured graph holds launches: call `launch` alone while it is captured, and `advance` before each replay.
+    """
+
+    _tables: list[Table]
+
+    def __call__(self, **changes: Any) -> None:
+        self.advance(**changes)
+        self.launch()
+
+    def advance(self, **changes: Any) -> None:
+        """Count one update, and send the next launches their numbers; keyword arguments are hyper-parameters."""
+        stream = self._stream()
+        if self._tables and self._tables[0].gpu.is_capturing(stream):
+            raise RuntimeError("a capture holds launches only: call launch() there, and advance() before each replay")
+        self._prepare(changes)
+        self._run(self._address)
+        for table in self._tables:
+            table.send(stream)
+
+    def launch(self) -> None:
+        """Update every tensor, once, with the numbers that were sent last."""
+        stream = self._stream()
+        for table in self._tables:
+            table.launch(stream)
+
+    def _stream(self) -> int:
+        if self._current_stream is None:
+            self._current_stream = stream_of(self._params[0].owner if self._params else None)
+        return self._current_stream()
+
+    _current_stream: Callable[[], int] | None = None
+
+
+def stream_of(owner: Any) -> Callable[[], int]:
+    """What tells the current stream of the library that a tensor belongs to."""
+    library = type(owner).__module__.partition(".")[0]
+    if library == "torch" or hasattr(owner, "data_ptr"):
+        torch = sys.modules["torch"]
+        return lambda: int(torch.cuda.current_stream(owner.device).cuda_stream)
+    if library == "cupy":
+        cupy = sys.modules["cupy"]
+        return lambda: int(cupy.cuda.get_current_stream().ptr)
+    return lambda: 0
