@@ -73,6 +73,7 @@ def compile_ptx(text: str, arch: str) -> str:
     _initialize_ptx()
     machine = llvm.Target.from_triple("nvptx64-nvidia-cuda").create_target_machine(cpu=arch, opt=2)
     module = llvm.parse_assembly(text)
+    module.data_layout = str(machine.target_data)
     module.verify()
     options = llvm.create_pipeline_tuning_options(speed_level=1)
     options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = False

@@ -44,7 +44,7 @@ class Span:
     whole: bool
 
     def clamp(self, b: ll.IRBuilder, e: Any) -> Any:
-        """The nearest element there is: what is not there may be read in its place, and not be written."""
+        """The nearest element there is: what belongs to it stands in for what belongs to one that is not there."""
         if self.whole:
             return e
         below = smaller(b, e, b.sub(self.high, integer(1)))
@@ -128,12 +128,15 @@ class Elements:
         b, type = self.b, RAW[self.buffers[name].storage]
         if span.whole:
             return self.fixed(name, self.wide(name, e, load=True))
-        found = ll.Constant(vector(type, GROUP), ll.Undefined)
-        for k in range(GROUP):
-            place = at(b, self.pointers[name], span.clamp(b, b.add(e, integer(k))), type)
-            one = self.fixed(name, b.load(place, typ=type))
-            found = b.insert_element(found, one, I32(k))
-        return found
+        return self.gathered([self.read_one(name, b.add(e, integer(k)), span) for k in range(GROUP)])
+
+    def read_one(self, name: str, e: Any, span: Span) -> Any:
+        """One element, if it is there: another thread may be writing what is next to it."""
+        b, type = self.b, RAW[self.buffers[name].storage]
+        cell = self.entry.cell(ll.Constant(type, 0))
+        with b.if_then(span.has(b, e)):
+            b.store(self.fixed(name, b.load(at(b, self.pointers[name], e, type), typ=type)), cell)
+        return b.load(cell, typ=type)
 
     def wide(self, name: str, e: Any, load: bool, x: Any = None) -> Any:
         b, storage = self.b, self.buffers[name].storage

@@ -1,0 +1,153 @@
+"""A GPU that is none: its memory is this process's, its launches run the PTX interpreter. For `target="cuda"` in tests.
+
+    with emulated():
+        step = optgen.load("adam", target="cuda").bind([on_gpu(array)], ...)
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from unittest import mock
+
+import numpy as np
+
+from optgen.execute.cuda import driver
+from tests.cuda.ptx import Memory, Module
+
+ALIGNMENT = 256
+"""Of what the driver allocates, in bytes."""
+_modules: dict[bytes, Module] = {}
+
+
+class Gpu:
+    """`optgen.execute.cuda.driver.Gpu`, with everything done when it is asked for. Of its blocks few are resident, so
+    that every launch goes around its loop."""
+
+    multiprocessors, capability = 1, (7, 5)
+
+    def __init__(self, ordinal: int = 0, resident: int = 2) -> None:
+        self.ordinal, self._resident = ordinal, resident
+        self.memory = Memory()
+        self.launches: list[tuple[str, int]] = []
+        self.sent = 0  # how many tables, and other arrays
+        self._arrays: dict[int, np.ndarray] = {}
+        self._functions: dict[int, tuple[Module, str]] = {}
+        self.capturing = False
+
+    # ------------------------------------------------------------ memory
+
+    def allocate(self, nbytes: int) -> int:
+        raw = np.full(nbytes + ALIGNMENT, 0xCD, np.uint8)  # what is not written must not matter
+        skip = -raw.ctypes.data % ALIGNMENT
+        array = raw[skip : skip + max(nbytes, 1)]
+        self._arrays[array.ctypes.data] = raw
+        self.memory.add(array.ctypes.data, max(nbytes, 1))
+        return int(array.ctypes.data)
+
+    def free(self, address: int) -> None:
+        self.memory.remove(address)
+        del self._arrays[address]
+
+    def holds(self, address: int) -> bool:
+        return any(start <= address < start + len(raw) for start, raw in self._arrays.items())
+
+    def pinned(self, nbytes: int) -> int:
+        array = np.zeros(nbytes, np.uint8)
+        self._arrays[array.ctypes.data] = array
+        return int(array.ctypes.data)
+
+    def free_pinned(self, address: int) -> None:
+        del self._arrays[address]
+
+    def upload(self, address: int, array: np.ndarray, stream: int = 0) -> None:
+        assert array.flags.c_contiguous
+        self.sent += 1
+        ctypes.memmove(address, array.ctypes.data, array.nbytes)
+
+    def download(self, array: np.ndarray, address: int, stream: int = 0) -> None:
+        ctypes.memmove(array.ctypes.data, address, array.nbytes)
+
+    def copy(self, to: int, address: int, nbytes: int, stream: int = 0) -> None:
+        ctypes.memmove(to, address, nbytes)
+
+    def fill(self, address: int, pattern: bytes, times: int, stream: int = 0) -> None:
+        ctypes.memmove(address, pattern * times, len(pattern) * times)
+
+    # ------------------------------------------------------------ code
+
+    def load(self, ptx: bytes, names: Sequence[str]) -> dict[str, int]:
+        module = _modules.setdefault(ptx, Module(ptx.decode()) if ptx not in _modules else _modules[ptx])
+        found = {}
+        for name in names:
+            found[name] = len(self._functions) + 1
+            self._functions[found[name]] = module, name
+        return found
+
+    def resident(self, function: int, threads: int) -> int:
+        return self._resident
+
+    def launch(self, function: int, blocks: int, threads: int, argument: int, stream: int) -> None:
+        module, name = self._functions[function]
+        self.launches.append((name, blocks))
+        module.launch(name, blocks, threads, [argument], self.memory)
+
+    # ------------------------------------------------------------ time
+
+    def event(self) -> int:
+        return 1
+
+    def record(self, event: int, stream: int) -> None:
+        pass
+
+    wait = drop = lambda self, event: None
+
+    def is_capturing(self, stream: int) -> bool:
+        return self.capturing
+
+
+@contextmanager
+def emulated(count: int = 1) -> Iterator[list[Gpu]]:
+    """The driver has so many GPUs, for as long as the block runs."""
+    gpus = [Gpu(k) for k in range(count)]
+
+    def owner(address: int) -> int:
+        for gpu in gpus:
+            if gpu.holds(address):
+                return gpu.ordinal
+        raise driver.CudaError("CUDA: cuPointerGetAttribute: invalid argument (1)")
+
+    with (
+        mock.patch.object(driver, "count", lambda: count),
+        mock.patch.object(driver, "gpu", gpus.__getitem__),
+        mock.patch.object(driver, "owner", owner),
+    ):
+        yield gpus
+
+
+class GpuArray:
+    """An array on an emulated GPU, `offset` bytes behind an address that a driver would give; nothing but the interface
+    that libraries share."""
+
+    def __init__(self, array: np.ndarray, gpu: Gpu, offset: int = 0) -> None:
+        self.shape, self.dtype, self._gpu = array.shape, array.dtype, gpu
+        self._base = gpu.allocate(array.nbytes + offset)
+        self._address = self._base + offset
+        if array.size:
+            gpu.upload(self._address, np.ascontiguousarray(array))
+
+    @property
+    def __cuda_array_interface__(self) -> dict:
+        return {
+            "shape": self.shape,
+            "typestr": self.dtype.str,
+            "data": (self._address, False),
+            "strides": None,
+            "version": 3,
+        }
+
+    def get(self) -> np.ndarray:
+        array = np.empty(self.shape, self.dtype)
+        self._gpu.download(array, self._address)
+        return array
