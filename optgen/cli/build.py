@@ -1,20 +1,25 @@
-"""The command build: some specs as object code, header, LLVM IR and a manifest, for other programs."""
+"""The command build: some specs as object code or PTX, headers, LLVM IR and a manifest, for other programs."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import asdict
+from collections.abc import Iterable
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
+from optgen.cli import common, workers
 from optgen.cli.common import Commands, Usage, command, package_version, paths_of, read, shown, variants, write
 from optgen.diagnostics import SpecErrors
 from optgen.ir.nodes import Variant
 from optgen.model import Optimizer
 
-PRODUCTS = (".ll", ".o", ".h")
+if TYPE_CHECKING:
+    from optgen.emit import Product, Target
+
 DTYPES = ("float32", "float64", "float16", "bfloat16")
+TARGETS = ("cpu", "cuda")
 
 
 def register(commands: Commands) -> None:
@@ -22,10 +27,11 @@ def register(commands: Commands) -> None:
         commands,
         "build",
         build,
-        "compile specs for this machine's CPU: object files, C headers, LLVM IR, manifests",
+        "compile specs for this machine's CPU or for GPUs: object files or PTX, C headers, LLVM IR, manifests",
         "  optgen build                               all specs that come with the package, to generated/\n"
         "  optgen build adam specs/mine.opt -o out    two specs, to out/adam and out/mine\n"
-        "  optgen build adam --all --dtype float32 float64    with amsgrad too, in single and double\n",
+        "  optgen build adam --all --dtype float32 float64    with amsgrad too, in single and double\n"
+        "  optgen build --target cuda                 PTX, which needs neither a GPU nor NVIDIA's toolkit\n",
     )
     parser.add_argument("spec", nargs="*", metavar="SPEC", help="name or .opt file (default: all that come along)")
     parser.add_argument("-o", "--output", default="generated", type=Path, metavar="FOLDER", help="default: generated")
@@ -38,24 +44,39 @@ def register(commands: Commands) -> None:
         "--dtype", nargs="+", choices=DTYPES, default=["float32"], metavar="DTYPE", help="of parameters: "
         f"{', '.join(DTYPES)} (default: float32)"
     )  # fmt: skip
-    parser.add_argument("--target", default="cpu", choices=("cpu",), help="what to compile for (default: cpu)")
+    parser.add_argument("--target", default="cpu", choices=TARGETS, help="what to compile for (default: cpu)")
+    common.add_arch(parser)
 
 
 def build(args: argparse.Namespace) -> int:
     from tqdm import tqdm
 
+    target = _target(args)
     specs = _read_all(paths_of(args.spec))
     if specs is None:
         return 1
     jobs = {path: _jobs(optimizer, args.dtype, args.all) for path, optimizer in specs.items()}
+    work = [(optimizer, variant) for path, optimizer in specs.items() for variant in jobs[path]]
     # disable=None: no bar where stderr is no terminal.
-    with tqdm(total=sum(map(len, jobs.values())), unit="kernel", leave=False, disable=None) as bar:
+    with tqdm(total=len(work), unit="kernel", leave=False, disable=None) as bar, workers.each(target.make, work) as made:
         for path, optimizer in specs.items():
             bar.set_description(path.stem)
+            products = []
+            for product in islice(made, len(jobs[path])):
+                products.append(product)
+                bar.update()
             folder = args.output / path.stem
-            _build_one(optimizer, jobs[path], folder, bar)
-            tqdm.write(f"{shown(folder)}: {len(jobs[path])} kernels")
+            _write(optimizer, target, products, folder)
+            tqdm.write(f"{shown(folder)}: {len(products)} kernels")
     return 0
+
+
+def _target(args: argparse.Namespace) -> Target:
+    from optgen import emit
+
+    if args.arch and args.target != "cuda":
+        raise Usage("--arch is for --target cuda")
+    return emit.Cuda(common.arch(args)) if args.target == "cuda" else emit.Cpu()
 
 
 def _read_all(paths: list[Path]) -> dict[Path, Optimizer] | None:
@@ -84,26 +105,16 @@ def _jobs(optimizer: Optimizer, dtypes: list[str], all_flags: bool) -> list[Vari
     return [Variant(flags, dtype, evaluate=e) for dtype in dtypes for flags in chosen for e in sections]
 
 
-def _build_one(optimizer: Optimizer, jobs: list[Variant], folder: Path, bar: Any) -> None:
-    from optgen import emit, pipeline
-    from optgen.backends import target
-    from optgen.ir.cost import cost
+def _write(optimizer: Optimizer, target: Target, products: Iterable[Product], folder: Path) -> None:
+    """All files of a spec, the manifest last, which names the others; older ones of this target go."""
+    from optgen import emit
+    from optgen.backends.target import llvm_version
 
-    host = target.host()
-    built: list[emit.Variant] = []
-    products: dict[str, bytes] = {}
-    for variant in jobs:
-        kernel = pipeline.plan(pipeline.build(optimizer, variant))
-        symbol = pipeline.symbol(optimizer, variant)
-        code = target.compile_ir(pipeline.lower(kernel, symbol, host.triple), host)
-        built.append(emit.Variant(symbol, variant, kernel, asdict(cost(kernel))))
-        products |= {f"{symbol}.ll": code.llvm.encode(), f"{symbol}.o": code.object}
-        bar.update()
-    made = emit.Build(optimizer, package_version(), target.llvm_version(), host.cpu, host.required(), tuple(built))
-    products |= {f"{v.symbol}.h": emit.header(made, v).encode() for v in built}
-    products["manifest.json"] = emit.manifest(made).encode()
-    for name, data in products.items():
+    files = {name: data for product in products for name, data in product.files.items()}
+    build = emit.Build(package_version(), llvm_version(), target.description())
+    text = emit.manifest(optimizer, build, [product.entry for product in products])
+    for name, data in (files | {target.MANIFEST: text.encode()}).items():
         write(folder / name, data)
-    for stale in folder.glob("optgen_*"):
-        if stale.suffix in PRODUCTS and stale.name not in products:
-            stale.unlink()
+    for old in folder.glob("optgen_*"):
+        if target.owns(old.name) and old.name not in files:
+            old.unlink()

@@ -39,6 +39,20 @@ def command(
     return parser
 
 
+def add_arch(parser: argparse.ArgumentParser) -> None:
+    """The option --arch, which `arch` reads."""
+    parser.add_argument("--arch", metavar="SM", help="the oldest GPUs that PTX is for (default: sm_75)")
+
+
+def arch(args: argparse.Namespace) -> str:
+    """The architecture to make PTX for."""
+    from optgen.backends.target import ARCHITECTURES, OLDEST
+
+    if args.arch not in (None, *ARCHITECTURES):
+        raise Usage(f"--arch {args.arch}: it is one of {', '.join(ARCHITECTURES)}")
+    return args.arch or OLDEST
+
+
 def path_of(spec: str) -> Path:
     """The file of a spec given by name or path; a path has a folder or ends in .opt."""
     path = Path(spec)

@@ -1,7 +1,8 @@
-"""What is written for others: a manifest (JSON) for loading kernels, a C header for linking them, documentation."""
+"""What is written for others: a manifest (JSON) for loading kernels, C headers for linking or launching them,
+documentation."""
 
 from optgen.emit.doc import Entry, document
-from optgen.emit.header import header
-from optgen.emit.manifest import Build, Variant, manifest
+from optgen.emit.manifest import Build, manifest
+from optgen.emit.products import Cpu, Cuda, Product, Target
 
-__all__ = ["Build", "Entry", "Variant", "document", "header", "manifest"]
+__all__ = ["Build", "Cpu", "Cuda", "Entry", "Product", "Target", "document", "manifest"]

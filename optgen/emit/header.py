@@ -1,10 +1,13 @@
-"""The C header of one built variant: the step's structure, names for buffers and hyper-parameters, two functions."""
+"""The C header of one variant built for a CPU: the step's structure, names for buffers and hyper-parameters, two
+functions."""
 
 from __future__ import annotations
 
-from optgen.emit.manifest import Build, Variant
+from collections.abc import Sequence
+
+from optgen.emit.manifest import Variant
 from optgen.ir.nodes import Buffer
-from optgen.model import Kind, Param
+from optgen.model import Kind, Optimizer, Param
 from optgen.symbolic import unicode
 
 STEP = """\
@@ -49,7 +52,12 @@ typedef struct optgen_step {
 #endif
 """
 
-TYPES = {"float32": "float", "float64": "double"}
+TYPES = {
+    "float32": "float",
+    "float64": "double",
+    "float16": "uint16_t, the bits of a float16,",
+    "bfloat16": "uint16_t, the bits of a bfloat16,",
+}
 SHAPES = {
     Kind.ELEM: "each element",
     Kind.ROW: "each row",
@@ -67,41 +75,72 @@ DIMENSIONS = {
 }
 
 
-def header(build: Build, variant: Variant) -> str:
+def header(optimizer: Optimizer, variant: Variant, cpu: str) -> str:
     """The text of `<symbol>.h`."""
-    symbol, kernel = variant.symbol, variant.kernel
-    guard = f"{symbol.upper()}_H"
-    params = build.optimizer.all_params()
+    symbol = variant.symbol
     purpose = "The weights to evaluate with; no count changes" if variant.chosen.evaluate else "One step, in place"
-    buffers = [(f"{symbol}_buffer_{b.name}", _buffer(b)) for b in kernel.buffers]
-    docs = DIMENSIONS | {name: _param(param) for name, param in params.items()}
-    hypers = [(f"{symbol}_hyper_{name}", docs[name]) for name in kernel.hyper]
+    made = f"built for {cpu}; the object file runs only where that CPU's instructions exist"
+    parts = [
+        STEP,
+        names(optimizer, variant),
+        f"/* {purpose}. */",
+        f"void {symbol}(const optgen_step *step);\n",
+        "/* How many doubles step->workspace must hold; reads n, size, cols, index and present. */",
+        f"int64_t {symbol}_workspace(const optgen_step *step);\n",
+    ]
+    return framed(f"{symbol.upper()}_H", about(optimizer, variant, made), parts)
+
+
+def framed(guard: str, title: str, parts: Sequence[str]) -> str:
+    """A header that can be included twice, and by C++."""
     return "\n".join(
         [
-            *_comment([*_title(build, variant), "", *unicode(build.optimizer, variant.chosen.flags).splitlines()]),
+            title,
             f"#ifndef {guard}\n#define {guard}\n\n#include <stdint.h>\n",
             '#ifdef __cplusplus\nextern "C" {\n#endif\n',
-            STEP,
-            "/* A tensor's buffers, in order. */",
-            _enum(buffers, f"{symbol}_buffers"),
-            "/* The hyper-parameters, in order. */",
-            _enum(hypers, f"{symbol}_hypers"),
-            f"/* {purpose}. */",
-            f"void {symbol}(const optgen_step *step);\n",
-            "/* How many doubles step->workspace must hold; reads n, size, cols, index and present. */",
-            f"int64_t {symbol}_workspace(const optgen_step *step);\n",
+            *parts,
             f"#ifdef __cplusplus\n}}\n#endif\n\n#endif /* {guard} */\n",
         ]
     )
 
 
-def _title(build: Build, variant: Variant) -> list[str]:
+def about(optimizer: Optimizer, variant: Variant, made: str) -> str:
+    """The comment at its top: what it is of, what was chosen, how it was `made`, the equations."""
     flags = ", ".join(f"{name} = {_word(value)}" for name, value in variant.chosen.flags.items()) or "none"
-    return [
-        *(_safe(x) for x in (build.optimizer.name, build.optimizer.title, build.optimizer.cite) if x),
+    lines = [
+        *(_safe(x) for x in (optimizer.name, optimizer.title, optimizer.cite) if x),
         f"dtype {variant.chosen.dtype}; flags: {flags}",
-        f"built for {build.cpu}; the object file runs only where that CPU's instructions exist",
+        made,
+        "",
+        *unicode(optimizer, variant.chosen.flags).splitlines(),
     ]
+    body = "\n".join(f"   {line}".rstrip() for line in lines).lstrip()
+    return f"/* {body} */"
+
+
+def names(optimizer: Optimizer, variant: Variant) -> str:
+    """Enumerations, the same in all headers of a variant, of which one program may include several."""
+    symbol, kernel = variant.symbol, variant.kernel
+    guard = f"{symbol.upper()}_NAMES"
+    buffers = [(f"{symbol}_buffer_{b.name}", _buffer(b)) for b in kernel.buffers]
+    docs = DIMENSIONS | {name: _param(param) for name, param in optimizer.all_params().items()}
+    hypers = [(f"{symbol}_hyper_{name}", docs[name]) for name in kernel.hyper]
+    return "\n".join(
+        [
+            f"#ifndef {guard}\n#define {guard}\n",
+            "/* A tensor's buffers, in order. */",
+            enum(buffers, f"{symbol}_buffers"),
+            "/* The hyper-parameters, in order. */",
+            enum(hypers, f"{symbol}_hypers"),
+            "#endif\n",
+        ]
+    )
+
+
+def enum(names: Sequence[tuple[str, str]], count: str) -> str:
+    """Numbers from 0 on, each with what it says; `count` names how many there are."""
+    rows = [f"    {name}, /* {_safe(doc)} */" for name, doc in names]
+    return "\n".join(["enum {", *rows, f"    {count}", "};\n"])
 
 
 def _word(value: bool | str) -> str:
@@ -126,13 +165,3 @@ def _param(param: Param) -> str:
 def _safe(text: str) -> str:
     """Text that cannot end the comment it stands in."""
     return " ".join(text.split()).replace("*/", "* /").replace("/*", "/ *")
-
-
-def _comment(lines: list[str]) -> list[str]:
-    body = "\n".join(f"   {line}".rstrip() for line in lines).lstrip()
-    return [f"/* {body} */"]
-
-
-def _enum(names: list[tuple[str, str]], count: str) -> str:
-    rows = [f"    {name}, /* {_safe(doc)} */" for name, doc in names]
-    return "\n".join(["enum {", *rows, f"    {count}", "};\n"])

@@ -5,52 +5,46 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from optgen.ir import nodes
+from optgen.ir.cost import cost
 from optgen.ir.nodes import Buffer, Kernel
 from optgen.model import Interval, Number, Optimizer, Param, State
 
 FORMAT = 2
 """Raised when a reader of an older manifest would go wrong."""
+Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Variant:
-    """One compiled kernel: `symbol` is the exported function, `chosen` what it is for, `kernel` its planned IR."""
+    """One compiled kernel: its functions are named after `symbol`, `chosen` is what it is for, `kernel` its planned
+    IR."""
 
     symbol: str
     chosen: nodes.Variant
     kernel: Kernel
-    cost: Any
 
 
 @dataclass(frozen=True)
 class Build:
-    """A spec and what it was compiled with."""
+    """What a spec was compiled with, and for."""
 
-    optimizer: Optimizer
     version: str
     llvm: str
-    cpu: str
-    features: tuple[str, ...]
-    variants: tuple[Variant, ...]
+    target: Json
 
 
-def manifest(build: Build) -> str:
-    """The text of `manifest.json`.
-
-    A kernel is called as its header says; `buffers` and `hyper` of a variant give the order of pointers and values.
-    Costs are per element of a tensor and step. `lazy`: rows of a tensor can be updated without the others. `cut`: where
-    tensors can be cut into pieces that are updated apart (`optgen.ir.nodes.Cut`).
-    """
-    optimizer = build.optimizer
+def manifest(optimizer: Optimizer, build: Build, entries: Sequence[Json]) -> str:
+    """The text of a manifest; `entries`: one of `entry` for each kernel."""
     data = {
         "format": FORMAT,
         "optgen": build.version,
         "llvm": build.llvm,
-        "target": {"cpu": build.cpu, "features": list(build.features)},
+        "target": build.target,
         "spec": {
             "name": optimizer.name,
             "title": optimizer.title,
@@ -71,12 +65,34 @@ def manifest(build: Build) -> str:
         ],
         "states": [_state(s) for s in optimizer.states],
         "inputs": [{"name": i.name, "doc": i.doc} for i in optimizer.inputs],
-        "variants": [_variant(v) for v in build.variants],
+        "variants": list(entries),
     }
     return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _param(param: Param) -> dict[str, Any]:
+def entry(variant: Variant, files: Mapping[str, str]) -> Json:
+    """What the manifest says of a kernel; `files` are the names of its files.
+
+    It is called as its header says; `buffers` and `hyper` give the order of pointers and values. Costs are per element
+    of a tensor and step. `lazy`: rows of a tensor can be updated without the others. `cut`: where tensors can be cut
+    into pieces that are updated apart (`optgen.ir.nodes.Cut`).
+    """
+    kernel = variant.kernel
+    return {
+        "symbol": variant.symbol,
+        "files": dict(files),
+        "flags": dict(variant.chosen.flags),
+        "dtype": variant.chosen.dtype,
+        "evaluate": variant.chosen.evaluate,
+        "lazy": kernel.lazy,
+        "cut": kernel.cut,
+        "buffers": [_buffer(b) for b in kernel.buffers],
+        "hyper": list(kernel.hyper),
+        "cost": asdict(cost(kernel)),
+    }
+
+
+def _param(param: Param) -> Json:
     return {
         "name": param.name,
         "default": _number(param.default),
@@ -94,7 +110,7 @@ def _number(x: float | str | None) -> float | str | None:
     return str(x) if isinstance(x, float) and math.isinf(x) else x
 
 
-def _interval(interval: Interval | None) -> dict[str, Any] | None:
+def _interval(interval: Interval | None) -> Json | None:
     if interval is None:
         return None
     return {
@@ -105,28 +121,12 @@ def _interval(interval: Interval | None) -> dict[str, Any] | None:
     }
 
 
-def _state(state: State) -> dict[str, Any]:
+def _state(state: State) -> Json:
     init = _number(state.init.value) if isinstance(state.init, Number) else state.init.id
     return {"name": state.name, "kind": state.kind.value, "init": init, "doc": state.doc}
 
 
-def _variant(variant: Variant) -> dict[str, Any]:
-    kernel = variant.kernel
-    return {
-        "symbol": variant.symbol,
-        "files": {kind: f"{variant.symbol}.{end}" for kind, end in (("llvm", "ll"), ("object", "o"), ("header", "h"))},
-        "flags": dict(variant.chosen.flags),
-        "dtype": variant.chosen.dtype,
-        "evaluate": variant.chosen.evaluate,
-        "lazy": kernel.lazy,
-        "cut": kernel.cut,
-        "buffers": [_buffer(b) for b in kernel.buffers],
-        "hyper": list(kernel.hyper),
-        "cost": variant.cost,
-    }
-
-
-def _buffer(buffer: Buffer) -> dict[str, Any]:
+def _buffer(buffer: Buffer) -> Json:
     return {
         "name": buffer.name,
         "kind": buffer.kind.value,

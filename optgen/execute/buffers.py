@@ -79,12 +79,12 @@ def listed(objects: Sequence[Any], what: str, n: int | None = None) -> Sequence[
 
 def tensor(obj: Any, name: str) -> Tensor:
     """Find the memory of `obj`; TypeError or ValueError naming the tensor where it cannot be used."""
-    if hasattr(obj, "__cuda_array_interface__"):
-        raise ValueError(f"{name}: on a CUDA device; this kernel runs on the CPU")
     if isinstance(obj, np.ndarray):
         return _from_array(obj, name, obj)
     if all(hasattr(obj, a) for a in ("data_ptr", "shape", "stride", "dtype", "device")):
         return _from_torch(obj, name)
+    if hasattr(obj, "__cuda_array_interface__"):
+        raise ValueError(f"{name}: on a CUDA device; this kernel runs on the CPU")
     # A NumPy scalar has the interface too, but it cannot change: what NumPy would give is a copy.
     if hasattr(obj, "__array_interface__") and not isinstance(obj, np.generic):
         return _from_interface(obj, name)

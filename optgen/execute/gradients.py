@@ -90,7 +90,8 @@ class Gradients:
             return grad.tensors, self._all_rows(i)
         (values,) = grad.tensors
         if self._is_lazy(i):
-            return grad.tensors, Rows(len(grad.index), grad.index)
+            index = grad.index if self._params[i].size else grad.index[:0]  # rows without elements are not updated
+            return grad.tensors, Rows(len(index), index)
         scratch = self._scratch.setdefault(i, _Scratch(self._params[i], values.dtype, self._device))
         return [scratch.fill(grad.index, values)], self._all_rows(i)
 
@@ -120,7 +121,7 @@ def named(grad: Any, name: str) -> Iterator[tuple[Any, str]]:
 
 
 def all_rows(param: Tensor) -> Rows:
-    return Rows(param.shape[0] if param.shape else 1)
+    return Rows((param.shape[0] if param.size else 0) if param.shape else 1)
 
 
 class _Scratch:

@@ -97,7 +97,7 @@ class _Run:
         self.pending: list[tuple[Buffer, Any]] = []
         self.rows, self.cols = matrix_view(tensor.buffers["w"].shape)
         every = np.arange(self.rows if self.cols else 0)  # rows without elements are not updated
-        self.present = every if tensor.rows is None else tensor.rows
+        self.present = every if tensor.rows is None or not self.cols else tensor.rows
 
     def value(self, v: Value) -> Any:
         return self.shared[v.id] if v.type.kind is Kind.SHARED else self.values[v.id]

@@ -187,8 +187,8 @@ SPARSE = {
     "rows": ["float32", "mixed"],
     "schedulefreeadamw": ["mixed"],
 }
-LONG = (*SHAPES, (3, 5000))
-"""With two matrices that are large enough for 8-bit codes."""
+LONG = (*SHAPES, (3, 5000), (2, 0))
+"""With two matrices that are large enough for 8-bit codes, and one whose rows have no elements."""
 
 
 def pairs(of: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:

@@ -1,7 +1,7 @@
 """A GPU that is none: its memory is this process's, its launches run the PTX interpreter. For `target="cuda"` in tests.
 
-    with emulated():
-        step = optgen.load("adam", target="cuda").bind([on_gpu(array)], ...)
+with emulated():
+    step = optgen.load("adam", target="cuda").bind([on_gpu(array)], ...)
 """
 
 from __future__ import annotations

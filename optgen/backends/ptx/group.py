@@ -229,6 +229,7 @@ class Elements:
             other = self.entry.across(largest, lanes)
             largest = b.select(b.icmp_signed(">", other, largest), other, largest)
         scale = b.bitcast(largest, F32)
+        self.entry.warp_barrier()  # all have read the old scale
         lane = b.and_(self.entry.tid, integer(31))
         with b.if_then(b.icmp_signed("==", lane, integer(0))):
             b.store(scale, at(b, self.scales[name], self.block(groups[0]), F32))

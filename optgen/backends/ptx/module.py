@@ -72,6 +72,10 @@ class Entry:
         """All threads of the block come here."""
         self.call("barrier.cta.sync.aligned.all", VOID, I32(0))
 
+    def warp_barrier(self) -> None:
+        """All threads of the warp come here."""
+        self.call("bar.warp.sync", VOID, I32(ALL_LANES))
+
     def down(self, x: Any, lanes: int) -> Any:
         """What x is in the thread that is so many `lanes` up the warp; at its end, the own x."""
 

@@ -183,7 +183,7 @@ def _statement(
             count = None if match[3] is None else int(match[3])
             name = match[2]
             if inner is not None and count is None:
-                name = inner[name] = f"%{name.lstrip('%')}.{line}"
+                inner[match[2]] = name = f"%{match[2].lstrip('%')}.{len(function.registers)}"
             function.registers.append((name, count, REGISTERS[match[1]]))
             return
     elif function is not None and text.startswith(".param"):

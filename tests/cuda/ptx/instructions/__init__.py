@@ -20,7 +20,6 @@ RULES: list[tuple[str, Builder]] = [
 REFUSED = [
     (r".*\.ftz\b.*", "flushes denormals"),
     (r".*\.(?:approx|full)\b.*", "is not correctly rounded"),
-    (r"(?:min|max)\.(?:\w+\.)*f\d\d.*", "drops NaNs: compare and select instead"),
     (r"(?:add|sub|mul)\.f\d\d(?:x2)?", "has no .rn, so that ptxas may fuse it with another into one fma"),
     (r"fma\.\w+\.f64", "is not implemented: NumPy has no fused multiply-add of float64"),
     (r"(?:add|sub|mul|div|fma|sqrt|rcp)\.(?:rz|rm|rp)\..*", "does not round to nearest"),

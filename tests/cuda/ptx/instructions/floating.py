@@ -53,6 +53,22 @@ def packed(i: Instruction, op: str, type: str) -> Step:
     return step
 
 
+def extreme(i: Instruction, op: str, type: str) -> Step:
+    """The larger or the smaller one; a NaN gives way to a number, and -0 is less than +0."""
+    i.expect(3)
+    a, b, d = i.source(1, type), i.source(2, type), i.dest(type)
+    choose, bits = (np.fmax, np.bitwise_and) if op == "max" else (np.fmin, np.bitwise_or)
+
+    def step(registers: Registers, group: Group) -> None:
+        x, y = a(registers), b(registers)
+        found = choose(x, y)
+        unsigned = UNSIGNED[found.dtype.itemsize]
+        zeros = bits(x.view(unsigned), y.view(unsigned)).view(found.dtype)
+        registers[d] = canonical(np.where((x == 0) & (y == 0), zeros, found))
+
+    return step
+
+
 def unary(f: Callable[[np.ndarray], np.ndarray]) -> Callable[..., Step]:
     """A builder for a function of one float, whose NaN results PTX leaves unspecified."""
 
@@ -138,6 +154,7 @@ RULES = [
     (r"(add|sub|mul|div)\.rn\.(f32|f64)", arithmetic),
     (r"(add|sub|mul)\.rn\.(f16)", arithmetic),
     (r"(add|sub|mul)\.rn\.(f32|f16)x2", packed),
+    (r"(max|min)\.(f32|f64)", extreme),
     (r"sqrt\.rn\.(f32|f64)", unary(np.sqrt)),
     (r"rcp\.rn\.(f32|f64)", unary(np.reciprocal)),
     (r"neg\.(f16|f32|f64)", unary(np.negative)),

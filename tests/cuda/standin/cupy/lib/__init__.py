@@ -1,0 +1,4 @@
+"""`cupy.lib`."""
+
+# ruff: noqa: F401 (this file gathers names)
+from . import stride_tricks

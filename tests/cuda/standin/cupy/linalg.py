@@ -1,0 +1,30 @@
+"""`cupy.linalg`."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from . import _api, _functions
+from ._array import device
+
+raises = False
+"""Whether failures are raised: `cupyx.errstate(linalg="raise")`."""
+
+
+def _silent(function: Callable) -> Callable:
+    """As CuPy's: it does not wait for the device to say that it failed, and returns what is in memory."""
+
+    def call(a: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(a, *args, **kwargs)
+        except np.linalg.LinAlgError:
+            if raises:
+                raise
+            return device(np.full(a.shape, np.nan, a.dtype))
+
+    return call
+
+
+for _name in _api.SIGNATURES["linalg"]:
+    globals()[_name] = _silent(_functions.function("linalg", _name, getattr(np.linalg, _name)))
