@@ -200,7 +200,7 @@ class _Run:
         """The block of codes that each element belongs to: blocks restart at every row of a tensor updated by rows."""
         element = np.arange(self.rows * self.cols).reshape(self.rows, self.cols)
         if self.tensor.rows is None:
-            return element // QUANTUM
+            return (element // QUANTUM)[self.present]
         per_row = -(-self.cols // QUANTUM)
         return (element // max(self.cols, 1) * per_row + element % max(self.cols, 1) // QUANTUM)[self.present]
 

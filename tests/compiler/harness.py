@@ -357,7 +357,7 @@ def _rows(
         for k, row in zip(grad.indices, grad.values.astype(np.result_type(param.dtype, np.float32)), strict=True):
             total[int(k)] = total[int(k)] + row if int(k) in total else row
         rows = np.array(sorted(total), np.int64)
-        compact = np.array([total[k] for k in rows]).reshape(-1, *param.shape[1:]).astype(param.dtype)
+        compact = np.array([total[k] for k in rows]).reshape(len(rows), *param.shape[1:]).astype(param.dtype)
     if lazy and kernel.lazy:
         return rows, compact
     dense = np.zeros(param.shape, param.dtype)

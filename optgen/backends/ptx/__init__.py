@@ -45,5 +45,8 @@ def emit(kernel: Kernel, symbol: str) -> GpuModule:
 
 
 def _bounded(text: str) -> str:
-    """Say how many threads a block has, which llvmlite has no word for: registers are given out accordingly."""
-    return re.sub(r'^(define ptx_kernel void @"[^"]+"\(.*\))$', rf'\1 "nvvm.maxntid"="{THREADS}"', text, flags=re.M)
+    """Say how many threads a block has, which llvmlite has no word for, so that a thread gets as many registers as it
+    needs: without the second number ptxas spills some to have more blocks at a time, which then wait for each other.
+    """
+    bounds = f'"nvvm.maxntid"="{THREADS}" "nvvm.minctasm"="1"'
+    return re.sub(r'^(define ptx_kernel void @"[^"]+"\(.*\))$', rf"\1 {bounds}", text, flags=re.M)

@@ -79,19 +79,19 @@ class Memory:
     def remove(self, address: int) -> None:
         """Forget the range that starts at the address; KeyError where none does."""
         del self._ranges[address]
-        self._changed()
+        del self._starts[bisect.bisect_left(self._starts, address)]
+        self._bounds = None
 
     def _add(self, address: int, nbytes: int, writable: bool, owner: object) -> None:
         if nbytes == 0:
             return
-        for start, (end, _, _) in self._ranges.items():
+        at = bisect.bisect_left(self._starts, address)
+        for start in self._starts[max(at - 1, 0) : at + 1]:
+            end, _, _ = self._ranges[start]
             if start < address + nbytes and address < end:
                 raise ValueError(f"0x{address:x} to 0x{address + nbytes:x} overlaps 0x{start:x} to 0x{end:x}")
         self._ranges[address] = (address + nbytes, writable, owner)
-        self._changed()
-
-    def _changed(self) -> None:
-        self._starts = sorted(self._ranges)
+        self._starts.insert(at, address)
         self._bounds = None
 
     def _arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -84,6 +84,19 @@ def unary(f: Callable[[np.ndarray], np.ndarray]) -> Callable[..., Step]:
     return builder
 
 
+def packed_unary(i: Instruction, op: str, type: str) -> Step:
+    """A function of each of two floats in one register."""
+    i.expect(2)
+    f, element = {"neg": np.negative, "abs": np.abs}[op], FLOATS[type]
+    bits = f"b{16 * element.itemsize}"
+    a, d = i.source(1, bits), i.dest(bits)
+
+    def step(registers: Registers, group: Group) -> None:
+        registers[d] = canonical(f(a(registers).view(element))).view(UNSIGNED[2 * element.itemsize])
+
+    return step
+
+
 def fused(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
     """a * b + c of float32, rounded once.
 
@@ -159,6 +172,7 @@ RULES = [
     (r"rcp\.rn\.(f32|f64)", unary(np.reciprocal)),
     (r"neg\.(f16|f32|f64)", unary(np.negative)),
     (r"abs\.(f16|f32|f64)", unary(np.abs)),
+    (r"(neg|abs)\.(f32|f16)x2", packed_unary),
     (r"fma\.rn\.f32", fma),
     (r"copysign\.(f32|f64)", copysign),
     (r"testp\.(finite|infinite|number|notanumber|normal|subnormal)\.(f32|f64)", testp),

@@ -1,0 +1,66 @@
+"""The PTX of kernels: its text, and what NVIDIA's assembler makes of it."""
+
+from __future__ import annotations
+
+import re
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from optgen import pipeline
+from optgen.backends import target
+from tests.compiler.harness import KERNELS, by_name
+from tests.conftest import Golden
+from tests.cuda.assemble import Usage, assemble, ptxas
+
+GOLDEN = Path(__file__).parent / "golden"
+ARCHITECTURES = ("sm_75", "sm_80", "sm_90", "sm_100")
+
+
+@pytest.mark.parametrize("name", ["adam", "sgd-heavy", "lion", "lamb-bias_correction"])
+def test_golden(name: str, golden: Golden) -> None:
+    path = GOLDEN / f"{name}.ptx"
+    made_by = f"// LLVM {target.llvm_version()}\n"
+    if path.exists() and (found := path.read_text().partition("\n")[0] + "\n") != made_by:
+        pytest.skip(f"{path.name} is what another LLVM makes: {found[3:-1]}, and this is {made_by[3:-1]}")
+    case = by_name(name)
+    kernel = pipeline.ptx(case.spec, case.load().variant((64, 64)), target.OLDEST)
+    golden(path, made_by + kernel.ptx.decode())
+
+
+needs_ptxas = pytest.mark.skipif(
+    ptxas() is None, reason="ptxas is neither on PATH nor installed: pip install nvidia-cuda-nvcc"
+)
+
+
+@needs_ptxas
+def test_every_kernel_assembles_without_spills() -> None:
+    """That of the oldest GPU for all of them, as drivers do it."""
+    text = together([pipeline.ptx(case.spec, variant, target.OLDEST).ptx.decode() for case, variant in KERNELS.values()])
+    with ThreadPoolExecutor(2) as pool:
+        for arch, usages in zip(ARCHITECTURES, pool.map(lambda arch: assemble(text, arch), ARCHITECTURES), strict=True):
+            assert len(usages) > len(KERNELS)
+            assert [(arch, name) for name, usage in usages.items() if spills(usage)] == []
+            print(f"{arch}: {len(usages)} entries, up to {max(u.registers for u in usages.values())} registers")
+
+
+@needs_ptxas
+@pytest.mark.parametrize("arch", ["sm_90", "sm_120"])
+def test_other_architectures(arch: str) -> None:
+    """PTX that is made for a GPU, which may have instructions that older ones have not."""
+    for name in ("adam", "lamb-bias_correction", "kinds"):
+        case = by_name(name)
+        text = pipeline.ptx(case.spec, case.load().variant((64, 64)), arch).ptx.decode()
+        assert not any(map(spills, assemble(text, arch).values()))
+
+
+def spills(usage: Usage) -> bool:
+    return bool(usage.stack or usage.spill_stores or usage.spill_loads)
+
+
+def together(texts: list[str]) -> str:
+    """Modules as one, whose head is that of the first: ptxas takes long to start."""
+    head = re.match(r".*?\.address_size 64\n", texts[0], re.DOTALL)
+    assert head is not None
+    return head[0] + "".join(text[len(head[0]) :] for text in texts)
