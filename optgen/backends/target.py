@@ -65,15 +65,14 @@ def compile_ir(text: str, target: Target) -> Compiled:
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_100", "sm_103", "sm_120")
 """The GPUs that PTX can be made for; it runs on these and on all later ones."""
+GPU = "nvptx64-nvidia-cuda"
 OLDEST = ARCHITECTURES[0]
 
 
 def compile_ptx(text: str, arch: str) -> str:
     """Parse, verify and optimise LLVM IR text, and give it as PTX for an architecture."""
-    _initialize_ptx()
-    machine = llvm.Target.from_triple("nvptx64-nvidia-cuda").create_target_machine(cpu=arch, opt=2)
+    machine = _gpu(arch)
     module = llvm.parse_assembly(text)
-    module.data_layout = str(machine.target_data)
     module.verify()
     options = llvm.create_pipeline_tuning_options(speed_level=1)
     options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = False
@@ -82,10 +81,16 @@ def compile_ptx(text: str, arch: str) -> str:
     return str(machine.emit_assembly(module))
 
 
+def gpu_layout() -> str:
+    """How LLVM lays out types in the memory of GPUs: the text of a module must say so."""
+    return str(_gpu(OLDEST).target_data)
+
+
 @functools.cache
-def _initialize_ptx() -> None:
+def _gpu(arch: str) -> llvm.TargetMachine:
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
+    return llvm.Target.from_triple(GPU).create_target_machine(cpu=arch, opt=2)
 
 
 def _optimize(text: str, target: Target) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:

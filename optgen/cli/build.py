@@ -58,7 +58,10 @@ def build(args: argparse.Namespace) -> int:
     jobs = {path: _jobs(optimizer, args.dtype, args.all) for path, optimizer in specs.items()}
     work = [(optimizer, variant) for path, optimizer in specs.items() for variant in jobs[path]]
     # disable=None: no bar where stderr is no terminal.
-    with tqdm(total=len(work), unit="kernel", leave=False, disable=None) as bar, workers.each(target.make, work) as made:
+    with (
+        tqdm(total=len(work), unit="kernel", leave=False, disable=None) as bar,
+        workers.each(target.make, work) as made,
+    ):
         for path, optimizer in specs.items():
             bar.set_description(path.stem)
             products = []

@@ -41,7 +41,7 @@ def command(
 
 def add_arch(parser: argparse.ArgumentParser) -> None:
     """The option --arch, which `arch` reads."""
-    parser.add_argument("--arch", metavar="SM", help="the oldest GPUs that PTX is for (default: sm_75)")
+    parser.add_argument("--arch", metavar="SM", help="the oldest GPUs that PTX is for, sm_75 (default) to sm_120")
 
 
 def arch(args: argparse.Namespace) -> str:

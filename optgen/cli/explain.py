@@ -33,6 +33,7 @@ def explain(args: argparse.Namespace) -> int:
     _section("Hyper-parameters", _table(list(_params(optimizer))))
     _section("Change of the weight at the first step (wd = 0, rescale_grad = 1, no clipping)", _first_steps(optimizer))
     _section("Cost for each parameter of a float32 step", costs)
+    _section("Launches of a step on a GPU, by what they go over", _launches(optimizer))
     _section("LaTeX", latex(optimizer))
     return 0
 
@@ -67,6 +68,23 @@ def _first_steps(optimizer: Optimizer) -> str:
         except NoClosedForm as error:
             text = str(error)
         found.setdefault(text, []).append(flags_text(flags))
+    return _by_variant(found)
+
+
+def _launches(optimizer: Optimizer) -> str:
+    from optgen import pipeline
+    from optgen.ir.nodes import Variant
+
+    found: dict[str, list[str]] = {}
+    for flags in variants(optimizer):
+        kernel = pipeline.plan(pipeline.build(optimizer, Variant(flags)))
+        units = [launch.unit for launch in pipeline.lower_ptx(kernel, optimizer.name).launches]
+        found.setdefault(", ".join(units), []).append(flags_text(flags))
+    return _by_variant(found)
+
+
+def _by_variant(found: dict[str, list[str]]) -> str:
+    """Texts, each with the variants that it is for; a text alone where it is for all."""
     if len(found) == 1:
         return next(iter(found))
     return _table([(" or ".join(where), text) for text, where in found.items()])

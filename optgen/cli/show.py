@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 
-from optgen.cli.common import Commands, Usage, command, flags_text, path_of, read, settings
+from optgen.cli.common import Commands, Usage, add_arch, arch, command, flags_text, path_of, read, settings
 from optgen.ir.nodes import BYTES, Variant
 from optgen.model import Binary, Call, Expr, Flags, IsSet, Name, Number, Optimizer, Text, Unary
 
 DTYPES = ("float32", "float64", "float16", "bfloat16")
 RANK = 2
 """Of the parameter that a variant is shown for."""
-STAGES = ("model", "ir", "llvm", "asm")
+STAGES = ("model", "ir", "llvm", "asm", "nvvm", "ptx")
 _COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 _OPERATORS = (("or",), ("and",), (), _COMPARISONS, ("+", "-"), ("*", "/"), (), ("^",))
 _NOT, _NEGATIVE, _ATOM = 2, 6, 8
@@ -27,6 +27,8 @@ def register(commands: Commands) -> None:
         "  optgen show adam --stage model            equations of one variant, with the kind of every value\n"
         "  optgen show adam --stage ir               the kernel as backends take it, cut into phases\n"
         "  optgen show adam --stage llvm             LLVM IR before LLVM optimises it\n"
+        "  optgen show adam --stage nvvm             LLVM IR for GPUs of NVIDIA; all of a step but the host's part\n"
+        "  optgen show adam --stage ptx --arch sm_90\n"
         "  optgen show sgd --stage asm --set momentum=0.9 --dtype float64\n"
         "  optgen show adam --stage ir --dtype bfloat16 --master --storage v=bfloat16_stochastic\n",
     )
@@ -40,6 +42,7 @@ def register(commands: Commands) -> None:
     parser.add_argument(
         "--storage", action="append", default=[], metavar="STATE=STORAGE", help=f"one of {', '.join(BYTES)}"
     )
+    add_arch(parser)
 
 
 def show(args: argparse.Namespace) -> int:
@@ -47,7 +50,9 @@ def show(args: argparse.Namespace) -> int:
     from optgen.backends import target
     from optgen.ir.text import to_text
 
-    given = settings(args.set)
+    if args.arch and args.stage != "ptx":
+        raise Usage("--arch is for --stage ptx")
+    oldest, given = arch(args), settings(args.set)
     optimizer = read(path_of(args.spec))
     try:
         resolved = arguments.resolve(optimizer, given)
@@ -64,8 +69,12 @@ def show(args: argparse.Namespace) -> int:
     if args.stage == "ir":
         print(to_text(kernel), end="")
         return 0
-    host = target.host()
-    text = pipeline.lower(kernel, pipeline.symbol(optimizer, variant), host.triple)
+    symbol, host = pipeline.symbol(optimizer, variant), target.host()
+    if args.stage in ("nvvm", "ptx"):
+        text = pipeline.lower_ptx(kernel, symbol).llvm
+        print((text if args.stage == "nvvm" else target.compile_ptx(text, oldest)).rstrip("\n"))
+        return 0
+    text = pipeline.lower(kernel, symbol, host.triple)
     print(text if args.stage == "llvm" else target.compile_ir(text, host).assembly, end="")
     return 0
 

@@ -51,7 +51,7 @@ TABLE = """\
 
      n | seed
      n words for each of the columns, then n for each of the areas
-     n rows of addresses in the GPU's memory, one row a tensor, in the order of the buffers; any for the host's
+     n rows of addresses in the GPU's memory, one row a tensor, in the order of the buffers; 0 for the host's
      for each launch n + 1 words: where the units of each tensor begin, and how many there are in all
      values that the host and launches leave for later launches
 
@@ -225,7 +225,7 @@ def table() -> str:
             "#ifndef OPTGEN_TABLE\n#define OPTGEN_TABLE\n",
             TABLE,
             "enum { OPTGEN_N, OPTGEN_SEED };",
-            f"enum {{ {', '.join(f'OPTGEN_{name} = {x}' for name, x in constants.items())} }};\n",
+            *("enum {", ",\n".join(f"    OPTGEN_{name} = {x}" for name, x in constants.items()), "};\n"),
             "/* Columns: one word for each tensor. A tensor is seen as in optgen_step. */",
             _enum("COLUMN", COLUMNS, COLUMN_DOCS, "OPTGEN_COLUMNS"),
             "/* Areas: the address of each tensor's part of them, in the workspace. */",

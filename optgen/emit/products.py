@@ -1,9 +1,9 @@
-"""The files that one kernel becomes, for each target."""
+"""The files that one kernel becomes, for each target. Those of both can lie in one folder."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import ClassVar, Protocol
+from typing import TypeAlias
 
 from optgen import pipeline
 from optgen.backends import target
@@ -22,23 +22,10 @@ class Product:
     files: dict[str, bytes]
 
 
-class Target(Protocol):
-    """What kernels are made for. Products of two targets can lie in one folder."""
-
-    MANIFEST: ClassVar[str]
-
-    def description(self) -> Json:
-        """What the manifest says of it."""
-
-    def owns(self, name: str) -> bool:
-        """Whether a file that is named after a kernel is this target's."""
-
-    def make(self, optimizer: Optimizer, variant: nodes.Variant) -> Product: ...
-
-
 @dataclass(frozen=True)
 class Cpu:
-    """This machine."""
+    """This machine. MANIFEST is the file that names the others, `description` what it says of the target; `owns` tells
+    whether a file that is named after a kernel is this target's."""
 
     MANIFEST = "manifest.json"
     ENDS = (".ll", ".o", ".h")
@@ -92,6 +79,9 @@ class Cuda:
         }
         launches = [asdict(x) | {"per_block": x.per_block} for x in module.launches]
         return _product(made, files, launches=launches, counts=asdict(module.counts))
+
+
+Target: TypeAlias = Cpu | Cuda
 
 
 def _product(made: Variant, files: dict[str, tuple[str, bytes]], **more: object) -> Product:

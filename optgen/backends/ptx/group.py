@@ -125,7 +125,7 @@ class Elements:
     # ------------------------------------------------------------ streams
 
     def read(self, name: str, e: Any, span: Span) -> Any:
-        b, type = self.b, RAW[self.buffers[name].storage]
+        b = self.b
         if span.whole:
             return self.fixed(name, self.wide(name, e, load=True))
         return self.gathered([self.read_one(name, b.add(e, integer(k)), span) for k in range(GROUP)])

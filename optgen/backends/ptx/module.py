@@ -11,6 +11,7 @@ from llvmlite import ir as ll
 from optgen.backends.layout import Layout, narrowed, widened
 from optgen.backends.llvm import F64, I32, I64, at, is_const, loop, lower
 from optgen.backends.ptx.table import Counts, Launch, N, Place, Places
+from optgen.backends.target import GPU, gpu_layout
 from optgen.ir import nodes as ir
 from optgen.ir.nodes import Instr, Kernel, Phase, Value
 from optgen.model import Kind
@@ -32,7 +33,7 @@ class Module:
     def __init__(self, kernel: Kernel, symbol: str, launches: Sequence[Launch]) -> None:
         self.kernel, self.symbol, self.launches = kernel, symbol, launches
         self.module = ll.Module(name=kernel.name)
-        self.module.triple = "nvptx64-nvidia-cuda"
+        self.module.triple, self.module.data_layout = GPU, gpu_layout()
         self.consts = {i.result: i.op for i in kernel.instrs() if i.result is not None and is_const(i)}
         self.layout = Layout(kernel)
         self.columns = {buffer.name: k for k, buffer in enumerate(kernel.buffers)}
@@ -141,22 +142,20 @@ class Entry:
 
     @contextmanager
     def units(self, first: Any, step: Any) -> Iterator[tuple[Any, Any]]:
-        """Over units first, first + step, ...: yields the tensor, and which of its units it is."""
+        """Over units first, first + step, ...: yields the tensor, and which of its units it is.
+
+        Two loops, over tensors and over the units of one, so that what is read of a tensor is read once for all.
+        """
         b = self.b
         starts = self.m.places.units(self.launch)
-        total = self.word(starts, self.count)
-        cell = self.cell(first)
-        head, body, after = (b.append_basic_block(name) for name in ("units", "unit", "done"))
-        b.branch(head)
-        b.position_at_end(head)
-        unit = b.load(cell, typ=I64)
-        b.cbranch(b.icmp_signed("<", unit, total), body, after)
-        b.position_at_end(body)
-        i = self.search(starts, unit)
-        yield i, b.sub(unit, self.word(starts, i))
-        b.store(b.add(unit, step), cell)
-        b.branch(head)
-        b.position_at_end(after)
+        total, cell = self.word(starts, self.count), self.cell(first)
+        with self.repeat(lambda: b.icmp_signed("<", b.load(cell, typ=I64), total)):
+            i = self.search(starts, b.load(cell, typ=I64))
+            begin, end = (self.word(starts, k) for k in (i, b.add(i, integer(1))))
+            with self.at_least_once(lambda: b.icmp_signed("<", b.load(cell, typ=I64), end)):
+                unit = b.load(cell, typ=I64)
+                yield i, b.sub(unit, begin)
+                b.store(b.add(unit, step), cell)
 
     def search(self, starts: Place, unit: Any) -> Any:
         """The last tensor whose units begin at or before `unit`; those without units share their start with the next
@@ -184,6 +183,17 @@ class Entry:
         b.branch(head)
         b.position_at_end(after)
 
+    @contextmanager
+    def at_least_once(self, condition: Any) -> Iterator[None]:
+        """`do ... while (condition())`."""
+        b = self.b
+        body, after = b.append_basic_block("do"), b.append_basic_block("end")
+        b.branch(body)
+        b.position_at_end(body)
+        yield
+        b.cbranch(condition(), body, after)
+        b.position_at_end(after)
+
     def cell(self, start: Any) -> Any:
         """A variable, which LLVM puts into a register; it starts anew at each turn of a loop around it."""
         with self.b.goto_entry_block():
@@ -206,8 +216,8 @@ class Entry:
             shared = v.type.kind is Kind.SHARED
             self.b.store(widened(self.b, x, v), self.address(place, None if shared else i))
 
-    def fetch(self, phase: Phase, env: Env, i: Any) -> None:
-        """Read the scalars that earlier phases left for this one."""
+    def fetch(self, phase: Phase, env: Env, i: Any, fixed: bool = False) -> None:
+        """Read the scalars that earlier phases left for this one; `fixed`: in an earlier launch."""
         here = {x.result for x in phase.instrs}
         for instr in phase.instrs:
             for v in ir.operands(instr.op):
@@ -217,6 +227,8 @@ class Entry:
                 if place is not None:
                     shared = v.type.kind is Kind.SHARED
                     x = self.b.load(self.address(place, None if shared else i), typ=F64)
+                    if fixed:
+                        x.set_metadata("invariant.load", self.m.invariant)
                     env[v] = narrowed(self.b, x, v)
 
     def operands(self, op: ir.Op, env: Env) -> list[Any]:

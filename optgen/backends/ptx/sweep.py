@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from optgen.backends.layout import reductions
-from optgen.backends.llvm import F64, I32, IDENTITY, TYPES, at, constant, fold, lower, smaller, vector
+from optgen.backends.llvm import F64, I32, I64, IDENTITY, TYPES, at, constant, fold, lower, smaller, vector
 from optgen.backends.ptx.group import GROUP, RAW, Elements, Span
 from optgen.backends.ptx.launches import at_once
 from optgen.backends.ptx.module import Entry, Env, integer
@@ -54,9 +54,7 @@ class Sweep:
         lead = integer(0) if self.reduced else entry.column("lead", self.i)
         row, number, index = integer(0), integer(0), unit
         if self.by_rows or self.lazy:
-            each = b.udiv(b.add(b.add(size, lead), b.sub(length, integer(1))), length)
-            row = b.udiv(unit, each)
-            index = b.sub(unit, b.mul(row, each))
+            row, index = self.row_of(unit, size)
             number = entry.number(self.i, row)
         begin = b.sub(b.mul(index, length), lead)
         end = b.add(begin, length)
@@ -73,6 +71,22 @@ class Sweep:
                 elements.run(self.places(begin), inside)
             with some:
                 elements.run(self.places(begin), span)
+
+    def row_of(self, unit: Any, size: Any) -> tuple[Any, Any]:
+        """The row that a unit is in, and which of the row's units it is."""
+        b, length = self.b, integer(self.launch.length)
+        if self.by_rows:
+            return self.divided(unit, b.udiv(b.add(size, b.sub(length, integer(1))), length))
+        row, index = self.entry.cell(integer(0)), self.entry.cell(unit)
+        with b.if_then(self.is_by_rows):
+            parts = self.divided(unit, b.udiv(b.add(size, b.sub(length, integer(1))), length))
+            for cell, part in zip((row, index), parts, strict=True):
+                b.store(part, cell)
+        return b.load(row, typ=I64), b.load(index, typ=I64)
+
+    def divided(self, x: Any, y: Any) -> tuple[Any, Any]:
+        quotient = self.b.udiv(x, y)
+        return quotient, self.b.sub(x, self.b.mul(quotient, y))
 
     def by_row(self) -> Any:
         """How long a row is, or the tensor where it is not updated row by row."""
@@ -207,7 +221,7 @@ class Sweep:
     def elements(self, row: Any, number: Any) -> Elements:
         b, entry, i = self.b, self.entry, self.i
         scalars: Env = {}
-        entry.fetch(self.phase, scalars, i)
+        entry.fetch(self.phase, scalars, i, fixed=True)
         skipped = b.mul(number, self.cols)
         return Elements(
             entry,

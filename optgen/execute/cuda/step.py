@@ -56,6 +56,6 @@ def stream_of(owner: Any) -> Callable[[], int]:
         torch = sys.modules["torch"]
         return lambda: int(torch.cuda.current_stream(owner.device).cuda_stream)
     if library == "cupy":
-        cupy = sys.modules["cupy"]
-        return lambda: int(cupy.cuda.get_current_stream().ptr)
+        cupy, number = sys.modules["cupy"], owner.device.id
+        return lambda: int(cupy.cuda.get_current_stream(number).ptr)
     return lambda: 0
