@@ -10,7 +10,7 @@ from typing import Any
 
 from optgen import arguments, pipeline, specfiles
 from optgen.diagnostics import Source
-from optgen.execute.device import Cpu, Device
+from optgen.execute.device import Cpu, Target
 from optgen.execute.rule import UpdateRule
 from optgen.model import Optimizer
 
@@ -48,10 +48,10 @@ def load(
     optimizer = spec if isinstance(spec, Optimizer) else pipeline.checked(read(spec))
     args = arguments.resolve(optimizer, values)
     storages = arguments.storages(optimizer, dtype, storage)
-    return UpdateRule(optimizer, args, dtype, master=master, storage=storages, device=_device(target))
+    return UpdateRule(optimizer, args, dtype, master=master, storage=storages, target=_target(target))
 
 
-def _device(target: str) -> Device:
+def _target(target: str) -> Target:
     if target == "cpu":
         return Cpu()
     if target == "cuda":

@@ -36,7 +36,8 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
 
 @dataclass(frozen=True)
 class Tensor:
-    """A dense tensor in C order. `owner` keeps the memory alive; `name` is what errors call it."""
+    """A dense tensor in C order. `owner` keeps the memory alive; `name` is what errors call it; `gpu` is the number of
+    the GPU that it is on, None for the CPU."""
 
     name: str
     address: int
@@ -44,6 +45,7 @@ class Tensor:
     dtype: str
     writable: bool
     owner: Any
+    gpu: int | None = None
 
     @functools.cached_property
     def size(self) -> int:

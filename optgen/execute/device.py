@@ -21,17 +21,29 @@ if TYPE_CHECKING:
     from optgen.execute.step import BoundStep
 
 
+class Target(Protocol):
+    """What a rule is compiled for. `name` is what `load` calls it."""
+
+    name: str
+
+    def kernel(self, optimizer: Optimizer, variant: Variant) -> Kernel:
+        """One variant, compiled and loaded."""
+
+    def step(self, *args: Any, **kwargs: Any) -> BoundStep:
+        """A rule bound to tensors (`BoundStep`)."""
+
+    def param(self, obj: Any, name: str) -> Tensor:
+        """The memory of a parameter; TypeError or ValueError naming it if there is no such target."""
+
+    def device(self, params: Sequence[Tensor]) -> Device:
+        """Where these are; ValueError if that is not one place."""
+
+
 class Device(Protocol):
-    """One for each rule."""
+    """One place where tensors are."""
 
     def table(self, *args: Any) -> Table:
         """The tables of a step on tensors that are here (`Table`)."""
-
-    def step(self, *args: Any, **kwargs: Any) -> BoundStep:
-        """A rule bound to tensors that are here (`BoundStep`)."""
-
-    def at(self, params: Sequence[Tensor]) -> None:
-        """Compute where these are."""
 
     def tensor(self, obj: Any, name: str) -> Tensor:
         """The memory of a tensor that is here; TypeError or ValueError naming it if it is not."""
@@ -51,12 +63,11 @@ class Device(Protocol):
     def set_rows(self, array: Any, old: Array, index: Array, rows: Tensor) -> None:
         """Clear the rows `old` of an array, and copy `rows` to those of `index`."""
 
-    def kernel(self, optimizer: Optimizer, variant: Variant) -> Kernel:
-        """One variant, compiled and loaded."""
-
 
 class Cpu:
-    """This process's memory."""
+    """This process's memory, which is one place."""
+
+    name = "cpu"
 
     def __init__(self, compile: Callable[[Optimizer, Variant], NativeKernel] = pipeline.native) -> None:
         self._compile = compile
@@ -69,8 +80,11 @@ class Cpu:
 
         return BoundStep(*args, **kwargs)
 
-    def at(self, params: Sequence[Tensor]) -> None:
-        """There is one place only."""
+    def param(self, obj: Any, name: str) -> Tensor:
+        return buffers.tensor(obj, name)
+
+    def device(self, params: Sequence[Tensor]) -> Cpu:
+        return self
 
     def tensor(self, obj: Any, name: str) -> Tensor:
         return buffers.tensor(obj, name)

@@ -31,15 +31,16 @@ def evaluate(
         raise ValueError(f"{rule.spec.name} has no eval: section; its weights are evaluated as they are")
     shapes = [p.shape if piece is None else piece.shape for p, piece in zip(params, pieces, strict=True)]
     kernels = [rule.kernel(shape, f, evaluate=True) for shape, f in zip(shapes, flags, strict=True)]
-    columns = state.columns(kept, kernels, params, repr(rule), rule.device)
+    device = rule.target.device(params)
+    columns = state.columns(kept, kernels, params, repr(rule), device)
     by_row = state.by_row(columns, len(params))
-    new = [rule.device.full(p.shape, rule.dtype, 0.0) for p in params]
-    columns["out"] = [rule.device.tensor(x, "out") for x in new]
+    new = [device.full(p.shape, rule.dtype, 0.0) for p in params]
+    columns["out"] = [device.tensor(x, "out") for x in new]
     columns.setdefault("w", params)
     counts = state.counts(kept, len(params)).view()
     there = [i for i, kernel in enumerate(kernels) if not is_left_out(pieces[i], params[i], kernel)]
     for kernel, members in grouped(kernels, there).items():
-        table = rule.device.table(kernel, members, params, columns, [0] * len(params), pieces)
+        table = device.table(kernel, members, params, columns, [0] * len(params), pieces)
         table.counts[:] = counts[members]
         table.set({**values, "step": float(counts.max())})
         table.take([((), all_rows(params[i]) if by_row[i] else Rows()) for i in members])

@@ -11,7 +11,7 @@ from optgen.arguments import Arguments
 from optgen.backends import target
 from optgen.execute import buffers, piece, state
 from optgen.execute.buffers import Tensor
-from optgen.execute.device import Cpu, Device
+from optgen.execute.device import Cpu, Target
 from optgen.execute.evaluate import evaluate
 from optgen.execute.kernel import Kernel
 from optgen.execute.piece import Exchange, Piece
@@ -31,7 +31,7 @@ MATRIX = (4096, 4096)
 class UpdateRule:
     """An optimizer for parameters of one dtype: makes state, and binds it to parameters and gradients.
 
-    `device` is where: the CPU, unless given. A variant is compiled once, when a parameter needs it.
+    `target` is where: the CPU, unless given. A variant is compiled once, when a parameter needs it.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class UpdateRule:
         *,
         master: bool = False,
         storage: Mapping[str, Storage] | None = None,
-        device: Device | None = None,
+        target: Target | None = None,
     ) -> None:
         self.spec = spec
         self.values = args.values
@@ -53,14 +53,15 @@ class UpdateRule:
         self._chosen = args.chosen
         values = [e for line in spec.update for e in walk(line.value)]
         self._joins = any(isinstance(e, Call) and e.scope == "params" for e in values)
-        self.device: Device = Cpu() if device is None else device
+        self.target: Target = Cpu() if target is None else target
         self._kernels: dict[tuple[Any, ...], Kernel] = {}
         self._cuts: dict[tuple[Any, ...], Cut] = {}
-        if isinstance(self.device, Cpu) and "float16" in (dtype, *self.storage.values()):
+        if isinstance(self.target, Cpu) and "float16" in (dtype, *self.storage.values()):
             _check_float16()
 
     def __repr__(self) -> str:
-        words = [self.spec.name, self.dtype, *(["master=True"] if self.master else [])]
+        words = [self.spec.name, self.dtype, *([self.target.name] if self.target.name != "cpu" else [])]
+        words += [*(["master=True"] if self.master else [])]
         words += [f"{name}={value!r}" for name, value in (*self.flags.items(), *self.storage.items())]
         return f"<optgen {', '.join(words)}>"
 
@@ -100,7 +101,7 @@ class UpdateRule:
         own = arguments.per_param(self.spec, flags, len(tensors))
         kernels = self.kernels(tensors, wanted, own, self.pieces(pieces, len(tensors)))
         by_row = [x and kernel.native.lazy for x, kernel in zip(wanted, kernels, strict=True)]
-        return state.start(kernels, tensors, by_row, self.values, self.device)
+        return state.start(kernels, tensors, by_row, self.values, self.target.device(tensors))
 
     def bind(
         self,
@@ -135,7 +136,7 @@ class UpdateRule:
         name the tensor. The step keeps all of them alive.
         """
         where = self.pieces(pieces, len(params))
-        return self.device.step(
+        return self.target.step(
             self, params, grads, state, inputs, lazy=lazy, flags=flags, ids=ids, pieces=where, exchange=exchange
         )
 
@@ -147,11 +148,10 @@ class UpdateRule:
     # ------------------------------------------------------------ what a bound step asks
 
     def tensors(self, objects: Sequence[Any], what: str) -> list[Tensor]:
-        """The memory of parameters or gradients, of the rule's dtype."""
-        found = [self.device.tensor(x, f"{what}[{i}]") for i, x in enumerate(buffers.listed(objects, what))]
+        """The memory of parameters, of the rule's dtype."""
+        found = [self.target.param(x, f"{what}[{i}]") for i, x in enumerate(buffers.listed(objects, what))]
         for t in found:
             buffers.check_dtype(t, self.dtype)
-        self.device.at(found)
         return found
 
     def pieces(self, pieces: Sequence[Piece | None] | None, n: int) -> list[Piece | None]:
@@ -202,7 +202,7 @@ class UpdateRule:
         if like not in self._kernels:
             variant = self.variant(shape, flags, sparse=sparse, evaluate=evaluate, gradients=gradients)
             same = next((k for k in self._kernels.values() if k.variant == variant), None)
-            self._kernels[like] = same or self.device.kernel(self.spec, variant)
+            self._kernels[like] = same or self.target.kernel(self.spec, variant)
         return self._kernels[like]
 
     def kernels(

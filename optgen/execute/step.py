@@ -48,6 +48,7 @@ class BoundStep:
     ) -> None:
         self.rule = rule
         self._params = rule.tensors(params, "params")
+        self._device = rule.target.device(self._params)
         self._pieces, self._exchange = pieces, exchange
         n = len(self._params)
         self._flags = arguments.per_param(rule.spec, flags, n)
@@ -56,7 +57,7 @@ class BoundStep:
         self.state = rule.init(params, sparse, flags, pieces) if kept is None else kept
         by_row = [lazy and x for x in sparse]
         self._kernels = rule.kernels(self._params, by_row, self._flags, pieces, _how_many(given))
-        self._columns = state.columns(self.state, self._kernels, self._params, repr(rule), rule.device)
+        self._columns = state.columns(self.state, self._kernels, self._params, repr(rule), self._device)
         self._columns["copy" if rule.master else "w"] = self._params
         self._counts = state.counts(self.state, n)
         self._written = self._written_tensors()
@@ -67,7 +68,7 @@ class BoundStep:
         decide = _decider(rule, self._kernels, list(map(len, shapes)), self._flags)
         self._hyper = Hyper(rule.spec, rule.values, [k.variant.flags for k in self._kernels], decide)
         self._values = self._hyper.values
-        self._gradients = Gradients(self._params, self._kernels, state.by_row(self._columns, n), lazy, rule.device)
+        self._gradients = Gradients(self._params, self._kernels, state.by_row(self._columns, n), lazy, self._device)
         self._sources = list(params) if grads is None else None
         here = zip(pieces, self._params, self._kernels, strict=True)
         self._arrange([i for i, of in enumerate(here) if not is_left_out(*of)])
@@ -154,7 +155,7 @@ class BoundStep:
         groups = grouped(self._kernels, members)
         self._check_whole(groups)
         self._tables = [
-            self.rule.device.table(kernel, own, self._params, columns, self._ids, self._pieces)
+            self._device.table(kernel, own, self._params, columns, self._ids, self._pieces)
             for kernel, own in groups.items()
         ]
         for table in self._tables:
@@ -208,9 +209,8 @@ class BoundStep:
                 raise ValueError(
                     f"{spec.name} reads '{name}': give inputs={{'{name}': [...]}}, a tensor for each parameter"
                 )
-            found = self.rule.tensors(
-                buffers.listed(given[name], f"inputs[{name!r}]", len(self._params)), f"inputs[{name!r}]"
-            )
+            listed = buffers.listed(given[name], f"inputs[{name!r}]", len(self._params))
+            found = [self._device.tensor(x, f"inputs[{name!r}][{i}]") for i, x in enumerate(listed)]
             for t, p in zip(found, self._params, strict=True):
                 buffers.check(t, self.rule.dtype, p.shape, "its parameter")
             columns[name] = found

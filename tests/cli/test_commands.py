@@ -263,12 +263,29 @@ def test_show_keeps_the_tree(text: str) -> None:
         ("ir", "kernel SGD float64", "buffer mom elem float64 written"),
         ("llvm", "; ModuleID", "double"),
         ("asm", "\t.", "optgen_sgd"),
+        ("nvvm", "; ModuleID", "define ptx_kernel void"),
+        ("ptx", "//", ".target sm_75"),
     ],
 )
 def test_show_stages(stage: str, start: str, inside: str, capsys: Capture) -> None:
     assert main(["show", "sgd", "--stage", stage, "--set", "momentum=0.9", "--dtype", "float64"]) == 0
     text = capsys.readouterr().out
     assert text.startswith(start) and inside in text and text.endswith("\n") and not text.endswith("\n\n")
+
+
+def test_architectures(capsys: Capture) -> None:
+    assert main(["show", "sgd", "--stage", "ptx", "--arch", "sm_90"]) == 0
+    assert ".target sm_90\n" in capsys.readouterr().out
+    for line, message in [
+        ("show sgd --stage ptx --arch sm_9", "--arch sm_9: it is one of sm_75, sm_80,"),
+        ("show sgd --stage llvm --arch sm_90", "--arch is for --stage ptx"),
+        ("build sgd --target cuda --arch 90", "--arch 90: it is one of sm_75, sm_80,"),
+        ("build sgd --arch sm_90", "--arch is for --target cuda"),
+    ]:
+        assert main(line.split()) == 2
+        captured = capsys.readouterr()
+        assert captured.err.startswith(f"optgen: {message}") and not captured.out
+    assert not Path("generated").exists()
 
 
 def test_show_masters_and_storage(capsys: Capture) -> None:
@@ -308,6 +325,7 @@ def test_explain(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     assert re.search(r"amsgrad=false +4 read, 3 written +28 +\d+ +1 +100 ms\n", text)
     assert re.search(r"amsgrad=true +5 read, 4 written +36 +\d+ +1 +129 ms\n", text)
     assert "at 28.0 GB/s, measured now with" in text
+    assert "Launches of a step on a GPU, by what they go over\n  elements\n" in text
     assert "\\begin{aligned}" in text
 
 
@@ -319,6 +337,7 @@ def test_explain_values_of_rows(here: Path, capsys: Capture, monkeypatch: pytest
     text = capsys.readouterr().out
     assert "mₜ = β·mₜ₋₁ + mean[per row](gₜ)" in text
     assert re.search(r"the only variant +2 read, 1 written +12 +\d+ +2 +43 ms\n", text)
+    assert "by what they go over\n  rows, row blocks, rows, elements\n" in text
 
 
 def test_a_terminal_without_unicode(good: Path) -> None:

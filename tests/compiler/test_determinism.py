@@ -203,7 +203,7 @@ def built_for(judged: Judged, machine: Target) -> tuple[UpdateRule, list[str]]:
     args = arguments.resolve(judged.spec, {})
     dtype = judged.how.get("dtype", "float32")
     storage = arguments.storages(judged.spec, dtype, judged.how.get("storage"))
-    return UpdateRule(judged.spec, args, dtype, storage=storage, device=Cpu(compile)), assembly
+    return UpdateRule(judged.spec, args, dtype, storage=storage, target=Cpu(compile)), assembly
 
 
 @x86_only

@@ -20,28 +20,16 @@ from optgen.model import Optimizer
 
 
 class Cuda:
-    """The GPU that the parameters are on; arrays that a rule makes go where its first parameter is."""
+    """GPUs of NVIDIA."""
+
+    name = "cuda"
 
     def __init__(self) -> None:
-        self._gpu: driver.Gpu | None = None
         if not driver.count():
             raise ValueError(
                 f"target='cuda': there is no GPU of NVIDIA here, or no driver for it ({driver.LIBRARY}); "
                 "target='cpu' computes here, and `optgen build --target cuda` writes PTX without either"
             )
-
-    def at(self, params: Sequence[Tensor]) -> None:
-        """Compute where these are; ValueError if that is not one place."""
-        found = {driver.owner(t.address): t.name for t in params if t.size}
-        if len(found) > 1:
-            (one, name), (two, other), *_ = found.items()
-            raise ValueError(f"{name} is on GPU {one} and {other} on GPU {two}; bind the parameters of each GPU apart")
-        self._gpu = driver.gpu(next(iter(found), 0))
-
-    @property
-    def gpu(self) -> driver.Gpu:
-        assert self._gpu is not None
-        return self._gpu
 
     def kernel(self, optimizer: Optimizer, variant: Variant) -> Kernel:
         return Kernel(variant, pipeline.ptx(optimizer, variant, OLDEST))
@@ -49,13 +37,33 @@ class Cuda:
     def step(self, *args: Any, **kwargs: Any) -> BoundStep:
         return BoundStep(*args, **kwargs)
 
+    def param(self, obj: Any, name: str) -> Tensor:
+        return memory.tensor(obj, name)
+
+    def device(self, params: Sequence[Tensor]) -> OneGpu:
+        found = {t.gpu: t.name for t in params if t.gpu is not None}
+        if len(found) > 1:
+            (one, name), (two, other), *_ = found.items()
+            raise ValueError(f"{name} is on GPU {one} and {other} on GPU {two}; bind the parameters of each GPU apart")
+        return OneGpu(driver.gpu(next(iter(found), 0)))
+
+
+class OneGpu:
+    """The memory of one of them."""
+
+    def __init__(self, gpu: driver.Gpu) -> None:
+        self.gpu = gpu
+
     def table(self, *args: Any) -> Table:
         return Table(self.gpu, *args)
 
     # ------------------------------------------------------------ arrays
 
     def tensor(self, obj: Any, name: str) -> Tensor:
-        return memory.tensor(obj, name)
+        found = memory.tensor(obj, name)
+        if found.gpu not in (None, self.gpu.ordinal):
+            raise ValueError(f"{name}: on GPU {found.gpu}, and the parameters are on GPU {self.gpu.ordinal}")
+        return found
 
     def full(self, shape: tuple[int, ...], dtype: str, value: float = 0.0) -> DeviceArray:
         array = DeviceArray(shape, dtype, self.gpu)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 import weakref
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -64,7 +65,7 @@ class DeviceArray:
 def tensor(obj: Any, name: str) -> Tensor:
     """Find the device memory of `obj`; TypeError or ValueError naming the tensor where it cannot be used."""
     if isinstance(obj, DeviceArray):
-        return Tensor(name, obj.address, obj.shape, obj.dtype.name, True, obj)
+        return Tensor(name, obj.address, obj.shape, obj.dtype.name, True, obj, obj.gpu.ordinal if obj.size else None)
     if all(hasattr(obj, a) for a in ("data_ptr", "shape", "stride", "dtype", "device")):
         return _from_torch(obj, name)
     if hasattr(obj, "__cuda_array_interface__"):
@@ -81,7 +82,8 @@ def _from_torch(obj: Any, name: str) -> Tensor:
     device = str(obj.device)
     if not device.startswith("cuda"):
         raise ValueError(f"{name}: on device '{device}'; this kernel runs on a GPU")
-    return buffers.strided(obj, name)
+    found = buffers.strided(obj, name)
+    return replace(found, gpu=int(device.partition(":")[2] or 0) if found.size else None)
 
 
 def _from_interface(obj: Any, name: str) -> Tensor:
@@ -92,7 +94,8 @@ def _from_interface(obj: Any, name: str) -> Tensor:
     if found.get("strides") is not None:
         buffers.check_order(name, shape, found["strides"], dtype.itemsize)
     address, readonly = found["data"]
-    return Tensor(name, int(address or 0), shape, dtype.name, not readonly, obj)
+    gpu = driver.owner(address) if math.prod(shape) else None
+    return Tensor(name, int(address or 0), shape, dtype.name, not readonly, obj, gpu)
 
 
 # ---------------------------------------------------------------- DLPack
@@ -132,4 +135,5 @@ def _from_dlpack(obj: Any, name: str) -> Tensor:
     if found.strides:
         buffers.check_order(name, shape, [found.strides[k] for k in range(found.ndim)], 1)
     dtype = f"{_CODES.get(found.code, 'unknown')}{found.bits}"
-    return Tensor(name, (found.data or 0) + found.byte_offset, shape, dtype, True, (obj, capsule))
+    gpu = found.device_id if math.prod(shape) else None
+    return Tensor(name, (found.data or 0) + found.byte_offset, shape, dtype, True, (obj, capsule), gpu)

@@ -1,0 +1,274 @@
+"""What is around the launches: finding tensors, sending tables, steps in two halves, memory, errors."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import subprocess
+import sys
+import weakref
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import optgen
+from optgen import Piece, RowSparse
+from optgen.execute.cuda import driver, memory
+from optgen.execute.cuda.table import RING
+from optgen.ir.nodes import BLOCK
+from tests.compiler.harness import by_name, numbers, same_bits
+from tests.cuda.emulation import Gpu, GpuArray, emulated
+
+RNG = np.random.default_rng(3)
+
+
+@pytest.fixture
+def gpu() -> Iterator[Gpu]:
+    with emulated() as (gpu,):
+        yield gpu
+
+
+def pair(gpu: Gpu, *shapes: tuple[int, ...]) -> tuple[list[GpuArray], list[GpuArray]]:
+    params, grads = ([GpuArray(RNG.standard_normal(s).astype("float32"), gpu) for s in shapes] for _ in range(2))
+    return params, grads
+
+
+# ---------------------------------------------------------------- a step in two halves
+
+
+def test_a_graph_of_launches_sees_the_numbers_of_each_step(gpu: Gpu) -> None:
+    params, grads = pair(gpu, (300,), (4, 5))
+    host = [p.get() for p in params]
+    step = optgen.load("nadam", target="cuda").bind(params, grads)
+    reference = optgen.load("nadam").bind(host, [g.get() for g in grads])
+    for k in range(2 * RING + 1):
+        step.advance(lr=0.1 / (k + 1))
+        step.launch()  # what a replay does
+        reference(lr=0.1 / (k + 1))
+    assert all(same_bits(a.get(), b) for a, b in zip(params, host, strict=True))
+    assert step.state.t.tolist() == [2 * RING + 1] * 2
+
+
+def test_what_is_captured_are_launches_only(gpu: Gpu) -> None:
+    step = optgen.load("sgd", target="cuda").bind(*pair(gpu, (3,)))
+    step.advance()
+    gpu.capturing = True
+    step.launch()
+    with pytest.raises(RuntimeError, match=r"call launch\(\) there, and advance\(\) before each replay"):
+        step()
+
+
+def test_a_table_is_sent_once_a_step(gpu: Gpu) -> None:
+    step = optgen.load("adam", target="cuda").bind(*pair(gpu, *[(5,)] * 40))
+    step()
+    gpu.sent, gpu.launches = 0, []
+    step(lr=0.5)
+    assert (gpu.sent, len(gpu.launches)) == (1, 1)
+
+
+def test_streams_are_those_of_the_callers_library(monkeypatch: pytest.MonkeyPatch, gpu: Gpu) -> None:
+    streams: list[int] = []
+    launch = gpu.launch
+    monkeypatch.setattr(gpu, "launch", lambda *args: (streams.append(args[-1]), launch(*args)))
+    current = SimpleNamespace(cuda_stream=11)
+    torch = SimpleNamespace(cuda=SimpleNamespace(current_stream=lambda device: current))
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    (param,), (grad,) = pair(gpu, (6,))
+    step = optgen.load("sgd", target="cuda").bind([Torch(param)], [grad])
+    step()
+    current.cuda_stream = 12
+    step()
+    optgen.load("sgd", target="cuda").bind([param], [grad])()
+    assert streams == [11, 12, 0]
+
+
+class Torch:
+    """As much of a PyTorch tensor as is looked at."""
+
+    def __init__(self, array: GpuArray, device: str = "cuda:0") -> None:
+        self._array, self.shape, self.device = array, array.shape, device
+        self.dtype = f"torch.{array.dtype.name}"
+        self.grad: Any = None
+
+    def data_ptr(self) -> int:
+        return int(self._array.__cuda_array_interface__["data"][0])
+
+    def stride(self) -> list[int]:
+        return [int(np.prod(self.shape[k + 1 :])) for k in range(len(self.shape))]
+
+
+def test_gradients_are_read_anew_and_may_be_missing(gpu: Gpu) -> None:
+    params, grads = pair(gpu, (40,), (7,))
+    tensors = [Torch(p) for p in params]
+    before = [p.get() for p in params]
+    step = optgen.load("sgd", target="cuda").bind(tensors)
+    step._current_stream = lambda: 0
+    step()
+    assert all(same_bits(a.get(), b) for a, b in zip(params, before, strict=True))
+    tensors[1].grad = Torch(grads[1])
+    step(lr=1.0, wd=0.0)
+    assert same_bits(params[0].get(), before[0])
+    assert same_bits(params[1].get(), before[1] - grads[1].get())
+    assert step.state.t.tolist() == [0, 1]
+
+
+# ---------------------------------------------------------------- pieces
+
+
+def test_pieces_exchange_what_a_norm_is_made_of(gpu: Gpu) -> None:
+    """Two halves of a tensor, each bound apart, come to the bits of the whole on the CPU."""
+    n, cut = 3 * BLOCK + 7, 2 * BLOCK
+    case = by_name("lamb-bias_correction")
+    weight, grad = (numbers(RNG, (n,), "float32", special=False) for _ in range(2))
+    expected = weight.copy()
+    case.load().bind([expected], [grad])()
+    first = GpuArray(weight[:cut], gpu), GpuArray(grad[:cut], gpu)
+    second = GpuArray(weight[cut:], gpu), GpuArray(grad[cut:], gpu)
+    whole = case.load()
+    partials: dict[int, np.ndarray] = {}
+
+    def collect(members: list[int], found: np.ndarray) -> None:
+        partials[len(partials)] = found.copy()
+
+    def give(members: list[int], found: np.ndarray) -> None:
+        found[: cut // BLOCK] = partials[0][: cut // BLOCK]
+
+    def fill(members: list[int], found: np.ndarray) -> None:
+        found[cut // BLOCK :] = partials[1][cut // BLOCK :]
+
+    rule = case.load(target="cuda")
+    pieces = [Piece(0, (n,))], [Piece(cut, (n,))]
+    rule.bind([GpuArray(weight[:cut], gpu)], [first[1]], pieces=pieces[0], exchange=collect)()
+    rule.bind([second[0]], [second[1]], pieces=pieces[1], exchange=lambda m, x: (collect(m, x), give(m, x)))()
+    rule.bind([first[0]], [first[1]], pieces=pieces[0], exchange=fill)()
+    assert whole.cut((n,)) == "blocks"
+    assert same_bits(np.concatenate([first[0].get(), second[0].get()]), expected)
+
+
+# ---------------------------------------------------------------- finding tensors
+
+
+def test_what_a_rule_makes_can_be_read_by_others(gpu: Gpu) -> None:
+    rule = optgen.load("adam", target="cuda", storage="bfloat16")
+    state = rule.init([GpuArray(np.zeros((3, 4), "float32"), gpu)])
+    array = state.arrays["m"][0]
+    assert (array.shape, array.dtype.name, array.nbytes) == ((3, 4), "bfloat16", 24)
+    array.set(np.full((3, 4), 1.5, array.dtype))
+    assert array.get().astype(float).sum() == 18
+    assert array.__cuda_array_interface__["data"] == (array.address, False)
+    with pytest.raises(ValueError, match=r"float32 of shape \(2,\) does not fit into bfloat16 of \(3, 4\)"):
+        array.set(np.zeros(2, "float32"))
+
+
+class Capsule:
+    """A tensor that has nothing but DLPack."""
+
+    def __init__(self, array: GpuArray, code: int = 2) -> None:
+        self._array = array
+        shape = (ctypes.c_int64 * len(array.shape))(*array.shape)
+        address = array.__cuda_array_interface__["data"][0]
+        self._keep = shape
+        self._tensor = memory._DLTensor(address - 8, 2, 0, len(array.shape), code, 32, 1, shape, None, 8)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 2, 0
+
+    def __dlpack__(self) -> Any:
+        make = ctypes.pythonapi.PyCapsule_New
+        make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+        return make(ctypes.addressof(self._tensor), b"dltensor", None)
+
+
+def test_dlpack(gpu: Gpu) -> None:
+    params, grads = pair(gpu, (3, 5))
+    expected = params[0].get() - np.float32(0.5) * grads[0].get()
+    optgen.load("sgd", target="cuda").bind([Capsule(params[0])], [Capsule(grads[0])])(lr=0.5, wd=0.0)
+    assert same_bits(params[0].get(), expected)
+    with pytest.raises(TypeError, match=r"params\[0\]: dtype int32, but the kernel takes float32"):
+        optgen.load("sgd", target="cuda").bind([Capsule(params[0], code=0)], [grads[0]])
+
+
+def test_errors_name_the_tensor(gpu: Gpu) -> None:
+    rule = optgen.load("adam", target="cuda")
+    params, grads = pair(gpu, (3, 4))
+
+    def fails(match: str, params: Any = params, grads: Any = grads) -> None:
+        with pytest.raises((TypeError, ValueError), match=match):
+            rule.bind(params, grads)
+
+    fails(r"params\[0\]: in the memory of the CPU; this kernel runs on a GPU", [np.zeros(3, "float32")])
+    fails(r"grads\[0\]: in the memory of the CPU", params, [np.zeros((3, 4), "float32")])
+    fails(r"grads\[0\]: on device 'cpu'", params, [Torch(grads[0], "cpu")])
+    fails(r"params\[0\]: expected a tensor of a GPU .* not list", [[1.0]])
+    fails(r"grads\[0\]: shape \(4, 3\), but its parameter has \(3, 4\)", params, pair(gpu, (4, 3))[0])
+    fails(r"grads\[0\]: dtype float64", params, [GpuArray(np.zeros((3, 4)), gpu)])
+    fails(r"params\[0\]: 'w' is not aligned to its elements", [GpuArray(np.zeros((3, 4), "float32"), gpu, offset=2)])
+    fails(r"grads\[0\] and params\[0\] share memory", params, params)
+    strided = GpuArray(np.zeros((3, 4), "float32"), gpu)
+    interface = {**strided.__cuda_array_interface__, "strides": (4, 12)}
+    fails(r"params\[0\]: not contiguous", [SimpleNamespace(__cuda_array_interface__=interface, dtype=np.dtype("f4"))])
+    sparse = RowSparse(GpuArray(np.array([0, 9]), gpu), GpuArray(np.zeros((2, 4), "float32"), gpu))
+    fails(r"grads\[0\].indices: 9 at position 1, but the parameter has 3 rows", params, [sparse])
+    cpu = optgen.load("adam")
+    with pytest.raises(ValueError, match=r"params\[0\]: on a CUDA device; this kernel runs on the CPU"):
+        cpu.bind(params, grads)
+
+
+def test_parameters_of_one_step_are_on_one_gpu() -> None:
+    with emulated(2) as gpus:
+        params = [GpuArray(np.zeros(3, "float32"), gpu) for gpu in gpus]
+        rule = optgen.load("sgd", target="cuda")
+        with pytest.raises(ValueError, match=r"params\[0\] is on GPU 0 and params\[1\] on GPU 1; bind .* apart"):
+            rule.bind(params, params)
+        for gpu, param in zip(gpus, params, strict=True):
+            rule.bind([param], [GpuArray(np.ones(3, "float32"), gpu)])(lr=1.0)
+            assert gpu.launches and param.get().tolist() == [-1.0] * 3
+        with pytest.raises(ValueError, match=r"grads\[0\]: on GPU 1, and the parameters are on GPU 0"):
+            rule.bind(params[:1], params[1:])
+
+
+def test_bad_targets() -> None:
+    with pytest.raises(ValueError, match="target: 'cpu' or 'cuda', not 'gpu'"):
+        optgen.load("sgd", target="gpu")
+
+
+def test_without_a_driver() -> None:
+    """In a process of its own, which looks for a library that is nowhere."""
+    code = (
+        "import optgen.execute.cuda.driver as d; d.LIBRARY = 'libno-driver.so'; import optgen\n"
+        "try: optgen.load('sgd', target='cuda')\n"
+        "except ValueError as error: print(d.count(), error)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.startswith(
+        "0 target='cuda': there is no GPU of NVIDIA here, or no driver for it (libno-driver.so)"
+    )
+
+
+def test_the_driver_says_what_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def describe(status: int, words: Any) -> int:
+        words._obj.value = b"out of memory"
+        return 0
+
+    library = SimpleNamespace(cuMemAlloc_v2=lambda *args: 2, cuGetErrorString=describe)
+    monkeypatch.setattr(driver, "_library", lambda: library)
+    with pytest.raises(driver.CudaError, match=r"CUDA: cuMemAlloc_v2: out of memory \(2\)"):
+        driver.call("cuMemAlloc_v2")
+
+
+# ---------------------------------------------------------------- memory
+
+
+def test_memory_goes_with_the_step(gpu: Gpu) -> None:
+    params, grads = pair(gpu, (300,), (5, 6))
+    before = len(gpu._arrays)
+    step = optgen.load("lamb", target="cuda").bind(params, grads)
+    step()
+    assert len(gpu._arrays) > before
+    gone = weakref.ref(step)
+    del step
+    gc.collect()
+    assert gone() is None and len(gpu._arrays) == before
