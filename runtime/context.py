@@ -1,13 +1,15 @@
 """Where an array lives.
 
 `cpu(0)` and `cpu(1)` are the same memory but distinct contexts: code for several devices can be tried without any.
+`gpu(0)` and `gpu(1)` are devices of CUDA.
 """
 
 from __future__ import annotations
 
 import functools
-from typing import ClassVar, NoReturn
+from typing import ClassVar
 
+from runtime import arrays
 from runtime.base import MXNetError, did_you_mean
 from runtime.scope import Entered
 
@@ -28,10 +30,10 @@ class Context(metaclass=_DefaultOfThread):
     """A device: `device_type` 'cpu', 'gpu', 'cpu_pinned' or 'cpu_shared' and `device_id`, counted from 0.
 
     `with Context("cpu", 1):` makes it the default for arrays created inside, in this thread. Equal by value and
-    hashable. `Context(context)` is a copy.
+    hashable. `Context(context)` is a copy. `on_cpu` says whether it is memory of the CPU.
     """
 
-    __slots__ = ("device_id", "device_type")
+    __slots__ = ("device_id", "device_type", "on_cpu")
     devtype2str: ClassVar[dict[int, str]] = {1: "cpu", 2: "gpu", 3: "cpu_pinned", 5: "cpu_shared"}
     devstr2type: ClassVar[dict[str, int]] = {name: number for number, name in devtype2str.items()}
 
@@ -42,16 +44,12 @@ class Context(metaclass=_DefaultOfThread):
             raise ValueError(f"unknown device type '{device_type}'{did_you_mean(str(device_type), self.devstr2type)}")
         self.device_type = device_type
         self.device_id = device_id
+        self.on_cpu = device_type != "gpu"
 
     @property
     def device_typeid(self) -> int:
         """The device type as MXNet counts them."""
         return self.devstr2type[self.device_type]
-
-    @property
-    def on_cpu(self) -> bool:
-        """Whether this is memory of the CPU."""
-        return self.device_type != "gpu"
 
     def __eq__(self, other: object) -> bool:
         return self is other or (
@@ -66,14 +64,20 @@ class Context(metaclass=_DefaultOfThread):
 
     def require(self) -> None:
         """MXNetError unless arrays can live here."""
-        if not self.on_cpu:
-            raise MXNetError(
-                f"there is no device {self}: this runtime computes on the CPU (context.num_gpus() is {num_gpus()})"
-            )
+        if self.on_cpu:
+            return
+        count, missing = arrays.devices()
+        if not count:
+            raise MXNetError(f"there is no device {self}: {missing}")
+        if not 0 <= self.device_id < count:
+            raise MXNetError(f"there is no device {self}: GPUs are counted from 0, and num_gpus() is {count}")
 
     def empty_cache(self) -> None:
-        """Give back memory that is kept for arrays to come: there is none, it goes with the arrays."""
+        """Give back the memory of a GPU that is kept for arrays to come; that of the CPU goes with the arrays."""
         self.require()
+        if not self.on_cpu:
+            with arrays.on(self):
+                arrays.of(self).get_default_memory_pool().free_all_blocks()
 
     def __enter__(self) -> Context:
         _entered.stack.append(self)
@@ -107,13 +111,16 @@ def gpu(device_id: int = 0) -> Context:
 
 
 def num_gpus() -> int:
-    """How many GPUs arrays can live on: none, this runtime computes on the CPU."""
-    return 0
+    """How many GPUs arrays can live on: 0 where CuPy, the driver of CUDA or a device is missing."""
+    return arrays.devices()[0]
 
 
-def gpu_memory_info(device_id: int = 0) -> NoReturn:
-    """Not provided: the free and all bytes of a GPU's memory."""
-    raise MXNetError(f"there is no device {gpu(device_id)} whose memory could be asked for")
+def gpu_memory_info(device_id: int = 0) -> tuple[int, int]:
+    """The free and all bytes of a GPU's memory."""
+    ctx = gpu(device_id)
+    ctx.require()
+    with arrays.on(ctx):
+        return arrays.of(ctx).cuda.runtime.memGetInfo()
 
 
 _entered = Entered(cpu)

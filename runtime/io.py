@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from runtime import ndarray as nd
+from runtime.arrays import on, put
 from runtime.base import MXNetError
 from runtime.ndarray import NDArray
 from runtime.ndarray.sparse import CSRNDArray
@@ -207,7 +208,9 @@ class NDArrayIter(DataIter):
             raise MXNetError("NDArrayIter: there is no batch yet; call next() or iter_next()")
         if isinstance(x, CSRNDArray):
             return _csr_rows(x, self._batch)
-        return NDArray(np.take(x._data, self._batch, axis=self._axis), x.context)
+        batch = put(self._batch, x.context)
+        with on(x.context):
+            return NDArray(np.take(x._data, batch, axis=self._axis), x.context)
 
 
 def _csr_rows(x: CSRNDArray, rows: np.ndarray) -> CSRNDArray:

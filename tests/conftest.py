@@ -1,7 +1,8 @@
-"""What all tests share: golden files, and the specs."""
+"""What all tests share: golden files, and GPUs where there are none."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +13,40 @@ Golden = Callable[[Path, str], None]
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write the golden files anew; read the diff")
+    parser.addoption("--on-gpu", action="store_true", help="arrays live on gpu(0), of tests/cuda/standin's CuPy")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """With --on-gpu the stand-in for CuPy is what `import cupy` finds, before anything imports it, and optgen's kernels
+    for GPUs are emulated."""
+    if config.getoption("--on-gpu"):
+        sys.path.insert(0, str(Path(__file__).parent / "cuda" / "standin"))
+        from tests.cuda.emulation import emulated
+
+        gpus = emulated(2)
+        gpus.__enter__()
+        config.add_cleanup(lambda: gpus.__exit__(None, None, None))
+        _go_to_gpu()  # for arrays that modules make when they are imported
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--on-gpu"):
+        for item in items:
+            for mark in item.iter_markers("cpu_only"):
+                item.add_marker(pytest.mark.skip(reason=mark.args[0]))
+
+
+def _go_to_gpu() -> None:
+    from runtime.context import Context, gpu
+
+    Context.default_ctx = gpu(0)
+
+
+@pytest.fixture(autouse=True)
+def default_context(request: pytest.FixtureRequest) -> None:
+    """With --on-gpu every test starts there, whatever the one before it has set."""
+    if request.config.getoption("--on-gpu"):
+        _go_to_gpu()
 
 
 @pytest.fixture

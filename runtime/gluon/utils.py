@@ -15,6 +15,7 @@ import numpy as np
 
 from runtime import files
 from runtime import ndarray as nd
+from runtime.arrays import is_array, on, to_host
 from runtime.base import ArgumentError
 from runtime.context import Context
 from runtime.ndarray import NDArray
@@ -66,7 +67,7 @@ def clip_global_norm(arrays: Sequence[NDArray], max_norm: float, check_isfinite:
     """
     if not arrays:
         raise ArgumentError("clip_global_norm: there are no arrays")
-    norm = np.sqrt(sum(_sum_of_squares(x) for x in arrays))
+    norm = np.sqrt(sum(_on_host([_sum_of_squares(x) for x in arrays])))
     if check_isfinite and not np.isfinite(norm):
         warnings.warn(
             "clip_global_norm: there are values that are nan or inf; the results have no meaning", stacklevel=2
@@ -78,10 +79,24 @@ def clip_global_norm(arrays: Sequence[NDArray], max_norm: float, check_isfinite:
 
 
 def _sum_of_squares(x: NDArray) -> np.float32:
-    """Over what is stored, in float32 (float64 for float64)."""
-    values = (x if x.stype == "default" else x.data)._data.reshape(-1)
-    values = values if values.dtype.itemsize > 2 else values.astype(np.float32)
-    return np.dot(values, values)
+    """Over what is stored, in float32 (float64 for float64); an array without axes where x is on a GPU."""
+    with on(x.context):
+        values = (x if x.stype == "default" else x.data)._data.reshape(-1)
+        values = values if values.dtype.itemsize > 2 else values.astype(np.float32)
+        return np.dot(values, values)
+
+
+def _on_host(numbers: Sequence[Any]) -> list[Any]:
+    """Numbers, some of which are on GPUs: all that come from one of these are fetched at once."""
+    fetched = list(numbers)
+    while left := [i for i, x in enumerate(fetched) if is_array(x)]:
+        device = fetched[left[0]].device
+        here = [i for i in left if fetched[i].device == device]
+        with device:
+            values = to_host(np.stack([fetched[i] for i in here]))
+        for i, x in zip(here, values, strict=True):
+            fetched[i] = x
+    return fetched
 
 
 # ---------------------------------------------------------------- files

@@ -8,6 +8,7 @@ import numpy as np
 
 from runtime import random
 from runtime.base import ArgumentError
+from runtime.context import cpu
 from runtime.initializer.base import Initializer, register
 from runtime.ndarray.ndarray import NDArray
 
@@ -49,7 +50,8 @@ class Orthogonal(Initializer):
 
     def _init_weight(self, name: str, arr: NDArray) -> None:
         shape = (arr.shape[0], math.prod(arr.shape[1:]))
-        drawn = random.uniform(-1, 1, shape) if self.rand_type == "uniform" else random.normal(0, 1, shape)
+        draw, start = (random.uniform, -1) if self.rand_type == "uniform" else (random.normal, 0)
+        drawn = draw(start, 1, shape, ctx=cpu())
         u, _, v = np.linalg.svd(drawn.asnumpy(), full_matrices=False)
         arr[:] = self.scale * (u if u.shape == shape else v).reshape(arr.shape)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy
 
+from runtime import arrays
 from runtime.base import _as_list
 from runtime.ndarray.ndarray import NDArray
 from runtime.registry import Registry
@@ -118,14 +119,22 @@ def check_label_shapes(labels: Any, preds: Any, wrap: bool = False, shape: bool 
     return labels, preds
 
 
-def pairs(labels: Arrays, preds: Arrays) -> Iterator[tuple[numpy.ndarray, numpy.ndarray]]:
-    """Each label with its prediction, as NumPy arrays; floats have at least 32 bits."""
-    for label, pred in zip(*check_label_shapes(labels, preds, wrap=True), strict=True):
-        yield numpy_of(label), numpy_of(pred)
+def of_pairs(take: Callable[[Any, Any, Any], None]) -> Callable[[Any, Arrays, Arrays], None]:
+    """Decorator: the method `update` that calls `take(self, label, pred)` for each label with its prediction.
+
+    They are arrays (to be read) where the prediction lives, of a GPU too; floats have at least 32 bits.
+    """
+
+    def update(self: EvalMetric, labels: Arrays, preds: Arrays) -> None:
+        for label, pred in zip(*check_label_shapes(labels, preds, wrap=True), strict=True):
+            with arrays.on(pred.context):
+                take(self, wide(arrays.put(label._data, pred.context)), wide(pred._data))
+
+    return update
 
 
-def numpy_of(array: NDArray) -> numpy.ndarray:
-    x = array.asnumpy()
+def wide(x: numpy.ndarray) -> numpy.ndarray:
+    """Numbers of 16 bits in 32."""
     return x.astype(numpy.float32) if x.dtype.itemsize == 2 else x
 
 

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from runtime import arrays
 from runtime.base import ArgumentError
-from runtime.metric.base import Arrays, EvalMetric, alias, pairs, register
+from runtime.metric.base import Arrays, EvalMetric, alias, check_label_shapes, of_pairs, register, wide
 
 Names = Sequence[str] | None
 
@@ -27,18 +28,18 @@ class Accuracy(EvalMetric):
         super().__init__(name, output_names, label_names, has_global_stats=True, axis=axis)
         self.axis = axis
 
-    def update(self, labels: Arrays, preds: Arrays) -> None:
-        for label, pred in pairs(labels, preds):
-            found = pred
-            if pred.shape != label.shape and -pred.ndim <= self.axis < pred.ndim:
-                found = pred.argmax(axis=self.axis)
-            if found.size != label.size:
-                raise ValueError(
-                    f"accuracy: labels of shape {label.shape} do not fit predictions of shape {pred.shape} (update "
-                    "takes labels first)"
-                )
-            right = found.astype(np.int64).ravel() == label.astype(np.int64).ravel()
-            self._add(int(right.sum()), right.size)
+    @of_pairs
+    def update(self, label: np.ndarray, pred: np.ndarray) -> None:
+        found = pred
+        if pred.shape != label.shape and -pred.ndim <= self.axis < pred.ndim:
+            found = pred.argmax(axis=self.axis)
+        if found.size != label.size:
+            raise ValueError(
+                f"accuracy: labels of shape {label.shape} do not fit predictions of shape {pred.shape} (update "
+                "takes labels first)"
+            )
+        right = found.astype(np.int64).ravel() == label.astype(np.int64).ravel()
+        self._add(int(right.sum()), right.size)
 
 
 @register
@@ -58,13 +59,13 @@ class TopKAccuracy(EvalMetric):
     def get_config(self) -> dict:
         return {**super().get_config(), "name": self.name.removesuffix(f"_{self.top_k}")}
 
-    def update(self, labels: Arrays, preds: Arrays) -> None:
-        for label, pred in pairs(labels, preds):
-            if pred.ndim != 2 or label.size != len(pred):
-                raise ValueError(f"top_k_accuracy: labels {label.shape} and predictions {pred.shape}: one row a label")
-            k = min(self.top_k, pred.shape[1])
-            top = np.argpartition(pred, -k, axis=1)[:, -k:]
-            self._add(int((top == label.astype(np.int64).reshape(-1, 1)).sum()), label.size)
+    @of_pairs
+    def update(self, label: np.ndarray, pred: np.ndarray) -> None:
+        if pred.ndim != 2 or label.size != len(pred):
+            raise ValueError(f"top_k_accuracy: labels {label.shape} and predictions {pred.shape}: one row a label")
+        k = min(self.top_k, pred.shape[1])
+        top = np.argpartition(pred, -k, axis=1)[:, -k:]
+        self._add(int((top == label.astype(np.int64).reshape(-1, 1)).sum()), label.size)
 
 
 # ---------------------------------------------------------------- of the table of predicted and true classes
@@ -89,6 +90,7 @@ class _Confusion(EvalMetric):
     def _table(self, label: np.ndarray, pred: np.ndarray) -> np.ndarray:
         label = label.astype(np.int64).ravel()
         found = pred.argmax(axis=1) if pred.ndim == 2 and pred.shape[1:] != (1,) else pred.astype(np.int64).ravel()
+        found = arrays.to_host(found)
         if found.shape != label.shape:
             raise ValueError(
                 f"{self.name}: {len(label)} labels do not match predictions of shape {pred.shape}: one row a label"
@@ -100,8 +102,9 @@ class _Confusion(EvalMetric):
 
     def update(self, labels: Arrays, preds: Arrays) -> None:
         table = np.zeros((2, 2), np.int64)
-        for label, pred in pairs(labels, preds):
-            table = _sum(table, self._table(label, pred))
+        for label, pred in zip(*check_label_shapes(labels, preds, wrap=True), strict=True):
+            with arrays.on(pred.context):
+                table = _sum(table, self._table(wide(arrays.to_host(label._data)), wide(pred._data)))
         if self.average == "macro":
             self._add(self._score(table), 1)
             return
@@ -196,7 +199,7 @@ def _of_true_classes(name: str, label: np.ndarray, pred: np.ndarray, axis: int =
         raise ValueError(
             f"{name}: labels are in [0, {scores.shape[1]}), but these go from {label.min()} to {label.max()}"
         )
-    return scores[np.arange(len(label)), label.astype(np.int64)]
+    return scores[arrays.module(label).arange(len(label)), label.astype(np.int64)]
 
 
 @register
@@ -219,12 +222,12 @@ class Perplexity(EvalMetric):
         self.ignore_label = ignore_label
         self.axis = axis
 
-    def update(self, labels: Arrays, preds: Arrays) -> None:
-        for label, pred in pairs(labels, preds):
-            label = label.ravel()
-            kept = np.ones(label.shape, bool) if self.ignore_label is None else label != self.ignore_label
-            p = _of_true_classes(self.name, np.where(kept, label, 0), pred, self.axis)[kept]
-            self._add(float(-np.log(np.maximum(p, p.dtype.type(1e-10))).sum()), p.size)
+    @of_pairs
+    def update(self, label: np.ndarray, pred: np.ndarray) -> None:
+        label = label.ravel()
+        kept = np.ones_like(label, bool) if self.ignore_label is None else label != self.ignore_label
+        p = _of_true_classes(self.name, np.where(kept, label, 0), pred, self.axis)[kept]
+        self._add(float(-np.log(np.maximum(p, p.dtype.type(1e-10))).sum()), p.size)
 
     def _value(self, total: float, count: int) -> float:
         return math.exp(total / count) if count else float("nan")
@@ -240,11 +243,11 @@ class _LogLikelihood(EvalMetric):
         super().__init__(name, output_names, label_names, has_global_stats=True, eps=eps)
         self.eps = eps
 
-    def update(self, labels: Arrays, preds: Arrays) -> None:
-        for label, pred in pairs(labels, preds):
-            p = _of_true_classes(self.name, label, pred)
-            with np.errstate(divide="ignore"):
-                self._add(float(-np.log(p + p.dtype.type(self.eps)).sum()), p.size)
+    @of_pairs
+    def update(self, label: np.ndarray, pred: np.ndarray) -> None:
+        p = _of_true_classes(self.name, label, pred)
+        with np.errstate(divide="ignore"):
+            self._add(float(-np.log(p + p.dtype.type(self.eps)).sum()), p.size)
 
 
 @register

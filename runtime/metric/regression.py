@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from runtime.arrays import on, to_host
 from runtime.base import _as_list
-from runtime.metric.base import Arrays, EvalMetric, alias, check_label_shapes, numpy_of, pairs, register
+from runtime.metric.base import Arrays, EvalMetric, alias, check_label_shapes, of_pairs, register, wide
 
 Names = Sequence[str] | None
 
@@ -22,12 +23,12 @@ class _Error(EvalMetric):
     def _of(self, difference: np.ndarray) -> float:
         raise NotImplementedError
 
-    def update(self, labels: Arrays, preds: Arrays) -> None:
-        for label, pred in pairs(labels, preds):
-            label, pred = (x.reshape(-1, 1) if x.ndim == 1 else x for x in (label, pred))
-            if label.shape != pred.shape:
-                raise ValueError(f"{self.name}: labels of shape {label.shape}, predictions of shape {pred.shape}")
-            self._add(float(self._of(label - pred)), 1)
+    @of_pairs
+    def update(self, label: np.ndarray, pred: np.ndarray) -> None:
+        label, pred = (x.reshape(-1, 1) if x.ndim == 1 else x for x in (label, pred))
+        if label.shape != pred.shape:
+            raise ValueError(f"{self.name}: labels of shape {label.shape}, predictions of shape {pred.shape}")
+        self._add(float(self._of(label - pred)), 1)
 
 
 @register
@@ -102,15 +103,15 @@ class PearsonCorrelation(EvalMetric):
         self.average = average
         super().__init__(name, output_names, label_names, has_global_stats=True, average=average)
 
-    def update(self, labels: Arrays, preds: Arrays) -> None:
-        for label, pred in pairs(labels, preds):
-            check_label_shapes(label, pred, shape=True)
-            numbers = np.stack([pred.ravel(), label.ravel()]).astype(np.float64)
-            batch = _Moments()
-            batch.add(numbers)
-            self._add(batch.correlation(), 1)
-            self._local.add(numbers)
-            self._total.add(numbers)
+    @of_pairs
+    def update(self, label: np.ndarray, pred: np.ndarray) -> None:
+        check_label_shapes(label, pred, shape=True)
+        numbers = to_host(np.stack([pred.ravel(), label.ravel()])).astype(np.float64)
+        batch = _Moments()
+        batch.add(numbers)
+        self._add(batch.correlation(), 1)
+        self._local.add(numbers)
+        self._total.add(numbers)
 
     def reset(self) -> None:
         self._total = _Moments()
@@ -136,7 +137,8 @@ class Loss(EvalMetric):
 
     def update(self, _: Any, preds: Arrays) -> None:
         for pred in _as_list(preds):
-            self._add(float(numpy_of(pred).sum()), pred.size)
+            with on(pred.context):
+                self._add(float(wide(pred._data).sum()), pred.size)
 
 
 @register

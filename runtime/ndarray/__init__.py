@@ -7,7 +7,7 @@ file to FAMILIES.
 
 from __future__ import annotations
 
-from runtime import autograd
+from runtime import arrays, autograd
 from runtime.ndarray import (
     _internal,  # noqa: F401 (nd._internal)
     activation,
@@ -108,4 +108,5 @@ autograd.NDArray = NDArray  # a name that users of `from mxnet.autograd import *
 
 
 def waitall() -> None:
-    """Return when everything is computed: at once, as operators are computed when they are called."""
+    """Return when everything is computed: at once on the CPU, where operators are computed when they are called."""
+    arrays.synchronize_all()

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from runtime import autograd
+from runtime.arrays import is_host, like, on
 from runtime.base import MXNetError, did_you_mean
 from runtime.generator import generator
 from runtime.native import activation as native
@@ -102,18 +103,23 @@ def Activation(data: NDArray, act_type: str) -> NDArray:
 @in_float32
 def _leaky(x: np.ndarray, *, slope: float) -> np.ndarray:
     """x above zero, `slope x` below."""
+    if not is_host(x):
+        return np.where(x > 0, x, x * slope)
     return one_pass(native.leaky, x, np.array([slope], x.dtype))
 
 
 @_leaky.backward
 def _(g: np.ndarray, y: np.ndarray, x: np.ndarray, *, slope: float) -> tuple[np.ndarray]:
+    if not is_host(x):
+        return (np.where(x > 0, g, g * slope),)
     x, dtype = wide(x), x.dtype
     return (one_pass(native.leaky_back, x, np.array([slope], x.dtype), wide(g)).astype(dtype, copy=False),)
 
 
 @_leaky.gradient
 def _(g: NDArray, y: NDArray, x: NDArray, *, slope: float) -> NDArray:
-    slopes = np.where(x._data > 0, x._data.dtype.type(1), x._data.dtype.type(slope))
+    with on(x._ctx):
+        slopes = np.where(x._data > 0, x._data.dtype.type(1), x._data.dtype.type(slope))
     return g * NDArray(slopes, x._ctx)
 
 
@@ -189,6 +195,10 @@ GELU = 16
 @in_float32
 def _normal_cdf(x: np.ndarray) -> np.ndarray:
     """How likely a standard normal number is below x."""
+    if not is_host(x):
+        from cupyx.scipy.special import ndtr
+
+        return ndtr(x)
     y = erf(x * math.sqrt(0.5))
     y += 1
     y *= 0.5
@@ -204,11 +214,17 @@ def _(g: NDArray, y: NDArray, x: NDArray) -> NDArray:
 @in_float32
 def _gelu(x: np.ndarray) -> np.ndarray:
     """`x P(X <= x)`, X being a standard normal number."""
+    if not is_host(x):
+        return x * _normal_cdf.forward(x)
     return one_pass(native.gelu, x, work=GELU)
 
 
 @_gelu.backward
 def _(g: np.ndarray, y: np.ndarray, x: np.ndarray) -> tuple[np.ndarray]:
+    if not is_host(x):
+        x, g, dtype = wide(x), wide(g), x.dtype
+        slopes = _normal_cdf.forward(x) + x * np.exp(x * x * -0.5) * DENSITY_AT_0
+        return ((g * slopes).astype(dtype, copy=False),)
     return (one_pass(native.gelu_back, wide(x), wide(g), work=GELU).astype(x.dtype, copy=False),)
 
 
@@ -250,6 +266,6 @@ def LeakyReLU(
         if not autograd.is_training():
             return _leaky(data, slope=(lower_bound + upper_bound) / 2)
         drawn = lower_bound + (upper_bound - lower_bound) * generator.random(data.shape)
-        return _prelu(data, NDArray(drawn.astype(data._data.dtype), data._ctx))
+        return _prelu(data, NDArray(like(data._data, drawn.astype(data._data.dtype)), data._ctx))
     known = ("elu", "gelu", "leaky", "prelu", "rrelu", "selu")
     raise MXNetError(f"LeakyReLU: unknown act_type '{act_type}'{did_you_mean(str(act_type), known)}")

@@ -1,7 +1,8 @@
 """Boxes: how much they overlap, which are the best, and how networks say where they are.
 
 A box is its corners (x, y, x, y), 'corner', or its centre and size (x, y, width, height), 'center'. But for `box_nms`,
-no gradient flows through any of it, as in MXNet.
+no gradient flows through any of it, as in MXNet. What is chosen one after the other, each choice depending on the last
+(`survivors`, `greedy`), is chosen on the host, wherever the arrays are: there is nothing to do at the same time.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from runtime.arrays import like, to_host
 from runtime.base import MXNetError
 from runtime.native import boxes as native
 from runtime.ndarray.convolution import floating
@@ -49,9 +51,12 @@ def to_centers(boxes: np.ndarray) -> np.ndarray:
 
 @quiet
 def overlaps(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """(n, m): intersection over union of the boxes (n, 4) and (m, 4), given as corners; 0 where they do not meet."""
+    """(n, m): intersection over union of the boxes (n, 4) and (m, 4), given as corners; 0 where they do not meet.
+
+    With several groups of boxes b, (groups, 1, m, 4), it is (groups, n, m).
+    """
     a = a[:, None]
-    sides = np.minimum(a[..., 2:], b[:, 2:]) - np.maximum(a[..., :2], b[:, :2])
+    sides = np.minimum(a[..., 2:], b[..., 2:]) - np.maximum(a[..., :2], b[..., :2])
     common = np.where((sides > 0).all(-1), sides[..., 0] * sides[..., 1], 0)
     areas = ((x[..., 2] - x[..., 0]) * (x[..., 3] - x[..., 1]) for x in (a, b))
     return np.where(common > 0, common / (sum(areas) - common), 0).astype(common.dtype)
@@ -79,7 +84,7 @@ def box_iou(lhs: NDArray, rhs: NDArray, format: str = "corner") -> NDArray:
 
 def survivors(boxes: np.ndarray, classes: np.ndarray | None, threshold: float, inclusive: bool = False) -> np.ndarray:
     """Which of the boxes, (n, 4), corners, best first, are left when each takes those away that overlap it by more than
-    `threshold`, or by as much if `inclusive`: all that follow, or those of its class.
+    `threshold`, or by as much if `inclusive`: all that follow, or those of its class. On the host.
     """
     left = np.ones(len(boxes), boxes.dtype)
     classes = np.zeros_like(left) if classes is None else np.ascontiguousarray(classes)
@@ -157,7 +162,8 @@ def box_nms(
     if topk == 0:
         return data.copy()
     flat = data.reshape((-1, *data.shape[-2:]))
-    values = flat._data.astype(np.float32) if flat._data.dtype.itemsize == 2 else flat._data
+    values = to_host(flat._data)
+    values = values.astype(np.float32) if values.dtype.itemsize == 2 else values
     valid = values[..., score_index] > valid_thresh
     if id_index >= 0 and background_id >= 0:
         valid &= values[..., id_index] != background_id
@@ -172,6 +178,7 @@ def box_nms(
         left = order[survivors(boxes, classes, overlap_thresh)]
         kept[: len(left)] = left
     change = {("corner", "center"): to_centers, ("center", "corner"): to_corners}.get((in_format, out_format))
+    rows = like(flat._data, rows)
     return _arranged(flat, rows=rows, fill=-1, start=coord_start, change=change).reshape(data.shape)
 
 
@@ -198,7 +205,7 @@ def greedy(scores: np.ndarray, threshold: float, limit: float = math.inf) -> tup
     """For each row, (n,), and each column, (m,), of `scores`, (n, m), which one it is paired with, or -1.
 
     Pairs are made from the largest score down to those above `threshold`, `limit` of them at most; of equal scores the
-    first comes first.
+    first comes first. On the host.
     """
     rows, columns = (np.full(n, -1) for n in scores.shape)
     scores = np.where(np.isnan(scores), -np.inf, scores)
@@ -213,8 +220,8 @@ def greedy(scores: np.ndarray, threshold: float, limit: float = math.inf) -> tup
 
 @Operator
 def _bipartite_matching(x: np.ndarray, *, sign: int, threshold: float, limit: float) -> tuple[np.ndarray, np.ndarray]:
-    pairs = [greedy(sign * scores, sign * threshold, limit) for scores in x.reshape(-1, *x.shape[-2:])]
-    rows, columns = (np.stack(side).astype(x.dtype) for side in zip(*pairs, strict=True))
+    pairs = [greedy(sign * scores, sign * threshold, limit) for scores in to_host(x).reshape(-1, *x.shape[-2:])]
+    rows, columns = (like(x, np.stack(side).astype(x.dtype)) for side in zip(*pairs, strict=True))
     return rows.reshape(x.shape[:-1]), columns.reshape(*x.shape[:-2], x.shape[-1])
 
 
@@ -300,7 +307,7 @@ def box_encode(
 @in_float32
 @quiet
 def _box_decode(x: np.ndarray, anchors: np.ndarray, *, stds: tuple, clip: float, format: str) -> np.ndarray:
-    offsets = x * np.array(stds, x.dtype)
+    offsets = x * like(x, np.array(stds, x.dtype))
     if clip > 0:
         offsets[..., 2:] = np.minimum(offsets[..., 2:], clip)
     return decoded(offsets, anchors if format == "center" else to_centers(anchors))

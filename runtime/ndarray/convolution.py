@@ -12,11 +12,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from runtime.arrays import is_host
 from runtime.base import MXNetError
 from runtime.blas import FLOPS
 from runtime.native import convolution as native
 from runtime.native import depthwise as alone
-from runtime.ndarray import gathered
+from runtime.ndarray import gathered, unfolded
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, in_float32
 from runtime.ndarray.reduce import sum as sum_
@@ -39,6 +40,8 @@ DEPTHWISE = 8
 @in_float32
 def _convolve(x: np.ndarray, w: np.ndarray, *bias: np.ndarray, window: Window) -> np.ndarray:
     """(n, channels, ...) and (filters, channels/groups, ...), plus (filters,): (n, filters, ...)."""
+    if not is_host(x):
+        return unfolded.convolve(x, w, bias[0] if bias else None, window)
     g = geometry(x.shape[1], x.shape[2:], len(w), window)
     if gathered.pays(len(x), len(w), window.groups, g):
         return gathered.convolve(x, w, bias[0] if bias else None, g)
@@ -59,6 +62,8 @@ def _convolve(x: np.ndarray, w: np.ndarray, *bias: np.ndarray, window: Window) -
 @in_float32
 def _convolve_image(y: np.ndarray, w: np.ndarray, *, window: Window, image: Shape) -> np.ndarray:
     """(n, filters, ...) and (filters, channels/groups, ...): what each pixel of the images gave, (n, channels, ...)."""
+    if not is_host(y):
+        return unfolded.convolve_image(y, w, window, image)
     channels = w.shape[1] * window.groups
     g = geometry(channels, image, len(w), window)
     if gathered.pays(len(y), len(w), window.groups, g):
@@ -83,6 +88,8 @@ def _convolve_weight(y: np.ndarray, x: np.ndarray, *, window: Window) -> np.ndar
 
     Summed for fixed parts of the batch, and these in order: the same for any number of threads.
     """
+    if not is_host(x):
+        return unfolded.convolve_weight(y, x, window)
     filters, channels = y.shape[1], x.shape[1]
     g = geometry(channels, x.shape[2:], filters, window)
     if gathered.pays(len(x), filters, window.groups, g):
@@ -255,6 +262,8 @@ def _target(data: NDArray, window: Window, adj: Sequence[int], target: Sequence[
 @Operator
 @in_float32
 def _im2col(x: np.ndarray, *, window: Window) -> np.ndarray:
+    if not is_host(x):
+        return unfolded.im2col(x, window)
     g = geometry(x.shape[1], x.shape[2:], 1, window)
     columns = np.empty((len(x), g.rows, math.prod(g.outputs)), x.dtype)
     native.im2col(len(x), columns.size, x, columns, g.numbers)
@@ -265,6 +274,8 @@ def _im2col(x: np.ndarray, *, window: Window) -> np.ndarray:
 @in_float32
 def _col2im(columns: np.ndarray, *, window: Window, image: Shape) -> np.ndarray:
     """`image` has the channels, then the spatial axes."""
+    if not is_host(columns):
+        return unfolded.col2im(columns, window, image)
     g = geometry(image[0], image[1:], 1, window)
     x = np.zeros((len(columns), *image), columns.dtype)
     native.col2im(len(x), columns.size, columns, x, g.numbers)

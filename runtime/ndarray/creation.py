@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from runtime import arrays
 from runtime.base import ArgumentError
 from runtime.context import Context, current_context
 from runtime.dtypes import convert, element_type
@@ -28,9 +28,7 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
     if getattr(source_array, "stype", "default") != "default" or hasattr(source_array, "tocsr"):
         return _sparse().array(source_array, ctx, dtype)
     if isinstance(source_array, NDArray):
-        dtype = source_array.dtype if dtype is None else dtype
-        ctx = source_array.context if ctx is None else ctx
-        source_array = source_array._data
+        return _copied(source_array, _checked(source_array.context if ctx is None else ctx), dtype)
     wanted = element_type(dtype)
     try:
         data = np.array(source_array, order="C")
@@ -41,29 +39,39 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
         raise TypeError(f"cannot make an array of {type(source_array).__name__}: {error}") from None
 
 
+def _copied(x: NDArray, ctx: Context, dtype: Any) -> NDArray:
+    copied = x.detach().as_in_context(ctx, always_copy=True)
+    wanted = copied._data.dtype if dtype is None else element_type(dtype)
+    if wanted == copied._data.dtype:
+        return copied
+    with arrays.on(ctx):
+        return NDArray(convert(copied._data, wanted), ctx)
+
+
 def empty(shape: Shape, ctx: Context | None = None, dtype: Any = None, stype: str | None = None) -> NDArray:
     """An array of `shape` with arbitrary values, stored as `stype`; see `zeros`."""
     if stype not in (None, "default"):
         return _sparse().zeros(stype, shape, ctx, dtype)
-    return _made("empty", np.empty, shape, ctx, dtype)
+    return _made("empty", shape, ctx, dtype)
 
 
 def zeros(shape: Shape, ctx: Context | None = None, dtype: Any = None, stype: str | None = None) -> NDArray:
     """An array of `shape` with zeros, stored as `stype`: 'default' (also None) or one of the ways of `nd.sparse`."""
     if stype not in (None, "default"):
         return _sparse().zeros(stype, shape, ctx, dtype)
-    return _made("zeros", np.zeros, shape, ctx, dtype)
+    return _made("zeros", shape, ctx, dtype)
 
 
 def ones(shape: Shape, ctx: Context | None = None, dtype: Any = None) -> NDArray:
     """An array of `shape` with ones."""
-    return _made("ones", np.ones, shape, ctx, dtype)
+    return _made("ones", shape, ctx, dtype)
 
 
 def full(shape: Shape, val: float, ctx: Context | None = None, dtype: Any = None) -> NDArray:
     """An array of `shape` with `val` everywhere."""
-    filled = _made("full", np.empty, shape, ctx, dtype)
-    filled._data.fill(val)
+    filled = _made("empty", shape, ctx, dtype, "full")
+    with arrays.on(filled._ctx):
+        filled._data.fill(val)
     return filled
 
 
@@ -107,7 +115,7 @@ def onehot_encode(indices: NDArray, out: NDArray) -> NDArray:
         raise ArgumentError(
             f"onehot_encode: indices of shape {indices.shape} and out of {out.shape}, not (n,) and (n, m)"
         )
-    out[:] = indices._data.astype(np.int64)[:, None] == np.arange(out.shape[1])
+    out[:] = indices.asnumpy().astype(np.int64)[:, None] == np.arange(out.shape[1])
     return out
 
 
@@ -128,21 +136,31 @@ def arange_like(
 
 
 def place(data: np.ndarray, ctx: Context | None) -> NDArray:
-    """An NDArray over `data`, C-contiguous, in `ctx` (None: the current context)."""
+    """An NDArray over `data`, C-contiguous, or over its copy where `ctx` is of another memory (None: the current)."""
+    ctx = _checked(ctx)
+    return NDArray(arrays.put(data, ctx), ctx)
+
+
+def _checked(ctx: Context | None) -> Context:
+    """The context (None: the current one), in which arrays can live."""
     ctx = current_context() if ctx is None else ctx
     if not isinstance(ctx, Context):
         raise ArgumentError(f"ctx is a Context, such as mx.cpu(), not {ctx!r}")
     ctx.require()
-    return NDArray(data, ctx)
+    return ctx
 
 
-def _made(name: str, make: Callable[..., np.ndarray], shape: Shape, ctx: Context | None, dtype: Any) -> NDArray:
+def _made(make: str, shape: Shape, ctx: Context | None, dtype: Any, name: str | None = None) -> NDArray:
+    """What the function `make` of NumPy or CuPy makes in `ctx`, for users who called `name`."""
     dtype = element_type(dtype)
+    ctx = _checked(ctx)
     try:
-        data = make(shape, dtype)
+        if ctx.on_cpu:
+            return NDArray(getattr(np, make)(shape, dtype), ctx)
+        with arrays.on(ctx):
+            return NDArray(getattr(arrays.of(ctx), make)(shape, dtype), ctx)
     except (TypeError, ValueError) as error:
-        raise ArgumentError(f"{name}: {shape!r} is no shape of an array: {error}") from None
-    return place(data, ctx)
+        raise ArgumentError(f"{name or make}: {shape!r} is no shape of an array: {error}") from None
 
 
 def _sparse() -> Any:

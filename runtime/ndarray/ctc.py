@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from runtime.arrays import like, module, to_host
 from runtime.base import MXNetError
 from runtime.ndarray.fused import Fused, wide
 from runtime.ndarray.ndarray import NDArray
@@ -51,14 +52,14 @@ def _emitted(log_p: np.ndarray, states: np.ndarray) -> np.ndarray:
 
 def _may_skip(states: np.ndarray, blank: int) -> np.ndarray:
     """0 where a state can be reached from the one two before it, -inf where not."""
-    skip = np.full(states.shape, -np.inf)
+    skip = np.full_like(states, -np.inf, dtype=np.float64)
     skip[:, 2:][(states[:, 2:] != blank) & (states[:, 2:] != states[:, :-2])] = 0
     return skip
 
 
 def _total(counts: np.ndarray, times: np.ndarray, ends: np.ndarray) -> np.ndarray:
     """The log probability of all paths: those that are, after their last step, in the last state or the one before."""
-    samples = np.arange(counts.shape[1])
+    samples = module(counts).arange(counts.shape[1])
     last = counts[times - 1, samples]
     before = np.where(ends > 0, last[samples, np.maximum(ends - 1, 0)], -np.inf)
     return np.logaddexp(last[samples, ends], before)
@@ -77,7 +78,7 @@ def _ctc(
     log_p = _log_probabilities(x.astype(np.float64))
     counts = _forward_counts(_emitted(log_p, states), _may_skip(states, blank))
     total = _total(counts, times, ends)
-    return np.where(np.isneginf(total), 0, -total).astype(wide(x).dtype), log_p, counts
+    return np.where(total == -np.inf, 0, -total).astype(wide(x).dtype), log_p, counts
 
 
 @_ctc.backward
@@ -93,12 +94,12 @@ def _(
         forward + _backward_counts(emitted, _may_skip(states, blank), times, ends) - emitted - total[:, None]
     )
     dx = np.exp(log_p)
-    steps, samples = np.ogrid[: len(dx), : dx.shape[1]]
+    xp = module(dx)
+    steps, samples = xp.arange(len(dx))[:, None], xp.arange(dx.shape[1])
     for s in range(states.shape[1]):  # one state at a time: labels repeat
         dx[steps, samples, states[:, s]] -= likely[:, :, s]
-    dx[steps >= times] = 0
     dx *= g[0][:, None]
-    dx[:, np.isneginf(total)] = 0  # no path spells the labels: nothing can be learned
+    dx[(steps >= times) | (total == -np.inf)] = 0  # if no path spells the labels, nothing can be learned
     return (dx.astype(x.dtype),)
 
 
@@ -109,8 +110,9 @@ def _backward_counts(emitted: np.ndarray, skip: np.ndarray, times: np.ndarray, e
     step.
     """
     counts = np.full_like(emitted, -np.inf)
-    states = np.arange(emitted.shape[2])
-    start = np.where((states == ends[:, None]) | (states == ends[:, None] - 1), 0.0, -np.inf)
+    states = module(emitted).arange(emitted.shape[2])
+    start = np.full_like(emitted[0], -np.inf)
+    start[(states == ends[:, None]) | (states == ends[:, None] - 1)] = 0
     mirrored = np.full_like(skip, -np.inf)
     mirrored[:, :-2] = skip[:, 2:]
     after = np.full_like(start, -np.inf)
@@ -149,7 +151,7 @@ def CTCLoss(
         raise MXNetError(f"CTCLoss: blank_label is 'first' or 'last', not {blank_label!r}")
     steps, batch, classes = data.shape
     blank = 0 if blank_label == "first" else classes - 1
-    labels = label._data.astype(np.int64)
+    labels = to_host(label._data).astype(np.int64)
     times = np.full(batch, steps)
     if use_data_lengths:
         times = _lengths("data_lengths", data_lengths, batch, 1, steps)
@@ -166,14 +168,15 @@ def CTCLoss(
         )
     states = np.full((batch, 2 * labels.shape[1] + 1), blank)
     states[:, 1::2] = np.where(counted, labels, blank)
-    return _ctc(data, states=states, ends=2 * lengths, times=times, blank=blank)[0].astype(data.dtype, copy=False)
+    states, ends, times = (like(data._data, x) for x in (states, 2 * lengths, times))
+    return _ctc(data, states=states, ends=ends, times=times, blank=blank)[0].astype(data.dtype, copy=False)
 
 
 def _lengths(name: str, given: NDArray | None, batch: int, low: int, high: int) -> np.ndarray:
     if given is None or given.shape != (batch,):
         found = "none are given" if given is None else f"they have shape {given.shape}"
         raise MXNetError(f"CTCLoss: use_{name}=True needs {name}, of shape ({batch},), but {found}")
-    lengths = given._data.astype(np.int64)
+    lengths = to_host(given._data).astype(np.int64)
     if lengths.size and not low <= lengths.min() <= lengths.max() <= high:
         raise MXNetError(f"CTCLoss: {name} must be from {low} to {high}, not {lengths.min()} to {lengths.max()}")
     return lengths

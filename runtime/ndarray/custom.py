@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from runtime import autograd
 from runtime.base import MXNetError, did_you_mean
 from runtime.context import Context
-from runtime.dtypes import element_type
+from runtime.ndarray.creation import zeros
 from runtime.ndarray.ndarray import NDArray
 
 __all__ = ["Custom"]
@@ -162,7 +160,7 @@ class _Call(autograd.Function):
         return answer
 
     def _zeros(self, shapes: list, types: list) -> list[NDArray]:
-        return [NDArray(np.zeros(tuple(s), element_type(t)), self._ctx) for s, t in zip(shapes, types, strict=True)]
+        return [zeros(tuple(s), self._ctx, t) for s, t in zip(shapes, types, strict=True)]
 
     def forward(self, *inputs: NDArray) -> Any:
         inputs = [x.detach() for x in inputs]

@@ -6,6 +6,7 @@ import functools
 
 import numpy as np
 
+from runtime.arrays import like, module
 from runtime.base import MXNetError
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator
@@ -34,9 +35,10 @@ def _diagonal(x: np.ndarray, *, offset: int, axes: tuple[int, int]) -> np.ndarra
 @Operator
 def _undiagonal(g: np.ndarray, *, offset: int, axes: tuple[int, int], shape: tuple[int, ...]) -> np.ndarray:
     """Zeros of `shape` with `g` on the diagonal."""
-    x = np.zeros(shape, g.dtype)
+    xp = module(g)
+    x = xp.zeros(shape, g.dtype)
     view = np.moveaxis(x, axes, (-2, -1))
-    rows = np.arange(g.shape[-1]) + (-offset if offset < 0 else 0)
+    rows = xp.arange(g.shape[-1]) + (-offset if offset < 0 else 0)
     view[..., rows, rows + offset] = g
     return x
 
@@ -96,14 +98,14 @@ def _triangle_indices(n: int, offset: int, lower: bool) -> tuple[np.ndarray, np.
 
 @Operator
 def _extracttrian(A: np.ndarray, *, offset: int, lower: bool) -> np.ndarray:
-    rows, columns = _triangle_indices(A.shape[-1], offset, lower)
-    return np.ascontiguousarray(A[..., rows, columns])
+    rows, columns = (like(A, i) for i in _triangle_indices(A.shape[-1], offset, lower))
+    return A[..., rows, columns].copy()
 
 
 @Operator
 def _maketrian(x: np.ndarray, *, offset: int, lower: bool, n: int) -> np.ndarray:
-    A = np.zeros((*x.shape[:-1], n, n), x.dtype)
-    rows, columns = _triangle_indices(n, offset, lower)
+    A = module(x).zeros((*x.shape[:-1], n, n), x.dtype)
+    rows, columns = (like(x, i) for i in _triangle_indices(n, offset, lower))
     A[..., rows, columns] = x
     return A
 

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from runtime import arrays
 from runtime.base import ArgumentError
+from runtime.context import Context, cpu, current_context, gpu
 from runtime.dtypes import element_type
-from runtime.ndarray.creation import array, place
+from runtime.ndarray.creation import array
 from runtime.ndarray.ndarray import NDArray
 
 __all__ = ["from_dlpack", "from_numpy", "to_dlpack_for_read", "to_dlpack_for_write"]
@@ -28,43 +30,80 @@ def to_dlpack_for_write(data: NDArray) -> Any:
 
 
 class _Capsule:
-    """A capsule as an object that gives it: what NumPy takes."""
+    """A capsule as an object that gives it: what NumPy and CuPy take."""
 
     def __init__(self, capsule: Any) -> None:
         self._capsule = capsule
+        self._device = _device_of(capsule)
 
     def __dlpack__(self, **_: Any) -> Any:
         return self._capsule
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return 1, 0  # the CPU
+        return self._device
+
+
+_CPU, _CUDA = 1, 2
+"""Kinds of devices, as DLPack counts them."""
+_TENSOR = {b"dltensor": 0, b"dltensor_versioned": 32}
+"""Where the tensor is in what a capsule of this name points to: first, or behind version, owner, deleter and flags."""
+
+
+def _device_of(capsule: Any) -> tuple[int, int]:
+    """The kind and number of the device on which a capsule's memory is: what stands behind the tensor's address."""
+    python = ctypes.pythonapi
+    python.PyCapsule_GetName.restype = ctypes.c_char_p
+    python.PyCapsule_GetPointer.restype = ctypes.c_void_p
+    name = python.PyCapsule_GetName(ctypes.py_object(capsule))  # ValueError for what is no capsule
+    if name not in _TENSOR:
+        raise ValueError("the capsule is none of DLPack, or used up")
+    pointer = python.PyCapsule_GetPointer(ctypes.py_object(capsule), ctypes.c_char_p(name))
+    return tuple((ctypes.c_int32 * 2).from_address(pointer + _TENSOR[name] + ctypes.sizeof(ctypes.c_void_p)))
 
 
 def from_dlpack(dlpack: Any) -> NDArray:
-    """An array over the memory of a DLPack capsule, or of an object that gives one; C-contiguous, on the CPU.
+    """An array over the memory of a DLPack capsule, or of an object that gives one; C-contiguous.
 
-    The capsule is used up. What has no flag for read-only memory, as capsules have none, can be written.
+    It is in the context of the GPU whose memory it is. Memory of the CPU is in the current context, or, if that is a
+    GPU's, in cpu(0). The capsule is used up. What has no flag for read-only memory, as capsules have none, can be
+    written.
     """
-    capsule = dlpack.__dlpack__() if hasattr(dlpack, "__dlpack__") else dlpack
     try:
-        shared = np.from_dlpack(_Capsule(capsule))
+        if hasattr(dlpack, "__dlpack_device__") and dlpack.__dlpack_device__()[0] == _CUDA:
+            given = dlpack  # asked with the stream that is to wait for the values
+        else:
+            given = _Capsule(dlpack.__dlpack__() if hasattr(dlpack, "__dlpack__") else dlpack)
+        kind, number = given.__dlpack_device__()
+        ctx = gpu(number) if kind == _CUDA else _of_the_cpu()
+        ctx.require()
+        with arrays.on(ctx):
+            shared = arrays.of(ctx).from_dlpack(given)
         dtype = element_type(shared.dtype)
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
         raise ArgumentError(f"from_dlpack cannot take this {type(dlpack).__name__}: {error}") from None
     if not shared.flags.c_contiguous:
         raise ArgumentError(f"from_dlpack: the array, of shape {shared.shape}, is not C-contiguous")
+    if not ctx.on_cpu:
+        return NDArray(shared, ctx)
     if not shared.size:
-        return place(np.empty(shared.shape, dtype), None)
+        return NDArray(np.empty(shared.shape, dtype), ctx)
     memory = (ctypes.c_byte * shared.nbytes).from_address(shared.ctypes.data)  # NumPy's own array cannot be written
     memory.owner = shared
-    return place(np.frombuffer(memory, dtype).reshape(shared.shape), None)
+    return NDArray(np.frombuffer(memory, dtype).reshape(shared.shape), ctx)
+
+
+def _of_the_cpu() -> Context:
+    """The context of memory of the CPU that is shared: the current one if it is of the CPU."""
+    ctx = current_context()
+    return ctx if ctx.on_cpu else cpu()
 
 
 def from_numpy(ndarray: np.ndarray, zero_copy: bool = True, array_cls: type[NDArray] = NDArray) -> NDArray:
     """An array of the type and values of a NumPy array.
 
     With `zero_copy` it shares memory with `ndarray`, which must be C-contiguous, and from then on can only be written
-    through the result (not at all, if its memory is read-only). `array_cls` is the class of the result.
+    through the result (not at all, if its memory is read-only), which is in the current context, or, if that is a
+    GPU's, in cpu(0). `array_cls` is the class of the result.
     """
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"from_numpy needs a NumPy array, not {type(ndarray).__name__}; see nd.array")
@@ -73,7 +112,7 @@ def from_numpy(ndarray: np.ndarray, zero_copy: bool = True, array_cls: type[NDAr
     except TypeError as error:
         raise ArgumentError(f"from_numpy: {error}") from None
     if not zero_copy:
-        return array_cls(array(ndarray, dtype=dtype)._data, place(ndarray, None)._ctx)
+        return array_cls(array(ndarray, dtype=dtype)._data, current_context())
     if not ndarray.flags.c_contiguous or ndarray.dtype != dtype:
         raise ArgumentError(
             "from_numpy shares memory with C-contiguous arrays only; pass zero_copy=False, or nd.array it"
@@ -83,4 +122,4 @@ def from_numpy(ndarray: np.ndarray, zero_copy: bool = True, array_cls: type[NDAr
             ndarray.flags.writeable = True
     shared = ndarray.view(np.ndarray)
     ndarray.flags.writeable = False
-    return array_cls(shared, place(shared, None)._ctx)
+    return array_cls(shared, _of_the_cpu())

@@ -1,4 +1,4 @@
-"""Operators with two gradients: one in NumPy, for all inputs at once; one in operators, to be differentiated again."""
+"""Operators with two gradients: one of raw arrays, for all inputs; one in operators, to be differentiated again."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from runtime import autograd
+from runtime import arrays, autograd
 from runtime.base import MXNetError
 from runtime.native.activation import SHARE
 from runtime.native.kernel import Kernel
@@ -19,11 +19,11 @@ from runtime.ndarray.operator import Operator, differentiate_again
 class Fused(Operator):
     """An operator whose gradients share work, or can be had in fewer passes over memory than operators make.
 
-    `backward(g, y, *inputs, **attrs)`, over NumPy arrays, returns the gradient of each input (None for none); g and y
-    are tuples where `forward` returns one. With a parameter `wanted` it is told, for each input, whether its gradient
-    is of use. It is used unless the walk is recorded (`create_graph=True`). Then the
-    gradients are those stated in operators (`gradient`), or those of `again`, which computes the first output from
-    NDArrays in operators. Without either, differentiating twice is an error.
+    `backward(g, y, *inputs, **attrs)`, over arrays as `forward` takes them, returns the gradient of each input (None
+    for none); g and y are tuples where `forward` returns one. With a parameter `wanted` it is told, for each input,
+    whether its gradient is of use. It is used unless the walk is recorded (`create_graph=True`). Then the gradients
+    are those stated in operators (`gradient`), or those of `again`, which computes the first output from NDArrays in
+    operators. Without either, differentiating twice is an error.
     """
 
     def __init__(self, forward: Callable[..., Any]) -> None:
@@ -60,7 +60,8 @@ class Fused(Operator):
         attrs = node.attrs
         if self._takes_wanted:
             attrs = {**attrs, "wanted": [parent is not None for parent in node.parents]}
-        gradients = self._backward(flows, node.output, *node.inputs, **attrs)
+        with arrays.on(node.ctx):
+            gradients = self._backward(flows, node.output, *node.inputs, **attrs)
         for parent, dx in zip(node.parents, gradients, strict=False):
             if parent is not None and dx is not None:
                 yield parent, NDArray(dx, node.ctx)
@@ -77,7 +78,7 @@ LARGE = 1 << 14
 
 def is_large(x: np.ndarray) -> bool:
     """Whether a kernel can be called with the array, and pays."""
-    return x.size >= LARGE and x.dtype.char in "fd"
+    return x.size >= LARGE and x.dtype.char in "fd" and type(x) is np.ndarray
 
 
 def one_pass(kernel: Kernel, *arrays: np.ndarray, work: int = 1) -> np.ndarray:

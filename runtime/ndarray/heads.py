@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from runtime.arrays import module
 from runtime.base import MXNetError
 from runtime.ndarray.activation import sigmoid
 from runtime.ndarray.elementwise import identity, maximum, sign
@@ -115,15 +116,17 @@ def SoftmaxOutput(
             flat = (data.shape[0], -1)
             y = SoftmaxOutput(reshape(data, flat), reshape(label, flat), grad_scale, out_grad=out_grad)
             return reshape(y, data.shape)
-        target, weight = label._data, np.full(1, grad_scale)
+        target, weight = label._data, module(data._data).full(1, grad_scale)
     elif label.shape == dropped and (data.ndim == 2 or multi_output or preserve_shape):
         given = np.expand_dims(label._data, axis)
         target = _smooth_onehot(given, axis, data.shape[axis], smooth_alpha)
         valid = given != ignore_label
-        batch = data.shape[0] if multi_output else label.size
-        count = {"null": 1, "batch": batch, "valid": max(1, int(valid.sum()))}[normalization]
-        places = 1 if normalization == "valid" or not multi_output else label.size // data.shape[0]
-        weight = np.full(given.shape, grad_scale / (count * places))
+        if normalization == "valid":
+            count = np.maximum(valid.sum(), 1)
+        else:
+            count = (data.shape[0] if multi_output else label.size) if normalization == "batch" else 1
+            count *= label.size // data.shape[0] if multi_output else 1  # places of a sample
+        weight = np.full_like(given, grad_scale, dtype=np.float64) / count
         if use_ignore:
             weight *= valid
     else:
@@ -140,8 +143,11 @@ Softmax = SoftmaxOutput
 
 def _smooth_onehot(label: np.ndarray, axis: int, classes: int, alpha: float) -> np.ndarray:
     """1 - alpha at the label, which has length 1 along `axis`, and the rest spread over the others."""
-    numbers = np.arange(classes).reshape((-1,) + (1,) * (label.ndim - axis - 1))
-    return np.where(label.astype(np.int64) == numbers, 1 - alpha, alpha / max(1, classes - 1))
+    numbers = module(label).arange(classes).reshape((-1,) + (1,) * (label.ndim - axis - 1))
+    hot = label.astype(np.int64) == numbers
+    target = np.full_like(hot, alpha / max(1, classes - 1), dtype=np.float64)
+    target[hot] = 1 - alpha
+    return target
 
 
 # ---------------------------------------------------------------- margins
@@ -177,8 +183,8 @@ def SVMOutput(
     """
     if data.ndim < 2 or label.shape != data.shape[:-1]:
         raise MXNetError(f"SVMOutput: label has shape {label.shape}, not {data.shape[:-1]}, data's without the classes")
-    is_class = label._data[..., None].astype(np.int64) == np.arange(data.shape[-1])
-    sign = np.where(is_class, 1, -1).astype(data._data.dtype)
+    is_class = label._data[..., None].astype(np.int64) == module(data._data).arange(data.shape[-1])
+    sign = (2 * is_class - 1).astype(data._data.dtype)
     return _svm_output(
         data, NDArray(sign, data._ctx), margin=margin, scale=regularization_coefficient, linear=use_linear
     )

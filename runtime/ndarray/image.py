@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from runtime.arrays import like, on
 from runtime.base import MXNetError
 from runtime.generator import generator
 from runtime.ndarray.creation import array
@@ -44,10 +45,12 @@ def _check(name: str, data: NDArray, channels: int | None = None) -> None:
 
 def _changed(data: NDArray, function: Callable[[np.ndarray], np.ndarray]) -> NDArray:
     """`function` of the values as float32, in the type of `data`."""
-    x, dtype = function(data._data.astype(np.float32)), data._data.dtype
-    if dtype.kind in "iu":
-        x = np.clip(x, np.iinfo(dtype).min, np.iinfo(dtype).max)
-    return NDArray(np.ascontiguousarray(x.astype(dtype)), data.context)
+    dtype = data._data.dtype
+    with on(data.context):
+        x = function(data._data.astype(np.float32))
+        if dtype.kind in "iu":
+            x = np.clip(x, np.iinfo(dtype).min, np.iinfo(dtype).max)
+        return NDArray(x.astype(dtype, order="C"), data.context)
 
 
 # ---------------------------------------------------------------- for networks
@@ -116,13 +119,14 @@ def _along(x: np.ndarray, axis: int, size: int, interp: int) -> np.ndarray:
     if old == size:
         return x
     if interp == 0:
-        return np.take(x, np.minimum(np.arange(size) * old // size, old - 1), axis)
+        return np.take(x, like(x, np.minimum(np.arange(size) * old // size, old - 1)), axis)
     at = np.clip((np.arange(size) + 0.5) * old / size - 0.5, 0, old - 1)
     low = np.floor(at).astype(int)
     shape = [1] * x.ndim
     shape[axis] = size
-    share = (at - low).astype(np.float32).reshape(shape)
-    return np.take(x, low, axis) * (1 - share) + np.take(x, np.minimum(low + 1, old - 1), axis) * share
+    share = like(x, (at - low).astype(np.float32).reshape(shape))
+    below, above = (np.take(x, like(x, i), axis) for i in (low, np.minimum(low + 1, old - 1)))
+    return below * (1 - share) + above * share
 
 
 @public
@@ -152,7 +156,8 @@ def flip_top_bottom(data: NDArray) -> NDArray:
 
 
 def _flipped(data: NDArray, axis: int) -> NDArray:
-    return NDArray(np.ascontiguousarray(np.flip(data._data, axis)), data.context)
+    with on(data.context):
+        return NDArray(np.flip(data._data, axis).copy(), data.context)
 
 
 @public
@@ -188,14 +193,14 @@ def rotate(data: NDArray, degrees: float, zoom_in: bool = False, zoom_out: bool 
 def _sampled(image: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """The values at places between pixels, (channels, *places); outside of the image are zeros."""
     padded = np.pad(image, [(0, 0)] * (image.ndim - 2) + [(1, 1), (1, 1)])
-    found = np.zeros((*image.shape[:-2], *rows.shape), np.float32)
+    found = np.zeros_like(image, np.float32, shape=(*image.shape[:-2], *rows.shape))
     top, left = np.floor(rows), np.floor(columns)
     for i in (0, 1):
         for j in (0, 1):
             share = (1 - abs(rows - top - i)) * (1 - abs(columns - left - j))
             r = np.clip(top + i + 1, 0, image.shape[-2] + 1).astype(int)
             k = np.clip(left + j + 1, 0, image.shape[-1] + 1).astype(int)
-            found += padded[..., r, k] * share.astype(np.float32)
+            found += padded[..., like(image, r), like(image, k)] * like(image, share.astype(np.float32))
     return found
 
 
@@ -212,13 +217,13 @@ def _brightness(x: np.ndarray, factor: np.float32) -> np.ndarray:
 
 def _contrast(x: np.ndarray, factor: np.float32) -> np.ndarray:
     """Towards the mean brightness of the image."""
-    gray = x @ GRAY if x.shape[-1] == 3 else x[..., 0]
+    gray = x @ like(x, GRAY) if x.shape[-1] == 3 else x[..., 0]
     return x * factor + (1 - factor) * gray.mean(axis=(-2, -1))[..., None, None, None]
 
 
 def _saturation(x: np.ndarray, factor: np.float32) -> np.ndarray:
     """Towards the brightness of each pixel."""
-    return x if x.shape[-1] == 1 else x * factor + (1 - factor) * (x @ GRAY)[..., None]
+    return x if x.shape[-1] == 1 else x * factor + (1 - factor) * (x @ like(x, GRAY))[..., None]
 
 
 def _hue(x: np.ndarray, factor: np.float32) -> np.ndarray:
@@ -228,7 +233,8 @@ def _hue(x: np.ndarray, factor: np.float32) -> np.ndarray:
     high, low = x.max(axis=-1), x.min(axis=-1)
     spread = np.where(high > low, high - low, 1)
     r, g, b = np.moveaxis(x, -1, 0)
-    sixth = np.select([high == r, high == g], [(g - b) / spread, 2 + (b - r) / spread], 4 + (r - g) / spread)
+    others = np.where(high == g, 2 + (b - r) / spread, 4 + (r - g) / spread)
+    sixth = np.where(high == r, (g - b) / spread, others)
     sixth = (sixth + 6 * factor) % 6
     # Each colour is at most `high` and at least `low`; its place between follows from how far the hue is from it.
     places = np.stack([np.abs(sixth - 3) - 1, 2 - np.abs(sixth - 2), 2 - np.abs(sixth - 4)], axis=-1)
@@ -284,7 +290,7 @@ def random_color_jitter(
 def adjust_lighting(data: NDArray, alpha: Sequence[float]) -> NDArray:
     """Colours plus `alpha` times the principal components of ImageNet's, (height, width, 3)."""
     _check("adjust_lighting", data, 3)
-    return _changed(data, lambda x: x + LIGHTING @ np.asarray(alpha, np.float32))
+    return _changed(data, lambda x: x + like(x, LIGHTING @ np.asarray(alpha, np.float32)))
 
 
 @public

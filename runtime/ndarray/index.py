@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from runtime import autograd
+from runtime import arrays, autograd
 from runtime.base import MXNetError, did_you_mean
 from runtime.dtypes import element_type
-from runtime.ndarray.indexing import gather
+from runtime.ndarray.indexing import gather, setitem
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, quiet
 from runtime.ndarray.shape import axis_of, reshape
@@ -50,15 +50,16 @@ def _put(g: np.ndarray, index: np.ndarray, *, axis: int, length: int) -> np.ndar
     before, after = g.shape[:axis], g.shape[axis + index.ndim :]
     slices = np.moveaxis(g.reshape(*before, index.size, *after), axis, 0)
     indices, sums = sum_rows(index.ravel(), slices)
-    x = np.zeros((length, *before, *after), g.dtype)
+    x = np.zeros_like(g, shape=(length, *before, *after))
     x[indices] = sums
-    return np.ascontiguousarray(np.moveaxis(x, 0, axis))
+    return x if axis == 0 else np.moveaxis(x, 0, axis).copy()
 
 
 @_take.gradient
 def _(g: NDArray, y: NDArray, x: NDArray, index: NDArray, *, axis: int, sparse_grad: bool) -> NDArray:
     if sparse_grad and not autograd.is_recording():  # a gradient to be differentiated again is made of operators
-        indices, sums = sum_rows(index._data.ravel(), g._data.reshape(index.size, *x.shape[1:]))
+        with arrays.on(g._ctx):
+            indices, sums = sum_rows(index._data.ravel(), g._data.reshape(index.size, *x.shape[1:]))
         return RowSparseNDArray(sums, indices, x.shape, g._ctx)
     return _put(g, index, axis=axis, length=x.shape[axis])
 
@@ -106,7 +107,9 @@ def boolean_mask(data: NDArray, index: NDArray, axis: int = 0) -> NDArray:
     axis = axis_of("boolean_mask", data.shape, axis)
     if index.shape != (data.shape[axis],):
         raise MXNetError(f"boolean_mask: index has shape {index.shape}, not {(data.shape[axis],)}, the axis it masks")
-    return _take(data, NDArray(np.flatnonzero(index._data), data._ctx), axis=axis, sparse_grad=False)
+    with arrays.on(data._ctx):
+        places = np.flatnonzero(index._data)
+    return _take(data, NDArray(places, data._ctx), axis=axis, sparse_grad=False)
 
 
 # ---------------------------------------------------------------- one element along an axis
@@ -120,7 +123,7 @@ def along(x: np.ndarray, index: np.ndarray, *, axis: int) -> np.ndarray:
 
 @Operator
 def _put_along(g: np.ndarray, index: np.ndarray, *, axis: int, length: int) -> np.ndarray:
-    x = np.zeros((*g.shape[:axis], length, *g.shape[axis + 1 :]), g.dtype)
+    x = np.zeros_like(g, shape=(*g.shape[:axis], length, *g.shape[axis + 1 :]))
     x.reshape(-1)[places(index, axis, length)] = g
     return x
 
@@ -131,11 +134,11 @@ def places(index: np.ndarray, axis: int, length: int) -> np.ndarray:
     NumPy's functions for this (`take_along_axis`) take several times as long on small arrays.
     """
     before, after = math.prod(index.shape[:axis]), math.prod(index.shape[axis + 1 :])
-    found = index.reshape(before, index.shape[axis], after)
+    found, xp = index.reshape(before, index.shape[axis], after), arrays.module(index)
     if after > 1:
-        found = found * after + np.arange(after)
+        found = found * after + xp.arange(after)
     if before > 1:
-        found = found + np.arange(0, before * length * after, length * after)[:, None, None]
+        found = found + xp.arange(0, before * length * after, length * after)[:, None, None]
     return found.reshape(index.shape)
 
 
@@ -163,8 +166,7 @@ def pick(data: NDArray, index: NDArray, axis: int = -1, keepdims: bool = False, 
         raise MXNetError(
             f"pick from shape {shape} along axis {axis}: index has shape {index.shape}, not {dropped} or {kept}"
         )
-    positions = _positions("pick", index, shape[axis], mode, ("clip", "wrap"))
-    picked = along(data, NDArray(positions._data.reshape(kept), data._ctx), axis=axis)
+    picked = along(data, _positions("pick", index, shape[axis], mode, ("clip", "wrap"), kept), axis=axis)
     return picked if keepdims else reshape(picked, dropped or (1,))
 
 
@@ -186,26 +188,29 @@ def fill_element_0index(lhs: NDArray, mhs: NDArray, rhs: NDArray) -> NDArray:
             "(n,) and (n,)"
         )
     columns = _positions("fill_element_0index", rhs, lhs.shape[1], "raise", ("raise",))
-    filled = lhs.asnumpy()
-    filled[np.arange(len(lhs)), columns._data] = mhs._data
-    return NDArray(filled, lhs._ctx)
+    filled = lhs.detach().copy()
+    setitem(filled, (np.arange(len(lhs)), columns), mhs.detach())
+    return filled
 
 
 @quiet
-def _positions(name: str, index: NDArray, length: int, mode: str, modes: tuple[str, ...]) -> NDArray:
-    """`index` as integers in [0, length)."""
+def _positions(
+    name: str, index: NDArray, length: int, mode: str, modes: tuple[str, ...], shape: Shape | None = None
+) -> NDArray:
+    """`index` as integers in [0, length), in `shape` (None: its own)."""
     if mode not in modes:
         raise MXNetError(f"{name}: unknown mode {mode!r}{did_you_mean(str(mode), modes)}")
-    at = index._data.astype(np.int64)
-    if not length and at.size:
+    if not length and index.size:
         raise MXNetError(f"{name}: there is nothing to take from an axis of length 0")
-    if mode == "wrap":
-        at %= length
-    elif mode == "clip":
-        at = np.minimum(np.maximum(at, 0), length - 1)
-    elif at.size and not 0 <= at.min() <= at.max() < length:
-        raise MXNetError(f"{name}: indices from {at.min()} to {at.max()} for an axis of length {length}")
-    return NDArray(at, index._ctx)
+    with arrays.on(index._ctx):
+        at = index._data.astype(np.int64)
+        if mode == "wrap":
+            at %= length
+        elif mode == "clip":
+            at = np.minimum(np.maximum(at, 0), length - 1)
+        elif at.size and not 0 <= at.min() <= at.max() < length:
+            raise MXNetError(f"{name}: indices from {at.min()} to {at.max()} for an axis of length {length}")
+        return NDArray(at if shape is None else at.reshape(shape), index._ctx)
 
 
 # ---------------------------------------------------------------- elements by all their coordinates
@@ -213,7 +218,7 @@ def _positions(name: str, index: NDArray, length: int, mode: str, modes: tuple[s
 
 @Operator
 def _scatter(data: np.ndarray, *, key: tuple, shape: Shape) -> np.ndarray:
-    x = np.zeros(shape, data.dtype)
+    x = np.zeros_like(data, shape=shape)
     x[key] = data
     return x
 
@@ -233,7 +238,10 @@ def gather_nd(data: NDArray, indices: NDArray) -> NDArray:
 
 
 def scatter_nd(data: NDArray, indices: NDArray, shape: Sequence[int]) -> NDArray:
-    """Zeros of `shape`, with `data` at the places that `gather_nd` would take it from; the last of several counts."""
+    """Zeros of `shape`, with `data` at the places that `gather_nd` would take it from.
+
+    Of several for one place the last counts; on a GPU any one of them.
+    """
     shape = tuple(shape)
     key = _coordinates("scatter_nd", indices, shape)
     expected = (*indices.shape[1:], *shape[len(key) :])
@@ -252,10 +260,11 @@ def _coordinates(name: str, indices: NDArray, shape: Shape) -> tuple[np.ndarray,
             f"{name}: indices have shape {indices.shape}; needed are two axes or more, the first of length "
             f"1 to {len(shape)}, as the array has shape {shape}"
         )
-    key = tuple(indices._data.astype(np.int64))
-    for axis, (at, length) in enumerate(zip(key, shape, strict=False)):
-        if at.size and not -length <= at.min() <= at.max() < length:
-            raise IndexError(f"{name}: indices from {at.min()} to {at.max()} for axis {axis} of length {length}")
+    with arrays.on(indices._ctx):
+        key = tuple(indices._data.astype(np.int64))
+        for axis, (at, length) in enumerate(zip(key, shape, strict=False)):
+            if at.size and not -length <= at.min() <= at.max() < length:
+                raise IndexError(f"{name}: indices from {at.min()} to {at.max()} for axis {axis} of length {length}")
     return key
 
 
@@ -266,10 +275,11 @@ def ravel_multi_index(data: NDArray, shape: Sequence[int]) -> NDArray:
     """
     if data.ndim < 1 or len(data) != len(shape):
         raise MXNetError(f"ravel_multi_index: data has shape {data.shape}, not ({len(shape)}, ...) as shape has axes")
-    flat = np.zeros(data.shape[1:], np.int64)
-    for at, length in zip(data._data.astype(np.int64), shape, strict=True):
-        flat = flat * length + at
-    return NDArray(np.array(flat, data._data.dtype, ndmin=1), data._ctx)
+    with arrays.on(data._ctx):
+        flat = np.zeros_like(data._data, np.int64, shape=data.shape[1:])
+        for at, length in zip(data._data.astype(np.int64), shape, strict=True):
+            flat = flat * length + at
+        return NDArray(flat.astype(data._data.dtype).reshape(flat.shape or (1,)), data._ctx)
 
 
 def unravel_index(data: NDArray, shape: Sequence[int]) -> NDArray:
@@ -279,12 +289,13 @@ def unravel_index(data: NDArray, shape: Sequence[int]) -> NDArray:
     """
     if not len(shape) or min(shape[1:], default=1) < 1:
         raise MXNetError(f"unravel_index: {tuple(shape)} is no shape with places in it")
-    rest = data._data.astype(np.int64)
-    coordinates = []
-    for length in reversed(shape[1:]):
-        rest, at = np.divmod(rest, length)
-        coordinates.append(at)
-    return NDArray(np.stack([rest, *reversed(coordinates)]).astype(data._data.dtype), data._ctx)
+    with arrays.on(data._ctx):
+        rest = data._data.astype(np.int64)
+        coordinates = []
+        for length in reversed(shape[1:]):
+            rest, at = np.divmod(rest, length)
+            coordinates.append(at)
+        return NDArray(np.stack([rest, *reversed(coordinates)]).astype(data._data.dtype), data._ctx)
 
 
 @Operator
@@ -318,8 +329,9 @@ def index_copy(old_tensor: NDArray, index_vector: NDArray, new_tensor: NDArray) 
 def index_array(data: NDArray, axes: Sequence[int] | None = None) -> NDArray:
     """For each element of `data`, its coordinates on `axes` (None: all) along a new last axis, as int64."""
     axes = range(data.ndim) if axes is None else [axis_of("index_array", data.shape, a) for a in axes]
-    coordinates = np.indices(data.shape, np.int64)
-    return NDArray(np.stack([coordinates[a] for a in axes], axis=-1), data._ctx)
+    with arrays.on(data._ctx):
+        coordinates = arrays.of(data._ctx).indices(data.shape, np.int64)
+        return NDArray(np.stack([coordinates[a] for a in axes], axis=-1), data._ctx)
 
 
 # ---------------------------------------------------------------- conditions
@@ -355,7 +367,8 @@ def where(condition: NDArray, x: NDArray, y: NDArray) -> NDArray:
             f"{condition._data.dtype}, {x._data.dtype} and {y._data.dtype}; x and y must agree, and condition "
             "have their shape, or be a vector as long as they are"
         )
-    chosen = condition._data != 0
+    with arrays.on(condition._ctx):
+        chosen = condition._data != 0
     return _where(NDArray(chosen.reshape(-1, *[1] * (x.ndim - 1)) if rows else chosen, condition._ctx), x, y)
 
 
@@ -369,5 +382,6 @@ def one_hot(
     if depth < 0:
         raise MXNetError(f"one_hot: depth must not be negative, not {depth}")
     dtype = element_type(dtype)
-    hot = indices._data.astype(np.int64)[..., None] == np.arange(depth)
-    return NDArray(np.where(hot, dtype.type(on_value), dtype.type(off_value)), indices._ctx)
+    with arrays.on(indices._ctx):
+        hot = indices._data.astype(np.int64)[..., None] == arrays.of(indices._ctx).arange(depth)
+        return NDArray(np.where(hot, dtype.type(on_value), dtype.type(off_value)), indices._ctx)

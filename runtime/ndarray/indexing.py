@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from runtime import autograd
+from runtime import arrays, autograd
 from runtime.base import ArgumentError, MXNetError
 from runtime.dtypes import convert
 from runtime.ndarray.ndarray import NDArray
@@ -59,6 +59,9 @@ def numpy_key(key: Any, ndim: int) -> tuple[tuple, bool]:
 def _index(item: Any) -> int | np.ndarray:
     """An integer or an integer array, from whatever stands for one."""
     if isinstance(item, NDArray):
+        if not item._ctx.on_cpu:
+            with arrays.on(item._ctx):
+                return _index(item._data)
         item = item._data
     elif isinstance(item, (list, tuple, range)):
         try:
@@ -67,16 +70,29 @@ def _index(item: Any) -> int | np.ndarray:
             raise ArgumentError(f"an array cannot be indexed with {item!r}: its rows differ in length") from None
         if not item.size:
             item = item.astype(np.int64)
-    if isinstance(item, (bool, np.bool_)) or (isinstance(item, np.ndarray) and item.dtype == bool):
+    if isinstance(item, (bool, np.bool_)) or (arrays.is_array(item) and item.dtype == bool):
         raise ArgumentError(
             "an array cannot be indexed with booleans: take the rows with nd.contrib.boolean_mask(x, mask), or index "
             "with the integers of numpy.flatnonzero(mask)"
         )
-    if isinstance(item, (np.ndarray, np.integer)) and np.ndim(item) == 0:
+    if (arrays.is_array(item) or isinstance(item, np.integer)) and item.ndim == 0:
         return int(item)
-    if not isinstance(item, np.ndarray) or item.dtype.kind not in "iufV":  # V: bfloat16
+    if not arrays.is_array(item) or item.dtype.kind not in "iufV":  # V: bfloat16
         raise ArgumentError(f"an array cannot be indexed with {item!r} of type {type(item).__name__}")
     return item.astype(np.int64)
+
+
+def _check_bounds(key: tuple, shape: Shape) -> None:
+    """IndexError for integers in arrays that are out of bounds: CuPy takes them modulo the length of the axis."""
+    dots = len(shape) - sum(item is not None and item is not Ellipsis for item in key)
+    axis = 0
+    for item in key:
+        if arrays.is_array(item) and item.size and axis < len(shape):
+            n = shape[axis]
+            wrong = item[(item < -n) | (item >= n)]
+            if wrong.size:
+                raise IndexError(f"index {int(wrong[0])} is out of bounds for axis {axis}, of length {n}")
+        axis += dots if item is Ellipsis else item is not None
 
 
 def is_contiguous(key: tuple[slice, ...], shape: Shape) -> bool:
@@ -105,7 +121,7 @@ def part(x: np.ndarray, *, key: Any) -> np.ndarray:
 @Operator
 def _place(g: np.ndarray, *, key: Any, shape: Shape) -> np.ndarray:
     """Zeros of `shape` with `g` at `key`."""
-    x = np.zeros(shape, g.dtype)
+    x = np.zeros_like(g, shape=shape)
     x[key] = g
     return x
 
@@ -124,15 +140,15 @@ def _(g: NDArray, y: NDArray, x: NDArray, *, key: Any, shape: Shape) -> NDArray:
 @Operator
 def gather(x: np.ndarray, *, key: tuple) -> np.ndarray:
     """A copy, at least one-dimensional. The key may be advanced."""
-    return np.array(x[key], ndmin=1, order="C")
+    return arrays.module(x).array(x[key], ndmin=1, order="C")
 
 
 @Operator
 @in_float32
 def gather_add(g: np.ndarray, *, key: tuple, shape: Shape) -> np.ndarray:
     """Zeros of `shape` with `g` added at `key`; a place named several times gets every share."""
-    x = np.zeros(shape, g.dtype)
-    np.add.at(x, key, g.reshape(x[key].shape))
+    x = np.zeros_like(g, shape=shape)
+    arrays.add_at(x, key, g.reshape(x[key].shape))
     return x
 
 
@@ -164,6 +180,9 @@ def getitem(x: NDArray, key: Any) -> NDArray:
     if type(key) is tuple and not key:
         return x
     key, advanced = numpy_key(key, len(shape))
+    if advanced and not x._ctx.on_cpu:
+        with arrays.on(x._ctx):
+            _check_bounds(key, shape)
     return (gather if advanced else _view)(x, key=key)
 
 
@@ -192,15 +211,25 @@ def setitem(x: NDArray, key: Any, value: Any) -> None:
         if recorded:
             value = _like(value, x)
             node = value._node
-    source = _source(value, data.dtype)
+    source = _source(value, x)
     try:
-        data[place] = source
+        if x._ctx.on_cpu:
+            data[place] = source
+        else:
+            _write_on_device(x, place, advanced, source)
     except ValueError as error:
         raise ArgumentError(
             f"cannot write a value of shape {np.shape(source)} to x[{_text(key)}], where x has shape {x.shape}: {error}"
         ) from None
     if node is not None:
         x._node = node
+
+
+def _write_on_device(x: NDArray, place: Any, advanced: bool, source: Any) -> None:
+    with arrays.on(x._ctx):
+        if advanced:
+            _check_bounds(place, x.shape)
+        x._data[place] = source
 
 
 def _text(key: Any) -> str:
@@ -217,7 +246,11 @@ def _part_text(part: Any) -> str:
 
 def _is_whole(data: np.ndarray, view: np.ndarray) -> bool:
     """Whether `view` is all of `data`, in its order."""
-    return view.size == data.size and view.__array_interface__["data"] == data.__array_interface__["data"]
+    return view.size == data.size and _address(view) == _address(data)
+
+
+def _address(x: np.ndarray) -> int:
+    return x.__array_interface__["data"][0] if arrays.is_host(x) else x.data.ptr
 
 
 def _like(value: NDArray, x: NDArray) -> NDArray:
@@ -225,16 +258,18 @@ def _like(value: NDArray, x: NDArray) -> NDArray:
     from runtime.ndarray.elementwise import cast  # both are made of what is here
     from runtime.ndarray.shape import broadcast_to, reshape
 
-    value = cast(value, x.dtype)
+    value = cast(value.as_in_context(x._ctx), x.dtype)
     if value.ndim > x.ndim:  # as NumPy, leave out axes of length 1 in front
         value = reshape(value, value.shape[value.ndim - x.ndim :])
     return value if value.shape == x.shape else broadcast_to(value, x.shape)
 
 
-def _source(value: Any, dtype: np.dtype) -> Any:
-    """`value` as NumPy can write it, with one rounding, to an array of `dtype`."""
+def _source(value: Any, x: NDArray) -> Any:
+    """`value` as it can be written, with one rounding, to x: in the memory of x."""
+    dtype = x._data.dtype
     if isinstance(value, NDArray):
-        source = value._data
+        near = (x._ctx.on_cpu and value._ctx.on_cpu) or value._ctx == x._ctx
+        source = value._data if near else arrays.put(value._data, x._ctx)
     elif isinstance(value, (float, int, np.generic)):
         return value
     else:
@@ -244,4 +279,6 @@ def _source(value: Any, dtype: np.dtype) -> Any:
             source = None
     if source is None or source.dtype.kind not in "biufV":  # V: bfloat16
         raise TypeError(f"cannot write {value!r} of type {type(value).__name__} to an array: it is no array of numbers")
-    return convert(source, dtype) if dtype.itemsize == 2 and source.dtype == np.float64 else source
+    if dtype.itemsize == 2 and source.dtype == np.float64:
+        source = convert(source, dtype)
+    return source if x._ctx.on_cpu else arrays.put(source, x._ctx)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import numpy as np
-
 from runtime import autograd
+from runtime.arrays import on
 from runtime.base import MXNetError
-from runtime.generator import generator
+from runtime.generator import kept
 from runtime.ndarray.elementwise import identity
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.products import _linear, _matmul
@@ -94,10 +93,8 @@ def Dropout(
     if axes:
         shared = _axes(data, axes)
         shape = tuple(1 if i in shared else n for i, n in enumerate(shape))
-    n = math.prod(shape)
-    words = generator.bit_generator.random_raw(-(-n // 2)).view(np.uint32)[:n]  # in half the time of floats
-    kept = (words >= round(p * 2**32)).reshape(shape)
-    mask = kept * data._data.dtype.type(1 / (1 - p) if p < 1 else 0)
+    with on(data._ctx):
+        mask = kept(shape, p, data._ctx) * data._data.dtype.type(1 / (1 - p) if p < 1 else 0)
     return data * NDArray(mask, data._ctx)
 
 

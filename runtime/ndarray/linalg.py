@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from runtime.arrays import is_host, module
 from runtime.base import MXNetError
 from runtime.ndarray.diagonals import (
     check_matrix,
@@ -59,7 +60,12 @@ def _factorization(forward: Callable) -> Operator:
     @quiet
     def call(*arrays: np.ndarray, **attrs: Any) -> Any:
         try:
-            return forward(*arrays, **attrs)
+            if is_host(arrays[0]):
+                return forward(*arrays, **attrs)
+            import cupyx
+
+            with cupyx.errstate(linalg="raise"):  # else CuPy, not to wait for the device, is silent
+                return forward(*arrays, **attrs)
         except np.linalg.LinAlgError as error:
             raise MXNetError(f"{name}: {error} (a matrix of shape {arrays[0].shape[-2:]})") from None
 
@@ -226,8 +232,8 @@ def linalg_potri(A: NDArray, lower: bool = True) -> NDArray:
 
 
 def _identity_like(A: NDArray) -> NDArray:
-    eye = np.broadcast_to(np.eye(A.shape[-1], dtype=A.dtype), A.shape)
-    return NDArray(np.ascontiguousarray(eye), A._ctx)
+    eye = module(A._data).eye(A.shape[-1], dtype=A.dtype)
+    return NDArray(np.broadcast_to(eye, A.shape).copy(), A._ctx)
 
 
 def linalg_sumlogdiag(A: NDArray) -> NDArray:
@@ -242,7 +248,7 @@ def linalg_sumlogdiag(A: NDArray) -> NDArray:
 @_factorization
 def _gelqf(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     Q, R = np.linalg.qr(A.swapaxes(-1, -2))
-    return np.ascontiguousarray(Q.swapaxes(-1, -2)), np.ascontiguousarray(R.swapaxes(-1, -2))
+    return Q.swapaxes(-1, -2).copy(), R.swapaxes(-1, -2).copy()
 
 
 @_gelqf.gradient
@@ -269,7 +275,7 @@ def _syevd(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     values, vectors = np.linalg.eigh(A)
     U = vectors.swapaxes(-1, -2)
     largest = np.take_along_axis(U, np.abs(U).argmax(-1)[..., None], -1)
-    return np.ascontiguousarray(U * np.where(largest < 0, U.dtype.type(-1), U.dtype.type(1))), values
+    return np.where(largest < 0, -U, U).copy(), values
 
 
 @_syevd.gradient
@@ -303,7 +309,7 @@ def _inverse(A: np.ndarray) -> np.ndarray:
 def _inverse_or_zero(A: np.ndarray) -> np.ndarray:
     """The inverse; zeros for a singular matrix."""
     singular = (np.linalg.slogdet(A)[0] == 0)[..., None, None]
-    inverse = np.linalg.inv(np.where(singular, np.eye(A.shape[-1], dtype=A.dtype), A))
+    inverse = np.linalg.inv(np.where(singular, module(A).eye(A.shape[-1], dtype=A.dtype), A))
     return np.where(singular, A.dtype.type(0), inverse)
 
 

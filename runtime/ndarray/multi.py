@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from runtime.arrays import is_host, on, to_host
 from runtime.base import MXNetError
+from runtime.ndarray.creation import zeros
 from runtime.ndarray.ndarray import NDArray
 
 __all__ = ["all_finite", "multi_all_finite", "multi_sum_sq", "reset_arrays"]
@@ -20,8 +22,9 @@ def reset_arrays(*data: NDArray, num_arrays: int | None = None) -> None:
 def multi_sum_sq(*data: NDArray, num_arrays: int | None = None) -> NDArray:
     """For each of `data` the sum of its squares, as one float32 vector."""
     _check("multi_sum_sq", data, num_arrays)
-    sums = [np.square(x._data, dtype=np.result_type(x._data, np.float32)).sum() for x in data]
-    return NDArray(np.array(sums, np.float32), data[0]._ctx)
+    with on(data[0]._ctx):
+        sums = [np.square(x._data, dtype=np.result_type(x._data.dtype, np.float32)).sum() for x in data]
+        return NDArray(_row(sums, data[0]).astype(np.float32, copy=False), data[0]._ctx)
 
 
 def all_finite(data: NDArray, init_output: bool = True, out: NDArray | None = None) -> NDArray:
@@ -38,10 +41,16 @@ def multi_all_finite(
     """1 if no element of any of `data` is infinite or NaN, else 0; see `all_finite`."""
     _check("multi_all_finite", data, num_arrays)
     if out is None:
-        out, init_output = NDArray(np.empty(1, np.float32), data[0]._ctx), True
-    finite = all(np.isfinite(x._data).all() for x in data)
+        out, init_output = zeros(1, data[0]._ctx), True
+    with on(data[0]._ctx):
+        finite = to_host(_row([np.isfinite(x._data).all() for x in data], data[0])).all()  # one wait for a GPU
     out[:] = float(finite and (init_output or bool(out)))
     return out
+
+
+def _row(numbers: list, x: NDArray) -> np.ndarray:
+    """One array of numbers that were computed where x lives: on a GPU they are arrays without axes."""
+    return np.array(numbers) if is_host(x._data) else np.stack(numbers)
 
 
 def _check(name: str, data: tuple[NDArray, ...], num_arrays: int | None) -> None:

@@ -9,7 +9,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from runtime.arrays import is_host, like, to_host
 from runtime.base import MXNetError
+from runtime.ndarray import matching
 from runtime.ndarray.boxes import decoded, encoded, greedy, overlaps, survivors, to_centers
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, in_float32, quiet
@@ -36,7 +38,7 @@ def _prior(x: np.ndarray, *, sizes: Floats, ratios: Floats, clip: bool, steps: F
     )
     centers = np.stack(np.broadcast_arrays(across, down[:, None]), -1)[:, :, None]
     boxes = np.concatenate([centers - half, centers + half], -1).reshape(1, -1, 4)
-    return (np.clip(boxes, 0, 1) if clip else boxes).astype(x.dtype)
+    return like(x, (np.clip(boxes, 0, 1) if clip else boxes).astype(x.dtype))
 
 
 def MultiBoxPrior(
@@ -89,6 +91,8 @@ def _target(
     variances: Floats,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     anchors = anchor[0]
+    if not is_host(anchor):
+        return matching.targets(anchors, label, scores, threshold, ignored, ratio, mined_below, variances)
     batch, n = len(label), len(anchors)
     targets, mask = np.zeros((batch, n, 4), anchor.dtype), np.zeros((batch, n, 4), anchor.dtype)
     classes = np.full((batch, n), ignored, anchor.dtype)
@@ -207,15 +211,15 @@ def _detection(
     topk: int,
 ) -> np.ndarray:
     batch, _, n = prob.shape
-    offsets = offsets.reshape(batch, n, 4) * np.array(variances, prob.dtype)
+    offsets = offsets.reshape(batch, n, 4) * like(prob, np.array(variances, prob.dtype))
     boxes = decoded(offsets, to_centers(anchor))
     boxes = np.clip(boxes, 0, 1) if clip else boxes
     best = prob[:, 1:].argmax(1)
     score = prob[:, 1:].max(1)
-    found = np.concatenate([best[..., None], score[..., None], boxes], -1).astype(prob.dtype)
+    found = to_host(np.concatenate([best[..., None], score[..., None], boxes], -1).astype(prob.dtype))
     y = np.full((batch, n, 6), -1, prob.dtype)
     for i in range(batch):
-        rows = found[i, score[i] >= threshold]
+        rows = found[i, found[i, :, 1] >= threshold]
         if 0 < overlap <= 1:
             order = np.argsort(-rows[:, 1], kind="stable")[: topk if topk > 0 else None]
             kept = len(order)
@@ -224,7 +228,7 @@ def _detection(
             rows[:kept][~left, 0] = -1
             rows[kept:, 0] = -1
         y[i, : len(rows)] = rows
-    return y
+    return like(prob, y)
 
 
 def MultiBoxDetection(

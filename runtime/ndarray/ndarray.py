@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from runtime import autograd
+from runtime import arrays, autograd
 from runtime.base import ArgumentError, MXNetError
 from runtime.context import Context
 
@@ -18,7 +18,7 @@ py_slice = slice
 
 
 class NDArray:
-    """An n-dimensional array of one type, over a C-contiguous NumPy array.
+    """An n-dimensional array of one type, over a C-contiguous NumPy array, or, in a GPU's context, a CuPy array.
 
     `x[i]`, `x[i:j]` on the first axis and `reshape` give arrays that share memory with `x`; see `indexing` for other
     keys and for writing. Every other result is a copy. Operators give no scalars: what would be one has shape (1,).
@@ -29,13 +29,13 @@ class NDArray:
     __array_priority__ = 1000.0  # so that `numpy_array + x` comes to us instead of going through x element by element
 
     def __init__(self, data: np.ndarray, ctx: Context, node: autograd.Node | autograd.Variable | None = None) -> None:
-        self._data = data if type(data) is np.ndarray else np.asarray(data)  # not one of NumPy's scalars
+        self._data = data if type(data) is np.ndarray else arrays.settled(data)  # not one of NumPy's scalars
         self._ctx = ctx
         self._node = node
 
     def __reduce__(self) -> tuple:
         """Pickled and copied as values and context; a copy is outside of the graph."""
-        return NDArray, (self.asnumpy(), self._ctx)
+        return _restored, (self.asnumpy(), self._ctx)
 
     # ------------------------------------------------------------ what it is
 
@@ -70,7 +70,7 @@ class NDArray:
     @property
     def writable(self) -> bool:
         """Whether elements can be written: not those of a read-only NumPy array (`nd.from_numpy`)."""
-        return self._data.flags.writeable
+        return not self._ctx.on_cpu or self._data.flags.writeable
 
     def __len__(self) -> int:
         return self._data.shape[0]
@@ -81,11 +81,12 @@ class NDArray:
     # ------------------------------------------------------------ taking values out
 
     def asnumpy(self) -> np.ndarray:
-        """A NumPy copy."""
-        return self._data.copy()
+        """A NumPy copy. It waits for a GPU to have computed the values."""
+        data = self._data
+        return data.copy() if type(data) is np.ndarray else data.get()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        return np.array(self._data, dtype=dtype)
+        return np.array(arrays.to_host(self._data), dtype=dtype)
 
     def asscalar(self) -> Any:
         """The value of an array of one element, as a NumPy scalar; ValueError for any other size."""
@@ -93,7 +94,7 @@ class NDArray:
             raise ValueError(
                 f"an array of shape {self.shape} is not a scalar: take an element of it, or its mean(), or asnumpy()"
             )
-        return self._data.reshape(-1)[0]
+        return arrays.to_host(self._data).reshape(-1)[0]
 
     item = asscalar
 
@@ -115,7 +116,8 @@ class NDArray:
         return int(value)
 
     def wait_to_read(self) -> None:
-        """Return when the value is there: at once, as operators are computed when they are called."""
+        """Return when the value is there: at once on the CPU, where operators are computed when they are called."""
+        arrays.synchronize(self._data)
 
     wait_to_write = wait_to_read
 
@@ -147,12 +149,10 @@ class NDArray:
         """This array if it lives in `context`, else a copy there."""
         if context == self._ctx and not always_copy:
             return self
-        from runtime.ndarray.elementwise import identity
+        from runtime.ndarray.operator import move
 
         context.require()
-        result = identity(self)
-        result._ctx = context
-        return result
+        return move(self, context)
 
     as_in_ctx = as_in_context
 
@@ -165,7 +165,8 @@ class NDArray:
         return self._node is not None and not self._node.spent
 
     def _full_like(self, value: float) -> NDArray:
-        return NDArray(np.full_like(self._data, value), self._ctx)
+        with arrays.on(self._ctx):
+            return NDArray(np.full_like(self._data, value), self._ctx)
 
     # ------------------------------------------------------------ gradients
 
@@ -205,6 +206,12 @@ class NDArray:
     def backward(self, out_grad: NDArray | None = None, retain_graph: bool = False, train_mode: bool = True) -> None:
         """`autograd.backward` from this array; `out_grad` is the gradient that flows into it, None for ones."""
         autograd.backward([self], [out_grad], retain_graph, train_mode)
+
+
+def _restored(data: np.ndarray, ctx: Context) -> NDArray:
+    """A pickled array, in the context it was in."""
+    ctx.require()
+    return NDArray(arrays.put(data, ctx), ctx)
 
 
 def __getattr__(name: str) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from runtime import autograd
+from runtime.arrays import is_host, on
 from runtime.base import MXNetError
 from runtime.native import normalization as native
 from runtime.ndarray.activation import relu
@@ -39,11 +40,13 @@ SHORT = 8
 
 
 def _sum(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
-    return np.add.reduce(x, axis=axes, keepdims=True)
+    return x.sum(axis=axes, keepdims=True)
 
 
 def _dot(x: np.ndarray, y: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
     """The sum of x y over `axes`, which stay with length 1."""
+    if not is_host(x):  # where einsum would turn both about in memory
+        return _sum(x * y, axes)
     return np.einsum(_DOTS[axes], x, y).reshape([1 if i in axes else n for i, n in enumerate(x.shape)])
 
 
@@ -74,7 +77,7 @@ def _normalize_forward(
     """`(x - mean)/sqrt(var + eps) gamma + beta`; and mean and variance, the reduced axes having length 1."""
     values = wide(x).reshape(view)
     compiled = _compiled(view, axes)
-    if compiled and values.dtype.char in "fd":
+    if compiled and values.dtype.char in "fd" and is_host(values):
         run, _, tasks, numbers = compiled
         y = np.empty_like(values)
         mu, var = np.empty((2, *(1 if i in axes else n for i, n in enumerate(view))), y.dtype)
@@ -106,7 +109,7 @@ def _normalize_backward(
     """What flows into x, gamma and beta; that into mean and variance is ignored."""
     dy, values, (_, mu, var) = wide(g[0]).reshape(view), wide(x).reshape(view), y
     compiled = _compiled(view, axes)
-    if compiled and values.dtype.char in "fd":
+    if compiled and values.dtype.char in "fd" and is_host(values):
         _, run, tasks, numbers = compiled
         dx = np.empty_like(values)
         parts = np.empty((2, tasks, view[1]) if axes == LAYER else (2, tasks), dx.dtype)
@@ -255,9 +258,10 @@ class _BatchNorm(Fused):
     def pull(self, node: autograd.Node, g: Any) -> Iterator[tuple[Any, NDArray]]:
         _, mu, var = node.output
         momentum = node.attrs["momentum"]
-        for running, batch in zip(node.attrs["moving"], (mu, var), strict=True):
-            running._data *= running._data.dtype.type(momentum)
-            running._data += (batch.reshape(-1) * (1 - momentum)).astype(running._data.dtype, copy=False)
+        with on(node.ctx):
+            for running, batch in zip(node.attrs["moving"], (mu, var), strict=True):
+                running._data *= running._data.dtype.type(momentum)
+                running._data += (batch.reshape(-1) * (1 - momentum)).astype(running._data.dtype, copy=False)
         return super().pull(node, g)
 
 
@@ -355,7 +359,8 @@ def BatchNorm(
             f"{moving_mean.shape} and {moving_var.shape}"
         )
     if fix_gamma:
-        gamma._data.fill(1)
+        with on(gamma._ctx):
+            gamma._data.fill(1)
     view = _around(data, axis)
     if use_global_stats or not autograd.is_training():
         scale = gamma.detach() if fix_gamma else gamma

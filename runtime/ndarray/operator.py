@@ -1,4 +1,4 @@
-"""What an operator is: a NumPy function, and its gradient stated in operators."""
+"""What an operator is: a function of arrays, and its gradient stated in operators."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from runtime import autograd
+from runtime import arrays, autograd
 from runtime.base import ArgumentError, MXNetError, did_you_mean
 from runtime.context import Context, cpu
 from runtime.ndarray.ndarray import NDArray
@@ -35,8 +35,8 @@ def in_float32(forward: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
 
 
 class Operator:
-    """A function from arrays to one array or several, `forward(*arrays, **attrs)` over NumPy arrays, called with
-    NDArrays.
+    """A function from arrays to one array or several, `forward(*arrays, **attrs)` over NumPy arrays, or CuPy arrays of
+    the current device (see `runtime.arrays`), called with NDArrays.
 
     Inputs may also be plain numbers; attributes are keywords. `gradients[i]` gives the gradient that flows into input
     i: `gradient(g, y, *inputs, **attrs)`, where g flows into the output y; all are NDArrays and it is made of
@@ -66,11 +66,11 @@ class Operator:
         """Compute, and record if the thread records and an input is in the graph."""
         ctx = None
         in_graph = False
-        arrays = []
+        given = []
         parents = []
         for x in inputs:
             if isinstance(x, NDArray):
-                arrays.append(x._data)
+                given.append(x._data)
                 node = x._node
                 if node is not None:
                     if node.spent:
@@ -83,17 +83,21 @@ class Operator:
                 elif x._ctx is not ctx and x._ctx != ctx:
                     ctx = self._meeting(ctx, x._ctx)
             else:
-                arrays.append(x)
+                given.append(x)
                 parents.append(None)
-        output = self.forward(*arrays, **attrs)
+        if ctx is None or ctx.on_cpu:
+            output = self.forward(*given, **attrs)
+        else:
+            with arrays.on(ctx):
+                output = self.forward(*given, **attrs)
         node = None
         if in_graph and autograd.mode.recording:
-            node = autograd.Node(self, parents, arrays, output, attrs, ctx)
+            node = autograd.Node(self, parents, given, output, attrs, ctx)
         return wrap(output, ctx, node)
 
     def _meeting(self, ctx: Context, other: Context) -> Context:
         """Where the result lives if inputs live in both: pinned and shared memory of the CPU go with any other."""
-        if ctx.device_type == other.device_type:
+        if ctx.device_type == other.device_type or not (ctx.on_cpu and other.on_cpu):
             raise MXNetError(
                 f"{self.name}: inputs live in {ctx} and in {other}; bring them together with as_in_context()"
             )
@@ -105,7 +109,7 @@ class Operator:
         if isinstance(y, list):
             g = [g.get(i) for i in range(len(y))]
         inputs = [
-            NDArray(x, node.ctx, parent) if isinstance(x, np.ndarray) else x
+            NDArray(x, node.ctx, parent) if arrays.is_array(x) else x
             for x, parent in zip(node.inputs, node.parents, strict=True)
         ]
         if self.joint is not None:
@@ -127,6 +131,26 @@ def wrap(output: Any, ctx: Context, node: autograd.Node | None) -> Any:
     if type(output) is tuple:
         return [NDArray(data, ctx, None if node is None else autograd.Part(node, i)) for i, data in enumerate(output)]
     return NDArray(output, ctx, node)
+
+
+class _Move:
+    """A copy in another context; its gradient is copied back. `node.ctx` is where the input lives."""
+
+    def pull(self, node: autograd.Node, g: NDArray) -> Iterator[tuple[Any, NDArray]]:
+        yield node.parents[0], g.as_in_context(node.ctx)
+
+
+_move = _Move()
+
+
+def move(x: NDArray, ctx: Context) -> NDArray:
+    """A copy of x in `ctx`, recorded as an operator's call is."""
+    with arrays.on(ctx):
+        data = x._data.copy() if x._ctx.on_cpu == ctx.on_cpu else arrays.put(x._data, ctx)
+    node = None
+    if autograd.mode.recording and x._in_graph():
+        node = autograd.Node(_move, [x._node], [], None, {}, x._ctx)
+    return NDArray(data, ctx, node)
 
 
 def differentiate_again(

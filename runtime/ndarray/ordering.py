@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from runtime.arrays import is_host
 from runtime.base import ArgumentError, MXNetError, did_you_mean
 from runtime.dtypes import convert, element_type
+from runtime.ndarray.fused import wide
 from runtime.ndarray.index import along
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.shape import axis_of, reshape
@@ -53,7 +55,7 @@ def topk(
         raise MXNetError(f"topk: k is {k}, but there are {length} elements along axis {axis} of shape {data.shape}")
     at = _first(data._data, axis, k if k > 0 else length, is_ascend)
     if ret_typ == "mask":
-        mask = np.zeros(data.shape, data._data.dtype)
+        mask = np.zeros_like(data._data)
         np.put_along_axis(mask, at, 1, axis)
         return NDArray(mask.reshape(shape), data._ctx)
     indices = NDArray(convert(at, element_type(dtype)), data._ctx)
@@ -83,17 +85,19 @@ def _flattened(name: str, data: NDArray, axis: int | None) -> tuple[NDArray, int
 
 def _order(x: np.ndarray, axis: int, ascending: bool) -> np.ndarray:
     """The places of the elements along `axis` in ascending or descending order, equal ones in theirs."""
+    x = x if is_host(x) else wide(x)  # CuPy does not sort bfloat16
     if ascending:
-        return np.argsort(x, axis, kind="stable")
-    backwards = np.argsort(np.flip(x, axis), axis, kind="stable")
-    return x.shape[axis] - 1 - np.flip(backwards, axis)
+        order = np.argsort(x, axis, kind="stable")
+    else:
+        order = x.shape[axis] - 1 - np.flip(np.argsort(np.flip(x, axis), axis, kind="stable"), axis)
+    return order if order.flags.c_contiguous else order.copy()  # CuPy sorts the last axis, and turns a view
 
 
 def _first(x: np.ndarray, axis: int, k: int, ascending: bool) -> np.ndarray:
-    """The first `k` of `_order`; where they are few, without sorting the others."""
+    """The first `k` of `_order`; where they are few, without sorting the others, but on a device, which sorts fast."""
     length = x.shape[axis]
-    if length < 16 * k or (x.dtype.kind not in "iu" and np.isnan(x).any()):
-        return np.take(_order(x, axis, ascending), np.arange(k), axis)
+    if length < 16 * k or not is_host(x) or (x.dtype.kind not in "iu" and np.isnan(x).any()):
+        return _order(x, axis, ascending)[(slice(None),) * axis + (slice(k),)].copy()
     rows = np.moveaxis(x, axis, -1)
     last = k - 1 if ascending else length - k
     bound = np.partition(rows, last)[..., last, None]  # the least of the k; of its equals, the first are in

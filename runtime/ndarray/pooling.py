@@ -13,12 +13,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from runtime.arrays import is_host, like
 from runtime.base import MXNetError, did_you_mean
 from runtime.native import pooling as native
+from runtime.ndarray import unfolded
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, in_float32
 from runtime.ndarray.shape import transpose
-from runtime.ndarray.windows import LAYOUTS, Shape, floating, per_axis
+from runtime.ndarray.windows import LAYOUTS, Shape, Window, floating, per_axis
 
 __all__ = ["Pooling"]
 
@@ -35,6 +37,10 @@ class Pool(NamedTuple):
     pad: Shape
     outputs: Shape
     mean: int
+
+    @property
+    def window(self) -> Window:
+        return Window(self.kernel, self.stride, self.pad, (1,) * len(self.kernel))
 
 
 class Geometry(NamedTuple):
@@ -69,6 +75,8 @@ def _planes(x: np.ndarray) -> int:
 @Operator
 @in_float32
 def _pool_max(x: np.ndarray, *, pool: Pool) -> np.ndarray:
+    if not is_host(x):
+        return unfolded.pool_max(x, pool.window, pool.outputs)
     g = _geometry(x.shape[2:], pool, x.dtype)
     y = np.empty((*x.shape[:2], *pool.outputs), x.dtype)
     native.pool_max(_planes(x), x.size, x, y, g.numbers, scratch=g.scratch)
@@ -78,6 +86,8 @@ def _pool_max(x: np.ndarray, *, pool: Pool) -> np.ndarray:
 @Operator
 @in_float32
 def _unpool_max(y: np.ndarray, x: np.ndarray, *, pool: Pool) -> np.ndarray:
+    if not is_host(x):
+        return unfolded.unpool_max(y, x, pool.window)
     g = _geometry(x.shape[2:], pool, x.dtype)
     to = np.empty(x.shape, x.dtype)
     squares = pool[:3] == ((2, 2), (2, 2), (0, 0)) and all(
@@ -90,6 +100,8 @@ def _unpool_max(y: np.ndarray, x: np.ndarray, *, pool: Pool) -> np.ndarray:
 @Operator
 @in_float32
 def _gather_max(of: np.ndarray, x: np.ndarray, *, pool: Pool) -> np.ndarray:
+    if not is_host(x):
+        return unfolded.gather_max(of, x, pool.window, pool.outputs)
     g = _geometry(x.shape[2:], pool, x.dtype)
     y = np.empty((*x.shape[:2], *pool.outputs), x.dtype)
     native.gather_max(_planes(x), 4 * x.size, of, x, y, g.numbers)
@@ -115,6 +127,8 @@ def _(g: NDArray, y: NDArray, of: NDArray, x: NDArray, *, pool: Pool) -> NDArray
 @in_float32
 def _pool_sum(x: np.ndarray, *, pool: Pool) -> np.ndarray:
     g = _geometry(x.shape[2:], pool, x.dtype)
+    if not is_host(x):
+        return unfolded.pool_sum(x, like(x, g.scale), pool.window, pool.outputs)
     y = np.empty((*x.shape[:2], *pool.outputs), x.dtype)
     native.pool_sum(_planes(x), x.size, x, g.scale, y, g.numbers, scratch=g.scratch)
     return y
@@ -124,6 +138,8 @@ def _pool_sum(x: np.ndarray, *, pool: Pool) -> np.ndarray:
 @in_float32
 def _unpool_sum(y: np.ndarray, *, pool: Pool, plane: Shape) -> np.ndarray:
     g = _geometry(plane, pool, y.dtype)
+    if not is_host(y):
+        return unfolded.unpool_sum(y, like(y, g.scale), pool.window, plane)
     x = np.empty((*y.shape[:2], *plane), y.dtype)
     native.unpool_sum(_planes(y), x.size, y, g.scale, x, g.numbers, scratch=g.scratch)
     return x

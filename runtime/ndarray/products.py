@@ -151,7 +151,7 @@ def _(
     g, x, w = wide(g), wide(x), wide(w)
     if relu:
         g = g * (y > 0)
-    gradients = matmul(g, w) if wanted[0] else None, matmul(g.T, x), np.add.reduce(g, 0)
+    gradients = matmul(g, w) if wanted[0] else None, matmul(g.T, x), g.sum(axis=0)
     return gradients if dtype == g.dtype else tuple(dx if dx is None else dx.astype(dtype) for dx in gradients)
 
 

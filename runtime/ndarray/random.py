@@ -4,6 +4,10 @@ A distribution's parameters are numbers, and `shape` is that of the result; or t
 is that of what is drawn for each of their elements, by default (), so that the result has the shape of the parameters
 followed by `shape`. Without `shape`, numbers give an array of shape (1,), or of the shape of `out`, the array to write
 to. `dtype` is by default float32. Draws are computed in float64 and rounded once.
+
+All are drawn on the CPU, and copied to where they are wanted: a seed gives the same numbers on every device, and what a
+network starts as does not depend on where it is trained. Arrays that every step draws anew, the masks of dropout, are
+another matter: see `generator.kept`.
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from runtime.arrays import like, put, to_host
 from runtime.base import ArgumentError, MXNetError, numeric_types
 from runtime.context import Context
 from runtime.dtypes import convert, element_type
@@ -97,8 +102,8 @@ def _compute(draw: Callable, shape: tuple, dtype: np.dtype, *parameters: Any) ->
 @Operator  # without gradients: what flows into draws is 0 to their parameters
 def _draw_for_each(*parameters: np.ndarray, draw: Callable, shape: tuple, dtype: np.dtype) -> np.ndarray:
     lead = parameters[0].shape
-    columns = [p.astype(np.float64).reshape(lead + (1,) * len(shape)) for p in parameters]
-    return _compute(draw, lead + shape, dtype, *columns)
+    columns = [to_host(p).astype(np.float64).reshape(lead + (1,) * len(shape)) for p in parameters]
+    return like(parameters[0], _compute(draw, lead + shape, dtype, *columns))
 
 
 def _sample(
@@ -277,7 +282,7 @@ def randint(
 
 def shuffle(data: NDArray, out: NDArray | None = None) -> NDArray:
     """A copy of `data` with its rows, along the first axis, in random order."""
-    return _deliver(NDArray(data._data[generator.permutation(len(data))], data._ctx), out)
+    return _deliver(gather(data.detach(), key=(put(generator.permutation(len(data)), data._ctx),)), out)
 
 
 # ---------------------------------------------------------------- choices
@@ -306,10 +311,10 @@ def multinomial(
     drawn = _choose(_probabilities(data, dtype), int(np.prod(each)))
     k = data.shape[-1]
     result_shape = (data.shape[:-1] + each) or (1,)
-    indices = NDArray((drawn % k).astype(dtype).reshape(result_shape), data._ctx)
+    indices = place((drawn % k).astype(dtype).reshape(result_shape), data._ctx)
     if not get_prob:
         return _deliver(indices, out)
-    results = [indices, log(gather(reshape(data, (-1,)), key=(drawn.reshape(result_shape),)))]
+    results = [indices, log(gather(reshape(data, (-1,)), key=(put(drawn.reshape(result_shape), data._ctx),)))]
     return results if out is None else [_deliver(y, o) for y, o in zip(results, out, strict=True)]
 
 
@@ -321,7 +326,7 @@ def _probabilities(data: NDArray, dtype: np.dtype) -> np.ndarray:
     largest = np.iinfo(dtype).max if dtype.kind in "iu" else 1 / float(np.finfo(dtype).eps) * 2
     if k - 1 > largest:
         raise MXNetError(f"random.multinomial: {dtype} cannot hold all indices below {k}")
-    rows = data._data.reshape(-1, k).astype(np.float64)
+    rows = to_host(data._data).reshape(-1, k).astype(np.float64)
     right = (rows >= 0).all(axis=1) & (abs(rows.sum(axis=1) - 1) < 0.01)
     if not right.all():
         wrong = rows[np.argmin(right)]

@@ -1,10 +1,10 @@
 """One recurrent layer in one direction: all time steps in one operator, with its gradient through time.
 
 Data is (T, N, C): time steps, batch, channels. The products with the inputs of all steps are one matrix product; what
-is left in the loop over time is the product with the last state, and the gates (`native.recurrent`). The rows of the
-weights are the gates, one below the other: input, forget, cell, output for LSTM (Hochreiter and Schmidhuber 1997, with
-forget gates by Gers et al. 2000); reset, update, new for GRU (Cho et al. 2014, with the reset gate after the product,
-as cuDNN has it).
+is left in the loop over time is the product with the last state, and the gates (`native.recurrent`; on a device,
+`through_time`). The rows of the weights are the gates, one below the other: input, forget, cell, output for LSTM
+(Hochreiter and Schmidhuber 1997, with forget gates by Gers et al. 2000); reset, update, new for GRU (Cho et al. 2014,
+with the reset gate after the product, as cuDNN has it).
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 
 from runtime import autograd
+from runtime.arrays import is_host
 from runtime.blas import FLOPS, matmul
 from runtime.native import recurrent as native
 from runtime.ndarray import elementwise as ew
+from runtime.ndarray import through_time
 from runtime.ndarray.activation import sigmoid
 from runtime.ndarray.layers import FullyConnected
 from runtime.ndarray.ndarray import NDArray
@@ -85,7 +87,7 @@ def _elman(
 ) -> Arrays:
     """`h_t = activation(wi x_t + bi + wh h_(t-1) + bh)`: all h, and the last."""
     y = _project(x, wi, bi + bh)
-    turned = np.ascontiguousarray(wh.T)  # products with it are faster
+    turned = wh.T.copy()  # products with it are faster
     for step in y:
         step += matmul(h, turned)
         h = np.tanh(step, out=step) if activation == "tanh" else np.maximum(step, 0, out=step)
@@ -142,12 +144,16 @@ def _lstm(
     """
     gates = _project(x, wi, bi + bh)
     (steps, batch, _), n, state = x.shape, c.shape[1], h.shape[1]
-    cells, y = np.empty((steps, batch, n), x.dtype), np.empty((steps, batch, state), x.dtype)
-    tasks, rows = _shared(batch)
-    native.lstm(
-        tasks, _work(gates, state), gates, h, c, np.ascontiguousarray(wh.T), wr, cells, y,
-        steps, batch, n, state, rows, wr is not None, scratch=rows * n,
-    )  # fmt: skip
+    cells, y = np.empty_like(x, shape=(steps, batch, n)), np.empty_like(x, shape=(steps, batch, state))
+    turned = wh.T.copy()
+    if is_host(x):
+        tasks, rows = _shared(batch)
+        native.lstm(
+            tasks, _work(gates, state), gates, h, c, turned, wr, cells, y,
+            steps, batch, n, state, rows, wr is not None, scratch=rows * n,
+        )  # fmt: skip
+    else:
+        through_time.lstm(gates, h, c, turned, wr, cells, y)
     return y, _last(y, h), _last(cells, c), cells, gates
 
 
@@ -165,11 +171,14 @@ def _lstm_gradient(
     has_dy = dy is not None
     if projects:
         dy = _flow(dy, y)  # to be written to
-    tasks, rows = _shared(batch)
-    native.lstm_back(
-        tasks, _work(gates, state), gates, cells, c0, wh, wr, dy, dcells, dh, dc, d,
-        steps, batch, n, state, rows, projects, has_dy, dcells is not None, scratch=rows * n,
-    )  # fmt: skip
+    if is_host(gates):
+        tasks, rows = _shared(batch)
+        native.lstm_back(
+            tasks, _work(gates, state), gates, cells, c0, wh, wr, dy, dcells, dh, dc, d,
+            steps, batch, n, state, rows, projects, has_dy, dcells is not None, scratch=rows * n,
+        )  # fmt: skip
+    else:
+        dh, dc = through_time.lstm_back(gates, cells, c0, wh, wr, dy, dcells, dh, dc, d)
     dwi, db = _weight_gradients(d, x)
     dwh, _ = _weight_gradients(d, _before(h0, y))
     result = (_data_gradient(d, wi), dh, dc, dwi, dwh, db, db.copy())
@@ -208,12 +217,15 @@ def _gru(x: np.ndarray, h: np.ndarray, wi: np.ndarray, wh: np.ndarray, bi: np.nd
     """
     gates = _project(x, wi, bi)
     (steps, batch, _), n = x.shape, h.shape[1]
-    y, kept = np.empty((steps, batch, n), x.dtype), np.empty((steps, batch, n), x.dtype)
-    tasks, rows = _shared(batch)
-    native.gru(
-        tasks, _work(gates, n), gates, h, np.ascontiguousarray(wh.T), bh, kept, y, steps, batch, n, rows,
-        scratch=rows * 3 * n,
-    )  # fmt: skip
+    y, kept = np.empty_like(x, shape=(steps, batch, n)), np.empty_like(x, shape=(steps, batch, n))
+    turned = wh.T.copy()
+    if is_host(x):
+        tasks, rows = _shared(batch)
+        native.gru(
+            tasks, _work(gates, n), gates, h, turned, bh, kept, y, steps, batch, n, rows, scratch=rows * 3 * n
+        )  # fmt: skip
+    else:
+        through_time.gru(gates, h, turned, bh, kept, y)
     return y, _last(y, h), gates, kept
 
 
@@ -226,10 +238,13 @@ def _gru_gradient(
     d, dproduct = np.empty_like(gates), np.empty_like(gates)
     dh = _flow(dh, h0)
     steps, batch, n = y.shape
-    tasks, rows = _shared(batch)
-    native.gru_back(
-        tasks, _work(gates, n), gates, kept, y, h0, wh, dy, dh, d, dproduct, steps, batch, n, rows, dy is not None
-    )
+    if is_host(gates):
+        tasks, rows = _shared(batch)
+        native.gru_back(
+            tasks, _work(gates, n), gates, kept, y, h0, wh, dy, dh, d, dproduct, steps, batch, n, rows, dy is not None
+        )
+    else:
+        dh = through_time.gru_back(gates, kept, y, h0, wh, dy, dh, d, dproduct)
     before = _before(h0, y)
     return _data_gradient(d, wi), dh, *_interleaved(_weight_gradients(d, x), _weight_gradients(dproduct, before))
 

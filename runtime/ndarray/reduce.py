@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from runtime.arrays import is_host
 from runtime.base import MXNetError
+from runtime.ndarray.fused import wide
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, in_float32, quiet
 from runtime.ndarray.shape import axes_of, axis_of, reshape
@@ -86,7 +88,7 @@ def _reduction(name: str, forward: Callable) -> Operator:
 @Operator
 def _spread(g: np.ndarray, *, axes: Shape, shape: Shape) -> np.ndarray:
     """What was reduced over `axes` of an array of `shape`, repeated over them."""
-    x = np.empty(shape, g.dtype)
+    x = np.empty_like(g, shape=shape)
     x[...] = g.reshape(_kept(shape, axes))
     return x
 
@@ -101,11 +103,25 @@ def _align(g: NDArray, x: NDArray, axes: Shape) -> NDArray:
     return reshape(g, _kept(x.shape, axes))
 
 
+def _over(ufunc: np.ufunc, method: str) -> Callable:
+    """`ufunc` over axes, which stay with length 1, in the type of the elements: a method of the array, which for NumPy
+    is slower."""
+
+    def reduce(x: np.ndarray, axes: Shape) -> np.ndarray:
+        if is_host(x):
+            return ufunc.reduce(x, axes, x.dtype, None, True)
+        return getattr(x, method)(axes, keepdims=True).astype(x.dtype, copy=False)
+
+    return reduce
+
+
+_add_up, _multiply_up = _over(np.add, "sum"), _over(np.multiply, "prod")
+
 # ---------------------------------------------------------------- sums
 
 
-_sum = _reduction("sum", lambda x, axes: np.add.reduce(x, axes, x.dtype, None, True))
-_nansum = _reduction("nansum", lambda x, axes: np.add.reduce(np.where(np.isnan(x), 0, x), axes, x.dtype, None, True))
+_sum = _reduction("sum", _add_up)
+_nansum = _reduction("nansum", lambda x, axes: _add_up(np.where(np.isnan(x), 0, x), axes))
 
 
 @_sum.gradient
@@ -120,7 +136,7 @@ def _(g: NDArray, y: NDArray, x: NDArray, *, axes: Shape, shape: Shape) -> NDArr
 
 def _mean_of(x: np.ndarray, axes: Shape) -> np.ndarray:
     """The mean; of integers, cut off."""
-    total = np.add.reduce(x, axes, x.dtype, None, True)
+    total = _add_up(x, axes)
     count = x.size // total.size
     if x.dtype.kind in "iub":
         return np.trunc(total / count).astype(x.dtype)
@@ -172,9 +188,9 @@ def sum_to(data: NDArray, shape: Shape) -> NDArray:
 def _others_of(x: np.ndarray, axes: Shape) -> np.ndarray:
     """For each element the product of all others that are reduced with it: exact where some are 0."""
     zero = x == 0
-    zeros = np.add.reduce(zero, axes, int, None, True)
+    zeros = zero.sum(axes, keepdims=True)
     safe = np.where(zero, 1, x)
-    product = np.multiply.reduce(safe, axes, x.dtype, None, True)
+    product = _multiply_up(safe, axes)
     return np.where(zeros - zero == 0, product / safe, 0).astype(x.dtype, copy=False)
 
 
@@ -191,10 +207,8 @@ def _(g: NDArray, y: NDArray, x: NDArray, *, axes: Shape) -> NDArray:
     return (_sum(flow, axes=axes, shape=_kept(x.shape, axes)) - flow) / x
 
 
-_prod = _reduction("prod", lambda x, axes: np.multiply.reduce(x, axes, x.dtype, None, True))
-_nanprod = _reduction(
-    "nanprod", lambda x, axes: np.multiply.reduce(np.where(np.isnan(x), 1, x), axes, x.dtype, None, True)
-)
+_prod = _reduction("prod", _multiply_up)
+_nanprod = _reduction("nanprod", lambda x, axes: _multiply_up(np.where(np.isnan(x), 1, x), axes))
 
 
 @_prod.gradient
@@ -207,7 +221,9 @@ def _(g: NDArray, y: NDArray, x: NDArray, *, axes: Shape, shape: Shape) -> NDArr
     return _align(g, x, axes) * _others(_nan_to_one(x), axes=axes) * (x == x)
 
 
-_nan_to_one = Operator(lambda x: np.where(np.isnan(x), x.dtype.type(1), x), lambda g, y, x: g * (x == x))
+_nan_to_one = Operator(
+    lambda x: np.where(np.isnan(x), x.dtype.type(1), x).astype(x.dtype, copy=False), lambda g, y, x: g * (x == x)
+)
 
 
 def prod(data: NDArray, axis: Axes = None, keepdims: bool = False, exclude: bool = False) -> NDArray:
@@ -223,8 +239,8 @@ def nanprod(data: NDArray, axis: Axes = None, keepdims: bool = False, exclude: b
 # ---------------------------------------------------------------- extremes and where they are
 
 
-_max = _reduction("max", lambda x, axes: np.maximum.reduce(x, axes, None, None, True))
-_min = _reduction("min", lambda x, axes: np.minimum.reduce(x, axes, None, None, True))
+_max = _reduction("max", _over(np.maximum, "max"))
+_min = _reduction("min", _over(np.minimum, "min"))
 
 
 @_max.gradient
@@ -248,7 +264,8 @@ max_axis, min_axis = max, min
 
 def _position(name: str, find: Callable) -> Operator:
     def forward(x: np.ndarray, *, axis: int, shape: Shape) -> np.ndarray:
-        return find(x, axis).reshape(shape).astype(x.dtype)
+        found = find(x if is_host(x) else wide(x), axis)  # CuPy's functions have no bfloat16
+        return found.reshape(shape).astype(x.dtype)
 
     operator = Operator(forward)
     operator.name = name
@@ -286,10 +303,8 @@ def argmax_channel(data: NDArray) -> NDArray:
 # ---------------------------------------------------------------- norms and moments
 
 
-_norm1 = _reduction("norm", lambda x, axes: np.add.reduce(np.abs(x), axes, x.dtype, None, True))
-_norm2 = _reduction(
-    "norm", lambda x, axes: np.sqrt(np.add.reduce(x * x, axes, x.dtype, None, True)).astype(x.dtype, copy=False)
-)
+_norm1 = _reduction("norm", lambda x, axes: _add_up(np.abs(x), axes))
+_norm2 = _reduction("norm", lambda x, axes: np.sqrt(_add_up(x * x, axes)).astype(x.dtype, copy=False))
 
 
 @_norm1.gradient
@@ -331,16 +346,14 @@ def moments(data: NDArray, axes: Axes, keepdims: bool = False) -> list[NDArray]:
 @quiet
 def _cumsum(x: np.ndarray, *, axis: int, reverse: bool) -> np.ndarray:
     """The sums of the elements up to each along `axis`; from each to the last if `reverse`."""
-    return np.ascontiguousarray(_turn(np.cumsum(_turn(x, axis, reverse), axis, x.dtype), axis, reverse))
+    if reverse:
+        return np.flip(np.cumsum(np.flip(x, axis), axis, x.dtype), axis).copy()
+    return np.cumsum(x, axis, x.dtype)
 
 
 @_cumsum.gradient
 def _(g: NDArray, y: NDArray, x: NDArray, *, axis: int, reverse: bool) -> NDArray:
     return _cumsum(g, axis=axis, reverse=not reverse)
-
-
-def _turn(x: np.ndarray, axis: int, reverse: bool) -> np.ndarray:
-    return np.flip(x, axis) if reverse else x
 
 
 def cumsum(a: NDArray, axis: int | None = None, dtype: Any = None) -> NDArray:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from runtime.arrays import like, to_host
 from runtime.base import MXNetError
 from runtime.native import regions as native
 from runtime.ndarray.fused import wide
@@ -68,7 +69,7 @@ def ROIAlign(
         weights.append((row_weight[:, None, :, None] * column_weight[:, None]).astype(data.dtype).ravel())
     sets = bins if position_sensitive else 1
     taps = taps_of(np.maximum(images, 0), counts, np.concatenate(places), data.shape, sets)
-    y = mix(data, NDArray(np.concatenate(weights), data._ctx), taps=taps)
+    y = mix(data, NDArray(like(data._data, np.concatenate(weights)), data._ctx), taps=taps)
     return reshape(y, (len(images), channels // sets, rows, columns))
 
 
@@ -106,7 +107,8 @@ def ROIPooling(data: NDArray, rois: NDArray, pooled_size: Sequence[int], spatial
     tops, bottoms = _bins(corners[:, 1], sizes[:, 1], rows, height, data.dtype)
     lefts, rights = _bins(corners[:, 0], sizes[:, 0], columns, width, data.dtype)
     plane = height * width
-    x = wide(data._data) if plane < 1 << 24 else data._data.astype(np.float64)  # places are numbers of its type
+    x = to_host(data._data)  # there the largest are looked for
+    x = wide(x) if plane < 1 << 24 else x.astype(np.float64)  # places are numbers of its type
     found = np.empty((len(images), channels, rows, columns), x.dtype)
     g = np.array([len(images), channels, 0, channels * plane, plane, rows, columns, width], np.int64)
     native.largest(len(images) * channels, 2 * found.size, x, found, images, tops, bottoms, lefts, rights, g)
@@ -114,7 +116,8 @@ def ROIPooling(data: NDArray, rois: NDArray, pooled_size: Sequence[int], spatial
     channel = images[:, None] * channels + np.arange(channels)
     places = found.reshape(-1, rows * columns)
     taps = taps_of(channel.ravel(), places >= 0, places[places >= 0], one_channel)
-    y = mix(reshape(data, one_channel), NDArray(np.ones(len(taps.places), data.dtype), data._ctx), taps=taps)
+    ones = NDArray(like(data._data, np.ones(len(taps.places), data.dtype)), data._ctx)
+    y = mix(reshape(data, one_channel), ones, taps=taps)
     return reshape(y, found.shape)
 
 
@@ -141,7 +144,7 @@ def _checked(name: str, data: NDArray, rois: NDArray, pooled_size: Sequence[int]
 
 def _regions(name: str, rois: NDArray, batch: int) -> tuple[np.ndarray, np.ndarray]:
     """The numbers of the images, and corners."""
-    values = wide(floating(name, rois)._data)
+    values = wide(to_host(floating(name, rois)._data))
     if not np.isfinite(values).all():
         raise MXNetError(f"{name}: rois has values that are not finite")
     if (values[:, 0] >= batch).any():

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from runtime.arrays import like
 from runtime.base import MXNetError, did_you_mean
 from runtime.ndarray.convolution import Deconvolution
 from runtime.ndarray.ndarray import NDArray
@@ -25,7 +26,8 @@ CONTRIB = ("AdaptiveAvgPooling2D", "BilinearResize2D")
 @in_float32
 def _separable(x: np.ndarray, *, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """`rows x columns^T` for each channel."""
-    return np.matmul(np.matmul(rows.astype(x.dtype), x), columns.T.astype(x.dtype))
+    rows, columns = like(x, rows.astype(x.dtype)), like(x, columns.T.astype(x.dtype))
+    return np.matmul(np.matmul(rows, x), columns)
 
 
 @_separable.gradient

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from runtime.arrays import like, on
 from runtime.base import MXNetError
 from runtime.ndarray.convolution import floating
 from runtime.ndarray.ndarray import NDArray
@@ -39,9 +40,10 @@ def GridGenerator(data: NDArray, transform_type: str, target_shape: Sequence[int
     scale = np.array([(width - 1) / 2, (height - 1) / 2]).astype(data.dtype)
     if affine:
         points = np.stack([x / scale[0] - 1, y / scale[1] - 1, np.ones_like(x)]).reshape(3, -1)
-        at = dot(reshape(data, (-1, 3)), NDArray(points, data._ctx))
+        at = dot(reshape(data, (-1, 3)), NDArray(like(data._data, points), data._ctx))
         return reshape(at, (len(data), 2, height, width))
-    here, scale = (NDArray(a, data._ctx) for a in (np.stack([x, y])[None], scale.reshape(1, 2, 1, 1)))
+    whole = (np.stack([x, y])[None], scale.reshape(1, 2, 1, 1))
+    here, scale = (NDArray(like(data._data, a), data._ctx) for a in whole)
     return (data + here) / scale - 1
 
 
@@ -63,12 +65,13 @@ def BilinearSampler(data: NDArray, grid: NDArray, cudnn_off: bool | None = None)
     batch, channels, height, width = data.shape
     points = grid.shape[2] * grid.shape[3]
     at = reshape(grid, (batch, 2, points))
-    columns, across = _neighbours(at[:, 0], width)
-    rows, down = _neighbours(at[:, 1], height)
     corners = [(i, j) for i in (0, 1) for j in (0, 1)]
+    with on(data._ctx):
+        columns, across = _neighbours(at[:, 0], width)
+        rows, down = _neighbours(at[:, 1], height)
+        places = np.stack([rows[i] * width + columns[j] for i, j in corners], 2)
+        taps = taps_of(np.arange(batch), np.full((batch, points), 4), places.ravel(), data.shape)
     weights = stack(*(down[i] * across[j] for i, j in corners), axis=2)
-    places = np.stack([rows[i] * width + columns[j] for i, j in corners], 2)
-    taps = taps_of(np.arange(batch), np.full((batch, points), 4), places.ravel(), data.shape)
     return reshape(mix(data, reshape(weights, (-1,)), taps=taps), (batch, channels, *grid.shape[2:]))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from runtime.arrays import module, on, to_host
 from runtime.base import MXNetError
 from runtime.ndarray.indexing import gather, part
 from runtime.ndarray.ndarray import NDArray
@@ -15,7 +16,7 @@ __all__ = ["SequenceLast", "SequenceMask", "SequenceReverse"]
 
 @Operator
 def _mask(x: np.ndarray, *, inside: np.ndarray, value: float) -> np.ndarray:
-    return np.where(inside, x, x.dtype.type(value))
+    return np.where(inside, x, x.dtype.type(value)).astype(x.dtype, copy=False)  # CuPy's has no bfloat16
 
 
 @_mask.gradient
@@ -38,9 +39,11 @@ def SequenceMask(
     lengths = _lengths("SequenceMask", data, sequence_length, use_sequence_length, axis, least=None)
     if lengths is None:
         return part(data, key=...)
-    steps = np.arange(data.shape[axis])
-    inside = steps < lengths[:, None] if axis else steps[:, None] < lengths
-    return _mask(data, inside=inside.reshape(*inside.shape, *[1] * (data.ndim - 2)), value=value)
+    with on(data._ctx):
+        steps = module(lengths).arange(data.shape[axis])
+        inside = steps < lengths[:, None] if axis else steps[:, None] < lengths
+        inside = inside.reshape(*inside.shape, *[1] * (data.ndim - 2))
+    return _mask(data, inside=inside, value=value)
 
 
 def SequenceLast(
@@ -50,7 +53,8 @@ def SequenceLast(
     lengths = _lengths("SequenceLast", data, sequence_length, use_sequence_length, axis, least=1)
     if lengths is None:
         return part(data, key=(slice(None), -1) if axis else (-1,))
-    last, row = lengths - 1, np.arange(len(lengths))
+    with on(data._ctx):
+        last, row = lengths - 1, module(lengths).arange(len(lengths))
     return gather(data, key=(row, last) if axis else (last, row))
 
 
@@ -66,8 +70,11 @@ def SequenceReverse(
     lengths = _lengths("SequenceReverse", data, sequence_length, use_sequence_length, axis, least=0)
     if lengths is None:
         return flip(data, 0)
-    steps = np.arange(len(data))[:, None]
-    return gather(data, key=(np.where(steps < lengths, lengths - 1 - steps, steps), np.arange(len(lengths))))
+    xp = module(lengths)
+    with on(data._ctx):
+        steps = xp.arange(len(data))[:, None]
+        key = np.where(steps < lengths, lengths - 1 - steps, steps), xp.arange(len(lengths))
+    return gather(data, key=key)
 
 
 @quiet
@@ -88,7 +95,10 @@ def _lengths(
         raise MXNetError(
             f"{name}: sequence_length has shape {lengths.shape}, not {(batch,)}: data has shape {data.shape}"
         )
-    found = lengths._data.astype(np.int64)
-    if least is not None and batch and not least <= found.min() <= found.max() <= steps:
-        raise MXNetError(f"{name}: lengths from {found.min()} to {found.max()}; possible are {least} to {steps}")
+    with on(lengths._ctx):
+        found = lengths._data.astype(np.int64)
+    if least is not None and batch:
+        given = to_host(found)
+        if not least <= given.min() <= given.max() <= steps:
+            raise MXNetError(f"{name}: lengths from {given.min()} to {given.max()}; possible are {least} to {steps}")
     return found

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from runtime import arrays
 from runtime.base import ArgumentError, MXNetError
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator
@@ -196,12 +197,12 @@ def squeeze(data: NDArray, axis: Axes | None = None) -> NDArray:
 
 def shape_array(data: NDArray) -> NDArray:
     """The lengths of the axes, as int64."""
-    return NDArray(np.array(data.shape, np.int64), data._ctx)
+    return NDArray(arrays.put(np.array(data.shape, np.int64), data._ctx), data._ctx)
 
 
 def size_array(data: NDArray) -> NDArray:
     """The number of elements, of shape (1,), as int64."""
-    return NDArray(np.array([data.size], np.int64), data._ctx)
+    return NDArray(arrays.put(np.array([data.size], np.int64), data._ctx), data._ctx)
 
 
 # ---------------------------------------------------------------- the order of axes and elements
@@ -290,7 +291,7 @@ def _image(name: str, data: NDArray) -> Shape:
 
 @Operator
 def _broadcast_to(x: np.ndarray, *, shape: Shape) -> np.ndarray:
-    y = np.empty(shape, x.dtype)
+    y = np.empty_like(x, shape=shape)
     y[...] = x
     return y
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from runtime import arrays
 from runtime.autograd import Node
 from runtime.base import ArgumentError, MXNetError, did_you_mean
 from runtime.ndarray.indexing import gather, part, setitem
@@ -280,7 +281,8 @@ def _cut(name: str, data: NDArray, at: tuple[int, ...], axis: int, squeeze_axis:
 
 @Operator
 def _pad(x: np.ndarray, *, widths: tuple[tuple[int, int], ...], value: float) -> np.ndarray:
-    padded = np.full([n + before + after for n, (before, after) in zip(x.shape, widths, strict=True)], value, x.dtype)
+    shape = [n + before + after for n, (before, after) in zip(x.shape, widths, strict=True)]
+    padded = np.full_like(x, value, shape=shape)
     padded[_inside(x.shape, widths)] = x
     return padded
 
@@ -315,7 +317,7 @@ def pad(data: NDArray, mode: str = "constant", pad_width: Sequence[int] = (), co
         raise MXNetError(f"pad: a margin of {widths} that mirrors an array of shape {shape} must be narrower than it")
     for axis, (before, after) in enumerate(widths):
         if before or after:
-            at = np.pad(np.arange(shape[axis]), (before, after), mode)
+            at = arrays.put(np.pad(np.arange(shape[axis]), (before, after), mode), data._ctx)
             data = gather(data, key=(*[py_slice(None)] * axis, at))
     return data
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from runtime.arrays import is_host, module, on
 from runtime.base import MXNetError
 from runtime.dtypes import element_type
 from runtime.native import softmax as native
@@ -34,9 +35,12 @@ EXP = 5
 
 
 def _rows(x: np.ndarray, axis: int) -> tuple[int, int, int] | None:
-    """How many rows there are, their length, and the rows of a task. None: NumPy is as good, or rows are no rows."""
+    """How many rows there are, their length, and the rows of a task, for a kernel.
+
+    None: NumPy is as good, rows are no rows, or they are on a device.
+    """
     n = x.shape[axis]
-    if x.size < SMALL or math.prod(x.shape[axis + 1 :]) != 1 or x.dtype.char not in "fd":
+    if x.size < SMALL or math.prod(x.shape[axis + 1 :]) != 1 or x.dtype.char not in "fd" or not is_host(x):
         return None
     return x.size // n, n, max(1, SHARE // n)
 
@@ -53,7 +57,7 @@ def _exponentials(
         return e, tops, sums
     if scale != 1:
         x = x * x.dtype.type(scale)
-    tops = x.max(axis=axis, keepdims=True, initial=-np.inf)
+    tops = (x.max if x.size else x.sum)(axis=axis, keepdims=True)  # nothing has no maximum
     e = x - tops
     np.exp(e, out=e)
     sums = e.sum(axis=axis, keepdims=True)
@@ -201,7 +205,7 @@ def _beyond(data: NDArray, length: NDArray | None, axis: int) -> np.ndarray:
     if length is None or length.shape not in (expected, expected or (1,)):
         found = "none is given" if length is None else f"it has shape {length.shape}"
         raise MXNetError(f"softmax: use_length=True needs length, of shape {expected}, but {found}")
-    places = np.arange(data.shape[axis]).reshape((-1,) + (1,) * (data.ndim - axis - 1))
+    places = module(data._data).arange(data.shape[axis]).reshape((-1,) + (1,) * (data.ndim - axis - 1))
     return np.broadcast_to(places >= np.expand_dims(length._data.reshape(expected), axis), data.shape)
 
 
@@ -254,9 +258,10 @@ def cross_entropy(data: NDArray, label: NDArray, axis: int = -1) -> NDArray:
             f"softmax cross-entropy: for scores of shape {data.shape} along axis {axis}, labels must have shape "
             f"{dropped} or {kept}, not {label.shape}{hint}"
         )
-    classes = label._data.astype(np.intp).reshape(kept)
-    np.minimum(np.maximum(classes, 0, out=classes), data.shape[axis] - 1, out=classes)
-    at = NDArray(places(classes, axis, data.shape[axis]), label._ctx)
+    with on(label._ctx):
+        classes = label._data.astype(np.intp).reshape(kept)
+        np.minimum(np.maximum(classes, 0, out=classes), data.shape[axis] - 1, out=classes)
+        at = NDArray(places(classes, axis, data.shape[axis]), label._ctx)
     loss = _cross_entropy(data, at, axis=axis)[0]
     return loss if loss.dtype == data.dtype else cast(loss, data.dtype)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from runtime import arrays as memories
 from runtime import kernels
 from runtime.context import Context
 from runtime.ndarray import NDArray
@@ -35,20 +36,24 @@ def total(arrays: Sequence[NDArray], context: Context, memory: np.ndarray | None
     if first.stype == "row_sparse":
         return _row_sparse(arrays, context)
     if len(arrays) == 1:
-        return NDArray(first._data, context)
-    terms = [a._data for a in arrays]
-    fits = memory is not None and memory.shape == first.shape and memory.dtype == first.dtype
-    if not fits or any(np.may_share_memory(memory, term) for term in terms):
-        memory = np.empty(first.shape, terms[0].dtype)
-    if _is_large(terms) and all(term.flags.c_contiguous for term in terms):
-        _rule(memory.dtype.name).bind([memory], [terms])()
-    else:
-        _add(terms, memory)
+        return NDArray(memories.put(first._data, context), context)
+    on_cpu = context.on_cpu
+    terms = [a._data if on_cpu and a._ctx.on_cpu else memories.put(a._data, context) for a in arrays]
+    fits = type(memory) is type(terms[0]) and memory.shape == first.shape and memory.dtype == first.dtype
+    with memories.on(context):
+        if not fits or any(np.may_share_memory(memory, term) for term in terms):
+            memory = np.empty_like(terms[0], shape=first.shape)
+        if _is_large(terms) and all(term.flags.c_contiguous for term in terms):
+            _rule(memory.dtype.name).bind([memory], [terms])()
+        else:
+            _add(terms, memory)
     return NDArray(memory, context)
 
 
 def _is_large(terms: Sequence[np.ndarray]) -> bool:
     dtype, size = terms[0].dtype, terms[0].size
+    if not memories.is_host(terms[0]):
+        return False
     if _is_half(dtype):
         return size >= LARGE_OF_HALVES
     return size >= LARGE and len(terms) > 2 and dtype.kind == "f"
@@ -65,7 +70,7 @@ def _rule(dtype: str) -> Any:
 
 @quiet
 def _add(terms: Sequence[np.ndarray], out: np.ndarray) -> None:
-    sums = np.empty(out.shape, np.float32) if _is_half(out.dtype) else out
+    sums = np.empty_like(out, np.float32) if _is_half(out.dtype) else out
     np.add(terms[0], terms[1], out=sums, dtype=sums.dtype)
     for term in terms[2:]:
         np.add(sums, term, out=sums)
@@ -74,9 +79,13 @@ def _add(terms: Sequence[np.ndarray], out: np.ndarray) -> None:
 
 
 def _row_sparse(arrays: Sequence[RowSparseNDArray], context: Context) -> RowSparseNDArray:
-    first = arrays[0]
+    shape = arrays[0].shape
+    indices, rows = ([memories.put(x, context) for x in parts] for parts in zip(*map(_parts, arrays), strict=True))
     if len(arrays) == 1:
-        return RowSparseNDArray(first._rows, first._indices, first.shape, context)
-    indices = np.concatenate([a._indices for a in arrays])
-    indices, rows = sum_rows(indices, np.concatenate([a._rows for a in arrays]))
-    return RowSparseNDArray(rows, indices, first.shape, context)
+        return RowSparseNDArray(rows[0], indices[0], shape, context)
+    with memories.on(context):
+        return RowSparseNDArray(*sum_rows(np.concatenate(indices), np.concatenate(rows))[::-1], shape, context)
+
+
+def _parts(array: RowSparseNDArray) -> tuple[np.ndarray, np.ndarray]:
+    return array._indices, array._rows

@@ -50,7 +50,7 @@ class Rule:
         self.options, self.by_row = options, by_row
         self.flags = [x for x, default in options.items() if isinstance(default, bool) and x not in RESERVED]
         self._names = [state.partition(":")[0] for state in self.states]
-        self._compiled: dict[tuple[Any, ...], Any] = {}
+        self._compiled: dict[tuple[Any, ...], Any] = {}  # by type, GPU, and flags
         self._bindings: dict[tuple[Any, ...], tuple[weakref.ref[NDArray], kernels.Binding]] = {}
 
     def __call__(
@@ -119,11 +119,11 @@ class Rule:
                 lines.append(f"param {name} = {'none' if default == OFF else default or 0}")
         return "\n".join([*lines, *(f"state {x} = 0" for x in self.states), "update:", self.equations, ""])
 
-    def _rule(self, dtype: str, master: bool, flags: Sequence[bool]) -> Any:
-        key = dtype, master, *flags
+    def _rule(self, dtype: str, gpu: int | None, master: bool, flags: Sequence[bool]) -> Any:
+        key = dtype, gpu, master, *flags
         if key not in self._compiled:
             chosen = dict(zip(self.flags, flags, strict=True))
-            self._compiled[key] = kernels.load(kernels.read(self.text()), dtype, master, None, chosen)
+            self._compiled[key] = kernels.load(kernels.read(self.text()), dtype, master, None, chosen, gpu)
         return self._compiled[key]
 
     def _bind(
@@ -137,7 +137,8 @@ class Rule:
         names = ["weight"] if len(weights) == 1 else [f"weight {i}" for i in range(len(weights))]
         columns = dict(zip([*self._names, *["w"] * master], kept, strict=True))
         states = [{key: column[i] for key, column in columns.items()} for i in range(len(weights))]
-        rule = self._rule(weights[0]._data.dtype.name, master, flags)
+        first = weights[0]
+        rule = self._rule(first._data.dtype.name, kernels.gpu_of(first._ctx), master, flags)
         return kernels.Binding(rule, names, weights, grads, states, 0, list(itertools.chain(*kept)), lazy=lazy)
 
     def _bound(

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from runtime.arrays import on
 from runtime.base import MXNetError
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.update_rule import ANY, OFF, each, listed, several, update, with_master
@@ -119,11 +120,11 @@ def multi_lars(
     arrays = lrs, weights_sum_sq, grads_sum_sq, wds
     if len({x.shape for x in arrays}) > 1:
         raise MXNetError(f"multi_lars: arrays of one shape are expected, not {[x.shape for x in arrays]}")
-    rates, weights, grads, decays = (x._data.astype(np.float64) for x in arrays)
-    norms = np.sqrt(weights)
-    with np.errstate(all="ignore"):
+    with on(lrs._ctx), np.errstate(all="ignore"):
+        rates, weights, grads, decays = (x._data.astype(np.float64) for x in arrays)
+        norms = np.sqrt(weights)
         scaled = rates * eta * norms / (np.sqrt(grads) * rescale_grad + decays * norms + eps)
-    return NDArray(np.where((norms > 0) & (grads > 0), scaled, rates).astype(lrs.dtype), lrs._ctx)
+        return NDArray(np.where((norms > 0) & (grads > 0), scaled, rates).astype(lrs.dtype), lrs._ctx)
 
 
 # ---------------------------------------------------------------- with second moments

@@ -89,7 +89,7 @@ def window_of(
             f"{data.shape}"
         )
     if layout not in (None, LAYOUTS[axes]):
-        raise MXNetError(f"{name}: on the CPU the layout is {LAYOUTS[axes]}, not '{layout}'; transpose the data")
+        raise MXNetError(f"{name}: the layout is {LAYOUTS[axes]}, not '{layout}'; transpose the data")
     return Window(
         per_axis(name, "kernel", kernel, axes, None),
         per_axis(name, "stride", stride, axes, 1),

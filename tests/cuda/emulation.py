@@ -2,11 +2,14 @@
 
 with emulated():
     step = optgen.load("adam", target="cuda").bind([on_gpu(array)], ...)
+
+Where CuPy is the stand-in beside this, its arrays are in the memory of these GPUs.
 """
 
 from __future__ import annotations
 
 import ctypes
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from unittest import mock
@@ -19,6 +22,8 @@ from tests.cuda.ptx import Memory, Module
 ALIGNMENT = 256
 """Of what the driver allocates, in bytes."""
 _modules: dict[bytes, Module] = {}
+_functions: list[tuple[Module, str]] = []
+"""By their handles. They stay, as kernels that were loaded do, when other GPUs are emulated."""
 
 
 class Gpu:
@@ -29,14 +34,25 @@ class Gpu:
 
     def __init__(self, ordinal: int = 0, resident: int = 2) -> None:
         self.ordinal, self._resident = ordinal, resident
-        self.memory = Memory()
+        self._memory = Memory()
+        self._shared: set[tuple[int, int]] = set()  # what of the memory is the stand-in's
         self.launches: list[tuple[str, int]] = []
         self.sent = 0  # how many tables, and other arrays
         self._arrays: dict[int, np.ndarray] = {}
-        self._functions: dict[int, tuple[Module, str]] = {}
         self.capturing = False
 
     # ------------------------------------------------------------ memory
+
+    @property
+    def memory(self) -> Memory:
+        """What there is now, arrays of the stand-in for CuPy among it."""
+        found = {(address, nbytes) for address, (nbytes, device) in _stand_in().items() if device == self.ordinal}
+        for address, _ in self._shared - found:
+            self._memory.remove(address)
+        for address, nbytes in found - self._shared:
+            self._memory.add(address, nbytes)
+        self._shared = found
+        return self._memory
 
     def allocate(self, nbytes: int) -> int:
         raw = np.full(nbytes + ALIGNMENT, 0xCD, np.uint8)  # what is not written must not matter
@@ -51,7 +67,9 @@ class Gpu:
         del self._arrays[address]
 
     def holds(self, address: int) -> bool:
-        return any(start <= address < start + len(raw) for start, raw in self._arrays.items())
+        own = ((start, len(raw)) for start, raw in self._arrays.items())
+        others = ((start, nbytes) for start, (nbytes, device) in _stand_in().items() if device == self.ordinal)
+        return any(start <= address < start + nbytes for start, nbytes in (*own, *others))
 
     def pinned(self, nbytes: int) -> int:
         array = np.zeros(nbytes, np.uint8)
@@ -81,15 +99,15 @@ class Gpu:
         module = _modules.setdefault(ptx, Module(ptx.decode()) if ptx not in _modules else _modules[ptx])
         found = {}
         for name in names:
-            found[name] = len(self._functions) + 1
-            self._functions[found[name]] = module, name
+            _functions.append((module, name))
+            found[name] = len(_functions)
         return found
 
     def resident(self, function: int, threads: int) -> int:
         return self._resident
 
     def launch(self, function: int, blocks: int, threads: int, argument: int, stream: int) -> None:
-        module, name = self._functions[function]
+        module, name = _functions[function - 1]
         self.launches.append((name, blocks))
         module.launch(name, blocks, threads, [argument], self.memory)
 
@@ -105,6 +123,12 @@ class Gpu:
 
     def is_capturing(self, stream: int) -> bool:
         return self.capturing
+
+
+def _stand_in() -> dict[int, tuple[int, int]]:
+    """The size and the device of all memory of the stand-in for CuPy, by address."""
+    pool = getattr(getattr(sys.modules.get("cupy"), "cuda", None), "pool", None)
+    return dict(getattr(pool, "blocks", {}))
 
 
 @contextmanager

@@ -6,7 +6,6 @@ import copy
 import pickle
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -17,31 +16,7 @@ import runtime as mx
 from runtime import arrays, autograd, nd
 from runtime.ndarray import sums
 
-STAND_IN = Path(__file__).parent / "standin"
 FIRST, SECOND = mx.gpu(0), mx.gpu(1)
-
-
-@pytest.fixture
-def cupy(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
-    """The stand-in, as if nothing had asked for CuPy before, and nothing of it after the test."""
-    for name in _modules():
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.syspath_prepend(str(STAND_IN))
-    caches = (arrays.devices, arrays._cupy)
-    for cache in caches:
-        cache.cache_clear()
-    monkeypatch.setattr(arrays, "_used", set())
-    import cupy
-
-    yield cupy
-    for name in _modules():
-        del sys.modules[name]
-    for cache in caches:
-        cache.cache_clear()
-
-
-def _modules() -> list[str]:
-    return [name for name in sys.modules if name.split(".")[0] == "cupy"]
 
 
 def values(x: nd.NDArray) -> list:

@@ -31,6 +31,7 @@ def test_contexts_are_values() -> None:
         Context("cpuu")
 
 
+@pytest.mark.cpu_only("the context that is current where none is chosen")
 def test_the_current_context() -> None:
     assert mx.current_context() == mx.cpu(0)
     with mx.cpu(1), mx.cpu_pinned(2) as inner:
@@ -40,17 +41,7 @@ def test_the_current_context() -> None:
     assert Context.default_ctx == mx.cpu(0)
 
 
-def test_there_is_no_gpu() -> None:
-    assert mx.num_gpus() == 0
-    with mx.gpu(1), pytest.raises(mx.MXNetError, match=r"no device gpu\(1\): this runtime computes on the CPU"):
-        nd.ones(1)
-    with pytest.raises(mx.MXNetError, match=r"no device gpu\(0\)"):
-        mx.gpu_memory_info()
-    with pytest.raises(mx.MXNetError, match=r"no device gpu\(0\)"):
-        mx.gpu().empty_cache()
-    mx.cpu().empty_cache()
-
-
+@pytest.mark.cpu_only("kinds of the CPU's memory")
 def test_pinned_and_shared_memory_goes_with_any_other() -> None:
     for other in (mx.cpu_pinned(1), mx.context.cpu_shared(0)):
         x = mx.nd.ones((2,), ctx=other)

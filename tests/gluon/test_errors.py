@@ -32,6 +32,7 @@ def mistake(what: str) -> Callable:
     return note
 
 
+@pytest.mark.cpu_only("messages that name contexts of the CPU")
 def test_messages(golden: Callable[[Path, str], None], tmp_path: Path) -> None:
     parts = []
     for what, function in MISTAKES.items():
@@ -191,9 +192,10 @@ def _(folder: Path) -> None:
     nd.ones((64,)).asscalar()
 
 
-@mistake("a GPU")
+@mistake("a GPU that is not there")
 def _(folder: Path) -> None:
-    network().initialize(ctx=mx.gpu())
+    with mock.patch("runtime.arrays.devices", return_value=(2, "")):
+        network().initialize(ctx=mx.gpu(2))
 
 
 @mistake("data in another context than the parameters")

@@ -167,6 +167,7 @@ def test_names_of_blocks_come_back(tmp_path: Path) -> None:
     assert described["named0"]["children"] == {"named1": "named1_0", "dense1": "dense1_1"}
     assert described["named0"]["dense3"]["orig_name"] == "dense1"
     other = named()
+    other.initialize()
     other.load(prefix)
     assert other._children.keys() == net._children.keys()
     assert list(other.collect_params()) == list(net.collect_params())

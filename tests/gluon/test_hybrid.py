@@ -109,7 +109,7 @@ def test_parameters_are_those_of_the_inputs_context() -> None:
     assert [y.context for y in outs] == [one, two]
     assert [g.asnumpy().tolist() for g in layer.weight.list_grad()] == [[3, 3], [1, 1]]
     with pytest.raises(mx.MXNetError, match=r"weight' lives in cpu\(1\), cpu\(2\), not in cpu\(0\).*\(in Nested"):
-        layer(None, [[nd.ones(2)]])
+        layer(None, [[nd.ones(2, ctx=mx.cpu())]])
     with pytest.raises(ValueError, match=r"Nested 'nested.*' takes NDArrays, alone or in lists, and got None"):
         layer(None, [[None]])
 

@@ -39,7 +39,7 @@ def test_weights_travel_in_files(tmp_path: Path) -> None:
     x = nd.ones((1, 3, 8, 8))
     y = one(x)
     one.save_parameters(tmp_path / "weights.params")
-    other.load_parameters(tmp_path / "weights.params")
+    other.load_parameters(tmp_path / "weights.params", ctx=mx.current_context())
     np.testing.assert_array_equal(other(x).asnumpy(), y.asnumpy())
 
 

@@ -171,7 +171,7 @@ def test_files_hold_the_names_of_the_cells(tmp_path: Any) -> None:
     layer.save_parameters(tmp_path / "lstm")
     assert "_unfused.1.r_cell.h2h_bias" in nd.load(str(tmp_path / "lstm"))
     other = rnn.LSTM(3, num_layers=2, bidirectional=True, input_size=2)
-    other.load_parameters(tmp_path / "lstm")
+    other.load_parameters(tmp_path / "lstm", ctx=mx.current_context())
     x = nd.ones((2, 1, 2))
     assert_allclose(layer(x).asnumpy(), other(x).asnumpy())
 

@@ -10,6 +10,7 @@ import pytest
 import runtime as mx
 from runtime import autograd, nd
 from runtime.base import MXNetError
+from runtime.ndarray import matching, multibox
 from tests.ndarray.gradients import Case as Gradient
 from tests.ndarray.gradients import check
 from tests.ndarray.peers.detection_cases import Case, cases, name, run
@@ -26,6 +27,25 @@ ROIS = nd.array([[0, 0.3, 0.2, 3.4, 2.7], [1, 1.1, -1.6, 6.2, 3.3]], dtype="floa
 )
 def test_as_in_mxnet(case: Case, expected: np.ndarray) -> None:
     np.testing.assert_allclose(run(mx, case), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_targets_of_a_batch_at_once_are_those_of_image_after_image() -> None:
+    random = np.random.default_rng(5)
+    for trial in range(60):
+        n, m = random.integers(1, [12, 6])
+        anchors, boxes = (np.round(random.uniform(0, 4, size)) / 4 for size in ((1, n, 4), (3, m, 4)))  # many ties
+        label = np.concatenate([random.integers(0, 3, (3, m, 1)), boxes], -1)
+        for image in label:
+            image[random.integers(0, m + 1) :] = -1
+        scores = np.round(random.normal(size=(3, 4, n)))
+        scores[0, 0, 0] = np.nan
+        how = {"threshold": (0.5, -1)[trial % 2], "ratio": (-1, 0.7, 1.5)[trial % 3], "ignored": -1.0}
+        how |= {"mined_below": 0.5, "variances": (0.1, 0.1, 0.2, 0.2)}
+        one_by_one = multibox._target.forward(anchors, label, scores, **how)
+        with np.errstate(all="ignore"):
+            at_once = matching.targets(anchors[0], label, scores, **how)
+        for expected, found in zip(one_by_one, at_once, strict=True):
+            np.testing.assert_array_equal(found, expected)
 
 
 # ---------------------------------------------------------------- gradients

@@ -177,9 +177,10 @@ def test_numpy_conversion_and_iteration() -> None:
     np.testing.assert_array_equal(np.asarray(x), x.asnumpy())
     assert [row.asnumpy().tolist() for row in x] == [[1, 2], [3, 4]]
     assert len(x) == 2
-    assert repr(nd.ones(2)) == "\n[1. 1.]\n<NDArray 2 @cpu(0)>"
+    assert repr(nd.ones(2)) == "\n[1. 1.]\n<NDArray 2 @" + f"{mx.current_context()}>"
 
 
+@pytest.mark.cpu_only("which contexts of the CPU arrays are in")
 def test_contexts_are_distinct() -> None:
     x, y = nd.ones(2, ctx=mx.cpu(0)), nd.ones(2, ctx=mx.cpu(1))
     assert y.context == mx.cpu(1) != mx.cpu(0)
@@ -193,9 +194,6 @@ def test_contexts_are_distinct() -> None:
     with mx.cpu(1) as one, one:
         assert nd.zeros(1).context == mx.current_context() == mx.cpu(1)
     assert mx.current_context() == mx.cpu(0)
-    assert mx.num_gpus() == 0
-    with pytest.raises(mx.MXNetError, match=r"no device gpu\(0\)"):
-        nd.zeros(1, ctx=mx.gpu(0))
 
 
 def test_creation_out_of_nothing() -> None:
@@ -229,6 +227,7 @@ def test_pickle_and_copies(dtype: str) -> None:
     np.testing.assert_array_equal(x.astype("float32").asnumpy(), [[1, 2], [3, 4]])
 
 
+@pytest.mark.cpu_only("memory that NumPy shares")
 def test_dlpack_shares_memory() -> None:
     x = nd.array([[1, 2], [3, 4]])
     for y in (nd.from_dlpack(x.to_dlpack_for_write()), nd.from_dlpack(nd.to_dlpack_for_read(x)), nd.from_dlpack(x)):

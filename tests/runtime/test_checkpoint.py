@@ -52,7 +52,7 @@ def make(options: dict[str, Any]) -> tuple[nn.HybridSequential, gluon.Trainer, g
     mx.random.seed(1)
     np.random.seed(2)
     random.seed(3)
-    contexts = [mx.cpu(k) for k in range(options.get("contexts", 1))]
+    contexts = [mx.Context(mx.current_context().device_type, k) for k in range(options.get("contexts", 1))]
     net = nn.HybridSequential()
     net.add(nn.Dense(9), nn.BatchNorm(), nn.Dropout(0.5), nn.Dense(options.get("units", 3)))
     net.initialize(mx.init.Xavier(), ctx=contexts)
@@ -271,6 +271,7 @@ print("ends with", t.train(Path(sys.argv[1]), {{}}, every=1), flush=True)
 """
 
 
+@pytest.mark.cpu_only("the script that is killed computes there")
 def test_killed_at_random(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Until it is killed no other process can use the folder."""
     monkeypatch.setattr(folder, "_PATIENCE", 0)

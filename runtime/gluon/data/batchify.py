@@ -11,7 +11,10 @@ from typing import Any
 import numpy as np
 
 from runtime import ndarray as nd
+from runtime.arrays import on
 from runtime.base import ArgumentError, MXNetError
+from runtime.context import Context, cpu
+from runtime.dtypes import element_type
 from runtime.ndarray import NDArray
 
 
@@ -35,7 +38,8 @@ class Stack:
                 f"samples have different shapes, {_shapes(arrays)}, and make no batch: bring them to one shape, or "
                 "give the DataLoader batchify_fn=batchify.Pad() (of pairs, batchify.Group(Pad(), Stack()))"
             )
-        return _placed(np.stack(arrays), data[0])
+        with on(_home(data)):
+            return _placed(np.stack(arrays), data)
 
 
 class Pad:
@@ -56,10 +60,11 @@ class Pad:
         if len({a.ndim for a in arrays}) > 1:
             raise MXNetError(f"Pad: samples have different numbers of axes, {_shapes(arrays)}")
         shape = np.max([a.shape for a in arrays], axis=0)
-        padded = np.full((len(arrays), *shape), self._val, arrays[0].dtype)
-        for row, a in zip(padded, arrays, strict=True):
-            row[tuple(map(slice, a.shape))] = a
-        batch = _placed(padded if self._dtype is None else padded.astype(self._dtype), data[0])
+        with on(_home(data)):
+            padded = np.full_like(arrays[0], self._val, shape=(len(arrays), *shape.tolist()))
+            for row, a in zip(padded, arrays, strict=True):
+                row[tuple(map(slice, a.shape))] = a
+            batch = _placed(padded if self._dtype is None else padded.astype(element_type(self._dtype)), data)
         if not self._ret_length:
             return batch
         lengths = np.array([a.shape[self._axis] for a in arrays], np.int32)
@@ -89,9 +94,14 @@ def _arrays(data: Sequence[Any]) -> list[np.ndarray]:
     return [x._data if isinstance(x, NDArray) else np.asarray(x) for x in data]
 
 
-def _placed(batch: np.ndarray, sample: Any) -> NDArray:
-    """The batch where its samples are, in the type it has."""
-    return nd.array(batch, sample.context if isinstance(sample, NDArray) else None, batch.dtype)
+def _home(data: Sequence[Any]) -> Context:
+    """Where the samples are."""
+    return data[0].context if isinstance(data[0], NDArray) else cpu()
+
+
+def _placed(batch: np.ndarray, data: Sequence[Any]) -> NDArray:
+    """The batch in the type it has, where its samples are; of samples that are no NDArrays, in the current context."""
+    return NDArray(batch, data[0].context) if isinstance(data[0], NDArray) else nd.array(batch, None, batch.dtype)
 
 
 def _shapes(arrays: Sequence[np.ndarray]) -> str:

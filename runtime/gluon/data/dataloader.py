@@ -29,7 +29,8 @@ class DataLoader:
     batchify_fn: makes a batch of a list of samples; see `gluon.data.batchify`.
     num_workers: processes (threads, with `thread_pool`) that make batches ahead; 0 makes them where they are asked for.
         Processes are started as `multiprocessing` is set to: forked, or spawned, where data set and functions must be
-        such as can be pickled. What a process draws from `random`, `numpy.random` and `mx.random` follows from NumPy's
+        such as can be pickled. Forked ones cannot use a GPU: keep the data set on the CPU, and bring batches to the
+        GPU (`split_and_load`). What a process draws from `random`, `numpy.random` and `mx.random` follows from NumPy's
         generator here and the number of the batch, whatever the number of workers.
     pin_memory: give batches in the context `cpu_pinned(pin_device_id)`.
     prefetch: batches that are made ahead; by default two for each worker.

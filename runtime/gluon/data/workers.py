@@ -22,9 +22,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from runtime import random as mx_random
+from runtime.arrays import to_host
 from runtime.base import MXNetError
-from runtime.context import Context
+from runtime.context import Context, cpu
 from runtime.ndarray import NDArray
+from runtime.ndarray.creation import place
 
 LARGE = 1 << 16
 """Arrays of so many bytes go through a file: below, a pipe is faster."""
@@ -151,6 +153,7 @@ _folder: str
 def _start(maker: _Maker, folder: str) -> None:
     global _maker, _folder
     _maker, _folder = maker, folder
+    Context.default_ctx = cpu()  # whatever it is where the process was forked, as CUDA does not work in forked ones
 
 
 def _in_process(seed: int, number: int, samples: list[int]) -> Any:
@@ -178,7 +181,7 @@ def _packed(batch: Any) -> Any:
     if isinstance(batch, dict):
         return {key: _packed(value) for key, value in batch.items()}
     if isinstance(batch, NDArray) and batch.stype == "default":
-        return _sent(batch._data, (batch.context.device_type, batch.context.device_id))
+        return _sent(to_host(batch._data), (batch.context.device_type, batch.context.device_id))
     return _sent(batch, None) if isinstance(batch, np.ndarray) and batch.dtype != object else batch
 
 
@@ -200,7 +203,7 @@ def _loaded(batch: Any) -> Any:
         if isinstance(data, str):
             data = np.asarray(np.memmap(data, batch.dtype, "r+", shape=batch.shape))
             os.unlink(batch.values)
-        return data if batch.ctx is None else NDArray(data, Context(*batch.ctx))
+        return data if batch.ctx is None else place(data, Context(*batch.ctx))
     if type(batch) in (list, tuple):
         return type(batch)(map(_loaded, batch))
     return {key: _loaded(value) for key, value in batch.items()} if isinstance(batch, dict) else batch

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from runtime import arrays
 from runtime.base import MXNetError
 from runtime.ndarray.elementwise.unary import floor, log
 from runtime.ndarray.ndarray import NDArray
@@ -119,7 +120,7 @@ def _check_broadcast(name: str, a: tuple[int, ...], b: tuple[int, ...]) -> None:
 
 
 def _dtype(a: Any, b: Any) -> np.dtype:
-    return (a if isinstance(a, np.ndarray) else b).dtype
+    return (b if isinstance(a, NUMBER) else a).dtype
 
 
 def _broadcasting(
@@ -179,15 +180,18 @@ def _divide(a: Any, b: Any) -> np.ndarray:
 def _power(a: Any, b: Any) -> np.ndarray:
     """The power; of integers, cut off: NumPy refuses their negative powers."""
     dtype = _dtype(a, b)
-    if dtype.kind in "iu" and np.less(b, 0).any():
+    if dtype.kind in "iu" and (b < 0 if isinstance(b, NUMBER) else np.less(b, 0).any()):
         return np.power(a, b, dtype=np.float64).astype(dtype)
     return np.power(a, b)
 
 
 def _modulo(a: Any, b: Any) -> np.ndarray:
     """The remainder with the sign of the divisor; 0 where that is 0."""
-    remainder = np.asarray(np.remainder(a, b))  # of 0-d arrays NumPy's is a scalar
-    np.copyto(remainder, 0, where=np.equal(b, 0))
+    remainder = arrays.settled(np.remainder(a, b))  # of 0-d arrays NumPy's is a scalar
+    if not isinstance(b, NUMBER):
+        np.copyto(remainder, 0, where=np.equal(b, 0))
+    elif b == 0:
+        remainder.fill(0)
     return remainder
 
 

@@ -13,6 +13,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from runtime.arrays import is_host
+
 Coefficients = Sequence[float]
 Array = np.ndarray
 
@@ -102,7 +104,9 @@ def _by_interval(x: Array, *pieces: tuple[Array, Callable[[Array], Array]]) -> A
     """For each `(where, function)`, the function of the elements of `x` there; NaN elsewhere."""
     y = np.full_like(x, np.nan)
     for where, function in pieces:
-        if where.any():
+        if not is_host(x):  # to pick the elements out, the CPU would have to wait for the device to count them
+            y = np.where(where, function(x), y)
+        elif where.any():
             y[where] = function(x[where])
     return y
 
@@ -248,7 +252,7 @@ def _cotangent(n: int, x: Array) -> Array:
     polynomial = np.polynomial.Polynomial([0, np.pi])
     for _ in range(n):
         polynomial = polynomial.deriv() * slope
-    return polynomial(np.cos(np.pi * (x - np.rint(x))) * _parity(x) / _sine(x))
+    return _polynomial(polynomial.coef[::-1], np.cos(np.pi * (x - np.rint(x))) * _parity(x) / _sine(x))
 
 
 def _sine(x: Array) -> Array:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from runtime import arrays
 from runtime.base import MXNetError
 from runtime.ndarray import elementwise
 from runtime.ndarray.elementwise import NUMBER
@@ -110,15 +111,17 @@ def _check_alike(function: Binary, lhs: NDArray, rhs: NDArray) -> None:
 
 def _union(function: Binary, lhs: BaseSparseNDArray, rhs: BaseSparseNDArray) -> BaseSparseNDArray:
     """A sum or difference, with the places of both."""
-    right = rhs._values if function is elementwise.add else np.negative(rhs._values)
-    keys, values = np.concatenate([lhs._keys(), rhs._keys()]), np.concatenate([lhs._values, right])
-    return lhs._of_keys(*sum_rows(keys, values))
+    with arrays.on(lhs._ctx):
+        right = rhs._values if function is elementwise.add else np.negative(rhs._values)
+        keys, values = np.concatenate([lhs._keys(), rhs._keys()]), np.concatenate([lhs._values, right])
+        return lhs._of_keys(*sum_rows(keys, values))
 
 
 def _common(function: Binary, lhs: BaseSparseNDArray, rhs: BaseSparseNDArray) -> BaseSparseNDArray:
     """A product, in the places that both have."""
-    keys, left, right = np.intersect1d(lhs._keys(), rhs._keys(), assume_unique=True, return_indices=True)
-    factors = (NDArray(x, lhs._ctx) for x in (lhs._values[left], rhs._values[right]))
+    with arrays.on(lhs._ctx):
+        keys, left, right = np.intersect1d(lhs._keys(), rhs._keys(), assume_unique=True, return_indices=True)
+        factors = [NDArray(x, lhs._ctx) for x in (lhs._values[left], rhs._values[right])]
     return lhs._of_keys(keys, function(*factors)._data)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
-from runtime import autograd
+from runtime import arrays, autograd
 from runtime.base import ArgumentError, MXNetError, NotSupportedForSparseNDArray
 from runtime.context import Context
 from runtime.dtypes import convert, element_type
@@ -20,6 +21,17 @@ from runtime.ndarray.ndarray import NDArray
 def in_graph(*inputs: Any) -> bool:
     """Whether what is computed from `inputs` must be recorded."""
     return autograd.mode.recording and any(isinstance(x, NDArray) and x._in_graph() for x in inputs)
+
+
+def at_home(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator: what computes with the parts of a sparse array, its first argument, does so where they are."""
+
+    @functools.wraps(method)
+    def call(self: NDArray, *args: Any, **kwargs: Any) -> Any:
+        with arrays.on(self._ctx):
+            return method(self, *args, **kwargs)
+
+    return call
 
 
 class BaseSparseNDArray(NDArray):
@@ -42,7 +54,7 @@ class BaseSparseNDArray(NDArray):
         self._node = None
 
     def __reduce__(self) -> tuple:
-        return type(self), (*self._parts, self._shape, self._ctx, self._settled)
+        return _restored, (type(self), tuple(map(arrays.to_host, self._parts)), self._shape, self._ctx, self._settled)
 
     # ------------------------------------------------------------ for each kind to say
 
@@ -64,11 +76,11 @@ class BaseSparseNDArray(NDArray):
 
     @classmethod
     def _from_dense(cls, dense: np.ndarray, ctx: Context) -> BaseSparseNDArray:
-        """The array that stores what is not 0."""
+        """The array that stores what is not 0. The device of `ctx` is the current one."""
         raise NotImplementedError
 
-    def asnumpy(self) -> np.ndarray:
-        """The dense values, as a NumPy array."""
+    def _dense(self) -> np.ndarray:
+        """The dense values, a new array."""
         raise NotImplementedError
 
     def check_format(self, full_check: bool = True) -> None:
@@ -107,12 +119,16 @@ class BaseSparseNDArray(NDArray):
     @property
     def data(self) -> NDArray:
         """A copy of the stored values."""
-        return NDArray(self._parts[0].copy(), self._ctx)
+        return self._copied(0)
 
     @property
     def indices(self) -> NDArray:
         """A copy of the places of the values, int64: the stored rows' numbers, or each value's column."""
-        return NDArray(self._parts[1].copy(), self._ctx)
+        return self._copied(1)
+
+    def _copied(self, part: int) -> NDArray:
+        with arrays.on(self._ctx):
+            return NDArray(self._parts[part].copy(), self._ctx)
 
     @property
     def _num_aux(self) -> int:
@@ -149,9 +165,14 @@ class BaseSparseNDArray(NDArray):
     @property
     def _data(self) -> np.ndarray:
         """What operators read: the dense values, which nobody must think to change this array by writing to."""
-        dense = self.asnumpy()
-        dense.flags.writeable = False
+        dense = self._dense()
+        if self._ctx.on_cpu:
+            dense.flags.writeable = False
         return dense
+
+    def asnumpy(self) -> np.ndarray:
+        """The dense values, as a NumPy array."""
+        return arrays.to_host(self._dense())
 
     def _with(self, values: np.ndarray) -> BaseSparseNDArray:
         """Other values in the same places."""
@@ -167,7 +188,10 @@ class BaseSparseNDArray(NDArray):
         if context == self._ctx and not always_copy:
             return self
         context.require()
-        copied = type(self)(*(part.copy() for part in self._parts), self._shape, context, self._settled)
+        with arrays.on(context):
+            near = context.on_cpu == self._ctx.on_cpu
+            parts = [part.copy() if near else arrays.put(part, context) for part in self._parts]
+        copied = type(self)(*parts, self._shape, context, self._settled)
         if in_graph(self):
             copied._node = identity(self)._node
         return copied
@@ -181,7 +205,8 @@ class BaseSparseNDArray(NDArray):
             return self
         if in_graph(self):
             return tostype(NDArray.astype(self, dtype), self.stype)
-        return self._with(convert(self._values, dtype))
+        with arrays.on(self._ctx):
+            return self._with(convert(self._values, dtype))
 
     def detach(self) -> NDArray:
         """The same values outside of the graph."""
@@ -212,7 +237,7 @@ class BaseSparseNDArray(NDArray):
         if autograd.mode.recording and self._in_graph():
             raise MXNetError("a sparse array of the computational graph cannot be written to inside autograd.record()")
         if isinstance(value, NUMBER):
-            written = self._of_keys(np.zeros(0, np.int64), self._values[:0])
+            written = self._of_keys(self._keys()[:0], self._values[:0])
             if value:
                 written = tostype(self._full_like(value), self.stype)
         else:
@@ -220,8 +245,14 @@ class BaseSparseNDArray(NDArray):
                 value = creation.array(value, self._ctx, self.dtype)
             if value.shape != self._shape:
                 raise ArgumentError(f"cannot write a value of shape {value.shape} to an array of shape {self._shape}")
-            written = tostype(value, self.stype).astype(self.dtype, copy=False)
+            written = tostype(value.as_in_context(self._ctx), self.stype).astype(self.dtype, copy=False)
         self._parts, self._settled, self._node = written._read(), True, written._node or self._node
+
+
+def _restored(kind: type, parts: tuple, shape: tuple[int, ...], ctx: Context, settled: bool) -> BaseSparseNDArray:
+    """A pickled array, in the context it was in."""
+    ctx.require()
+    return kind(*(arrays.put(part, ctx) for part in parts), shape, ctx, settled)
 
 
 # ---------------------------------------------------------------- from one way of storing to another
@@ -236,8 +267,9 @@ def tostype(data: NDArray, stype: str) -> NDArray:
     if data.stype == stype:
         return data.copy()
     if stype == "default":
-        return identity(data) if in_graph(data) else NDArray(data.asnumpy(), data._ctx)
-    result = KINDS[stype]._from_dense(data._data, data._ctx)
+        return identity(data) if in_graph(data) else NDArray(data._dense(), data._ctx)
+    with arrays.on(data._ctx):
+        result = KINDS[stype]._from_dense(data._data, data._ctx)
     if in_graph(data):
         result._node = identity(data)._node
     return result

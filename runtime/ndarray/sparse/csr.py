@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from runtime import arrays
 from runtime.base import MXNetError
 from runtime.context import Context
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.sparse.base import KINDS, BaseSparseNDArray, _is_all, in_graph, tostype
+from runtime.ndarray.sparse.base import KINDS, BaseSparseNDArray, _is_all, at_home, in_graph, tostype
 from runtime.ndarray.sparse.row_sparse import sum_rows
 
 
@@ -39,7 +40,7 @@ class CSRNDArray(BaseSparseNDArray):
     @property
     def indptr(self) -> NDArray:
         """A copy of where each row's values begin, and the last one's end: (rows + 1,), int64."""
-        return NDArray(self._parts[2].copy(), self._ctx)
+        return self._copied(2)
 
     @property
     def _indptr(self) -> np.ndarray:
@@ -47,10 +48,11 @@ class CSRNDArray(BaseSparseNDArray):
 
     def _row_numbers(self) -> np.ndarray:
         """The row of each value."""
-        return np.repeat(np.arange(self._shape[0]), np.diff(self._indptr))
+        return _numbers(self._indptr, len(self._indices))
 
-    def asnumpy(self) -> np.ndarray:
-        dense = np.zeros(self._shape, self._values.dtype)
+    @at_home
+    def _dense(self) -> np.ndarray:
+        dense = np.zeros_like(self._values, shape=self._shape)
         dense[self._row_numbers(), self._indices] = self._values
         return dense
 
@@ -60,7 +62,7 @@ class CSRNDArray(BaseSparseNDArray):
             from scipy.sparse import csr_matrix
         except ImportError:
             raise ImportError("asscipy makes a matrix of SciPy, which is not installed: pip install scipy") from None
-        return csr_matrix(tuple(part.copy() for part in self._read()), shape=self._shape)
+        return csr_matrix(tuple(self._copied(i).asnumpy() for i in range(3)), shape=self._shape)
 
     def __getitem__(self, key: Any) -> NDArray:
         """`x[i]`, of shape (1, columns), and `x[i:j]`: rows, stored as x is. `x[:]` is the array itself."""
@@ -77,6 +79,7 @@ class CSRNDArray(BaseSparseNDArray):
             f"a csr array is indexed by a number or x[i:j], not by {key!r}; take x.tostype('default')[...]"
         )
 
+    @at_home
     def _block(self, rows: slice, columns: slice = slice(None)) -> NDArray:
         """The elements in both, which have no steps."""
         if in_graph(self):
@@ -84,14 +87,15 @@ class CSRNDArray(BaseSparseNDArray):
         begin, end, _ = rows.indices(self._shape[0])
         left, right, _ = columns.indices(self._shape[1])
         starts = self._indptr[begin : max(begin, end) + 1]
-        part = slice(starts[0], starts[-1])
+        part = slice(int(starts[0]), int(starts[-1]))
         values, indices, starts = self._values[part], self._indices[part], starts - starts[0]
         if (left, right) != (0, self._shape[1]):
             inside = (indices >= left) & (indices < right)
-            starts = np.concatenate(([0], np.cumsum(inside)))[starts]
+            starts = _sums(inside)[starts]
             values, indices = values[inside], indices[inside] - left
         return CSRNDArray(values.copy(), indices.copy(), starts, (len(starts) - 1, max(right - left, 0)), self._ctx)
 
+    @at_home
     def check_format(self, full_check: bool = True) -> None:
         values, indices, indptr = self._parts
         rows = self._shape[0]
@@ -106,7 +110,7 @@ class CSRNDArray(BaseSparseNDArray):
             )
         if full_check:
             self._check_places()
-            rows = np.repeat(np.arange(rows), np.diff(indptr))
+            rows = _numbers(indptr, len(values))
             if ((rows[1:] == rows[:-1]) & (indices[1:] <= indices[:-1])).any():
                 raise MXNetError("the indices of a row of a csr array must be ascending, each once")
 
@@ -121,20 +125,24 @@ class CSRNDArray(BaseSparseNDArray):
                 f"column {outside[0]} is none of the columns 0 to {self._shape[1] - 1} of a csr array of {self._shape}"
             )
 
+    @at_home
     def _settle(self) -> tuple[np.ndarray, ...]:
         self.check_format(full_check=False)
         self._check_places()
         values, indices, indptr = self._parts
-        rows = np.repeat(np.arange(self._shape[0]), np.diff(indptr))
+        rows = _numbers(indptr, len(values))
         return self._of_keys(*sum_rows(rows * self._shape[1] + indices, values))._parts
 
+    @at_home
     def _keys(self) -> np.ndarray:
         return self._row_numbers() * self._shape[1] + self._indices
 
+    @at_home
     def _of_keys(self, keys: np.ndarray, values: np.ndarray) -> CSRNDArray:
         rows, indices = np.divmod(keys, max(self._shape[1], 1))
         return CSRNDArray(values, indices, _starts(rows, self._shape[0]), self._shape, self._ctx)
 
+    @at_home
     def _pick(self, dense: np.ndarray) -> np.ndarray:
         return np.broadcast_to(dense, self._shape)[self._row_numbers(), self._indices]
 
@@ -145,16 +153,19 @@ class CSRNDArray(BaseSparseNDArray):
         rows, indices = np.nonzero(dense != 0)
         return cls(dense[rows, indices], indices, _starts(rows, len(dense)), dense.shape, ctx)
 
+    @at_home
     def _taken(self, rows: np.ndarray) -> CSRNDArray:
         """The rows with these numbers, in this order."""
         lengths = np.diff(self._indptr)[rows]
-        starts = np.concatenate(([0], np.cumsum(lengths)))
-        place = np.arange(starts[-1]) + np.repeat(self._indptr[rows] - starts[:-1], lengths)
+        starts = _sums(lengths)
+        count = int(starts[-1])
+        place = arrays.of(self._ctx).arange(count) + (self._indptr[rows] - starts[:-1])[_numbers(starts, count)]
         shape = (len(rows), self._shape[1])
         return CSRNDArray(self._values[place], self._indices[place], starts, shape, self._ctx)
 
+    @at_home
     def _transposed(self) -> CSRNDArray:
-        order = np.argsort(self._indices, kind="stable")
+        order = self._indices.argsort(kind="stable")
         starts = _starts(self._indices[order], self._shape[1])
         return CSRNDArray(self._values[order], self._row_numbers()[order], starts, self._shape[::-1], self._ctx)
 
@@ -164,4 +175,18 @@ KINDS["csr"] = CSRNDArray
 
 def _starts(rows: np.ndarray, count: int) -> np.ndarray:
     """Where each of `count` rows begins, and the last ends, among the ascending numbers `rows`."""
-    return np.searchsorted(rows, np.arange(count + 1))
+    return np.searchsorted(rows, arrays.module(rows).arange(count + 1))
+
+
+def _numbers(starts: np.ndarray, count: int) -> np.ndarray:
+    """Of `count` values the rows, which begin at `starts`."""
+    if arrays.is_host(starts):
+        return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    return np.searchsorted(starts[1:], arrays.module(starts).arange(count), "right")
+
+
+def _sums(lengths: np.ndarray) -> np.ndarray:
+    """0, and the sums of the lengths up to each: where rows begin, and the last one ends."""
+    starts = np.zeros_like(lengths, np.int64, shape=len(lengths) + 1)
+    starts[1:] = np.cumsum(lengths)
+    return starts

@@ -5,8 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
+from runtime.arrays import of, on
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.sparse.row_sparse import RowSparseNDArray
 
@@ -28,5 +27,6 @@ def _dense(array: NDArray) -> NDArray:
     if not isinstance(array, RowSparseNDArray):
         return array.tostype("default") if array.stype == "csr" else array
     if len(array._indices) < len(array):
-        array._parts = array.asnumpy(), np.arange(len(array))
+        with on(array._ctx):
+            array._parts = array._dense(), of(array._ctx).arange(len(array))
     return NDArray(array._rows, array.context)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from runtime import arrays
 from runtime.base import ArgumentError
 from runtime.context import Context
 from runtime.dtypes import element_type
@@ -81,10 +82,10 @@ def zeros(stype: str, shape: Any, ctx: Context | None = None, dtype: Any = None)
     if stype == "default":
         return creation.zeros(shape, ctx, dtype)
     shape = _shape(shape, stype)
-    none = np.zeros(0, np.int64)
+    none = creation.zeros(0, ctx, np.int64)._data
     if stype == "csr":
-        values = creation.zeros(0, ctx, dtype)
-        return CSRNDArray(values._data, none, np.zeros(shape[0] + 1, np.int64), shape, values._ctx)
+        values, starts = creation.zeros(0, ctx, dtype), creation.zeros(shape[0] + 1, ctx, np.int64)
+        return CSRNDArray(values._data, none, starts._data, shape, values._ctx)
     rows = creation.zeros((0, *shape[1:]), ctx, dtype)
     return RowSparseNDArray(rows._data, none, shape, rows._ctx)
 
@@ -110,7 +111,7 @@ def _rows(data: NDArray, indices: np.ndarray, shape: Any) -> RowSparseNDArray:
             f"row_sparse_array: data has shape {data.shape}; {len(indices)} indices and shape {shape} ask for "
             f"{(len(indices), *shape[1:])}"
         )
-    return RowSparseNDArray(data._data, indices, shape, data._ctx, settled=False)
+    return RowSparseNDArray(data._data, arrays.put(indices, data._ctx), shape, data._ctx, settled=False)
 
 
 def _compressed(data: NDArray, indices: np.ndarray, indptr: np.ndarray, shape: Any) -> CSRNDArray:
@@ -124,7 +125,8 @@ def _compressed(data: NDArray, indices: np.ndarray, indptr: np.ndarray, shape: A
             f"csr_matrix: data has shape {data.shape}, indices {indices.shape} and indptr {indptr.shape}; data and "
             f"indices must be vectors of one length, and indptr one of {shape[0] + 1}, for shape {shape}"
         )
-    return CSRNDArray(data._data, indices, indptr, shape, data._ctx, settled=False)
+    places = (arrays.put(x, data._ctx) for x in (indices, indptr))
+    return CSRNDArray(data._data, *places, shape, data._ctx, settled=False)
 
 
 def _coordinates(data: NDArray, row: np.ndarray, col: np.ndarray, shape: Any) -> CSRNDArray:
@@ -141,7 +143,9 @@ def _coordinates(data: NDArray, row: np.ndarray, col: np.ndarray, shape: Any) ->
             raise ArgumentError(f"csr_matrix: {what} {outside[0]} is none of the {length} of shape {shape}")
     order = np.argsort(row, kind="stable")
     starts = np.searchsorted(row[order], np.arange(shape[0] + 1))
-    return CSRNDArray(data._data[order], col[order], starts, shape, data._ctx, settled=False)._checked()
+    col, starts, order = (arrays.put(x, data._ctx) for x in (col[order], starts, order))
+    with arrays.on(data._ctx):
+        return CSRNDArray(data._data[order], col, starts, shape, data._ctx, settled=False)._checked()
 
 
 def _whole(stype: str, source: Any, shape: Any, ctx: Context | None, dtype: Any) -> Any:
@@ -165,15 +169,15 @@ def _whole(stype: str, source: Any, shape: Any, ctx: Context | None, dtype: Any)
 def to_stored(x: NDArray) -> Stored:
     """An array as a file has it."""
     if isinstance(x, BaseSparseNDArray):
-        values, *indices = x._read()
+        values, *indices = map(arrays.to_host, x._read())
         return Stored(x.stype, x.shape, values, tuple(indices))
-    return Stored("default", x.shape, x._data)
+    return Stored("default", x.shape, arrays.to_host(x._data))
 
 
 def from_stored(stored: Stored, ctx: Context) -> NDArray:
     """A copy of what a file has; ArgumentError or MXNetError for sparse parts that are nonsense."""
     dtype = element_type(stored.data.dtype)
-    values = NDArray(stored.data.astype(dtype).reshape(stored.data.shape or (1,)), ctx)
+    values = creation.place(stored.data.astype(dtype).reshape(stored.data.shape or (1,)), ctx)
     if stored.stype == "default":
         return values
     check_stype(stored.stype)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from runtime import autograd
+from runtime.arrays import is_host
 from runtime.base import MXNetError
 from runtime.ndarray.elementwise.binary import types_differ
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, in_float32
+from runtime.ndarray.sparse.base import at_home
 from runtime.ndarray.sparse.csr import CSRNDArray
-from runtime.ndarray.sparse.row_sparse import RowSparseNDArray
+from runtime.ndarray.sparse.row_sparse import RowSparseNDArray, sum_rows
 
 _AT_ONCE = 1 << 20
 """How many products are held before they are added up."""
@@ -22,6 +24,7 @@ def matmul(a: CSRNDArray, b: NDArray, transposed: bool = False) -> NDArray:
     return _matmul(b, a=a, transposed=transposed)
 
 
+@at_home
 def present_rows(a: CSRNDArray, b: NDArray) -> RowSparseNDArray:
     """`aᵀ b` row-sparse: its rows are the columns that `a` has values in."""
     _check(a, b, True)
@@ -45,7 +48,10 @@ def _check(a: CSRNDArray, b: NDArray, transposed: bool) -> None:
 @in_float32
 def _product(b: np.ndarray, *, a: CSRNDArray) -> np.ndarray:
     values, indices, starts = a._read()
-    y = np.zeros((a.shape[0], b.shape[1]), b.dtype)
+    y = np.zeros_like(b, shape=(a.shape[0], b.shape[1]))
+    if not is_host(b):
+        _add_products(y, b, a)
+        return y
     rows = np.flatnonzero(np.diff(starts))  # the others stay 0
     block = max(_AT_ONCE // max(b.shape[1], 1), 1)
     begin = 0
@@ -56,6 +62,16 @@ def _product(b: np.ndarray, *, a: CSRNDArray) -> np.ndarray:
         y[rows[begin:end]] = np.add.reduceat(products, starts[rows[begin:end]] - part.start)
         begin = end
     return y
+
+
+def _add_products(y: np.ndarray, b: np.ndarray, a: CSRNDArray) -> None:
+    """Add `a b` to y without a loop over rows, and without atomic additions, whose order would be any."""
+    values, indices, _ = a._read()
+    numbers, block = a._row_numbers(), max(_AT_ONCE // max(b.shape[1], 1), 1)
+    for begin in range(0, len(values), block):
+        part = slice(begin, begin + block)
+        rows, sums = sum_rows(numbers[part], values[part, None].astype(b.dtype, copy=False) * b[indices[part]])
+        y[rows] += sums
 
 
 @Operator

@@ -5,16 +5,18 @@ A row is what one index of the first axis leads to.
 
 from __future__ import annotations
 
+import math
 import numbers
 from typing import Any
 
 import numpy as np
 
+from runtime import arrays
 from runtime.base import ArgumentError, MXNetError
 from runtime.context import Context
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import quiet
-from runtime.ndarray.sparse.base import KINDS, BaseSparseNDArray, _is_all
+from runtime.ndarray.sparse.base import KINDS, BaseSparseNDArray, _is_all, at_home
 
 
 class RowSparseNDArray(BaseSparseNDArray):
@@ -34,9 +36,10 @@ class RowSparseNDArray(BaseSparseNDArray):
     def _rows(self) -> np.ndarray:
         return self._values
 
-    def asnumpy(self) -> np.ndarray:
+    @at_home
+    def _dense(self) -> np.ndarray:
         rows, indices = self._read()
-        dense = np.zeros(self._shape, rows.dtype)
+        dense = np.zeros_like(rows, shape=self._shape)
         dense[indices] = rows
         return dense
 
@@ -48,6 +51,7 @@ class RowSparseNDArray(BaseSparseNDArray):
         """`x[:]` is the array itself; any other index takes from the dense values."""
         return self if _is_all(key) else super().__getitem__(key)
 
+    @at_home
     def check_format(self, full_check: bool = True) -> None:
         rows, indices = self._parts
         if rows.shape != (len(indices), *self._shape[1:]):
@@ -57,6 +61,7 @@ class RowSparseNDArray(BaseSparseNDArray):
             if (indices[1:] <= indices[:-1]).any():
                 raise MXNetError("the indices of a row-sparse array must be ascending, each once")
 
+    @at_home
     def _settle(self) -> tuple[np.ndarray, ...]:
         rows, indices = self._parts
         _check_range(indices, self._shape)
@@ -69,25 +74,29 @@ class RowSparseNDArray(BaseSparseNDArray):
     def _of_keys(self, keys: np.ndarray, values: np.ndarray) -> RowSparseNDArray:
         return RowSparseNDArray(values, keys, self._shape, self._ctx)
 
+    @at_home
     def _pick(self, dense: np.ndarray) -> np.ndarray:
         return np.broadcast_to(dense, self._shape)[self._indices]
 
     @classmethod
     def _from_dense(cls, dense: np.ndarray, ctx: Context) -> RowSparseNDArray:
-        stored = np.flatnonzero((dense != 0).any(axis=tuple(range(1, dense.ndim))))
+        length = math.prod(dense.shape[1:])
+        stored = np.flatnonzero((dense.reshape(len(dense), length) != 0).any(axis=1))
         return cls(dense[stored], stored, dense.shape, ctx)
 
 
 KINDS["row_sparse"] = RowSparseNDArray
 
 
+@at_home
 def retain(data: RowSparseNDArray, indices: Any) -> RowSparseNDArray:
     """The array that has the rows `indices` of `data`, and stores these alone, those that are 0 included."""
     if not isinstance(data, RowSparseNDArray):
         raise ArgumentError(f"retain takes a row-sparse array, not {type(data).__name__} of storage 'default' or 'csr'")
     indices = np.unique(integers(indices))
     _check_range(indices, data.shape)
-    rows = np.zeros((len(indices), *data.shape[1:]), data.dtype)
+    indices = arrays.put(indices, data._ctx)
+    rows = np.zeros_like(data._values, shape=(len(indices), *data.shape[1:]))
     _, there, here = np.intersect1d(data._indices, indices, assume_unique=True, return_indices=True)
     rows[here] = data._values[there]
     return RowSparseNDArray(rows, indices, data.shape, data._ctx)
@@ -100,20 +109,27 @@ def sum_rows(indices: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndar
     `rows` is (k, ...), `indices` (k,). Equal indices are summed in pairs, neighbours first (as they come in `rows`),
     then those sums likewise; 16-bit floats in float32.
     """
-    order = np.argsort(indices, kind="stable")
+    order = indices.argsort(kind="stable")
     indices, sums = indices[order], rows[order]
     if rows.dtype.itemsize == 2:
         sums = sums.astype(np.float32)
     while True:
-        first = np.ones(len(indices), bool)
+        first = np.ones_like(indices, bool)
         first[1:] = indices[1:] != indices[:-1]
         if first.all():
             return indices, sums.astype(rows.dtype, copy=False)
-        position = np.arange(len(indices))
-        rank = position - np.maximum.accumulate(np.where(first, position, 0))  # among the sums of the same index
+        rank = _since(first)  # among the sums of the same index
         odd, even = np.flatnonzero(rank % 2), np.flatnonzero(rank % 2 == 0)
         sums[odd - 1] += sums[odd]
         indices, sums = indices[even], sums[even]
+
+
+def _since(first: np.ndarray) -> np.ndarray:
+    """How many elements are between each and the last one before it, or itself, that is True."""
+    position = arrays.module(first).arange(len(first))
+    if arrays.is_host(first):
+        return position - np.maximum.accumulate(np.where(first, position, 0))
+    return position - np.flatnonzero(first)[np.cumsum(first) - 1]  # CuPy's ufuncs do not accumulate
 
 
 def integers(indices: Any) -> np.ndarray:

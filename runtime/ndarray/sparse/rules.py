@@ -7,11 +7,13 @@ when one of them is sparse.
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from runtime import arrays
 from runtime.base import MXNetError
 from runtime.ndarray import creation, elementwise, reduce
 from runtime.ndarray.ndarray import NDArray
@@ -106,9 +108,10 @@ def _add_n(dense: Function, *args: NDArray) -> NDArray:
         return dense(*args)
     for x in args[1:]:
         arithmetic._check_alike(elementwise.add, args[0], x)
-    return args[0]._of_keys(
-        *sum_rows(np.concatenate([x._indices for x in args]), np.concatenate([x._values for x in args]))
-    )
+    with arrays.on(args[0]._ctx):
+        return args[0]._of_keys(
+            *sum_rows(np.concatenate([x._indices for x in args]), np.concatenate([x._values for x in args]))
+        )
 
 
 # ---------------------------------------------------------------- of all elements
@@ -151,7 +154,10 @@ def _norm(
 
 def _all_values(data: BaseSparseNDArray) -> NDArray:
     """The values as a vector; a zero if there are none."""
-    return NDArray(data._values.reshape(-1) if data._values.size else np.zeros(1, data.dtype), data._ctx)
+    if not data._values.size:
+        return creation.zeros(1, data._ctx, data.dtype)
+    with arrays.on(data._ctx):
+        return NDArray(data._values.reshape(-1), data._ctx)
 
 
 # ---------------------------------------------------------------- parts and products
@@ -179,11 +185,12 @@ def _concat(dense: Function, *data: NDArray, dim: int = 1, **kwargs: Any) -> NDA
     first = data[0]
     for x in data[1:]:
         arithmetic._check_alike(elementwise.add, first, x)
-    ends = np.cumsum([0] + [len(x._values) for x in data])
-    starts = [x._indptr[:-1] + end for x, end in zip(data, ends[:-1], strict=True)]
-    values, indices = (np.concatenate([x._read()[i] for x in data]) for i in (0, 1))
+    ends = [0, *itertools.accumulate(len(x._values) for x in data)]
     shape = (sum(len(x) for x in data), first.shape[1])
-    return CSRNDArray(values, indices, np.concatenate([*starts, ends[-1:]]), shape, first._ctx)
+    with arrays.on(first._ctx):
+        starts = [first._indptr[:1], *(x._indptr[1:] + end for x, end in zip(data, ends, strict=False))]
+        values, indices = (np.concatenate([x._read()[i] for x in data]) for i in (0, 1))
+        return CSRNDArray(values, indices, np.concatenate(starts), shape, first._ctx)
 
 
 @_rule("take")
@@ -191,8 +198,9 @@ def _take(dense: Function, a: NDArray, indices: NDArray, axis: int = 0, mode: st
     """Rows of a csr array are one."""
     if not isinstance(a, CSRNDArray) or in_graph(a) or axis != 0 or indices.ndim != 1 or mode not in ("clip", "wrap"):
         return dense(a, indices, axis, mode)
-    rows = indices._data.astype(np.int64)
-    return a._taken(np.clip(rows, 0, len(a) - 1) if mode == "clip" else rows % len(a))
+    with arrays.on(a._ctx):
+        rows = indices._data.astype(np.int64)
+        return a._taken(np.clip(rows, 0, len(a) - 1) if mode == "clip" else rows % len(a))
 
 
 @_rule("dot")
@@ -238,5 +246,7 @@ def getnnz(data: CSRNDArray, axis: int | None = None) -> NDArray:
         raise MXNetError(
             f"getnnz counts the values of a csr array, with axis None or 1, not {axis!r} of {data.stype!r}"
         )
-    counts = np.array([len(data._values)]) if axis is None else np.diff(data._indptr)
-    return NDArray(counts.astype(np.int64), data._ctx)
+    if axis is None:
+        return creation.full((1,), len(data._values), data._ctx, np.int64)
+    with arrays.on(data._ctx):
+        return NDArray(np.diff(data._indptr), data._ctx)

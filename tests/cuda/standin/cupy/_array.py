@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from . import _api
-from .cuda import Device, current_device
+from .cuda import Device, current_device, pool
 
 _COMPARISONS = {"greater", "greater_equal", "less", "less_equal", "equal", "not_equal"}
 _CHARS = "?bhilqBHILQefdFDE"  # E: bfloat16
@@ -94,6 +94,7 @@ class ndarray:
             raise NotImplementedError("the stand-in makes arrays in memory of its own only")
         self._host = np.empty(shape, checked(dtype), order)
         self._device = current_device()
+        pool.add(self._host, self._device)
 
     @classmethod
     def _over(cls, data: np.ndarray, number: int | None = None) -> ndarray:
@@ -101,6 +102,7 @@ class ndarray:
         self = object.__new__(cls)
         self._host = data
         self._device = current_device() if number is None else number
+        pool.add(data, self._device)
         return self
 
     # ------------------------------------------------------------ what it is

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -103,11 +104,29 @@ def array(
         if same and not copy and (dtype is None or checked(dtype) == obj.dtype) and order in (None, "K", "A"):
             return obj
         return ndarray._over(np.array(obj._host, dtype, order=order or "K", ndmin=ndmin))
+    if hasattr(obj, "__cuda_array_interface__"):
+        return array(_shared(obj), dtype, copy, order, subok, ndmin)
     if isinstance(obj, (list, tuple)):
         obj = _of_list(obj)
     data = np.array(obj, dtype, order=order or "K", ndmin=ndmin)
     checked(data.dtype)
     return ndarray._over(data)
+
+
+def _shared(obj: Any) -> ndarray:
+    """Over the memory of an array of another library, on the device that the driver says it is of."""
+    from optgen.execute.cuda import driver
+
+    found = obj.__cuda_array_interface__
+    dtype = checked(found["typestr"])
+    if found["strides"] is not None:
+        raise NotImplementedError("the stand-in shares arrays in C order only")
+    address, _ = found["data"]
+    if not address:
+        return ndarray(found["shape"], dtype)
+    memory = (ctypes.c_byte * (math.prod(found["shape"]) * dtype.itemsize)).from_address(address)
+    memory.owner = obj
+    return ndarray._over(np.frombuffer(memory, dtype).reshape(found["shape"]), driver.owner(address))
 
 
 def _of_list(obj: Any) -> Any:

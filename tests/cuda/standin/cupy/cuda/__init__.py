@@ -1,9 +1,12 @@
-"""`cupy.cuda`: two devices without memory of their own."""
+"""`cupy.cuda`: two devices, whose memory is that of this process."""
 
 from __future__ import annotations
 
 import threading
+import weakref
 from typing import Any
+
+import numpy as np
 
 from . import runtime
 
@@ -83,16 +86,34 @@ def is_available() -> bool:
 
 
 class MemoryPool:
-    """Counts how often its memory was given back."""
+    """Knows the memory of all arrays: `blocks[address]` is its bytes, and the device. Counts how often it was given
+    back."""
 
     def __init__(self) -> None:
         self.freed = 0
+        self.blocks: dict[int, tuple[int, int]] = {}
+        self._arrays: dict[int, weakref.ref] = {}  # what has the memory, by address
+
+    def add(self, array: np.ndarray, device: int) -> None:
+        """Take notice of the memory of an array, until that is gone."""
+        while isinstance(array.base, np.ndarray):
+            array = array.base
+        address = array.__array_interface__["data"][0]
+        if not array.nbytes or not array.flags.owndata or address in self.blocks:
+            return
+
+        def gone(_: Any) -> None:
+            del self.blocks[address], self._arrays[address]
+
+        self.blocks[address] = array.nbytes, device
+        self._arrays[address] = weakref.ref(array, gone)
 
     def free_all_blocks(self, stream: Any = None) -> None:
         self.freed += 1
 
     def used_bytes(self) -> int:
-        return 0
+        """On the current device."""
+        return sum(nbytes for nbytes, device in list(self.blocks.values()) if device == current_device())
 
     def total_bytes(self) -> int:
         return 0
