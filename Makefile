@@ -8,12 +8,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup train test lint types stress bench format clean
+.PHONY: help setup train test lint types stress bench gpu format clean
 
 help:
 	@echo "make train    compile the kernels and train the digits example"
 	@echo "make test     lint, type-check, test"
 	@echo "make bench    time the compiled steps against the memory ceiling and installed peers"
+	@echo "make gpu      the tests that need a GPU; says how to time steps there"
 	@echo "make stress   the long tests"
 	@echo "make format   format the Python sources and the specs"
 	@echo "make clean    remove what was built (not $(VENV))"
@@ -50,6 +51,10 @@ stress: $(READY)
 
 bench: $(READY)
 	$(BIN)/python benchmarks/step.py
+
+gpu: $(READY)
+	$(BIN)/python -m pytest -q -rs tests/gpu
+	@echo "benchmarks: $(BIN)/python benchmarks/gpu.py (needs PyTorch; --quick: one minute, else eight)"
 
 format: $(READY)
 	$(BIN)/ruff check --fix .

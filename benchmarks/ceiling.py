@@ -6,9 +6,10 @@ stream it writes. Its gradients are zeros, so that it changes no value.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import workloads
@@ -54,30 +55,38 @@ class Streams:
         return [n for n in names if (n in self.reads) == read and (n in self.writes) == written]
 
 
-def bind(rule: Rule, streams: Streams, weights: Sequence[Array], state: optgen.State) -> optgen.BoundStep:
+def bind(
+    rule: Rule,
+    streams: Streams,
+    weights: Sequence[Array],
+    state: optgen.State,
+    target: str = "cpu",
+    zeros: Callable[[Sequence[Shape], str], list[Any]] = workloads.zeros,
+) -> optgen.BoundStep:
     """A step that moves these streams, in float32 on the very weights and states of the kernel it is compared with.
 
     Where something is stored in fewer bits, it has arrays of its own. States lie side by side in them: two of 16 bits
     are a stream of float32, two of 8 bits one of float16, the narrowest that a CPU has an instruction to convert.
-    Weights of 16 bits are float16 as well.
+    Weights of 16 bits are float16 as well. `zeros` makes arrays where `target` computes.
     """
-    shapes = [w.shape for w in weights]
+    shapes = [tuple(w.shape) for w in weights]
     inputs = streams.states(read=True, written=False)
     if rule == rule.in_float32:
         updated, written = (streams.states(read=r, written=True) for r in (True, False))
-        top = optgen.load(optgen.parse(spec(inputs, updated, written)))
+        top = optgen.load(optgen.parse(spec(inputs, updated, written)), target=target)
         arrays = {name: state.arrays[name] for name in (*updated, *written)}
         kept = optgen.State(arrays, np.zeros(len(weights), np.int64))
     else:
         storage = packed(streams.bytes_of[name] for name in streams.states(read=True, written=True))
         narrow = rule.dtype != "float32"
         top = optgen.load(
-            optgen.parse(spec(inputs, storage)), "float16" if narrow else "float32", master=rule.master, storage=storage
-        )
-        weights = workloads.zeros(shapes, top.dtype) if narrow else weights
+            optgen.parse(spec(inputs, storage)), "float16" if narrow else "float32",
+            master=rule.master, storage=storage, target=target,
+        )  # fmt: skip
+        weights = zeros(shapes, top.dtype) if narrow else weights
         kept = top.init(weights)
-    zeros = {name: workloads.zeros(shapes, top.dtype) for name in ("grad", *inputs)}
-    return top.bind(weights, zeros.pop("grad"), kept, zeros)
+    read = {name: zeros(shapes, top.dtype) for name in ("grad", *inputs)}
+    return top.bind(weights, read.pop("grad"), kept, read)
 
 
 def spec(inputs: Collection[str], updated: Collection[str], written: Collection[str] = ()) -> str:

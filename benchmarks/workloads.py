@@ -37,8 +37,9 @@ class Rule:
         """The same with everything in float32."""
         return Rule(self.spec, self.values)
 
-    def load(self) -> optgen.UpdateRule:
-        return optgen.load(self.spec, self.dtype, master=self.master, storage=self.storage, **self.values)
+    def load(self, target: str = "cpu") -> optgen.UpdateRule:
+        storage = self.storage
+        return optgen.load(self.spec, self.dtype, master=self.master, storage=storage, target=target, **self.values)
 
 
 VALUES: Mapping[str, Mapping[str, float]] = {
@@ -97,13 +98,13 @@ def resnet50() -> list[Shape]:
     return [*shapes, (1000, 2048), (1000,)]
 
 
-def gpt2() -> list[Shape]:
-    """Radford et al. 2019, the smallest model: 12 layers of width 768, the output tied to the token embedding."""
-    d = 768
+def gpt2(layers: int = 12, d: int = 768) -> list[Shape]:
+    """Radford et al. 2019, the smallest model unless told otherwise (XL: 48 layers of width 1600); the output is tied
+    to the token embedding."""
     norm: list[Shape] = [(d,), (d,)]
     attention: list[Shape] = [(d, 3 * d), (3 * d,), (d, d), (d,)]
     mlp: list[Shape] = [(d, 4 * d), (4 * d,), (4 * d, d), (d,)]
-    return [(50257, d), (1024, d), *([*norm, *attention, *norm, *mlp] * 12), *norm]
+    return [(50257, d), (1024, d), *([*norm, *attention, *norm, *mlp] * layers), *norm]
 
 
 def perceptron() -> list[Shape]:

@@ -1,6 +1,6 @@
 """PyTorch's optimizers in their three modes: one fused kernel, lists of tensors (foreach), and torch.compile.
 
-Weights and gradients are the caller's own arrays; the states are PyTorch's.
+Weights and gradients are the caller's own arrays or tensors, wherever they are; the states are PyTorch's.
 """
 
 from __future__ import annotations
@@ -68,9 +68,9 @@ def _make(optimizer: str, tensors: Tensors, **mode: bool) -> Any:
     if not mode.keys() <= takes.keys():
         return None
     values = values | {"lr": LR} | ({"weight_decay": WD} if "weight_decay" in takes else {})
-    params = [torch.nn.Parameter(torch.from_numpy(w)) for w in tensors.weights]
+    params = [torch.nn.Parameter(torch.as_tensor(w)) for w in tensors.weights]
     for p, g in zip(params, tensors.grads, strict=True):
-        p.grad = torch.from_numpy(g)
+        p.grad = torch.as_tensor(g)
     try:
         made = kind(params, **values, **mode)
         made.step()

@@ -32,7 +32,7 @@ class Gpu:
 
     multiprocessors, capability = 1, (7, 5)
 
-    def __init__(self, ordinal: int = 0, resident: int = 2) -> None:
+    def __init__(self, ordinal: int = 0, resident: int = 4) -> None:
         self.ordinal, self._resident = ordinal, resident
         self._memory = Memory()
         self._shared: set[tuple[int, int]] = set()  # what of the memory is the stand-in's
@@ -92,6 +92,9 @@ class Gpu:
 
     def fill(self, address: int, pattern: bytes, times: int, stream: int = 0) -> None:
         ctypes.memmove(address, pattern * times, len(pattern) * times)
+
+    def synchronize(self, stream: int = 0) -> None:
+        pass
 
     # ------------------------------------------------------------ code
 

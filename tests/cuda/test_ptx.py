@@ -37,7 +37,9 @@ needs_ptxas = pytest.mark.skipif(
 @needs_ptxas
 def test_every_kernel_assembles_without_spills() -> None:
     """That of the oldest GPU for all of them, as drivers do it."""
-    text = together([pipeline.ptx(case.spec, variant, target.OLDEST).ptx.decode() for case, variant in KERNELS.values()])
+    text = together(
+        [pipeline.ptx(case.spec, variant, target.OLDEST).ptx.decode() for case, variant in KERNELS.values()]
+    )
     with ThreadPoolExecutor(2) as pool:
         for arch, usages in zip(ARCHITECTURES, pool.map(lambda arch: assemble(text, arch), ARCHITECTURES), strict=True):
             assert len(usages) > len(KERNELS)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -45,17 +46,20 @@ class Cuda:
         if len(found) > 1:
             (one, name), (two, other), *_ = found.items()
             raise ValueError(f"{name} is on GPU {one} and {other} on GPU {two}; bind the parameters of each GPU apart")
-        return OneGpu(driver.gpu(next(iter(found), 0)))
+        return OneGpu(driver.gpu(next(iter(found), 0)), stream_of(params[0].owner if params else None))
 
 
 class OneGpu:
-    """The memory of one of them."""
+    """The memory of one of them, in the order of the caller's current stream.
 
-    def __init__(self, gpu: driver.Gpu) -> None:
-        self.gpu = gpu
+    What is made here is there for every stream: its first use may be in another one.
+    """
+
+    def __init__(self, gpu: driver.Gpu, stream: Callable[[], int]) -> None:
+        self.gpu, self.stream = gpu, stream
 
     def table(self, *args: Any) -> Table:
-        return Table(self.gpu, *args)
+        return Table(self.gpu, self.stream, *args)
 
     # ------------------------------------------------------------ arrays
 
@@ -66,42 +70,57 @@ class OneGpu:
         return found
 
     def full(self, shape: tuple[int, ...], dtype: str, value: float = 0.0) -> DeviceArray:
-        array = DeviceArray(shape, dtype, self.gpu)
+        array, stream = DeviceArray(shape, dtype, self.gpu), self.stream()
         pattern = np.array([value], numpy_dtype(dtype)).tobytes()
         if len(pattern) == 8 and pattern[:4] == pattern[4:]:
             pattern = pattern[:4]
         if len(pattern) == 8:
-            array.set(np.full(shape, value))
+            array.set(np.full(shape, value), stream)
         elif array.size:
-            self.gpu.fill(array.address, pattern, array.nbytes // len(pattern))
+            self.gpu.fill(array.address, pattern, array.nbytes // len(pattern), stream)
+        self.gpu.synchronize(stream)
         return array
 
     def put(self, array: Array) -> DeviceArray:
-        found = DeviceArray(array.shape, array.dtype.name, self.gpu)
-        found.set(array)
+        found, stream = DeviceArray(array.shape, array.dtype.name, self.gpu), self.stream()
+        found.set(array, stream)
+        self.gpu.synchronize(stream)
         return found
 
     def get(self, tensor: Tensor) -> Array:
         array = np.empty(tensor.shape, numpy_dtype(tensor.dtype))
         if tensor.size:
-            self.gpu.download(array, tensor.address)
+            self.gpu.download(array, tensor.address, self.stream())
         return array
 
     def copy(self, tensor: Tensor, dtype: str) -> DeviceArray:
-        if tensor.dtype == dtype:
-            found = DeviceArray(tensor.shape, dtype, self.gpu)
-            if tensor.size:
-                self.gpu.copy(found.address, tensor.address, tensor.nbytes)
-            return found
-        with np.errstate(all="ignore"):
-            return self.put(self.get(tensor).astype(numpy_dtype(dtype)))
+        if tensor.dtype != dtype:
+            with np.errstate(all="ignore"):
+                return self.put(self.get(tensor).astype(numpy_dtype(dtype)))
+        found, stream = DeviceArray(tensor.shape, dtype, self.gpu), self.stream()
+        if tensor.size:
+            self.gpu.copy(found.address, tensor.address, tensor.nbytes, stream)
+        self.gpu.synchronize(stream)
+        return found
 
     def set_rows(self, array: DeviceArray, old: Array, index: Array, rows: Tensor) -> None:
         """Clear the rows `old` of an array, and copy `rows` to those of `index`."""
-        nbytes = array.nbytes // max(array.shape[0], 1)
+        nbytes, stream = array.nbytes // max(array.shape[0], 1), self.stream()
         if not nbytes:
             return
         for k in old:
-            self.gpu.fill(array.address + int(k) * nbytes, b"\0", nbytes)
+            self.gpu.fill(array.address + int(k) * nbytes, b"\0", nbytes, stream)
         for place, k in enumerate(index):
-            self.gpu.copy(array.address + int(k) * nbytes, rows.address + place * nbytes, nbytes)
+            self.gpu.copy(array.address + int(k) * nbytes, rows.address + place * nbytes, nbytes, stream)
+
+
+def stream_of(owner: Any) -> Callable[[], int]:
+    """What tells the current stream of the library that a tensor belongs to."""
+    library = type(owner).__module__.partition(".")[0]
+    if library == "torch" or hasattr(owner, "data_ptr"):
+        torch = sys.modules["torch"]
+        return lambda: int(torch.cuda.current_stream(owner.device).cuda_stream)
+    if library == "cupy":
+        cupy, number = sys.modules["cupy"], owner.device.id
+        return lambda: int(cupy.cuda.get_current_stream(number).ptr)
+    return lambda: 0

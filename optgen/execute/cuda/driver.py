@@ -161,6 +161,11 @@ class Gpu:
             args = ctypes.c_uint64(address), value, ctypes.c_size_t(times), ctypes.c_void_p(stream)
             call(f"cuMemsetD{kind}Async", *args)
 
+    def synchronize(self, stream: int = 0) -> None:
+        """Return when all that is in the stream is done."""
+        with self.current():
+            call("cuStreamSynchronize", ctypes.c_void_p(stream))
+
     # ------------------------------------------------------------ code
 
     def load(self, ptx: bytes, names: Sequence[str]) -> dict[str, int]:

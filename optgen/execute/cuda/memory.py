@@ -48,18 +48,19 @@ class DeviceArray:
             "version": 3,
         }
 
-    def get(self) -> Array:
+    def get(self, stream: int = 0) -> Array:
+        """A copy, made when all is done that is in the stream now."""
         array = np.empty(self.shape, self.dtype)
         if self.size:
-            self.gpu.download(array, self.address)
+            self.gpu.download(array, self.address, stream)
         return array
 
-    def set(self, array: Array) -> None:
-        """Take these values; ValueError for another shape or dtype."""
+    def set(self, array: Array, stream: int = 0) -> None:
+        """Take these values, in the stream's order; ValueError for another shape or dtype."""
         if (array.shape, array.dtype) != (self.shape, self.dtype):
             raise ValueError(f"{array.dtype} of shape {array.shape} does not fit into {self.dtype} of {self.shape}")
         if self.size:
-            self.gpu.upload(self.address, np.ascontiguousarray(array))
+            self.gpu.upload(self.address, np.ascontiguousarray(array), stream)
 
 
 def tensor(obj: Any, name: str) -> Tensor:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from optgen.execute import step
 from optgen.execute.cuda.table import Table
+
+if TYPE_CHECKING:
+    from optgen.execute.cuda.device import OneGpu
 
 
 class BoundStep(step.BoundStep):
@@ -20,6 +21,7 @@ class BoundStep(step.BoundStep):
     """
 
     _tables: list[Table]
+    _device: OneGpu
 
     def __call__(self, **changes: Any) -> None:
         self.advance(**changes)
@@ -42,20 +44,4 @@ class BoundStep(step.BoundStep):
             table.launch(stream)
 
     def _stream(self) -> int:
-        if self._current_stream is None:
-            self._current_stream = stream_of(self._params[0].owner if self._params else None)
-        return self._current_stream()
-
-    _current_stream: Callable[[], int] | None = None
-
-
-def stream_of(owner: Any) -> Callable[[], int]:
-    """What tells the current stream of the library that a tensor belongs to."""
-    library = type(owner).__module__.partition(".")[0]
-    if library == "torch" or hasattr(owner, "data_ptr"):
-        torch = sys.modules["torch"]
-        return lambda: int(torch.cuda.current_stream(owner.device).cuda_stream)
-    if library == "cupy":
-        cupy, number = sys.modules["cupy"], owner.device.id
-        return lambda: int(cupy.cuda.get_current_stream(number).ptr)
-    return lambda: 0
+        return self._device.stream()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -37,6 +37,7 @@ class Table(table.Table):
     def __init__(
         self,
         gpu: Gpu,
+        stream: Callable[[], int],
         kernel: Kernel,
         members: Sequence[int],
         params: Sequence[Tensor],
@@ -45,7 +46,7 @@ class Table(table.Table):
         pieces: Sequence[Piece | None] = (),
     ) -> None:
         n, counts = len(members), kernel.native.counts
-        self.gpu, self._places = gpu, Places(counts, len(kernel.native.launches))
+        self.gpu, self._stream, self._places = gpu, stream, Places(counts, len(kernel.native.launches))
         self.image = np.zeros(self._places.end.of(n), np.int64)
         self._columns = {name: self._part(name, n) for name in COLUMNS}
         self._areas = {name: self._part(name, n) for name in AREAS}
@@ -86,7 +87,7 @@ class Table(table.Table):
 
     def _index_address(self, index: Array) -> int:
         found = DeviceArray(index.shape, "int64", self.gpu)
-        found.set(index)
+        found.set(index, self._stream())
         self._indices.append(found)
         return found.address
 
@@ -157,8 +158,10 @@ class Table(table.Table):
 
     def run(self) -> None:
         super().run()
-        self.send(0)
-        self.launch(0)
+        stream = self._stream()
+        self.send(stream)
+        self.launch(stream)
+        self.gpu.synchronize(stream)
 
     def send(self, stream: int) -> None:
         """Have the table on the GPU when what follows in the stream is run."""
