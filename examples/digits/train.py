@@ -1,7 +1,8 @@
 """Train a classifier of handwritten digits with an optimizer made from its equations.
 
 The data are the 1,797 digits of 8x8 pixels that scikit-learn carries. The network has two hidden layers. Written to the
-output folder: the parameters (digits.safetensors) and the learning curve (learning-curve.png).
+output folder: the parameters (digits.safetensors) and the learning curve (learning-curve.png). Where CuPy finds a GPU, that is
+where it trains.
 """
 
 from __future__ import annotations
@@ -154,6 +155,12 @@ def plot(losses: list[float], accuracies: list[float], title: str, path: Path) -
 def main() -> None:
     args = arguments()
     args.out.mkdir(parents=True, exist_ok=True)
+    with mx.gpu() if mx.test_utils.list_gpus() else mx.cpu():
+        train_and_report(args)
+
+
+def train_and_report(args: argparse.Namespace) -> None:
+    """In the current context."""
     net, trainer = prepare(args)
     train, test = digits(args.seed)
     batches, test_batches = (
@@ -161,7 +168,8 @@ def main() -> None:
         gluon.data.DataLoader(test, 256),
     )
     name = type(trainer.optimizer).__name__
-    print(f"{name}: {len(train)} digits to train with, {len(test)} to test with")
+    where = mx.current_context()
+    print(f"{name} on {where}: {len(train)} digits to train with, {len(test)} to test with")
 
     losses, accuracies, start = [], [], time.perf_counter()
     for epoch in range(1, args.epochs + 1):

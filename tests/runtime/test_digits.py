@@ -41,7 +41,7 @@ def test_training(title: str, args: list[str], tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     epochs = re.findall(r"epoch +(\d+)  loss ([\d.]+)  test accuracy ([\d.]+)%", done.stdout)
     assert [int(n) for n, _, _ in epochs] == list(range(1, 13))
-    assert done.stdout.startswith(f"{title}: 1437 digits to train with, 360 to test with")
+    assert done.stdout.startswith(f"{title} on cpu(0): 1437 digits to train with, 360 to test with")
     assert float(epochs[-1][1]) < 0.2 < float(epochs[0][1])
     assert max(float(accuracy) for _, _, accuracy in epochs) >= 97
     assert "epoch 12/12:" in done.stderr  # the progress bar
