@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from runtime import arrays as memories
+
 if TYPE_CHECKING:
     from optgen import Piece, State, UpdateRule
     from optgen.arguments import Arguments
     from optgen.model import Call
     from optgen.model import Optimizer as Spec
+    from runtime.context import Context
     from runtime.ndarray import NDArray
 
     Gradient = NDArray | list[NDArray]
@@ -71,12 +74,23 @@ def _reductions(equations: Iterable[Any]) -> Iterator[Call]:
 
 
 def load(
-    spec: Spec, dtype: str, master: bool, storage: str | Mapping[str, str] | None, values: Mapping[str, Any]
+    spec: Spec,
+    dtype: str,
+    master: bool,
+    storage: str | Mapping[str, str] | None,
+    values: Mapping[str, Any],
+    gpu: int | None = None,
 ) -> UpdateRule:
-    """The spec compiled for arrays of `dtype`, in the variant that `values` choose."""
+    """The spec compiled for arrays of `dtype`, in the variant that `values` choose; for those of one GPU alone, unless
+    it is None."""
     import optgen
 
-    return optgen.load(spec, dtype, master=master, storage=storage, **values)
+    return optgen.load(spec, dtype, master=master, storage=storage, target="cpu" if gpu is None else "cuda", **values)
+
+
+def gpu_of(ctx: Context) -> int | None:
+    """The number of the GPU that arrays of a context are on; None for the CPU."""
+    return None if ctx.on_cpu else ctx.device_id
 
 
 def checked_storage(spec: Spec, storage: str | Mapping[str, str] | None) -> str | Mapping[str, str] | None:
@@ -88,12 +102,29 @@ def checked_storage(spec: Spec, storage: str | Mapping[str, str] | None) -> str 
 
 
 def initial(
-    rule: UpdateRule, weight: np.ndarray, row_sparse: bool, flags: Mapping[str, list[bool]], piece: Piece | None
-) -> dict[str, np.ndarray]:
+    rule: UpdateRule, weight: NDArray, row_sparse: bool, flags: Mapping[str, list[bool]], piece: Piece | None
+) -> dict[str, Any]:
     """The states of one parameter, or of a piece of one, before its first update, by name; "w" is the master, if the
-    rule has one."""
-    arrays = rule.init([weight], [row_sparse], flags, [piece]).arrays
-    return {name: column[0] for name, column in arrays.items() if column[0] is not None}
+    rule has one. Those that the host computes are in the memory of the CPU, wherever the weight is."""
+    arrays = rule.init([weight._data], [row_sparse], flags, [piece]).arrays
+    return {name: _placed(column[0], weight.context) for name, column in arrays.items() if column[0] is not None}
+
+
+def _placed(array: Any, ctx: Context) -> Any:
+    """An array that optgen has made for a weight in this context, as one of its library, in the memory of its pool."""
+    if ctx.on_cpu or type(array) is np.ndarray:
+        return array
+    with memories.on(ctx):
+        return memories.of(ctx).asarray(_Bits(array)).view(array.dtype).copy()
+
+
+class _Bits:
+    """An array of a GPU as one of unsigned integers: that interface has no word for bfloat16."""
+
+    def __init__(self, array: Any) -> None:
+        described = array.__cuda_array_interface__
+        self.__cuda_array_interface__ = described | {"typestr": f"<u{array.dtype.itemsize}"}
+        self._array = array
 
 
 def evaluate(
@@ -102,9 +133,10 @@ def evaluate(
     states: Sequence[Mapping[str, NDArray]],
     counts: Sequence[int],
     pieces: Sequence[Piece | None],
-) -> list[np.ndarray]:
+) -> list[Any]:
     """The weights to evaluate a network with, by the spec's `eval:` section."""
-    return rule.evaluate(_memory(weights), _state(states, np.array(counts, np.int64)), pieces)
+    found = rule.evaluate(_memory(weights), _state(states, np.array(counts, np.int64)), pieces)
+    return [_placed(array, weight.context) for array, weight in zip(found, weights, strict=True)]
 
 
 # ---------------------------------------------------------------- 8-bit states

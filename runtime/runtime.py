@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from runtime.base import did_you_mean
+from runtime.context import num_gpus
 
 _ENABLED = ("BLAS_OPEN", "INT64_TENSOR_SIZE", "LAPACK")
 _DISABLED = (
@@ -27,7 +28,8 @@ class Feature(NamedTuple):
 
 def feature_list() -> list[Feature]:
     """All features that have a name."""
-    return [Feature(name, name in _ENABLED) for name in sorted(_ENABLED + _DISABLED)]
+    enabled = (*_ENABLED, "CUDA") if num_gpus() else _ENABLED
+    return [Feature(name, name in enabled) for name in sorted(_ENABLED + _DISABLED)]
 
 
 class Features(dict[str, Feature]):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from runtime.arrays import to_host
 from runtime.base import MXNetError
 from runtime.context import cpu
 from runtime.ndarray import NDArray
@@ -31,7 +32,7 @@ def to_json(optimizer: Optimizer) -> dict[str, Any]:
 def inputs(optimizer: Optimizer) -> dict[str, np.ndarray]:
     """The arrays of `set_input`, by names that are JSON: `["h_hat", 0]`."""
     held = optimizer._inputs if isinstance(optimizer, SpecOptimizer) else {}
-    return {json.dumps([name, i]): array._data for name, arrays in held.items() for i, array in arrays.items()}
+    return {json.dumps([name, i]): to_host(array._data) for name, arrays in held.items() for i, array in arrays.items()}
 
 
 def restore(optimizer: Optimizer, content: Mapping[str, Any], inputs: Mapping[str, np.ndarray]) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from runtime.arrays import to_host
 from runtime.base import MXNetError
 from runtime.context import cpu
 from runtime.ndarray import NDArray
@@ -22,14 +23,14 @@ def learning(net: Block) -> dict[str, np.ndarray]:
     for name, param in _parameters(net).items():
         if param.grad_req != "null":
             array = param._reduce() if param._stype != "default" else param.list_data()[0]
-            found[name] = array.tostype("default")._data
+            found[name] = to_host(array.tostype("default")._data)
     return found
 
 
 def others(net: Block) -> dict[str, np.ndarray]:
     """The values of the others, such as running means, in each context: `0/bn.running_mean`."""
     fixed = {name: param for name, param in _parameters(net).items() if param.grad_req == "null"}
-    return {f"{k}/{name}": x._data for name, param in fixed.items() for k, x in enumerate(param.list_data())}
+    return {f"{k}/{name}": to_host(x._data) for name, param in fixed.items() for k, x in enumerate(param.list_data())}
 
 
 def restore(net: Block, learnt: Mapping[str, np.ndarray], fixed: Mapping[str, np.ndarray], where: str) -> None:
@@ -63,7 +64,7 @@ def restore_others(net: Block, fixed: Mapping[str, np.ndarray]) -> None:
     for name, param in _parameters(net).items():
         for k, array in enumerate(param._data):
             if f"{k}/{name}" in fixed:
-                array._data[...] = fixed[f"{k}/{name}"]
+                array[:] = NDArray(fixed[f"{k}/{name}"], cpu())
 
 
 def _parameters(net: Block) -> dict[str, Parameter]:

@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import operator
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from runtime import autograd, files
@@ -316,15 +316,13 @@ class Trainer:
         if self._evaluating:
             raise MXNetError("trainer.evaluating() is already entered")
         replaced = [(w, new) for w, new in self._evaluated() if new is not w]
-        training = [w._data.copy() for w, _ in replaced]
+        training = [w.detach().copy() for w, _ in replaced]
         self._evaluating = True
         try:
-            for w, new in replaced:
-                w._data[...] = new._data
+            _write(replaced)
             yield
         finally:
-            for (w, _), values in zip(replaced, training, strict=True):
-                w._data[...] = values
+            _write(zip((w for w, _ in replaced), training, strict=True))
             self._evaluating = False
 
     def _evaluated(self) -> Iterator[tuple[NDArray, NDArray]]:
@@ -379,6 +377,13 @@ class Trainer:
             raise MXNetError(
                 f"states are in the kvstore, where these parameters are not yet, for want of values: {names}"
             )
+
+
+def _write(pairs: Iterable[tuple[NDArray, NDArray]]) -> None:
+    """Give each first array the values of the second, unseen by a graph that it is in."""
+    with autograd.pause():
+        for to, values in pairs:
+            to[:] = values
 
 
 def _checked_params(params: Any) -> list[Parameter]:

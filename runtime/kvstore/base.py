@@ -8,16 +8,13 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
+from runtime.arrays import devices
 from runtime.base import MXNetError, did_you_mean
 from runtime.ndarray import NDArray
 from runtime.optimizer import Optimizer
 from runtime.registry import Registry
 
 Key = int | str
-
-_NOT_PROVIDED = {
-    "nccl": "sums gradients between GPUs, and this runtime computes on the CPU",
-}
 
 
 class KVStoreBase:
@@ -113,7 +110,20 @@ def _over_ray(name: str) -> KVStoreBase:
     return create(name)
 
 
+def _between_gpus(name: str) -> KVStoreBase:
+    from runtime.kvstore.local import KVStore
+
+    count, missing = devices()
+    if not count:
+        raise MXNetError(
+            f"kvstore '{name}' sums gradients between GPUs, and there is none: {missing}; 'local' and 'device' sum "
+            "over contexts of a process"
+        )
+    return KVStore(name)
+
+
 PROVIDED: dict[str, Callable[[str], KVStoreBase]] = {
+    "nccl": _between_gpus,
     **dict.fromkeys(("dist", "dist_sync", "dist_device_sync", "dist_sync_device"), _over_mpi),
     **dict.fromkeys(("dist_async", "dist_device_async", "dist_async_device"), _over_ray),
 }
@@ -179,19 +189,21 @@ def create(name: str = "local") -> KVStoreBase:
     name: in any case, that of a class that was registered, or one of these:
         'local', 'device' (also 'local_allreduce_cpu', 'local_allreduce_device', 'local_update_cpu'): over the contexts
             of this process;
+        'nccl': as 'device', but an MXNetError where there is no GPU;
         'dist_sync' (also 'dist', 'dist_device_sync', 'dist_sync_device'): over the ranks of `mpiexec`, in step;
         'dist_async' (also 'dist_device_async', 'dist_async_device'): over the workers of `python -m runtime.launch`,
             each at its own pace, with the values on servers.
 
-    Raises MXNetError for a name that MXNet knows and this runtime does not provide, ValueError for any other, and
-    ImportError, which names the extra, where the engine of a 'dist' one is not installed.
+    The stores of this process use NCCL where CuPy finds it. The 'dist' ones go through the memory of the host: sums
+    and updates in them are the CPU's, wherever parameters are.
+
+    Raises ValueError for any other name, and ImportError, which names the extra, where the engine of a 'dist' one is
+    not installed.
     """
     name = check_name(name)
     if name in KVStoreBase.kv_registry:
         return KVStoreBase.kv_registry.get(name)()
-    if name in PROVIDED:
-        return PROVIDED[name](name)
-    raise MXNetError(f"kvstore '{name}' {_NOT_PROVIDED[name]}; 'local' and 'device' sum over contexts of a process")
+    return PROVIDED[name](name)
 
 
 def check_name(name: str) -> str:
@@ -199,6 +211,6 @@ def check_name(name: str) -> str:
     if not isinstance(name, str):
         raise TypeError(f"the type of a kvstore is a string, such as 'local', not {name!r}")
     known = (*PROVIDED, *KVStoreBase.kv_registry)
-    if name.lower() not in (*known, *_NOT_PROVIDED):
+    if name.lower() not in known:
         raise ValueError(f"unknown kvstore '{name}'{did_you_mean(name.lower(), known)}")
     return name.lower()

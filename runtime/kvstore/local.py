@@ -9,6 +9,7 @@ from typing import Any
 
 from runtime import autograd, files
 from runtime.base import ArgumentError, MXNetError
+from runtime.kvstore import nccl
 from runtime.kvstore.base import PROVIDED, Key, KVStoreBase, knows_optimizer
 from runtime.kvstore.compression import GradientCompression
 from runtime.kvstore.groups import Groups, grouped
@@ -18,7 +19,7 @@ from runtime.ndarray.sums import total
 from runtime.optimizer import Optimizer, Updater, get_updater, states
 
 NAMES = ("local", "device", "local_allreduce_cpu", "local_allreduce_device", "local_update_cpu")
-"""What `create` calls these. On the CPU they do the same, but that only the 'device' ones compress gradients."""
+"""What `create` calls these, beside 'nccl'. They do the same, but that only the 'device' ones compress gradients."""
 
 STORAGES = ("default", "row_sparse")
 Update = Callable[[Key, NDArray, NDArray], None]
@@ -40,9 +41,11 @@ def _unrecorded(method: Callable) -> Callable:
 class KVStore(KVStoreBase):
     """Values by key, all keys being numbers or all names.
 
-    What is pushed is summed over contexts. The sum becomes the value of the key or, once there is an optimizer, is the
-    gradient that updates it. Values are dense or row-sparse; what is pushed or pulled is converted to the type it is
-    written to. `priority` is taken for the sake of scripts that give it: all is done in the order of calls.
+    A value is in the context of what it was initialized with. What is pushed is summed over contexts, there; where the
+    sum is only to be written to several GPUs, NCCL sums between these. The sum becomes the value of the key or, once
+    there is an optimizer, is the gradient that updates it. Values are dense or row-sparse; what is pushed or pulled is
+    converted to the type it is written to. `priority` is taken for the sake of scripts that give it: all is done in the
+    order of calls.
 
     Everything raises MXNetError for keys that are not initialized and values whose shapes do not fit, and ArgumentError
     for what is no key or no value; nothing has changed then.
@@ -52,6 +55,7 @@ class KVStore(KVStoreBase):
         self._type = name
         self._values: dict[Key, NDArray] = {}
         self._sums: dict[Key, NDArray] = {}  # of the last push: memory for that of the next
+        self._arrived: dict[tuple[Key, int], NDArray] = {}  # likewise, for what came from other devices
         self._updater: Updater | Update | None = None
         self._compression: GradientCompression | None = None
 
@@ -131,9 +135,22 @@ class KVStore(KVStoreBase):
     def pushpull(self, key: Key | Sequence[Key], value: Arrays, out: Arrays | None = None, priority: int = 0) -> None:
         """`push`, and `pull` to `out`, or to `value` itself where `out` is None."""
         out = value if out is None else out
-        self._initialized("pushpull", key, out)
-        self.push(key, value, priority)
-        self.pull(key, out, priority)
+        wanted = self._initialized("pushpull", key, out)
+        if not self._all_reduced(key, value, wanted):
+            self.push(key, value, priority)
+            self.pull(key, out, priority)
+
+    def _all_reduced(self, key: Any, value: Any, wanted: Groups) -> bool:
+        """Whether NCCL has written the sums where they are wanted; the values have them, too, then."""
+        first = next(iter(wanted.values()), None)
+        if first is None or first[0]._ctx.on_cpu or self._updater is not None or self._compression is not None:
+            return False
+        groups = self._initialized("push", key, value)
+        if not nccl.all_reduce(groups, wanted):
+            return False
+        for k in groups:
+            wanted[k][0].copyto(self._values[k])
+        return True
 
     @_unrecorded
     def broadcast(self, key: Key | Sequence[Key], value: Arrays, out: Arrays, priority: int = 0) -> None:
@@ -241,11 +258,23 @@ class KVStore(KVStoreBase):
         return list(groups), grads, [self._values[k] for k in groups]
 
     def _received(self, key: Key, arrays: list[NDArray]) -> list[NDArray]:
-        """What arrives of a key's dense values."""
-        if self._compression is None:
-            return arrays
+        """What arrives of a key's dense values, where the key's value is."""
         context = self._values[key].context
-        return [NDArray(self._compression(key, i, a._data), context) for i, a in enumerate(arrays)]
+        if self._compression is not None:
+            return [NDArray(self._compression(key, i, a._data, context), context) for i, a in enumerate(arrays)]
+        on_cpu = context.on_cpu
+        return [
+            a if (on_cpu and a._ctx.on_cpu) or a._ctx == context else self._landed((key, i), a)
+            for i, a in enumerate(arrays)
+        ]
+
+    def _landed(self, place: tuple[Key, int], array: NDArray) -> NDArray:
+        """A copy of a value from another device, in memory that stays: what is bound to it need not be bound anew."""
+        held = self._arrived.get(place)
+        if held is None or held.dtype != array.dtype:
+            held = self._arrived[place] = array.as_in_context(self._values[place[0]].context)
+            return held
+        return array.copyto(held)
 
     def _total(self, key: Key, arrays: list[NDArray]) -> NDArray:
         context, last = self._values[key].context, self._sums.get(key)

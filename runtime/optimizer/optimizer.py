@@ -13,6 +13,7 @@ from runtime.registry import Registry
 
 if TYPE_CHECKING:
     from optgen import Piece
+    from runtime.context import Context
     from runtime.gluon.parameter import Parameter
     from runtime.ndarray import NDArray
 
@@ -21,6 +22,11 @@ Index = int | str
 
 _LR_MULT, _WD_MULT = operator.attrgetter("lr_mult"), operator.attrgetter("wd_mult")
 HALVES = frozenset({"float16", "bfloat16"})
+
+
+def device_number(ctx: Context) -> int:
+    """What `_set_current_context` knows a context by: those of the CPU count up from 0, GPUs down from -1."""
+    return ctx.device_id if ctx.on_cpu else ~ctx.device_id
 
 
 class Optimizer:

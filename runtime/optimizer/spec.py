@@ -8,7 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from runtime import kernels, random
+from runtime.arrays import is_host
 from runtime.base import MXNetError, did_you_mean
+from runtime.context import Context, cpu
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.sparse.dense import as_dense
 from runtime.optimizer.named import NamedStates
@@ -63,11 +65,12 @@ class SpecOptimizer(Optimizer):
         resolved = kernels.resolve(self.spec, given)
         replaces = {"always": True, "given": "learning_rate" in given, "never": False}[self.sets_base_lr]
         base = {name: resolved.values[name] for name in ("rescale_grad", "wd", "clip_gradient")}
-        self._rules: dict[tuple[str, bool], Any] = {}  # by dtype, and whether there is a master
+        self._rules: dict[tuple[str, bool, int | None], Any] = {}  # by dtype, whether there is a master, and GPU
         self._bindings: dict[Index, kernels.Binding] = {}  # by the first of the parameters that are updated together
         self._shared: dict[str, NDArray] = {}  # the states that are one value for all parameters
         self._by_device = {0: (self._bindings, self._shared)}
         self._inputs: dict[str, dict[Index, NDArray]] = {x.name: {} for x in self.spec.inputs}
+        self._inputs_there: dict[tuple[str, Index, Context], NDArray] = {}  # copies in contexts of other memory
         super().__init__(learning_rate=resolved.values["lr"] if replaces else None, **base, **bookkeeping)
         own = {name: resolved.flags[name] for name in self.flag_names} | resolved.values
         for name, value in (own | dict(self.per_param_defaults) | endings).items():
@@ -125,15 +128,15 @@ class SpecOptimizer(Optimizer):
 
     # ------------------------------------------------------------ states
 
-    def _load(self, dtype: str, master: bool) -> Any:
+    def _load(self, dtype: str, master: bool, gpu: int | None) -> Any:
         values = {name: getattr(self, name) for name in (*self.param_names, *self.flag_names)}
-        return kernels.load(self.spec, dtype, master, self.storage, values)
+        return kernels.load(self.spec, dtype, master, self.storage, values, gpu)
 
-    def _rule(self, dtype: str, master: bool) -> Any:
+    def _rule(self, dtype: str, master: bool, gpu: int | None = None) -> Any:
         """The compiled spec, in the variant that the attributes choose when it is first needed."""
-        if (dtype, master) not in self._rules:
-            self._rules[dtype, master] = self._load(dtype, master)
-        return self._rules[dtype, master]
+        if (dtype, master, gpu) not in self._rules:
+            self._rules[dtype, master, gpu] = self._load(dtype, master, gpu)
+        return self._rules[dtype, master, gpu]
 
     def coding(self, state: str, shape: tuple[int, ...]) -> kernels.Coding:
         """How a state that is stored in 8 bits is, for a parameter of this shape, or a piece of one."""
@@ -174,9 +177,11 @@ class SpecOptimizer(Optimizer):
     def _initial(self, index: Index, weight: NDArray, master: bool) -> dict[str, NDArray]:
         stypes = weight.stype, "default" if weight.grad is None else weight.grad.stype
         row_sparse = "row_sparse" in stypes and self.lazy_update
-        rule = self._rule(weight._data.dtype.name, master)
-        arrays = kernels.initial(rule, weight._data, row_sparse, self._flags([index]), self.pieces.get(index))
-        states = {name: NDArray(array, weight.context) for name, array in arrays.items()}
+        rule = self._rule(weight._data.dtype.name, master, kernels.gpu_of(weight.context))
+        arrays = kernels.initial(rule, weight, row_sparse, self._flags([index]), self.pieces.get(index))
+        ctx = weight.context
+        # What the host computes before each step stays in its memory, wherever the weight is.
+        states = {name: NDArray(x, cpu() if is_host(x) and not ctx.on_cpu else ctx) for name, x in arrays.items()}
         for state in self.spec.states:
             if state.kind.value == "shared" and state.name in states:
                 states[state.name] = self._shared.setdefault(state.name, states[state.name])
@@ -198,6 +203,9 @@ class SpecOptimizer(Optimizer):
                 held[index][:] = array
             else:
                 held[index] = array.copy()
+            for (name_, index_, _), copy in self._inputs_there.items():
+                if (name_, index_) == (name, index):
+                    copy[:] = array
 
     # ------------------------------------------------------------ updates
 
@@ -262,7 +270,7 @@ class SpecOptimizer(Optimizer):
         if self.seed is None:
             self.seed = int(random.generator.integers(1 << 63))
         return kernels.Binding(
-            self._rule(weights[0]._data.dtype.name, master),
+            self._rule(weights[0]._data.dtype.name, master, kernels.gpu_of(weights[0].context)),
             names,
             weights,
             grads,
@@ -270,8 +278,7 @@ class SpecOptimizer(Optimizer):
             self.seed,
             states,
             inputs={
-                name: [self._input(name, i, w.size) for i, w in zip(indices, weights, strict=True)]
-                for name in self._inputs
+                name: [self._input(name, i, w) for i, w in zip(indices, weights, strict=True)] for name in self._inputs
             },
             flags=self._flags(indices),
             ids=[self._id(i) for i in indices],
@@ -302,17 +309,21 @@ class SpecOptimizer(Optimizer):
         names = [self.name_of(i) for i in indices]
         return {flag: [_applies(getattr(self, flag), name) for name in names] for flag in self.per_param_names}
 
-    def _input(self, name: str, index: Index, size: int) -> Any:
+    def _input(self, name: str, index: Index, weight: NDArray) -> Any:
         try:
-            held = self._inputs[name][index]._data
+            given = self._inputs[name][index]
         except KeyError:
             raise MXNetError(
                 f"{type(self).__name__} needs its input '{name}' for parameter '{self.name_of(index)}': call "
                 f"optimizer.set_input({name!r}, {{...}}) before the first update"
             ) from None
-
-        piece = self.pieces.get(index)
-        return held if piece is None else held.reshape(-1)[piece.offset : piece.offset + size]
+        if kernels.gpu_of(given.context) != kernels.gpu_of(weight.context):
+            place = name, index, weight.context
+            if place not in self._inputs_there:
+                self._inputs_there[place] = given.as_in_context(weight.context)
+            given = self._inputs_there[place]
+        held, piece = given._data, self.pieces.get(index)
+        return held if piece is None else held.reshape(-1)[piece.offset : piece.offset + weight.size]
 
     def _id(self, index: Index) -> int:
         """The number of a parameter in random draws: its index, or for a name the next that is free."""
@@ -327,7 +338,7 @@ class SpecOptimizer(Optimizer):
             return super().evaluate(indices, weights, states)
         master = self.has_master(weights[0])
         arrays = kernels.evaluate(
-            self._load(weights[0]._data.dtype.name, master),
+            self._load(weights[0]._data.dtype.name, master, kernels.gpu_of(weights[0].context)),
             weights,
             self._arrays(states, master),
             [self._index_update_count[i] for i in indices],

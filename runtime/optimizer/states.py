@@ -20,12 +20,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from runtime import files
+from runtime.arrays import to_host
 from runtime.base import MXNetError
 from runtime.context import cpu
 from runtime.kernels import Coding
 from runtime.ndarray.ndarray import NDArray
 from runtime.optimizer.classes import is_made
-from runtime.optimizer.optimizer import Index, Optimizer
+from runtime.optimizer.optimizer import Index, Optimizer, device_number
 from runtime.optimizer.spec import SpecOptimizer
 from runtime.optimizer.trees import Coded, converted, joined
 
@@ -95,7 +96,7 @@ class _Writer:
 
     def _array(self, array: NDArray, path: str) -> str:
         name = self._names.setdefault(id(array._data), path)
-        self.arrays[name] = array._data
+        self.arrays[name] = to_host(array._data)
         return name
 
 
@@ -166,7 +167,7 @@ def restore(updaters: Sequence[Updater], content: bytes, weights: Sequence[Mappi
     fit = [_fitted(states, optimizer, of) for states, of in zip(saved, weights, strict=True)]
     for updater, states, converted_, of in zip(updaters, saved, fit, weights, strict=True):
         updater.states = states | converted_
-        updater._device = next((w.context.device_id for w in of.values()), updater._device)
+        updater._device = next((device_number(w.context) for w in of.values()), updater._device)
         updater.states_synced = {i: i in converted_ for i in states}
     vars(own).update(vars(optimizer))
 
@@ -181,7 +182,7 @@ def _fitted(states: Mapping[Index, Any], optimizer: Optimizer, weights: Mapping[
     """The states of these weights, all of one device, as the optimizer keeps them."""
     known = {i: weights[i] for i in states if i in weights}
     for weight in known.values():
-        optimizer._set_current_context(weight.context.device_id)
+        optimizer._set_current_context(device_number(weight.context))
         break
     return {i: converted(states[i], optimizer, i, weight) for i, weight in known.items()}
 

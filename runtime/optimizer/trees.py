@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from runtime import arrays as memories
 from runtime import dtypes
 from runtime.base import MXNetError
-from runtime.context import Context
+from runtime.context import Context, cpu
 from runtime.kernels import Coding
 from runtime.ndarray.ndarray import NDArray
 from runtime.optimizer.named import NamedStates
@@ -155,22 +156,28 @@ def _cut(saved: NDArray | Coded, begin: int, like: NDArray | Coded) -> NDArray |
     if isinstance(saved, Coded) and saved.scales.ndim == 1:
         scales = saved.coding.part(saved.scales, begin, end)
         return Coded(saved.codes.reshape((-1,))[begin:end], scales, saved.coding)
-    return NDArray(_numbers(saved).reshape(-1)[begin:end], like.context)
+    return NDArray(_numbers(saved).reshape(-1)[begin:end], cpu())
 
 
 def _write(to: NDArray | Coded, saved: NDArray | Coded) -> None:
     """Write numbers from one storage to another, each rounded once; between equal ones as they are."""
     if isinstance(to, Coded):
         if isinstance(saved, Coded) and saved.coding == to.coding and saved.scales.shape == to.scales.shape:
-            codes, scales = saved.codes._data, saved.scales._data
+            codes, scales = (memories.to_host(x._data) for x in (saved.codes, saved.scales))
         else:
             codes, scales = to.coding.encode(_numbers(saved).astype(np.float32), by_row=to.scales.ndim == 2)
-        to.codes._data[...], to.scales._data[...] = codes, scales
+        _set(to.codes, codes)
+        _set(to.scales, scales)
     else:
-        to._data[...] = dtypes.convert(_numbers(saved), to._data.dtype)
+        _set(to, dtypes.convert(_numbers(saved), to._data.dtype))
+
+
+def _set(to: NDArray, values: np.ndarray) -> None:
+    with memories.on(to.context):
+        to._data[...] = memories.like(to._data, values)
 
 
 def _numbers(saved: NDArray | Coded) -> np.ndarray:
     if isinstance(saved, Coded):
-        return saved.coding.decode(saved.codes._data, saved.scales._data)
-    return saved._data
+        return saved.coding.decode(*(memories.to_host(x._data) for x in (saved.codes, saved.scales)))
+    return memories.to_host(saved._data)

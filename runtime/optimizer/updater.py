@@ -9,7 +9,7 @@ from runtime.context import Context
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.sums import total
 from runtime.optimizer import states, trees
-from runtime.optimizer.optimizer import Index, Optimizer
+from runtime.optimizer.optimizer import Index, Optimizer, device_number
 
 Columns = tuple[Sequence[Index], Sequence[NDArray], Sequence[NDArray], Sequence[Any]]
 """Indices, weights, gradients and states."""
@@ -35,7 +35,7 @@ class Updater:
         indices, grads, weights = (index, grad, weight) if several else ([index], [grad], [weight])
         if not indices:
             return
-        self._device = weights[0]._ctx.device_id
+        self._device = device_number(weights[0]._ctx)
         if self._device != self.optimizer._device:
             self.optimizer._set_current_context(self._device)
         if not all(map(self.states_synced.get, indices)):

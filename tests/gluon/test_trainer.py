@@ -107,7 +107,7 @@ def test_stale_gradients() -> None:
     trainer = gluon.Trainer(params, "sgd", {"learning_rate": 0.1})
     before = [p.data().asnumpy() for p in params]
     backward(params[:1], 0)
-    with pytest.raises(UserWarning, match="gradient of parameter 'p1_weight' on .pu"):
+    with pytest.raises(UserWarning, match=r"gradient of parameter 'p1_weight' on .pu"):
         trainer.step(1)
     np.testing.assert_array_equal(params[0].data().asnumpy(), before[0])
     trainer.step(1, ignore_stale_grad=True)

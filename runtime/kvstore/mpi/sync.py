@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from runtime import dtypes, files
+from runtime.arrays import to_host
 from runtime.base import MXNetError
+from runtime.context import cpu
 from runtime.kvstore.base import Key
 from runtime.kvstore.compression import GradientCompression
 from runtime.kvstore.local import Arrays, KVStore, Update, _check_alike, _unrecorded
@@ -47,6 +49,8 @@ class SyncKVStore(KVStore):
     of it together. So these, `init`, `set_optimizer` and whatever else changes how values are updated are calls that
     all ranks must make, in the same order and with the same keys, shapes, types and hyper-parameters; a difference is
     an MXNetError on all ranks, what was recorded is dropped, and nothing has changed.
+
+    All of this is in the memory of the host: gradients of GPUs are copied there, and new values back.
 
     Everything else is as in the store of one process. A rank that waits longer than `timeout` seconds (600, or
     RUNTIME_KVSTORE_TIMEOUT) for others raises MXNetError, which names them.
@@ -105,7 +109,7 @@ class SyncKVStore(KVStore):
         """Give each key the value that rank 0 has for it. A key can be initialized once."""
         before = dict(self._values)
         super().init(key, value)
-        new = {k: v for k, v in self._values.items() if k not in before}
+        new = {k: v if v.context.on_cpu else v.as_in_context(cpu()) for k, v in self._values.items() if k not in before}
         try:
             self._agree("init", {"the keys": list(new), **described(new), OVERLAP: self._early is not None})
             for k, array in new.items():
@@ -179,7 +183,9 @@ class SyncKVStore(KVStore):
         """
         self._initialized("adopt", key, array)
         value = self._values[key]
-        if array.stype != "default" or array.dtype != value.dtype or key in self._sparse.keys or key in self._recorded:
+        if array.stype != "default" or not array.context.on_cpu or array.dtype != value.dtype:
+            return None
+        if key in self._sparse.keys or key in self._recorded:
             return None
         slot = self._slot(key)
         slot[...] = array._data
@@ -220,7 +226,7 @@ class SyncKVStore(KVStore):
 
     def _write(self, slot: np.ndarray, arrays: list[NDArray]) -> None:
         """Have the sum in the memory of a key."""
-        found = total(arrays, arrays[0].context, slot)._data
+        found = to_host(total(arrays, arrays[0].context, slot)._data)
         if found is not slot:
             np.copyto(slot, found if found.dtype == slot.dtype else dtypes.convert(found, slot.dtype))
 

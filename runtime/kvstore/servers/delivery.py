@@ -51,8 +51,9 @@ def write(answers: Mapping[int, tuple[Message, Arrays]], places: Mapping[Key, Pl
 
 def _memory(array: NDArray, place: Place) -> np.ndarray:
     """Where pieces of a key are put together: in the array itself if its memory is as it should be."""
-    if array.stype == "default" and array._data.flags.c_contiguous and array._data.dtype.name == place.dtype:
-        return array._data
+    data = array._data if array.stype == "default" and array.context.on_cpu else None
+    if data is not None and data.flags.c_contiguous and data.dtype.name == place.dtype:
+        return data
     return np.empty(place.shape, element_type(place.dtype))
 
 

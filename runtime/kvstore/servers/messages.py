@@ -74,8 +74,10 @@ def raw(array: np.ndarray) -> np.ndarray:
 def put(value: NDArray, part: slice | None, arrays: Arrays) -> list[str]:
     """Append a value, or a part of the elements of a dense one, to a message. `take`, given what is returned, reads it.
 
-    Nothing is copied but what is not in order.
+    Nothing is copied but what is on a GPU or not in order.
     """
+    if not value.context.on_cpu:
+        value = value.as_in_context(cpu())
     if isinstance(value, RowSparseNDArray):
         arrays += [raw(value._rows), value._indices]
         return ["rows", _name(value._rows.dtype)]

@@ -1,0 +1,35 @@
+"""Two GPUs where there are none: CuPy is the stand-in beside this."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from runtime import arrays
+
+
+@pytest.fixture
+def cupy(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    """The stand-in, as if nothing had asked for CuPy before, and nothing of it after the test."""
+    for name in _modules():
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.syspath_prepend(str(Path(__file__).parent / "standin"))
+    caches = (arrays.devices, arrays._cupy)
+    for cache in caches:
+        cache.cache_clear()
+    monkeypatch.setattr(arrays, "_used", set())
+    import cupy
+
+    yield cupy
+    for name in _modules():
+        del sys.modules[name]
+    for cache in caches:
+        cache.cache_clear()
+
+
+def _modules() -> list[str]:
+    return [name for name in sys.modules if name.split(".")[0] == "cupy"]
