@@ -124,14 +124,24 @@ def _from_torch(obj: Any, name: str) -> Tensor:
     return strided(obj, name)
 
 
-def strided(obj: Any, name: str) -> Tensor:
+def strided(obj: Any, name: str, gpu: int | None = None) -> Tensor:
     """The memory of what is like a PyTorch tensor, wherever that is."""
     layout = str(getattr(obj, "layout", "torch.strided"))
     if layout != "torch.strided":
         raise TypeError(f"{name}: its layout is {layout}; only dense tensors are supported")
     shape = tuple(int(n) for n in obj.shape)
     check_order(name, shape, tuple(int(s) for s in obj.stride()), 1)
-    return Tensor(name, obj.data_ptr(), shape, str(obj.dtype).removeprefix("torch."), True, obj)
+    return Tensor(name, obj.data_ptr(), shape, str(obj.dtype).removeprefix("torch."), True, obj, gpu)
+
+
+def identity(obj: Any) -> Any:
+    """What is equal for two tensors of PyTorch's kind that are the same memory; None where that takes a closer look."""
+    if not hasattr(obj, "data_ptr"):
+        return None
+    try:
+        return obj.data_ptr(), obj.shape, obj.dtype, obj.stride()
+    except RuntimeError:  # a layout that has no one address
+        return None
 
 
 def check_order(name: str, shape: Sequence[int], strides: Sequence[int], unit: int) -> None:

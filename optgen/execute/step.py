@@ -70,6 +70,7 @@ class BoundStep:
         self._values = self._hyper.values
         self._gradients = Gradients(self._params, self._kernels, state.by_row(self._columns, n), lazy, self._device)
         self._sources = list(params) if grads is None else None
+        self._seen: list[Any] = []
         here = zip(pieces, self._params, self._kernels, strict=True)
         self._arrange([i for i, of in enumerate(here) if not is_left_out(*of)])
         if grads is None:
@@ -137,10 +138,14 @@ class BoundStep:
                 raise ValueError(f"params[{i}]: a {type(param).__name__} has no .grad; pass grads to bind")
             if param.grad is not None:
                 grads[i] = param.grad
-        members = list(grads)
+        members, seen = list(grads), list(map(buffers.identity, grads.values()))
         if members != self._members:
             self._arrange(members)
+        elif seen == self._seen and None not in seen:
+            self._alive = grads  # new objects for the memory that is bound
+            return
         self._take(grads)
+        self._seen = seen
 
     def _check_apart(self, grads: Sequence[Tensor]) -> None:
         inputs = [t for tensors in self._inputs.values() for t in tensors]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import math
 import weakref
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -83,8 +82,7 @@ def _from_torch(obj: Any, name: str) -> Tensor:
     device = str(obj.device)
     if not device.startswith("cuda"):
         raise ValueError(f"{name}: on device '{device}'; this kernel runs on a GPU")
-    found = buffers.strided(obj, name)
-    return replace(found, gpu=int(device.partition(":")[2] or 0) if found.size else None)
+    return buffers.strided(obj, name, int(device.partition(":")[2] or 0) if 0 not in obj.shape else None)
 
 
 def _from_interface(obj: Any, name: str) -> Tensor:

@@ -51,7 +51,7 @@ class Table(table.Table):
         self._columns = {name: self._part(name, n) for name in COLUMNS}
         self._areas = {name: self._part(name, n) for name in AREAS}
         self._work = DeviceArray((0,), "float64", gpu)
-        self._taken = np.zeros((0, 0), np.uintp)
+        self._taken: Array | None = None  # the addresses that the image was made for, if it has no rows
         self._exchange: Exchange | None = None
         super().__init__(kernel, members, params, columns, ids, pieces)
         self._ring = _Ring(gpu, self.image.nbytes)
@@ -95,9 +95,9 @@ class Table(table.Table):
         self._indices: list[DeviceArray] = []  # keeps them alive
         super().take(reads)
         by_rows = self._present != WHOLE
-        if not by_rows.any() and np.array_equal(self._taken, self._pointers):
+        if self._taken is not None and not by_rows.any() and np.array_equal(self._taken, self._pointers):
             return
-        self._taken = self._pointers.copy()
+        self._taken = None
         column = self._columns
         column["by_rows"][:] = by_rows
         column["index"][:] = self._index
@@ -107,6 +107,8 @@ class Table(table.Table):
         self.image[begin : begin + self._pointers.size] = self._pointers.ravel().view(np.int64)
         self._place_areas()
         self._share_out()
+        if not by_rows.any():
+            self._taken = self._pointers.copy()
 
     def _align(self, by_rows: Array) -> None:
         """Where groups of elements begin that all buffers have at multiples of their size."""
