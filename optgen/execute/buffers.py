@@ -168,6 +168,8 @@ def check(t: Tensor, dtype: str, shape: tuple[int, ...], of: str) -> None:
 def check_dtype(t: Tensor, dtype: str) -> None:
     if t.dtype != dtype:
         raise TypeError(f"{t.name}: dtype {t.dtype}, but the kernel takes {dtype}")
+    if t.gpu is not None and t.address % numpy_dtype(dtype).itemsize:  # which a CPU does not mind
+        raise ValueError(f"{t.name}: not aligned to its elements; copy it")
 
 
 def check_writable(t: Tensor) -> None:

@@ -70,7 +70,7 @@ class BoundStep:
         self._values = self._hyper.values
         self._gradients = Gradients(self._params, self._kernels, state.by_row(self._columns, n), lazy, self._device)
         self._sources = list(params) if grads is None else None
-        self._seen: list[Any] = []
+        self._seen: list[Any] | None = None
         here = zip(pieces, self._params, self._kernels, strict=True)
         self._arrange([i for i, of in enumerate(here) if not is_left_out(*of)])
         if grads is None:

@@ -107,6 +107,8 @@ def test_gradients_are_read_anew_and_may_be_missing(monkeypatch: pytest.MonkeyPa
     tensors = [Torch(p) for p in params]
     before = [p.get() for p in params]
     step = optgen.load("sgd", target="cuda").bind(tensors)
+    with pytest.raises(RuntimeError, match=r"call advance\(\) once before launch\(\)"):
+        step.launch()
     step()
     assert all(same_bits(a.get(), b) for a, b in zip(params, before, strict=True))
     tensors[1].grad = Torch(grads[1])
@@ -206,7 +208,7 @@ def test_errors_name_the_tensor(gpu: Gpu) -> None:
     fails(r"params\[0\]: expected a tensor of a GPU .* not list", [[1.0]])
     fails(r"grads\[0\]: shape \(4, 3\), but its parameter has \(3, 4\)", params, pair(gpu, (4, 3))[0])
     fails(r"grads\[0\]: dtype float64", params, [GpuArray(np.zeros((3, 4)), gpu)])
-    fails(r"params\[0\]: 'w' is not aligned to its elements", [GpuArray(np.zeros((3, 4), "float32"), gpu, offset=2)])
+    fails(r"params\[0\]: not aligned to its elements; copy it", [GpuArray(np.zeros((3, 4), "float32"), gpu, offset=2)])
     fails(r"grads\[0\] and params\[0\] share memory", params, params)
     strided = GpuArray(np.zeros((3, 4), "float32"), gpu)
     interface = {**strided.__cuda_array_interface__, "strides": (4, 12)}

@@ -70,21 +70,20 @@ class OneGpu:
         return found
 
     def full(self, shape: tuple[int, ...], dtype: str, value: float = 0.0) -> DeviceArray:
-        array, stream = DeviceArray(shape, dtype, self.gpu), self.stream()
-        pattern = np.array([value], numpy_dtype(dtype)).tobytes()
-        if len(pattern) == 8 and pattern[:4] == pattern[4:]:
+        pattern = np.array(value, numpy_dtype(dtype)).tobytes()
+        if pattern[:4] == pattern[4:]:
             pattern = pattern[:4]
         if len(pattern) == 8:
-            array.set(np.full(shape, value), stream)
-        elif array.size:
+            return self.put(np.full(shape, value, dtype))
+        array, stream = DeviceArray(shape, dtype, self.gpu), self.stream()
+        if array.size:
             self.gpu.fill(array.address, pattern, array.nbytes // len(pattern), stream)
         self.gpu.synchronize(stream)
         return array
 
     def put(self, array: Array) -> DeviceArray:
-        found, stream = DeviceArray(array.shape, array.dtype.name, self.gpu), self.stream()
-        found.set(array, stream)
-        self.gpu.synchronize(stream)
+        found = DeviceArray(array.shape, array.dtype.name, self.gpu)
+        found.set(array, self.stream())
         return found
 
     def get(self, tensor: Tensor) -> Array:

@@ -136,7 +136,12 @@ class Gpu:
             call("cuMemFreeHost", ctypes.c_void_p(address))
 
     def upload(self, address: int, array: Array, stream: int = 0) -> None:
-        """Copy a C-contiguous array there: pinned memory while other things go on, any other before this returns."""
+        """Copy a C-contiguous array there, after all that is before it in the stream; it is there when this returns."""
+        self.send(address, array, stream)
+        self.synchronize(stream)
+
+    def send(self, address: int, array: Array, stream: int) -> None:
+        """Copy a C-contiguous array there, whose memory has to stay until that is done."""
         size = ctypes.c_size_t(array.nbytes)
         with self.current():
             call("cuMemcpyHtoDAsync_v2", ctypes.c_uint64(address), _host(array), size, ctypes.c_void_p(stream))

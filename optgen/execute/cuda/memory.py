@@ -55,7 +55,7 @@ class DeviceArray:
         return array
 
     def set(self, array: Array, stream: int = 0) -> None:
-        """Take these values, in the stream's order; ValueError for another shape or dtype."""
+        """Take these values, when all is done that is in the stream now; ValueError for another shape or dtype."""
         if (array.shape, array.dtype) != (self.shape, self.dtype):
             raise ValueError(f"{array.dtype} of shape {array.shape} does not fit into {self.dtype} of {self.shape}")
         if self.size:

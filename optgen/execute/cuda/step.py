@@ -39,6 +39,8 @@ class BoundStep(step.BoundStep):
 
     def launch(self) -> None:
         """Update every tensor, once, with the numbers that were sent last."""
+        if self._sources is not None and self._seen is None:
+            raise RuntimeError("call advance() once before launch(): it looks for the gradients")
         stream = self._stream()
         for table in self._tables:
             table.launch(stream)

@@ -111,19 +111,14 @@ class Table(table.Table):
             self._taken = self._pointers.copy()
 
     def _align(self, by_rows: Array) -> None:
-        """Where groups of elements begin that all buffers have at multiples of their size."""
+        """Where groups of elements begin that all buffers have at multiples of their size. (Elements are aligned.)"""
         column = self._columns
         pointers = self._pointers[:, self._elements].astype(np.int64)
-        odd = np.argwhere(pointers % self._itemsizes)
-        if len(odd):
-            i, k = odd[0]
-            name = list(self.kernel.columns)[self._elements[k]]
-            raise ValueError(f"params[{self.members[i]}]: '{name}' is not aligned to its elements; copy it")
         offsets = pointers // self._itemsizes % GROUP
         same = (offsets == offsets[:, :1]).all(axis=1)
         lead = offsets[:, 0]
         rows_fit = ~by_rows | (column["cols"] % GROUP == 0)
-        can_lead = self.kernel.native.counts.leads & ~by_rows
+        can_lead = self.kernel.native.counts.leads & ~by_rows & (column["size"] > 0)
         column["vectors"][:] = same & rows_fit & ((lead == 0) | can_lead)
         column["lead"][:] = np.where(column["vectors"] != 0, lead, 0)
 
@@ -211,6 +206,6 @@ class _Ring:
             weakref.finalize(self, self._gpu.drop, event).atexit = False
             self._events.append(event)
         self._slots[k] = image
-        self._gpu.upload(self.address, self._slots[k], stream)
+        self._gpu.send(self.address, self._slots[k], stream)
         self._gpu.record(self._events[k], stream)
         self._next += 1
