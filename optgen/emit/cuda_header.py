@@ -117,7 +117,7 @@ static inline int64_t optgen_units(const optgen_launch *launch, const int64_t *t
     case OPTGEN_UNIT_ELEMENTS:
         if (column[n * OPTGEN_COLUMN_BY_ROWS])
             return rows * optgen_parts(cols, launch->length);
-        return optgen_parts(size + lead, launch->length);
+        return size ? optgen_parts(size + lead, launch->length) : 0;
     case OPTGEN_UNIT_BLOCKS:
         return optgen_parts(size, OPTGEN_BLOCK);
     case OPTGEN_UNIT_ROW_BLOCKS:

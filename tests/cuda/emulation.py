@@ -84,6 +84,8 @@ class Gpu:
         self.sent += 1
         ctypes.memmove(address, array.ctypes.data, array.nbytes)
 
+    send = upload
+
     def download(self, array: np.ndarray, address: int, stream: int = 0) -> None:
         ctypes.memmove(array.ctypes.data, address, array.nbytes)
 

@@ -170,6 +170,7 @@ def test_any_alignment(gpu: Gpu, mode: str) -> None:
     for offset in (1, 2, 3):
         compare(gpu, by_name("sgd"), SIZES, MODES.get(mode), offset=offset)
         compare(gpu, by_name("lamb-bias_correction"), ((4097,), (3, 4)), MODES.get(mode), offset=offset)
+        compare(gpu, by_name("adafactor"), ((2, 0), (3, 0, 2), (0, 3), (3, 5)), MODES.get(mode), offset=offset)
 
 
 @pytest.mark.parametrize("count", [2, 3])

@@ -118,6 +118,27 @@ def test_gradients_are_read_anew_and_may_be_missing(monkeypatch: pytest.MonkeyPa
     assert step.state.t.tolist() == [0, 1]
 
 
+def test_rows_and_whole_gradients_in_turn(gpu: Gpu) -> None:
+    """A dense gradient is all of the rows that were row-sparse just now, in the same memory."""
+    params, grads = pair(gpu, (3, 5))
+    host, values = params[0].get(), grads[0].get()
+    rows = np.array([2], np.int64)
+    step = optgen.load("sgd", target="cuda").bind(params, grads)
+    reference = optgen.load("sgd").bind([host], [values])
+    part = SimpleNamespace(__cuda_array_interface__={**grads[0].__cuda_array_interface__, "shape": (1, 5)})
+    for ours, theirs in (
+        (RowSparse(GpuArray(rows, gpu), part), RowSparse(rows, values[:1])),
+        (grads[0], values),
+        (RowSparse(GpuArray(rows, gpu), part), RowSparse(rows, values[:1])),
+        (grads[0], values),
+    ):
+        step.rebind([ours])
+        reference.rebind([theirs])
+        step(lr=0.5)
+        reference(lr=0.5)
+        assert same_bits(params[0].get(), host)
+
+
 # ---------------------------------------------------------------- pieces
 
 

@@ -7,6 +7,7 @@ thread number t of a warp has lanes 4t to 4t + 3, so that it adds up what it rea
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from optgen.backends.layout import reductions
@@ -70,7 +71,7 @@ class Sweep:
             with all:
                 elements.run(self.places(begin), inside)
             with some:
-                elements.run(self.places(begin), span)
+                self.guarded(elements, begin, span)
 
     def row_of(self, unit: Any, size: Any) -> tuple[Any, Any]:
         """The row that a unit is in, and which of the row's units it is."""
@@ -87,6 +88,12 @@ class Sweep:
     def divided(self, x: Any, y: Any) -> tuple[Any, Any]:
         quotient = self.b.udiv(x, y)
         return quotient, self.b.sub(x, self.b.mul(quotient, y))
+
+    def guarded(self, elements: Elements, begin: Any, span: Span, sums: Sequence[Any] = ()) -> None:
+        """Elements [begin, high), of which some are not there: group after group, but for those of a block of codes."""
+        at_once = self.groups if elements.coded else 1
+        with self.entry.loop(begin, span.high, LANES * at_once) as here:
+            self.accumulate(elements, self.places(here)[:at_once], span, sums)
 
     def by_row(self) -> Any:
         """How long a row is, or the tensor where it is not updated row by row."""
@@ -123,16 +130,17 @@ class Sweep:
         sums = [self.entry.cell(self.identity(i)) for i in self.reduced]
         with b.if_else(whole) as (all, some):
             with all, self.entry.loop(begin, b.add(begin, integer(BLOCK)), LANES * self.groups) as here:
-                self.accumulate(elements, here, inside, sums)
-            with some, self.entry.loop(begin, span.high, LANES * self.groups) as here:
-                self.accumulate(elements, here, span, sums)
+                self.accumulate(elements, self.places(here), inside, sums)
+            with some:
+                self.guarded(elements, begin, span, sums)
         for r, (s, i) in enumerate(zip(sums, self.reduced, strict=True)):
             total = self.folded(i, b.load(s, typ=vector(F64, GROUP)))
             with b.if_then(b.icmp_signed("==", self.lane, integer(0))):
                 b.store(total, at(b, self.partials(row, index), integer(r), F64))
 
-    def accumulate(self, elements: Elements, here: Any, span: Span, sums: list[Any]) -> None:
-        b, places = self.b, self.places(here)
+    def accumulate(self, elements: Elements, places: Sequence[Any], span: Span, sums: Sequence[Any]) -> None:
+        """Compute groups, and fold what is reduced into `sums`."""
+        b = self.b
         for e, env in zip(places, elements.run(places, span), strict=True):
             for s, i in zip(sums, self.reduced, strict=True):
                 b.store(self.added(i, b.load(s, typ=vector(F64, GROUP)), self.operand(env, i), e, span), s)

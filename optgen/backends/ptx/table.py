@@ -71,7 +71,7 @@ class Launch:
         rows, cols, by_rows = column["rows"], column["cols"], column["by_rows"] != 0
         match self.unit:
             case "elements":
-                flat = _parts(column["size"] + column["lead"], self.length)
+                flat = _parts(column["size"] + column["lead"] * (column["size"] > 0), self.length)
                 return np.where(by_rows, rows * _parts(cols, self.length), flat)
             case "blocks":
                 return _parts(column["size"], BLOCK)

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import os
 import sys
-from collections.abc import Iterator, Sequence
+import weakref
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -27,6 +29,10 @@ PORTABLE, NO_TIMING = 1, 2
 """CU_MEMHOSTALLOC_PORTABLE, CU_EVENT_DISABLE_TIMING"""
 ERROR_LOG, ERROR_LOG_SIZE, LOG_BYTES = 5, 6, 8192
 """CU_JIT_ERROR_LOG_BUFFER, ..._SIZE_BYTES"""
+
+
+NOT_INITIALIZED = 3
+"""CUDA_ERROR_NOT_INITIALIZED, which is what a forked process gets"""
 
 
 class CudaError(RuntimeError):
@@ -60,7 +66,19 @@ def call(name: str, *args: Any) -> None:
     if status:
         words = ctypes.c_char_p()
         library.cuGetErrorString(status, ctypes.byref(words))
-        raise CudaError(f"CUDA: {name}: {(words.value or b'unknown error').decode()} ({status})")
+        hint = "; a process cannot use CUDA if it was forked from one that has: spawn it" * (status == NOT_INITIALIZED)
+        raise CudaError(f"CUDA: {name}: {(words.value or b'unknown error').decode()} ({status}){hint}")
+
+
+def give_back_with(owner: object, give_back: Callable[[int], None], handle: int) -> None:
+    """When `owner` is gone, `give_back` what it had: not in a forked process, and not when this one ends."""
+    process = os.getpid()
+
+    def gone() -> None:
+        if os.getpid() == process:
+            give_back(handle)
+
+    weakref.finalize(owner, gone).atexit = False
 
 
 def owner(address: int) -> int:

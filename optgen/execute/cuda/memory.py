@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import math
-import weakref
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ class DeviceArray:
     def __init__(self, shape: tuple[int, ...], dtype: str, gpu: driver.Gpu) -> None:
         self.shape, self.dtype, self.gpu = tuple(shape), numpy_dtype(dtype), gpu
         self.address = gpu.allocate(self.nbytes)
-        weakref.finalize(self, gpu.free, self.address).atexit = False
+        driver.give_back_with(self, gpu.free, self.address)
 
     def __repr__(self) -> str:
         return f"<array of {self.dtype} of shape {self.shape} on GPU {self.gpu.ordinal}>"

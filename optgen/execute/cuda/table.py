@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from optgen.backends.ptx.table import AREAS, COLUMNS, SEED, THREADS, N, Places
 from optgen.execute import table
 from optgen.execute.buffers import Array, Tensor, words
+from optgen.execute.cuda import driver
 from optgen.execute.cuda.driver import Gpu
 from optgen.execute.cuda.kernel import Function, Kernel
 from optgen.execute.cuda.memory import DeviceArray
@@ -118,7 +118,7 @@ class Table(table.Table):
         same = (offsets == offsets[:, :1]).all(axis=1)
         lead = offsets[:, 0]
         rows_fit = ~by_rows | (column["cols"] % GROUP == 0)
-        can_lead = self.kernel.native.counts.leads & ~by_rows & (column["size"] > 0)
+        can_lead = self.kernel.native.counts.leads & ~by_rows
         column["vectors"][:] = same & rows_fit & ((lead == 0) | can_lead)
         column["lead"][:] = np.where(column["vectors"] != 0, lead, 0)
 
@@ -193,7 +193,7 @@ class _Ring:
         self._device = DeviceArray((nbytes,), "uint8", gpu)
         self.address = self._device.address
         pinned = gpu.pinned(RING * nbytes)
-        weakref.finalize(self, gpu.free_pinned, pinned).atexit = False
+        driver.give_back_with(self, gpu.free_pinned, pinned)
         self._slots = words(pinned, (RING, nbytes // 8))
         self._events: list[int] = []
 
@@ -203,7 +203,7 @@ class _Ring:
             self._gpu.wait(self._events[k])
         else:
             event = self._gpu.event()
-            weakref.finalize(self, self._gpu.drop, event).atexit = False
+            driver.give_back_with(self, self._gpu.drop, event)
             self._events.append(event)
         self._slots[k] = image
         self._gpu.send(self.address, self._slots[k], stream)

@@ -262,6 +262,8 @@ class ndarray:
         taken = self._host[self._key(key)]
         if not isinstance(taken, np.ndarray):  # a scalar: CuPy's is a view
             taken = self._host[(*key, ...) if isinstance(key, tuple) else (key, ...)]
+        elif any(isinstance(part, (ndarray, list)) for part in (key if isinstance(key, tuple) else (key,))):
+            taken = np.asarray(taken, order="C")  # NumPy's is in the order of the key
         return ndarray._over(taken, self._device)
 
     def __setitem__(self, key: Any, value: Any) -> None:

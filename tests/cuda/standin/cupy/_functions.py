@@ -74,10 +74,19 @@ def function(kind: str, name: str, numpy_function: Callable) -> Callable:
         out = kwargs.get("out")
         given = {key: host(value) for key, value in kwargs.items() if key != "blocking"}
         with np.errstate(all="ignore"):
-            return device(numpy_function(*host(args), **given), (out, *args))
+            return device(_as_cupy(name, numpy_function(*host(args), **given)), (out, *args))
 
     call.__name__ = name
     return call
+
+
+def _as_cupy(name: str, result: Any) -> Any:
+    """The result in the order and the type that CuPy's function gives it."""
+    if name in ("argsort", "cumsum", "cumprod") and result.ndim > 2:  # a view of what was computed along the last axis
+        return result.swapaxes(0, -1).copy().swapaxes(0, -1)
+    if name == "where" and result.dtype.char == "E":  # no bfloat16
+        return result.astype(np.float32)
+    return result
 
 
 def _refuse_numpy(x: Any) -> None:
