@@ -126,6 +126,7 @@ class BoundStep:
     # ------------------------------------------------------------ gradients
 
     def _take(self, grads: Mapping[int, Any]) -> None:
+        self._seen = None
         checked = self._gradients.check(grads)
         self._check_apart([t for g in checked.values() for t in g.tensors])
         for table in self._tables:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from unittest import mock
@@ -36,7 +37,7 @@ class Gpu:
         self.ordinal, self._resident = ordinal, resident
         self._memory = Memory()
         self._shared: set[tuple[int, int]] = set()  # what of the memory is the stand-in's
-        self.launches: list[tuple[str, int]] = []
+        self.launches: deque[tuple[str, int]] = deque(maxlen=64)  # the last
         self.sent = 0  # how many tables, and other arrays
         self._arrays: dict[int, np.ndarray] = {}
         self.capturing = False
@@ -67,7 +68,7 @@ class Gpu:
         del self._arrays[address]
 
     def holds(self, address: int) -> bool:
-        own = ((start, len(raw)) for start, raw in self._arrays.items())
+        own = ((start, raw.__array_interface__["data"][0] + len(raw) - start) for start, raw in self._arrays.items())
         others = ((start, nbytes) for start, (nbytes, device) in _stand_in().items() if device == self.ordinal)
         return any(start <= address < start + nbytes for start, nbytes in (*own, *others))
 

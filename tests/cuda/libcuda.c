@@ -33,13 +33,20 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute which, CUdevice dev
     return 0;
 }
 
-CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) { *context = PRIMARY; return device == 41 ? 0 : 101; }
+CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
+    *context = PRIMARY;
+    return device == 41 ? 0 : 101;
+}
+
 CUresult cuCtxGetCurrent(CUcontext *context) { *context = stack[depth]; return 0; }
 CUresult cuCtxPushCurrent_v2(CUcontext context) { stack[++depth] = context; return 0; }
 CUresult cuCtxPopCurrent_v2(CUcontext *context) { *context = stack[depth--]; return 0; }
 
 CUresult cuGetErrorString(CUresult error, const char **words) {
-    *words = error == 2 ? "out of memory" : error == 201 ? "invalid device context" : error == 218 ? "a PTX JIT compilation failed" : NULL;
+    *words = NULL;
+    if (error == 2) *words = "out of memory";
+    if (error == 201) *words = "invalid device context";
+    if (error == 218) *words = "a PTX JIT compilation failed";
     return *words ? 0 : 1;
 }
 
@@ -57,7 +64,12 @@ CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t nbytes) {
     return 0;
 }
 
-CUresult cuMemFree_v2(CUdeviceptr address) { NEEDS_CONTEXT; free((void *)(uintptr_t)address); SAY("cuMemFree_v2\n"); return 0; }
+CUresult cuMemFree_v2(CUdeviceptr address) {
+    NEEDS_CONTEXT;
+    free((void *)(uintptr_t)address);
+    SAY("cuMemFree_v2\n");
+    return 0;
+}
 
 CUresult cuMemHostAlloc(void **address, size_t nbytes, unsigned int flags) {
     NEEDS_CONTEXT;
@@ -66,7 +78,12 @@ CUresult cuMemHostAlloc(void **address, size_t nbytes, unsigned int flags) {
     return 0;
 }
 
-CUresult cuMemFreeHost(void *address) { NEEDS_CONTEXT; free(address); SAY("cuMemFreeHost\n"); return 0; }
+CUresult cuMemFreeHost(void *address) {
+    NEEDS_CONTEXT;
+    free(address);
+    SAY("cuMemFreeHost\n");
+    return 0;
+}
 
 CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t nbytes, CUstream stream) {
     NEEDS_CONTEXT;
@@ -126,19 +143,45 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *number, CUfunction fun
     return 0;
 }
 
-CUresult cuLaunchKernel(CUfunction function, unsigned int x, unsigned int y, unsigned int z, unsigned int a, unsigned int b,
-                        unsigned int c, unsigned int shared, CUstream stream, void **arguments, void **extra) {
+CUresult cuLaunchKernel(CUfunction function, unsigned int x, unsigned int y, unsigned int z, unsigned int a,
+                        unsigned int b, unsigned int c, unsigned int shared, CUstream stream, void **arguments,
+                        void **extra) {
     NEEDS_CONTEXT;
     SAY("cuLaunchKernel %p %u %u %u %u %u %u %u %p %llx %p\n", function, x, y, z, a, b, c, shared, stream,
         *(unsigned long long *)arguments[0], (void *)extra);
     return 0;
 }
 
-CUresult cuEventCreate(CUevent *event, unsigned int flags) { NEEDS_CONTEXT; *event = (CUevent)0x7f00000000000500ull; SAY("cuEventCreate %u\n", flags); return 0; }
-CUresult cuEventRecord(CUevent event, CUstream stream) { NEEDS_CONTEXT; SAY("cuEventRecord %p %p\n", event, stream); return 0; }
-CUresult cuEventSynchronize(CUevent event) { NEEDS_CONTEXT; SAY("cuEventSynchronize %p\n", event); return 0; }
-CUresult cuEventDestroy_v2(CUevent event) { NEEDS_CONTEXT; SAY("cuEventDestroy_v2 %p\n", event); return 0; }
-CUresult cuStreamSynchronize(CUstream stream) { NEEDS_CONTEXT; SAY("cuStreamSynchronize %p\n", stream); return 0; }
+CUresult cuEventCreate(CUevent *event, unsigned int flags) {
+    NEEDS_CONTEXT;
+    *event = (CUevent)0x7f00000000000500ull;
+    SAY("cuEventCreate %u\n", flags);
+    return 0;
+}
+
+CUresult cuEventRecord(CUevent event, CUstream stream) {
+    NEEDS_CONTEXT;
+    SAY("cuEventRecord %p %p\n", event, stream);
+    return 0;
+}
+
+CUresult cuEventSynchronize(CUevent event) {
+    NEEDS_CONTEXT;
+    SAY("cuEventSynchronize %p\n", event);
+    return 0;
+}
+
+CUresult cuEventDestroy_v2(CUevent event) {
+    NEEDS_CONTEXT;
+    SAY("cuEventDestroy_v2 %p\n", event);
+    return 0;
+}
+
+CUresult cuStreamSynchronize(CUstream stream) {
+    NEEDS_CONTEXT;
+    SAY("cuStreamSynchronize %p\n", stream);
+    return 0;
+}
 
 CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status) {
     NEEDS_CONTEXT;

@@ -64,7 +64,8 @@ def test_what_is_captured_are_launches_only(gpu: Gpu) -> None:
 def test_a_table_is_sent_once_a_step(gpu: Gpu) -> None:
     step = optgen.load("adam", target="cuda").bind(*pair(gpu, *[(5,)] * 40))
     step()
-    gpu.sent, gpu.launches = 0, []
+    gpu.sent = 0
+    gpu.launches.clear()
     step(lr=0.5)
     assert (gpu.sent, len(gpu.launches)) == (1, 1)
 
@@ -116,6 +117,9 @@ def test_gradients_are_read_anew_and_may_be_missing(monkeypatch: pytest.MonkeyPa
     assert same_bits(params[0].get(), before[0])
     assert same_bits(params[1].get(), before[1] - grads[1].get())
     assert step.state.t.tolist() == [0, 1]
+    step.rebind(pair(gpu, (40,), (7,))[1])  # until the next step, which looks for itself
+    step()
+    assert same_bits(params[1].get(), before[1] - grads[1].get() - grads[1].get())
 
 
 def test_rows_and_whole_gradients_in_turn(gpu: Gpu) -> None:

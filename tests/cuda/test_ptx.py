@@ -11,6 +11,7 @@ import pytest
 from optgen import pipeline
 from optgen.backends import target
 from tests.compiler.harness import KERNELS, by_name
+from tests.compiler.test_differential import MODES, load
 from tests.conftest import Golden
 from tests.cuda.assemble import Usage, assemble, ptxas
 
@@ -57,12 +58,29 @@ def test_other_architectures(arch: str) -> None:
         assert not any(map(spills, assemble(text, arch).values()))
 
 
+@needs_ptxas
+def test_every_storage() -> None:
+    """Codes are converted in registers: those of the spec that has most states are enough."""
+    rules = [load(by_name("adan"), mode) for mode in MODES.values()]
+    texts = [pipeline.ptx(rule.spec, rule.variant((4096, 64)), target.OLDEST).ptx.decode() for rule in rules]
+    usages = assemble(together(texts), target.OLDEST)
+    assert len(usages) == len(MODES)
+    assert [name for name, usage in usages.items() if spills(usage)] == []
+
+
 def spills(usage: Usage) -> bool:
     return bool(usage.stack or usage.spill_stores or usage.spill_loads)
 
 
 def together(texts: list[str]) -> str:
-    """Modules as one, whose head is that of the first: ptxas takes long to start."""
+    """Modules as one, whose head is that of the first: ptxas takes long to start. Of the functions that differ by their
+    name only, one."""
     head = re.match(r".*?\.address_size 64\n", texts[0], re.DOTALL)
     assert head is not None
-    return head[0] + "".join(text[len(head[0]) :] for text in texts)
+    functions: dict[str, str] = {}
+    for text in texts:
+        for one in re.split(r"(?=^\t// \.globl)", text[len(head[0]) :], flags=re.MULTILINE)[1:]:
+            name = re.match(r"\t// \.globl\t(\w+)", one)
+            assert name is not None
+            functions.setdefault(re.sub(rf"\b{name[1]}", "", one), one)
+    return head[0] + "".join(functions.values())

@@ -242,13 +242,20 @@ class Communicator:
     """What `cupy.cuda.nccl` has of one GPU: a group's sums are made when it ends."""
 
     calls: list[Any] = []  # noqa: RUF012
+    groups = 0
+    grouped = False
 
     def __init__(self, gpu: int) -> None:
         self.gpu = gpu
 
     @classmethod
     def initAll(cls, devices: list[int]) -> list[Communicator]:
+        assert not cls.grouped, "inside of a group it would be made when that ends"
         return [cls(gpu) for gpu in devices]
+
+    @classmethod
+    def start(cls) -> None:
+        cls.groups, cls.grouped = cls.groups + 1, True
 
     def allReduce(self, *arguments: int) -> None:
         self.calls.append((self.gpu, *arguments))
@@ -261,13 +268,14 @@ class Communicator:
                           for p in (a, b, to_a, to_b))  # fmt: skip
             out[0][:] = out[1][:] = x + y
         cls.calls.clear()
+        cls.grouped = False
 
 
 def test_nccl(monkeypatch: pytest.MonkeyPatch) -> None:
-    groups: list[int] = []
+    monkeypatch.setattr(Communicator, "groups", 0)
     library = SimpleNamespace(
         available=True, NCCL_FLOAT32=7, NCCL_SUM=0, NcclCommunicator=Communicator,
-        groupStart=lambda: groups.append(1), groupEnd=Communicator.end,
+        groupStart=Communicator.start, groupEnd=Communicator.end,
     )  # fmt: skip
     monkeypatch.setitem(sys.modules, "cupy.cuda.nccl", library)
     nccl._library.cache_clear()
@@ -277,15 +285,15 @@ def test_nccl(monkeypatch: pytest.MonkeyPatch) -> None:
             expected = trained(made(HERE, case, update_on_kvstore=False), range(3))
             trainer = made(THERE, case, update_on_kvstore=False, kvstore="nccl")
             assert same(trained(trainer, range(3)), expected)
-            assert len(groups) == count
-            groups.clear()
+            assert Communicator.groups == count
+            Communicator.groups = 0
         store = mx.kv.create("device")
         values = [nd.full(3, k + 1, ctx) for k, ctx in enumerate(THERE)]
         store.init("w", values[1])
         store.pushpull("w", values, out=[nd.empty(3, ctx) for ctx in THERE])
         out = nd.empty(3)
         store.pull("w", out=out)
-        assert out.asnumpy().tolist() == [3] * 3 and len(groups) == 1
+        assert out.asnumpy().tolist() == [3] * 3 and Communicator.groups == 1
     finally:
         nccl._library.cache_clear()
 

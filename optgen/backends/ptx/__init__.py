@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 
 from optgen.backends.ptx import small
-from optgen.backends.ptx.launches import schedule
+from optgen.backends.ptx.launches import resident, schedule
 from optgen.backends.ptx.module import Module
 from optgen.backends.ptx.sweep import Sweep
 from optgen.backends.ptx.table import THREADS, Counts, Launch
@@ -41,12 +41,15 @@ def emit(kernel: Kernel, symbol: str) -> GpuModule:
             case _:
                 (task,) = tasks
                 Sweep(entry, task.phase, launch).emit()
-    return GpuModule(_bounded(str(m.module)), launches, m.places.counts)
+    text = str(m.module)
+    for launch, (task, *_) in planned:
+        text = _bounded(text, launch.name, resident(kernel, task))
+    return GpuModule(text, launches, m.places.counts)
 
 
-def _bounded(text: str) -> str:
-    """Say how many threads a block has, which llvmlite has no word for, so that a thread gets as many registers as it
-    needs: without the second number ptxas spills some to have more blocks at a time, which then wait for each other.
+def _bounded(text: str, name: str, blocks: int) -> str:
+    """Say how many threads a block has, and how many blocks a multiprocessor shall hold at least, which llvmlite has no
+    word for: a thread gets the registers that this leaves. Without the second number ptxas spills some to have more.
     """
-    bounds = f'"nvvm.maxntid"="{THREADS}" "nvvm.minctasm"="1"'
-    return re.sub(r'^(define ptx_kernel void @"[^"]+"\(.*\))$', rf"\1 {bounds}", text, flags=re.M)
+    bounds = f'"nvvm.maxntid"="{THREADS}" "nvvm.minctasm"="{blocks}"'
+    return re.sub(rf'^(define ptx_kernel void @"{name}"\(.*\))$', rf"\1 {bounds}", text, flags=re.M)

@@ -13,10 +13,11 @@ from optgen.backends.layout import reductions
 from optgen.backends.ptx.table import Launch, Unit
 from optgen.ir import nodes as ir
 from optgen.ir.nodes import BLOCK, LANES, QUANTUM, Kernel, Phase
+from optgen.model import Kind
 
 IN_FLIGHT = 8
 """So many 16-byte loads of a thread hide the latency of memory."""
-LONG = 150
+LONG = 100
 """Operations on an element from which on a loop waits for arithmetic, not for memory."""
 
 
@@ -80,3 +81,11 @@ def at_once(kernel: Kernel, phase: Phase) -> int:
         return QUANTUM // LANES
     loads = sum(isinstance(i.op, ir.Load) for i in phase.instrs)
     return 1 if len(phase.instrs) > LONG else max(1, min(4, IN_FLIGHT // max(loads, 1)))
+
+
+def resident(kernel: Kernel, task: Task) -> int:
+    """How many blocks a multiprocessor shall hold at least: two, of which one computes while the other waits, where
+    half of its registers is enough for one: without sums, codes to convert, doubles, or much to compute."""
+    sums = any(isinstance(i.op, ir.Reduce) for i in task.phase.instrs)
+    plain = all(b.storage == "float32" for b in kernel.buffers if b.kind is Kind.ELEM)
+    return 2 if task.kind == "sweep" and plain and not sums and len(task.phase.instrs) <= LONG else 1

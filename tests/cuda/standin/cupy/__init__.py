@@ -26,6 +26,7 @@ from ._functions import (
     ndim,
     repeat,
     shape,
+    shares_memory,
     take,
     ufunc,
     zeros_like,

@@ -326,9 +326,14 @@ class ndarray:
         return found(*args, **kwargs)
 
 
+_VIEWS = {"ravel", "reshape", "squeeze", "swapaxes", "transpose"}
+
+
 def _method(name: str) -> Any:
     def call(self: ndarray, *args: Any, **kwargs: Any) -> Any:
         _api.check("method", name, args, kwargs)
+        if name in _VIEWS and self._host.flags.c_contiguous:  # nothing runs: any device may be the current one
+            return ndarray._over(getattr(self._host, name)(*args, **kwargs), self._device)
         out = kwargs.get("out")
         with np.errstate(all="ignore"):
             result = getattr(host(self), name)(*host(args), **{key: host(value) for key, value in kwargs.items()})

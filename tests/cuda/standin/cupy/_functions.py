@@ -32,8 +32,8 @@ class ufunc:
             is_number = isinstance(x, _SCALARS) or getattr(type(x), "__module__", "") == "ml_dtypes"
             if not isinstance(x, ndarray) and not is_number:
                 raise TypeError(f"Unsupported type {type(x)}")
-            if isinstance(x, ndarray) and x.dtype.char == "E" and not any("E" in types for types in self.types):
-                raise TypeError(f"{self.__name__} has no loop for {x.dtype}")
+        if not any("E" in types for types in self.types):  # what has no loop for bfloat16 is computed in float32
+            args = tuple(x.astype(np.float32) if isinstance(x, ndarray) and x.dtype.char == "E" else x for x in args)
         named = {} if dtype is None else {"dtype": checked(dtype)}
         with np.errstate(all="ignore"):
             if out is None and len(args) <= getattr(self._function, "nin", len(args)):
@@ -221,6 +221,10 @@ def sliding_window_view(x: ndarray, window_shape: Any, axis: Any = None) -> ndar
 
 def may_share_memory(a: ndarray, b: ndarray, max_work: Any = None) -> bool:
     return np.may_share_memory(a._host, b._host)
+
+
+def shares_memory(a: ndarray, b: ndarray, max_work: Any = None) -> bool:
+    return np.shares_memory(a._host, b._host)
 
 
 def repeat(a: ndarray, repeats: Any, axis: int | None = None) -> ndarray:
