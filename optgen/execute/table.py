@@ -25,8 +25,8 @@ Values = Mapping[str, float | Sequence[float | None] | None]
 class Table:
     """Those of some parameters that share a kernel: `members` are their places among the parameters.
 
-    `columns` hold the tensors of each buffer but the gradients, and `ids` and `pieces` what is so called, for all
-    parameters. The counts are the table's own, all 0, until `use_counts`.
+    `shapes` are those of whole tensors. `columns` hold the tensors of each buffer but the gradients, and `ids` and
+    `pieces` what is so called, for all parameters. The counts are the table's own, all 0, until `use_counts`.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Table:
         self.members = members
         parts = [pieces[i] if pieces else None for i in members]
         shapes = [params[i].shape if p is None else p.shape for i, p in zip(members, parts, strict=True)]
-        n = len(members)
+        self.shapes, n = shapes, len(members)
         self.order = np.array(members, np.int64)
         self.size = np.array([params[i].size for i in members], np.int64)
         self._cols = np.array([max(matrix_view(shape)[1], 1) for shape in shapes], np.int64)

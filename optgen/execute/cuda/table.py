@@ -56,18 +56,18 @@ class Table(table.Table):
         super().__init__(kernel, members, params, columns, ids, pieces)
         self._ring = _Ring(gpu, self.image.nbytes)
         self._plan: list[tuple[Function, int]] = []
-        self._set_fixed([params[i].shape if not pieces or pieces[i] is None else pieces[i].shape for i in members])  # type: ignore[union-attr]
+        self._set_fixed()
 
     def _part(self, name: str, n: int) -> Array:
         begin = self._places.column(name).of(n)
         return self.image[begin : begin + n]
 
-    def _set_fixed(self, shapes: Sequence[tuple[int, ...]]) -> None:
+    def _set_fixed(self) -> None:
         """What stays as it is from step to step."""
         n, column = len(self.members), self._columns
         self.image[N] = n
         column["size"][:] = self.size
-        column["cols"][:] = [matrix_view(shape)[1] for shape in shapes]
+        column["cols"][:] = [matrix_view(shape)[1] for shape in self.shapes]
         column["id"][:] = self._ids
         column["first"][:] = self._first
         column["blocks"][:] = -(-self._whole // BLOCK)
