@@ -8,6 +8,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
+# What is tested a second time with arrays on a GPU that is none (tests/cuda/standin): operators, layers, training,
+# stores, files. Left out is what takes longest, and what is about the CPU.
+ON_GPU := tests/ndarray $(foreach name,gradients native updates,--ignore tests/ndarray/test_$(name).py) \
+  tests/gluon/layers $(foreach name,files gpus loss model_zoo nn parameter trainer,tests/gluon/test_$(name).py) \
+  tests/kvstore/test_store.py tests/kvstore/test_compression.py tests/runtime/test_autograd.py
+
 .PHONY: help setup train test lint types stress bench gpu format clean
 
 help:
@@ -38,6 +44,7 @@ train: $(READY)
 
 test: lint types
 	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q --on-gpu $(ON_GPU)
 
 lint: $(READY)
 	$(BIN)/ruff check .

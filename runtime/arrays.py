@@ -51,8 +51,14 @@ def is_array(x: Any) -> bool:
 
 
 def settled(x: Any) -> Any:
-    """An array as it is; what NumPy gives as a scalar, or anything else, as an array."""
-    return x if hasattr(x, "__cuda_array_interface__") else np.asarray(x)
+    """What a function has computed as a C-contiguous array: NumPy gives scalars for arrays without axes, and some of
+    CuPy's functions that work along an axis (`cumsum`, `argsort`) views of arrays in another order."""
+    if not hasattr(x, "__cuda_array_interface__"):
+        return np.asarray(x)
+    if x.flags.c_contiguous:
+        return x
+    with x.device:
+        return x.copy()
 
 
 def to_host(x: Any) -> np.ndarray:

@@ -13,7 +13,7 @@ Golden = Callable[[Path, str], None]
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write the golden files anew; read the diff")
-    parser.addoption("--on-gpu", action="store_true", help="arrays live on gpu(0), of tests/cuda/standin's CuPy")
+    parser.addoption("--on-gpu", action="store_true", help="arrays live on gpu(1), of tests/cuda/standin's CuPy")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -39,7 +39,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _go_to_gpu() -> None:
     from runtime.context import Context, gpu
 
-    Context.default_ctx = gpu(0)
+    Context.default_ctx = gpu(1)  # not the device that CUDA starts with, which is taken for it where none is chosen
 
 
 @pytest.fixture(autouse=True)

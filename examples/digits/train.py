@@ -1,8 +1,8 @@
 """Train a classifier of handwritten digits with an optimizer made from its equations.
 
-The data are the 1,797 digits of 8x8 pixels that scikit-learn carries. The network has two hidden layers. Written to the
-output folder: the parameters (digits.safetensors) and the learning curve (learning-curve.png). Where CuPy finds a GPU, that is
-where it trains.
+The data are the 1,797 digits of 8x8 pixels that scikit-learn carries. The network has two hidden layers. It trains on a
+GPU where CuPy finds one. Written to the output folder: the parameters (digits.safetensors) and the learning curve
+(learning-curve.png).
 """
 
 from __future__ import annotations

@@ -25,10 +25,10 @@ def all_reduce(values: Groups, out: Groups) -> bool:
     library = _library()
     if library is None or not all(_fits(values[key], out.get(key, [])) for key in values):
         return False
-    library.groupStart()
+    makers = {key: _communicators(tuple(x.context.device_id for x in given)) for key, given in values.items()}
+    library.groupStart()  # inside of a group no communicator can be made
     for key, given in values.items():
-        gpus = tuple(x.context.device_id for x in given)
-        for communicator, x, y in zip(_communicators(gpus), given, out[key], strict=True):
+        for communicator, x, y in zip(makers[key], given, out[key], strict=True):
             stream = _stream(x.context)
             kind = getattr(library, _TYPES[x._data.dtype.name])
             communicator.allReduce(x._data.data.ptr, y._data.data.ptr, x.size, kind, library.NCCL_SUM, stream)

@@ -119,7 +119,8 @@ def _(g: np.ndarray, y: np.ndarray, x: np.ndarray, *, slope: float) -> tuple[np.
 @_leaky.gradient
 def _(g: NDArray, y: NDArray, x: NDArray, *, slope: float) -> NDArray:
     with on(x._ctx):
-        slopes = np.where(x._data > 0, x._data.dtype.type(1), x._data.dtype.type(slope))
+        dtype = x._data.dtype
+        slopes = np.where(x._data > 0, dtype.type(1), dtype.type(slope)).astype(dtype, copy=False)
     return g * NDArray(slopes, x._ctx)
 
 
@@ -158,7 +159,7 @@ _SELU_SLOPE, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805
 @Operator
 def _prelu(x: np.ndarray, slope: np.ndarray) -> np.ndarray:
     """`slope`, of as many axes as x, is broadcast against it."""
-    return np.where(x > 0, x, x * slope)
+    return np.where(x > 0, x, x * slope).astype(x.dtype, copy=False)  # CuPy's `where` has no bfloat16
 
 
 @_prelu.gradient

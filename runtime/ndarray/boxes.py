@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from runtime.arrays import like, to_host
+from runtime.arrays import like, on, to_host
 from runtime.base import MXNetError
 from runtime.native import boxes as native
 from runtime.ndarray.convolution import floating
@@ -297,8 +297,10 @@ def box_encode(
             f"and means and stds (4,), not {samples.shape}, {matches.shape}, {anchors.shape}, {refs.shape}, "
             f"{means.shape} and {stds.shape}"
         )
-    number = matches._data
-    if number.size and not (number.min() >= 0 and number.max() < refs.shape[1]):
+    with on(matches._ctx):
+        number = matches._data
+        fits = not number.size or bool(number.min() >= 0 and number.max() < refs.shape[1])
+    if not fits:
         raise MXNetError(f"box_encode: matches are numbers from 0 to {refs.shape[1] - 1}, the boxes of refs")
     return _box_encode(samples, matches, floating("box_encode", anchors), refs, means, stds)
 

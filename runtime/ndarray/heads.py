@@ -15,7 +15,7 @@ from runtime.base import MXNetError
 from runtime.ndarray.activation import sigmoid
 from runtime.ndarray.elementwise import identity, maximum, sign
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import Operator
+from runtime.ndarray.operator import Operator, at_home
 from runtime.ndarray.shape import reshape
 from runtime.ndarray.softmax import _softmax
 
@@ -78,6 +78,7 @@ def _(g: NDArray, y: NDArray, x: NDArray, target: NDArray, weight: NDArray, *, a
     return dx * g if out_grad else dx
 
 
+@at_home
 def SoftmaxOutput(
     data: NDArray,
     label: NDArray,
@@ -145,9 +146,7 @@ def _smooth_onehot(label: np.ndarray, axis: int, classes: int, alpha: float) -> 
     """1 - alpha at the label, which has length 1 along `axis`, and the rest spread over the others."""
     numbers = module(label).arange(classes).reshape((-1,) + (1,) * (label.ndim - axis - 1))
     hot = label.astype(np.int64) == numbers
-    target = np.full_like(hot, alpha / max(1, classes - 1), dtype=np.float64)
-    target[hot] = 1 - alpha
-    return target
+    return np.where(hot, np.float64(1 - alpha), np.float64(alpha / max(1, classes - 1)))
 
 
 # ---------------------------------------------------------------- margins
@@ -164,6 +163,7 @@ def _(g: NDArray, y: NDArray, x: NDArray, sign: NDArray, *, margin: float, scale
     return sign * ((missing > 0) * -scale if linear else missing * (-2 * scale))
 
 
+@at_home
 def SVMOutput(
     data: NDArray,
     label: NDArray,
@@ -203,6 +203,7 @@ def _(g: NDArray, y: NDArray, x: NDArray, *, slope: float) -> NDArray:
     return x._full_like(slope)
 
 
+@at_home
 def MakeLoss(data: NDArray, grad_scale: float = 1.0, valid_thresh: float = 0.0, normalization: str = "null") -> NDArray:
     """`data`, with the gradient `grad_scale` whatever flows into it.
 

@@ -339,7 +339,10 @@ def index_array(data: NDArray, axes: Sequence[int] | None = None) -> NDArray:
 
 @Operator
 def _where(condition: np.ndarray, x: Any, y: Any) -> np.ndarray:
-    return np.where(condition, x, y)
+    chosen = np.where(condition, x, y)
+    if arrays.is_host(chosen):
+        return chosen
+    return chosen.astype((x if arrays.is_array(x) else y).dtype, copy=False)  # CuPy's has no bfloat16
 
 
 _where.gradient(None)  # a condition has none
@@ -369,7 +372,9 @@ def where(condition: NDArray, x: NDArray, y: NDArray) -> NDArray:
         )
     with arrays.on(condition._ctx):
         chosen = condition._data != 0
-    return _where(NDArray(chosen.reshape(-1, *[1] * (x.ndim - 1)) if rows else chosen, condition._ctx), x, y)
+        if rows:
+            chosen = chosen.reshape(-1, *[1] * (x.ndim - 1))
+    return _where(NDArray(chosen, condition._ctx), x, y)
 
 
 def one_hot(
@@ -384,4 +389,5 @@ def one_hot(
     dtype = element_type(dtype)
     with arrays.on(indices._ctx):
         hot = indices._data.astype(np.int64)[..., None] == arrays.of(indices._ctx).arange(depth)
-        return NDArray(np.where(hot, dtype.type(on_value), dtype.type(off_value)), indices._ctx)
+        values = np.where(hot, dtype.type(on_value), dtype.type(off_value))
+        return NDArray(values.astype(dtype, copy=False), indices._ctx)  # CuPy's `where` has no bfloat16

@@ -280,5 +280,6 @@ def _source(value: Any, x: NDArray) -> Any:
     if source is None or source.dtype.kind not in "biufV":  # V: bfloat16
         raise TypeError(f"cannot write {value!r} of type {type(value).__name__} to an array: it is no array of numbers")
     if dtype.itemsize == 2 and source.dtype == np.float64:
-        source = convert(source, dtype)
+        with arrays.on(x._ctx):
+            source = convert(source, dtype)
     return source if x._ctx.on_cpu else arrays.put(source, x._ctx)

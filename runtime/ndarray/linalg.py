@@ -24,7 +24,7 @@ from runtime.ndarray.diagonals import (
 )
 from runtime.ndarray.elementwise import log
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import Operator, quiet
+from runtime.ndarray.operator import Operator, at_home, quiet
 from runtime.ndarray.products import _matmul, multiply_matrices
 from runtime.ndarray.reduce import sum as sum_
 from runtime.ndarray.shape import moveaxis, swapaxes
@@ -231,6 +231,7 @@ def linalg_potri(A: NDArray, lower: bool = True) -> NDArray:
     return _matmul(inverse, inverse, ta=True)
 
 
+@at_home
 def _identity_like(A: NDArray) -> NDArray:
     eye = module(A._data).eye(A.shape[-1], dtype=A.dtype)
     return NDArray(np.broadcast_to(eye, A.shape).copy(), A._ctx)

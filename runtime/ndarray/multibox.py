@@ -175,8 +175,8 @@ def MultiBoxTarget(
             f"label and {anchor.shape[1]} anchors"
         )
     _check_variances("MultiBoxTarget", variances)
-    ends = label._data[..., 0] == -1
-    if (label._data[ends][:, 1:5] != -1).any():
+    boxes = to_host(label._data)
+    if (boxes[boxes[..., 0] == -1][:, 1:5] != -1).any():
         raise MXNetError("MultiBoxTarget: a row of label whose class is -1 must be -1 throughout: it ends the boxes")
     if negative_mining_ratio > 0 and negative_mining_thresh <= 0:
         raise MXNetError(f"MultiBoxTarget: negative_mining_thresh must be above 0, not {negative_mining_thresh}")

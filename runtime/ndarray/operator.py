@@ -34,6 +34,17 @@ def in_float32(forward: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
     return call
 
 
+def at_home(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator: what computes with the memory of an NDArray, its first argument, does so where that is."""
+
+    @functools.wraps(function)
+    def call(data: NDArray, *args: Any, **kwargs: Any) -> Any:
+        with arrays.on(data._ctx):
+            return function(data, *args, **kwargs)
+
+    return call
+
+
 class Operator:
     """A function from arrays to one array or several, `forward(*arrays, **attrs)` over NumPy arrays, or CuPy arrays of
     the current device (see `runtime.arrays`), called with NDArrays.

@@ -12,6 +12,7 @@ from runtime.dtypes import convert, element_type
 from runtime.ndarray.fused import wide
 from runtime.ndarray.index import along
 from runtime.ndarray.ndarray import NDArray
+from runtime.ndarray.operator import at_home
 from runtime.ndarray.shape import axis_of, reshape
 
 __all__ = ["argsort", "histogram", "sort", "topk"]
@@ -20,18 +21,21 @@ METHODS = ("argsort", "sort", "topk")
 RETURNED = ("value", "indices", "mask", "both")
 
 
+@at_home
 def sort(data: NDArray, axis: int | None = -1, is_ascend: bool = True) -> NDArray:
     """The elements sorted along `axis` (None: those of the flattened array)."""
     data, axis = _flattened("sort", data, axis)
     return along(data, NDArray(_order(data._data, axis, is_ascend), data._ctx), axis=axis)
 
 
+@at_home
 def argsort(data: NDArray, axis: int | None = -1, is_ascend: bool = True, dtype: Any = "float32") -> NDArray:
     """Where along `axis` (None: in the flattened array) the elements that `sort` gives are, as numbers of `dtype`."""
     data, axis = _flattened("argsort", data, axis)
     return NDArray(convert(_order(data._data, axis, is_ascend), element_type(dtype)), data._ctx)
 
 
+@at_home
 def topk(
     data: NDArray,
     axis: int | None = -1,
@@ -65,6 +69,7 @@ def topk(
     return values if ret_typ == "value" else [values, indices]
 
 
+@at_home
 def histogram(a: NDArray, bins: int | NDArray = 10, range: tuple[float, float] | None = None) -> list[NDArray]:
     """How many elements lie in each of `bins`, as int64, and the edges of the bins, in the type of `a`.
 
@@ -87,10 +92,9 @@ def _order(x: np.ndarray, axis: int, ascending: bool) -> np.ndarray:
     """The places of the elements along `axis` in ascending or descending order, equal ones in theirs."""
     x = x if is_host(x) else wide(x)  # CuPy does not sort bfloat16
     if ascending:
-        order = np.argsort(x, axis, kind="stable")
-    else:
-        order = x.shape[axis] - 1 - np.flip(np.argsort(np.flip(x, axis), axis, kind="stable"), axis)
-    return order if order.flags.c_contiguous else order.copy()  # CuPy sorts the last axis, and turns a view
+        return np.argsort(x, axis, kind="stable")
+    backwards = np.argsort(np.flip(x, axis), axis, kind="stable")
+    return x.shape[axis] - 1 - np.flip(backwards, axis)
 
 
 def _first(x: np.ndarray, axis: int, k: int, ascending: bool) -> np.ndarray:

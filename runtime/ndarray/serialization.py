@@ -57,7 +57,7 @@ def save(fname: str | os.PathLike[str], data: NDArray | Sequence[NDArray] | Mapp
 
 
 def load(fname: str | os.PathLike[str]) -> list[NDArray] | dict[str, NDArray]:
-    """The arrays of a file: a list, or a dict if they have names.
+    """The arrays of a file, in the current context: a list, or a dict if they have names.
 
     The file was written by `nd.save` or `save_parameters`, of this library or of MXNet, or is a safetensors file.
     MXNetError names the file, and what in it cannot be read.

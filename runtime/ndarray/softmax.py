@@ -17,7 +17,7 @@ from runtime.ndarray.elementwise import cast, exp
 from runtime.ndarray.fused import Fused, wide
 from runtime.ndarray.index import places, take
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import in_float32, quiet
+from runtime.ndarray.operator import at_home, in_float32, quiet
 from runtime.ndarray.reduce import sum as sum_
 
 __all__ = ["SoftmaxActivation", "log_softmax", "softmax", "softmax_cross_entropy", "softmin"]
@@ -82,7 +82,7 @@ def _softmax(x: np.ndarray, *, axis: int, scale: float, masked: np.ndarray | Non
         return _exponentials(x, axis, scale, divided=True)[0]
     scores = np.where(masked, x.dtype.type(-np.inf), x * x.dtype.type(scale))
     y = _exponentials(scores, axis, 1.0, divided=True)[0]
-    y[masked] = 0  # also where all of a row is
+    np.copyto(y, 0, where=masked)  # also where all of a row is
     return y
 
 
@@ -199,6 +199,7 @@ def _in_type(name: str, data: NDArray, dtype: Any, function: Any) -> NDArray:
     return function(cast(data, asked)) if asked.itemsize > found.itemsize else cast(function(data), asked)
 
 
+@at_home
 def _beyond(data: NDArray, length: NDArray | None, axis: int) -> np.ndarray:
     """Where an element lies at or behind the length of its row, in the shape of `data`."""
     expected = (*data.shape[:axis], *data.shape[axis + 1 :])

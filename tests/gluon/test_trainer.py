@@ -281,13 +281,13 @@ def test_row_sparse_weights_live_in_the_store(devices: int, tmp_path: Path) -> N
                 losses.append(nd.Embedding(tokens, rows, input_dim=5, output_dim=2, sparse_grad=True).sum())
         autograd.backward(losses)
         trainer.step(1)
-        return x.row_sparse_data(nd.arange(5)).asnumpy()
+        return x.row_sparse_data(nd.arange(5, ctx=contexts[0])).asnumpy()
 
     trainer, x = made()
     np.testing.assert_allclose(step(trainer, x), [[1, 1], [0.5, 0.5], [1, 1], [0.5, 0.5], [1, 1]], rtol=1e-5)
     trainer.save_states(tmp_path / "states")
     again, y = made()
-    y.set_data(x.row_sparse_data(nd.arange(5)))
+    y.set_data(x.row_sparse_data(nd.arange(5, ctx=contexts[0])))
     again.load_states(tmp_path / "states")
     for _ in range(2):
         np.testing.assert_array_equal(step(trainer, x), step(again, y))

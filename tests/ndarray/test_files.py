@@ -24,7 +24,7 @@ DENSE = np.float32([[0, 1, 0], [0, 0, 0], [2, 0, 3]])
 
 
 def equal(x: nd.NDArray, y: nd.NDArray) -> None:
-    assert (x.stype, x.shape, x.dtype, x.context) == (y.stype, y.shape, y.dtype, mx.cpu())
+    assert (x.stype, x.shape, x.dtype, x.context) == (y.stype, y.shape, y.dtype, mx.current_context())
     np.testing.assert_array_equal(x.asnumpy().astype("float64"), y.asnumpy().astype("float64"))
     for part in ("data", "indices", "indptr")[: x._num_aux + 1 if x.stype != "default" else 0]:
         np.testing.assert_array_equal(getattr(x, part).asnumpy(), getattr(y, part).asnumpy())

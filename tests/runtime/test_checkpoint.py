@@ -52,7 +52,8 @@ def make(options: dict[str, Any]) -> tuple[nn.HybridSequential, gluon.Trainer, g
     mx.random.seed(1)
     np.random.seed(2)
     random.seed(3)
-    contexts = [mx.Context(mx.current_context().device_type, k) for k in range(options.get("contexts", 1))]
+    here, count = mx.current_context(), options.get("contexts", 1)
+    contexts = [here] if count == 1 else [mx.Context(here.device_type, k) for k in range(count)]
     net = nn.HybridSequential()
     net.add(nn.Dense(9), nn.BatchNorm(), nn.Dropout(0.5), nn.Dense(options.get("units", 3)))
     net.initialize(mx.init.Xavier(), ctx=contexts)

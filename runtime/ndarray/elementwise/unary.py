@@ -251,7 +251,8 @@ def clip(data: NDArray, a_min: float, a_max: float) -> NDArray:
 def _smooth_l1(x: np.ndarray, *, scalar: float) -> np.ndarray:
     size = np.abs(x)
     near = size * size * x.dtype.type(0.5 * scalar * scalar)
-    return np.where(size < 1 / scalar**2, near, size - x.dtype.type(0.5 / scalar**2))
+    y = np.where(size < 1 / scalar**2, near, size - x.dtype.type(0.5 / scalar**2))
+    return y.astype(x.dtype, copy=False)  # CuPy's `where` has no bfloat16
 
 
 @_smooth_l1.gradient

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 from typing import Any, ClassVar, NoReturn
@@ -21,17 +20,6 @@ from runtime.ndarray.ndarray import NDArray
 def in_graph(*inputs: Any) -> bool:
     """Whether what is computed from `inputs` must be recorded."""
     return autograd.mode.recording and any(isinstance(x, NDArray) and x._in_graph() for x in inputs)
-
-
-def at_home(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator: what computes with the parts of a sparse array, its first argument, does so where they are."""
-
-    @functools.wraps(method)
-    def call(self: NDArray, *args: Any, **kwargs: Any) -> Any:
-        with arrays.on(self._ctx):
-            return method(self, *args, **kwargs)
-
-    return call
 
 
 class BaseSparseNDArray(NDArray):

@@ -11,7 +11,8 @@ from runtime import arrays
 from runtime.base import MXNetError
 from runtime.context import Context
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.sparse.base import KINDS, BaseSparseNDArray, _is_all, at_home, in_graph, tostype
+from runtime.ndarray.operator import at_home
+from runtime.ndarray.sparse.base import KINDS, BaseSparseNDArray, _is_all, in_graph, tostype
 from runtime.ndarray.sparse.row_sparse import sum_rows
 
 

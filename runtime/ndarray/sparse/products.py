@@ -9,8 +9,7 @@ from runtime.arrays import is_host
 from runtime.base import MXNetError
 from runtime.ndarray.elementwise.binary import types_differ
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import Operator, in_float32
-from runtime.ndarray.sparse.base import at_home
+from runtime.ndarray.operator import Operator, at_home, in_float32
 from runtime.ndarray.sparse.csr import CSRNDArray
 from runtime.ndarray.sparse.row_sparse import RowSparseNDArray, sum_rows
 

@@ -15,8 +15,8 @@ from runtime import arrays
 from runtime.base import ArgumentError, MXNetError
 from runtime.context import Context
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import quiet
-from runtime.ndarray.sparse.base import KINDS, BaseSparseNDArray, _is_all, at_home
+from runtime.ndarray.operator import at_home, quiet
+from runtime.ndarray.sparse.base import KINDS, BaseSparseNDArray, _is_all
 
 
 class RowSparseNDArray(BaseSparseNDArray):

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from runtime.base import ArgumentError
-from runtime.context import Context, cpu, gpu, num_gpus
+from runtime.context import Context, cpu, current_context, gpu, num_gpus
 from runtime.gluon.block import Block
 from runtime.gluon.contrib.estimator.batch_processor import BatchProcessor
 from runtime.gluon.contrib.estimator.event_handler import (
@@ -45,7 +45,8 @@ class Estimator:
     val_metrics: the same for `evaluate`; by default copies of the training metrics. Their names get 'validation '.
     initializer: of what is not initialized; by default that of `Block.initialize`.
     trainer: by default SGD with a learning rate of 0.001.
-    context: a context or several, over which batches are split; by default the first GPU, or the CPU if there is none.
+    context: a context or several, over which batches are split; by default the current one if it is a GPU, else the
+        first GPU, or the CPU if there is none.
     val_net, val_loss: used by `evaluate` instead of `net` and `loss`.
     batch_processor: what is done with a batch; by default a BatchProcessor.
     """
@@ -250,7 +251,8 @@ def _check_loader(data: Any) -> None:
 
 def _check_context(context: Any) -> list[Context]:
     if not context:
-        return [gpu() if num_gpus() else cpu()]
+        current = current_context()
+        return [current if not current.on_cpu else gpu() if num_gpus() else cpu()]
     contexts = [context] if isinstance(context, Context) else context
     if not (isinstance(contexts, list) and all(isinstance(c, Context) for c in contexts)):
         raise ValueError(f"context must be a Context or a list of them, such as mx.cpu(), not {context!r}")
