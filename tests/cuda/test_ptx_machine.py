@@ -235,7 +235,7 @@ ERRORS = [
     ("add.rn.ftz.f32 %r9, %r0, %r0;", "flushes denormals"),
     ("div.full.f32 %r9, %r0, %r0;", "not correctly rounded"),
     ("rcp.approx.ftz.f64 %d9, %d0;", "flushes denormals"),
-    ("min.NaN.f32 %r9, %r0, %r0;", "unknown"),
+    ("min.NaN.f32 %r9, %r0, %r0;", "is not known"),
     ("fma.rn.f64 %d9, %d0, %d0, %d0;", "is not implemented"),
     ("mul.rz.f32 %r9, %r0, %r0;", "does not round to nearest"),
     ("sin.f32 %r9, %r0;", "the instruction sin.f32 is not known"),

@@ -19,6 +19,7 @@ from runtime.context import Context
 from runtime.gluon import nn
 from runtime.kvstore import nccl
 from runtime.kvstore.servers.client import ServerStore
+from tests.compiler.harness import python
 from tests.cuda.emulation import Gpu, emulated
 from tests.kvstore.pairs import Pairs
 
@@ -232,10 +233,26 @@ def test_the_sum_is_made_by_the_kernel_that_updates(gpus: list[Gpu]) -> None:
     assert trainer._kvstore._updater.optimizer._bindings[0] is binding
 
 
-def test_stores_through_the_host() -> None:
-    """Those of several processes, which are one here: their values and updates are the CPU's."""
-    for store in (lambda: mx.kv.create("dist_sync"), lambda: ServerStore("dist_async", Pairs(2), 0, 1)):  # type: ignore[arg-type]
-        assert same(*(trained(made(contexts, "adam", kvstore=store()), range(2)) for contexts in (HERE, THERE)))
+def test_servers_through_the_host() -> None:
+    """Values and updates of one worker's servers are the CPU's."""
+    stores = (ServerStore("dist_async", Pairs(2), 0, 1) for _ in range(2))  # type: ignore[arg-type]
+    assert same(*(trained(made(x, "adam", kvstore=next(stores)), range(2)) for x in (HERE, THERE)))
+
+
+def test_ranks_through_the_host() -> None:
+    """One rank's values and updates are the CPU's. In a process of its own: MPI is there to the end of one."""
+    code = """
+import sys
+sys.path.insert(0, "tests/cuda/standin")
+import runtime as mx
+from tests.cuda.emulation import emulated
+from tests.cuda.test_training import HERE, THERE, made, same, trained
+with emulated(2):
+    both = [trained(made(x, "adam", kvstore=mx.kv.create("dist_sync")), range(2)) for x in (HERE, THERE)]
+    print(THERE, same(*both))
+"""
+    done = python(code)
+    assert done.stdout.endswith("True\n"), done.stderr
 
 
 class Communicator:

@@ -54,8 +54,9 @@ def make(options: dict[str, Any]) -> tuple[nn.HybridSequential, gluon.Trainer, g
     random.seed(3)
     here, count = mx.current_context(), options.get("contexts", 1)
     contexts = [here] if count == 1 else [mx.Context(here.device_type, k) for k in range(count)]
-    net = nn.HybridSequential()
-    net.add(nn.Dense(9), nn.BatchNorm(), nn.Dropout(0.5), nn.Dense(options.get("units", 3)))
+    with mx.name.NameManager():  # names as in a new process: parameters are sorted by them, dense10 before dense9
+        net = nn.HybridSequential()
+        net.add(nn.Dense(9), nn.BatchNorm(), nn.Dropout(0.5), nn.Dense(options.get("units", 3)))
     net.initialize(mx.init.Xavier(), ctx=contexts)
     net.cast(options.get("dtype", "float32"))
     trainer = gluon.Trainer(
