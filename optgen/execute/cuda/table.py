@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -14,8 +15,7 @@ from optgen.execute.cuda.driver import Gpu
 from optgen.execute.cuda.kernel import Function, Kernel
 from optgen.execute.cuda.memory import DeviceArray
 from optgen.execute.gradients import WHOLE, Rows
-from optgen.execute.piece import Exchange, Piece
-from optgen.execute.state import Columns
+from optgen.execute.piece import Exchange
 from optgen.execute.storage import matrix_view
 from optgen.ir.nodes import BLOCK, BYTES
 from optgen.model import Kind
@@ -29,7 +29,8 @@ GROUP = 4
 class Table(table.Table):
     """Those of some parameters that share a kernel.
 
-    `image` is the table as the next step will see it. The host's part of a step writes its values there, too.
+    It is made with what `optgen.execute.table.Table` is made with; `stream` tells the caller's current stream. `image`
+    is the table as the next step will see it. The host's part of a step writes its values there, too.
     """
 
     kernel: Kernel
@@ -40,10 +41,7 @@ class Table(table.Table):
         stream: Callable[[], int],
         kernel: Kernel,
         members: Sequence[int],
-        params: Sequence[Tensor],
-        columns: Columns,
-        ids: Sequence[int],
-        pieces: Sequence[Piece | None] = (),
+        *more: Any,
     ) -> None:
         n, counts = len(members), kernel.native.counts
         self.gpu, self._stream, self._places = gpu, stream, Places(counts, len(kernel.native.launches))
@@ -53,7 +51,7 @@ class Table(table.Table):
         self._work = DeviceArray((0,), "float64", gpu)
         self._taken: Array | None = None  # the addresses that the image was made for, if it has no rows
         self._exchange: Exchange | None = None
-        super().__init__(kernel, members, params, columns, ids, pieces)
+        super().__init__(kernel, members, *more)
         self._ring = _Ring(gpu, self.image.nbytes)
         self._plan: list[tuple[Function, int]] = []
         self._set_fixed()
