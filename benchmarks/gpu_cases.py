@@ -11,8 +11,7 @@ from unittest import mock
 import ceiling
 from ceiling import Streams
 from gpu_device import SIZES, Step
-from measure import CEILING, OURS, Result
-from peers import PEERS, Absent
+from measure import CEILING, OURS, Result, add_peers
 from workloads import LR, OPTIMIZERS, WD, Rule, Shape, Tensors
 
 import optgen
@@ -67,7 +66,7 @@ def wall(device: Any, size: str, reps: int, compiled: bool) -> Case:
         replay()
 
     steps: dict[str, Step] = {OURS: ours, GRAPH: graph}
-    absent = _add_peers(steps, "adamw", tensors, MODES if compiled else MODES[:2])
+    absent = add_peers(steps, "adamw", tensors, MODES if compiled else MODES[:2])
     steps[FUSED_GRAPH] = device.fused_graph(tensors)
     seconds = device.by_clock(steps, reps, CALLS)
     return _case(device, "wall", size, "adamw", ours, tensors, seconds, absent)
@@ -88,23 +87,10 @@ def _by_events(
         CEILING: ceiling.bind(rule, streams, tensors.weights, ours.state, "cuda", device.zeros),
         OURS: ours,
     }
-    absent = _add_peers(steps, optimizer, tensors, peers)
+    absent = add_peers(steps, optimizer, tensors, peers)
     seconds = device.by_events(steps, reps)
     seconds[COPY] = [times * s for s in seconds[COPY]]
     return _case(device, section, size, optimizer, ours, tensors, seconds, absent)
-
-
-def _add_peers(steps: dict[str, Step], optimizer: str, tensors: Tensors, peers: Sequence[str]) -> dict[str, str]:
-    """PyTorch's steps on the same tensors; why some are absent."""
-    absent: dict[str, str] = {}
-    for name in peers:
-        try:
-            step = PEERS[name](optimizer, tensors)
-        except Absent as reason:
-            absent[name] = str(reason)
-        else:
-            steps |= {} if step is None else {name: step}
-    return absent
 
 
 def _case(

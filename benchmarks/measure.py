@@ -62,6 +62,21 @@ class Result:
         return self.ratio(CEILING, name)
 
 
+def add_peers(
+    steps: dict[str, Callable[[], object]], optimizer: str, tensors: Tensors, peers: Sequence[str]
+) -> dict[str, str]:
+    """The peers' steps on the same tensors; why some are absent."""
+    absent: dict[str, str] = {}
+    for name in peers:
+        try:
+            step = PEERS[name](optimizer, tensors)
+        except Absent as reason:
+            absent[name] = str(reason)
+        else:
+            steps |= {} if step is None else {name: step}
+    return absent
+
+
 def measure(shapes: str, optimizer: str, peers: Sequence[str], reps: int) -> Result:
     """Time `reps` rounds of all contenders, each warmed up before."""
     rule, sizes = OPTIMIZERS[optimizer], SHAPES[shapes][1]
@@ -74,14 +89,7 @@ def measure(shapes: str, optimizer: str, peers: Sequence[str], reps: int) -> Res
     }
     if rule != rule.in_float32:
         steps[FLOAT32] = bind(rule.in_float32, workloads.make(sizes))
-    absent: dict[str, str] = {}
-    for name in peers:
-        try:
-            step = PEERS[name](optimizer, tensors)
-        except Absent as reason:
-            absent[name] = str(reason)
-        else:
-            steps |= {} if step is None else {name: step}
+    absent = add_peers(steps, optimizer, tensors, peers)
     seconds = interleave(steps, reps)
     workloads.check(tensors.weights, f"{optimizer}: weights")
     for name, arrays in ours.state.arrays.items():

@@ -12,6 +12,7 @@ from optgen.backends.layout import narrowed
 from optgen.backends.llvm import F64, I8, I16, I32, TYPES, at, constant, inline, lower, smaller, splat, vector
 from optgen.backends.ptx.launches import coded
 from optgen.backends.ptx.module import Entry, Env, integer
+from optgen.backends.ptx.table import GROUP
 from optgen.ir import codec
 from optgen.ir import nodes as ir
 from optgen.ir.math import random
@@ -19,8 +20,6 @@ from optgen.ir.nodes import BYTES, ROUNDING_DRAW, Buffer, Phase, Value
 from optgen.ir.storage import blocks
 from optgen.model import Kind
 
-GROUP = 4
-"""Elements of a group, which is a counter's words, too."""
 WIDEST = 16
 """Bytes that a thread reads or writes at once."""
 F32 = TYPES["f32"]

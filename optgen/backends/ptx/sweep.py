@@ -12,10 +12,10 @@ from typing import Any
 
 from optgen.backends.layout import reductions
 from optgen.backends.llvm import F64, I32, I64, IDENTITY, TYPES, at, constant, fold, lower, smaller, vector
-from optgen.backends.ptx.group import GROUP, RAW, Elements, Span
+from optgen.backends.ptx.group import RAW, Elements, Span
 from optgen.backends.ptx.launches import at_once
 from optgen.backends.ptx.module import Entry, Env, integer
-from optgen.backends.ptx.table import SEED, THREADS, WARP, Launch, Place
+from optgen.backends.ptx.table import GROUP, SEED, THREADS, WARP, Launch, Place
 from optgen.ir import nodes as ir
 from optgen.ir.nodes import BLOCK, LANES, QUANTUM, ROW_BLOCK, Instr, Phase, Value
 from optgen.model import Kind
@@ -44,6 +44,8 @@ class Sweep:
         with entry.units(warp, b.mul(blocks, per_block)) as (i, unit):
             self.i = i
             self.cols = entry.column("cols", i)
+            if self.lazy:
+                self.is_by_rows = b.icmp_signed("!=", entry.column("by_rows", i), integer(0))
             (self.tile if self.by_columns else self.stretch)(unit)
         b.ret_void()
 
@@ -51,7 +53,9 @@ class Sweep:
 
     def stretch(self, unit: Any) -> None:
         b, entry, length = self.b, self.entry, integer(self.launch.length)
-        size = self.by_row() if self.by_rows or self.lazy else entry.column("size", self.i)
+        size = self.cols if self.by_rows else entry.column("size", self.i)
+        if self.lazy and not self.by_rows:
+            size = b.select(self.is_by_rows, self.cols, size)
         lead = integer(0) if self.reduced else entry.column("lead", self.i)
         row, number, index = integer(0), integer(0), unit
         if self.by_rows or self.lazy:
@@ -94,14 +98,6 @@ class Sweep:
         at_once = self.groups if elements.coded else 1
         with self.entry.loop(begin, span.high, LANES * at_once) as here:
             self.accumulate(elements, self.places(here)[:at_once], span, sums)
-
-    def by_row(self) -> Any:
-        """How long a row is, or the tensor where it is not updated row by row."""
-        if self.lazy:
-            self.is_by_rows = self.b.icmp_signed("!=", self.entry.column("by_rows", self.i), integer(0))
-        if self.by_rows:
-            return self.cols
-        return self.b.select(self.is_by_rows, self.cols, self.entry.column("size", self.i))
 
     def places(self, begin: Any) -> list[Any]:
         """Where the groups of this thread begin: a warp has LANES elements side by side."""

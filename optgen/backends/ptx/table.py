@@ -36,6 +36,8 @@ vectors, lead       1 where groups of 4 elements are aligned in all buffers, if 
 AREAS = ("partials", "folds", "row_partials", "rows_at", "cols_at", "sums")
 WARP, THREADS = 32, 256
 """Threads of a warp, and of a block."""
+GROUP = 4
+"""Neighbours that a thread reads, computes and writes at once, if they are aligned; a counter's words, too."""
 SEGMENT = 64
 """Partial results that a warp folds to one."""
 PASSES = 8

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from optgen.backends.ptx.table import AREAS, COLUMNS, SEED, THREADS, N, Places
+from optgen.backends.ptx.table import AREAS, COLUMNS, GROUP, SEED, THREADS, N, Places
 from optgen.execute import table
 from optgen.execute.buffers import Array, Tensor, words
 from optgen.execute.cuda import driver
@@ -22,8 +22,6 @@ from optgen.model import Kind
 
 RING = 8
 """So many steps can be on their way to the GPU before one has to wait until an earlier one's table is read."""
-GROUP = 4
-"""Elements that a thread reads and writes at once, if they are aligned."""
 
 
 class Table(table.Table):
