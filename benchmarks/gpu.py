@@ -6,8 +6,8 @@ examples:
   python benchmarks/gpu.py --sections specs --optimizers adamw lion adam-int8_linear
   python benchmarks/gpu.py --sections sizes --sizes 1e9 gpt2-xl --out .
 
-It needs PyTorch, for tensors, events, graphs and peers; matplotlib draws the picture, if it is there. A case that no
-time or memory is left for is named with the reason.
+It needs PyTorch, for tensors, events, graphs and peers; matplotlib draws the picture, if it is there. Results are
+written as they come. A case that fails, or that no time or memory is left for, is named with the reason.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ import datetime
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ import report
 import workloads
 from gpu_cases import Case
 from gpu_device import SIZES, Device
+from peers.absent import first_line
 from tqdm import tqdm
 from workloads import OPTIMIZERS
 
@@ -40,6 +42,7 @@ SECTIONS = {
 PACKAGES = ("optgen", "numpy", "llvmlite", "torch", "triton")
 QUICK_OPTIMIZERS = ("adamw", "sgd", "lion", "lamb", "adam-bfloat16_stochastic", "adam-int8_linear")
 RESULTS = Path(__file__).resolve().parent / "results"
+FAILED = "it failed: "
 
 
 @dataclass(frozen=True)
@@ -60,11 +63,17 @@ def main() -> int:
         return 1
     description = machine.describe(1, PACKAGES) | device.describe()
     print(gpu_report.machine_text(description), end="\n\n", flush=True)
-    cases, left_out = run(list(planned(args, device)), device, begin + 60 * args.minutes)
+    gpu = re.sub(r"[^a-z0-9]+", "-", description["gpu"].lower()).strip("-")
+    stem = args.out / f"{datetime.date.today().isoformat()}-{gpu}"
+    args.out.mkdir(parents=True, exist_ok=True)
+    cases: list[Case] = []
+    left_out: dict[str, str] = {}
+    for _ in run(list(planned(args, device)), device, begin + 60 * args.minutes, cases, left_out):
+        write(stem, description, cases, left_out)
     print(gpu_report.text(cases, left_out))
-    for path in write(args.out, description, cases, left_out):
-        print(f"wrote {path}")
-    return 0
+    drawn = gpu_report.write_plot(stem.with_name(f"{stem.name}.png"), cases, description)
+    print(f"wrote {', '.join(map(str, write(stem, description, cases, left_out, drawn)))}")
+    return int(any(why.startswith(FAILED) for why in left_out.values()))
 
 
 def planned(args: argparse.Namespace, device: Any) -> Iterator[Planned]:
@@ -88,37 +97,38 @@ def planned(args: argparse.Namespace, device: Any) -> Iterator[Planned]:
             yield Planned(f"wall {size}", lambda s=size: gpu_cases.wall(device, s, args.reps, not args.quick))
 
 
-def run(plan: list[Planned], device: Any, deadline: float) -> tuple[list[Case], dict[str, str]]:
-    """Measure one after the other; the cases, and why some were left out."""
-    cases: list[Case] = []
-    left_out: dict[str, str] = {}
-    with tqdm(plan, unit="case", disable=not sys.stderr.isatty()) as bar:
-        for one in bar:
+def run(
+    plan: Sequence[Planned], device: Any, deadline: float, cases: list[Case], left_out: dict[str, str]
+) -> Iterator[None]:
+    """Measure one after the other; after each, its case is among `cases`, or the reason why not in `left_out`."""
+    shown = sys.stderr.isatty()
+    with tqdm(plan, unit="case", disable=not shown) as bar:
+        for k, one in enumerate(bar):
             bar.set_description(one.name)
+            if not shown:
+                print(f"{k + 1}/{len(plan)} {one.name}", file=sys.stderr, flush=True)
             if time.monotonic() > deadline:
                 left_out[one.name] = "no time was left"
                 continue
             try:
                 cases.append(one.measure())
+                device.clear()
             except gpu_cases.TooLarge as error:
                 left_out[one.name] = str(error)
-            device.clear()
-    return cases, left_out
+            except Exception as error:  # of PyTorch, the driver or a kernel: the other cases may be well
+                traceback.print_exc()
+                left_out[one.name] = f"{FAILED}{first_line(error)}"
+            yield
 
 
-def write(folder: Path, description: dict[str, Any], cases: list[Case], left_out: dict[str, str]) -> Iterator[Path]:
-    """The files of a run, whose name is its date and its GPU."""
-    gpu = re.sub(r"[^a-z0-9]+", "-", description["gpu"].lower()).strip("-")
-    stem = folder / f"{datetime.date.today().isoformat()}-{gpu}"
-    folder.mkdir(parents=True, exist_ok=True)
+def write(
+    stem: Path, description: Mapping[str, Any], cases: Sequence[Case], left_out: Mapping[str, str], drawn: bool = False
+) -> list[Path]:
+    """The files of a run, the picture among them if it has been drawn."""
     data, tables, picture = (stem.with_name(f"{stem.name}.{kind}") for kind in ("json", "md", "png"))
     report.replace(data, gpu_report.json_text(description, cases, left_out).encode())
-    yield data
-    drawn = gpu_report.write_plot(picture, cases, description)
     report.replace(tables, gpu_report.markdown(description, cases, left_out, picture.name if drawn else None).encode())
-    yield tables
-    if drawn:
-        yield picture
+    return [data, tables, picture] if drawn else [data, tables]
 
 
 def arguments(words: list[str] | None = None) -> argparse.Namespace:

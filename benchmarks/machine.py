@@ -52,7 +52,10 @@ def _caches() -> dict[str, str]:
     """Size of each cache that the first CPU sees: `{"L1d": "32K", ...}`."""
     found = {}
     for index in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
-        level, kind, size = ((index / name).read_text().strip() for name in ("level", "type", "size"))
+        try:
+            level, kind, size = ((index / name).read_text().strip() for name in ("level", "type", "size"))
+        except FileNotFoundError:  # a virtual machine may say less
+            continue
         if kind != "Instruction":
             found[f"L{level}{'d' if kind == 'Data' else ''}"] = size
     return found

@@ -74,6 +74,6 @@ def _make(optimizer: str, tensors: Tensors, **mode: bool) -> Any:
     try:
         made = kind(params, **values, **mode)
         made.step()
-    except RuntimeError as error:
+    except Exception as error:  # whatever this build of PyTorch lacks, or memory: the others may go on
         raise Absent(f"torch.optim.{name}({', '.join(mode)}=True): {first_line(error)}") from error
     return made

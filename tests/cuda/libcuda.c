@@ -8,17 +8,25 @@
 #include <string.h>
 
 typedef int CUresult, CUdevice, CUdevice_attribute, CUpointer_attribute, CUjit_option, CUstreamCaptureStatus;
+typedef int CUstreamCaptureMode;
 typedef unsigned long long CUdeviceptr;
 typedef void *CUcontext, *CUstream, *CUevent, *CUmodule, *CUfunction;
 
 static const CUcontext PRIMARY = (CUcontext)0x7f00000000000100ull;
 static _Thread_local CUcontext stack[16] = {0};
 static _Thread_local int depth = 0;
+static _Thread_local CUstreamCaptureMode mode = 0;
 static char text[1 << 16];
 
 #define SAY(...) snprintf(text + strlen(text), sizeof text - strlen(text), __VA_ARGS__)
-#define NEEDS_CONTEXT if (depth == 0 || stack[depth] != PRIMARY) return 201
+#define NEEDS_CONTEXT if (failed || depth == 0 || stack[depth] != PRIMARY) return failed ? 700 : 201
+#define FORBIDDEN_IN_A_CAPTURE if (capturing && mode != 2) return 900
 
+static int capturing = 0; /* in mode "global", which is for all threads */
+static int failed = 0; /* as after an illegal access, when nothing works any more */
+
+void capture(int begin) { capturing = begin; }
+void fail(int begin) { failed = begin; }
 const char *said(void) { return text; }
 void forget(void) { text[0] = 0; }
 int contexts(void) { return depth; }
@@ -58,6 +66,7 @@ CUresult cuPointerGetAttribute(void *data, CUpointer_attribute which, CUdevicept
 
 CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t nbytes) {
     NEEDS_CONTEXT;
+    FORBIDDEN_IN_A_CAPTURE;
     if (nbytes > (1ull << 40)) return 2;
     *address = (CUdeviceptr)(uintptr_t)malloc(nbytes);
     SAY("cuMemAlloc_v2 %zu\n", nbytes);
@@ -66,6 +75,7 @@ CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t nbytes) {
 
 CUresult cuMemFree_v2(CUdeviceptr address) {
     NEEDS_CONTEXT;
+    FORBIDDEN_IN_A_CAPTURE;
     free((void *)(uintptr_t)address);
     SAY("cuMemFree_v2\n");
     return 0;
@@ -73,6 +83,7 @@ CUresult cuMemFree_v2(CUdeviceptr address) {
 
 CUresult cuMemHostAlloc(void **address, size_t nbytes, unsigned int flags) {
     NEEDS_CONTEXT;
+    FORBIDDEN_IN_A_CAPTURE;
     *address = malloc(nbytes);
     SAY("cuMemHostAlloc %zu %u\n", nbytes, flags);
     return 0;
@@ -80,6 +91,7 @@ CUresult cuMemHostAlloc(void **address, size_t nbytes, unsigned int flags) {
 
 CUresult cuMemFreeHost(void *address) {
     NEEDS_CONTEXT;
+    FORBIDDEN_IN_A_CAPTURE;
     free(address);
     SAY("cuMemFreeHost\n");
     return 0;
@@ -173,6 +185,7 @@ CUresult cuEventSynchronize(CUevent event) {
 
 CUresult cuEventDestroy_v2(CUevent event) {
     NEEDS_CONTEXT;
+    FORBIDDEN_IN_A_CAPTURE;
     SAY("cuEventDestroy_v2 %p\n", event);
     return 0;
 }
@@ -186,5 +199,12 @@ CUresult cuStreamSynchronize(CUstream stream) {
 CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status) {
     NEEDS_CONTEXT;
     *status = stream == (CUstream)0x7f00000000000700ull;
+    return 0;
+}
+
+CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *other) {
+    CUstreamCaptureMode before = mode;
+    mode = *other;
+    *other = before;
     return 0;
 }

@@ -8,6 +8,7 @@ import ctypes
 import os
 import shutil
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -131,6 +132,41 @@ def test_any_thread(gpu: Gpu, said: Callable[[], list[str]]) -> None:
     with gpu.current():
         gpu.synchronize(STREAM)
     assert said() == ["cuMemAlloc_v2 4", "cuMemFree_v2", f"cuStreamSynchronize {STREAM:#x}"]
+
+
+def test_what_is_freed_while_a_graph_is_captured(gpu: Gpu, library: ctypes.CDLL, said: Callable[[], list[str]]) -> None:
+    """The collector of garbage comes at any time, and nothing may fail in a capture: it would be lost."""
+    array, pinned, event = DeviceArray((2,), "float32", gpu), gpu.pinned(80), gpu.event()
+    said()
+    library.capture(1)
+    try:
+        with pytest.raises(CudaError, match=r"cuMemAlloc_v2: .*\(900\)"):
+            gpu.allocate(4)
+        del array
+        gpu.free_pinned(pinned)
+        gpu.drop(event)
+        with pytest.raises(CudaError, match=r"\(900\)"):  # as before, what is not given back is forbidden
+            gpu.pinned(80)
+    finally:
+        library.capture(0)
+    assert said() == ["cuMemFree_v2", "cuMemFreeHost", f"cuEventDestroy_v2 {event:#x}"]
+
+
+def test_what_is_freed_after_a_failure(
+    gpu: Gpu, library: ctypes.CDLL, said: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Says nothing of it: the error is told where the GPU is used."""
+    told: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", told.append)
+    array = DeviceArray((2,), "float32", gpu)
+    library.fail(1)
+    try:
+        with pytest.raises(CudaError, match=r"\(700\)"):
+            array.get()
+        del array
+    finally:
+        library.fail(0)
+    assert told == [] and said() == ["cuMemAlloc_v2 8"]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")

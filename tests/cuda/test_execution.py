@@ -204,7 +204,8 @@ class Capsule:
     def __dlpack_device__(self) -> tuple[int, int]:
         return 2, 0
 
-    def __dlpack__(self) -> Any:
+    def __dlpack__(self, *, stream: int) -> Any:
+        assert stream == 1  # the legacy default one, which the step is put into
         make = ctypes.pythonapi.PyCapsule_New
         make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
         return make(ctypes.addressof(self._tensor), b"dltensor", None)

@@ -115,7 +115,8 @@ def test_tables_of_a_run(gpu: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPat
         plan[:3] = [
             gpu.Planned(f"specs {n}", lambda n=n: gpu_cases.spec(fake, "1e8", shapes, n, 7)) for n in args.optimizers
         ]
-        cases, left_out = gpu.run(plan, fake, math.inf)
+        cases, left_out = [], {}
+        assert len(list(gpu.run(plan, fake, math.inf, cases, left_out))) == len(plan)
     assert [p.name for p in plan] == [
         "specs lamb", "specs adam-int8_linear", "specs adamw", "sizes 1e5 adamw", "sizes gpt2 adamw", "wall 1e5",
         "wall resnet50",
@@ -135,8 +136,8 @@ def test_tables_of_a_run(gpu: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     text = gpu_report.text(cases, left_out)
     assert "Of one sweep, and below 0.92 of the copy: adam-int8_linear 0.800, adamw 0.800." in text
     assert "Left out. sizes gpt2 adamw: needs 0 GiB" in text and "torch-fused: not installed" in text
-    files = list(gpu.write(tmp_path, description, cases, left_out))
-    assert files[0].name.endswith("-nvidia-nothing-1.json")
+    files = gpu.write(tmp_path / "run", description, cases, left_out)
+    assert [x.name for x in files] == ["run.json", "run.md"]
     found = json.loads(files[0].read_text())
     assert found["machine"]["gpu"] == "NVIDIA Nothing 1" and len(found["results"]) == 6
     row = next(line for line in files[1].read_text().splitlines() if line.startswith("| adamw"))
@@ -144,5 +145,32 @@ def test_tables_of_a_run(gpu: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_no_case_begins_after_the_deadline(gpu: Any) -> None:
-    cases, left_out = gpu.run([gpu.Planned("specs adam", lambda: pytest.fail("it began"))], None, -math.inf)
+    cases, left_out = [], {}
+    plan = [gpu.Planned("specs adam", lambda: pytest.fail("it began"))]
+    assert list(gpu.run(plan, None, -math.inf, cases, left_out)) == []
     assert (cases, left_out) == ([], {"specs adam": "no time was left"})
+
+
+def test_a_case_that_fails_leaves_the_others(
+    gpu: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Those that were measured are in files by then, and the program says with its status that one is not."""
+    written: list[str] = []
+
+    def fail() -> Any:
+        written.extend(path.read_text() for path in tmp_path.glob("*-nvidia-nothing-1.json"))
+        raise RuntimeError("CUDA error: an illegal memory access\nmore")
+
+    plan = [gpu.Planned("first", lambda: 1), gpu.Planned("second", fail), gpu.Planned("third", lambda: 2)]
+    monkeypatch.setattr(gpu, "arguments", lambda: gpu.argparse.Namespace(minutes=1, out=tmp_path))
+    monkeypatch.setattr(gpu, "planned", lambda args, device: plan)
+    with emulated() as (device,):
+        monkeypatch.setattr(gpu, "Device", lambda: Device(device, {}))
+        monkeypatch.setattr(gpu.gpu_report, "json_text", lambda description, cases, left_out: str(cases))
+        for name, text in (("markdown", "tables"), ("text", "tables"), ("write_plot", "")):
+            monkeypatch.setattr(gpu.gpu_report, name, lambda *args, text=text: text)
+        assert gpu.main() == 1
+    assert written == ["[1]"]
+    (data,) = tmp_path.glob("*-nvidia-nothing-1.json")
+    assert data.read_text() == "[1, 2]"
+    assert "RuntimeError: CUDA error: an illegal memory access" in capsys.readouterr().err

@@ -17,6 +17,8 @@ from optgen.model import Kind
 
 IN_FLIGHT = 8
 """So many 16-byte loads of a thread hide the latency of memory."""
+FEW = 4
+"""Streams, each with values in flight."""
 LONG = 100
 """Operations on an element from which on a loop waits for arithmetic, not for memory."""
 
@@ -85,7 +87,11 @@ def at_once(kernel: Kernel, phase: Phase) -> int:
 
 def resident(kernel: Kernel, task: Task) -> int:
     """How many blocks a multiprocessor shall hold at least: two, of which one computes while the other waits, where
-    half of its registers is enough for one: without sums, codes to convert, doubles, or much to compute."""
-    sums = any(isinstance(i.op, ir.Reduce) for i in task.phase.instrs)
-    plain = all(b.storage == "float32" for b in kernel.buffers if b.kind is Kind.ELEM)
-    return 2 if task.kind == "sweep" and plain and not sums and len(task.phase.instrs) <= LONG else 1
+    half of its registers is enough for one: without sums, codes to convert, doubles, or much to compute, and where 16
+    bits become floats only if few streams are read."""
+    instrs = task.phase.instrs
+    sums = any(isinstance(i.op, ir.Reduce) for i in instrs)
+    loads = sum(isinstance(i.op, ir.Load) for i in instrs)
+    storages = {b.storage for b in kernel.buffers if b.kind is Kind.ELEM}
+    plain = storages <= {"float32"} or (loads <= FEW and storages <= {"float32", "float16", "bfloat16"})
+    return 2 if task.kind == "sweep" and plain and not sums and len(instrs) <= LONG else 1

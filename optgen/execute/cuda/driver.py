@@ -13,7 +13,7 @@ import os
 import sys
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -29,8 +29,8 @@ PORTABLE, NO_TIMING = 1, 2
 """CU_MEMHOSTALLOC_PORTABLE, CU_EVENT_DISABLE_TIMING"""
 ERROR_LOG, ERROR_LOG_SIZE, LOG_BYTES = 5, 6, 8192
 """CU_JIT_ERROR_LOG_BUFFER, ..._SIZE_BYTES"""
-
-
+RELAXED = 2
+"""CU_STREAM_CAPTURE_MODE_RELAXED"""
 NOT_INITIALIZED = 3
 """CUDA_ERROR_NOT_INITIALIZED, which is what a forked process gets"""
 
@@ -75,8 +75,11 @@ def give_back_with(owner: object, give_back: Callable[[int], None], handle: int)
     process = os.getpid()
 
     def gone() -> None:
+        # After an error that ends a context nothing can be given back. Whoever uses the GPU is told of that error: it
+        # shall not be lost among those of all the arrays that go then.
         if os.getpid() == process:
-            give_back(handle)
+            with suppress(CudaError):
+                give_back(handle)
 
     weakref.finalize(owner, gone).atexit = False
 
@@ -138,7 +141,7 @@ class Gpu:
         return address.value
 
     def free(self, address: int) -> None:
-        with self.current():
+        with self.current(), _allowed():
             call("cuMemFree_v2", ctypes.c_uint64(address))
 
     def pinned(self, nbytes: int) -> int:
@@ -150,7 +153,7 @@ class Gpu:
         return address.value
 
     def free_pinned(self, address: int) -> None:
-        with self.current():
+        with self.current(), _allowed():
             call("cuMemFreeHost", ctypes.c_void_p(address))
 
     def upload(self, address: int, array: Array, stream: int = 0) -> None:
@@ -250,7 +253,7 @@ class Gpu:
             call("cuEventSynchronize", ctypes.c_void_p(event))
 
     def drop(self, event: int) -> None:
-        with self.current():
+        with self.current(), _allowed():
             call("cuEventDestroy_v2", ctypes.c_void_p(event))
 
     def is_capturing(self, stream: int) -> bool:
@@ -259,6 +262,18 @@ class Gpu:
         with self.current():
             call("cuStreamIsCapturing", ctypes.c_void_p(stream), ctypes.byref(status))
         return status.value != 0
+
+
+@contextmanager
+def _allowed() -> Iterator[None]:
+    """What is given back here does not spoil a capture, which forbids that in every thread (PyTorch's mode, "global"):
+    the collector of garbage may find an array to free at any time."""
+    mode = ctypes.c_int(RELAXED)
+    call("cuThreadExchangeStreamCaptureMode", ctypes.byref(mode))
+    try:
+        yield
+    finally:
+        call("cuThreadExchangeStreamCaptureMode", ctypes.byref(mode))
 
 
 def _host(array: Array) -> ctypes.c_void_p:

@@ -14,6 +14,9 @@ from optgen.execute.cuda import driver
 
 CUDA = 2
 """kDLCUDA"""
+DEFAULT = 1
+"""The default stream in DLPack's count, which steps on what has DLPack alone are put into. It has to be said: where no
+stream is named, PyTorch keeps no order with the streams that it works on."""
 
 
 class DeviceArray:
@@ -125,7 +128,7 @@ _CODES = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 6: "bool"}
 def _from_dlpack(obj: Any, name: str) -> Tensor:
     """The capsule is not consumed but kept: it gives the memory back when it goes."""
     try:
-        capsule = obj.__dlpack__()
+        capsule = obj.__dlpack__(stream=DEFAULT)
         found = ctypes.cast(_pointer(capsule, b"dltensor"), ctypes.POINTER(_DLTensor)).contents
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
         raise TypeError(f"{name}: its DLPack export does not work: {error}") from error

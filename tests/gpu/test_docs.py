@@ -1,0 +1,28 @@
+"""The examples of docs/cuda.md that need a GPU, each a program of its own, which must also end in silence."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.process import run
+
+ROOT = Path(__file__).resolve().parents[2]
+TEXT = (ROOT / "docs" / "cuda.md").read_text(encoding="utf-8")
+EXAMPLES = re.findall(r"```python\n(# needs a GPU and (\w+)\n.*?)```", TEXT, re.DOTALL)
+ENDS = {"step": "[1 1]", "cupy": "uint8", "graph": "[100]"}
+"""Of what they print, by what they show."""
+
+
+@pytest.mark.parametrize(
+    ("code", "library", "end"), [(*e, end) for e, end in zip(EXAMPLES, ENDS.values(), strict=True)], ids=ENDS
+)
+def test_example(code: str, library: str, end: str) -> None:
+    pytest.importorskip({"PyTorch": "torch", "CuPy": "cupy"}[library])
+    done = run([sys.executable, "-c", code], timeout=240, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith(f" {end}\n")
+    assert "Error" not in done.stderr and "Exception" not in done.stderr, done.stderr
