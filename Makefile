@@ -14,6 +14,9 @@ ON_GPU := tests/ndarray $(foreach name,gradients native updates,--ignore tests/n
   tests/gluon/layers $(foreach name,files gpus loss model_zoo nn parameter trainer,tests/gluon/test_$(name).py) \
   tests/kvstore/test_store.py tests/kvstore/test_compression.py tests/runtime/test_autograd.py
 
+# Two processes, as most tests keep one core busy.
+PYTEST := $(BIN)/python -m pytest -q -n 2 --dist worksteal
+
 .PHONY: help setup train test lint types stress bench gpu format clean
 
 help:
@@ -43,8 +46,8 @@ train: $(READY)
 	$(BIN)/python examples/digits/train.py
 
 test: lint types
-	$(BIN)/python -m pytest -q
-	$(BIN)/python -m pytest -q --on-gpu $(ON_GPU)
+	$(PYTEST)
+	$(PYTEST) --on-gpu $(ON_GPU)
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -1,9 +1,10 @@
-"""What all tests share: golden files, and GPUs where there are none."""
+"""What all tests share: golden files, GPUs where there are none, and a small heap for the collector of garbage."""
 
 from __future__ import annotations
 
+import gc
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,15 @@ def default_context(request: pytest.FixtureRequest) -> None:
     """With --on-gpu every test starts there, whatever the one before it has set."""
     if request.config.getoption("--on-gpu"):
         _go_to_gpu()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def kept_objects_are_frozen() -> Iterator[None]:
+    """What the tests of a file leave for good, as kernels, is millions of objects in the end: the collector of garbage,
+    which tests call and wait for, need not look at them again."""
+    yield
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

@@ -224,18 +224,25 @@ def _clean_shared_memory() -> Iterator[None]:
     try:
         yield
     finally:
-        for file in _unmapped(set(place.glob(pattern)) - before):
+        for file in _unused(set(place.glob(pattern)) - before):
             with contextlib.suppress(OSError):
                 file.unlink()
 
 
-def _unmapped(files: set[Path]) -> set[Path]:
-    """Those of these files that no process has in its memory."""
-    for maps in Path("/proc").glob("[0-9]*/maps") if files else ():
+def _unused(files: set[Path]) -> set[Path]:
+    """Those of these files that no process has open or in its memory."""
+    for process in Path("/proc").glob("[0-9]*") if files else ():
         with contextlib.suppress(OSError):  # it ended meanwhile, or is another user's
-            mapped = maps.read_text()
-            files = {file for file in files if str(file) not in mapped}
+            opened = set(_opened(process))  # before it is mapped
+            mapped = (process / "maps").read_text()
+            files = {file for file in files if str(file) not in mapped and str(file) not in opened}
     return files
+
+
+def _opened(process: Path) -> Iterator[str]:
+    for descriptor in (process / "fd").iterdir():
+        with contextlib.suppress(OSError):  # it was closed meanwhile
+            yield os.readlink(descriptor)
 
 
 @functools.cache

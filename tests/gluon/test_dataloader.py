@@ -157,11 +157,11 @@ def test_draws_do_not_depend_on_the_number_of_workers() -> None:
 
 
 @pytest.fixture
-def folders() -> Iterator[None]:
-    place = Path(module._memory() or "/tmp")
-    before = set(place.glob("runtime-loader-*"))
+def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    made = []
+    monkeypatch.setattr(module, "_memory", lambda: made.append(1) or str(tmp_path))
     yield
-    assert set(place.glob("runtime-loader-*")) <= before
+    assert made and not any(tmp_path.iterdir())
 
 
 def test_nothing_is_left(folders: None) -> None:

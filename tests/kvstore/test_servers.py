@@ -399,7 +399,7 @@ def test_servers_that_die() -> None:
 def test_a_store_of_its_own() -> None:
     """Outside of the launcher the store is one worker's, and its servers end with that."""
     pytest.importorskip("ray")
-    with started([sys.executable, JOBS / "alone.py"], timeout=60, grace=10) as program:
+    with started([sys.executable, JOBS / "alone.py"], timeout=120, grace=10) as program:
         program.line("ready")
         assert len(program.pids("ray::Server")) == 2
         program.signal(signal.SIGINT)

@@ -11,7 +11,7 @@ from runtime.context import Context
 from runtime.ndarray.ndarray import NDArray
 
 
-@pytest.fixture(autouse=True, scope="session")
+@pytest.fixture(autouse=True, scope="module")
 def every_array_is_contiguous_and_somewhere() -> Iterator[None]:
     make = NDArray.__init__
 

@@ -323,9 +323,9 @@ def test_a_fresh_install_is_quick(tmp_path) -> None:
         """
 assert "llvmlite" not in sys.modules
 import time
-begin = time.perf_counter()
+wall, cpu = time.perf_counter(), time.process_time()
 compute()
-print(time.perf_counter() - begin)
+print(min(time.perf_counter() - wall, time.process_time() - cpu))
 """,
         OPTGEN_CACHE_DIR=str(tmp_path / "cache"),
     )

@@ -133,9 +133,9 @@ def test_it_is_what_the_kernel_does(name: str, monkeypatch: pytest.MonkeyPatch) 
 def test_it_ends(value: str) -> None:
     """What could keep SymPy busy for ever, or make it raise, is answered or refused at once."""
     optimizer = optgen.parse(f"optimizer X\nupdate:\n  w' = w - {value}\n")
-    begin = time.perf_counter()
+    begin = time.thread_time()
     try:
         assert first_step(optimizer, {})
     except NoClosedForm as error:
         assert str(error).startswith("no closed form")
-    assert time.perf_counter() - begin < 5
+    assert time.thread_time() - begin < 5

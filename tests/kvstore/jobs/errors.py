@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-from common import RANK
+from common import RANK, RANKS
 
 import runtime as mx
 from runtime import nd
@@ -24,6 +25,12 @@ def attempt(what: str, function: Callable[[], object]) -> None:
         told[what] = "no error"
     except Exception as error:
         told[what] = f"{type(error).__name__}: {error}"
+
+
+def tell() -> None:
+    """Write what was told, all of it at once."""
+    (folder / f"{RANK}.part").write_text(json.dumps(told))
+    os.replace(folder / f"{RANK}.part", folder / f"{RANK}.json")
 
 
 def flushed(kv: mx.kvstore.KVStore, *keys: int) -> None:
@@ -76,11 +83,13 @@ attempt("no states in it", lambda: store.load_optimizer_states(folder / "bad"))
 attempt("no folder", lambda: store.save_optimizer_states(folder / "nowhere" / "states"))
 attempt("sparse", lambda: store.push(0, nd.ones(4).tostype("row_sparse")))
 attempt("unknown store", lambda: create("dist_synk"))
+store.barrier()  # none is late before the one that shall be
 store.timeout = 0.5
 if RANK == 1:
-    (folder / f"{RANK}.json").write_text(json.dumps(told))
-    time.sleep(20)  # the others abort the job at their end
+    tell()
+    time.sleep(60)  # the others abort the job at their end
 attempt("late", store.barrier)
 attempt("afterwards", store.barrier)
-(folder / f"{RANK}.json").write_text(json.dumps(told))
-time.sleep(2)  # until all have written theirs
+tell()
+while not all((folder / f"{r}.json").exists() for r in range(RANKS)):
+    time.sleep(0.01)
