@@ -11,6 +11,9 @@ import numpy as np
 from runtime import arrays
 from runtime.context import Context
 
+BLOCK, BLOCKS = 256, 256
+"""Threads of a block in CuPy's kernels of random numbers, and the number of blocks that keeps a GPU busy."""
+
 
 class _Generator:
     """NumPy's generator over Philox, which can be started anew; attributes are the generator's.
@@ -52,11 +55,14 @@ def kept(shape: tuple[int, ...], p: float, ctx: Context) -> Any:
     (or the state in a checkpoint) decides here too, but not as on the CPU. Drawn on the CPU and copied, as all other
     random numbers are, they would keep the GPU waiting in every forward pass.
     """
+    n = math.prod(shape)
     if not ctx.on_cpu:
+        # A state for each thread, of whole blocks, as CuPy's kernel runs. Its own number of them is large and depends on
+        # the GPU, and so would the draws.
+        threads = BLOCK * min(max(-(-n // BLOCK), 1), BLOCKS)
         with arrays.on(ctx):
             random = arrays.of(ctx).random
-            draws = random.Generator(random.Philox4x3210(int(generator.integers(1 << 63))))
+            draws = random.Generator(random.Philox4x3210(int(generator.integers(1 << 63)), size=threads))
             return draws.random(shape, np.float32) >= p
-    n = math.prod(shape)
     words = generator.bit_generator.random_raw(-(-n // 2)).view(np.uint32)[:n]  # in half the time of floats
     return (words >= round(p * 2**32)).reshape(shape)

@@ -51,6 +51,9 @@ __all__ = [
 ]
 METHODS = ("diag",)
 
+_FAILURES = {"linalg_potrf": "Matrix is not positive definite", "linalg_syevd": "Eigenvalues did not converge"}
+"""In NumPy's words, which CuPy does not use; what is not here fails of a singular matrix."""
+
 
 def _factorization(forward: Callable) -> Operator:
     """An operator over a LAPACK routine, whose failure is an MXNetError."""
@@ -66,8 +69,9 @@ def _factorization(forward: Callable) -> Operator:
 
             with cupyx.errstate(linalg="raise"):  # else CuPy, not to wait for the device, is silent
                 return forward(*arrays, **attrs)
-        except np.linalg.LinAlgError as error:
-            raise MXNetError(f"{name}: {error} (a matrix of shape {arrays[0].shape[-2:]})") from None
+        except np.linalg.LinAlgError:
+            failure = _FAILURES.get(name, "Singular matrix")
+            raise MXNetError(f"{name}: {failure} (a matrix of shape {arrays[0].shape[-2:]})") from None
 
     operator = Operator(call)
     operator.name = name

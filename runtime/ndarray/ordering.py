@@ -77,6 +77,8 @@ def histogram(a: NDArray, bins: int | NDArray = 10, range: tuple[float, float] |
     last bin includes its upper edge; what lies outside is not counted.
     """
     edges = bins._data if isinstance(bins, NDArray) else bins
+    if isinstance(bins, NDArray) and (bins.ndim != 1 or bins.size < 2):  # what CuPy would write beyond its array for
+        raise ArgumentError(f"histogram: bins are edges of shape (n,), two or more, not {bins.shape}")
     try:
         counts, edges = np.histogram(a._data, edges, range)
     except (TypeError, ValueError) as error:

@@ -81,6 +81,9 @@ def test_histogram() -> None:
     assert counts.asnumpy().tolist() == [1, 3]
     with pytest.raises(mx.MXNetError, match="histogram"):
         nd.histogram(x, bins=nd.array([2, 1]))
+    for edges in ([2], [[0, 1, 2]], []):
+        with pytest.raises(mx.MXNetError, match=r"bins are edges of shape \(n,\), two or more, not"):
+            nd.histogram(x, bins=nd.array(edges))
 
 
 def test_what_does_not_fit() -> None:

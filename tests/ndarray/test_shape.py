@@ -119,7 +119,7 @@ def test_rearranging_is_numpys(data: st.DataObject) -> None:
         (nd.stack(x, x, axis=a), np.stack([values, values], a)),
         (x.transpose(), values.T),
     ):
-        assert not np.shares_memory(ours._data, x._data)
+        assert not np.may_share_memory(ours._data, x._data)
         np.testing.assert_array_equal(ours.asnumpy(), numpys)
     pieces = x.split_v2(cuts, axis=a)
     for ours, numpys in zip(pieces if cuts else [pieces], np.split(values, cuts, a), strict=True):

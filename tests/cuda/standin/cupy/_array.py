@@ -10,6 +10,14 @@ import numpy as np
 from . import _api
 from .cuda import Device, current_device, pool
 
+_NO_BFLOAT16 = {
+    "argpartition", "argsort", "cumprod", "cumsum", "isin", "lexsort", "median", "partition", "percentile", "quantile",
+    "searchsorted", "sort", "unique",
+}  # fmt: skip
+_REDUCTIONS = {
+    "all", "amax", "amin", "any", "argmax", "argmin", "count_nonzero", "cumprod", "cumsum", "max", "min", "prod", "ptp",
+    "sum",
+}  # fmt: skip
 _COMPARISONS = {"greater", "greater_equal", "less", "less_equal", "equal", "not_equal"}
 _CHARS = "?bhilqBHILQefdFDE"  # E: bfloat16
 
@@ -40,6 +48,16 @@ def host(x: Any) -> Any:
     if isinstance(x, slice):
         return slice(host(x.start), host(x.stop), host(x.step))
     return type(x)(map(host, x)) if type(x) in (list, tuple) else x
+
+
+def refuse(name: str, x: Any, axis: Any) -> None:
+    """What NumPy's functions take of x, and CuPy's, or the methods of that name, do not."""
+    if not isinstance(x, ndarray):
+        return
+    if name in _NO_BFLOAT16 and x.dtype.char == "E":
+        raise NotImplementedError(f"{name} of arrays with dtype 'bfloat16' is not supported")
+    if name in _REDUCTIONS and not x.ndim and isinstance(axis, int):
+        raise np.exceptions.AxisError(axis, 0)
 
 
 def device(x: Any, shared: Any = ()) -> Any:
@@ -332,6 +350,9 @@ _VIEWS = {"ravel", "reshape", "squeeze", "swapaxes", "transpose"}
 def _method(name: str) -> Any:
     def call(self: ndarray, *args: Any, **kwargs: Any) -> Any:
         _api.check("method", name, args, kwargs)
+        refuse(name, self, kwargs.get("axis", args[0] if args else None))
+        if name == "sort" and not self._host.flags.c_contiguous:
+            raise NotImplementedError("Sorting non-contiguous array is not supported.")
         if name in _VIEWS and self._host.flags.c_contiguous:  # nothing runs: any device may be the current one
             return ndarray._over(getattr(self._host, name)(*args, **kwargs), self._device)
         out = kwargs.get("out")

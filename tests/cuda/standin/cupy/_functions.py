@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from . import _api
-from ._array import checked, device, host, move_capsule, ndarray
+from ._array import checked, device, host, move_capsule, ndarray, refuse
 from .cuda import current_device
 
 _SCALARS = (bool, int, float, complex, np.bool_, np.number)
+_IN_FLOAT32 = ("around", "round", "tril", "triu", "where")  # what has no loop for bfloat16, but one for float32
 _SCATTERED = "fdeiILQFD"  # the types for which CuPy has atomic additions: not int64
 
 
@@ -49,7 +50,7 @@ class ufunc:
             return device(self._function(*host(args), casting=casting, **named), (*args, *outs))
 
     def at(self, a: ndarray, indices: Any, b: Any = None) -> None:
-        if self.__name__ not in ("add", "subtract", "maximum", "minimum"):
+        if self.__name__ not in ("add", "maximum", "minimum"):
             raise NotImplementedError(f"`{self.__name__}.at` is not supported yet")
         if a.dtype.char not in _SCATTERED:
             raise TypeError(f"cupy.{self.__name__}.at does not support {a.dtype}")
@@ -71,22 +72,42 @@ def function(kind: str, name: str, numpy_function: Callable) -> Callable:
         _api.check(kind, name, args, kwargs)
         for x in (*args, *kwargs.values()):
             _refuse_numpy(x)
+        if args:
+            refuse(name, args[0], kwargs.get("axis", args[1] if len(args) > 1 else None))
+            args = _as_taken(name, args)
         out = kwargs.get("out")
         given = {key: host(value) for key, value in kwargs.items() if key != "blocking"}
         with np.errstate(all="ignore"):
-            return device(_as_cupy(name, numpy_function(*host(args), **given)), (out, *args))
+            result = numpy_function(*host(args), **given)
+            return device(_as_cupy(name, result) if out is None else result, (out, *args))
 
     call.__name__ = name
     return call
 
 
+def _as_taken(name: str, args: tuple) -> tuple:
+    """The arguments in the types that the function computes with, those that it does not take refused."""
+    if name == "where" and len(args) == 3 and not isinstance(args[0], ndarray):
+        raise AttributeError(f"{type(args[0]).__name__!r} object has no attribute 'astype'")
+    if name in ("dot", "matmul") and not all(isinstance(x, ndarray) for x in args[:2]):
+        raise TypeError("Argument 'b' has incorrect type (expected cupy._core.core._ndarray_base)")
+    if name == "searchsorted" and len(args) > 1 and isinstance(args[1], np.generic):
+        raise NotImplementedError("Only python scalars or ndarrays are supported for v")
+    narrow = [x for x in args if isinstance(x, ndarray) and x.dtype.char == "E"]
+    if narrow and name == "matmul" and max(x.ndim for x in args) > 2:
+        raise TypeError("data type 'E' not understood")
+    if narrow and name in _IN_FLOAT32:
+        return tuple(x.astype(np.float32) if isinstance(x, ndarray) and x.dtype.char == "E" else x for x in args)
+    return args
+
+
 def _as_cupy(name: str, result: Any) -> Any:
     """The result in the order and the type that CuPy's function gives it."""
-    if name in ("argsort", "cumsum", "cumprod") and result.ndim > 2:  # a view of what was computed along the last axis
+    if name in ("argsort", "cumsum", "cumprod") and result.ndim > 1:  # a view of what was computed along the last axis
         return result.swapaxes(0, -1).copy().swapaxes(0, -1)
-    if name == "where" and result.dtype.char == "E":  # no bfloat16
-        return result.astype(np.float32)
-    return result
+    if name in ("einsum", "solve") and result.ndim > 1:  # a view of what cuBLAS or cuSOLVER wrote in columns
+        return result.swapaxes(-2, -1).copy().swapaxes(-2, -1)
+    return np.asarray(result) if isinstance(result, bool) and name in ("allclose", "array_equal") else result
 
 
 def _refuse_numpy(x: Any) -> None:
@@ -139,9 +160,12 @@ def _shared(obj: Any) -> ndarray:
 
 
 def _of_list(obj: Any) -> Any:
-    if isinstance(obj, (list, tuple)):
-        return [_of_list(x) for x in obj]
-    return host(obj) if isinstance(obj, ndarray) else obj
+    """On the host: arrays of devices, or what NumPy makes arrays of, but not both."""
+    if not isinstance(obj, (list, tuple)):
+        return host(obj) if isinstance(obj, ndarray) else obj
+    if len({isinstance(x, ndarray) for x in obj}) > 1:
+        raise TypeError("Implicit conversion to a NumPy array is not allowed.")
+    return [_of_list(x) for x in obj]
 
 
 def asarray(
@@ -224,7 +248,7 @@ def may_share_memory(a: ndarray, b: ndarray, max_work: Any = None) -> bool:
 
 
 def shares_memory(a: ndarray, b: ndarray, max_work: Any = None) -> bool:
-    return np.shares_memory(a._host, b._host)
+    return np.shares_memory(host(a), host(b))  # a kernel compares the addresses
 
 
 def repeat(a: ndarray, repeats: Any, axis: int | None = None) -> ndarray:

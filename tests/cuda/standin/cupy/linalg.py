@@ -13,15 +13,17 @@ raises = False
 
 
 def _silent(function: Callable) -> Callable:
-    """As CuPy's: it does not wait for the device to say that it failed, and returns what is in memory."""
+    """As CuPy's: it does not wait for the device to say that it failed, and returns what is in memory. Several results
+    are a tuple without names."""
 
     def call(a: Any, *args: Any, **kwargs: Any) -> Any:
         try:
-            return function(a, *args, **kwargs)
+            result = function(a, *args, **kwargs)
         except np.linalg.LinAlgError:
             if raises:
-                raise
+                raise np.linalg.LinAlgError("Error reported by a routine in cuSOLVER. devInfo = [1].") from None
             return device(np.full(a.shape, np.nan, a.dtype))
+        return tuple(result) if isinstance(result, tuple) else result
 
     return call
 

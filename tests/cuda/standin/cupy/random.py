@@ -13,6 +13,8 @@ class Philox4x3210:
     """What a generator takes its bits from."""
 
     def __init__(self, seed: Any = None, *, size: int = -1) -> None:
+        if size % 256 and size != -1:
+            raise IndexError("threads of the last block would read states beyond the last one")
         self.seed = seed
 
 
