@@ -57,8 +57,8 @@ def kept(shape: tuple[int, ...], p: float, ctx: Context) -> Any:
     """
     n = math.prod(shape)
     if not ctx.on_cpu:
-        # A state for each thread, of whole blocks, as CuPy's kernel runs. Its own number of them is large and depends on
-        # the GPU, and so would the draws.
+        # A state for each thread, of whole blocks, as CuPy's kernel runs. Its own number of them is large and depends
+        # on the GPU, and so would the draws.
         threads = BLOCK * min(max(-(-n // BLOCK), 1), BLOCKS)
         with arrays.on(ctx):
             random = arrays.of(ctx).random

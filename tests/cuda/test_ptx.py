@@ -73,6 +73,16 @@ def test_every_storage() -> None:
     assert [name for name, usage in usages.items() if spills(usage)] == []
 
 
+@needs_ptxas
+@pytest.mark.stress
+@pytest.mark.parametrize("mode", MODES)
+def test_every_storage_of_every_spec(mode: str) -> None:
+    rules = [load(case, MODES[mode]) for case, _ in KERNELS.values()]
+    text = together([pipeline.ptx(rule.spec, rule.variant((4096, 64)), target.OLDEST).ptx.decode() for rule in rules])
+    for arch in ARCHITECTURES:
+        assert [(arch, name) for name, usage in assemble(text, arch).items() if spills(usage)] == []
+
+
 def spills(usage: Usage) -> bool:
     return bool(usage.stack or usage.spill_stores or usage.spill_loads)
 
