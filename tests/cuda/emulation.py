@@ -68,7 +68,8 @@ class Gpu:
         del self._arrays[address]
 
     def holds(self, address: int) -> bool:
-        own = ((start, raw.__array_interface__["data"][0] + len(raw) - start) for start, raw in self._arrays.items())
+        arrays = self._arrays.copy()  # the collector of garbage may free some meanwhile
+        own = ((start, raw.__array_interface__["data"][0] + len(raw) - start) for start, raw in arrays.items())
         others = ((start, nbytes) for start, (nbytes, device) in _stand_in().items() if device == self.ordinal)
         return any(start <= address < start + nbytes for start, nbytes in (*own, *others))
 

@@ -91,7 +91,7 @@ class Memory:
             if start < address + nbytes and address < end:
                 raise ValueError(f"0x{address:x} to 0x{address + nbytes:x} overlaps 0x{start:x} to 0x{end:x}")
         self._ranges[address] = (address + nbytes, writable, owner)
-        self._starts.insert(at, address)
+        bisect.insort(self._starts, address)  # not at `at`: the collector of garbage may have removed others meanwhile
         self._bounds = None
 
     def _arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
