@@ -57,7 +57,7 @@ types: $(READY)
 	$(BIN)/mypy
 
 stress: $(READY)
-	$(BIN)/python -m pytest -q -m stress
+	$(PYTEST) -m stress
 
 bench: $(READY)
 	$(BIN)/python benchmarks/step.py
