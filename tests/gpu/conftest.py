@@ -58,7 +58,7 @@ def library(request: pytest.FixtureRequest) -> Iterator[Library]:
 
 @pytest.fixture
 def torch_library() -> Iterator[Library]:
-    """PyTorch alone, which has all the dtypes."""
+    """PyTorch alone, where it does not matter which."""
     pytest.importorskip("torch")
     library = LIBRARIES["torch"]()
     yield library

@@ -89,7 +89,7 @@ class Torch:
 
 
 class Cupy:
-    """CuPy, which knows no bfloat16."""
+    """CuPy."""
 
     def __init__(self) -> None:
         self.cupy = importlib.import_module("cupy")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -44,6 +45,16 @@ def test_dlpack(library: Library) -> None:
     optgen.load("adam", target="cuda").bind([OnlyDLPack(w)], [OnlyDLPack(g)])(lr=0.1)
     library.synchronize()
     assert same_bits(library.get(w), expected())
+
+
+def test_bfloat16(library: Library) -> None:
+    """Which `__cuda_array_interface__` has no word for."""
+    arrays = [random(SHAPE, seed=k)[0].astype(ml_dtypes.bfloat16) for k in (0, 1)]
+    w, g = map(library.put, arrays)
+    optgen.load("adam", dtype="bfloat16", target="cuda").bind([w], [g])(lr=0.1)
+    optgen.load("adam", dtype="bfloat16").bind(arrays[:1], arrays[1:])(lr=0.1)
+    library.synchronize()
+    assert same_bits(library.get(w), arrays[0])
 
 
 def test_gradients_of_jax(torch_library: Library) -> None:
