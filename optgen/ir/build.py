@@ -252,9 +252,10 @@ class _Builder:
         raise TypeError(f"not a call of an equation: {call!r}")
 
     def sign(self, x: Value) -> Value:
-        """+1, -1, and +0 for both zeros and NaN."""
+        """+1, -1, +0 for both zeros, and NaN for NaN."""
         x, zero, plus, minus = self.together(x, self.const(0.0), self.const(1.0), self.const(-1.0))
-        below = self.emit(ir.Select(self.emit(ir.Compare("lt", x, zero)), minus, zero))
+        neither = self.emit(ir.Add(x, zero))  # of -0, too, +0
+        below = self.emit(ir.Select(self.emit(ir.Compare("lt", x, zero)), minus, neither))
         return self.emit(ir.Select(self.emit(ir.Compare("gt", x, zero)), plus, below))
 
     def extreme(self, op: ir.CompareOp, x: Value, y: Value) -> Value:
@@ -264,7 +265,8 @@ class _Builder:
         return self.emit(ir.Select(self.emit(ir.Or(nan, self.emit(ir.Compare(op, a, b)))), a, b))
 
     def clip(self, x: Value, low: Value, high: Value) -> Value:
-        """Compare and select: NaN stays NaN, and a bound that is NaN (unset) clips nothing."""
+        """Compare and select: NaN stays NaN, a bound that is NaN (unset) clips nothing, and where low > high, any
+        number becomes low."""
         x, low, high = self.together(x, low, high)
         capped = self.emit(ir.Select(self.emit(ir.Compare("gt", x, high)), high, x))
         return self.emit(ir.Select(self.emit(ir.Compare("lt", capped, low)), low, capped))

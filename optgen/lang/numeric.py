@@ -116,7 +116,7 @@ _CALLS: Mapping[str, Callable[..., float]] = {
     "norm": abs,
     "rms": abs,
     "floor": math.floor,
-    "sign": lambda x: (x > 0) - (x < 0),
+    "sign": lambda x: (x > 0) - (x < 0) if x == x else x,
     "normal": lambda: 0.5,
     "uniform": lambda: 0.5,
 }

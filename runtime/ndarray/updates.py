@@ -85,8 +85,14 @@ preloaded_multi_mp_sgd_update = several(sgd_update, master=True, preloaded=True)
 preloaded_multi_mp_sgd_mom_update = several(sgd_mom_update, master=True, preloaded=True)
 
 
-# A positive bound changes no sign.
-@update("", "w' = (1 - lr*wd)*w - lr*sign(clip(grad, clip_gradient))")
+# The sign of a NaN is 0 for MXNet's operators, and NaN in optgen's language.
+@update(
+    "",
+    """
+    c  = clip(grad, clip_gradient)   # a positive bound changes no sign
+    w' = (1 - lr*wd)*w - lr*where(c > 0, 1, where(c < 0, -1, 0))
+    """,
+)
 def signsgd_update(weight, grad, lr, wd=0.0, rescale_grad=1.0, clip_gradient=OFF, out=None):
     """A step of length `lr` against the sign of the gradient, which `rescale_grad` does not change."""
 
@@ -95,7 +101,7 @@ def signsgd_update(weight, grad, lr, wd=0.0, rescale_grad=1.0, clip_gradient=OFF
     "mom",
     """
     mom' = momentum*mom - (1 - momentum)*(g + wd*w)
-    w'   = (1 - lr*wd_lh)*w + lr*sign(mom')
+    w'   = (1 - lr*wd_lh)*w + lr*where(mom' > 0, 1, where(mom' < 0, -1, 0))
     """,
 )
 def signum_update(
@@ -171,7 +177,7 @@ def ftml_update(
     n'    = n + g^2
     sigma = (sqrt(n') - sqrt(n))/lr
     z'    = z + g - sigma*w
-    w'    = where(abs(z') > lamda1, (sign(z')*lamda1 - z')/((beta + sqrt(n'))/lr + wd), 0)
+    w'    = where(abs(z') <= lamda1, 0, (sign(z')*lamda1 - z')/((beta + sqrt(n'))/lr + wd))
     """,
     by_row=("row_sparse",),
 )

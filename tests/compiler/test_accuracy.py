@@ -121,7 +121,7 @@ def call(name: str, args: list[Measured]) -> Measured:
         case "abs", [x]:
             return Measured(np.abs(x.value), x.scale, x.unsure)
         case "sign", [x]:
-            value = np.sign(np.nan_to_num(x.value))
+            value = np.sign(x.value)
             return Measured(value, np.abs(value), x.unsure | near(x, precise(0.0)))
         case (("exp" | "log" | "floor"), [x]):
             assert x.precise, f"only scalars have a {name} here"

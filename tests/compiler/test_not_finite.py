@@ -1,0 +1,233 @@
+"""NaN, infinities and signs: a NaN gradient shows in the weight at the update that gets it, in every spec and variant."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import optgen
+from optgen.ir.nodes import Variant
+from tests.compiler.harness import (
+    CASES,
+    FEATURES,
+    KERNELS,
+    Array,
+    Case,
+    Shape,
+    by_name,
+    copies,
+    interpret_step,
+    same_bits,
+)
+from tests.compiler.test_accuracy import MEASURED, Steps
+from tests.compiler.test_differential import MODES, compare, load
+
+SHAPES: tuple[Shape, ...] = ((8, 520), (4160,))
+"""Large enough for 8-bit states."""
+AT = 2 * 520 + 7
+"""The element whose gradient is no number."""
+
+OF_ITS_TENSOR = {"Adafactor", "AdamMini", "CAME", "LAMB", "LANS", "LARS", "MARS", "NovoGrad"}
+"""Specs in which the new value of each element follows from a norm, or another sum, of the whole gradient."""
+OF_ITS_ROW = {"GroupAdaGrad", "AdamMini"}
+OF_ALL_LATER = {"DAdaptAdam", "Prodigy"}
+"""The rate that they find from sums over all gradients is that of the next update."""
+
+VARIANTS = {symbol.removeprefix("optgen_"): x for symbol, x in KERNELS.items() if x[0].spec not in FEATURES}
+
+
+def reached(case: Case, variant: Variant, shape: Shape, update: int) -> Array:
+    """Which weights the formula makes NaN, of those of one tensor, whose first gradient has a NaN at AT."""
+    name, flags = case.spec.name, variant.flags
+    places = np.zeros(shape, bool)
+    places.reshape(-1)[AT] = True
+    whole = name in OF_ITS_TENSOR and not flags.get("skip")
+    whole |= flags.get("warmup_strategy") == "lars" and not (flags["gathers"] and update == 1)
+    whole |= name in OF_ALL_LATER and update > 1
+    if name in OF_ITS_ROW and len(shape) > 1:
+        places[AT // shape[1]] = True
+    elif whole:
+        places[...] = True
+    return places
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_a_nan_gradient_shows_at_once(name: str) -> None:
+    """And stays: where LBSGD gathers, all of a tensor is NaN when the batch is complete."""
+    case, variant = VARIANTS[name]
+    rng = np.random.default_rng(0)
+    w = rng.standard_normal(8 * 520).astype(np.float32)
+    steps = Steps(case, variant, SHAPES, w, clip_gradient=0.5, lr=0.1, wd=0.01)
+    for x in steps.inputs.values():
+        x[...] = 1
+    for update in (1, 2):
+        steps.grad[...] = rng.standard_normal(steps.grad.shape)
+        if update == 1:
+            steps.grad.reshape(-1)[AT] = np.nan
+        steps.step()
+        assert np.array_equal(np.isnan(steps.w), reached(case, variant, steps.w.shape, update)), update
+
+
+@pytest.mark.parametrize(
+    ("name", "mode"), [(str(case), mode) for case, mode in zip(CASES, itertools.cycle(MODES), strict=False)]
+)
+def test_a_nan_gradient_shows_in_every_storage(name: str, mode: str) -> None:
+    """Also in the update after it, from the stored states: a block of 8-bit codes that holds a NaN is NaN."""
+    case = by_name(name)
+    rule = load(case, MODES[mode])
+    rng = np.random.default_rng(0)
+    (shape, *_) = case.shapes(*SHAPES)
+    params = [rng.standard_normal(shape).astype(np.float32).astype(rule.dtype)]
+    flags = case.flags(1)
+    state = rule.init(params, flags=flags)
+    for update in (1, 2):
+        grads = [rng.standard_normal(shape).astype(params[0].dtype)]
+        if update == 1:
+            grads[0].reshape(-1)[AT] = np.nan
+        inputs = {i.name: [np.ones_like(params[0])] for i in case.spec.inputs}
+        interpret_step(rule, params, grads, state, rule.values, flags=flags, inputs=inputs)
+        expected = reached(case, rule.variant(shape, {k: v[0] for k, v in flags.items()}), shape, update)
+        assert np.isnan(params[0].astype(np.float32))[expected].all(), update
+
+
+def test_a_nan_input_shows_when_it_is_read() -> None:
+    """Sophia's estimate of the curvature is read at updates 1, 1 + k, ..."""
+    w, g, h = (np.ones(3, np.float32) for _ in range(3))
+    step = optgen.load("sophia", k=2).bind([w], [g], inputs={"h_hat": [h]})
+    step()
+    h[1] = np.nan
+    step()
+    assert np.isfinite(w).all()
+    step()
+    assert np.isnan(w).tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize("name", MEASURED)
+@pytest.mark.parametrize("infinity", [math.inf, -math.inf])
+def test_infinity_follows_the_arithmetic(name: str, infinity: float) -> None:
+    """NaN, infinities and numbers are where the formula has them, in float64, in two updates; sums included."""
+    case, variant = MEASURED[name]
+    rng = np.random.default_rng(0)
+    for bound in (None, 0.5):
+        w = rng.standard_normal(24).astype(np.float32)
+        steps = Steps(case, variant, ((4, 6), (24,)), w, wd=0.01, clip_gradient=bound)
+        for x in steps.inputs.values():
+            x[...] = 1
+        for update in (1, 2):
+            steps.grad[...] = rng.standard_normal(steps.grad.shape)
+            if update == 1:
+                steps.grad.reshape(-1)[7] = infinity
+            before = steps.arrays()
+            steps.step()
+            with np.errstate(all="ignore"):
+                formula = steps.formula(before)
+            for key, ours in steps.after().items():
+                theirs = np.broadcast_to(formula.names.get(key + "'", formula.names[key]).value, ours.shape)
+                assert np.array_equal(np.isnan(ours), np.isnan(theirs)), key
+                infinite = np.isinf(ours)
+                assert np.array_equal(infinite, np.isinf(theirs)), key
+                assert np.array_equal(np.signbit(ours[infinite]), np.signbit(theirs[infinite])), key
+
+
+# ---------------------------------------------------------------- the language
+
+BOUNDS = Case(
+    optgen.parse("""\
+optimizer Bounds "what comparisons make of elements that are no numbers, and of bounds in the wrong order"
+param bound = none
+param least = 0.5
+param most  = -0.5
+
+state low  = w
+state high = w
+state both = w
+state s    = w
+
+update:
+  low'  = clip(g, low, high)
+  high' = clip(g, least, bound) + clip(w, bound, most)
+  both' = clip(grad, least, most) + clip(g, most)
+  s'    = sign(g)*max(w, sign(s)) - min(sign(g), high)
+  w'    = where(abs(g) <= 1, sign(w), clip(w, bound))
+"""),
+    {},
+)
+"""With every value at hand as a bound."""
+
+
+def test_what_clip_and_sign_say() -> None:
+    """NaN stays, a bound that is NaN clips nothing, and of bounds in the wrong order the lower one holds."""
+    nan, inf = math.nan, math.inf
+    table = [  # x, low, high, clip(x, low, high), sign(x)
+        (2.0, -1.0, 1.0, 1.0, 1.0),
+        (-inf, -1.0, 1.0, -1.0, -1.0),
+        (inf, -1.0, nan, inf, 1.0),
+        (-3.0, nan, 1.0, -3.0, -1.0),
+        (-0.0, nan, nan, -0.0, 0.0),
+        (nan, -1.0, 1.0, nan, nan),
+        (nan, 1.0, -1.0, nan, nan),
+        (-2.0, 1.0, -1.0, 1.0, -1.0),
+        (0.0, 1.0, -1.0, 1.0, 0.0),
+        (2.0, 1.0, -1.0, 1.0, 1.0),
+        (inf, inf, -inf, inf, 1.0),
+    ]
+    x, low, high, clipped, signs = (np.array(column, np.float32) for column in zip(*table, strict=True))
+    spec = optgen.parse("""\
+optimizer Clip "its bounds are elements"
+input low
+input high
+state s = 0
+update:
+  s' = sign(grad)
+  w' = clip(grad, low, high)
+""")
+    rule = optgen.load(spec)
+    for run in (lambda: interpret_step(rule, *bound, rule.values, inputs=inputs), lambda: rule.bind(*bound, inputs)()):
+        w = np.zeros_like(x)
+        inputs = {"low": [low], "high": [high]}
+        bound = [w], [x], rule.init([w])
+        run()
+        assert same_bits(w, clipped) and same_bits(bound[2].arrays["s"][0], signs)
+
+
+def test_comparisons_are_the_interpreters() -> None:
+    for values in ({}, {"bound": 0.25}):
+        compare(Case(BOUNDS.spec, values), SHAPES, special=True)
+
+
+# ---------------------------------------------------------------- the sign of rescale_grad
+
+
+@pytest.mark.parametrize("name", [name for name in VARIANTS if name != "signum_f32"])
+def test_a_negative_rescale_grad_and_gradient(name: str) -> None:
+    """Bits are those of the positive ones; but Signum without momentum takes the sign of the gradient as it comes."""
+    case, variant = VARIANTS[name]
+    ends = []
+    for bound, sign in itertools.product((None, 0.5), (1, -1)):
+        rng = np.random.default_rng(0)
+        w = rng.standard_normal(24).astype(np.float32)
+        given: dict[str, Any] = {"clip_gradient": bound, "rescale_grad": 0.75 * sign}
+        steps = Steps(case, variant, ((4, 6), (24,)), w, lr=0.1, wd=0.01, **given)
+        for x in steps.inputs.values():
+            x[...] = 1
+        for _ in range(4):
+            steps.grad[...] = sign * rng.standard_normal(steps.grad.shape)
+            steps.step()
+        kept = steps.after()
+        kept.pop("cum", None)  # LBSGD gathers gradients as they come
+        ends.append(kept)
+    for plus, minus in (ends[:2], ends[2:]):
+        for key, x in plus.items():
+            assert same_bits(x, minus[key]), key
+
+
+def test_lars_keeps_its_ratio_with_a_negative_rescale_grad() -> None:
+    """The rate is lr*eta*|w|/|g|, not lr."""
+    w, g = np.full(4, 2, np.float32), np.full(4, -1, np.float32)
+    (start,) = copies([w])
+    optgen.load("lars", eta=0.5, lr=0.1, rescale_grad=-1.0).bind([w], [g])()
+    np.testing.assert_allclose(w, start - 0.1 * 0.5 * 4 / 2, rtol=1e-6)
