@@ -252,11 +252,14 @@ class _Builder:
         raise TypeError(f"not a call of an equation: {call!r}")
 
     def sign(self, x: Value) -> Value:
-        """+1, -1, +0 for both zeros, and NaN for NaN."""
-        x, zero, plus, minus = self.together(x, self.const(0.0), self.const(1.0), self.const(-1.0))
-        neither = self.emit(ir.Add(x, zero))  # of -0, too, +0
-        below = self.emit(ir.Select(self.emit(ir.Compare("lt", x, zero)), minus, neither))
-        return self.emit(ir.Select(self.emit(ir.Compare("gt", x, zero)), plus, below))
+        """1 with the sign of x, but +0 for both zeros, and NaN for NaN."""
+        x, zero, one = self.together(x, self.const(0.0), self.const(1.0))
+        integer: ir.DType = "i64" if x.type.dtype == "f64" else "i32"
+        mask = self.emit(ir.IntConst(-1 << (63 if integer == "i64" else 31)), wanted=integer)
+        sign = self.emit(ir.Int("and", self.emit(ir.Bits(x)), mask))
+        unit = self.emit(ir.FromBits(self.emit(ir.Int("or", sign, self.emit(ir.Bits(one))))))
+        nonzero = self.emit(ir.Compare("gt", self.emit(ir.Abs(x)), zero))
+        return self.emit(ir.Select(nonzero, unit, self.emit(ir.Add(x, zero))))  # -0 + 0 is +0
 
     def extreme(self, op: ir.CompareOp, x: Value, y: Value) -> Value:
         """where(a != a or a > b, a, b): a NaN on either side stays."""
