@@ -696,7 +696,7 @@ class DAdaptAdam(SpecOptimizer):
         v'    = beta2*v + (1 - beta2)*g^2
         s'    = beta3*s + (1 - beta3)*rate*g
         total = (1 - beta3)*sum(abs(s'), over params)
-        d'    = where(total > 0, d*clip(r'/total/d, 1, growth_rate), d)
+        d'    = where(total == 0, d, d*clip(r'/total/d, 1, growth_rate))
         w'    = (1 - rate*wd)*w - m'/(sqrt(v') + epsilon)
 
     Parameters
@@ -839,8 +839,8 @@ class Ftrl(SpecOptimizer):
         n'    = n + g^2
         sigma = rate*(sqrt(n') - sqrt(n))
         z'    = z + g - sigma*w
-        w'    = where(abs(z') > lamda1,
-                      lr*(sign(z')*lamda1 - z')/(sqrt(n') + (beta + lr*wd)), 0)
+        w'    = where(abs(z') <= lamda1, 0,
+                      lr*(sign(z')*lamda1 - z')/(sqrt(n') + (beta + lr*wd)))
 
     Parameters
     ----------
@@ -1038,16 +1038,16 @@ class LARS(SpecOptimizer):
 
     You, Gitman & Ginsburg 2017, arXiv:1708.03888; momentum correction: Goyal et al. 2017, arXiv:1706.02677.
 
-        w_norm   = norm(w)                                                                          if not skip
-        g_norm   = rescale_grad*norm(grad)                                                          if not skip
-        rate     = where(w_norm > 0 and g_norm > 0, lr*eta*w_norm/(g_norm + wd*w_norm + eps), lr)   if not skip
-        rate     = lr                                                                               otherwise
-        mu       = momentum*where(last_lr == 0, 1, lr/last_lr)                                      if corrected
-        mu       = momentum                                                                         if heavy
-        last_lr' = lr                                                                               if corrected
-        mom'     = mu*mom - rate*(g + wd*w)                                                         if heavy
-        w'       = w + mom'                                                                         if heavy
-        w'       = (1 - rate*wd)*w - rate*g                                                         otherwise
+        w_norm   = norm(w)                                                                           if not skip
+        g_norm   = abs(rescale_grad)*norm(grad)                                                      if not skip
+        rate     = where(w_norm == 0 or g_norm == 0, lr, lr*eta*w_norm/(g_norm + wd*w_norm + eps))   if not skip
+        rate     = lr                                                                                otherwise
+        mu       = momentum*where(last_lr == 0, 1, lr/last_lr)                                       if corrected
+        mu       = momentum                                                                          if heavy
+        last_lr' = lr                                                                                if corrected
+        mom'     = mu*mom - rate*(g + wd*w)                                                          if heavy
+        w'       = w + mom'                                                                          if heavy
+        w'       = (1 - rate*wd)*w - rate*g                                                          otherwise
 
     Parameters
     ----------
@@ -1098,20 +1098,20 @@ class LBSGD(SpecOptimizer):
         count'    = count + 1   # calls for this parameter; begin_num_update is not among them
         n         = begin_epoch*updates_per_epoch + count'
         due       = floor(n/batch_scale) == n/batch_scale   # this call completes a batch; any other only gathers
-        total     = cum + grad                                                if gathers
-        total     = grad                                                      otherwise
-        cum'      = where(due, 0, total)                                      if gathers
+        total     = cum + grad                                                                 if gathers
+        total     = grad                                                                       otherwise
+        cum'      = where(due, 0, total)                                                       if gathers
         mean_grad = 1/batch_scale*total
-        p         = min(n/max(warmup_epochs*updates_per_epoch, 1), 1)         if warmup_strategy != 'lars'
-        ratio     = sqrt(sum(w^2)/(sum(mean_grad^2) + wd*sum(w^2) + 1e-18))   if warmup_strategy == 'lars'
-        mult      = 1 + (batch_scale - 1)*p                                   if warmup_strategy == 'linear'
-        mult      = 1 + (batch_scale - 1)*p^2                                 if warmup_strategy == 'power2'
-        mult      = 1 + (batch_scale - 1)*sqrt(p)                             if warmup_strategy == 'sqrt'
-        mult      = clip(ratio, 0.01, 100)                                    otherwise
+        p         = min(n/max(warmup_epochs*updates_per_epoch, 1), 1)                          if warmup_strategy != 'lars'
+        mult      = 1 + (batch_scale - 1)*p                                                    if warmup_strategy == 'linear'
+        mult      = 1 + (batch_scale - 1)*p^2                                                  if warmup_strategy == 'power2'
+        mult      = 1 + (batch_scale - 1)*sqrt(p)                                              if warmup_strategy == 'sqrt'
+        mult      = clip(sqrt(sum(w^2)/(sum(mean_grad^2) + wd*sum(w^2) + 1e-18)), 0.01, 100)   otherwise
+        rate      = where(due, lr*mult, 0)   # where it is 0 the weight stays, but a NaN shows, as in MXNet
         d         = clip(rescale_grad*mean_grad, clip_gradient)
-        mom'      = where(due, momentum*mom - lr*mult*(d + wd*w), mom)        if heavy
-        w'        = where(due, w + mom', w)                                   if heavy
-        w'        = where(due, (1 - lr*mult*wd)*w - lr*mult*d, w)             otherwise
+        mom'      = where(due, momentum, 1)*mom - rate*(d + wd*w)                              if heavy
+        w'        = w + where(due, 1, 0)*mom'                                                  if heavy
+        w'        = (1 - rate*wd)*w - rate*d                                                   otherwise
 
     Parameters
     ----------
@@ -1409,7 +1409,7 @@ class Prodigy(SpecOptimizer):
         s'    = beta3*s + d/d0*d*g                     if safeguard_warmup
         s'    = beta3*s + d/d0*rate*g                  otherwise
         total = sum(abs(s'), over params)
-        d'    = where(total > 0, max(d, d_coef*r'/total), d)
+        d'    = where(total == 0, d, max(d, d_coef*r'/total))
         w'    = (1 - rate*wd)*w - rate*m'/(sqrt(v') + d*epsilon)
 
     Parameters

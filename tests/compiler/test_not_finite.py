@@ -1,4 +1,4 @@
-"""NaN, infinities and signs: a NaN gradient shows in the weight at the update that gets it, in every spec and variant."""
+"""NaN, infinities and signs: in every spec and variant, a NaN gradient shows in the weight at the update it is for."""
 
 from __future__ import annotations
 
@@ -138,8 +138,7 @@ def test_infinity_follows_the_arithmetic(name: str, infinity: float) -> None:
 
 # ---------------------------------------------------------------- the language
 
-BOUNDS = Case(
-    optgen.parse("""\
+_BOUNDS = optgen.parse("""\
 optimizer Bounds "what comparisons make of elements that are no numbers, and of bounds in the wrong order"
 param bound = none
 param least = 0.5
@@ -156,10 +155,9 @@ update:
   both' = clip(grad, least, most) + clip(g, most)
   s'    = sign(g)*max(w, sign(s)) - min(sign(g), high)
   w'    = where(abs(g) <= 1, sign(w), clip(w, bound))
-"""),
-    {},
-)
-"""With every value at hand as a bound."""
+""")
+BOUNDS = (Case(_BOUNDS, {}), Case(_BOUNDS, {"bound": 0.25}))
+"""Every value is a bound once."""
 
 
 def test_what_clip_and_sign_say() -> None:
@@ -189,17 +187,20 @@ update:
   w' = clip(grad, low, high)
 """)
     rule = optgen.load(spec)
-    for run in (lambda: interpret_step(rule, *bound, rule.values, inputs=inputs), lambda: rule.bind(*bound, inputs)()):
+    inputs = {"low": [low], "high": [high]}
+    for compiled in (False, True):
         w = np.zeros_like(x)
-        inputs = {"low": [low], "high": [high]}
-        bound = [w], [x], rule.init([w])
-        run()
-        assert same_bits(w, clipped) and same_bits(bound[2].arrays["s"][0], signs)
+        state = rule.init([w])
+        if compiled:
+            rule.bind([w], [x], state, inputs)()
+        else:
+            interpret_step(rule, [w], [x], state, rule.values, inputs=inputs)
+        assert same_bits(w, clipped) and same_bits(state.arrays["s"][0], signs)
 
 
-def test_comparisons_are_the_interpreters() -> None:
-    for values in ({}, {"bound": 0.25}):
-        compare(Case(BOUNDS.spec, values), SHAPES, special=True)
+@pytest.mark.parametrize("case", BOUNDS, ids=["unset", "set"])
+def test_comparisons_are_the_interpreters(case: Case) -> None:
+    compare(case, SHAPES, special=True)
 
 
 # ---------------------------------------------------------------- the sign of rescale_grad

@@ -13,6 +13,7 @@ import optgen
 from optgen.ir.nodes import BLOCK
 from tests.compiler.harness import ALL, FEATURES, ROWS, Array, Case, Shape, by_name
 from tests.compiler.test_differential import LARGE, MODE, MODES, SOME, SPARSE, pairs, specs
+from tests.compiler.test_not_finite import BOUNDS
 from tests.cuda.emulation import Gpu, GpuArray, emulated
 from tests.gpu import comparison
 
@@ -56,6 +57,11 @@ def compare(gpu: Gpu, *args: Any, steps: int = 1, **how: Any) -> None:
 def test_every_spec_and_variant(gpu: Gpu, case: Case) -> None:
     shapes = SHAPES[1::2] if case.spec in FEATURES else SHAPES  # they take long
     compare(gpu, case, shapes, special=True)
+
+
+@pytest.mark.parametrize("case", BOUNDS, ids=["unset", "set"])
+def test_what_is_no_number(gpu: Gpu, case: Case) -> None:
+    compare(gpu, case, SHAPES, special=True)
 
 
 @pytest.mark.parametrize("mode", MODES)

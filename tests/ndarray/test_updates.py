@@ -32,6 +32,15 @@ def arrays(*numbers: float, count: int = 1, dtype: str = "float32") -> list[nd.N
     return [nd.array(numbers, dtype=dtype) for _ in range(count)]
 
 
+def test_nan_as_in_mxnet() -> None:
+    """Its numbers: the sign of a NaN is 0, unlike in the optimizers' specs; FTRL's threshold does not hide one."""
+    weight, grad = nd.array([1, 2, 3]), nd.array([0.1, np.nan, 0.1])
+    for found in (nd.signsgd_update(weight, grad, lr=0.1), nd.signum_update(weight, grad, nd.zeros(3), lr=0.1)):
+        np.testing.assert_allclose(found.asnumpy(), [0.9, 2, 2.9], 1e-6)
+    found = nd.ftrl_update(weight, grad, nd.zeros(3), nd.zeros(3), lr=0.1)
+    np.testing.assert_allclose(found.asnumpy(), [0.08090909, np.nan, 0.2627273], 1e-6)
+
+
 # ---------------------------------------------------------------- what is written
 
 
