@@ -236,7 +236,7 @@ _UNARY: tuple[str, ...] = (
 )
 _UNARY += ("log(abs({}) + 1)", "log1p(abs({}))", "expm1(clip({}, -2, 2))", "({})^2", "({})^3", "(abs({}) + 0.5)^lr")
 _BINARY: tuple[str, ...] = ("{} + {}", "{} - {}", "{}*{}", "{}/{}", "max({}, {})", "min({}, {})", "clip({}, abs({}))")
-_BINARY += ("where({} > 0, {}, 0.5)", "where({} <= 1 or not ({} == 2), lr, t)")
+_BINARY += ("clip({}, {}, 0.5)", "where({} > 0, {}, 0.5)", "where({} <= 1 or not ({} == 2), lr, t)")
 _REDUCE = ("norm", "rms", "sum", "mean", "max", "min")
 _HOSTS = ("lr", "t", "0.25", "-3", "lr*t", "sqrt(t)", "1 - 0.9^t", "max(lr, t/4)", "wd", "size", "cols/rows", "step")
 _SMALL = {"S": "host", "T": "tensor", "D": "shared", "R": "row", "C": "col"}
