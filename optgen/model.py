@@ -14,6 +14,10 @@ from enum import Enum
 
 from optgen.diagnostics import Diagnostic, Source, Span
 
+MAX_DRAWS = 2048
+"""So many draws a spec may have. A draw id is 12 bits of what tells random words apart: the first half are draws, the
+other half stochastic rounding."""
+
 
 class Kind(Enum):
     """How many values a name has, and when they are known (spec-language rule 5)."""

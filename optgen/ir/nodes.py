@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Literal, get_args
 
-from optgen.model import Flags, Kind
+from optgen.model import MAX_DRAWS, Flags, Kind
 
 DType = Literal["f64", "f32", "i64", "i32", "b1"]
 COMPUTE: dict[str, DType] = {"float32": "f32", "float64": "f64", "float16": "f32", "bfloat16": "f32"}
@@ -36,8 +36,9 @@ BYTES: dict[str, int] = {
 }
 QUANTUM = 256
 """Elements of a block of 8-bit codes, which share a scale."""
-ROUNDING_DRAW = 2048
-"""The first draw id of stochastic rounding: state k takes a half of the words of draw ROUNDING_DRAW + k//2."""
+ROUNDING_DRAW = MAX_DRAWS
+"""The first draw id of stochastic rounding: state k takes a half of the words of draw ROUNDING_DRAW + k//2. These are
+below 2^12, as a spec is too short for 2^12 states."""
 
 LANES, BLOCK = 128, 4096
 """The fixed reduction tree: a tensor is cut into blocks of BLOCK elements, element i of a block goes to lane i mod

@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import groupby
 
 from optgen.diagnostics import Source, Span, SpecErrors
+from optgen.lang.builtins import DRAWS
 from optgen.lang.conditions import check_guard
 from optgen.lang.declare import declare
 from optgen.lang.lint import lint
@@ -13,7 +14,7 @@ from optgen.lang.names import check_reads, check_target
 from optgen.lang.parser import Broken, Draft, read_draft
 from optgen.lang.scope import Scope
 from optgen.lang.variants import check_variants
-from optgen.model import Equation, Optimizer
+from optgen.model import MAX_DRAWS, Call, Equation, Optimizer, walk
 
 
 def parse(source: Source) -> Optimizer:
@@ -25,6 +26,7 @@ def parse(source: Source) -> Optimizer:
     _check_outline(draft, scope)
     update = _check_section(draft.update, scope, evaluate=False)
     evaluate = _check_section(draft.evaluate, scope, evaluate=True)
+    _check_draws(update, scope)
     optimizer = _assemble(draft, scope, update, evaluate)
     if draft.sections:
         check_variants(optimizer, scope, draft.sections[0].span)
@@ -88,6 +90,14 @@ def _check_cases(cases: list[Equation], scope: Scope) -> None:
             scope.report("E202", f"a second definition of {case.target.key}", case.target.span, help)
         if case.guard is None:
             closed = case
+
+
+def _check_draws(update: tuple[Equation, ...], scope: Scope) -> None:
+    """Draws are numbered over all variants: no more than there are numbers."""
+    draws = [e for line in update for e in walk(line.value) if isinstance(e, Call) and e.function in DRAWS]
+    if len(draws) > MAX_DRAWS:
+        message = f"a spec of {len(draws)} draws; the limit is {MAX_DRAWS}, and this is the first one beyond it"
+        scope.report("E108", message, draws[MAX_DRAWS].span, "draw once, and use the name again")
 
 
 def _assemble(draft: Draft, scope: Scope, update: tuple[Equation, ...], evaluate: tuple[Equation, ...]) -> Optimizer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 
 from optgen.diagnostics import Span
-from optgen.lang.builtins import FUNCTIONS, RESERVED, SPARSE, TENSORS, is_reduction
+from optgen.lang.builtins import DRAWS, FUNCTIONS, RESERVED, SPARSE, TENSORS, is_reduction
 from optgen.lang.scope import Scope, meaning
 from optgen.model import Call, Equation, Expr, IsSet, Name, children, walk
 
@@ -52,6 +52,9 @@ def check_reads(equation: Equation, scope: Scope, *, evaluate: bool, locals: Con
     for node in walk(equation.value):
         if isinstance(node, Call):
             check_call(node, scope)
+            if evaluate and node.function in DRAWS:
+                help = "draw in 'update:', and keep it in a state that is read here"
+                scope.report("E306", "a draw in 'eval:', where nothing is random", node.span, help)
     for name in readable_names(equation.value):
         if name.id not in scope.failed and name.key not in scope.failed:
             _check_read(name, scope, evaluate, locals)

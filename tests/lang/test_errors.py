@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+import string
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +12,10 @@ import pytest
 
 import optgen.lang
 from optgen.diagnostics import Diagnostic, Source, Span, SpecErrors
+from optgen.ir.nodes import ROUNDING_DRAW
 from optgen.lang import parse
+from optgen.lang.syntax import MAX_CHARACTERS
+from optgen.model import MAX_DRAWS
 
 HERE = Path(__file__).parent
 BAD = sorted((HERE / "bad").glob("*.opt"))
@@ -49,6 +54,30 @@ def test_every_error_says_what_to_do() -> None:
 def test_no_golden_file_is_left_over() -> None:
     assert {p.stem for p in HERE.glob("bad/*.err")} == {p.stem for p in BAD}
     assert len(BAD) >= 50
+
+
+def _draws(n: int) -> str:
+    """A spec of n draws, in the fewest characters."""
+    letters = string.ascii_uppercase + string.ascii_lowercase
+    names = ("".join(pair) for pair in itertools.product(letters, letters + string.digits))
+    return "update:\n" + "".join(f"{name}=normal()\n" for name in itertools.islice(names, n))
+
+
+def test_more_draws_than_there_are_ids() -> None:
+    """Draw 2048 would be that of stochastic rounding, and another one of the first that of another parameter."""
+    assert _draws(2048).count("normal") == 2048 == ROUNDING_DRAW == MAX_DRAWS
+    parse(Source("f.opt", f'optimizer X "x"\n{_draws(MAX_DRAWS)}w\'=w-lr*g*AA'))
+    with pytest.raises(SpecErrors) as caught:
+        parse(Source("f.opt", f'optimizer X "x"\n{_draws(MAX_DRAWS + 2)}w\'=w-lr*g*AA'))
+    (diagnostic,) = caught.value.diagnostics
+    assert diagnostic.message == "a spec of 2050 draws; the limit is 2048, and this is the first one beyond it"
+    assert (diagnostic.code, diagnostic.span) == ("E108", Span(2051, 4, 12))
+
+
+def test_no_spec_has_more_states_than_ids_of_rounding() -> None:
+    """Two states share a draw, of which there are 2^11; a state is declared and updated."""
+    shortest = len("state a=0\n") + len("a'=a\n")
+    assert MAX_CHARACTERS // shortest < 2 * (2**12 - ROUNDING_DRAW)
 
 
 def test_a_message_shows_a_window_of_a_long_line() -> None:
