@@ -6,8 +6,10 @@ import ctypes
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
@@ -21,6 +23,7 @@ from optgen.ir.nodes import Variant
 from optgen.model import Kind, Optimizer
 from optgen.pipeline import NativeKernel
 from tests.compiler.harness import SPECS, Array, Shape, arrays_of, assert_same, copies, copy_state, numbers, same_bits
+from tests.conftest import Golden
 
 FOLDS = optgen.parse("""\
 optimizer Folds "three sweeps: sums, maxima and minima, one of them over what another changes"
@@ -310,3 +313,38 @@ def test_caller_mode(judged: Judged, threads: Callable[[int], None]) -> None:
         after = exchange(old)
     assert after & ~0x3F == FLUSH_DOWNWARD
     assert_same("flushing caller", w, state, expected, expected_state)
+
+
+ARM = Target("aarch64-unknown-linux-gnu", "generic", "+neon")
+FLOATING = re.compile(r"\b[bhsdqv]\d+\b")
+
+
+def test_caller_mode_on_arm(golden: Golden) -> None:
+    """Nothing of it runs here, but its assembly shows it: what is called from outside, by a caller or by a thread of
+    the pool, sets FPCR before it does anything else with numbers, and sets it back wherever it returns."""
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    kernel = pipeline.plan(pipeline.build(FOLDS, Variant({})))
+    step = target.compile_ir(pipeline.lower(kernel, "folds", ARM.triple), ARM).assembly
+    host = target.compile_ir(pipeline.lower_host(kernel, "folds_host", ARM.triple), ARM).assembly
+    shown: list[str] = []
+    for name, lines in {**_functions(step), **_functions(host)}.items():
+        modes = [line for line in lines if "FPCR" in line]
+        entered = re.fullmatch(r"folds|folds_host|folds\.\d+\.sweep", name)
+        assert bool(entered) == bool(modes), name
+        if modes:
+            before = lines[: lines.index(modes[1])]
+            assert not [line for line in before if FLOATING.search(line) and not line.startswith(("stp", "str"))]
+            shown += [f"{name}:", *(f"    {x}" for x in lines if "FPCR" in x or x.startswith(("bl", "ret")))]
+    golden(Path(__file__).with_name("golden") / "fpcr.s", "\n".join(shown) + "\n")
+
+
+def _functions(assembly: str) -> dict[str, list[str]]:
+    """The instructions of each function, as `mrs x21, FPCR`."""
+    found: dict[str, list[str]] = {}
+    for line in assembly.splitlines():
+        if (label := re.match(r"([\w.]+):", line)) and not label[1].startswith("."):
+            found[label[1]] = []
+        elif found and re.match(r"\t\w", line):
+            list(found.values())[-1].append(" ".join(line.split("//")[0].split()))
+    return found

@@ -36,8 +36,8 @@ PARALLEL = ll.FunctionType(VOID, [PTR, PTR, PTR, I64])
 EXCHANGE = ll.FunctionType(I64, [PTR, PTR, I64])
 N, SIZE, BUFFERS, T, HYPER, WORKSPACE, RUN, POOL, COLS, ID, SEED, INDEX, PRESENT, FIRST, WHOLE, SHARE, PEERS = range(17)
 """The fields of optgen_step, eight bytes each."""
-MXCSR = 0x1F80
-"""All exceptions masked, round to nearest, denormals kept."""
+MXCSR, FPCR = 0x1F80, 0
+"""What x86 and 64-bit Arm are set to: round to nearest, denormals kept, NaN as IEEE 754 has it, exceptions masked."""
 Env = dict[Value, Any]
 
 
@@ -86,6 +86,7 @@ class Module:
         self.kernel = kernel
         self.symbol = symbol
         self.x86 = triple.startswith(("x86_64", "i386", "i686"))
+        self.arm64 = triple.startswith(("aarch64", "arm64"))
         self.module = ll.Module(name=kernel.name)
         self.module.triple = triple
         self.consts = {i.result: i.op for i in kernel.instrs() if i.result is not None and is_const(i)}
@@ -108,7 +109,11 @@ class Module:
         return f, b
 
     def strict_floats(self, b: ll.IRBuilder) -> Any:
-        """Set MXCSR, whatever the caller's thread has; returns where the old value is kept."""
+        """Set MXCSR or FPCR, whatever the caller's thread has; returns where the old value is kept, or that value."""
+        if self.arm64:
+            before = b.call(self.fpcr("get", I64, []), [])
+            b.call(self.fpcr("set", VOID, [I64]), [I64(FPCR)])
+            return before
         if not self.x86:
             return None
         saved, ours = b.alloca(I32), b.alloca(I32)
@@ -118,11 +123,16 @@ class Module:
         return saved
 
     def restore_floats(self, b: ll.IRBuilder, saved: Any) -> None:
-        if saved is not None:
+        if self.arm64:
+            b.call(self.fpcr("set", VOID, [I64]), [saved])
+        elif self.x86:
             b.call(self.mxcsr("ldmxcsr"), [saved])
 
     def mxcsr(self, which: str) -> Any:
         return self.module.declare_intrinsic(f"llvm.x86.sse.{which}", (), ll.FunctionType(VOID, [PTR]))
+
+    def fpcr(self, which: str, result: Any, parameters: list[Any]) -> Any:
+        return self.module.declare_intrinsic(f"llvm.aarch64.{which}.fpcr", (), ll.FunctionType(result, parameters))
 
     # ------------------------------------------------------------ tensors
 
