@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 
 MAX_SHOWN = 160
 """How many columns of a line a message shows."""
@@ -31,7 +30,7 @@ class Source:
     name: str
     text: str
 
-    @cached_property
+    @property
     def lines(self) -> list[str]:
         return self.text.split("\n")
 

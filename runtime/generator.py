@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import numbers
+import os
+import threading
 from typing import Any
 
 import numpy as np
@@ -24,9 +26,20 @@ class _Generator:
 
     def __init__(self) -> None:
         self.restart(0)  # as MXNet: a script that sets no seed gets the same numbers in each run
+        self._forking = threading.local()
+        os.register_at_fork(before=self._hold, after_in_parent=self._let_go, after_in_child=self._let_go)
 
     def restart(self, seed: int) -> None:
         self._generator = np.random.Generator(np.random.Philox(seed))
+
+    def _hold(self) -> None:
+        """A fork waits for a draw of another thread, which the child could never finish."""
+        lock = self._generator.bit_generator.lock
+        lock.acquire()
+        self._forking.lock = lock
+
+    def _let_go(self) -> None:
+        self._forking.lock.release()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._generator, name)

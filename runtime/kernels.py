@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import os
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,17 @@ if TYPE_CHECKING:
     Gradient = NDArray | list[NDArray]
 
 # optgen is imported where it is first needed, so that `import runtime` does not wait for a compiler.
+
+
+def _before_fork() -> None:
+    """A fork waits for what another thread is importing on its first use: the child could never finish that."""
+    if "optgen" in sys.modules:
+        from optgen.backends import forks
+
+        forks.before_fork("runtime")
+
+
+os.register_at_fork(before=_before_fork)
 
 
 def names() -> tuple[str, ...]:

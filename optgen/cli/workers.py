@@ -11,6 +11,8 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from optgen.execute import cpus
+
 R = TypeVar("R")
 PER_PROCESS = 8
 """Kernels that take longer than it takes to start a process."""
@@ -22,7 +24,7 @@ MOST = 8
 def each(function: Callable[..., R], work: Sequence[tuple[Any, ...]]) -> Iterator[Iterator[R]]:
     """`function(*arguments)` for all of `work`, in this order; function and arguments are such as can be pickled."""
     columns = tuple(zip(*work, strict=True))
-    processes = min(len(os.sched_getaffinity(0)), len(work) // PER_PROCESS, MOST)
+    processes = min(cpus.available(), len(work) // PER_PROCESS, MOST)
     if processes < 2:
         yield map(function, *columns)
         return

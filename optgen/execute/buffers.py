@@ -7,7 +7,6 @@ not imported for it), and with DLPack. Nothing is ever copied: a step writes int
 from __future__ import annotations
 
 import ctypes
-import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -47,11 +46,11 @@ class Tensor:
     owner: Any
     gpu: int | None = None
 
-    @functools.cached_property
+    @property
     def size(self) -> int:
         return math.prod(self.shape)
 
-    @functools.cached_property
+    @property
     def nbytes(self) -> int:
         return self.size * numpy_dtype(self.dtype).itemsize
 

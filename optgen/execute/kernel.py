@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping
-from functools import cached_property
 
 from optgen.execute import jit
 from optgen.ir.nodes import Buffer, Variant, is_gradient
@@ -36,7 +35,10 @@ class Step(ctypes.Structure):
 
 
 class Kernel:
-    """One variant of an optimizer, loaded; `columns` and `rows` are the places of buffers and of hyper-parameters."""
+    """One variant of an optimizer, loaded; `columns` and `rows` are the places of buffers and of hyper-parameters.
+
+    `states` is what it keeps between steps, by name: the states, their scales, and the master weight as "w".
+    """
 
     def __init__(self, variant: Variant, native: NativeKernel) -> None:
         self._describe(variant, native)
@@ -50,16 +52,9 @@ class Kernel:
         self.columns = {b.name: k for k, b in enumerate(native.buffers)}
         self.rows = {name: k for k, name in enumerate(native.hyper)}
         self.gradients = [k for name, k in self.columns.items() if is_gradient(name)]
-
-    @cached_property
-    def states(self) -> Mapping[str, Buffer]:
-        """What it keeps between steps, by name: the states, their scales, and the master weight as "w"."""
-        kept = [b for b in self.native.buffers if b.init is not None or (b.name == "w" and self.variant.master)]
-        return {b.name: b for b in kept}
-
-    @cached_property
-    def is_quantized(self) -> bool:
-        return any(b.is_quantized for b in self.native.buffers)
+        kept = [b for b in native.buffers if b.init is not None or (b.name == "w" and variant.master)]
+        self.states: Mapping[str, Buffer] = {b.name: b for b in kept}
+        self.is_quantized = any(b.is_quantized for b in native.buffers)
 
     def workspace(self, step: Step) -> int:
         """How many doubles a step needs."""

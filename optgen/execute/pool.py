@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import ctypes
 import functools
+import numbers
 import os
 import platform
 import threading
@@ -17,7 +18,7 @@ import time
 from importlib import resources
 
 from optgen.backends import target
-from optgen.execute import cache, jit
+from optgen.execute import cache, cpus, jit
 
 MAX_THREADS = 256
 SMALL = 16384
@@ -66,13 +67,16 @@ def supported() -> bool:
 
 
 def default_threads() -> int:
-    """`OPTGEN_NUM_THREADS`, or the CPUs this process may run on. ValueError when the variable is not a number >= 1."""
+    """`OPTGEN_NUM_THREADS`, or the CPUs this process may use; 1 where there is no pool.
+
+    ValueError when the variable is no number from 1 to 256.
+    """
     text = os.environ.get("OPTGEN_NUM_THREADS")
-    if text is None:
-        return min(len(os.sched_getaffinity(0)), MAX_THREADS) if supported() else 1
-    if not text.strip().isdecimal() or not 1 <= int(text) <= MAX_THREADS:
+    if text is not None and (not text.strip().isdecimal() or not 1 <= int(text) <= MAX_THREADS):
         raise ValueError(f"OPTGEN_NUM_THREADS must be a number from 1 to {MAX_THREADS}, not {text!r}")
-    return int(text)
+    if not supported():
+        return 1
+    return min(cpus.available(), MAX_THREADS) if text is None else int(text)
 
 
 def _code() -> bytes:
@@ -107,7 +111,7 @@ class Pool:
         self._memory.small, self._memory.wake, self._memory.large = SMALL, WAKE, LARGE
         self._lock = threading.Lock()
         self._threads: list[threading.Thread] = []
-        self.wanted = default_threads()
+        self.wanted = _first_threads()
         os.register_at_fork(after_in_child=self._forked)
         atexit.register(self.stop)
 
@@ -156,30 +160,51 @@ class Pool:
         self._memory.busy[0] = self._memory.sleepers[0] = self._memory.waiting = 0
 
 
-_making = threading.Lock()
+class _Process:
+    """The pool of this process, made on first use, by one thread."""
+
+    def __init__(self) -> None:
+        self.pool: Pool | None = None
+        self._forked()
+        os.register_at_fork(after_in_child=self._forked)
+
+    def _forked(self) -> None:
+        """Whoever was making it is not in the child, which makes it anew."""
+        self._making = threading.Lock()
+
+    def make(self) -> Pool:
+        with self._making:
+            if self.pool is None:
+                self.pool = Pool()
+            return self.pool
+
+
+_process = _Process()
 
 
 def pool() -> Pool:
     """The pool of this process, made on first use."""
-    with _making:
-        return _pool()
+    return _process.pool or _process.make()
 
 
 @functools.cache
-def _pool() -> Pool:
-    return Pool()
+def _first_threads() -> int:
+    return default_threads()
 
 
 def set_num_threads(n: int) -> None:
-    """Use `n` threads from now on, the calling one included; the results do not depend on it, to the bit."""
-    if not isinstance(n, int) or not 1 <= n <= MAX_THREADS:
-        raise ValueError(f"the number of threads must be from 1 to {MAX_THREADS}, not {n!r}")
+    """Use `n` threads from now on, the calling one included; the results do not depend on it, to the bit.
+
+    ValueError if that is no whole number from 1 to 256.
+    """
+    if isinstance(n, bool) or not isinstance(n, numbers.Integral) or not 1 <= n <= MAX_THREADS:
+        raise ValueError(f"the number of threads must be a whole number from 1 to {MAX_THREADS}, not {n!r}")
     if not supported():
         return
-    pool().wanted = n
+    pool().wanted = int(n)
     pool().start()
 
 
 def num_threads() -> int:
-    """How many threads a large step uses."""
-    return pool().wanted if supported() else 1
+    """How many threads a large step uses. ValueError if `OPTGEN_NUM_THREADS`, when it is first asked for, is wrong."""
+    return _process.pool.wanted if _process.pool else _first_threads()

@@ -169,7 +169,7 @@ class BoundStep:
                 table.exchange_by(self._exchange)
             table.set(self._values)
             table.step.seed = self._seed
-        if sum(self._params[i].size for i in members) >= pool.SMALL and pool.num_threads() > 1:
+        if pool.num_threads() > 1 and sum(self._params[i].size for i in members) >= pool.SMALL:
             for table in self._tables:
                 table.use_threads()
         self._run, self._address = self._entry()

@@ -40,7 +40,9 @@ class Worker:
         environment: Mapping[str, str],
         local_workers: int,
     ) -> None:
-        threads = max(1, min(256, len(os.sched_getaffinity(0)) // local_workers))
+        from optgen.execute import cpus
+
+        threads = max(1, min(256, cpus.available() // local_workers))
         # Lines are to be seen as they are printed, but Python writes to pipes in blocks.
         defaults = {"PYTHONUNBUFFERED": "1", "OPTGEN_NUM_THREADS": str(threads)}
         guard = str(Path(__file__).with_name("guard.py"))

@@ -111,6 +111,7 @@ def _runner(address: int) -> Callable[[int, int], None]:
     from optgen.execute import pool
 
     alone = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(address)
+    pool.num_threads()  # a bad OPTGEN_NUM_THREADS is refused by the first call, large or not
     if not pool.supported():
         return lambda arguments, work: alone(arguments, 0, 1)
 

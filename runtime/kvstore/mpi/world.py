@@ -103,14 +103,16 @@ class World:
     def _share_cpus(self, local: Any) -> None:
         """Use the CPUs of this process, those that ranks have in common divided among them."""
         import optgen
+        from optgen.execute import cpus
 
         mine = np.zeros(_CPUS, np.int32)
         mine[list(os.sched_getaffinity(0))] = 1
         all_ = np.empty_like(mine)
         local.Allreduce(mine, all_)
+        quota = cpus.quota() / local.Get_size()  # of one control group, as a container's ranks have it
         local.Free()
         if "OPTGEN_NUM_THREADS" not in os.environ and self.size > 1:
-            share = float((mine / np.maximum(all_, 1)).sum())
+            share = min(float((mine / np.maximum(all_, 1)).sum()), quota)
             optgen.set_num_threads(min(max(int(share + 1e-6), 1), optgen.num_threads()))
 
     # ------------------------------------------------------------ messages

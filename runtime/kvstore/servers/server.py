@@ -40,7 +40,9 @@ class Server:
     """
 
     def __init__(self, shard: int, workers: int, beside: int) -> None:
-        os.environ.setdefault("OPTGEN_NUM_THREADS", str(max(1, min(256, len(os.sched_getaffinity(0)) // beside))))
+        from optgen.execute import cpus
+
+        os.environ.setdefault("OPTGEN_NUM_THREADS", str(max(1, min(256, cpus.available() // beside))))
         self._shard = Shard(shard)
         self._workers = range(workers)
         self._timeout = start.timeout()

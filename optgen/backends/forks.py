@@ -1,0 +1,55 @@
+"""What a fork waits for: calls of LLVM and imports of other threads, which the child could never finish.
+
+In a forked child only the thread goes on that forked. What another one has locked at that moment stays locked there,
+and what it has half done stays half done: so a fork waits until nobody is inside LLVM, or importing a module of ours.
+Other locks of ours are made anew in the child, where they are defined.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import logging  # noqa: F401 (lark imports it, and it has hooks of its own, which are not to come in the middle of a fork)
+import os
+import sys
+import threading
+
+from llvmlite.binding import ffi
+
+PACKAGES = ("optgen", "lark", "sympy", "mpmath", "ml_dtypes")
+"""What is imported when it is first needed, by whichever thread that is."""
+_llvm = ffi.lib._lock
+"""The lock that llvmlite holds in each call of LLVM, which has further ones inside."""
+_holder: int | None = None
+"""The thread that forks and has it."""
+
+
+def before_fork(*packages: str) -> None:
+    """Wait for LLVM, and keep it until the fork is done; wait for what is being imported of ours, and of `packages`."""
+    global _holder
+    if _holder != threading.get_ident():
+        _llvm.__enter__()
+        _holder = threading.get_ident()
+    # LLVM comes first, since no module calls it while it is imported.
+    waited: set[str] = set()
+    while new := [name for name in _importing((*PACKAGES, *packages)) if name not in waited]:
+        for name in new:
+            with contextlib.suppress(Exception):  # whoever imports it hears of that
+                importlib.import_module(name)  # at once if this thread is the one that does
+        waited.update(new)
+
+
+def _importing(packages: tuple[str, ...]) -> list[str]:
+    """The modules of packages that some thread is importing."""
+    modules = [(name, m) for name, m in list(sys.modules.items()) if name.partition(".")[0] in packages]
+    return [name for name, m in modules if getattr(getattr(m, "__spec__", None), "_initializing", False)]
+
+
+def _after_fork() -> None:
+    global _holder
+    if _holder == threading.get_ident():  # not where this module was imported while the process forked
+        _holder = None
+        _llvm.__exit__(None, None, None)
+
+
+os.register_at_fork(before=before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)

@@ -1,0 +1,129 @@
+"""A fork while another thread holds what the child needs: every lock of both packages, and what they stand on.
+
+In the child only the thread that forked goes on: what another one held would stay locked for ever.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.compiler.harness import python
+
+SCENE = """
+import os, signal, sys, threading
+import numpy as np
+
+inside, forked = threading.Event(), threading.Event()
+
+def hold(seconds=None):
+    '''What the other thread does where it holds something: until the fork, or, if a fork waits for it, for so long.'''
+    inside.set()
+    forked.wait(seconds)
+
+def slow_import(name):
+    from importlib.machinery import SourceFileLoader
+    real = SourceFileLoader.exec_module
+    def exec_module(self, module):
+        real(self, module)
+        if module.__name__ == name and not inside.is_set():
+            hold(0.5)
+    SourceFileLoader.exec_module = exec_module
+
+def play(other, child):
+    thread = threading.Thread(target=other)
+    thread.start()
+    inside.wait()
+    pid = os.fork()
+    if pid == 0:
+        signal.alarm(30)  # far longer than it takes; ends a child that waits for ever
+        child()
+        os._exit(7)
+    forked.set()
+    thread.join()
+    child()  # and the parent goes on
+    print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+"""
+SCENES = {
+    "makes the pool": """
+import optgen
+from optgen.execute import pool
+class Slow(pool.Pool):
+    def __init__(self):
+        hold() if not inside.is_set() else None
+        super().__init__()
+pool.Pool = Slow
+play(lambda: optgen.set_num_threads(2), lambda: optgen.set_num_threads(3))
+""",
+    "starts threads": """
+import optgen
+from optgen.execute import pool
+def other():
+    with pool.pool()._lock:
+        hold()
+play(other, lambda: optgen.set_num_threads(3))
+""",
+    "is in LLVM": """
+from llvmlite.binding import ffi
+from optgen.backends import target
+target.host()
+once = iter([True])
+def acquired():
+    if threading.current_thread() is not threading.main_thread() and next(once, False):
+        hold(0.5)
+ffi.register_lock_callback(acquired, lambda: None)
+compile = lambda: target.compile_ir("define void @f() { ret void }", target.host()).object
+play(compile, compile)
+""",
+    "imports a part of optgen": """
+import optgen
+slow_import("optgen.lang.parser")
+text = "optimizer X\\nupdate:\\n  w' = w - lr*g\\n"
+play(lambda: optgen.parse(text), lambda: optgen.parse(text))
+""",
+    "imports a library of optgen's": """
+import optgen
+slow_import("lark.parsers.lalr_parser")
+text = "optimizer X\\nupdate:\\n  w' = w - lr*g\\n"
+play(lambda: optgen.parse(text), lambda: optgen.parse(text))
+""",
+    "imports optgen": """
+import runtime as mx
+slow_import("optgen.execute.pool")
+def child():
+    mx.nd.Pooling(mx.nd.ones((1, 1, 4, 4)), kernel=(2, 2))
+    import optgen
+play(child, child)
+""",
+    "looks at a tensor": """
+from optgen.execute.buffers import Tensor
+class Slow(tuple):
+    def __iter__(self):
+        hold()
+        return super().__iter__()
+play(lambda: Tensor("x", 0, Slow((2, 3)), "float32", True, None).size,
+     lambda: Tensor("x", 0, (2, 3), "float32", True, None).size)
+""",
+    "draws random numbers": """
+import runtime as mx
+from runtime.generator import generator
+def other():
+    with generator.bit_generator.lock:
+        hold(0.5)
+play(other, lambda: mx.nd.random.normal(shape=(3,)).asnumpy())
+""",
+    "changes the threads of BLAS": """
+from runtime.native.library import single
+def other():
+    with single._lock:
+        hold()
+def child():
+    with single: pass
+play(other, child)
+""",
+}
+
+
+@pytest.mark.parametrize("scene", SCENES.values(), ids=SCENES)
+def test_fork_while_another_thread(scene: str) -> None:
+    done = python(SCENE + scene)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "7\n", ""), done.stderr
