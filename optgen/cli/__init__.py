@@ -11,8 +11,8 @@ import os
 import sys
 from collections.abc import Sequence
 
-from optgen.cli import build, doc, explain, show, specs
-from optgen.cli.common import Usage
+from optgen.cli import build, cache, doc, explain, show, specs
+from optgen.cli.common import Usage, check_environment
 from optgen.diagnostics import SpecErrors
 
 DESCRIPTION = """\
@@ -26,6 +26,7 @@ examples:
   optgen check specs/mine.opt     all its errors at once
   optgen explain specs/mine.opt   its equations, and what a step costs on this machine
   optgen build                    compile every spec to generated/
+  optgen cache                    where compiled kernels are kept, how many and how large
 """
 
 
@@ -38,7 +39,7 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for module in (build, specs, show, explain, doc):
+    for module in (build, specs, show, explain, doc, cache):
         module.register(commands)
     return top
 
@@ -50,6 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")  # equations are Unicode, terminals are not always
     args = parser().parse_args(arguments)
     try:
+        check_environment()
         code: int = args.run(args)
         sys.stdout.flush()
         return code

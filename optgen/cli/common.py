@@ -24,6 +24,17 @@ class Usage(ValueError):
     """The command cannot be carried out as given: exit code 2."""
 
 
+def check_environment() -> None:
+    """Refuse variables that no command could go by, before any does its work."""
+    from optgen.execute import cache, pool
+
+    try:
+        pool.default_threads()
+        cache.limit()
+    except ValueError as error:
+        raise Usage(str(error)) from None
+
+
 def command(
     commands: Commands, name: str, run: Callable[[argparse.Namespace], int], summary: str, examples: str
 ) -> argparse.ArgumentParser:

@@ -1,4 +1,4 @@
-"""The command doc: one Markdown document about all specs that come with the package."""
+"""The command doc: one Markdown document about some specs, or all that come with the package."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from optgen.cli.common import Commands, command, paths_of, read, shown, variants, write
+from optgen.cli.common import Commands, Usage, command, paths_of, read, shown, variants, write
 from optgen.model import Flags, Optimizer
 
 if TYPE_CHECKING:
     from optgen.emit.doc import Entry
     from optgen.ir.nodes import Kernel
+
+_ALL = Path("docs/optimizers.md")
+"""The document about all specs that come along."""
 
 
 def register(commands: Commands) -> None:
@@ -21,24 +24,37 @@ def register(commands: Commands) -> None:
         commands,
         "doc",
         doc,
-        "write the documentation of all specs that come along: equations, arguments, states, costs",
-        "  optgen doc             write docs/optimizers.md\n"
-        "  optgen doc --check     change nothing; exit code 1 if the file would change\n",
+        "write the documentation of specs: equations, arguments, states, costs",
+        "  optgen doc                           write docs/optimizers.md, about all specs that come along\n"
+        "  optgen doc --check                   change nothing; exit code 1 if the file would change\n"
+        "  optgen doc specs/mine.opt            print that of one spec\n"
+        "  optgen doc specs/mine.opt -o mine.md\n",
     )
-    default = Path("docs/optimizers.md")
-    parser.add_argument("-o", "--output", default=default, type=Path, metavar="FILE", help=f"default: {default}")
+    parser.add_argument("spec", nargs="*", metavar="SPEC", help="name or .opt file (default: all that come along)")
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help=f"where to write it (default: {_ALL}; with a SPEC: print it)"
+    )
     parser.add_argument("--check", action="store_true", help="only say whether the file would change")
 
 
 def doc(args: argparse.Namespace) -> int:
-    data = document(paths_of([])).encode()
-    if args.output.is_file() and args.output.read_bytes() == data:
+    output = args.output or (None if args.spec else _ALL)
+    if output is None and args.check:
+        raise Usage("--check compares with a file: name it with -o FILE")
+    for spec in args.spec:
+        if Path(spec).suffix not in ("", ".opt"):
+            raise Usage(f"{spec} is no spec, which ends in .opt; the file to write is named by -o {spec}")
+    text = document(paths_of(args.spec))
+    if output is None:
+        print(text, end="")
+        return 0
+    if output.is_file() and output.read_bytes() == text.encode():
         return 0
     if args.check:
-        print(f"{shown(args.output)} is not what the specs say; optgen doc writes it anew", file=sys.stderr)
+        print(f"{shown(output)} is not what the specs say; optgen doc writes it anew", file=sys.stderr)
         return 1
-    write(args.output, data)
-    print(f"wrote {shown(args.output)}")
+    write(output, text.encode())
+    print(f"wrote {shown(output)}")
     return 0
 
 

@@ -67,7 +67,7 @@ def register(commands: Commands) -> None:
         "new",
         new,
         "write a commented spec to start from",
-        "  optgen new specs/mine.opt     never overwrites a file\n",
+        "  optgen new specs/mine.opt     makes the folder specs if there is none; never overwrites a file\n",
     )
     parser.add_argument("name", metavar="NAME", help="name of the optimizer or path of the file, .opt is added")
 
@@ -131,8 +131,11 @@ def new(args: argparse.Namespace) -> int:
     source = Source(str(path), TEMPLATE.format(name=name))
     parse(source)
     text = format_text(source)
-    if not path.parent.is_dir():
-        raise Usage(f"no such folder: {path.parent}")
+    folder = path.parent
+    if not folder.is_dir():
+        if folder.exists() or not folder.parent.is_dir():
+            raise Usage(f"no such folder: {folder}")
+        folder.mkdir()
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)

@@ -3,6 +3,10 @@
 An entry is one file: the SHA-256 of its name and its data, then the data. It is written to a temporary name and moved
 into place; a file whose hash is wrong is as good as none. The folder must be the user's own and closed to others, since
 what is loaded from it is executed: otherwise it is not used at all.
+
+`OPTGEN_CACHE_SIZE` bounds its size; beyond it, what was not used for longest goes. The time of a file says when it was
+used, to the hour. Processes share the folder without locks: each file is whole or gone, and one that is gone is made
+again.
 """
 
 from __future__ import annotations
@@ -11,19 +15,38 @@ import contextlib
 import functools
 import hashlib
 import os
+import re
 import stat
 import tempfile
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
+LIMIT = 512 << 20
+"""Bytes, where OPTGEN_CACHE_SIZE does not say: some 30,000 kernels."""
+_NOTED_SECONDS = 3600
+"""How often it is noted that an entry is used, so that reading is not writing."""
+_STALE_SECONDS = 3600
+"""A temporary file of this age was left by a writer that died: writing takes milliseconds."""
 _DIGEST = hashlib.sha256().digest_size
+_ENTRY, _TEMPORARY = re.compile("[0-9a-f]{64}"), re.compile(r"\.[0-9a-f]{16}-\w+")
+_room: dict[tuple[Path, int], int] = {}
+"""By folder and limit, the bytes that this process may write before it looks at the whole folder again."""
+
+
+def place() -> Path:
+    """Where the cache is: `$OPTGEN_CACHE_DIR`, or `optgen` in the user's cache folder."""
+    chosen = os.environ.get("OPTGEN_CACHE_DIR")
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return Path(os.path.expanduser(chosen)) if chosen else Path(base) / "optgen"
 
 
 def folder() -> Path | None:
-    """`$OPTGEN_CACHE_DIR`, or `optgen` in the user's cache folder; None where it cannot be trusted or made."""
-    chosen = os.environ.get("OPTGEN_CACHE_DIR")
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    path = Path(chosen) if chosen else Path(base) / "optgen"
+    """The folder at `place()`, made if it is not there; None where it cannot be made, or is not the user's alone."""
+    path = place()
+    if path.parts[:1] == ("~",):  # of a user without a home
+        return None
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         info = path.lstat()
@@ -31,6 +54,17 @@ def folder() -> Path | None:
         return None
     private = stat.S_ISDIR(info.st_mode) and not stat.S_IMODE(info.st_mode) & 0o077
     return path if private and info.st_uid == os.getuid() else None
+
+
+def limit() -> int:
+    """The bytes that the cache may hold, `OPTGEN_CACHE_SIZE`: as 1000000, 512M or 2G. ValueError where it is not so."""
+    text = os.environ.get("OPTGEN_CACHE_SIZE")
+    if text is None:
+        return LIMIT
+    match = re.fullmatch(r"([0-9]{1,18}) ?([KMGT]?)(i?B)?", text.strip(), re.IGNORECASE)
+    if match is None:
+        raise ValueError(f"OPTGEN_CACHE_SIZE must be a number of bytes, as 512M or 2G, not {text!r}")
+    return int(match[1]) << 10 * " KMGT".index(match[2].upper() or " ")
 
 
 @functools.cache
@@ -61,26 +95,45 @@ def key(*parts: str) -> str:
 
 def get(name: str, make: Callable[[], bytes]) -> bytes:
     """The data under `name`; made and kept when it is not there, or not what was written."""
+    most = limit()
     directory = folder()
     if directory is None:
         return make()
     path = directory / name
-    data = _read(path)
+    data = _read(path, most)
     if data is None:
         data = make()
         # A full disk or a folder that became read-only costs speed, not correctness.
         with contextlib.suppress(OSError):
-            _write(path, data)
+            if _DIGEST + len(data) <= most:
+                _write(path, data)
+                _make_room(directory, most, _DIGEST + len(data))
     return data
 
 
-def _read(path: Path) -> bytes | None:
+def _read(path: Path, most: int) -> bytes | None:
     try:
-        raw = path.read_bytes()
+        # What is no file of ours: a FIFO is not waited for, a link not followed.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
         return None
-    data = raw[_DIGEST:]
-    return data if _digest(path.name, data) == raw[:_DIGEST] else None
+    try:
+        info = os.fstat(descriptor)
+        if not stat.S_ISREG(info.st_mode) or info.st_size > most:
+            return None
+        with open(descriptor, "rb", closefd=False) as file:
+            raw = file.read()
+        data = raw[_DIGEST:]
+        if _digest(path.name, data) != raw[:_DIGEST]:
+            return None
+        if time.time() - info.st_mtime > _NOTED_SECONDS:
+            with contextlib.suppress(OSError):
+                os.utime(descriptor)
+        return data
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
 
 
 def _digest(name: str, data: bytes) -> bytes:
@@ -97,3 +150,64 @@ def _write(path: Path, data: bytes) -> None:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
+
+
+# ---------------------------------------------------------------- its size
+
+
+@dataclass(frozen=True)
+class File:
+    """A file of the cache: an entry, or what becomes one when it is complete. `used` is a time, in nanoseconds."""
+
+    path: Path
+    size: int
+    used: int
+    complete: bool
+
+
+def files(directory: Path) -> Iterator[File]:
+    """What the cache has written to a folder. OSError where that cannot be read."""
+    with os.scandir(directory) as found:
+        for each in found:
+            complete = _ENTRY.fullmatch(each.name) is not None
+            if complete or _TEMPORARY.fullmatch(each.name):
+                with contextlib.suppress(FileNotFoundError):  # another process was faster
+                    info = each.stat(follow_symlinks=False)
+                    if stat.S_ISREG(info.st_mode):
+                        yield File(directory / each.name, info.st_size, info.st_mtime_ns, complete)
+
+
+def clear(directory: Path) -> list[File]:
+    """Remove all entries, and what writers left: the entries. Whoever needs one makes it again."""
+    found = list(files(directory))
+    for file in found:
+        file.path.unlink(missing_ok=True)
+    return [file for file in found if file.complete]
+
+
+def _make_room(directory: Path, most: int, written: int) -> None:
+    """Keep within the limit.
+
+    The folder is looked at when an eighth of what was left is used up: seldom enough not to be felt, and so that even
+    several processes at once exceed the limit by little.
+    """
+    left = _room.get((directory, most), 0) - written
+    if left < 0:
+        left = (most - _evict(directory, most)) // 8
+    _room[directory, most] = left
+
+
+def _evict(directory: Path, most: int) -> int:
+    """Remove what dead writers left and, near the limit, what was not used for longest: the bytes that stay.
+
+    Near is a sixteenth of the limit; an eighth becomes free then. The newest entry stays.
+    """
+    found = sorted(files(directory), key=lambda file: file.used)
+    stale = time.time_ns() - _STALE_SECONDS * 10**9
+    total = sum(file.size for file in found)
+    enough = most - most // 8 if total > most - most // 16 else most
+    for file in found[:-1]:
+        if total > enough if file.complete else file.used < stale:
+            file.path.unlink(missing_ok=True)
+            total -= file.size
+    return total

@@ -22,7 +22,7 @@ def main() -> None:
     argparse.ArgumentParser(
         prog="python -m runtime.native",
         description=__doc__.split("\n\n")[0],
-        epilog="OPTGEN_CACHE_DIR names the folder of the cache.",
+        epilog="OPTGEN_CACHE_DIR names the folder of the cache, OPTGEN_CACHE_SIZE bounds it; `optgen cache` shows it.",
     ).parse_args()
     for module in pkgutil.iter_modules(native.__path__):
         if module.name != "__main__":

@@ -58,7 +58,7 @@ def bad(here: Path) -> Path:
 # ---------------------------------------------------------------- the line itself
 
 
-COMMANDS = ("build", "check", "fmt", "show", "explain", "list", "new", "doc")
+COMMANDS = ("build", "check", "fmt", "show", "explain", "list", "new", "doc", "cache")
 
 
 def test_help_names_every_command(capsys: Capture) -> None:
@@ -79,7 +79,17 @@ def test_help_has_examples(name: str, capsys: Capture) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["", "compile adam", "build --target abacus", "show adam --stage soul", "show", "new", "check --fast"]
+    "line",
+    [
+        "",
+        "compile adam",
+        "build --target abacus",
+        "show adam --stage soul",
+        "show",
+        "new",
+        "check --fast",
+        "cache empty",
+    ],
 )
 def test_usage_errors_are_2(line: str, capsys: Capture) -> None:
     with pytest.raises(SystemExit) as stop:
@@ -207,11 +217,64 @@ def test_new_is_a_spec_to_start_from(here: Path, capsys: Capture) -> None:
     assert path.read_text() == "mine"
 
 
+def test_new_makes_the_folder_that_the_help_names(here: Path, capsys: Capture) -> None:
+    for name in ("mine", "other.opt"):
+        assert main(["new", f"specs/{name}"]) == 0
+    assert sorted(path.name for path in (here / "specs").iterdir()) == ["mine.opt", "other.opt"]
+    (here / "file").touch()
+    capsys.readouterr()
+    assert main(["new", "file/mine.opt"]) == 2
+    assert capsys.readouterr().err == "optgen: no such folder: file\n"
+
+
 @pytest.mark.parametrize("name", ["1st", "a-b", "", "a b.opt", "no/such/folder/x"])
 def test_new_refuses(name: str, here: Path, capsys: Capture) -> None:
     assert main(["new", name]) == 2
     assert capsys.readouterr().err.startswith("optgen: ")
     assert not list(here.iterdir())
+
+
+# ---------------------------------------------------------------- cache, variables
+
+
+def test_cache(here: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = here / "kept"
+    monkeypatch.setenv("OPTGEN_CACHE_DIR", str(folder))
+    assert main(["cache"]) == 0
+    assert capsys.readouterr().out == f"{folder}\n0 entries, 0 bytes; the limit is 512.0 MiB (536,870,912 bytes)\n"
+    optgen.load("sgd").cost  # noqa: B018 (checks a model)
+    monkeypatch.setenv("OPTGEN_CACHE_SIZE", "1500000")
+    (folder / ("0" * 64)).write_bytes(b"x" * 5000)
+    (folder / (".0123456789abcdef-abc")).write_bytes(b"half")
+    (folder / "README").write_text("not of the cache")
+    (model,) = (p for p in folder.iterdir() if len(p.name) == 64 and p.name[0] != "0")
+    size = 5000 + model.stat().st_size
+    text = f"{size / 1024:.1f} KiB ({size:,} bytes)"
+    assert main(["cache"]) == 0
+    assert capsys.readouterr().out == f"{folder}\n2 entries, {text}; the limit is 1.4 MiB (1,500,000 bytes)\n"
+    assert main(["cache", "clear"]) == 0
+    assert capsys.readouterr().out == f"removed 2 entries, {text}\n"
+    assert [p.name for p in folder.iterdir()] == ["README"]
+    folder.chmod(0o755)
+    assert main(["cache"]) == 2
+    assert capsys.readouterr().err.startswith(f"optgen: the cache {folder} is not used: it cannot be made, or is not a")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("OPTGEN_NUM_THREADS", "many", "OPTGEN_NUM_THREADS must be a number from 1 to 256, not 'many'"),
+        ("OPTGEN_CACHE_SIZE", "1X", "OPTGEN_CACHE_SIZE must be a number of bytes, as 512M or 2G, not '1X'"),
+    ],
+)
+@pytest.mark.parametrize("line", ["list", "check sgd", "explain sgd", "cache"])
+def test_bad_variables_are_2(
+    line: str, name: str, value: str, message: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value)
+    assert main(line.split()) == 2
+    captured = capsys.readouterr()
+    assert captured.err == f"optgen: {message}\n" and not captured.out
 
 
 # ---------------------------------------------------------------- show, explain

@@ -77,3 +77,26 @@ def test_check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     assert main([*line, "--check"]) == 0
     path.write_text("# Old\n")
     assert main([*line, "--check"]) == 1 and path.read_text() == "# Old\n"
+
+
+def test_some_specs(mine: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One's own specs are printed, or go where one says: never over the document about all."""
+    text = document([mine, *paths_of(["sgd"])])
+    assert main(["doc", str(mine), "sgd"]) == 0
+    assert capsys.readouterr().out == text and "## Mine" in text and "## SGD" in text
+    path = tmp_path / "mine.md"
+    line = ["doc", str(mine), "sgd", "-o", str(path)]
+    assert main([*line, "--check"]) == 1 and not path.exists()
+    assert main(line) == 0 and path.read_text() == text
+    assert main([*line, "--check"]) == 0
+    capsys.readouterr()
+    assert main(["doc", str(mine), "--check"]) == 2
+    assert capsys.readouterr().err == "optgen: --check compares with a file: name it with -o FILE\n"
+
+
+def test_the_file_to_write_is_not_taken_for_a_spec(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "mine.md"
+    path.write_text("# Mine\n")
+    assert main(["doc", str(path)]) == 2
+    message = f"optgen: {path} is no spec, which ends in .opt; the file to write is named by -o {path}\n"
+    assert capsys.readouterr().err == message and path.read_text() == "# Mine\n"

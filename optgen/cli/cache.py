@@ -1,0 +1,48 @@
+"""The command cache: what is kept of earlier compilations, and its removal."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from optgen.cli.common import Commands, Usage, command
+from optgen.execute import cache
+from optgen.execute.cache import File
+
+
+def register(commands: Commands) -> None:
+    parser = command(
+        commands,
+        "cache",
+        run,
+        "show where compiled kernels are kept, how many and how large, or remove them",
+        "  optgen cache          the folder ($OPTGEN_CACHE_DIR), entries, bytes, limit ($OPTGEN_CACHE_SIZE)\n"
+        "  optgen cache clear    remove all entries; what is needed again is compiled again\n",
+    )
+    parser.add_argument("action", nargs="?", choices=("clear",), metavar="clear", help="remove all entries")
+
+
+def run(args: argparse.Namespace) -> int:
+    folder, most = cache.folder(), cache.limit()
+    if folder is None:
+        reason = "it cannot be made, or is not a folder that is yours and closed to others (chmod 700)"
+        raise Usage(f"the cache {cache.place()} is not used: {reason}")
+    if args.action == "clear":
+        print(f"removed {_described(cache.clear(folder))}")
+        return 0
+    entries = [file for file in cache.files(folder) if file.complete]
+    print(f"{folder}\n{_described(entries)}; the limit is {_text(most)}")
+    return 0
+
+
+def _described(files: Sequence[File]) -> str:
+    size = sum(file.size for file in files)
+    return f"{len(files)} {'entry' if len(files) == 1 else 'entries'}, {_text(size)}"
+
+
+def _text(size: int) -> str:
+    """`1.5 MiB (1,572,864 bytes)`."""
+    for unit, power in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
+        if size >= 1 << power:
+            return f"{size / (1 << power):.1f} {unit} ({size:,} bytes)"
+    return f"{size} bytes"
