@@ -18,7 +18,7 @@ from llvmlite.binding import ffi
 
 PACKAGES = ("optgen", "lark", "sympy", "mpmath", "ml_dtypes")
 """What is imported when it is first needed, by whichever thread that is."""
-_llvm = ffi.lib._lock
+_llvm = getattr(ffi.lib, "_lock", contextlib.nullcontext())
 """The lock that llvmlite holds in each call of LLVM, which has further ones inside."""
 _holder: int | None = None
 """The thread that forks and has it."""

@@ -36,6 +36,20 @@ def host() -> Target:
     return Target(llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
 
 
+MXCSR, FPCR = 0x1F80, 0
+"""The floating-point modes that kernels set on x86 and 64-bit Arm, whatever the calling thread has: round to nearest,
+denormals kept, NaN as IEEE 754 has it, exceptions masked."""
+
+
+def is_x86(triple: str) -> bool:
+    return triple.startswith(("x86_64", "i386", "i686"))
+
+
+def is_arm(triple: str) -> bool:
+    """64-bit Arm."""
+    return triple.startswith(("aarch64", "arm64"))
+
+
 def llvm_version() -> str:
     return ".".join(map(str, llvm.llvm_version_info))
 

@@ -77,7 +77,9 @@ class Kernel(Function):
         for i, type in enumerate(INT if type == INT else "ptr" for type in self._types):
             lines.append(f"%p{i} = getelementptr i64, ptr %args, i64 {i + 3}\n%a{i} = load {type}, ptr %p{i}")
             values.append(f"{type} %a{i}")
-        return _ENTRY.format(name=self.name, load="\n".join(lines), values=", ".join(values))
+        declare, begin, end = code.modes()
+        texts = {"declare": declare, "begin": begin, "end": end}
+        return _ENTRY.format(name=self.name, load="\n".join(lines), values=", ".join(values), **texts)
 
 
 def kernel(function: Callable[..., Any]) -> Kernel:
@@ -138,9 +140,10 @@ def _shared() -> Callable[[int, int, int, int], None]:
 _ENTRY = """
 declare ptr @malloc(i64)
 declare void @free(ptr)
-
+{declare}
 define void @native_{name}(ptr %args, i64 %part, i64 %parts) {{
 entry:
+  {begin}
   %tasks = load i64, ptr %args
   %bytes.p = getelementptr i64, ptr %args, i64 1
   %bytes = load i64, ptr %bytes.p
@@ -171,6 +174,7 @@ leave:
   call void @free(ptr %scratch)
   br label %done
 done:
+  {end}
   ret void
 }}
 """

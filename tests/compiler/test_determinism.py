@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
@@ -17,13 +16,13 @@ import optgen
 from optgen import RowSparse, State, UpdateRule, arguments, pipeline
 from optgen.backends import target
 from optgen.backends.target import Target
-from optgen.execute import jit
 from optgen.execute.device import Cpu
 from optgen.ir.nodes import Variant
 from optgen.model import Kind, Optimizer
 from optgen.pipeline import NativeKernel
 from tests.compiler.harness import SPECS, Array, Shape, arrays_of, assert_same, copies, copy_state, numbers, same_bits
 from tests.conftest import Golden
+from tests.floats import ARM, FLUSH_DOWNWARD, arm_functions, exchange_mxcsr, x86_only
 
 FOLDS = optgen.parse("""\
 optimizer Folds "three sweeps: sums, maxima and minima, one of them over what another changes"
@@ -71,7 +70,6 @@ JUDGED = tuple(
     )
 )
 TRIPLE = target.host().triple
-x86_only = pytest.mark.skipif(not TRIPLE.startswith("x86_64"), reason="is about x86-64")
 
 
 @pytest.fixture
@@ -274,28 +272,12 @@ def test_alignment(judged: Judged) -> None:
 
 # ---------------------------------------------------------------- the caller's floating-point mode
 
-_MXCSR = """
-declare void @llvm.x86.sse.ldmxcsr(ptr)
-declare void @llvm.x86.sse.stmxcsr(ptr)
-define i32 @exchange_mxcsr(i32 %new) {
-  %cell = alloca i32
-  call void @llvm.x86.sse.stmxcsr(ptr %cell)
-  %old = load i32, ptr %cell
-  store i32 %new, ptr %cell
-  call void @llvm.x86.sse.ldmxcsr(ptr %cell)
-  ret i32 %old
-}
-"""
-FLUSH_DOWNWARD = 0x1F80 | 0x8000 | 0x0040 | 0x2000
-"""Flush to zero, denormals are zero, round down."""
-
 
 @x86_only
 @pytest.mark.parametrize("judged", JUDGED)
 def test_caller_mode(judged: Judged, threads: Callable[[int], None]) -> None:
     """A caller that flushes subnormals and rounds down gets the same results, and keeps its mode."""
-    code = target.compile_ir(_MXCSR, target.host()).object
-    exchange = ctypes.CFUNCTYPE(ctypes.c_uint32, ctypes.c_uint32)(jit.link(code, "exchange_mxcsr")["exchange_mxcsr"])
+    exchange = exchange_mxcsr()
     params, grads = problem([(300, 1001), (33,)])
     for p, g in zip(params, grads, strict=True):
         p.reshape(-1)[::2] = np.float32(3e-44)
@@ -315,20 +297,17 @@ def test_caller_mode(judged: Judged, threads: Callable[[int], None]) -> None:
     assert_same("flushing caller", w, state, expected, expected_state)
 
 
-ARM = Target("aarch64-unknown-linux-gnu", "generic", "+neon")
 FLOATING = re.compile(r"\b[bhsdqv]\d+\b")
 
 
 def test_caller_mode_on_arm(golden: Golden) -> None:
     """Nothing of it runs here, but its assembly shows it: what is called from outside, by a caller or by a thread of
     the pool, sets FPCR before it does anything else with numbers, and sets it back wherever it returns."""
-    llvm.initialize_all_targets()
-    llvm.initialize_all_asmprinters()
     kernel = pipeline.plan(pipeline.build(FOLDS, Variant({})))
-    step = target.compile_ir(pipeline.lower(kernel, "folds", ARM.triple), ARM).assembly
-    host = target.compile_ir(pipeline.lower_host(kernel, "folds_host", ARM.triple), ARM).assembly
+    step = arm_functions(pipeline.lower(kernel, "folds", ARM.triple))
+    host = arm_functions(pipeline.lower_host(kernel, "folds_host", ARM.triple))
     shown: list[str] = []
-    for name, lines in {**_functions(step), **_functions(host)}.items():
+    for name, lines in {**step, **host}.items():
         modes = [line for line in lines if "FPCR" in line]
         entered = re.fullmatch(r"folds|folds_host|folds\.\d+\.sweep", name)
         assert bool(entered) == bool(modes), name
@@ -337,14 +316,3 @@ def test_caller_mode_on_arm(golden: Golden) -> None:
             assert not [line for line in before if FLOATING.search(line) and not line.startswith(("stp", "str"))]
             shown += [f"{name}:", *(f"    {x}" for x in lines if "FPCR" in x or x.startswith(("bl", "ret")))]
     golden(Path(__file__).with_name("golden") / "fpcr.s", "\n".join(shown) + "\n")
-
-
-def _functions(assembly: str) -> dict[str, list[str]]:
-    """The instructions of each function, as `mrs x21, FPCR`."""
-    found: dict[str, list[str]] = {}
-    for line in assembly.splitlines():
-        if (label := re.match(r"([\w.]+):", line)) and not label[1].startswith("."):
-            found[label[1]] = []
-        elif found and re.match(r"\t\w", line):
-            list(found.values())[-1].append(" ".join(line.split("//")[0].split()))
-    return found

@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 
 import optgen
+from optgen.backends import target
 from runtime import blas, nd
 from runtime.native import fallback, library
 from runtime.native.compile import module
 from runtime.native.exponential import decay
 from runtime.native.kernel import kernel
 from runtime.native.language import Array, Function, Ints, Words, function, short, total
+from tests.floats import ARM, FLUSH_DOWNWARD, arm_functions, exchange_mxcsr, x86_only
 from tests.process import run
 
 # ---------------------------------------------------------------- the subset
@@ -267,6 +269,35 @@ print("done")
         PYTHONWARNINGS="ignore",
     )
     assert out == "done\n"
+
+
+@x86_only
+def test_a_caller_that_flushes() -> None:
+    """The caller's thread does not flush its parts to zero, as others would not, and keeps its mode."""
+    x = nd.array(np.full((32, 64, 32, 32), 3e-44, np.float32))
+    exchange = exchange_mxcsr()
+    before = optgen.num_threads()
+    try:
+        optgen.set_num_threads(2)
+        expected = nd.Pooling(x, kernel=(2, 2), stride=(2, 2), pool_type="avg").asnumpy()
+        old = exchange(FLUSH_DOWNWARD)
+        try:
+            found = [nd.Pooling(x, kernel=(2, 2), stride=(2, 2), pool_type="avg").asnumpy() for _ in range(5)]
+        finally:
+            after = exchange(old)
+    finally:
+        optgen.set_num_threads(before)
+    assert after & ~0x3F == FLUSH_DOWNWARD
+    assert all(np.array_equal(f, expected) for f in found) and expected.all()
+
+
+def test_the_mode_on_arm(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(target, "host", lambda: ARM)
+    lines = arm_functions(of_everything.text(np.dtype(np.float32)))["native_of_everything"]
+    modes = [line.split(", ") for line in lines if "FPCR" in line]
+    (before, _), (_, default), *after = modes
+    assert before.startswith("mrs") and default == "xzr" and after
+    assert all(mode == ["msr FPCR", before.removeprefix("mrs ")] for mode in after)
 
 
 def test_python_threads() -> None:

@@ -27,6 +27,7 @@ from optgen.backends.llvm import (
     lower,
     smaller,
 )
+from optgen.backends.target import FPCR, MXCSR, is_arm, is_x86
 from optgen.ir import nodes as ir
 from optgen.ir.nodes import BLOCK, LANES, Instr, Kernel, Phase, Value
 
@@ -36,8 +37,6 @@ PARALLEL = ll.FunctionType(VOID, [PTR, PTR, PTR, I64])
 EXCHANGE = ll.FunctionType(I64, [PTR, PTR, I64])
 N, SIZE, BUFFERS, T, HYPER, WORKSPACE, RUN, POOL, COLS, ID, SEED, INDEX, PRESENT, FIRST, WHOLE, SHARE, PEERS = range(17)
 """The fields of optgen_step, eight bytes each."""
-MXCSR, FPCR = 0x1F80, 0
-"""What x86 and 64-bit Arm are set to: round to nearest, denormals kept, NaN as IEEE 754 has it, exceptions masked."""
 Env = dict[Value, Any]
 
 
@@ -85,8 +84,7 @@ class Module:
     def __init__(self, kernel: Kernel, symbol: str, triple: str) -> None:
         self.kernel = kernel
         self.symbol = symbol
-        self.x86 = triple.startswith(("x86_64", "i386", "i686"))
-        self.arm64 = triple.startswith(("aarch64", "arm64"))
+        self.x86, self.arm = is_x86(triple), is_arm(triple)
         self.module = ll.Module(name=kernel.name)
         self.module.triple = triple
         self.consts = {i.result: i.op for i in kernel.instrs() if i.result is not None and is_const(i)}
@@ -110,7 +108,7 @@ class Module:
 
     def strict_floats(self, b: ll.IRBuilder) -> Any:
         """Set MXCSR or FPCR, whatever the caller's thread has; returns where the old value is kept, or that value."""
-        if self.arm64:
+        if self.arm:
             before = b.call(self.fpcr("get", I64, []), [])
             b.call(self.fpcr("set", VOID, [I64]), [I64(FPCR)])
             return before
@@ -123,7 +121,7 @@ class Module:
         return saved
 
     def restore_floats(self, b: ll.IRBuilder, saved: Any) -> None:
-        if self.arm64:
+        if self.arm:
             b.call(self.fpcr("set", VOID, [I64]), [saved])
         elif self.x86:
             b.call(self.mxcsr("ldmxcsr"), [saved])
