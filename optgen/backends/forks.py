@@ -27,29 +27,32 @@ _holder: int | None = None
 def before_fork(*packages: str) -> None:
     """Wait for LLVM, and keep it until the fork is done; wait for what is being imported of ours, and of `packages`."""
     global _holder
-    if _holder != threading.get_ident():
-        _llvm.__enter__()
-        _holder = threading.get_ident()
-    # LLVM comes first, since no module calls it while it is imported.
     waited: set[str] = set()
-    while new := [name for name in _importing((*PACKAGES, *packages)) if name not in waited]:
+    while True:
+        if _holder != threading.get_ident():
+            _llvm.__enter__()
+            _holder = threading.get_ident()
+        new = _importing((*PACKAGES, *packages)) - waited
+        if not new:
+            return
+        _let_go()  # an import may need LLVM, if only to free a module that the collector of garbage comes by
         for name in new:
             with contextlib.suppress(Exception):  # whoever imports it hears of that
                 importlib.import_module(name)  # at once if this thread is the one that does
-        waited.update(new)
+        waited |= new
 
 
-def _importing(packages: tuple[str, ...]) -> list[str]:
-    """The modules of packages that some thread is importing."""
-    modules = [(name, m) for name, m in list(sys.modules.items()) if name.partition(".")[0] in packages]
-    return [name for name, m in modules if getattr(getattr(m, "__spec__", None), "_initializing", False)]
-
-
-def _after_fork() -> None:
+def _let_go() -> None:
     global _holder
     if _holder == threading.get_ident():  # not where this module was imported while the process forked
         _holder = None
         _llvm.__exit__(None, None, None)
 
 
-os.register_at_fork(before=before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
+def _importing(packages: tuple[str, ...]) -> set[str]:
+    """The modules of packages that some thread is importing."""
+    modules = [(name, m) for name, m in list(sys.modules.items()) if name.partition(".")[0] in packages]
+    return {name for name, m in modules if getattr(getattr(m, "__spec__", None), "_initializing", False)}
+
+
+os.register_at_fork(before=before_fork, after_in_parent=_let_go, after_in_child=_let_go)

@@ -10,8 +10,8 @@ import pytest
 from tests.compiler.harness import python
 
 SCENE = """
-import os, signal, sys, threading
-import numpy as np
+import os, signal, threading, warnings
+warnings.simplefilter("ignore", DeprecationWarning)  # newer Pythons warn of any fork beside threads
 
 inside, forked = threading.Event(), threading.Event()
 

@@ -32,13 +32,13 @@ class Place:
         """The elements that a shard has."""
         return slice(self.cuts[shard], self.cuts[shard + 1])
 
-    @functools.cached_property
+    @property
     def owners(self) -> list[int]:
         """The shards that have elements of the key; the first one for a key without any."""
         found = [s for s in range(len(self.cuts) - 1) if self.cuts[s + 1] > self.cuts[s]]
         return found or [0]
 
-    @functools.cached_property
+    @property
     def is_cut(self) -> bool:
         return len(self.owners) > 1
 
