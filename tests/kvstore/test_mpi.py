@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+import math
+import os
 import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import optgen
+from optgen.execute import cpus
+from runtime.kvstore.mpi.world import World
 from tests.process import mpiexec, run
 
 JOBS = Path(__file__).parent / "jobs"
@@ -149,3 +155,30 @@ def test_a_bad_time_limit_in_the_environment_is_refused() -> None:
     script = "import runtime as mx; mx.kv.create('dist_sync')"
     done = run([sys.executable, "-c", script], timeout=30, env={"RUNTIME_KVSTORE_TIMEOUT": "soon"})
     assert "MXNetError: RUNTIME_KVSTORE_TIMEOUT is a number of seconds above 0, not 'soon'" in done.stderr
+
+
+class Machine:
+    """What tells of the ranks of one machine: four of them, which may all run on the same CPUs."""
+
+    def Allreduce(self, mine: np.ndarray, sums: np.ndarray) -> None:
+        sums[:] = 4 * mine
+
+    def Get_size(self) -> int:
+        return 4
+
+    def Free(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize(("quota", "threads"), [(math.inf, 16), (24.0, 6), (6.5, 1), (2.0, 1)])
+def test_ranks_share_the_quota_of_their_container(quota: float, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    set_to: list[int] = []
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(64)))
+    monkeypatch.setattr(cpus, "quota", lambda: quota)
+    monkeypatch.setattr(optgen, "num_threads", lambda: 64)
+    monkeypatch.setattr(optgen, "set_num_threads", set_to.append)
+    monkeypatch.delenv("OPTGEN_NUM_THREADS", raising=False)
+    rank = object.__new__(World)
+    rank.size = 4
+    rank._share_cpus(Machine())
+    assert set_to == [threads]
