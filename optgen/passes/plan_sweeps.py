@@ -2,8 +2,8 @@
 
 Values smaller than elements are computed once, as early as they can be, and kept. Elements are not kept: what two
 sweeps need is either recomputed from the streams or read back from the state it was stored to, if that kept every bit.
-Each state may be stored in the first sweep that knows its new value or in the last one; the plan that moves the fewest
-bytes wins.
+Each state may be stored in the first sweep that knows its new value or in the last one (`place_stores`); the plan that
+reads the fewest bytes is taken.
 
 Reductions per row or per column have sweeps of their own, which go row by row: the blocks of all other reductions, and
 those of 8-bit codes, do not end where rows end.
@@ -11,15 +11,14 @@ those of 8-bit codes, do not end where rows end.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from optgen.ir import nodes as ir
 from optgen.ir.nodes import BYTES, EXACT, Instr, Kernel, Phase, Value
 from optgen.model import Kind
+from optgen.passes.place_stores import Choice, place_stores
 
-StorePlan = dict[str, int]  # buffer -> the sweep that stores it
 SMALL: dict[Kind, ir.PhaseKind] = {
     Kind.SHARED: "shared",
     Kind.TENSOR: "scalar",
@@ -30,24 +29,12 @@ SMALL: dict[Kind, ir.PhaseKind] = {
 
 
 def plan_sweeps(kernel: Kernel) -> Kernel:
-    """[host, update] -> [host, (shared | scalar | row | col | sweep)*], with at least one sweep."""
+    """[host, update] -> [host, (shared | scalar | row | col | sweep)*], without a sweep where nothing needs one."""
     host, update = kernel.phases
     schedule = _Schedule(kernel, update.instrs, {i.result.id for i in host.instrs if i.result is not None})
-    stores = [
-        i.op for i in update.instrs if isinstance(i.op, ir.Store) and kernel.buffer(i.op.buffer).kind is Kind.ELEM
-    ]
-    schedule.finish(stores)
-    sweeps = [s for plan in schedule.plans(stores) if (s := schedule.cut(plan)) is not None]
-    best = min(sweeps, key=lambda phases: streamed(kernel, phases))
-    sweep = iter(best)
+    sweep = iter(schedule.sweeps())
     phases = [next(sweep) if phase is None else phase for phase in schedule.timeline]
     return replace(kernel, phases=(host, *phases))
-
-
-def streamed(kernel: Kernel, phases: Collection[Phase]) -> float:
-    """How many bytes of an element are read or written in all sweeps."""
-    accesses = [i.op for p in phases if p.kind == "sweep" for i in p.instrs if isinstance(i.op, ir.Load | ir.Store)]
-    return sum(BYTES[kernel.buffer(op.buffer).storage] for op in accesses)
 
 
 @dataclass
@@ -66,16 +53,17 @@ class _Schedule:
         self.known |= dict.fromkeys(self.host, 0)
         for instr in self.instrs:
             if instr.result is not None and instr.result.type.kind is Kind.ELEM:
-                parts = [self.needs_of(v) for v in ir.operands(instr.op)]
-                self.needs[instr.result.id] = frozenset().union(*parts)
+                self.needs[instr.result.id] = frozenset().union(*map(self.needs_of, ir.operands(instr.op)))
         pending = [i for i in self.instrs if self.phase_of(i) != "sweep" or isinstance(i.op, ir.Reduce)]
         while pending:
             taken = self.small_phase(pending) or self.sweep(pending)
             assert taken, f"nothing can be computed first: {pending}"
-            pending = [i for i in pending if i not in taken]
+            done = set(map(id, taken))
+            pending = [i for i in pending if id(i) not in done]
 
     def needs_of(self, v: Value) -> frozenset[str]:
-        return self.needs[v.id] if v.type.kind is Kind.ELEM else frozenset({v.id})
+        """Of the smaller values those that are not known from the start."""
+        return self.needs[v.id] if v.type.kind is Kind.ELEM else frozenset({v.id}) - self.host
 
     def phase_of(self, instr: Instr) -> ir.PhaseKind:
         op = instr.op
@@ -93,7 +81,7 @@ class _Schedule:
             here: set[str] = set()
             for instr in pending:
                 ready = all(v.id in self.known or v.id in here for v in ir.operands(instr.op))
-                if self.phase_of(instr) == kind and ready:
+                if ready and self.phase_of(instr) == kind:
                     taken.append(instr)
                     if instr.result is not None and not isinstance(instr.op, ir.Reduce):
                         here.add(instr.result.id)
@@ -117,7 +105,16 @@ class _Schedule:
     def learn(self, instrs: list[Instr]) -> None:
         self.known |= {i.result.id: len(self.reductions) for i in instrs if i.result is not None}
 
-    # ------------------------------------------------------------ stores
+    # ------------------------------------------------------------ sweeps
+
+    def sweeps(self) -> list[Phase]:
+        """What stands where the timeline has None. It is made longer where the sweeps of the reductions cannot store
+        everything."""
+        ops = [i.op for i in self.instrs if isinstance(i.op, ir.Store)]
+        stores = [op for op in ops if self.kernel.buffer(op.buffer).kind is Kind.ELEM]
+        self.finish(stores)
+        plan = self.plan(stores)
+        return [Phase("sweep", self.swept(plan, k)) for k in range(len(self.reductions))]
 
     def level(self, v: Value) -> int:
         """The first sweep that can compute an element."""
@@ -128,18 +125,12 @@ class _Schedule:
 
     def finish(self, stores: list[ir.Store]) -> None:
         """Add the last sweep, where the reductions' own ones cannot store everything."""
-        last = max(len(self.reductions) - 1, *(self.level(s.value) for s in stores))
+        last = max([len(self.reductions) - 1, *(self.level(s.value) for s in stores)])
         coded = any(self.kernel.buffer(s.buffer).is_quantized for s in stores)
         last += coded and self.goes_by_rows(last)
         for _ in range(len(self.reductions), last + 1):
             self.timeline.append(None)
             self.reductions.append([])
-
-    def plans(self, stores: list[ir.Store]) -> Iterator[StorePlan]:
-        last = len(self.reductions) - 1
-        choices = [sorted({self.earliest(s), last}) for s in stores]
-        for sweeps in itertools.product(*choices):
-            yield dict(zip((s.buffer for s in stores), sweeps, strict=True))
 
     def earliest(self, store: ir.Store) -> int:
         sweep = self.level(store.value)
@@ -147,27 +138,37 @@ class _Schedule:
             sweep += 1
         return sweep
 
-    def cut(self, plan: StorePlan) -> list[Phase] | None:
-        """The sweeps of one plan; None where one needs an old value that an earlier one has overwritten."""
-        sweeps: list[Phase] = []
-        for k, reductions in enumerate(self.reductions):
-            instrs = self.swept(plan, k, reductions)
-            if instrs is None:
-                return None
-            sweeps.append(Phase("sweep", instrs))
-        return sweeps
+    def plan(self, stores: list[ir.Store]) -> Mapping[str, int]:
+        """Buffer -> the sweep that stores it."""
+        last = len(self.reductions) - 1
+        early = {store: sweep for store in stores if (sweep := self.earliest(store)) < last}
+        roots = [[v for i in reductions for v in ir.operands(i.op)] for reductions in self.reductions]
+        if roots:
+            roots[last] += [s.value for s in stores if s not in early]
+        choices = [Choice(s, sweep, self.is_exact(s.buffer)) for s, sweep in early.items()]
+        placed = place_stores(self.instrs, roots, choices, self.weight)
+        return dict.fromkeys((s.buffer for s in stores), last) | placed
 
-    def swept(self, plan: StorePlan, sweep: int, reductions: list[Instr]) -> tuple[Instr, ...] | None:
+    def is_exact(self, buffer: str) -> bool:
+        """Whether what is stored there keeps every bit."""
+        return self.kernel.buffer(buffer).storage == EXACT[self.kernel.compute]
+
+    def weight(self, op: ir.Op) -> float:
+        """The bytes of an element that an operation reads. What is written is the same in all plans."""
+        return BYTES[self.kernel.buffer(op.buffer).storage] if isinstance(op, ir.Load) else 0
+
+    def swept(self, plan: Mapping[str, int], sweep: int) -> tuple[Instr, ...]:
         """What one sweep computes: its reductions and stores, and all they need that is not read back from a state."""
-        overwritten = {buffer for buffer, at in plan.items() if at < sweep}
-        read_back = self.read_back(overwritten)
+        gone = {buffer for buffer, at in plan.items() if at < sweep}
+        read_back = self.read_back(gone)
+        reduced = {i.result for i in self.reductions[sweep]}
         needed: set[str] = set()
         kept: list[Instr] = []
         for instr in reversed(self.instrs):
             if isinstance(instr.op, ir.Store):
                 root = plan.get(instr.op.buffer) == sweep
             elif isinstance(instr.op, ir.Reduce):
-                root = instr in reductions
+                root = instr.result in reduced
             else:
                 assert instr.result is not None
                 root = instr.result.id in needed and instr.result.type.kind is Kind.ELEM
@@ -175,18 +176,16 @@ class _Schedule:
                 continue
             if instr.result is not None and instr.result.id in read_back:
                 instr = Instr(instr.result, ir.Load(read_back[instr.result.id]))
-            elif isinstance(instr.op, ir.Load) and instr.op.buffer in overwritten:
-                return None
+            else:
+                assert not (isinstance(instr.op, ir.Load) and instr.op.buffer in gone), "the old value is gone"
             needed.update(v.id for v in ir.operands(instr.op))
             kept.append(instr)
         return _local(tuple(reversed(kept)), sweep)
 
-    def read_back(self, overwritten: Collection[str]) -> Mapping[str, str]:
+    def read_back(self, gone: Collection[str]) -> Mapping[str, str]:
         """Elements that stand in a buffer to the last bit."""
-        exact = {
-            b.name for b in self.kernel.buffers if b.storage == EXACT[self.kernel.compute] and b.name in overwritten
-        }
-        return {i.op.value.id: i.op.buffer for i in self.instrs if isinstance(i.op, ir.Store) and i.op.buffer in exact}
+        ops = [i.op for i in self.instrs if isinstance(i.op, ir.Store)]
+        return {op.value.id: op.buffer for op in ops if op.buffer in gone and self.is_exact(op.buffer)}
 
 
 def _is_matrix(instr: Instr) -> bool:
