@@ -59,11 +59,12 @@ class Layout:
         self.rows = {v: k for k, v in enumerate(v for v in crossing if v.type.kind is Kind.ROW)}
         self.cols = {v: k for k, v in enumerate(v for v in crossing if v.type.kind is Kind.COL)}
         sweeps = [p for p in kernel.phases if p.kind == "sweep"]
-        self.partials = max(len(reductions(p, "all")) for p in sweeps)
-        self.row_partials = max(len(reductions(p, "row")) for p in sweeps)
-        self.accumulators = max(len(reductions(p, "col")) for p in sweeps)
+        self.partials = max((len(reductions(p, "all")) for p in sweeps), default=0)
+        self.row_partials = max((len(reductions(p, "row")) for p in sweeps), default=0)
+        self.accumulators = max((len(reductions(p, "col")) for p in sweeps), default=0)
         self.tree = any(reductions(p, "all") for p in kernel.phases if p.kind in ("row", "col"))
-        self.matrix = bool(kinds & {Kind.ROW, Kind.COL} or self.row_partials or self.accumulators)
+        lines = any(p.kind in ("row", "col") for p in kernel.phases)
+        self.matrix = bool(lines or kinds & {Kind.ROW, Kind.COL} or self.row_partials or self.accumulators)
 
     @property
     def stride(self) -> int:

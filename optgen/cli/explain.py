@@ -79,7 +79,7 @@ def _launches(optimizer: Optimizer) -> str:
     for flags in variants(optimizer):
         kernel = pipeline.plan(pipeline.build(optimizer, Variant(flags)))
         units = [launch.unit for launch in pipeline.lower_ptx(kernel, optimizer.name).launches]
-        found.setdefault(", ".join(units), []).append(flags_text(flags))
+        found.setdefault(", ".join(units) or "none", []).append(flags_text(flags))
     return _by_variant(found)
 
 

@@ -250,5 +250,5 @@ def _name(word: str, key: str) -> str:
 def _launches(symbol: str, launches: Sequence[Launch]) -> str:
     rows = [
         f'    {{"{x.name}", {_name("UNIT", x.unit)}, {x.length}, {x.per_block}, {int(x.folds)}}},' for x in launches
-    ]
+    ] or ["    {0, 0, 0, 0, 0}, /* none: C has no empty arrays */"]
     return "\n".join([f"static const optgen_launch {symbol}_launches[] = {{", *rows, "};\n"])

@@ -177,7 +177,7 @@ def _cost(kernel: Kernel) -> tuple[str, ...]:
     c = cost(kernel)
     sweeps = "; ".join(_sweep(kernel, phase) for phase in kernel.phases if phase.kind == "sweep")
     rows_alone = ("yes" if kernel.lazy else "no") if kernel.advances else ""  # no gradient where it does not
-    return sweeps, f"{c.bytes:g}", str(c.flops), rows_alone
+    return sweeps or "none", f"{c.bytes:g}", str(c.flops), rows_alone
 
 
 def _sweep(kernel: Kernel, phase: ir.Phase) -> str:

@@ -82,10 +82,14 @@ class _Builder:
         buffer = Buffer(state.name, True, init, state.kind, storage)
         if not buffer.is_quantized:
             return [buffer]
+        unsigned = state.name in self.nonnegative
+        return [replace(buffer, nonnegative=unsigned), Buffer(f"{state.name}.scale", True, 0.0, storage="scale")]
+
+    @functools.cached_property
+    def nonnegative(self) -> frozenset[str]:
         from optgen.ir.storage.sign import nonnegative
 
-        unsigned = state.name in nonnegative(self.optimizer, self.variant.flags)
-        return [replace(buffer, nonnegative=unsigned), Buffer(f"{state.name}.scale", True, 0.0, storage="scale")]
+        return nonnegative(self.optimizer, self.variant.flags)
 
     def kernel(self) -> Kernel:
         for equation in self.program.equations:

@@ -503,7 +503,7 @@ class Kernel:
     @property
     def cut(self) -> Cut:
         """Where the tensors of a step can be cut into pieces."""
-        kinds = {i.result.type.kind for i in self.instrs() if i.result is not None}
+        kinds = {b.kind for b in self.buffers} | {i.result.type.kind for i in self.instrs() if i.result is not None}
         if kinds & {Kind.ROW, Kind.COL}:
             return "never" if Kind.SHARED in kinds else "tensors"
         return "blocks" if any(isinstance(i.op, Reduce | Across) for i in self.instrs()) else "anywhere"

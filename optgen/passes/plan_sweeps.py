@@ -113,7 +113,7 @@ class _Schedule:
         ops = [i.op for i in self.instrs if isinstance(i.op, ir.Store)]
         stores = [op for op in ops if self.kernel.buffer(op.buffer).kind is Kind.ELEM]
         self.finish(stores)
-        plan = self.plan(stores)
+        plan = self.plan(stores) if stores else {}
         return [Phase("sweep", self.swept(plan, k)) for k in range(len(self.reductions))]
 
     def level(self, v: Value) -> int:
@@ -143,8 +143,7 @@ class _Schedule:
         last = len(self.reductions) - 1
         early = {store: sweep for store in stores if (sweep := self.earliest(store)) < last}
         roots = [[v for i in reductions for v in ir.operands(i.op)] for reductions in self.reductions]
-        if roots:
-            roots[last] += [s.value for s in stores if s not in early]
+        roots[last] += [s.value for s in stores if s not in early]
         choices = [Choice(s, sweep, self.is_exact(s.buffer)) for s, sweep in early.items()]
         placed = place_stores(self.instrs, roots, choices, self.weight)
         return dict.fromkeys((s.buffer for s in stores), last) | placed

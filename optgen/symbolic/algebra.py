@@ -80,8 +80,14 @@ class _Algebra:
                 self.values[name] = sp.Symbol(name, positive=True)
             else:
                 self.values[name] = symbol
-        gradient = sp.Symbol("g", real=True)
-        self.values |= {"g": gradient, "grad": gradient, "wd": sp.Integer(0), "rescale_grad": sp.Integer(1)}
+        weight, gradient = sp.symbols("w g", real=True)
+        self.values |= {
+            "w": weight,
+            "g": gradient,
+            "grad": gradient,
+            "wd": sp.Integer(0),
+            "rescale_grad": sp.Integer(1),
+        }
 
     def expr(self, expr: Expr) -> sp.Expr:
         match expr:

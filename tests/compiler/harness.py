@@ -124,7 +124,36 @@ update:
   s    = 1/(1 + rms(d))                             otherwise
   w'   = w - lr*s*d/(sqrt(v') + 1e-3) - lr*wd*w
 """)
-FEATURES = (EVERYTHING, KINDS, ROWS)
+FROZEN = optgen.parse("""\
+optimizer Frozen "parameters that stay as they are, beside some that do not; no sweep, or none that stores"
+flag frozen per param = false
+flag kept             = 'nothing' | 'host' | 'small' | 'sums'
+
+state m         = 0
+state x0        = w
+state n: host   = 1    if kept == 'host'
+state T: tensor = 0.5  if kept == 'small' or kept == 'sums'
+state R: row    = 0    if kept == 'small' or kept == 'sums'
+state C: col    = 0    if kept == 'sums'
+
+update:
+  unused = norm(w)
+  n'     = n + lr*t                    if kept == 'host'
+  T'     = 0.5*T + lr                  if kept == 'small'
+  T'     = 0.5*T + sum(g^2)            if kept == 'sums'
+  R'     = R + cols                    if kept == 'small'
+  R'     = 0.9*R + max(g, per row)     if kept == 'sums'
+  C'     = 0.9*C + mean(g, per col)    if kept == 'sums'
+  x0'    = x0
+  m'     = m                           if frozen
+  m'     = 0.9*m + g - wd*(w - x0)     otherwise
+  w'     = w                           if frozen
+  w'     = w - lr*m'                   otherwise
+
+eval:
+  w' = w
+""")
+FEATURES = (EVERYTHING, KINDS, ROWS, FROZEN)
 
 
 @dataclass(frozen=True)

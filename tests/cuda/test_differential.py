@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 
 import optgen
 from optgen.ir.nodes import BLOCK
+from tests.compiler import test_degenerate
 from tests.compiler.harness import ALL, FEATURES, ROWS, Array, Case, Shape, by_name
 from tests.compiler.test_differential import LARGE, MODE, MODES, SOME, SPARSE, pairs, specs
 from tests.compiler.test_not_finite import BOUNDS
@@ -62,6 +63,11 @@ def test_every_spec_and_variant(gpu: Gpu, case: Case) -> None:
 @pytest.mark.parametrize("case", BOUNDS, ids=["unset", "set"])
 def test_what_is_no_number(gpu: Gpu, case: Case) -> None:
     compare(gpu, case, SHAPES, special=True)
+
+
+@pytest.mark.parametrize("name", test_degenerate.SPECS)
+def test_little_to_do(gpu: Gpu, name: str) -> None:
+    compare(gpu, Case(optgen.parse(test_degenerate.SPECS[name]), {}), ((), (0, 4), (3, 5)), steps=2)
 
 
 @pytest.mark.parametrize("mode", MODES)

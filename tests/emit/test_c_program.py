@@ -111,3 +111,45 @@ def test_all_headers_go_into_one_program(tmp_path: Path) -> None:
     source.write_text("".join(f'#include "{path}"\n' for path in headers * 2) + "int main(void) { return 0; }\n")
     assert CC is not None
     subprocess.run([CC, "-Wall", "-Wextra", "-Werror", "-c", str(source), "-o", str(tmp_path / "all.o")], check=True)
+
+
+STILL = """\
+optimizer Still "no element is read or written"
+state k: host = 1
+update:
+  k' = k + 0.5*t
+  w' = w
+"""
+STILL_PROGRAM = """\
+#include <stdlib.h>
+#include "still/optgen_still_f32.h"
+#include "still/optgen_still_f32_cuda.h"
+
+int main(void)
+{
+    const int64_t size[1] = {2}, cols[1] = {1};
+    float w[2] = {1, 2}, grad[2] = {3, 4};
+    double k = 1;
+    void *buffers[optgen_still_f32_buffers] = {w, grad, &k};
+    int64_t t[1] = {0};
+    optgen_step step = {.n = 1, .size = size, .buffers = buffers, .t = t, .cols = cols};
+    step.workspace = malloc((optgen_still_f32_workspace(&step) + 1) * sizeof(double));
+    optgen_still_f32(&step);
+    optgen_still_f32_host(&step);
+    return !(optgen_still_f32_cuda.n_launches == 0 && w[0] == 1 && w[1] == 2 && k == 2.5 && t[0] == 2);
+}
+"""
+
+
+def test_a_step_that_only_the_host_takes(tmp_path: Path) -> None:
+    """Neither a sweep nor a launch: headers and objects of both targets are whole all the same."""
+    (tmp_path / "still.opt").write_text(STILL)
+    for line in ([], ["--target", "cuda"]):
+        assert main(["build", str(tmp_path / "still.opt"), *line, "-o", str(tmp_path)]) == 0
+    source = tmp_path / "step.c"
+    source.write_text(STILL_PROGRAM)
+    strict = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-Wno-missing-field-initializers"]
+    objects = [str(source), *map(str, tmp_path.glob("still/*.o"))]
+    assert CC is not None
+    subprocess.run([CC, *strict, *objects, "-o", str(tmp_path / "step")], check=True)
+    assert subprocess.run([str(tmp_path / "step")]).returncode == 0

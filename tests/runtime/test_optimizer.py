@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from runtime import autograd, gluon, kernels, nd, optimizer
+from runtime.gluon import nn
 from runtime.lr_scheduler import FactorScheduler
 
 SHAPES = ((3, 4), (4,), (1,))
@@ -212,6 +213,41 @@ def test_register_spec_from_text_and_file(tmp_path: Path) -> None:
         optimizer.create("mine", boost=5)
     with pytest.raises(ValueError, match="does not use 'wd'"):
         optimizer.create("mine", wd=0.1)
+
+
+FREEZING = """\
+optimizer Freezing
+flag  frozen per param = false
+state m = 0
+update:
+  m' = m           if frozen
+  m' = 0.9*m + g   otherwise
+  w' = w           if frozen
+  w' = w - lr*m'   otherwise
+"""
+
+
+@pytest.mark.parametrize("arguments", [{}, {"multi_precision": True}, {"storage": "int8_dynamic"}], ids=str)
+def test_a_spec_that_freezes_some_parameters(arguments: dict[str, Any], tmp_path: Path) -> None:
+    optimizer.register_spec(FREEZING)
+    net = nn.HybridSequential()
+    net.add(nn.Embedding(100, 64, sparse_grad=True), nn.Dense(8))
+    net.cast("float16" if "multi_precision" in arguments else "float32")
+    net.initialize()
+    frozen = ("bias", net[0].weight.name)
+    trainer = gluon.Trainer(net.collect_params(), "freezing", {"frozen": frozen, **arguments})
+    tokens = nd.array([[1, 2], [3, 4]])
+    net(tokens)
+    before = {name: p.data().asnumpy() for name, p in net.collect_params().items()}
+    for _ in range(2):
+        with autograd.record():
+            loss = net(tokens).sum()
+        loss.backward()
+        trainer.step(1)
+        trainer.save_states(tmp_path / "states")
+        trainer.load_states(tmp_path / "states")
+    moved = [name for name, p in net.collect_params().items() if (p.data().asnumpy() != before[name]).any()]
+    assert moved == [net[1].weight.name]
 
 
 @optimizer.register

@@ -1,0 +1,113 @@
+"""Specs of which little or nothing is left to do: no sweep, none that stores, nothing that is read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import optgen
+from optgen import cli, pipeline
+from optgen.cli import bandwidth
+from optgen.execute.buffers import numpy_dtype
+from optgen.ir.nodes import Variant
+from tests.compiler.harness import Case, Shape
+from tests.compiler.test_differential import MODES, compare
+
+EQUATIONS = {
+    "the weight stays": "update:\n  w' = w",
+    "the weight is a number": "update:\n  w' = lr",
+    "the weight and its copy": "state m = w\nupdate:\n  m' = w\n  w' = w",
+    "states stay": "state x0 = w\nstate m = 0\nupdate:\n  x0' = x0\n  m' = m\n  w' = w",
+    "a state alone": "state m = 0\nupdate:\n  m' = m + g\n  w' = w",
+    "a draw that nothing reads": "update:\n  z = normal()\n  w' = w",
+    "reductions that nothing reads": "update:\n  r = norm(w)\n  c = max(g, per col)\n  w' = w",
+    "host values": "state n: host = 0\nupdate:\n  n' = n + lr*t\n  w' = w",
+    "one per tensor": "state T: tensor = 0\nupdate:\n  T' = 0.5*T + lr\n  w' = w",
+    "a number per tensor": "state T: tensor = 0\nupdate:\n  T' = 0.5\n  w' = w",
+    "a norm": "state T: tensor = 0\nupdate:\n  T' = norm(g)\n  w' = w",
+    "rows that no element meets": "state R: row = 1\nupdate:\n  R' = 0.5*R + cols\n  w' = w - lr*g",
+    "a number per row and column": "state R: row = 1\nstate C: col = 1\nupdate:\n  R' = 0.5\n  C' = lr\n  w' = w",
+    "sums of rows and columns": (
+        "state R: row = 1\nstate C: col = 1\nupdate:\n  R' = R + sum(C)\n  C' = C*0.5 + max(R')\n  w' = w"
+    ),
+    "shared by all": "state D: shared = 0\nupdate:\n  D' = D + step\n  w' = w",
+    "a sum over all": "state D: shared = 0\nupdate:\n  D' = D + sum(g, over params)\n  w' = w",
+    "a sum over all that takes no sweep": "state D: shared = 0\nupdate:\n  D' = D + sum(lr, over params)\n  w' = w",
+    "weights to evaluate with": "state n: host = 1\nupdate:\n  n' = n + 1\n  w' = w\neval:\n  w' = n",
+}
+SPECS = {name: f"optimizer Little\n{text}\n" for name, text in EQUATIONS.items()}
+SHAPES: tuple[Shape, ...] = ((), (3,), (0, 4), (70, 130))
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_a_step_is_what_the_interpreter_says(name: str) -> None:
+    for mode in ("float64", "mixed-master"):
+        compare(Case(optgen.parse(SPECS[name]), {}), SHAPES, MODES[mode])
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_nothing_is_swept_in_vain(name: str) -> None:
+    """A sweep stores an element or reduces some, and none is there where nothing does."""
+    kernel = pipeline.plan(pipeline.build(optgen.parse(SPECS[name]), Variant({})))
+    kinds = [p.kind for p in kernel.phases]
+    assert kinds.count("sweep") == (name in ("the weight is a number", "the weight and its copy", *SWEPT))
+
+
+SWEPT = ("a state alone", "a norm", "rows that no element meets", "a sum over all")
+
+
+def test_rows_that_no_element_meets() -> None:
+    """They were left as they are where nothing else goes by rows."""
+    rule = optgen.load(optgen.parse(SPECS["rows that no element meets"]))
+    step = rule.bind([np.ones((3, 4), np.float32)], [np.ones((3, 4), np.float32)])
+    step()
+    assert step.state.arrays["R"][0].tolist() == [4.5] * 3
+    assert rule.cut((3, 4)) == "tensors"
+
+
+def test_pieces_have_no_part_of_rows() -> None:
+    """A row's state is one for the tensor, even if its new value is known without the row."""
+    rule = optgen.load(optgen.parse(SPECS["a number per row and column"]))
+    assert rule.cut((3, 4)) == "tensors"
+
+
+FREEZING = """\
+optimizer Freezing
+flag  frozen per param = false
+state m = 0
+update:
+  m' = m           if frozen
+  m' = 0.9*m + g   otherwise
+  w' = w           if frozen
+  w' = w - lr*m'   otherwise
+"""
+
+
+@pytest.mark.parametrize("more", [{}, {"dtype": "bfloat16", "master": True}, {"storage": "int8_dynamic"}], ids=str)
+def test_freezing_some_parameters(more: dict[str, Any]) -> None:
+    rule = optgen.load(optgen.parse(FREEZING), **more)
+    params = [np.ones((70, 130), numpy_dtype(rule.dtype)) for _ in range(4)]
+    rows = optgen.RowSparse(np.array([1, 69]), np.ones_like(params[0][:2]))
+    flags = {"frozen": [True, False, True, False]}
+    step = rule.bind(params, [*map(np.ones_like, params[:2]), rows, rows], flags=flags)
+    step(lr=0.5)
+    assert [p.astype("f").sum() / 130 for p in params] == [70, 35, 70, 69]
+    assert step.state.t.tolist() == [1] * 4
+    assert all(bool(np.any(x)) != frozen for x, frozen in zip(step.state.arrays["m"], flags["frozen"], strict=True))
+
+
+@pytest.mark.parametrize("text", [SPECS["the weight stays"], SPECS["the weight is a number"], FREEZING])
+def test_commands(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(bandwidth, "bandwidth", lambda: 1e10)
+    spec, out = str(tmp_path / "spec.opt"), str(tmp_path)
+    Path(spec).write_text(text)
+    lines = [["check", spec], ["explain", spec], ["build", spec, "--all", "--dtype", "bfloat16", "-o", out]]
+    lines += [["show", spec, "--stage", stage] for stage in ("model", "ir", "llvm", "asm", "nvvm", "ptx")]
+    for line in lines:
+        assert cli.main(line) == 0, (line, capsys.readouterr().err)
+    assert "0 read, 0 written" in capsys.readouterr().out or text == SPECS["the weight is a number"]
