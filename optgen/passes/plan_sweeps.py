@@ -31,7 +31,7 @@ SMALL: dict[Kind, ir.PhaseKind] = {
 def plan_sweeps(kernel: Kernel) -> Kernel:
     """[host, update] -> [host, (shared | scalar | row | col | sweep)*], without a sweep where nothing needs one."""
     host, update = kernel.phases
-    schedule = _Schedule(kernel, update.instrs, {i.result.id for i in host.instrs if i.result is not None})
+    schedule = _Schedule(kernel, update.instrs, frozenset(i.result.id for i in host.instrs if i.result is not None))
     sweep = iter(schedule.sweeps())
     phases = [next(sweep) if phase is None else phase for phase in schedule.timeline]
     return replace(kernel, phases=(host, *phases))
@@ -43,7 +43,7 @@ class _Schedule:
 
     kernel: Kernel
     instrs: tuple[Instr, ...]
-    host: Collection[str]
+    host: frozenset[str]
     timeline: list[Phase | None] = field(default_factory=list)
     reductions: list[list[Instr]] = field(default_factory=list)
     known: dict[str, int] = field(default_factory=dict)  # a smaller value -> the sweeps done before it is known

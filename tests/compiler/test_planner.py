@@ -1,0 +1,157 @@
+"""Which plan is taken: one that reads the fewest bytes, found without trying all of them."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+import optgen
+from optgen import pipeline
+from optgen.ir import nodes as ir
+from optgen.ir.nodes import BYTES, Kernel, Phase, Variant
+from optgen.ir.text import to_text
+from optgen.model import Kind
+from optgen.passes import place_stores
+from optgen.passes.hoist_host import hoist_host
+from optgen.passes.plan_sweeps import _Schedule, plan_sweeps
+from optgen.passes.share import share
+from tests.compiler.harness import KERNELS
+
+
+def many(states: int, *, chained: bool) -> str:
+    """Norms of all states; `chained`: each state needs the norm of the one before."""
+    lines = ["optimizer Many", "param beta = 0.9 in [0, 1)", *(f"state m{k} = 0" for k in range(states)), "update:"]
+    lines.append("  u0 = g")
+    for k in range(states):
+        lines.append(f"  m{k}' = beta*m{k} + (1 - beta)*{f'u{k}' if chained else 'g'}")
+        lines.append(f"  u{k + 1} = u{k} + m{k}'/(norm(m{k}') + 1)")
+    return "\n".join([*lines, f"  w' = w - lr*u{states}", ""])
+
+
+def calls(run: Callable[[], Any], most: int) -> int:
+    """How many functions are called; AssertionError beyond `most`."""
+    count = 0
+
+    def seen(frame: FrameType, event: str, arg: Any) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+        if count > most:
+            sys.setprofile(None)
+            raise AssertionError(f"more than {most} calls")
+
+    sys.setprofile(seen)
+    try:
+        run()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def update(text: str, storage: str = "float32") -> Kernel:
+    """What the planner is given."""
+    spec = optgen.parse(text)
+    stored = {s.name: storage for s in spec.states if s.kind is Kind.ELEM}
+    return hoist_host(share(pipeline.build(spec, Variant({}, storage=stored))))
+
+
+@pytest.mark.parametrize("storage", ["float32", "int8_dynamic"])
+def test_twice_the_states_take_little_more_than_twice_the_work(storage: str) -> None:
+    for chained, growth in ((False, 3), (True, 5)):  # a chain has twice as many sweeps, too
+        work = [calls(lambda k=k: plan_sweeps(k), 10**6) for k in kernels(chained, storage)]
+        assert work[1] < growth * work[0]
+
+
+def kernels(chained: bool, storage: str) -> list[Kernel]:
+    return [update(many(n, chained=chained), storage) for n in (16, 32)]
+
+
+def test_the_whole_compiler_takes_little_more_than_twice_the_work() -> None:
+    def compile(n: int) -> None:
+        spec = pipeline.check(optgen.parse(many(n, chained=False)).source)
+        kernel = pipeline.plan(pipeline.build(spec, Variant({}, storage={f"m{k}": "int8_linear" for k in range(n)})))
+        pipeline.lower(kernel, "many", "x86_64-unknown-linux-gnu")
+        pipeline.lower_ptx(kernel, "many")
+
+    compile(1)  # what is made once: the grammar, tables
+    work = [calls(lambda n=n: compile(n), 10**8) for n in (8, 16)]
+    assert work[1] < 2.5 * work[0]
+
+
+# ---------------------------------------------------------------- which plan
+
+
+def read(kernel: Kernel, sweeps: list[Phase]) -> int:
+    """The bytes of an element that these sweeps read."""
+    ops = [i.op for phase in sweeps for i in phase.instrs if isinstance(i.op, ir.Load)]
+    return sum(BYTES[kernel.buffer(op.buffer).storage] for op in ops)
+
+
+def least(kernel: Kernel) -> int:
+    """What the best of all plans reads: each is cut, and judged by what it became."""
+    host, update = kernel.phases
+    schedule = _Schedule(kernel, update.instrs, frozenset(i.result.id for i in host.instrs if i.result))
+    schedule.sweeps()
+    stores = [i.op for i in update.instrs if isinstance(i.op, ir.Store)]
+    last = len(schedule.reductions) - 1
+    found = []
+    for sweeps in itertools.product(*({schedule.earliest(s), last} for s in stores)):
+        plan = dict(zip((s.buffer for s in stores), sweeps, strict=True))
+        try:
+            found.append(read(kernel, [Phase("sweep", schedule.swept(plan, k)) for k in range(last + 1)]))
+        except AssertionError as error:
+            assert "the old value is gone" in str(error)
+    return min(found)
+
+
+@st.composite
+def specs(draw: st.DrawFn) -> tuple[str, dict[str, str]]:
+    """Up to five states and some reductions, each of which may need any of those before; how the states are stored."""
+    names = [f"s{k}" for k in range(draw(st.integers(1, 5)))]
+    elements, smaller = ["w", "grad", "h", *names], ["lr"]
+    lines = []
+
+    def sum_of(most: int) -> str:
+        terms = draw(st.lists(st.sampled_from(elements), min_size=1, max_size=most, unique=True))
+        return " + ".join(f"{draw(st.sampled_from(smaller))}*{x}" for x in terms)
+
+    waiting = draw(st.permutations(names))
+    for k in range(draw(st.integers(2, 8))):
+        if waiting and draw(st.booleans()):
+            name = waiting.pop()
+            lines.append(f"{name}' = {sum_of(3)}")
+            elements.append(f"{name}'")
+        elif draw(st.booleans()):
+            lines.append(f"e{k} = {sum_of(4)}")
+            elements.append(f"e{k}")
+        else:
+            scope = draw(st.sampled_from(("", "", ", per row", ", per col")))
+            lines.append(f"r{k} = sum(grad*({sum_of(2)}){scope})")
+            smaller.append(f"r{k}")
+    lines += [f"{name}' = {sum_of(3)}" for name in waiting] + [f"w' = w - {sum_of(5)}"]
+    storages = st.sampled_from(("float32", "float32", "bfloat16", "int8_linear"))
+    head = ["optimizer Random", "input h", *(f"state {name} = 0" for name in names), "update:"]
+    return "\n".join([*head, *(f"  {x}" for x in lines), ""]), {name: draw(storages) for name in names}
+
+
+@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(specs(), st.sampled_from(("float32", "bfloat16")))
+def test_no_plan_reads_less(spec: tuple[str, dict[str, str]], dtype: str) -> None:
+    text, stored = spec
+    kernel = hoist_host(share(pipeline.build(optgen.parse(text), Variant({}, dtype, storage=stored))))
+    planned = plan_sweeps(kernel)
+    assert read(kernel, [p for p in planned.phases if p.kind == "sweep"]) == least(kernel), text
+
+
+def test_the_search_finds_the_same_plans(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For all specs that come along, where few choices are not searched but all tried."""
+    built = [pipeline.build(case.spec, variant) for case, variant in KERNELS.values()]
+    expected = [to_text(pipeline.plan(kernel)) for kernel in built]
+    monkeypatch.setattr(place_stores, "FEW", -1)
+    assert [to_text(pipeline.plan(kernel)) for kernel in built] == expected
