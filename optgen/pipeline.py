@@ -147,12 +147,11 @@ def _key(optimizer: Optimizer, variant: Variant) -> tuple[str, ...]:
 
 def _signature(kernel: Kernel) -> dict[str, Any]:
     """What a caller has to know, for JSON."""
-    kinds = {i.result.type.kind for i in kernel.instrs() if i.result is not None}
     return {
         "buffers": [asdict(b) | {"kind": b.kind.value} for b in kernel.buffers],
         "hyper": kernel.hyper,
         "lazy": kernel.lazy,
-        "shared": Kind.SHARED in kinds,
+        "shared": Kind.SHARED in kernel.kinds,
         "cut": kernel.cut,
     }
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import Literal, get_args
 
 from optgen.model import MAX_DRAWS, Flags, Kind
@@ -494,22 +495,30 @@ class Kernel:
     def compute(self) -> DType:
         return COMPUTE[self.dtype]
 
+    @cached_property
+    def kinds(self) -> frozenset[Kind]:
+        """The kinds of its values."""
+        return frozenset(i.result.type.kind for i in self.instrs() if i.result is not None)
+
     @property
     def lazy(self) -> bool:
         """Whether rows can be updated without the others: no value depends on several of them."""
-        kinds = {i.result.type.kind for i in self.instrs() if i.result is not None}
-        return not kinds & {Kind.SHARED, Kind.TENSOR, Kind.COL}
+        return not self.kinds & {Kind.SHARED, Kind.TENSOR, Kind.COL}
 
     @property
     def cut(self) -> Cut:
         """Where the tensors of a step can be cut into pieces."""
-        kinds = {b.kind for b in self.buffers} | {i.result.type.kind for i in self.instrs() if i.result is not None}
+        kinds = self.kinds | {b.kind for b in self.buffers}
         if kinds & {Kind.ROW, Kind.COL}:
             return "never" if Kind.SHARED in kinds else "tensors"
         return "blocks" if any(isinstance(i.op, Reduce | Across) for i in self.instrs()) else "anywhere"
 
     def buffer(self, name: str) -> Buffer:
-        return next(b for b in self.buffers if b.name == name)
+        return self._by_name[name]
+
+    @cached_property
+    def _by_name(self) -> Mapping[str, Buffer]:
+        return {b.name: b for b in self.buffers}
 
     def instrs(self) -> Iterator[Instr]:
         for phase in self.phases:

@@ -5,6 +5,7 @@ takes the address of the step's table (`table.py`).
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from optgen.backends.ptx import small
@@ -41,15 +42,17 @@ def emit(kernel: Kernel, symbol: str) -> GpuModule:
             case _:
                 (task,) = tasks
                 Sweep(entry, task.phase, launch).emit()
-    text = str(m.module)
-    for launch, (task, *_) in planned:
-        text = _bounded(text, launch.name, resident(kernel, task))
+    text = _bounded(str(m.module), {launch.name: resident(kernel, task) for launch, (task, *_) in planned})
     return GpuModule(text, launches, m.places.counts)
 
 
-def _bounded(text: str, name: str, blocks: int) -> str:
-    """Say how many threads a block has, and how many blocks a multiprocessor shall hold at least, which llvmlite has no
-    word for: a thread gets the registers that this leaves. Without the second number ptxas spills some to have more.
+def _bounded(text: str, blocks: Mapping[str, int]) -> str:
+    """Say how many threads a block has, and how many blocks of each function a multiprocessor shall hold at least,
+    which llvmlite has no word for: a thread gets the registers that this leaves. Without the second number ptxas spills
+    some to have more.
     """
-    bounds = f'"nvvm.maxntid"="{THREADS}" "nvvm.minctasm"="{blocks}"'
-    return re.sub(rf'^(define ptx_kernel void @"{name}"\(.*\))$', rf"\1 {bounds}", text, flags=re.M)
+
+    def bounds(match: re.Match[str]) -> str:
+        return f'{match[0]} "nvvm.maxntid"="{THREADS}" "nvvm.minctasm"="{blocks[match[1]]}"'
+
+    return re.sub(r'^define ptx_kernel void @"(.*?)"\(.*\)$', bounds, text, flags=re.M)
