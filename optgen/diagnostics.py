@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -94,8 +93,39 @@ class SpecErrors(ValueError):
 
 
 def suggest(name: str, known: Iterable[str]) -> str | None:
-    """The help line "did you mean ...?" for a misspelt name of three letters or more, None where nothing is near."""
-    if len(name) < 3:
-        return None
-    near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
-    return f"did you mean '{near[0]}'?" if near else None
+    """The help line "did you mean ...?" for a misspelt name, None where nothing is near."""
+    near = nearest(name, known)
+    return f"did you mean '{near}'?" if near is not None else None
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The first of the names that differ least from `name`: by capitals alone, or by one edit for every four letters,
+    two at most; else one that `name` abbreviates by four letters or more; None where there is none."""
+    names = [(k, min(2, max(len(name), len(k)) // 4)) for k in known]
+    for edits in range(3):
+        for k, most in names:
+            if edits <= most and _within(name.lower(), k.lower(), edits):
+                return k
+    return next((k for k, _ in names if len(name) >= 4 and k.startswith(name)), None)
+
+
+def _within(a: str, b: str, edits: int) -> bool:
+    """Whether so many edits, or fewer, make b of a: a letter more, a letter less, another one, neighbours swapped."""
+    same = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+    a, b = a[same:], b[same:]
+    if not a or not b or not edits:
+        return max(len(a), len(b)) <= edits
+    tails = [(a[1:], b), (a, b[1:]), (a[1:], b[1:])]
+    tails += [(a[2:], b[2:])] if a[:2] == b[1::-1] else []
+    return any(_within(x, y, edits - 1) for x, y in tails)
+
+
+MOST_LISTED = 20
+"""So many names are read before a suggestion is looked for elsewhere."""
+
+
+def listed(names: Iterable[str]) -> str:
+    """`a, b, c`: each name once, and how many there are beyond the first MOST_LISTED."""
+    found = list(dict.fromkeys(names))
+    more = [f"and {len(found) - MOST_LISTED} more"] if len(found) > MOST_LISTED else []
+    return ", ".join([*found[:MOST_LISTED], *more])

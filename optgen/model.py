@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+import operator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -365,19 +366,42 @@ def truth(guard: Expr, flags: Flags) -> bool:
     raise TypeError(f"not a guard: {guard!r}")
 
 
-def decide(condition: Expr, flags: Flags) -> bool | None:
-    """The value of a condition as far as flags alone decide it; None where it depends on params or on `rank`."""
+def decide(condition: Expr, flags: Flags, rank: int | None = None) -> bool | None:
+    """The value of a condition as far as flags, and `rank` where it is given, decide it; None where it depends on
+    params."""
     match condition:
         case Name(id=name):
             value = flags.get(name)
             return value if isinstance(value, bool) else None
         case Unary(op="not", operand=x):
-            inner = decide(x, flags)
+            inner = decide(x, flags, rank)
             return None if inner is None else not inner
         case Binary(op="and" | "or" as op, left=a, right=b):
-            sides = (decide(a, flags), decide(b, flags))
+            sides = (decide(a, flags, rank), decide(b, flags, rank))
             settles = op == "or"
             return settles if settles in sides else None if None in sides else not settles
         case Binary(op="==" | "!=" as op, left=Name(id=name), right=Text(value=choice)) if name in flags:
             return (flags[name] == choice) == (op == "==")
+        case Binary(op=op, left=a, right=b) if op in _COMPARISONS and rank is not None:
+            left, right = _number(a, rank), _number(b, rank)
+            return None if left is None or right is None else _COMPARISONS[op](left, right)
     return None
+
+
+def _number(expr: Expr, rank: int) -> float | None:
+    match expr:
+        case Number(value=value):
+            return value
+        case Name(id="rank"):
+            return rank
+    return None
+
+
+_COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -49,9 +48,11 @@ def data_dir() -> str:
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """The tail of an error message: `; did you mean 'x'?` when something is near, else `; known: a, b, c`."""
+    from optgen.diagnostics import nearest
+
     names = sorted(set(known))
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
-    return f"; did you mean '{near[0]}'?" if near else f"; known: {', '.join(names)}"
+    near = nearest(name, names)
+    return f"; did you mean '{near}'?" if near is not None else f"; known: {', '.join(names)}"
 
 
 def _as_list(x: Any) -> list:

@@ -68,6 +68,36 @@ COMMON_NAMES: Mapping[str, str] = {
 }
 """What people call our reserved names elsewhere."""
 
+_ABSENT = "sin cos tan asin acos atan atan2 sinh cosh asinh acosh atanh erf gamma prod sort argsort argmax argmin"
+COMMON_FUNCTIONS: Mapping[str, str | None] = {
+    "ln": "log(x)",
+    "log2": "log(x)/log(2)",
+    "log10": "log(x)/log(10)",
+    "exp2": "2^x",
+    "power": "pow(x, y), or x^y",
+    "square": "x^2",
+    "sqr": "x^2",
+    "rsqrt": "1/sqrt(x)",
+    "fabs": "abs(x)",
+    "sgn": "sign(x)",
+    "ceil": "-floor(-x)",
+    "round": "floor(x + 0.5)",
+    "trunc": "sign(x)*floor(abs(x))",
+    "sigmoid": "1/(1 + exp(-x))",
+    "relu": "max(x, 0)",
+    "maximum": "max(a, b)",
+    "minimum": "min(a, b)",
+    "clamp": "clip(x, low, high)",
+    "average": "mean(x)",
+    "var": "mean((x - mean(x))^2)",
+    "std": "rms(x - mean(x))",
+    "dot": "sum(a*b)",
+    "randn": "normal()",
+    "rand": "uniform()",
+    "random": "uniform()",
+} | dict.fromkeys(_ABSENT.split())
+"""What to write for functions that other languages have, None where there is nothing like it."""
+
 API_NAMES = frozenset(
     (
         "learning_rate",

@@ -9,7 +9,7 @@ Conditions are values too, of the same kinds; arithmetic takes numbers, `and`, `
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from optgen.diagnostics import Span
@@ -30,6 +30,7 @@ from optgen.model import (
     State,
     Text,
     Unary,
+    children,
 )
 
 Report = Callable[[str, str, Span, str], None]
@@ -109,26 +110,52 @@ def infer_values(program: Program, names: dict[str, Value | None], report: Repor
             continue
         kind = declared.get(target.id)
         if value is not None and kind is not None:
-            _check_state(target, kind, value, equation.value, report)
+            _check_state(target, kind, value, equation.value, names, report)
         names[target.key] = Value(kind) if kind is not None else None
     return names
 
 
-def _check_state(target: Name, kind: Kind, value: Value, expr: Expr, report: Report) -> None:
+def _check_state(target: Name, kind: Kind, value: Value, expr: Expr, names: Names, report: Report) -> None:
     if value.condition:
         report("E305", f"{target.key} is a number, but this is a condition", expr.span, "write where(condition, 1, 0)")
-    elif not fits(value, kind):
+    elif fits(value, kind):
+        return
+    elif kind is Kind.SHARED:
+        _not_shared(target, expr, names, report)
+    else:
         message = f"state '{target.id}' is {MEANING[kind]}, but this is {MEANING[value.kind]}"
-        if kind is Kind.SHARED and value.kind is Kind.HOST:
-            message = f"state '{target.id}' is {MEANING[kind]}, but this differs between parameters"
-            help = "lr, wd, t and the sizes belong to one parameter; reduce over params"
-        elif kind is Kind.SHARED:
-            help = "reduce it with 'over params'"
-        elif kind is Kind.HOST:
+        if kind is Kind.HOST:
             help = f"a host value is known before any element is read; declare 'state {target.id}: {value.kind.value}'"
         else:
             help = f"declare 'state {target.id}: {join(value, Value(kind)).kind.value}', or reduce the value"
         report("E301", message, expr.span, help)
+
+
+def _not_shared(target: Name, expr: Expr, names: Names, report: Report) -> None:
+    """Report the first part of an expression that differs between parameters."""
+    part, value = next(_differing(expr, names))
+    what = f"'{part.key}'" if isinstance(part, Name) else "this"
+    if value.kind is Kind.HOST:
+        is_ = "differs between parameters"
+        help = f"lr, wd, t and the sizes belong to one parameter; move {what} into what is reduced 'over params'"
+    else:
+        is_ = f"is {MEANING[value.kind]}"
+        help = "reduce it with 'over params'"
+    message = f"state '{target.id}' is {MEANING[Kind.SHARED]}, but {what} {is_}"
+    report("E301", message, part.span, help)
+
+
+def _differing(expr: Expr, names: Names) -> Iterator[tuple[Expr, Value]]:
+    """The smallest parts of a checked expression that are not the same for all parameters: names, reductions, draws."""
+    value = value_of(expr, names, _never, draw_allowed=True)
+    whole = isinstance(expr, Name) or (isinstance(expr, Call) and (expr.function in DRAWS or is_reduction(expr)))
+    if value is None or value.uniform or value.kind is Kind.SHARED:
+        return
+    if whole:
+        yield expr, value
+    else:
+        for part in children(expr):
+            yield from _differing(part, names)
 
 
 # ---------------------------------------------------------------- expressions

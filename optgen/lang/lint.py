@@ -10,7 +10,7 @@ from optgen.diagnostics import Diagnostic, Span
 from optgen.lang.names import readable_names
 from optgen.lang.numeric import negative_roots, undefined_quotients
 from optgen.lang.variants import distinct_variants
-from optgen.model import Equation, Optimizer
+from optgen.model import Call, Equation, Flags, Optimizer, decide, walk
 
 MAX_VARIANTS = 64
 """How many variants are looked at for numerical trouble: it rarely depends on all flags."""
@@ -18,7 +18,7 @@ MAX_VARIANTS = 64
 
 def lint(optimizer: Optimizer) -> list[Diagnostic]:
     """The warnings of a checked spec, in the order of its text."""
-    found = {d: None for rule in (_unread, _never_chosen, _numeric) for d in rule(optimizer)}
+    found = {d: None for rule in (_unread, _never_chosen, _rows, _numeric) for d in rule(optimizer)}
     return sorted(found, key=lambda d: d.span)
 
 
@@ -73,6 +73,26 @@ def _never_chosen(optimizer: Optimizer) -> Iterator[Diagnostic]:
         if equation.span not in chosen:
             help = "its guard never holds, or the cases above it and the requirements leave nothing over"
             yield Diagnostic("W504", "this case is never chosen", equation.span, help)
+
+
+def _rows(optimizer: Optimizer) -> Iterator[Diagnostic]:
+    """Reductions per row in variants that vectors can have."""
+    for flags in distinct_variants(optimizer):
+        if not _takes(optimizer, flags, rank=1):
+            continue
+        programs = [optimizer.program(flags, evaluate=evaluate) for evaluate in (False, True)]
+        for node in (x for program in programs for e in program.equations for x in walk(e.value)):
+            if isinstance(node, Call) and node.scope == "row":
+                message = "a row of a vector is one element, so of a vector this reduces nothing"
+                help = "declare 'flag matrix = rank >= 2' and end this line with 'if matrix', or require rank >= 2"
+                yield Diagnostic("W505", message, node.span, help)
+
+
+def _takes(optimizer: Optimizer, flags: Flags, rank: int) -> bool:
+    """Whether a variant can be that of parameters of this rank, as far as flags tell."""
+    derived = [(f.condition, flags[f.name]) for f in optimizer.flags if f.condition is not None and f.name in flags]
+    derived += [(r.condition, True) for r in optimizer.requires]
+    return all(decide(condition, flags, rank) in (None, value) for condition, value in derived)
 
 
 def _numeric(optimizer: Optimizer) -> Iterator[Diagnostic]:

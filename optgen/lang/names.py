@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 
 from optgen.diagnostics import Span
-from optgen.lang.builtins import DRAWS, FUNCTIONS, RESERVED, SPARSE, TENSORS, is_reduction
+from optgen.lang.builtins import COMMON_FUNCTIONS, DRAWS, FUNCTIONS, RESERVED, SPARSE, TENSORS, is_reduction
 from optgen.lang.scope import Scope, meaning
 from optgen.model import Call, Equation, Expr, IsSet, Name, children, walk
 
@@ -18,10 +18,14 @@ def check_call(call: Call, scope: Scope) -> None:
         if call.function in scope.failed:
             return
         what = scope.what(call.function) or ("a value" if call.function in scope.locals else None)
-        help = (
-            f"'{call.function}' is {what}: write '*' to multiply" if what else scope.suggest(call.function, FUNCTIONS)
-        )
-        help = help or f"the functions are {', '.join(FUNCTIONS)}"
+        instead = COMMON_FUNCTIONS.get(call.function)
+        if what is not None:
+            help = f"'{call.function}' is {what}: write '*' to multiply"
+        elif instead is not None:
+            help = f"write {instead}"
+        else:
+            near = None if call.function in COMMON_FUNCTIONS else scope.suggest(call.function, FUNCTIONS)
+            help = near or f"the functions are {', '.join(FUNCTIONS)}"
         scope.report("E207", f"unknown function '{call.function}'", at, help)
         scope.failed.add(call.function)
     elif len(call.args) not in function.counts:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from optgen.diagnostics import Diagnostic, Span, suggest
+from optgen.diagnostics import Diagnostic, Span, listed, suggest
 from optgen.lang.builtins import COMMON_NAMES, FUNCTIONS, RESERVED
 from optgen.model import RESERVED_PARAMS, Flag, Input, Name, Param, State
 
@@ -54,11 +54,15 @@ class Scope:
 
     def unknown(self, name: Name, known: Iterable[str]) -> None:
         """Report a name that nothing declares."""
-        common = COMMON_NAMES.get(name.id)
-        help = f"it is called '{common}' here" if common else self.suggest(name.id, known)
-        if help is None and name.id in FUNCTIONS:
+        common, names = COMMON_NAMES.get(name.id), list(known)
+        if common is not None:
+            help = f"it is called '{common}' here"
+        elif name.id in FUNCTIONS:
             help = f"it is a function: {FUNCTIONS[name.id].usage}"
-        self.report("E206", f"unknown name '{name.key}'", name.span, help or "declare it, or define it on a line above")
+        else:
+            near = self.suggest(name.id, names)
+            help = near or f"declare it, or define it on a line above; there are {listed(names)}"
+        self.report("E206", f"unknown name '{name.key}'", name.span, help)
         self.failed.update((name.id, name.key))
 
 

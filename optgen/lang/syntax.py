@@ -50,8 +50,16 @@ _FOREIGN_OPERATORS = {"**": ("^", "POWER"), "&&": ("and", "AND"), "||": ("or", "
 _INSTEAD = {
     "\u2212": "-", "\u2013": "-", "\u00b7": "*", "\u00d7": "*", "\u22c5": "*", "\u2032": "'", "\u2019": "'",
     "\u2264": "<=", "\u2265": ">=", "\u2260": "!=", "\u221a": "sqrt(...)", "\u221e": "inf", "\u00b2": "^2",
-    "\u201c": '"', "\u201d": '"', "{": "(", "}": ")", "!": "not",
+    "\u201c": '"', "\u201d": '"', "{": "(", "}": ")", "!": "not", "~": "not", "&": "and",
 }  # fmt: skip
+_FOREIGN = {
+    ";": "write each equation on a line of its own",
+    "@": "there are no products of matrices; '*' multiplies element by element, and sum(a*b) is that of two vectors",
+    "%": "there is no remainder; of a divided by b it is a - b*floor(a/b)",
+    "?": "to choose a value, write where(condition, a, b)",
+    ".": "a number is written like 0.5, and a name has no dot",
+}
+"""What to do about characters that mean something elsewhere."""
 
 
 class Token(NamedTuple):
@@ -218,12 +226,14 @@ def _bad_character(text: str, position: int, span: Span) -> tuple[Diagnostic, in
     if character == "'":
         help = "a prime stands directly behind a name (m'), a choice is quoted on both sides ('linear')"
         return Diagnostic("E104", "this quote belongs to nothing", span, help), position + 1
-    if character == ";":
-        help = "write each equation on a line of its own"
+    if character in _FOREIGN:
+        help = _FOREIGN[character]
     elif character in _INSTEAD:
         help = f"write {_INSTEAD[character]}"
     elif unicodedata.category(character)[0] == "L":
         help = _letter_help(character)
+    elif "!" <= character <= "~":
+        help = "names are made of a-z, A-Z, 0-9 and _; the operators are + - * / ^, comparisons, and, or, not"
     else:
         help = "remove it"
     shown = f"'{character}'" if character.isprintable() else f"the character {_code_point(character)}"
