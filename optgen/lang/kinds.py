@@ -136,12 +136,14 @@ def _not_shared(target: Name, expr: Expr, names: Names, report: Report) -> None:
     part, value = next(_differing(expr, names))
     what = f"'{part.key}'" if isinstance(part, Name) else "this"
     if value.kind is Kind.HOST:
-        is_ = "differs between parameters"
+        found = "differs between parameters"
         help = f"lr, wd, t and the sizes belong to one parameter; move {what} into what is reduced 'over params'"
+        if isinstance(part, Name) and part.id == "t":
+            help = "write step, the count of updates that all parameters share"
     else:
-        is_ = f"is {MEANING[value.kind]}"
+        found = f"is {MEANING[value.kind]}"
         help = "reduce it with 'over params'"
-    message = f"state '{target.id}' is {MEANING[Kind.SHARED]}, but {what} {is_}"
+    message = f"state '{target.id}' is {MEANING[Kind.SHARED]}, but {what} {found}"
     report("E301", message, part.span, help)
 
 
