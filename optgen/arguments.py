@@ -15,6 +15,7 @@ from typing import Any
 from optgen.diagnostics import suggest
 from optgen.ir.nodes import COMPUTE, Storage
 from optgen.model import (
+    COMPARISONS,
     Binary,
     Expr,
     Flag,
@@ -241,12 +242,7 @@ def _value(expr: Expr, values: Mapping[str, float | None], flags: Mapping[str, F
 
 
 _OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "==": operator.eq,
-    "!=": operator.ne,
+    **COMPARISONS,
     "+": operator.add,
     "-": operator.sub,
     "*": operator.mul,

@@ -121,7 +121,7 @@ def _within(a: str, b: str, edits: int) -> bool:
 
 
 MOST_LISTED = 20
-"""So many names are read before a suggestion is looked for elsewhere."""
+"""How many names a message has at most."""
 
 
 def listed(names: Iterable[str]) -> str:

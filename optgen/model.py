@@ -382,9 +382,9 @@ def decide(condition: Expr, flags: Flags, rank: int | None = None) -> bool | Non
             return settles if settles in sides else None if None in sides else not settles
         case Binary(op="==" | "!=" as op, left=Name(id=name), right=Text(value=choice)) if name in flags:
             return (flags[name] == choice) == (op == "==")
-        case Binary(op=op, left=a, right=b) if op in _COMPARISONS and rank is not None:
+        case Binary(op=op, left=a, right=b) if op in COMPARISONS and rank is not None:
             left, right = _number(a, rank), _number(b, rank)
-            return None if left is None or right is None else _COMPARISONS[op](left, right)
+            return None if left is None or right is None else COMPARISONS[op](left, right)
     return None
 
 
@@ -397,7 +397,7 @@ def _number(expr: Expr, rank: int) -> float | None:
     return None
 
 
-_COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
+COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
     "<=": operator.le,
     ">": operator.gt,

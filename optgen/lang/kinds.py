@@ -148,8 +148,8 @@ def _not_shared(target: Name, expr: Expr, names: Names, report: Report) -> None:
 
 
 def _differing(expr: Expr, names: Names) -> Iterator[tuple[Expr, Value]]:
-    """The smallest parts of a checked expression that are not the same for all parameters: names, reductions, draws."""
-    value = value_of(expr, names, _never, draw_allowed=True)
+    """The smallest parts of an expression that are not the same for all parameters: names, reductions, draws."""
+    value = value_of(expr, names, lambda *error: None)  # it was reported with the whole
     whole = isinstance(expr, Name) or (isinstance(expr, Call) and (expr.function in DRAWS or is_reduction(expr)))
     if value is None or value.uniform or value.kind is Kind.SHARED:
         return

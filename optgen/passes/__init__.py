@@ -15,5 +15,5 @@ from optgen.passes.share import share
 PASSES: tuple[Callable[[Kernel], Kernel], ...] = (
     share,  # equal operations once, unused ones not at all
     hoist_host,  # [update] -> [host, update]
-    plan_sweeps,  # [host, update] -> [host, sweep, (scalar, sweep)*]
+    plan_sweeps,  # [host, update] -> [host, (shared | scalar | row | col | sweep)*]
 )

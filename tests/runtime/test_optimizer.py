@@ -14,6 +14,7 @@ import pytest
 from runtime import autograd, gluon, kernels, nd, optimizer
 from runtime.gluon import nn
 from runtime.lr_scheduler import FactorScheduler
+from tests.compiler.test_degenerate import FREEZING
 
 SHAPES = ((3, 4), (4,), (1,))
 STEPS, BATCH = 8, 4
@@ -213,18 +214,6 @@ def test_register_spec_from_text_and_file(tmp_path: Path) -> None:
         optimizer.create("mine", boost=5)
     with pytest.raises(ValueError, match="does not use 'wd'"):
         optimizer.create("mine", wd=0.1)
-
-
-FREEZING = """\
-optimizer Freezing
-flag  frozen per param = false
-state m = 0
-update:
-  m' = m           if frozen
-  m' = 0.9*m + g   otherwise
-  w' = w           if frozen
-  w' = w - lr*m'   otherwise
-"""
 
 
 @pytest.mark.parametrize("arguments", [{}, {"multi_precision": True}, {"storage": "int8_dynamic"}], ids=str)
