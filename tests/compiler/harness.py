@@ -137,7 +137,6 @@ state R: row    = 0    if kept == 'small' or kept == 'sums'
 state C: col    = 0    if kept == 'sums'
 
 update:
-  unused = norm(w)
   n'     = n + lr*t                    if kept == 'host'
   T'     = 0.5*T + lr                  if kept == 'small'
   T'     = 0.5*T + sum(g^2)            if kept == 'sums'
