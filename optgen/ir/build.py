@@ -53,6 +53,7 @@ class _Builder:
         self.instrs: list[Instr] = []
         self.values: dict[str, Value] = {}
         self.hyper = {*optimizer.all_params(), *DIMENSIONS, "step"}
+        self._nonnegative: frozenset[str] | None = None
         self.buffers = {b.name: b for b in self.make_buffers()}
         # Draws count in text order over all variants, so that a flag changes no other draw (spec-language rule 9).
         calls = [e for q in optimizer.update for e in walk(q.value) if isinstance(e, Call) and e.function in DRAWS]
@@ -82,14 +83,16 @@ class _Builder:
         buffer = Buffer(state.name, True, init, state.kind, storage)
         if not buffer.is_quantized:
             return [buffer]
-        unsigned = state.name in self.nonnegative
+        unsigned = state.name in self.nonnegative()
         return [replace(buffer, nonnegative=unsigned), Buffer(f"{state.name}.scale", True, 0.0, storage="scale")]
 
-    @functools.cached_property
     def nonnegative(self) -> frozenset[str]:
-        from optgen.ir.storage.sign import nonnegative
+        """Asked for by 8-bit states alone: the bounds of all states take longer than the rest of this."""
+        if self._nonnegative is None:
+            from optgen.ir.storage.sign import nonnegative
 
-        return nonnegative(self.optimizer, self.variant.flags)
+            self._nonnegative = nonnegative(self.optimizer, self.variant.flags)
+        return self._nonnegative
 
     def kernel(self) -> Kernel:
         for equation in self.program.equations:

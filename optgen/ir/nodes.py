@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
 from typing import Literal, get_args
 
 from optgen.model import MAX_DRAWS, Flags, Kind
@@ -490,15 +489,18 @@ class Kernel:
     hyper: tuple[str, ...]
     phases: tuple[Phase, ...]
     advances: bool = True
+    kinds: frozenset[Kind] = field(init=False, repr=False, compare=False)
+    """The kinds of its values."""
+    _by_name: Mapping[str, Buffer] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        kinds = frozenset(i.result.type.kind for i in self.instrs() if i.result is not None)
+        object.__setattr__(self, "kinds", kinds)
+        object.__setattr__(self, "_by_name", {b.name: b for b in self.buffers})
 
     @property
     def compute(self) -> DType:
         return COMPUTE[self.dtype]
-
-    @cached_property
-    def kinds(self) -> frozenset[Kind]:
-        """The kinds of its values."""
-        return frozenset(i.result.type.kind for i in self.instrs() if i.result is not None)
 
     @property
     def lazy(self) -> bool:
@@ -515,10 +517,6 @@ class Kernel:
 
     def buffer(self, name: str) -> Buffer:
         return self._by_name[name]
-
-    @cached_property
-    def _by_name(self) -> Mapping[str, Buffer]:
-        return {b.name: b for b in self.buffers}
 
     def instrs(self) -> Iterator[Instr]:
         for phase in self.phases:
