@@ -61,9 +61,24 @@ class HybridBlock(Block):
         self._active, self._structure = active, None
         super().hybridize(active)
 
+    def cast(self, dtype: Any) -> None:
+        """`Block.cast`. The next inputs of a hybridized block may be of another structure."""
+        self._structure = None
+        super().cast(dtype)
+
     def forward(self, x: Any, *args: Any) -> Any:
-        if self._active and not _calls.inside:
-            return self._hybridized(x, *args)
+        """Compute the output: `hybrid_forward` with the parameters' values. A subclass may call this as often as it
+        likes, with what it likes, from a `forward` of its own."""
+        if not self._active or _calls.inside:
+            return self._compute(x, *args)
+        self._structure = check_structure(self, (x, *args), self._structure)
+        _calls.inside = True
+        try:
+            return self._compute(x, *args)
+        finally:
+            _calls.inside = False
+
+    def _compute(self, x: Any, *args: Any) -> Any:
         ctx = x._ctx if isinstance(x, NDArray) else self._context((x, *args))
         try:
             params = {key: param.data(ctx) for key, param in self._reg_params.items()}
@@ -81,14 +96,6 @@ class HybridBlock(Block):
         except (AttributeError, TypeError):
             self._check_call((x, *args), params)
             raise
-
-    def _hybridized(self, *inputs: Any) -> Any:
-        self._structure = check_structure(self, inputs, self._structure)
-        _calls.inside = True
-        try:
-            return self.forward(*inputs)
-        finally:
-            _calls.inside = False
 
     def hybrid_forward(self, F: Any, x: NDArray, *args: Any, **params: NDArray) -> Any:
         """Compute the output with the operators `F`."""
@@ -140,7 +147,7 @@ class HybridBlock(Block):
         """
         if all(param._is_shape_known() for param in self._reg_params.values()):
             with autograd.pause():
-                self(*args)
+                self.forward(*args)
         else:
             infer(self, args, self._context(args))
 
