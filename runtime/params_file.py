@@ -1,4 +1,5 @@
-"""MXNet's binary list of arrays, which its `nd.save` and `save_parameters` write: read, never written.
+"""MXNet's binary list of arrays, which its `nd.save` and `save_parameters` write: read, never written. What it has for
+one array is also the state of a pickled one, which is read and written.
 
 The file is a header, the arrays, and their names (none for a list), little-endian throughout:
 
@@ -57,7 +58,7 @@ class Stored:
 
 def parse(content: bytes, name: str) -> tuple[list[Stored], list[str]]:
     """The arrays and their names (none at all for a list); MXNetError with `name` and the offset of what is wrong."""
-    reader = _Reader(content, name)
+    reader = _Reader(content, name, "list of arrays")
     reader.take(len(HEADER), "header")
     arrays = [_array(reader) for _ in range(reader.count("arrays", 16))]
     names = [_name(reader) for _ in range(reader.count("names", 8))]
@@ -70,11 +71,40 @@ def parse(content: bytes, name: str) -> tuple[list[Stored], list[str]]:
     return arrays, names
 
 
+def parse_one(content: bytes, name: str) -> Stored:
+    """The array that is all of the content; MXNetError as from `parse`."""
+    reader = _Reader(content, name, "array")
+    stored = _array(reader)
+    if reader.left:
+        reader.fail(f"{reader.left} bytes after the end")
+    return stored
+
+
+def encoded(stored: Stored) -> bytes:
+    """The array as version V2 has it (V3 if it has no axes), in the place cpu(0)."""
+    kind = next(number for number, (stype, _) in _KINDS.items() if stype == stored.stype)
+    indices = stored.indices[::-1]  # csr: where rows begin, columns
+    parts = [struct.pack("<Ii", _V2 if stored.shape else _V3, kind)]
+    parts += [_shape(stored.data.shape)] if indices else []
+    parts += [_shape(stored.shape), struct.pack("<ii", 1, 0), _type(stored.data)]
+    parts += [_type(x) + _shape(x.shape) for x in indices]
+    return b"".join(parts + [x.tobytes() for x in (stored.data, *indices)])
+
+
+def _shape(shape: tuple[int, ...]) -> bytes:
+    return struct.pack(f"<i{len(shape)}q", len(shape), *shape)
+
+
+def _type(x: np.ndarray) -> bytes:
+    return struct.pack("<i", next(flag for flag, name in _DTYPES.items() if name == x.dtype.name))
+
+
 class _Reader:
     """Takes parts off the content, and knows where it is."""
 
-    def __init__(self, content: bytes, name: str) -> None:
-        self._content, self._name, self._at, self._before = memoryview(content), name, 0, 0
+    def __init__(self, content: bytes, name: str, what: str) -> None:
+        self._content, self._name, self._what = memoryview(content), name, what
+        self._at = self._before = 0
 
     @property
     def left(self) -> int:
@@ -82,7 +112,7 @@ class _Reader:
 
     def fail(self, message: str) -> NoReturn:
         """Of what was taken last."""
-        raise MXNetError(f"{self._name} is not a readable list of arrays, at byte {self._before}: {message}")
+        raise MXNetError(f"{self._name} is not a readable {self._what}, at byte {self._before}: {message}")
 
     def take(self, size: int, what: str) -> memoryview:
         self._before = self._at

@@ -71,7 +71,7 @@ def backward(
     Parameters
     ----------
     heads: what to differentiate.
-    head_grads: the gradient that flows into each head, of the head's shape; None for ones.
+    head_grads: the gradient that flows into each head, of the head's size and type; None for ones.
     retain_graph: keep the graph, so that it can be walked again; otherwise it is released, and a second call raises
         MXNetError.
     train_mode: whether the walk counts as training for operators that care.

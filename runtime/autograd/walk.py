@@ -95,14 +95,14 @@ def _seeds(heads: list[NDArray], head_grads: list[NDArray | None]) -> dict:
             _explain_no_graph(head)
         if gradient is None:
             gradient = head._full_like(1)
-        elif gradient.shape != head.shape:
+        elif gradient.size != head.size:
             raise ArgumentError(f"a head of shape {head.shape} cannot have a head gradient of shape {gradient.shape}")
         elif gradient.dtype != head.dtype:
             raise ArgumentError(
                 f"a head of {np.dtype(head.dtype)} cannot have a head gradient of {np.dtype(gradient.dtype)}; convert "
                 "one with astype()"
             )
-        _accumulate(seeds, [(head._node, gradient)])
+        _accumulate(seeds, [(head._node, gradient if gradient.shape == head.shape else gradient.reshape(head.shape))])
     return seeds
 
 

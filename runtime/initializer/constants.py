@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from typing import Any
 
@@ -26,7 +25,8 @@ class Constant(Initializer):
     _init_default = _init_weight
 
     def dumps(self) -> str:
-        return json.dumps([type(self).__name__.lower(), {"value": _plain(self.value)}])
+        self._kwargs = {"value": _plain(self.value)}  # from here on: of a large array the lists take time and memory
+        return super().dumps()
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Constant):

@@ -15,7 +15,7 @@ SHARE = 1 << 13
 @kernel
 def relu_back(task: int, y: Array, g: Array, dx: Array, n: int) -> None:
     for i in range(task * SHARE, min(task * SHARE + SHARE, n)):
-        dx[i] = g[i] * (1.0 if y[i] > 0.0 else 0.0)
+        dx[i] = g[i] * (1.0 if y[i] > 0.0 else abs(y[i]))  # 0 or NaN
 
 
 @kernel

@@ -15,6 +15,7 @@ from runtime.native.activation import DENSITY_AT_0
 from runtime.ndarray.elementwise import abs as abs_
 from runtime.ndarray.elementwise import exp, tanh
 from runtime.ndarray.elementwise.special import erf
+from runtime.ndarray.elementwise.unary import relu_slope
 from runtime.ndarray.fused import Fused, is_large, one_pass, wide
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, in_float32, quiet
@@ -26,18 +27,18 @@ METHODS = ("relu", "sigmoid")
 
 @Fused
 def relu(x: np.ndarray) -> np.ndarray:
-    """`max(x, 0)`."""
+    """`max(x, 0)`, whose slope at 0 is 0; both are NaN where x is."""
     return np.maximum(x, x.dtype.type(0))
 
 
 @relu.backward
 def _(g: np.ndarray, y: np.ndarray, x: np.ndarray) -> tuple[np.ndarray]:
-    return (one_pass(native.relu_back, y, g) if is_large(y) else g * (y > 0),)
+    return (one_pass(native.relu_back, y, g) if is_large(y) else g * relu_slope.forward(y),)
 
 
 @relu.gradient
 def _(g: NDArray, y: NDArray, x: NDArray) -> NDArray:
-    return g * (y > 0)
+    return g * relu_slope(y)
 
 
 @Fused
@@ -176,9 +177,9 @@ def _channel_slopes(data: NDArray, gamma: NDArray | None) -> NDArray:
     """The slopes of prelu in a shape to be broadcast against `data`: one for all, or one for each place on axis 1."""
     if gamma is None:
         raise MXNetError("LeakyReLU: act_type='prelu' needs gamma, the slopes")
-    if gamma.shape == data.shape or gamma.ndim == data.ndim:
+    if gamma.ndim == data.ndim and all(m in (1, n) for m, n in zip(gamma.shape, data.shape, strict=True)):
         return gamma
-    channels = data.shape[min(1, data.ndim - 1)]
+    channels = data.shape[min(1, data.ndim - 1)] if data.ndim else 1
     if gamma.ndim != 1 or gamma.shape[0] not in (1, channels):
         raise MXNetError(
             f"LeakyReLU: gamma of shape {gamma.shape} does not fit data of shape {data.shape}: (1,) or ({channels},)"

@@ -13,6 +13,7 @@ from runtime.context import Context
 
 _STORAGE_TYPE_STR_TO_ID = {"undefined": -1, "default": 0, "row_sparse": 1, "csr": 2}
 """Kinds of storage by MXNet's numbers for them, which programs import from here."""
+_CPU = Context("cpu")
 py_slice = slice
 """The name under which programs import it from here."""
 
@@ -28,7 +29,10 @@ class NDArray:
     __slots__ = ("__weakref__", "_ctx", "_data", "_node")
     __array_priority__ = 1000.0  # so that `numpy_array + x` comes to us instead of going through x element by element
 
-    def __init__(self, data: np.ndarray, ctx: Context, node: autograd.Node | autograd.Variable | None = None) -> None:
+    def __init__(
+        self, data: np.ndarray | None, ctx: Context = _CPU, node: autograd.Node | autograd.Variable | None = None
+    ) -> None:
+        """An array of None, as pickles of MXNet's make it, waits for `__setstate__`."""
         self._data = data if type(data) is np.ndarray else arrays.settled(data)  # not one of NumPy's scalars
         self._ctx = ctx
         self._node = node
@@ -36,6 +40,24 @@ class NDArray:
     def __reduce__(self) -> tuple:
         """Pickled and copied as values and context; a copy is outside of the graph."""
         return _restored, (self.asnumpy(), self._ctx)
+
+    def __getstate__(self) -> dict[str, bytes]:
+        """What is in a pickle of MXNet's: the array in the bytes of its files, under 'handle'."""
+        from runtime.ndarray.serialization import encoded
+
+        return {"handle": encoded(self)}
+
+    def __setstate__(self, state: dict[str, bytes]) -> None:
+        """Become the array whose `__getstate__`, here or in MXNet, gave this, in the current context.
+
+        MXNetError for bytes that are none, or those of another kind of storage.
+        """
+        from runtime.ndarray.serialization import decoded
+
+        self._become(decoded(state["handle"], self.stype))
+
+    def _become(self, other: NDArray) -> None:
+        self._data, self._ctx, self._node = other._data, other._ctx, None
 
     # ------------------------------------------------------------ what it is
 

@@ -18,6 +18,17 @@ quiet = np.errstate(all="ignore")
 """Decorator for functions in which infinities and NaN are values, not news."""
 
 
+def comparing(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+    """Decorator for functions that compare: of bfloat16, comparing NaN would warn."""
+    silent = quiet(function)
+
+    @functools.wraps(function)
+    def call(x: Any, *others: Any) -> np.ndarray:
+        return (silent if x.dtype.kind == "V" else function)(x, *others)
+
+    return call
+
+
 def in_float32(forward: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
     """Decorator for functions that add up: 16-bit floats are computed with in float32, and the result rounded once."""
 

@@ -9,6 +9,7 @@ import numpy as np
 from runtime.base import MXNetError
 from runtime.blas import matmul
 from runtime.ndarray.elementwise.binary import types_differ
+from runtime.ndarray.elementwise.unary import relu_slope
 from runtime.ndarray.fused import Fused, wide
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, in_float32
@@ -150,13 +151,13 @@ def _(
     dtype = g.dtype
     g, x, w = wide(g), wide(x), wide(w)
     if relu:
-        g = g * (y > 0)
+        g = g * wide(relu_slope.forward(y))
     gradients = matmul(g, w) if wanted[0] else None, matmul(g.T, x), g.sum(axis=0)
     return gradients if dtype == g.dtype else tuple(dx if dx is None else dx.astype(dtype) for dx in gradients)
 
 
 def _through(g: NDArray, y: NDArray, relu: bool) -> NDArray:
-    return g * (y > 0) if relu else g
+    return g * relu_slope(y) if relu else g
 
 
 @_linear.gradient

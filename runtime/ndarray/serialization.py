@@ -74,6 +74,22 @@ def load_frombuffer(buf: bytes) -> list[NDArray] | dict[str, NDArray]:
     return _parse(bytes(buf), "the buffer")
 
 
+def encoded(x: NDArray) -> bytes:
+    """The array as MXNet's files and pickles have it."""
+    return params_file.encoded(to_stored(x))
+
+
+def decoded(content: bytes | bytearray, stype: str) -> NDArray:
+    """The array of storage `stype`, in the current context, that MXNet or `encoded` gave; MXNetError for others."""
+    if not isinstance(content, (bytes, bytearray)):
+        raise MXNetError(f"the state of an array is bytes, not {type(content).__name__}")
+    name = "the state of an array"
+    stored = params_file.parse_one(bytes(content), name)
+    if stored.stype != stype:
+        raise MXNetError(f"{name} whose storage is '{stype}' cannot be that of one whose storage is '{stored.stype}'")
+    return _array(stored, current_context(), name)
+
+
 def _unused(name: str, *taken: Mapping[str, Any]) -> str:
     """`name`, or one made of it, which nothing else in the file is called."""
     while any(name in names for names in taken):

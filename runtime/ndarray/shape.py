@@ -164,26 +164,31 @@ def reshape_like(
     return _reshape_copy(lhs, shape=shape)
 
 
-def flatten(data: NDArray) -> NDArray:
-    """A copy as a matrix: the first axis as it is, all others as one."""
+def flatten(data: NDArray, inplace: bool = False) -> NDArray:
+    """A copy as a matrix: the first axis as it is, all others as one. With `inplace`, in the same memory."""
     shape = data.shape
     if not shape:
         raise MXNetError("flatten of an array without axes")
-    return _reshape_copy(data, shape=(shape[0], math.prod(shape[1:])))
+    return _shaped(data, (shape[0], math.prod(shape[1:])), inplace)
 
 
-def expand_dims(data: NDArray, axis: int) -> NDArray:
-    """A copy with an axis of length 1 more, at `axis`."""
+def expand_dims(data: NDArray, axis: int, inplace: bool = False) -> NDArray:
+    """A copy with an axis of length 1 more, at `axis`. With `inplace`, in the same memory."""
     shape = data.shape
     ndim = len(shape)
+    if not isinstance(axis, (int, np.integer)):
+        raise ArgumentError(f"expand_dims: axis must be a whole number, not {axis!r}")
     if not -ndim - 1 <= axis <= ndim:
-        raise MXNetError(f"expand_dims of an array of shape {shape} at axis {axis}: there are {ndim} axes")
+        raise ArgumentError(f"expand_dims of an array of shape {shape} at axis {axis}: there are {ndim} axes")
     axis %= ndim + 1
-    return _reshape_copy(data, shape=(*shape[:axis], 1, *shape[axis:]))
+    return _shaped(data, (*shape[:axis], 1, *shape[axis:]), inplace)
 
 
-def squeeze(data: NDArray, axis: Axes | None = None) -> NDArray:
-    """A copy without the axes `axis`, which must have length 1 (None: all that have); one of them if none was left."""
+def squeeze(data: NDArray, axis: Axes | None = None, inplace: bool = False) -> NDArray:
+    """A copy without the axes `axis`, which must have length 1 (None: all that have); one of them if none was left.
+
+    With `inplace`, in the same memory.
+    """
     shape = data.shape
     if axis is None:
         kept = tuple(n for n in shape if n != 1)
@@ -192,7 +197,12 @@ def squeeze(data: NDArray, axis: Axes | None = None) -> NDArray:
         if any(shape[a] != 1 for a in dropped):
             raise ArgumentError(f"squeeze of an array of shape {shape}: not all of the axes {dropped} have length 1")
         kept = tuple(n for a, n in enumerate(shape) if a not in dropped)
-    return _reshape_copy(data, shape=kept or (1,))
+    return _shaped(data, kept or (1,), inplace)
+
+
+def _shaped(data: NDArray, shape: Shape, inplace: bool) -> NDArray:
+    """The same elements as an array of `shape`: in the same memory, or a copy."""
+    return (_reshape if inplace else _reshape_copy)(data, shape=shape)
 
 
 def shape_array(data: NDArray) -> NDArray:
@@ -372,18 +382,18 @@ def repeat(data: NDArray, repeats: int, axis: int | None = None) -> NDArray:
 
 
 def axis_of(name: str, shape: Shape, axis: int) -> int:
-    """The axis of an array of `shape`, counted from 0; MXNetError, for the operator `name`, if there is none."""
+    """The axis of an array of `shape`, counted from 0; ArgumentError, for the operator `name`, if there is none."""
     ndim = len(shape)
     if not isinstance(axis, (int, np.integer)) or not -ndim <= axis < ndim:
-        raise MXNetError(f"{name}: there is no axis {axis!r} in an array of shape {shape}")
+        raise ArgumentError(f"{name}: there is no axis {axis!r} in an array of shape {shape}")
     return axis + ndim if axis < 0 else axis
 
 
 def axes_of(name: str, shape: Shape, axis: Axes) -> Shape:
-    """One axis or several, counted from 0; MXNetError if one is missing or named twice."""
+    """One axis or several, counted from 0; ArgumentError if one is missing or named twice."""
     axes = tuple(axis_of(name, shape, a) for a in (axis if isinstance(axis, (tuple, list, range)) else (axis,)))
     if len(set(axes)) != len(axes):
-        raise MXNetError(f"{name}: {axis} names an axis of an array of shape {shape} twice")
+        raise ArgumentError(f"{name}: {axis} names an axis of an array of shape {shape} twice")
     return axes
 
 

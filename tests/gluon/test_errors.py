@@ -166,6 +166,13 @@ def _(folder: Path) -> None:
     nd.ones((2, 3)).sum(axis=2)
 
 
+@mistake("a BatchNorm over the channels of vectors")
+def _(folder: Path) -> None:
+    layer = nn.BatchNorm(axis=1)
+    layer.initialize()
+    layer(nd.ones(3))
+
+
 @mistake("shapes that cannot be broadcast")
 def _(folder: Path) -> None:
     nd.ones((2, 3)) + nd.ones((4, 3))

@@ -10,6 +10,7 @@ import pytest
 
 import runtime as mx
 from runtime import autograd, nd
+from runtime.ndarray.layers import linear
 from tests.ndarray.gradients import Case
 
 RNG = np.random.default_rng(0)
@@ -114,6 +115,26 @@ def test_gelu_is_exact_to_a_few_places(dtype: str) -> None:
     np.testing.assert_allclose(a.grad.asnumpy(), slope, 0, 4 * eps)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+def test_the_slope_where_the_value_is_nan(dtype: str) -> None:
+    """As in MXNet, where a comparison that swallows NaN is an error: relu gives NaN, clip lets what comes pass."""
+    x = nd.array([np.nan, -np.inf, -1, -0.0, 0, 1, np.inf], dtype=dtype)
+    x.attach_grad()
+    weight, relu = nd.ones((1, 1), dtype=dtype), [np.nan, 0, 0, 0, 0, 1, 1]
+    for function, expected in (
+        (nd.relu, relu),
+        (lambda x: nd.Activation(x, "relu"), relu),
+        (lambda x: nd.clip(x, -2, 0), [1, 0, 1, 1, 1, 0, 0]),
+        (lambda x: linear(x.clip(-2, 2).reshape((7, 1)), weight, weight[0] * 0, 1, True, relu=True), [*relu[:-1], 0]),
+    ):
+        for create_graph in (False, True):
+            with autograd.record():
+                y = function(x)
+                g = autograd.grad(y, [x], create_graph=create_graph)[0]
+            np.testing.assert_array_equal(g.asnumpy().astype("float32"), expected)
+
+
 @pytest.mark.parametrize("act, slope", [("relu", 0.0), ("leaky", 0.25), ("tanh", None)])
 def test_gradients_of_large_arrays(act: str, slope: float | None) -> None:
     """Those that kernels compute; what is undefined stays so."""
@@ -126,4 +147,6 @@ def test_gradients_of_large_arrays(act: str, slope: float | None) -> None:
     y.backward(nd.array(g))
     with np.errstate(invalid="ignore"):
         expected = g * (1 - np.tanh(x) ** 2 if slope is None else np.where(x > 0, np.float32(1), np.float32(slope)))
+        if act == "relu":
+            expected[2] = np.nan
     np.testing.assert_allclose(a.grad.asnumpy(), expected, 1e-5, 1e-6)

@@ -162,6 +162,35 @@ def test_overflow_is_infinite_and_silent() -> None:
             assert y.asscalar() == np.inf
 
 
+NAN = float("nan")
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+@pytest.mark.parametrize(
+    ("name", "expected"),  # numbers of MXNet 1.9.1
+    [
+        ("equal", [0, 0, 0, 1]),
+        ("not_equal", [1, 1, 1, 0]),
+        ("greater", [0, 0, 0, 0]),
+        ("greater_equal", [0, 0, 0, 1]),
+        ("lesser", [0, 0, 0, 0]),
+        ("lesser_equal", [0, 0, 0, 1]),
+        ("maximum", [NAN, NAN, NAN, 0]),
+        ("minimum", [NAN, NAN, NAN, 0]),
+        ("logical_and", [1, 1, 1, 0]),
+        ("logical_or", [1, 1, 1, 0]),
+        ("logical_xor", [0, 0, 0, 0]),
+    ],
+)
+def test_comparisons_with_nan(name: str, expected: list[float], dtype: str) -> None:
+    a, b = nd.array([NAN, NAN, 1, 0], dtype=dtype), nd.array([NAN, 1, NAN, 0], dtype=dtype)
+    function = getattr(nd, name)
+    np.testing.assert_array_equal(function(a, b).asnumpy().astype("float32"), expected)
+    np.testing.assert_array_equal(function(a[:3], NAN).asnumpy().astype("float32"), [expected[0]] * 3)
+    np.testing.assert_array_equal(function(1.0, a[:2]).asnumpy().astype("float32"), expected[1:2] * 2)
+
+
 def test_add_n_of_16_bit_floats_rounds_once() -> None:
     tiny = nd.array([2.0**-11], dtype="float16")
     assert nd.add_n(nd.array([1], dtype="float16"), tiny, tiny).asscalar() == np.float16(1 + 2**-10)

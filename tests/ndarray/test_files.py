@@ -6,6 +6,7 @@ import json
 import os
 import pickle
 import struct
+import sys
 import tempfile
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 import runtime as mx
-from runtime import MXNetError, files, nd, params_file
+from runtime import MXNetError, autograd, files, nd, params_file
 
 MXNET = {path.stem: path.read_bytes() for path in (Path(__file__).parent / "mxnet_files").glob("*.params")}
 DTYPES = ("float32", "float64", "float16", "uint8", "int32", "int8", "int64", "bool")
@@ -146,6 +147,49 @@ def test_shapes_as_numpy_has_them() -> None:
     loaded = nd.load_frombuffer(MXNET["version3"])
     assert {key: x.shape for key, x in loaded.items()} == {"scalar": (1,), "empty": (2, 0), "x": (1, 2)}
     assert loaded["scalar"].asscalar() == 7
+
+
+# ---------------------------------------------------------------- pickles
+
+
+@settings(max_examples=60, deadline=None)
+@given(x=ELEMENTS, stype=st.sampled_from(["default", "row_sparse", "csr"]))
+def test_states_are_the_bytes_of_mxnet(x: nd.NDArray, stype: str) -> None:
+    if stype != "default":
+        x = nd.array(DENSE).tostype(stype)
+    y = nd.NDArray(None) if stype == "default" else nd.sparse.zeros(stype, (1, 1))
+    with autograd.record():
+        state = x.__getstate__()
+    y.__setstate__({"handle": bytearray(state["handle"])})
+    equal(x, y)
+    if x.ndim and min(x.shape):
+        in_file = nd.load_frombuffer(mxnet_list(state["handle"])[:-56])[0]
+        equal(x, in_file)
+
+
+def test_a_pickle_of_mxnet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What pickle has for `mx.nd.array([[1, 2]], dtype="uint8")` with MXNet 1.9.1."""
+    state = bytes.fromhex("c9fa93f9 00000000 02000000 0100000000000000 0200000000000000 01000000 00000000 030000000102")
+    start = b"\x80\x02cmxnet.ndarray.ndarray\nNDArray\nN\x85R}X\x06\x00\x00\x00handle"
+    pickled = start + b"C" + bytes([len(state)]) + state + b"sb."
+    monkeypatch.setitem(sys.modules, "mxnet", mx)
+    x = pickle.loads(pickled)
+    assert (x.asnumpy().tolist(), x.dtype, type(x)) == ([[1, 2]], np.uint8, nd.NDArray)
+    assert x.__getstate__() == {"handle": state}
+
+
+def test_states_that_are_none() -> None:
+    x, state = nd.ones((2, 2)), nd.ones((2, 2)).__getstate__()["handle"]
+    for wrong, words in (
+        (state[:-1], r"the state of an array is not a readable array, at byte 40: .* 15 are left"),
+        (state + b"0", "1 bytes after the end"),
+        (pickle.dumps(print), "version .* of an array is unknown"),
+        (None, "the state of an array is bytes, not NoneType"),
+        (nd.sparse.zeros("csr", (1, 1)).__getstate__()["handle"], "'default' cannot be .* 'csr'"),
+    ):
+        with pytest.raises(MXNetError, match=words):
+            x.__setstate__({"handle": wrong})
+    assert x.asnumpy().tolist() == [[1, 1], [1, 1]]
 
 
 # ---------------------------------------------------------------- damaged files

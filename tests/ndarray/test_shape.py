@@ -146,6 +146,54 @@ def test_results_known_from_mxnet() -> None:
         assert image.pad(mode=mode, pad_width=(0, 0, 0, 0, 1, 0, 0, 1)).asnumpy().ravel().tolist() == expected
 
 
+INPLACE = [
+    ("squeeze", (), (2, 1, 3, 1), (2, 3)),
+    ("squeeze", (1,), (2, 1, 3, 1), (2, 3, 1)),
+    ("squeeze", ((1, -1),), (2, 1, 3, 1), (2, 3)),
+    ("squeeze", (), (1, 1), (1,)),
+    ("squeeze", (), (2, 3), (2, 3)),
+    ("expand_dims", (0,), (2, 3), (1, 2, 3)),
+    ("expand_dims", (-1,), (2, 3), (2, 3, 1)),
+    ("expand_dims", (np.int64(1),), (2, 3), (2, 1, 3)),
+    ("flatten", (), (2, 1, 3, 1), (2, 3)),
+    ("flatten", (), (3,), (3, 1)),
+]
+
+
+@pytest.mark.parametrize("name, args, before, after", INPLACE)
+def test_inplace_shares_memory(name: str, args: tuple, before: tuple, after: tuple) -> None:
+    x = nd.arange(int(np.prod(before))).reshape(before)
+    x.attach_grad()
+    with autograd.record():
+        views = getattr(x, name)(*args, inplace=True), getattr(x, name)(*args, inplace=False)
+        (views[0] * 2 + views[1] * 3).backward()
+    assert x.grad.asnumpy().tolist() == np.full(before, 5).tolist()
+    assert [y.shape for y in views] == [after, after] and x.shape == before
+    for y, value in zip(views[::-1], (7, 8), strict=True):
+        y[:] = value
+        assert (x.asnumpy() == 8).all() == (value == 8)
+    with autograd.record(), pytest.raises(mx.MXNetError, match="Inplace operations"):
+        getattr(x, name)(*args, inplace=True)[:] = 1
+
+
+@pytest.mark.parametrize("inplace", [True, False])
+def test_what_inplace_refuses(inplace: bool) -> None:
+    for call in (
+        lambda: X.squeeze(1, inplace=inplace),
+        lambda: nd.zeros((2, 1)).squeeze((1, 1), inplace=inplace),
+        lambda: nd.zeros((2, 1)).squeeze((1, -1), inplace=inplace),
+        lambda: X.squeeze(5, inplace=inplace),
+        lambda: X.squeeze(1.0, inplace=inplace),
+        lambda: X.expand_dims(5, inplace=inplace),
+        lambda: X.expand_dims(1.5, inplace=inplace),
+        lambda: X.expand_dims(None, inplace=inplace),
+        lambda: X.expand_dims((0, 1), inplace=inplace),
+        lambda: nd.zeros(()).flatten(inplace=inplace),
+    ):
+        with pytest.raises(mx.MXNetError):
+            call()
+
+
 def test_slices_are_written_in_place() -> None:
     x = nd.zeros((2, 3))
     assert x.slice_assign(nd.ones((1, 2)), (1, 1), (2, 3), (None, None)) is x

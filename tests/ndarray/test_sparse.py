@@ -191,6 +191,37 @@ def test_what_a_csr_array_is() -> None:
         assert y._parts[1].tolist() == x._parts[1].tolist()
 
 
+@pytest.mark.parametrize(
+    ("indices", "indptr", "basic"),
+    [
+        ([0, 2, 1], [0, 5, 2, 3], True),
+        ([2, 1, 1], [0, 2, 2, 3], True),
+        ([1, 1, 1], [0, 2, 2, 3], True),
+        ([1, 2, 1], [0, 2, 2, 4], True),
+        ([1, 2, 1], [1, 2, 2, 3], True),
+        ([0, 2, 1], [0, -2, 2, 3], True),
+        ([0, -2, 1], [0, 2, 2, 3], True),
+        ([0, 9, 1], [0, 2, 2, 3], True),
+        ([0, 2, 1], [0, 2, 3], False),
+        ([0, 2, 1], [0, 1, 2, 2, 3], False),
+    ],
+)
+def test_check_format_tells_what_csr_matrix_takes(indices: list, indptr: list, basic: bool) -> None:
+    """`basic`: whether check_format(full_check=False) lets it pass, as MXNet 1.9.1 does; computing never does."""
+    x = sparse.csr_matrix(([7, 8, 9], indices, indptr), shape=(3, 4))
+    for check in (x.check_format, lambda: x.check_format(True), lambda: x.check_format(full_check=True)):
+        with pytest.raises(MXNetError, match="csr array"):
+            check()
+    if basic:
+        x.check_format(full_check=False)
+    else:
+        with pytest.raises(MXNetError, match="in indptr"):
+            x.check_format(full_check=False)
+    if sorted(set(indices)) != [1, 2] and indices != [1, 1, 1]:  # those are put in order
+        with pytest.raises(MXNetError, match="csr array"):
+            x.asnumpy()
+
+
 @settings(max_examples=100, deadline=None)
 @given(
     x=arrays(
@@ -384,7 +415,11 @@ ROW = [[1, 2]]
             "read-only",
             marks=pytest.mark.cpu_only("arrays of NumPy that cannot be written to"),
         ),
-        (lambda: sparse.csr_matrix(([1], [0], [0, 1]), shape=(2, 2)), "indptr one of 3"),
+        (
+            lambda: sparse.csr_matrix(([1], [0], [0, 1]), shape=(2, 2)) * 2,
+            "2 numbers in indptr in a csr array of 2",
+        ),
+        (lambda: sparse.csr_matrix(([1], [0, 1], [0, 1, 2]), shape=(2, 2)), "data has shape (1,) and indices (2,)"),
         (
             lambda: sparse.csr_matrix(([1, 2], [0, 1], [0, 3]), shape=(1, 2)).asnumpy(),
             "indptr of a csr array goes from 0 to 3",

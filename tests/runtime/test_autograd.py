@@ -81,6 +81,22 @@ def test_head_gradients() -> None:
         autograd.backward([y], [None, None])
 
 
+@pytest.mark.parametrize("shape", [(4,), (4, 1), (1, 4), (2, 2)])
+def test_head_gradients_of_another_shape_are_taken_in_order(shape: tuple[int, ...]) -> None:
+    x = nd.arange(4).reshape((4, 1))
+    x.attach_grad()
+    head = nd.array([1, 2, 3, 4]).reshape(shape)
+    for walk in (lambda z: z.backward(head), lambda z: autograd.backward([z, z], [head, None])):
+        with autograd.record():
+            z = nd.exp(nd.log(x + 1)) * x  # (x + 1) x
+        walk(z)
+    np.testing.assert_allclose(x.grad.asnumpy(), [[2], [9], [20], [35]], 1e-5)
+    with autograd.record():
+        z = x * x
+    first = autograd.grad(z, [x], [head], create_graph=True)[0]
+    assert first.asnumpy().tolist() == [[0], [4], [12], [24]] and head.shape == shape
+
+
 def test_a_graph_is_walked_once_unless_retained() -> None:
     x = variable(3)
     with autograd.record():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable
 from pathlib import Path
@@ -78,6 +79,17 @@ def test_what_is_written_down_makes_an_equal_one(initializer: init.Initializer) 
     assert init.create(initializer.dumps()) == initializer
     assert initializer != init.Normal(17)
     assert init.create(initializer) is initializer
+
+
+@pytest.mark.parametrize("value", [nd.array([[1, 2]]), np.ones((2, 1)), np.float32(2), 0.5], ids=repr)
+def test_a_constant_that_was_written_down_is_the_same_to_initialize_with(value: object) -> None:
+    constant, arrays = init.Constant(value), [nd.zeros((2, 2)), nd.zeros((2, 2))]
+    constant("w_weight", arrays[0])
+    written = constant.dumps()
+    assert written == json.dumps(["constant", constant._kwargs])  # as MXNet's own tests ask
+    constant("w_weight", arrays[1])
+    np.testing.assert_array_equal(arrays[0].asnumpy(), arrays[1].asnumpy())
+    assert constant == init.Constant(value) and constant.value is value
 
 
 def test_names() -> None:

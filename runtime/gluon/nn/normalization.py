@@ -9,6 +9,7 @@ from runtime.gluon.block import HybridBlock
 from runtime.gluon.parameter import Parameter
 from runtime.initializer import Initializer
 from runtime.ndarray import NDArray
+from runtime.ndarray.shape import axis_of
 
 Init = str | Initializer
 
@@ -26,8 +27,9 @@ class _Normalization(HybridBlock):
         return self.params.get(name, grad_req=grad_req, shape=(n,), init=init, allow_deferred_init=True, **kwargs)
 
     def infer_shape(self, x: NDArray, *args: Any) -> None:
+        n = x.shape[axis_of(type(self).__name__, x.shape, self._axis)]
         for param in self._reg_params.values():
-            param.shape = (x.shape[self._axis],)
+            param.shape = (n,)
 
     def _describe(self, **settings: Any) -> str:
         return f"{type(self).__name__}({', '.join(f'{key}={value!r}' for key, value in settings.items())})"

@@ -16,7 +16,7 @@ from runtime.native import activation as native
 from runtime.ndarray.elementwise import special
 from runtime.ndarray.fused import Fused, is_large, one_pass
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import Operator, quiet
+from runtime.ndarray.operator import Operator, comparing, quiet
 
 __all__ = [
     "BlockGrad",
@@ -124,7 +124,10 @@ identity = _operator("identity", np.copy, "A copy.", lambda g, y, x: g)
 negative = _operator("negative", np.negative, "`-x`.", lambda g, y, x: -g)
 abs = _operator("abs", np.abs, "`|x|`, whose slope at 0 is 0.", lambda g, y, x: g * sign(x))
 square = _operator("square", quiet(np.square), "`x²`.", lambda g, y, x: g * x * 2)
-sign = _operator("sign", lambda x: (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype), "1, -1, or 0 (also of NaN).")
+sign = _operator(
+    "sign", comparing(lambda x: (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)), "1, -1, or 0 (also of NaN)."
+)
+relu_slope = Operator(lambda y: np.sign(y).astype(y.dtype, copy=False))  # of y = relu(x): 1, 0, or NaN of NaN
 zeros_like = _operator("zeros_like", np.zeros_like, "Zeros, in the shape and type of `data`.")
 ones_like = _operator("ones_like", np.ones_like, "Ones, in the shape and type of `data`.")
 logical_not = _operator("logical_not", lambda x: (x == 0).astype(x.dtype), "1 where x is 0, else 0.")
@@ -237,11 +240,12 @@ def _clip(x: np.ndarray, *, a_min: float, a_max: float) -> np.ndarray:
 
 @_clip.gradient
 def _(g: NDArray, y: NDArray, x: NDArray, *, a_min: float, a_max: float) -> NDArray:
-    return g * (x == y)
+    return g * ((x < y) == (x > y))  # neither: x is within the bounds, or NaN
 
 
 def clip(data: NDArray, a_min: float, a_max: float) -> NDArray:
-    """Each element, but at least `a_min` and at most `a_max`. Outside of the bounds the gradient is 0."""
+    """Each element, but at least `a_min` and at most `a_max`. Outside of the bounds the gradient is 0; NaN stays
+    NaN, and lets the gradient through."""
     if not a_min <= a_max:
         raise MXNetError(f"clip: a_min={a_min} must not be above a_max={a_max}")
     return _clip(data, a_min=a_min, a_max=a_max)

@@ -44,6 +44,9 @@ class BaseSparseNDArray(NDArray):
     def __reduce__(self) -> tuple:
         return _restored, (type(self), tuple(map(arrays.to_host, self._parts)), self._shape, self._ctx, self._settled)
 
+    def _become(self, other: BaseSparseNDArray) -> None:
+        self.__init__(*other._parts, other._shape, other._ctx)  # type: ignore[call-arg]
+
     # ------------------------------------------------------------ for each kind to say
 
     def _settle(self) -> tuple[np.ndarray, ...]:

@@ -105,10 +105,6 @@ class CSRNDArray(BaseSparseNDArray):
                 f"{len(values)} values, {len(indices)} indices and {len(indptr)} numbers in indptr in a csr array of "
                 f"{rows} rows, which takes as many indices as values, and {rows + 1} in indptr"
             )
-        if indptr[0] != 0 or indptr[-1] != len(values):
-            raise MXNetError(
-                f"indptr of a csr array goes from {indptr[0]} to {indptr[-1]}, not from 0 to {len(values)}"
-            )
         if full_check:
             self._check_places()
             rows = _numbers(indptr, len(values))
@@ -116,8 +112,12 @@ class CSRNDArray(BaseSparseNDArray):
                 raise MXNetError("the indices of a row of a csr array must be ascending, each once")
 
     def _check_places(self) -> None:
-        """Refuse indptr that descends, and columns that are not there."""
-        _, indices, indptr = self._parts
+        """Refuse indptr that descends or ends elsewhere than the values, and columns that are not there."""
+        values, indices, indptr = self._parts
+        if indptr[0] != 0 or indptr[-1] != len(values):
+            raise MXNetError(
+                f"indptr of a csr array goes from {indptr[0]} to {indptr[-1]}, not from 0 to {len(values)}"
+            )
         if (np.diff(indptr) < 0).any():
             raise MXNetError("indptr of a csr array must not descend")
         outside = indices[(indices < 0) | (indices >= self._shape[1])]

@@ -120,10 +120,9 @@ def _compressed(data: NDArray, indices: np.ndarray, indptr: np.ndarray, shape: A
             raise ArgumentError("csr_matrix: without values, give the shape")
         shape = (len(indptr) - 1, int(indices.max()) + 1)
     shape = _shape(shape, "csr")
-    if data.shape != indices.shape or len(indptr) != shape[0] + 1:
+    if data.shape != indices.shape:
         raise ArgumentError(
-            f"csr_matrix: data has shape {data.shape}, indices {indices.shape} and indptr {indptr.shape}; data and "
-            f"indices must be vectors of one length, and indptr one of {shape[0] + 1}, for shape {shape}"
+            f"csr_matrix: data has shape {data.shape} and indices {indices.shape}: they must be vectors of one length"
         )
     places = (arrays.put(x, data._ctx) for x in (indices, indptr))
     return CSRNDArray(data._data, *places, shape, data._ctx, settled=False)
