@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from runtime.base import did_you_mean
+from runtime.base import ArgumentError, did_you_mean
 
 
 class Registry:
@@ -28,11 +28,11 @@ class Registry:
         return cls
 
     def get(self, name: str) -> type:
-        """The class called `name`; ValueError, with the nearest known name, if there is none."""
+        """The class called `name`; ArgumentError, with the nearest known name, if there is none."""
         try:
             return self._classes[name.lower()]
         except KeyError:
-            raise ValueError(f"unknown {self.kind} '{name}'{did_you_mean(name.lower(), self)}") from None
+            raise ArgumentError(f"unknown {self.kind} '{name}'{did_you_mean(name.lower(), self)}") from None
 
     def create(self, config: str | dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         """A new object: of the class of that name, with these arguments; or as a configuration describes it, which is
@@ -42,7 +42,7 @@ class Registry:
         if isinstance(config, dict):
             kwargs = {**config, **kwargs}
             if self.kind not in kwargs:
-                raise ValueError(f"a configuration of a {self.kind} names it under '{self.kind}': {config}")
+                raise ArgumentError(f"a configuration of a {self.kind} names it under '{self.kind}': {config}")
             config = kwargs.pop(self.kind)
         if not isinstance(config, str):
             raise TypeError(f"expected the name of a {self.kind}, not {type(config).__name__}")
@@ -55,7 +55,7 @@ class Registry:
                 name, arguments = config
                 config = {self.kind: name, **arguments}
         except (ValueError, TypeError) as error:
-            raise ValueError(f"this is no configuration of a {self.kind}: {text!r}: {error}") from None
+            raise ArgumentError(f"this is no configuration of a {self.kind}: {text!r}: {error}") from None
         return config
 
     def __contains__(self, name: str) -> bool:
@@ -119,7 +119,7 @@ def get_create_func(base_class: type, nickname: str) -> Callable[..., Any]:
         if not isinstance(args[0], base_class):
             return registry.create(*args, **kwargs)
         if len(args) > 1 or kwargs:
-            raise ValueError(f"this {nickname} exists already; it takes no arguments")
+            raise ArgumentError(f"this {nickname} exists already; it takes no arguments")
         return args[0]
 
     return create

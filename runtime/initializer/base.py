@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from runtime.base import ArgumentError
 from runtime.ndarray.ndarray import NDArray
 from runtime.registry import Registry
 
@@ -71,7 +72,7 @@ class Initializer:
     _init_gamma = _init_one
 
     def _init_default(self, name: str, arr: NDArray) -> None:
-        raise ValueError(
+        raise ArgumentError(
             f"no default for a parameter named '{name}': names end in weight, bias, gamma or beta; else give it init="
         )
 

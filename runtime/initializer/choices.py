@@ -6,7 +6,7 @@ import logging
 import re
 from collections.abc import Sequence
 
-from runtime.base import did_you_mean
+from runtime.base import ArgumentError, did_you_mean
 from runtime.initializer.base import Initializer
 from runtime.ndarray.ndarray import NDArray
 
@@ -25,7 +25,7 @@ class Load:
 
             param = load(param)
             if not isinstance(param, dict):
-                raise ValueError("Load needs arrays by name, but the file has a list of arrays")
+                raise ArgumentError("Load needs arrays by name, but the file has a list of arrays")
         self.param = {re.sub("^(arg|aux):", "", name): arr for name, arr in param.items()}
         self.default_init = default_init
         self.verbose = verbose
@@ -34,12 +34,14 @@ class Load:
         loaded = self.param.get(name)
         if loaded is not None:
             if loaded.shape != arr.shape:
-                raise ValueError(f"'{name}' has shape {arr.shape}, but what is loaded for it has shape {loaded.shape}")
+                raise ArgumentError(
+                    f"'{name}' has shape {arr.shape}, but what is loaded for it has shape {loaded.shape}"
+                )
             arr[:] = loaded
         elif self.default_init is not None:
             self.default_init(name, arr)
         else:
-            raise ValueError(
+            raise ArgumentError(
                 f"there is no default_init for '{name}', which is not in what is loaded{did_you_mean(name, self.param)}"
             )
         if self.verbose:
@@ -51,11 +53,11 @@ class Mixed:
 
     def __init__(self, patterns: Sequence[str], initializers: Sequence[Initializer]) -> None:
         if len(patterns) != len(initializers):
-            raise ValueError(f"{len(patterns)} patterns, but {len(initializers)} initializers")
+            raise ArgumentError(f"{len(patterns)} patterns, but {len(initializers)} initializers")
         self.map = [(re.compile(pattern), init) for pattern, init in zip(patterns, initializers, strict=True)]
 
     def __call__(self, name: str, arr: NDArray) -> None:
         for pattern, init in self.map:
             if pattern.match(name):
                 return init(name, arr)
-        raise ValueError(f"no pattern matches '{name}'; add '.*' with an initializer for all others at the end")
+        raise ArgumentError(f"no pattern matches '{name}'; add '.*' with an initializer for all others at the end")

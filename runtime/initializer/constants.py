@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from runtime.base import ArgumentError
 from runtime.initializer.base import Initializer, alias, register
 from runtime.ndarray.ndarray import NDArray
 
@@ -71,7 +72,7 @@ class Bilinear(Initializer):
 
     def _init_weight(self, name: str, arr: NDArray) -> None:
         if arr.ndim != 4:
-            raise ValueError(f"Bilinear needs a weight with four axes, but '{name}' has shape {arr.shape}")
+            raise ArgumentError(f"Bilinear needs a weight with four axes, but '{name}' has shape {arr.shape}")
         height, width = arr.shape[2:]
         half = math.ceil(width / 2)
         centre = (2 * half - 1 - half % 2) / (2 * half)

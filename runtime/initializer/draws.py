@@ -44,7 +44,7 @@ class Orthogonal(Initializer):
 
     def __init__(self, scale: float = 1.414, rand_type: str = "uniform") -> None:
         if rand_type not in ("uniform", "normal"):
-            raise ValueError(f"rand_type is 'uniform' or 'normal', not {rand_type!r}")
+            raise ArgumentError(f"rand_type is 'uniform' or 'normal', not {rand_type!r}")
         super().__init__(scale=scale, rand_type=rand_type)
         self.scale, self.rand_type = scale, rand_type
 
@@ -72,9 +72,9 @@ class Xavier(Initializer):
 
     def __init__(self, rnd_type: str = "uniform", factor_type: str = "avg", magnitude: float = 3) -> None:
         if rnd_type not in ("uniform", "gaussian"):
-            raise ValueError(f"rnd_type is 'uniform' or 'gaussian', not {rnd_type!r}")
+            raise ArgumentError(f"rnd_type is 'uniform' or 'gaussian', not {rnd_type!r}")
         if factor_type not in ("avg", "in", "out"):
-            raise ValueError(f"factor_type is 'avg', 'in' or 'out', not {factor_type!r}")
+            raise ArgumentError(f"factor_type is 'avg', 'in' or 'out', not {factor_type!r}")
         super().__init__(rnd_type=rnd_type, factor_type=factor_type, magnitude=magnitude)
         self.rnd_type, self.factor_type, self.magnitude = rnd_type, factor_type, float(magnitude)
 

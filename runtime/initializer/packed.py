@@ -34,7 +34,7 @@ class FusedRNN(Initializer):
         forget_bias: float = 1.0,
     ) -> None:
         if mode not in _GATES:
-            raise ValueError(f"FusedRNN: unknown mode '{mode}'{did_you_mean(str(mode), _GATES)}")
+            raise ArgumentError(f"FusedRNN: unknown mode '{mode}'{did_you_mean(str(mode), _GATES)}")
         self._init = None if init is None else create(init)
         super().__init__(
             init=self._init and self._init.dumps(),
@@ -50,7 +50,7 @@ class FusedRNN(Initializer):
     def _init_weight(self, name: str, arr: NDArray) -> None:
         init = self._init or getattr(name, "global_init", None)
         if init is None:
-            raise ValueError(f"FusedRNN needs init= for '{name}': no other initializer is given")
+            raise ArgumentError(f"FusedRNN needs init= for '{name}': no other initializer is given")
         for part, view in self._parts(name, arr):
             if self._mode == "lstm" and part.endswith("_f_bias"):
                 view[:] = self._forget_bias

@@ -8,7 +8,7 @@ from typing import Any
 import numpy
 
 from runtime import arrays
-from runtime.base import _as_list
+from runtime.base import ArgumentError, _as_list
 from runtime.ndarray.ndarray import NDArray
 from runtime.registry import Registry
 
@@ -115,7 +115,7 @@ def check_label_shapes(labels: Any, preds: Any, wrap: bool = False, shape: bool 
         labels, preds = _as_list(labels), _as_list(preds)
     sizes = (labels.shape, preds.shape) if shape else (len(labels), len(preds))
     if sizes[0] != sizes[1]:
-        raise ValueError(f"Shape of labels {sizes[0]} does not match shape of predictions {sizes[1]}")
+        raise ArgumentError(f"Shape of labels {sizes[0]} does not match shape of predictions {sizes[1]}")
     return labels, preds
 
 
@@ -190,7 +190,7 @@ class CompositeEvalMetric(EvalMetric):
         try:
             return self.metrics[index]
         except IndexError:
-            raise ValueError(f"there are {len(self.metrics)} metrics, none at index {index}") from None
+            raise ArgumentError(f"there are {len(self.metrics)} metrics, none at index {index}") from None
 
     def update(self, labels: Arrays, preds: Arrays) -> None:
         for metric in self.metrics:

@@ -34,7 +34,7 @@ class Accuracy(EvalMetric):
         if pred.shape != label.shape and -pred.ndim <= self.axis < pred.ndim:
             found = pred.argmax(axis=self.axis)
         if found.size != label.size:
-            raise ValueError(
+            raise ArgumentError(
                 f"accuracy: labels of shape {label.shape} do not fit predictions of shape {pred.shape} (update "
                 "takes labels first)"
             )
@@ -62,7 +62,7 @@ class TopKAccuracy(EvalMetric):
     @of_pairs
     def update(self, label: np.ndarray, pred: np.ndarray) -> None:
         if pred.ndim != 2 or label.size != len(pred):
-            raise ValueError(f"top_k_accuracy: labels {label.shape} and predictions {pred.shape}: one row a label")
+            raise ArgumentError(f"top_k_accuracy: labels {label.shape} and predictions {pred.shape}: one row a label")
         k = min(self.top_k, pred.shape[1])
         top = np.argpartition(pred, -k, axis=1)[:, -k:]
         self._add(int((top == label.astype(np.int64).reshape(-1, 1)).sum()), label.size)
@@ -80,7 +80,7 @@ class _Confusion(EvalMetric):
 
     def __init__(self, name: str, output_names: Names, label_names: Names, average: str) -> None:
         if average not in ("macro", "micro"):
-            raise ValueError(f"average is 'macro' or 'micro', not {average!r}")
+            raise ArgumentError(f"average is 'macro' or 'micro', not {average!r}")
         self.average = average
         super().__init__(name, output_names, label_names, has_global_stats=True, average=average)
 
@@ -92,12 +92,12 @@ class _Confusion(EvalMetric):
         found = pred.argmax(axis=1) if pred.ndim == 2 and pred.shape[1:] != (1,) else pred.astype(np.int64).ravel()
         found = arrays.to_host(found)
         if found.shape != label.shape:
-            raise ValueError(
+            raise ArgumentError(
                 f"{self.name}: {len(label)} labels do not match predictions of shape {pred.shape}: one row a label"
             )
         classes = max(2, *label + 1, *found + 1) if label.size else 2
         if label.size and min(label.min(), found.min()) < 0:
-            raise ValueError(f"{self.name}: classes are numbers from 0")
+            raise ArgumentError(f"{self.name}: classes are numbers from 0")
         return np.bincount(found * classes + label, minlength=classes * classes).reshape(classes, classes)
 
     def update(self, labels: Arrays, preds: Arrays) -> None:
@@ -134,7 +134,7 @@ class _Binary(_Confusion):
     def _table(self, label: np.ndarray, pred: np.ndarray) -> np.ndarray:
         table = super()._table(label, pred)
         if len(table) > 2:
-            raise ValueError(
+            raise ArgumentError(
                 f"{type(self).__name__} currently only supports binary classification, but there are classes up to "
                 f"{len(table) - 1}"
             )
@@ -194,9 +194,9 @@ def _of_true_classes(name: str, label: np.ndarray, pred: np.ndarray, axis: int =
     scores = np.moveaxis(pred, axis, -1)
     scores = scores.reshape(-1, scores.shape[-1])
     if len(label) != len(scores):
-        raise ValueError(f"{name}: {len(label)} labels do not match predictions of shape {pred.shape}")
+        raise ArgumentError(f"{name}: {len(label)} labels do not match predictions of shape {pred.shape}")
     if label.size and not (label.min() >= 0 and label.max() < scores.shape[1]):
-        raise ValueError(
+        raise ArgumentError(
             f"{name}: labels are in [0, {scores.shape[1]}), but these go from {label.min()} to {label.max()}"
         )
     return scores[arrays.module(label).arange(len(label)), label.astype(np.int64)]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from runtime.arrays import on, to_host
-from runtime.base import _as_list
+from runtime.base import ArgumentError, _as_list
 from runtime.metric.base import Arrays, EvalMetric, alias, check_label_shapes, of_pairs, register, wide
 
 Names = Sequence[str] | None
@@ -27,7 +27,7 @@ class _Error(EvalMetric):
     def update(self, label: np.ndarray, pred: np.ndarray) -> None:
         label, pred = (x.reshape(-1, 1) if x.ndim == 1 else x for x in (label, pred))
         if label.shape != pred.shape:
-            raise ValueError(f"{self.name}: labels of shape {label.shape}, predictions of shape {pred.shape}")
+            raise ArgumentError(f"{self.name}: labels of shape {label.shape}, predictions of shape {pred.shape}")
         self._add(float(self._of(label - pred)), 1)
 
 
@@ -99,7 +99,7 @@ class PearsonCorrelation(EvalMetric):
         self, name: str = "pearsonr", output_names: Names = None, label_names: Names = None, average: str = "macro"
     ) -> None:
         if average not in ("macro", "micro"):
-            raise ValueError(f"average is 'macro' or 'micro', not {average!r}")
+            raise ArgumentError(f"average is 'macro' or 'micro', not {average!r}")
         self.average = average
         super().__init__(name, output_names, label_names, has_global_stats=True, average=average)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from runtime.base import ArgumentError
 from runtime.gluon.data.sampler import Sampler
 from runtime.ndarray import NDArray
 
@@ -75,10 +76,10 @@ class ArrayDataset(Dataset):
 
     def __init__(self, *args: Sequence[Any]) -> None:
         if not args:
-            raise ValueError("ArrayDataset needs at least one array")
+            raise ArgumentError("ArrayDataset needs at least one array")
         lengths = [len(a) for a in args]
         if len(set(lengths)) != 1:
-            raise ValueError(f"ArrayDataset: arrays must have the same length, not {lengths}")
+            raise ArgumentError(f"ArrayDataset: arrays must have the same length, not {lengths}")
         # Labels one by one are numbers; they are faster had from NumPy.
         self._data = [a.asnumpy() if isinstance(a, NDArray) and a.ndim == 1 else a for a in args]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from runtime import ndarray as nd
-from runtime.base import MXNetError
+from runtime.base import ArgumentError
 from runtime.gluon.block import Block, HybridBlock
 from runtime.gluon.rnn.sequences import Steps, as_steps, check_states, last_valid, masked, merged, time_axis
 from runtime.ndarray import NDArray
@@ -45,7 +45,7 @@ class RecurrentCell(Block):
 
     def _check_not_modified(self) -> None:
         if self._modified:
-            raise MXNetError(f"{type(self).__name__} '{self.name}' is inside a modifier cell: use that one instead")
+            raise ArgumentError(f"{type(self).__name__} '{self.name}' is inside a modifier cell: use that one instead")
 
     def _states_for(self, inputs: Steps, layout: str, begin_state: States | None) -> States:
         """`begin_state`, or zeros beside the inputs."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from runtime import ndarray as nd
-from runtime.base import MXNetError
+from runtime.base import ArgumentError
 from runtime.gluon.parameter import ParameterDict
 from runtime.gluon.rnn.basic_cell import HybridRecurrentCell, RecurrentCell, States
 from runtime.gluon.rnn.sequences import Steps, as_array, as_steps, masked, merged
@@ -93,7 +93,9 @@ class ZoneoutCell(ModifierCell):
 
     def __init__(self, base_cell: RecurrentCell, zoneout_outputs: float = 0.0, zoneout_states: float = 0.0) -> None:
         if isinstance(base_cell, BidirectionalCell):
-            raise MXNetError("ZoneoutCell goes around single steps: put it around the cells of the BidirectionalCell")
+            raise ArgumentError(
+                "ZoneoutCell goes around single steps: put it around the cells of the BidirectionalCell"
+            )
         super().__init__(base_cell)
         self.zoneout_outputs = zoneout_outputs
         self.zoneout_states = zoneout_states

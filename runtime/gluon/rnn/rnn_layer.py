@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from runtime import ndarray as nd
-from runtime.base import ArgumentError, MXNetError
+from runtime.base import ArgumentError
 from runtime.gluon.block import HybridBlock
 from runtime.gluon.rnn import basic_cell
 from runtime.gluon.rnn.modifier_cell import DropoutCell
@@ -41,7 +41,7 @@ class _RNNLayer(HybridBlock):
     ) -> None:
         super().__init__(prefix=prefix, params=params)
         if layout not in ("TNC", "NTC"):
-            raise MXNetError(f"{type(self).__name__}: layout must be 'TNC' or 'NTC', not {layout!r}")
+            raise ArgumentError(f"{type(self).__name__}: layout must be 'TNC' or 'NTC', not {layout!r}")
         self._mode, self._layout, self._dropout = mode, layout, dropout
         self._hidden_size, self._num_layers, self._input_size = hidden_size, num_layers, input_size
         self._projection_size = projection_size
@@ -201,7 +201,7 @@ class RNN(_RNNLayer):
     ) -> None:
         mode = f"rnn_{activation}"
         if mode not in GATES:
-            raise MXNetError(f"RNN: activation must be 'relu' or 'tanh', not {activation!r}")
+            raise ArgumentError(f"RNN: activation must be 'relu' or 'tanh', not {activation!r}")
         initializers = _by_kind(
             i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer
         )

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from runtime import ndarray as nd
-from runtime.base import ArgumentError, MXNetError
+from runtime.base import ArgumentError
 from runtime.ndarray import NDArray
 
 Steps = NDArray | Sequence[NDArray]
@@ -26,7 +26,7 @@ def check_states(block: Any, inputs: NDArray, states: Sequence[NDArray], infos: 
 def time_axis(layout: str) -> int:
     """The axis of time in a layout such as 'NTC' or 'TNC'."""
     if sorted(layout) != ["C", "N", "T"]:
-        raise MXNetError(f"layout must be 'NTC' or 'TNC', not {layout!r}")
+        raise ArgumentError(f"layout must be 'NTC' or 'TNC', not {layout!r}")
     return layout.index("T")
 
 
@@ -35,7 +35,7 @@ def as_steps(inputs: Steps, layout: str, length: int | None = None) -> list[NDAr
     axis = time_axis(layout)
     found = inputs.shape[axis] if isinstance(inputs, NDArray) else len(inputs)
     if length not in (None, found):
-        raise MXNetError(f"unroll over {length} steps, but the inputs have {found}")
+        raise ArgumentError(f"unroll over {length} steps, but the inputs have {found}")
     if not isinstance(inputs, NDArray):
         return list(inputs)
     steps = nd.split(inputs, num_outputs=found, axis=axis, squeeze_axis=True)
