@@ -29,6 +29,9 @@ class DataDesc(NamedTuple):
     dtype: Any = np.float32
     layout: str = "NCHW"
 
+    def __repr__(self) -> str:
+        return f"DataDesc[{self.name},{self.shape},{self.dtype},{self.layout}]"
+
     @staticmethod
     def get_batch_axis(layout: str | None) -> int:
         """Which axis of `layout` samples lie along; the first where there is none."""

@@ -13,12 +13,12 @@ from runtime.generator import generator
 from runtime.native import activation as native
 from runtime.native.activation import DENSITY_AT_0
 from runtime.ndarray.elementwise import abs as abs_
-from runtime.ndarray.elementwise import exp, tanh
+from runtime.ndarray.elementwise import exp, minimum, tanh
 from runtime.ndarray.elementwise.special import erf
 from runtime.ndarray.elementwise.unary import relu_slope
 from runtime.ndarray.fused import Fused, is_large, one_pass, wide
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import Operator, in_float32, quiet
+from runtime.ndarray.operator import Operator, comparing, in_float32, quiet
 from runtime.ndarray.reduce import sum_to
 
 __all__ = ["Activation", "LeakyReLU", "hard_sigmoid", "relu", "sigmoid", "softsign"]
@@ -83,8 +83,19 @@ def softsign(data: NDArray) -> NDArray:
 
 
 def hard_sigmoid(data: NDArray, alpha: float = 0.2, beta: float = 0.5) -> NDArray:
-    """`alpha x + beta`, but at least 0 and at most 1."""
-    return (data * alpha + beta).clip(0, 1)
+    """`alpha x + beta`, but at least 0 and at most 1, where the gradient is 0."""
+    return _saturated(data * alpha + beta)
+
+
+@Operator
+@comparing
+def _saturated(x: np.ndarray) -> np.ndarray:
+    return np.minimum(np.maximum(x, x.dtype.type(0)), x.dtype.type(1))
+
+
+@_saturated.gradient
+def _(g: NDArray, y: NDArray, x: NDArray) -> NDArray:
+    return g * ((y > 0) * (y < 1))
 
 
 _ACTIVATIONS = {"relu": relu, "sigmoid": sigmoid, "softrelu": softrelu, "softsign": softsign, "tanh": tanh}
@@ -158,6 +169,7 @@ _SELU_SLOPE, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805
 
 
 @Operator
+@comparing
 def _prelu(x: np.ndarray, slope: np.ndarray) -> np.ndarray:
     """`slope`, of as many axes as x, is broadcast against it."""
     return np.where(x > 0, x, x * slope).astype(x.dtype, copy=False)  # CuPy's `where` has no bfloat16
@@ -165,12 +177,13 @@ def _prelu(x: np.ndarray, slope: np.ndarray) -> np.ndarray:
 
 @_prelu.gradient
 def _(g: NDArray, y: NDArray, x: NDArray, slope: NDArray) -> NDArray:
-    return g * ((x > 0) + (x <= 0) * slope)
+    above = x > 0
+    return g * (above + (1 - above) * slope)
 
 
 @_prelu.gradient
 def _(g: NDArray, y: NDArray, x: NDArray, slope: NDArray) -> NDArray:
-    return sum_to(g * x * (x <= 0), slope.shape)
+    return sum_to(g * minimum(x, 0), slope.shape)
 
 
 def _channel_slopes(data: NDArray, gamma: NDArray | None) -> NDArray:

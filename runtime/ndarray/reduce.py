@@ -186,12 +186,13 @@ def sum_to(data: NDArray, shape: Shape) -> NDArray:
 
 
 def _others_of(x: np.ndarray, axes: Shape) -> np.ndarray:
-    """For each element the product of all others that are reduced with it: exact where some are 0."""
+    """For each element the product of all others that are reduced with it: exact where some are 0, NaN where one is."""
     zero = x == 0
     zeros = zero.sum(axes, keepdims=True)
     safe = np.where(zero, 1, x)
     product = _multiply_up(safe, axes)
-    return np.where(zeros - zero == 0, product / safe, 0).astype(x.dtype, copy=False)
+    with_zero = np.where(np.isnan(product), product, 0)
+    return np.where(zeros - zero == 0, product / safe, with_zero).astype(x.dtype, copy=False)
 
 
 @Operator

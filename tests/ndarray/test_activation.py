@@ -118,7 +118,7 @@ def test_gelu_is_exact_to_a_few_places(dtype: str) -> None:
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
 def test_the_slope_where_the_value_is_nan(dtype: str) -> None:
-    """As in MXNet, where a comparison that swallows NaN is an error: relu gives NaN, clip lets what comes pass."""
+    """As MXNet's operators have it: relu's is NaN; clip lets what comes pass, as prelu does with its slope."""
     x = nd.array([np.nan, -np.inf, -1, -0.0, 0, 1, np.inf], dtype=dtype)
     x.attach_grad()
     weight, relu = nd.ones((1, 1), dtype=dtype), [np.nan, 0, 0, 0, 0, 1, 1]
@@ -126,6 +126,9 @@ def test_the_slope_where_the_value_is_nan(dtype: str) -> None:
         (nd.relu, relu),
         (lambda x: nd.Activation(x, "relu"), relu),
         (lambda x: nd.clip(x, -2, 0), [1, 0, 1, 1, 1, 0, 0]),
+        (lambda x: nd.hard_sigmoid(x, 1, 0), [0, 0, 0, 0, 0, 0, 0]),
+        (lambda x: nd.hard_sigmoid(x, 0.25, 0.25), [0, 0, 0, 0.25, 0.25, 0.25, 0]),
+        (lambda x: nd.LeakyReLU(x, weight[0] * 0.5, act_type="prelu"), [0.5, 0.5, 0.5, 0.5, 0.5, 1, 1]),
         (lambda x: linear(x.clip(-2, 2).reshape((7, 1)), weight, weight[0] * 0, 1, True, relu=True), [*relu[:-1], 0]),
     ):
         for create_graph in (False, True):

@@ -114,6 +114,7 @@ def test_nan() -> None:
         (nd.min, [1, 1, 2], [1, 1, 0]),
         (nd.prod, [0, 2, 3], [6, 0, 0]),
         (nd.prod, [0, 0, 3], [0, 0, 0]),
+        (nd.prod, [1, np.nan, 0], [np.nan] * 3),
         (lambda x: nd.norm(x, ord=1), [-1, 0, 2], [-1, 0, 1]),
     ],
 )

@@ -38,6 +38,7 @@ def test_shuffled_samples_stay_with_their_labels() -> None:
     it = io.NDArrayIter({"a": X, "b": X * 10.0}, label=X[:, 0], batch_size=3, shuffle=True)
     assert [d.name for d in it.provide_data] == ["a", "b"]
     assert it.provide_label == [io.DataDesc("softmax_label", (3,), np.float32)]
+    assert str(it.provide_label) == "[DataDesc[softmax_label,(3,),<class 'numpy.float32'>,NCHW]]"
     seen = []
     for batch in it:
         a, b = batch.data
