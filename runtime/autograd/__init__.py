@@ -99,6 +99,8 @@ def grad(
     """
     targets = _as_list(variables)
     check_arrays("variables", targets)
+    if not targets:
+        raise ArgumentError("grad: no variables to differentiate with respect to")
     for x in targets:
         if not x._in_graph():
             raise MXNetError(

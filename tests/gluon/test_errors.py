@@ -43,6 +43,27 @@ def test_messages(golden: Callable[[Path, str], None], tmp_path: Path) -> None:
     golden(Path(__file__).parent / "errors.txt", "\n".join(parts))
 
 
+@pytest.mark.parametrize("error", [AssertionError, ValueError, mx.MXNetError])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: mx.metric.create("accurac"),
+        lambda: mx.init.create("xavie"),
+        lambda: mx.init.Mixed(["bias"], []),
+        lambda: mx.init.Load({"w": nd.ones(2)})("w", nd.ones(3)),
+        lambda: mx.metric.check_label_shapes([1, 2], [1]),
+        lambda: rnn.LSTM(2, layout="CNT"),
+        lambda: rnn.RNNCell(2).unroll(3, [nd.ones((1, 2))] * 2),
+        lambda: rnn.ZoneoutCell(rnn.RNNCell(2)).base_cell.begin_state(1),
+        lambda: nd.ones((2, 3)).sum(axis=2),
+        lambda: gluon.data.ArrayDataset([1, 2], [1]),
+    ],
+)
+def test_arguments_that_do_not_fit_are_caught_as_whatever_mxnet_raises(wrong: Callable, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        wrong()
+
+
 def dense(**kwargs: object) -> nn.Dense:
     """Two units for three inputs, initialized."""
     layer = nn.Dense(2, in_units=3, **kwargs)

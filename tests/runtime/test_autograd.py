@@ -307,6 +307,7 @@ def test_gradients_are_arrays_of_their_own() -> None:
         (lambda x, y: y.backward(nd.ones(1, dtype="float64")), MXNetError, "a head gradient of float64"),
         (lambda x, y: autograd.backward([y, 3]), TypeError, "heads and their gradients must be NDArrays, not int"),
         (lambda x, y: autograd.grad(y, 3), TypeError, "variables must be NDArrays, not int"),
+        (lambda x, y: autograd.grad(y, []), AssertionError, "no variables"),
         (lambda x, y: autograd.mark_variables([x], []), ValueError, "1 variables, 0 gradients"),
         (lambda x, y: autograd.mark_variables(x, nd.ones(2)), ValueError, r"a gradient of shape \(2,\)"),
         (lambda x, y: autograd.mark_variables(x, nd.ones(1, dtype="int32")), MXNetError, "type int32"),
