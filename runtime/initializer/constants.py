@@ -26,7 +26,7 @@ class Constant(Initializer):
     _init_default = _init_weight
 
     def dumps(self) -> str:
-        self._kwargs = {"value": _plain(self.value)}  # from here on: of a large array the lists take time and memory
+        self._kwargs = {"value": _plain(self.value)}  # not before: the lists of a large array take memory
         return super().dumps()
 
     def __eq__(self, other: object) -> bool:

@@ -50,11 +50,11 @@ class NDArray:
     def __setstate__(self, state: dict[str, bytes]) -> None:
         """Become the array whose `__getstate__`, here or in MXNet, gave this, in the current context.
 
-        MXNetError for bytes that are none, or those of another kind of storage.
+        MXNetError for what is no such state, or one of another kind of storage.
         """
         from runtime.ndarray.serialization import decoded
 
-        self._become(decoded(state["handle"], self.stype))
+        self._become(decoded(state, self.stype))
 
     def _become(self, other: NDArray) -> None:
         self._data, self._ctx, self._node = other._data, other._ctx, None

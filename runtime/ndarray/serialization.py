@@ -79,11 +79,12 @@ def encoded(x: NDArray) -> bytes:
     return params_file.encoded(to_stored(x))
 
 
-def decoded(content: bytes | bytearray, stype: str) -> NDArray:
-    """The array of storage `stype`, in the current context, that MXNet or `encoded` gave; MXNetError for others."""
-    if not isinstance(content, (bytes, bytearray)):
-        raise MXNetError(f"the state of an array is bytes, not {type(content).__name__}")
+def decoded(state: Any, stype: str) -> NDArray:
+    """The array of storage `stype`, in the current context, whose pickled state it is; MXNetError for others."""
     name = "the state of an array"
+    content = state.get("handle") if isinstance(state, dict) else None
+    if not isinstance(content, (bytes, bytearray)):
+        raise MXNetError(f"{name} is a dict that has bytes under 'handle', unlike {state!r:.80}")
     stored = params_file.parse_one(bytes(content), name)
     if stored.stype != stype:
         raise MXNetError(f"{name} whose storage is '{stype}' cannot be that of one whose storage is '{stored.stype}'")

@@ -184,11 +184,14 @@ def test_states_that_are_none() -> None:
         (state[:-1], r"the state of an array is not a readable array, at byte 40: .* 15 are left"),
         (state + b"0", "1 bytes after the end"),
         (pickle.dumps(print), "version .* of an array is unknown"),
-        (None, "the state of an array is bytes, not NoneType"),
+        (None, "a dict that has bytes under 'handle', unlike {'handle': None}"),
         (nd.sparse.zeros("csr", (1, 1)).__getstate__()["handle"], "'default' cannot be .* 'csr'"),
     ):
         with pytest.raises(MXNetError, match=words):
             x.__setstate__({"handle": wrong})
+    for wrong in ({}, [1], None):
+        with pytest.raises(MXNetError, match="a dict that has bytes under 'handle', unlike"):
+            x.__setstate__(wrong)
     assert x.asnumpy().tolist() == [[1, 1], [1, 1]]
 
 

@@ -67,8 +67,10 @@ class HybridBlock(Block):
         super().cast(dtype)
 
     def forward(self, x: Any, *args: Any) -> Any:
-        """Compute the output: `hybrid_forward` with the parameters' values. A subclass may call this as often as it
-        likes, with what it likes, from a `forward` of its own."""
+        """Compute the output: `hybrid_forward` with the parameters' values.
+
+        A subclass that has a `forward` of its own may call this from there, any number of times.
+        """
         if not self._active or _calls.inside:
             return self._compute(x, *args)
         self._structure = check_structure(self, (x, *args), self._structure)

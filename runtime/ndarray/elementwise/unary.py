@@ -127,7 +127,6 @@ square = _operator("square", quiet(np.square), "`x²`.", lambda g, y, x: g * x *
 sign = _operator(
     "sign", comparing(lambda x: (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)), "1, -1, or 0 (also of NaN)."
 )
-relu_slope = Operator(lambda y: np.sign(y).astype(y.dtype, copy=False))  # of y = relu(x): 1, 0, or NaN of NaN
 zeros_like = _operator("zeros_like", np.zeros_like, "Zeros, in the shape and type of `data`.")
 ones_like = _operator("ones_like", np.ones_like, "Ones, in the shape and type of `data`.")
 logical_not = _operator("logical_not", lambda x: (x == 0).astype(x.dtype), "1 where x is 0, else 0.")
@@ -223,6 +222,12 @@ def _polygamma(x: np.ndarray, *, n: int) -> np.ndarray:
 @_polygamma.gradient
 def _(g: NDArray, y: NDArray, x: NDArray, *, n: int) -> NDArray:
     return g * _polygamma(x, n=n + 1)
+
+
+@Operator
+def relu_slope(y: np.ndarray) -> np.ndarray:
+    """The slope of relu where its value is y: 1, 0, or NaN of NaN. It has no gradient."""
+    return np.sign(y).astype(y.dtype, copy=False)  # CuPy's has no bfloat16
 
 
 # ---------------------------------------------------------------- with parameters
