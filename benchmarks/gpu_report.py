@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import datetime
 import json
-import os
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -16,6 +14,8 @@ from gpu_cases import COPY, FUSED_GRAPH, GRAPH, MODES, Case
 from gpu_device import SIZES
 from measure import CEILING, OURS
 from report import absences, aligned, duration, piped
+
+from optgen import files
 
 TARGET = 0.92
 """Of the copy's bytes a second: what a step of one sweep is to reach at 100 million parameters and more."""
@@ -155,9 +155,8 @@ def write_plot(path: Path, cases: Sequence[Case], description: Mapping[str, Any]
         axis.tick_params(length=0, labelsize=8)
         axis.spines[["top", "right", "left"]].set_visible(False)
     figure.suptitle(f"{description['gpu']}, {datetime.date.today().isoformat()}", fontsize=11)
-    with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".png", delete=False) as file:
-        figure.savefig(file.name, dpi=150)
-    os.replace(file.name, path)
+    with files.replacing(path) as file:
+        figure.savefig(file, format="png", dpi=150)
     pyplot.close(figure)
     return True
 

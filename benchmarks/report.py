@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -15,6 +13,8 @@ import machine
 from measure import CEILING, FLOAT32, OURS, Result
 from peers import PEERS
 from workloads import SHAPES
+
+from optgen import files
 
 COLUMNS = ("optimizer", "streams", "bytes", "sweeps", "ceiling", "GB/s", "optgen", "GB/s", "share")
 COLORS = ("#0b6e4f", "#333333", "#e6a23c", "#c0504d", "#7f6bb0", "#4a90c2", "#8c8c8c")
@@ -127,9 +127,8 @@ def write_plot(path: Path, results: Sequence[Result], description: dict[str, Any
     figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False)
     title = f"A step's share of the memory ceiling\n{description['cpu']}, {description['threads']} threads"
     figure.suptitle(title, fontsize=11)
-    with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".png", delete=False) as file:
-        figure.savefig(file.name, dpi=150)
-    os.replace(file.name, path)
+    with files.replacing(path) as file:
+        figure.savefig(file, format="png", dpi=150)
 
 
 def _panel(axis: Any, title: str, rows: Sequence[Result], names: Sequence[str], lines: Sequence[str]) -> None:
@@ -176,6 +175,5 @@ def check_folders(parser: argparse.ArgumentParser, *paths: Path | None) -> None:
 
 def replace(path: Path, data: bytes) -> None:
     """Write a file, which is replaced only when the new one is complete."""
-    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+    with files.replacing(path) as file:
         file.write(data)
-    os.replace(file.name, path)

@@ -28,6 +28,8 @@ import networks
 import report
 from tqdm import tqdm
 
+from optgen import files
+
 HERE = Path(__file__).resolve().parent
 SAMPLE_SECONDS = 0.3
 OURS, PEER = "runtime", "pytorch"
@@ -160,9 +162,8 @@ def plot(path: Path, results: Sequence[Result], description: dict[str, Any]) -> 
         axis.spines[["top", "right"]].set_visible(False)
     axes[0, 0].set_ylabel("ms an iteration")
     figure.suptitle(f"Training: {description['cpu']}, {description['threads']} threads", fontsize=10)
-    with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".png", delete=False) as file:
-        figure.savefig(file.name, dpi=150)
-    os.replace(file.name, path)
+    with files.replacing(path) as file:
+        figure.savefig(file, format="png", dpi=150)
 
 
 def arguments() -> argparse.Namespace:

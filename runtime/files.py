@@ -5,10 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import secrets
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -69,29 +67,14 @@ def write(path: str | os.PathLike[str], content: bytes) -> None:
         file.write(content)
 
 
-@contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+def replacing(path: str | os.PathLike[str]) -> AbstractContextManager[BinaryIO]:
     """`with replacing(path) as file:` what is written to `file` is at `path` once the block has ended without an error.
 
-    Until then, and after an error, the file that was there stays.
+    It then survives a failure of power; the rest is as `optgen.files.replacing` has it.
     """
-    path = Path(path)
-    temporary = path.with_name(f"{path.name[:100]}.{secrets.token_hex(8)}.tmp")
-    try:
-        file = open(temporary, "xb")  # noqa: SIM115 (closed below); with the permissions of the user's other files
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from None  # and not with the temporary name
-    try:
-        with file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException as error:
-        temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.errno and error.filename is None:
-            error.filename = str(path)  # that of a disk that is full has none
-        raise
+    from optgen import files  # here, as a program that writes nothing need not import optgen
+
+    return files.replacing(path, durable=True)
 
 
 def to_bytes(arrays: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> bytes:

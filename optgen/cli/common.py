@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from optgen import specfiles
+from optgen import files, specfiles
 from optgen.diagnostics import Source
 from optgen.model import Flags, Optimizer
 
@@ -144,11 +144,5 @@ def _number_or_text(text: str) -> float | str:
 def write(path: Path, data: bytes) -> None:
     """Write a file at once: a reader sees the old one or the new one, never a part."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("xb") as file:
-            file.write(data)
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    with files.replacing(path) as file:
+        file.write(data)

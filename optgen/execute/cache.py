@@ -17,20 +17,22 @@ import hashlib
 import os
 import re
 import stat
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from optgen.files import TEMPORARY, replacing
 
 LIMIT = 512 << 20
 """Bytes, where OPTGEN_CACHE_SIZE does not say: some 30,000 kernels."""
 _NOTED_SECONDS = 3600
 """How often it is noted that an entry is used, so that reading is not writing."""
 _STALE_SECONDS = 3600
-"""A temporary file of this age was left by a writer that died: writing takes milliseconds."""
+"""A temporary file of this age was left by a writer that died, also if it was on another machine: writing takes
+milliseconds."""
 _DIGEST = hashlib.sha256().digest_size
-_ENTRY, _TEMPORARY = re.compile("[0-9a-f]{64}"), re.compile(r"\.[0-9a-f]{16}-\w+")
+_ENTRY, _TEMPORARY = re.compile("[0-9a-f]{64}"), re.compile(f"[0-9a-f]{{64}}{TEMPORARY}")
 _room: dict[tuple[Path, int], int] = {}
 """By folder and limit, the bytes that this process may write before it looks at the whole folder again."""
 
@@ -141,15 +143,11 @@ def _digest(name: str, data: bytes) -> bytes:
 
 
 def _write(path: Path, data: bytes) -> None:
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:16]}-")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(_digest(path.name, data) + data)
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
+    with contextlib.suppress(FileNotFoundError):
+        if not stat.S_ISREG(path.lstat().st_mode):  # a link would be followed, and a pipe written to
+            path.unlink()
+    with replacing(path, mode=0o600) as file:
+        file.write(_digest(path.name, data) + data)
 
 
 # ---------------------------------------------------------------- its size

@@ -30,7 +30,9 @@ except ImportError:  # Windows has other locks
     fcntl = None
 
 FORMAT, VERSION = "runtime.checkpoint", 1
-_OURS = re.compile(r"(\d{6,})-[\w-]+\.safetensors(?:\.[0-9a-f]{16}\.tmp)?|latest\.[0-9a-f]{16}\.tmp")
+_TEMPORARY = r"\.(?:[0-9a-f]{8}-)?[0-9a-f]{16}\.tmp"
+"""How temporary files end (`optgen.files`), those of earlier versions, too."""
+_OURS = re.compile(rf"(\d{{6,}})-[\w-]+\.safetensors(?:{_TEMPORARY})?|latest{_TEMPORARY}")
 _PATIENCE = 10.0
 """Seconds to wait for a process that is about to end."""
 _TAKEN: dict[Path, int] = {}
@@ -150,10 +152,13 @@ class Folder:
         self._remove(lambda n: n > current)
 
     def _remove(self, unwanted: Callable[[int], bool]) -> None:
-        """Remove the files of unwanted generations, and those that were not finished."""
+        """Remove the files of unwanted generations, finished or not: a late writer of a wanted one may still be at it.
+
+        `latest` has no other writer than the process that removes.
+        """
         for path in self.path.iterdir():
             match = _OURS.fullmatch(path.name)
-            if match and (path.suffix == ".tmp" or unwanted(int(match[1]))):
+            if match and (match[1] is None or unwanted(int(match[1]))):
                 with contextlib.suppress(FileNotFoundError):
                     path.unlink()
 

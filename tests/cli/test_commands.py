@@ -245,7 +245,7 @@ def test_cache(here: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> 
     optgen.load("sgd").cost  # noqa: B018 (checks a model)
     monkeypatch.setenv("OPTGEN_CACHE_SIZE", "1500000")
     (folder / ("0" * 64)).write_bytes(b"x" * 5000)
-    (folder / (".0123456789abcdef-abc")).write_bytes(b"half")
+    (folder / f"{0:064x}.01234567-0123456789abcdef.tmp").write_bytes(b"half")
     (folder / "README").write_text("not of the cache")
     (model,) = (p for p in folder.iterdir() if len(p.name) == 64 and p.name[0] != "0")
     size = 5000 + model.stat().st_size

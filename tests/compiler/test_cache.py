@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import optgen
-from optgen import pipeline, serial
+from optgen import files, pipeline, serial
 from optgen.execute import cache
 from tests.compiler.harness import SPECS, python
 
@@ -61,7 +61,7 @@ def test_second_load_does_nothing_again(folder: Path, compiled: list[str]) -> No
     works(optgen.load("sgd", momentum=0.9))  # another variant of a spec that is known
     assert compiled == ["check", "plan", "plan"]
     assert {stat.S_IMODE(p.stat().st_mode) for p in folder.iterdir()} == {0o600}
-    assert not list(folder.glob(".*"))
+    assert not list(folder.glob("*.tmp"))
 
 
 def _truncate(path: Path) -> None:
@@ -266,7 +266,7 @@ def test_bad_limit(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_dead_writers_left_goes(folder: Path) -> None:
-    old, new = folder / ".0123456789abcdef-abcd1234", folder / ".0123456789abcdef-xy_zw567"
+    old, new = (folder / f"{name_of(9)}.{host}-0123456789abcdef.tmp" for host in ("01234567", "89abcdef"))
     for path in (old, new):
         path.write_bytes(b"half an entry")
     age(old, 2 * 3600)
@@ -334,7 +334,7 @@ def test_folder_that_cannot_be_written(folder: Path, monkeypatch: pytest.MonkeyP
     def full(*args: object, **kwargs: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(cache.tempfile, "mkstemp", full)
+    monkeypatch.setattr(files, "open", full, raising=False)
     works(optgen.load("sgd"))
     assert not list(folder.iterdir())
     monkeypatch.setenv("OPTGEN_CACHE_DIR", "/proc/no/such/folder")
@@ -345,7 +345,7 @@ def test_interrupted_write_leaves_nothing(folder: Path, monkeypatch: pytest.Monk
     def interrupted(*args: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cache.os, "replace", interrupted)
+    monkeypatch.setattr(os, "replace", interrupted)
     with pytest.raises(KeyboardInterrupt):
         optgen.load("sgd")
     assert not list(folder.iterdir())
@@ -358,7 +358,7 @@ children = [subprocess.Popen([sys.executable, "-c", {LOAD!r}]) for _ in range(4)
 sys.exit(max(child.wait() for child in children))
 """
     assert python(code, OPTGEN_CACHE_DIR=str(folder)).returncode == 0
-    assert not list(folder.glob(".*"))
+    assert not list(folder.glob("*.tmp"))
     for path in folder.iterdir():
         assert cache._read(path, cache.LIMIT) is not None
     assert len(list(folder.iterdir())) == 4

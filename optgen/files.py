@@ -1,0 +1,162 @@
+"""Files that are replaced in one step, and what killed writers have left of them.
+
+A file is written beside its place, as NAME.KERNEL-RANDOM.tmp, and moved there. The writer has the temporary file locked
+for as long as it lives, whatever ends it. So a lock that can be had tells that the writer is dead, but only among
+processes of one running kernel: other machines that see the folder may know nothing of its locks, and numbers of
+processes mean nothing in another container. KERNEL says which kernel that is; temporary files of others are left alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import functools
+import hashlib
+import os
+import re
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+TEMPORARY = r"\.([0-9a-f]{8})-[0-9a-f]{16}\.tmp"
+"""How the names of temporary files end; the group is the kernel."""
+_LONGEST = 100
+"""Bytes of the name that those begin with: a system may allow 143 in all."""
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str], *, mode: int = 0o666, durable: bool = False) -> Iterator[BinaryIO]:
+    """`with replacing(path) as file:` what is written to `file` is at `path` once the block has ended without an error.
+
+    Until then, and after an error, the file that was there stays. Its owner, group and mode are kept, as far as the
+    system lets; where a symbolic link leads, there the file is replaced. A pipe or a device is written to as it is.
+    `mode`: that of a new file, before the umask. `durable`: the content survives a failure of power. What killed
+    writers have left in the folder is removed.
+
+    Raises OSError that names `path`.
+    """
+    with _naming(path):
+        before = _status(path)
+        regular = before is None or stat.S_ISREG(before.st_mode)
+        target = Path(os.path.realpath(path))
+        file = _temporary(target, mode if before is None else 0o600) if regular else _as_it_is(path)
+        if not regular:
+            with file:
+                yield file
+            return
+        temporary = file.name
+        try:
+            _clear(target.parent)
+            with file:
+                yield file
+                file.flush()
+                _keep(file, before)
+                if durable:
+                    os.fsync(file.fileno())
+                os.replace(temporary, target)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+
+
+@contextmanager
+def _naming(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Have errors name `path`, and not a temporary file or, as when a disk is full, nothing."""
+    try:
+        yield
+    except OSError as error:
+        own = error.filename is None or re.search(f"{TEMPORARY}$", str(error.filename))
+        if error.errno and own:
+            raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+        raise
+
+
+def _status(path: str | os.PathLike[str]) -> os.stat_result | None:
+    try:
+        return os.stat(path)
+    except FileNotFoundError:
+        return None
+
+
+def _as_it_is(path: str | os.PathLike[str]) -> BinaryIO:
+    """A pipe or a device, opened; a pipe that nobody reads is an error, and not waited for."""
+    file = open(path, "wb", opener=lambda name, flags: os.open(name, flags & ~os.O_CREAT | os.O_NONBLOCK))  # noqa: SIM115
+    os.set_blocking(file.fileno(), True)
+    return file
+
+
+def _temporary(target: Path, mode: int) -> BinaryIO:
+    """A new file beside the target, locked."""
+    begin = os.fsdecode(os.fsencode(target.name)[:_LONGEST])
+    while True:
+        name = target.with_name(f"{begin}.{_kernel()}-{secrets.token_hex(8)}.tmp")
+        file = open(name, "xb", opener=lambda name, flags: os.open(name, flags, mode))  # noqa: SIM115
+        # Until it is locked, another writer may take it for one that a dead writer has left, and remove it.
+        if _locked(file.fileno()) is not False and name.exists():
+            return file
+        file.close()
+        name.unlink(missing_ok=True)
+
+
+def _keep(file: BinaryIO, before: os.stat_result | None) -> None:
+    """Give a file owner, group and mode of the one that it replaces. Until then only its writer can read it."""
+    if before is None:
+        return
+    now, mode = os.fstat(file.fileno()), stat.S_IMODE(before.st_mode) & 0o777
+    if now.st_uid != before.st_uid:
+        with contextlib.suppress(OSError):
+            os.fchown(file.fileno(), before.st_uid, -1)
+    if now.st_gid != before.st_gid:
+        try:
+            os.fchown(file.fileno(), -1, before.st_gid)
+        except OSError:
+            mode &= 0o707  # what the group was allowed, another group is not
+    os.fchmod(file.fileno(), mode)
+
+
+# ---------------------------------------------------------------- what is left
+
+
+def _clear(folder: Path) -> None:
+    """Remove the temporary files of writers on this machine that are dead."""
+    ours = re.compile(f".*{TEMPORARY}", re.DOTALL)
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            match = ours.fullmatch(entry.name) if entry.name.endswith(".tmp") else None
+            if match and match[1] == _kernel():
+                with contextlib.suppress(OSError):  # it is gone by now, or another user's
+                    _remove_if_dead(entry.path)
+
+
+def _remove_if_dead(path: str) -> None:
+    """Remove a temporary file that no writer has locked; OSError for one that cannot be opened."""
+    file = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        if _locked(file):
+            os.unlink(path)
+    finally:
+        os.close(file)
+
+
+def _locked(file: int) -> bool | None:
+    """Lock an open file for as long as it is open; False where another one has the lock, None where there are none."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
+
+
+@functools.cache
+def _kernel() -> str:
+    """Which running kernel this is: all its processes see each other's locks, in whatever container they are."""
+    try:
+        name = Path("/proc/sys/kernel/random/boot_id").read_text()
+    except OSError:
+        name = os.uname().nodename
+    return hashlib.sha256(name.encode()).hexdigest()[:8]

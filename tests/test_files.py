@@ -1,0 +1,233 @@
+"""Files that are replaced in one step: what is kept of the old one, and what killed writers leave."""
+
+from __future__ import annotations
+
+import os
+import random
+import secrets
+import signal
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+
+import runtime as mx
+from optgen import files
+from runtime.checkpoint.folder import Folder
+from tests.process import started
+
+ROOT = Path(__file__).parents[1]
+WRITER = """
+import sys, time
+from optgen import files
+with files.replacing(sys.argv[1]) as file:
+    file.write(b"half")
+    file.flush()
+    print("half", flush=True)
+    time.sleep(60)
+"""
+FOREVER = """
+import sys
+from optgen import files
+for number in range(10**9):
+    with files.replacing(sys.argv[1]) as file:
+        file.write(b"%d " % number * 5000)
+    print(number, flush=True)
+"""
+
+
+def write(path: Path | str, content: bytes = b"new") -> None:
+    with files.replacing(path) as file:
+        file.write(content)
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+# ---------------------------------------------------------------- what is kept
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o664, 0o755, 0o444])
+def test_the_mode_is_kept(mode: int, tmp_path: Path) -> None:
+    path = tmp_path / "states"
+    path.write_bytes(b"old")
+    path.chmod(mode)
+    mx.nd.save(path, mx.nd.ones(3))
+    assert stat.S_IMODE(path.stat().st_mode) == mode and mx.nd.load(path)[0].shape == (3,)
+
+
+def test_nobody_else_reads_what_replaces_a_private_file(tmp_path: Path) -> None:
+    path = tmp_path / "states"
+    path.write_bytes(b"old")
+    path.chmod(0o600)
+    with files.replacing(path) as file:
+        assert stat.S_IMODE(os.fstat(file.fileno()).st_mode) == 0o600
+
+
+def test_a_new_file_is_as_the_users_others(tmp_path: Path) -> None:
+    (tmp_path / "other").write_bytes(b"")
+    write(tmp_path / "new")
+    assert (tmp_path / "new").stat().st_mode == (tmp_path / "other").stat().st_mode
+
+
+def test_a_group_that_cannot_be_kept_is_allowed_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, status = tmp_path / "states", os.stat
+
+    def of_another_group(*args: object, **kwargs: object) -> os.stat_result:
+        fields = list(status(*args, **kwargs))
+        fields[stat.ST_GID] += 1
+        return os.stat_result(fields)
+
+    def refused(*args: object) -> None:
+        raise PermissionError(1, "not permitted")
+
+    path.write_bytes(b"old")
+    path.chmod(0o664)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "stat", of_another_group)
+        patch.setattr(os, "fchown", refused)
+        write(path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o604 and path.read_bytes() == b"new"
+
+
+def test_links_are_followed(tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    links = {"relative": "disk/a", "second": "relative", "to nothing yet": tmp_path / "disk" / "b"}
+    for name, target in links.items():
+        (tmp_path / name).symlink_to(target)
+        write(tmp_path / name, name.encode())
+        assert (tmp_path / name).is_symlink() and (tmp_path / name).read_bytes() == name.encode()
+    assert names(tmp_path / "disk") == {"a", "b"} and names(tmp_path) == {*links, "disk"}
+    assert (tmp_path / "disk" / "a").read_bytes() == b"second"
+    (tmp_path / "round").symlink_to("round")
+    with pytest.raises(OSError, match="round"):
+        write(tmp_path / "round")
+
+
+def test_pipes_and_devices_are_written_to(tmp_path: Path) -> None:
+    write("/dev/null")
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(OSError, match="pipe"):  # nobody reads
+        write(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    write(pipe)
+    assert os.read(reader, 10) == b"new" and names(tmp_path) == {"pipe"}
+    os.close(reader)
+
+
+def test_errors_name_the_file(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError) as caught:
+        write(tmp_path / "nowhere" / "states")
+    assert caught.value.filename == str(tmp_path / "nowhere" / "states") and caught.value.filename2 is None
+    with pytest.raises(IsADirectoryError, match=tmp_path.name):
+        write(tmp_path)
+    with pytest.raises(OSError) as caught, files.replacing(tmp_path / "states"):
+        raise OSError(28, "No space left on device")
+    assert caught.value.filename == str(tmp_path / "states")
+    with pytest.raises(FileNotFoundError, match="something else"), files.replacing(tmp_path / "states"):
+        Path("something else").read_bytes()
+    with pytest.raises(KeyboardInterrupt), files.replacing(tmp_path / "states"):
+        raise KeyboardInterrupt
+    assert not names(tmp_path)
+
+
+def test_the_longest_names(tmp_path: Path) -> None:
+    for name in ("n" * 255, "ü" * 127, os.fsdecode(b"\xff" * 255)):
+        write(tmp_path / name)
+        assert (tmp_path / name).read_bytes() == b"new"
+
+
+# ---------------------------------------------------------------- what is left
+
+
+def test_what_a_killed_writer_left_is_removed_and_what_a_live_one_writes_is_not(tmp_path: Path) -> None:
+    path = tmp_path / "states"
+    write(path, b"old")
+    with started([sys.executable, "-c", WRITER, path], timeout=60, cwd=ROOT) as program:
+        program.line("half")
+        (temporary,) = names(tmp_path) - {"states"}
+        program.signal(signal.SIGSTOP)  # it is no less alive
+        mx.nd.save(path, mx.nd.ones(3))
+        write(tmp_path / "another")
+        assert names(tmp_path) == {"states", "another", temporary}
+        program.signal(signal.SIGKILL)
+        program.wait()
+    assert (tmp_path / temporary).read_bytes() == b"half" and mx.nd.load(path)[0].shape == (3,)
+    mx.nd.save(tmp_path / "another", mx.nd.ones(2))
+    assert names(tmp_path) == {"states", "another"}
+
+
+def test_whenever_it_is_killed_the_file_is_whole(tmp_path: Path) -> None:
+    path, chance = tmp_path / "numbers", random.Random(os.urandom(8))
+    for _ in range(4):
+        with started([sys.executable, "-c", FOREVER, path], timeout=60, cwd=ROOT) as program:
+            program.line(str(chance.randrange(50)))
+            program.signal(signal.SIGKILL)
+            program.wait()
+        content = path.read_bytes().split()
+        assert len(content) == 5000 and len(set(content)) == 1
+        write(path)
+        assert names(tmp_path) == {"numbers"}
+
+
+def test_only_what_is_certainly_left_is_removed(tmp_path: Path) -> None:
+    here, elsewhere = files._kernel(), "0" * 8
+    assert here != elsewhere
+
+    def left(kernel: str, name: str = "states") -> str:
+        return f"{name}.{kernel}-{secrets.token_hex(8)}.tmp"
+
+    gone = {left(here), left(here, "of another\nname")}
+    kept = {left(elsewhere), f"states.{secrets.token_hex(8)}.tmp", "states.tmp", "mine.tmp"}
+    for name in gone | kept:
+        (tmp_path / name).write_bytes(b"half")
+    folder, link, pipe = left(here), left(here), left(here)
+    (tmp_path / folder).mkdir()
+    (tmp_path / link).symlink_to("mine.tmp")
+    os.mkfifo(tmp_path / pipe)
+    write(tmp_path / "states")
+    assert names(tmp_path) == {"states", folder, link, pipe, *kept}
+
+
+def test_a_writer_that_another_takes_for_dead_begins_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the making of its temporary file and the lock, another writer has locked it, or removed it."""
+    locked, tries = files._locked, []
+
+    def late(file: int) -> bool | None:
+        tries.append(file)
+        if len(tries) == 1:
+            return False
+        if len(tries) == 2:
+            os.unlink(os.readlink(f"/proc/self/fd/{file}"))
+        return locked(file)
+
+    monkeypatch.setattr(files, "_locked", late)
+    write(tmp_path / "states")
+    assert len(tries) > 2 and names(tmp_path) == {"states"}
+
+
+def test_without_locks_nothing_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    left = f"states.{files._kernel()}-{secrets.token_hex(8)}.tmp"
+    (tmp_path / left).write_bytes(b"half")
+    monkeypatch.setattr(files.fcntl, "flock", lambda *_: (_ for _ in ()).throw(OSError(95, "not supported")))
+    write(tmp_path / "states")
+    assert names(tmp_path) == {"states", left}
+
+
+def test_a_checkpoint_leaves_late_writers_alone(tmp_path: Path) -> None:
+    """One that was given up may still write its file of this generation, of which another machine sees no lock."""
+    folder = Folder(tmp_path)
+
+    def half(number: int) -> str:
+        return f"{number:06}-rank1.safetensors.{'0' * 8}-{secrets.token_hex(8)}.tmp"
+
+    left = {number: half(number) for number in (1, 2)}
+    for name in left.values():
+        (tmp_path / name).write_bytes(b"half")
+    mx.files.save(folder.file(2, "rank0"), {}, {})
+    folder.complete(2, 1, ["rank0"])
+    assert names(tmp_path) == {"latest", left[2], "000002-rank0.safetensors"}
