@@ -156,14 +156,14 @@ def download(
 
 
 def _target(url: str, path: str | os.PathLike[str] | None) -> Path:
-    """The file that `url` goes to."""
+    """The file that `url` goes to. The url may name a file of the folder, and nothing else."""
+    target = Path() if path is None else Path(path).expanduser()
+    if not target.is_dir():
+        return target
     name = urllib.parse.unquote(url.split("/")[-1])
-    target = Path(name if path is None else path).expanduser()
-    if target.is_dir():
-        target /= name
-    if target.is_dir():
+    if name in ("", ".", "..") or set(name) & {"/", "\\", "\0"} or (target / name).is_dir():
         raise ArgumentError(f"download: there is no name for a file in {url}; give a path")
-    return target
+    return target / name
 
 
 def _fetch(url: str, target: Path, sha1_hash: str | None, verify_ssl: bool) -> None:

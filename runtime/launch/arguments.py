@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,6 +22,9 @@ environment variable RUNTIME_ATTEMPT is 0, and one more after each restart of th
 in the current folder; on a cluster in a copy of its own folder, which also holds what it imports, so that what it
 writes belongs into folders that are given in full.
 
+Of the environment it has PATH, LD_LIBRARY_PATH, HOME, TMPDIR, LANG, PYTHON*, CUDA_*, OMP_*, OPTGEN_*, RUNTIME_*, RAY_*
+but Ray's tokens and passwords, which each machine has for itself, and what --env names: that travels unencrypted.
+
 The exit status is 0 if every worker ended with 0; that of the worker that gave up, or 128 + the number of the signal
 that ended it; 1 if a worker's machine was lost or nothing could be started; 2 for a wrong command line; 130 after
 Ctrl-C; 143 after SIGTERM.
@@ -37,6 +41,10 @@ class Arguments:
     """Of the head of a Ray cluster, 'host:port'; None: a Ray of the run's own, on this machine alone."""
     max_restarts: int
     """How often each worker is started again after it died."""
+    env: tuple[str, ...]
+    """The names of environment variables that the script has beside those that all programs need."""
+    modules: tuple[str, ...]
+    """Those with optimizers written by hand, which servers may import; empty: those that the script imports."""
     script: Path
     args: tuple[str, ...]
     """What the script finds in `sys.argv` after its own name."""
@@ -74,13 +82,37 @@ def parse(argv: Sequence[str] | None = None) -> Arguments:
         help="how often each worker that dies is started again, the others running on (default 3); 0 shows an error in "
         "the script at once",
     )
+    parser.add_argument(
+        "--env",
+        type=_variable,
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="an environment variable that the script needs, beside those named below; may be given several times",
+    )
+    parser.add_argument(
+        "--module",
+        type=_module,
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a module with optimizers written by hand, which servers may import; may be given several times (default: "
+        "those that the script imports from its own folder or PYTHONPATH)",
+    )
     parser.add_argument("script", type=Path, help="a Python file")
     parser.add_argument("args", nargs=argparse.REMAINDER, help="arguments of the script").required = False
     given = parser.parse_args(argv)
     if not given.script.is_file():
         parser.error(f"there is no file {given.script} (in {Path.cwd()}) to run")
     return Arguments(
-        given.num_workers, given.num_servers, given.address, given.max_restarts, given.script, tuple(given.args)
+        workers=given.num_workers,
+        servers=given.num_servers,
+        address=given.address,
+        max_restarts=given.max_restarts,
+        env=tuple(given.env),
+        modules=tuple(given.module),
+        script=given.script,
+        args=tuple(given.args),
     )
 
 
@@ -94,6 +126,18 @@ class _AtLeast:
         if not text.strip().isdecimal() or int(text) < self._least:
             raise argparse.ArgumentTypeError(f"a number from {self._least} on is needed, not {text!r}")
         return int(text)
+
+
+def _variable(text: str) -> str:
+    if text not in os.environ:
+        raise argparse.ArgumentTypeError(f"the name of an environment variable that is set is needed, not {text!r}")
+    return text
+
+
+def _module(text: str) -> str:
+    if not all(part.isidentifier() for part in text.split(".")):
+        raise argparse.ArgumentTypeError(f"the name of a module, like package.optimizers, is needed, not {text!r}")
+    return text
 
 
 def _address(text: str) -> str:

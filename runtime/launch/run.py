@@ -17,10 +17,12 @@ from runtime.base import MXNetError
 from runtime.kvstore.servers.service import Service
 from runtime.kvstore.servers.start import connect
 from runtime.launch.arguments import Arguments, parse
+from runtime.launch.environment import sent
 from runtime.launch.output import say
 from runtime.launch.signals import Interrupted, Signals
 from runtime.launch.worker import Worker
 from runtime.launch.workers import Workers
+from runtime.optimizer import modules
 
 _REACH_SECONDS = 10
 """How long the head of a cluster may take to answer."""
@@ -44,10 +46,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Arguments, signals: Signals) -> int:
-    environment = dict(os.environ)  # the scripts'; connecting to Ray changes this process's
+    variables = sent(os.environ, arguments.env)  # the scripts'; connecting to Ray changes this process's
     namespace = f"run-{secrets.token_hex(8)}"
     with _connected(arguments, namespace, signals) as ray, _servers(arguments):
-        make = _maker(ray, arguments, environment, namespace)
+        make = _maker(ray, arguments, variables, namespace)
         with signals.deferred():
             status = Workers(ray, arguments.workers, arguments.max_restarts, make).run(signals)
         if status:
@@ -119,7 +121,8 @@ def _check_reachable(address: str) -> None:
 @contextlib.contextmanager
 def _servers(arguments: Arguments) -> Iterator[None]:
     """The servers of the run, until the end of the block."""
-    service = Service(arguments.servers, arguments.workers)
+    written = arguments.modules or modules.defining(arguments.script)
+    service = Service(arguments.servers, arguments.workers, modules=written)
     try:
         service.start()
         yield
@@ -127,17 +130,17 @@ def _servers(arguments: Arguments) -> Iterator[None]:
         service.stop()
 
 
-def _maker(ray: Any, arguments: Arguments, environment: Mapping[str, str], namespace: str) -> Callable[[int, int], Any]:
+def _maker(ray: Any, arguments: Arguments, variables: Mapping[str, str], namespace: str) -> Callable[[int, int], Any]:
     """What makes the actor of a rank and an attempt. It also says what runs."""
     address = ray.get_runtime_context().gcs_address
     alone = arguments.address is None
     machines = sum(node["Alive"] for node in ray.nodes())
     script = str(arguments.script) if alone else arguments.script.name
     folder = os.getcwd() if alone else None
-    # Ray's variables hold what a script needs to connect to it, such as how to prove who it is.
+    # Ray's variables, as they are by now, hold what a script needs to connect to it.
     common = {
-        **environment,
-        **{name: value for name, value in os.environ.items() if name.startswith("RAY_")},
+        **variables,
+        **{name: value for name, value in sent(os.environ, ()).items() if name.startswith("RAY_")},
         "RUNTIME_RUN": namespace,
         "RUNTIME_RAY_ADDRESS": address,
         "RUNTIME_NUM_WORKERS": str(arguments.workers),

@@ -11,6 +11,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from runtime.launch.environment import secrets_here
+
 GRACE_SECONDS = 10
 """How long a script that is asked to end, by SIGTERM, may take to do so."""
 
@@ -28,7 +30,7 @@ class Worker:
     script: path of the script, taken in `folder`.
     args: its arguments.
     folder: where it runs; None: where the actor is.
-    environment: all of its environment.
+    environment: its environment, but for what proves to Ray who it is: that is this machine's.
     local_workers: among how many workers of this machine its CPUs are shared.
     """
 
@@ -54,7 +56,7 @@ class Worker:
             stderr=subprocess.PIPE,
             bufsize=0,
             cwd=folder,
-            env=defaults | dict(environment),
+            env=defaults | secrets_here(os.environ) | dict(environment),
             pass_fds=[theirs],
         )
         process.wait()  # it has left the guard behind

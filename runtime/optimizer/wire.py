@@ -5,6 +5,8 @@ it is written by hand, whatever else it keeps of numbers, words and None; the na
 parameters; the seed of random draws; the schedule, if it is one of `runtime.lr_scheduler`. Any other schedule stays
 with the sender, who evaluates it: then `changes` has the rate of the next update. States are not part of it (see
 `states`).
+
+What is received chooses among classes that there are. It has nothing imported: `provide` says which modules are.
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ import inspect
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -24,7 +27,7 @@ import numpy as np
 from runtime import kernels, random
 from runtime.base import MXNetError
 from runtime.ndarray.ndarray import NDArray
-from runtime.optimizer import schedules
+from runtime.optimizer import modules, schedules
 from runtime.optimizer.classes import is_made, make_class
 from runtime.optimizer.optimizer import Index, Optimizer
 from runtime.optimizer.spec import SpecOptimizer
@@ -39,6 +42,8 @@ _APART = ("idx2name", "param_dict", "lr_scheduler", "pieces", "exchange", *_TABL
 """Public attributes of all optimizers that are no scalars: they travel in ways of their own, or are a store's."""
 _NUMBERS = ("lr", "wd", "rescale_grad", "clip_gradient")
 _CLASS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
+_PROVIDED: dict[str, str | None] = {}
+"""The modules of `provide`: None until they are imported, then why they could not be, or nothing."""
 
 
 # ---------------------------------------------------------------- writing
@@ -152,7 +157,10 @@ def _importable(cls: type[Optimizer]) -> str:
             f"{cls.__name__} cannot be sent to another process, as it is defined {where}: define it in a module that "
             "can be imported there, or write it as a spec and use optimizer.register_spec"
         )
-    if _imported(name) is not cls:
+    found: Any = sys.modules.get(cls.__module__)
+    for part in cls.__qualname__.split("."):
+        found = getattr(found, part, None)
+    if found is not cls:
         raise MXNetError(f"{cls.__name__} cannot be sent to another process: '{name}' is another class")
     return name
 
@@ -212,8 +220,9 @@ def _alike(x: Any, y: Any) -> bool:
 def loads(text: str) -> Optimizer:
     """The optimizer that `dumps` wrote, without states and `Parameter`s.
 
-    A spec is compiled here. A class written by hand is imported, and must be an Optimizer; its constructor is called
-    with those of its arguments that are named as its attributes. Raises MXNetError for anything else.
+    A spec is compiled here. A class written by hand must be one that this process has, or that is of a module of
+    `provide`; its constructor is called with those of its arguments that are named as its attributes. Raises MXNetError
+    for anything else.
     """
     try:
         content = json.loads(text)
@@ -223,7 +232,7 @@ def loads(text: str) -> Optimizer:
         raise MXNetError(f"this is no optimizer as this library writes them, version {_VERSION}")
     arguments, values = _field(content, "arguments", dict), _field(content, "values", dict)
     spec = content.get("spec")
-    cls = _imported(_field(content, "class", str)) if spec is None else _of_spec(_field(content, "spec", str))
+    cls = _named(_field(content, "class", str)) if spec is None else _of_spec(_field(content, "spec", str))
     with _refused(f"{cls.__name__} cannot be made"):
         optimizer = _spec_optimizer(cls, arguments, values) if issubclass(cls, SpecOptimizer) else _by_hand(cls, values)
         if _arguments(optimizer).keys() != arguments.keys() or not isinstance(arguments["multi_precision"], bool):
@@ -347,23 +356,49 @@ def _of_spec(text: str) -> type[SpecOptimizer]:
     return _made_here(text)
 
 
-def _imported(name: str) -> type[Optimizer]:
+def provide(names: Iterable[str]) -> None:
+    """Have classes of the modules of these names, too, made by name in this process. They are imported, all of them,
+    when a class is asked for that is not there."""
+    for name in names:
+        _PROVIDED.setdefault(name, None)
+
+
+def _named(name: str) -> type[Optimizer]:
     """The Optimizer class that `module:qualname` names."""
     if not _CLASS.fullmatch(name):
         raise MXNetError(f"an optimizer class is named as module:qualname, which {name!r} is not")
-    module, _, qualname = name.partition(":")
-    try:
-        found: Any = importlib.import_module(module)
-        for part in qualname.split("."):
-            found = getattr(found, part)
-    except (Exception, SystemExit) as error:
+    found = _classes().get(name)
+    if found is None:
+        _import_provided()
+        found = _classes().get(name)
+    module = name.partition(":")[0]
+    if found is None and _PROVIDED.get(module):
         raise MXNetError(
-            f"the optimizer class '{name}' cannot be imported in this process: {type(error).__name__}: {error}; its "
-            "module must be importable wherever updates are made"
-        ) from None
-    if not isinstance(found, type) or not issubclass(found, Optimizer):
-        raise MXNetError(f"'{name}' is no optimizer: only subclasses of runtime.optimizer.Optimizer are made by name")
+            f"the optimizer class '{name}' cannot be imported in this process: {_PROVIDED[module]}; its module must be "
+            "importable wherever updates are made"
+        )
+    if found is None:
+        raise MXNetError(
+            f"'{name}' is no optimizer: only subclasses of runtime.optimizer.Optimizer are made by name, and "
+            f"other modules than those named beforehand ({', '.join(_PROVIDED) or 'here, none'}) cannot be imported: "
+            f"python -m runtime.launch --module {module}"
+        )
     return found
+
+
+def _classes() -> dict[str, type[Optimizer]]:
+    """All classes of optimizers that there are, as `module:qualname`; of equal ones, as a module that is imported again
+    makes them, the last."""
+    return {f"{cls.__module__}:{cls.__qualname__}": cls for cls in modules.classes()}
+
+
+def _import_provided() -> None:
+    for module in [module for module, failure in _PROVIDED.items() if failure is None]:
+        try:
+            importlib.import_module(module)
+            _PROVIDED[module] = ""
+        except (Exception, SystemExit) as error:
+            _PROVIDED[module] = f"{type(error).__name__}: {error}"
 
 
 def _spec_optimizer(cls: type[SpecOptimizer], arguments: Mapping[str, Any], values: Mapping[str, Any]) -> SpecOptimizer:

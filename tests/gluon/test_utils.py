@@ -154,6 +154,26 @@ def test_download_of_a_local_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         utils.download("http://127.0.0.1/")
 
 
+@pytest.mark.parametrize("name", ["%2e%2e%2fleft", "a%2Fb", "%2e%2e", ".", "~%2fleft", "a%5cb", "a%00b", "folder"])
+@pytest.mark.parametrize("given", [None, "."])
+def test_a_url_names_a_file_of_the_folder_and_nothing_else(
+    name: str, given: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "folder").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=r"there is no name for a file in .*; give a path"):
+        utils._target(f"http://host/{name}", given)
+    assert utils._target(f"http://host/{name}", "own") == Path("own")
+
+
+def test_a_url_that_names_a_home_is_a_file_of_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    (tmp_path / "home").mkdir()
+    assert utils._target("http://host/~", None) == Path("~")
+    assert utils._target("http://host/a%20b", "~") == tmp_path / "home" / "a b"
+
+
 def test_a_failed_replacement_removes_the_source(tmp_path: Path) -> None:
     source, folder = tmp_path / "a", tmp_path / "folder"
     source.write_bytes(b"")

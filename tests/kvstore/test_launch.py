@@ -13,15 +13,18 @@ from pathlib import Path
 
 import pytest
 
+from runtime.launch import environment as launch_environment
 from runtime.launch.run import main
 from tests import process
 
 JOBS = Path(__file__).parent / "jobs"
 ROOT = Path(__file__).parents[2]
+TOKEN = "t" * 64
 
 
 def command(*args: object) -> list[str]:
-    return [sys.executable, "-m", "runtime.launch", *map(str, args)]
+    """A run whose scripts have the mark by which `process` knows them."""
+    return [sys.executable, "-m", "runtime.launch", "--env", process.MARK, *map(str, args)]
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -32,9 +35,9 @@ def environment(**more: str) -> dict[str, str]:
 def test_scripts_run_as_they_would_alone_and_are_started_again_until_one_gives_up(tmp_path: Path) -> None:
     job = JOBS / "launch_report.py"
     done = process.run(
-        command("-n", 2, "-s", 1, "--max-restarts", 1, job, 3, -9, "a b"),
+        command("-n", 2, "-s", 1, "--env", "GIVEN", "--max-restarts", 1, job, 3, -9, "a b"),
         cwd=tmp_path,
-        env=environment(GIVEN="é x"),
+        env=environment(GIVEN="é x", A_SECRET="of the user's", RAY_AUTH_TOKEN=TOKEN, OMP_PROC_BIND="false"),
         timeout=120,
     )
     assert done.returncode == 128 + 9, done.stderr
@@ -52,7 +55,8 @@ def test_scripts_run_as_they_would_alone_and_are_started_again_until_one_gives_u
         }
         assert (variables["RUNTIME_RANK"], variables["RUNTIME_ATTEMPT"]) == (str(rank), "0")
         assert (variables["RUNTIME_NUM_WORKERS"], variables["RUNTIME_NUM_SERVERS"]) == ("2", "1")
-        assert variables["GIVEN"] == "é x"
+        assert (variables["GIVEN"], variables["OMP_PROC_BIND"]) == ("é x", "false")
+        assert "A_SECRET" not in variables and variables["RAY_AUTH_TOKEN"] == TOKEN  # which Ray's own processes have
         end = "asked to end" if rank == 0 else "attempt 1"  # rank 0 ran on until rank 1 gave up
         assert lines[1:302] == [*(f"row {i} {'x' * 50}" for i in range(300)), "no end of line"]
         assert lines[302:] == [end, "no end of line"]
@@ -111,6 +115,23 @@ def listening(pids: Sequence[int]) -> Iterator[str]:
                 yield local.partition(":")[0]
 
 
+# ---------------------------------------------------------------- what is sent
+
+
+def test_no_secrets_are_sent() -> None:
+    needed = {
+        *("PATH", "PYTHONPATH", "PYTHONHASHSEED", "LD_LIBRARY_PATH", "HOME", "TMPDIR", "LANG", "CUDA_VISIBLE_DEVICES"),
+        *("OMP_NUM_THREADS", "OPTGEN_CACHE_DIR", "RUNTIME_KVSTORE_TIMEOUT", "RAY_AUTH_MODE", "RAY_worker_niceness"),
+    }
+    own = {"RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH", "RAY_REDIS_PASSWORD"}
+    others = {"AWS_SECRET_ACCESS_KEY", "HF_TOKEN", "PATHS", "MY_PATH", "HOMES", "LANGUAGE", "RAYS_A", "XRAY_A", "OMP"}
+    variables = {name: f"value of {name}" for name in needed | own | others}
+    assert launch_environment.sent(variables, ()).keys() == needed
+    named = launch_environment.sent(variables, ["HF_TOKEN", "RAY_AUTH_TOKEN", "PATH"])
+    assert named == {name: variables[name] for name in needed | {"HF_TOKEN", "RAY_AUTH_TOKEN"}}
+    assert launch_environment.secrets_here(variables).keys() == own
+
+
 # ---------------------------------------------------------------- what cannot be run
 
 
@@ -123,6 +144,12 @@ def listening(pids: Sequence[int]) -> Iterator[str]:
         (["-n", "0", "train.py"], "a number from 1 on is needed, not '0'"),
         (["-n", "2", "-s", "0", "train.py"], "a number from 1 on is needed, not '0'"),
         (["-n", "2", "--max-restarts", "-1", "train.py"], "a number from 0 on is needed, not '-1'"),
+        (["-n", "2", "--env", "NOT_SET", "train.py"], "an environment variable that is set is needed, not 'NOT_SET'"),
+        (["-n", "2", "--env", "HOME=/", "train.py"], "is needed, not 'HOME=/'"),
+        (
+            ["-n", "2", "--module", "a/b.py", "train.py"],
+            "like package.optimizers, is needed, not 'a/b.py'",
+        ),
         (["-n", "2", "--address", "head", "train.py"], "host:port of the head of a Ray cluster is needed, not 'head'"),
     ],
 )

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import runtime as mx
 from runtime import MXNetError, gluon, kernels, lr_scheduler, nd, optimizer
-from runtime.optimizer import wire
+from runtime.optimizer import modules, wire
 
 SHAPES = ((7, 90), (33,), (1,))
 
@@ -233,6 +233,58 @@ def test_what_cannot_travel_says_why(classes: Any) -> None:
     classes.Heavy.__module__ = "__main__"
     with pytest.raises(MXNetError, match="as it is defined in the script itself: define it in a module"):
         wire.dumps(classes.Heavy())
+
+
+def test_only_named_modules_are_imported(classes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is received asks for a class of a module that was not imported here."""
+    monkeypatch.setattr(wire, "_PROVIDED", {})
+    text = wire.dumps(classes.Heavy(3.0))
+    for name in ("wire_door", "wire_named", "wire_broken"):
+        (tmp_path / f"{name}.py").write_text(f"{MODULE}\n{'1 / 0' * (name == 'wire_broken')}")
+
+    def loads(name: str) -> Any:
+        return wire.loads(text.replace("wire_classes:", f"{name}:"))
+
+    try:
+        for _ in range(2):
+            with pytest.raises(MXNetError, match=r"'wire_door:Heavy' is no optimizer: .*\(here, none\)"):
+                loads("wire_door")
+            assert "wire_door" not in sys.modules
+        wire.provide(["wire_broken", "wire_named"])
+        assert type(loads("wire_named")).__module__ == "wire_named"
+        with pytest.raises(MXNetError, match=r"'wire_broken:Weak' cannot be imported in .*: ZeroDiv"):
+            wire.loads(text.replace("wire_classes:Heavy", "wire_broken:Weak"))
+        with pytest.raises(MXNetError, match=r"--module wire_door"):
+            loads("wire_door")
+        assert "wire_door" not in sys.modules
+    finally:
+        sys.modules.pop("wire_named", None)
+
+
+def test_modules_of_a_script_are_found_without_running_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = {
+        "train.py": "import first, helper, numpy, gone\nfrom package import second\nclass Own(Optimizer): pass",
+        "first.py": "import runtime as mx\nclass First(mx.optimizer.Optimizer): pass\n1 / 0",
+        "helper.py": "def late():\n    import package.sub.third\nclass Nothing(dict): pass",
+        "package/__init__.py": "",
+        "package/second.py": "from first import First as F\nclass Second(F): pass",
+        "package/sub/__init__.py": "from . import fourth",
+        "package/sub/third.py": "from runtime.optimizer import Adam, AdamMini\nclass Third(AdamMini): pass",
+        "package/sub/fourth.py": "from ..base import Base\nclass Fourth(Base): pass",
+        "package/base.py": "class Base(Optimizer, object): pass",
+        "unused.py": "class Unused(Optimizer): pass",
+        "broken.py": "class Broken(Optimizer): pass\n(",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
+        (tmp_path / name).write_text(text)
+    expected = ["first", "package.base", "package.second", "package.sub.fourth", "package.sub.third"]
+    assert modules.defining(tmp_path / "train.py") == expected
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "script.py").write_text("import broken, unused")
+    assert modules.defining(tmp_path / "elsewhere" / "script.py") == ["unused"]
+    assert modules.defining(tmp_path / "gone.py") == []
 
 
 # ---------------------------------------------------------------- what is not read

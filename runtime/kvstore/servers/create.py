@@ -5,12 +5,15 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
+import sys
 import uuid
+from pathlib import Path
 
 from runtime.base import MXNetError
 from runtime.kvstore.servers import start
 from runtime.kvstore.servers.client import ServerStore
 from runtime.kvstore.servers.link import Link
+from runtime.optimizer import modules
 
 RUN, ADDRESS = "RUNTIME_RUN", "RUNTIME_RAY_ADDRESS"
 """Environment variables that the launcher sets: the namespace of the run, and where Ray is."""
@@ -46,7 +49,7 @@ def _alone(name: str) -> ServerStore:
 
     run = f"kvstore-{uuid.uuid4().hex[:8]}"
     start.connect(None, run)
-    service = Service(1, 1, run)
+    service = Service(1, 1, run, _modules())
     service.start()
 
     def closing() -> None:
@@ -55,6 +58,12 @@ def _alone(name: str) -> ServerStore:
 
     store = ServerStore(name, Link(run, 1, 0), 0, 1, closing=closing)
     return store
+
+
+def _modules() -> list[str]:
+    """Those with optimizers written by hand that this process has, or that its script imports."""
+    script = getattr(sys.modules["__main__"], "__file__", None)
+    return sorted({*modules.known(), *(modules.defining(Path(script)) if script else ())})
 
 
 def _close_all() -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import ray
@@ -21,6 +22,7 @@ from runtime.base import MXNetError
 from runtime.kvstore.servers import start
 from runtime.kvstore.servers.messages import Arrays, Message
 from runtime.kvstore.servers.shard import Answer, Shard
+from runtime.optimizer import wire
 
 Payload = list[Any]
 """The arrays of a message, or one reference to a list of them in Ray's memory."""
@@ -33,16 +35,18 @@ _DEATHS = start.deaths(ray)
 
 
 class Server:
-    """An actor. `shard` is its number, `workers` how many there are, `beside` how many servers share this machine.
+    """An actor. `shard` is its number, `workers` how many there are, `beside` how many servers share this machine,
+    `modules` those with optimizers written by hand.
 
     Roles: 'new', until it is told what it is; 'learner', a replica to be, which may lack changes that the primary has
     acknowledged; 'replica'; 'primary'; 'lost', in place of a shard whose two servers died at once.
     """
 
-    def __init__(self, shard: int, workers: int, beside: int) -> None:
+    def __init__(self, shard: int, workers: int, beside: int, modules: Sequence[str] = ()) -> None:
         from optgen.execute import cpus
 
         os.environ.setdefault("OPTGEN_NUM_THREADS", str(max(1, min(256, cpus.available() // beside))))
+        wire.provide(modules)
         self._shard = Shard(shard)
         self._workers = range(workers)
         self._timeout = start.timeout()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,13 +20,16 @@ class Service:
     """Two server processes for each of `num_servers` shards, for `num_workers` workers.
 
     It is used in a process that is connected to Ray, which owns the servers: they end with it. `namespace` is where
-    workers find them; None: that of this process's connection.
+    workers find them; None: that of this process's connection. `modules` have optimizers written by hand, which servers
+    may import.
     """
 
-    def __init__(self, num_servers: int, num_workers: int, namespace: str | None = None) -> None:
+    def __init__(
+        self, num_servers: int, num_workers: int, namespace: str | None = None, modules: Sequence[str] = ()
+    ) -> None:
         ray = start.load()
         self._stopping = threading.Event()
-        run = _Run(ray, namespace or ray.get_runtime_context().namespace, num_servers, num_workers)
+        run = _Run(ray, namespace or ray.get_runtime_context().namespace, num_servers, num_workers, tuple(modules))
         self._keepers = [_Keeper(shard, run, self._stopping) for shard in range(num_servers)]
         self._threads = [threading.Thread(target=k.run, name=f"server {k.shard}", daemon=True) for k in self._keepers]
 
@@ -68,6 +72,7 @@ class _Run:
     namespace: str
     servers: int
     workers: int
+    modules: tuple[str, ...]
 
 
 class _Keeper:
@@ -230,7 +235,7 @@ class _Made:
                 max_restarts=0,
                 scheduling_strategy=near,
             )
-            .remote(shard, run.workers, -(-2 * run.servers // len(nodes)))
+            .remote(shard, run.workers, -(-2 * run.servers // len(nodes)), run.modules)
         )
         self.life = self.actor.alive.remote()
 

@@ -84,8 +84,9 @@ def until(condition: Any, what: str, seconds: float = 90) -> Any:
     return found
 
 
-command = ["-m", "runtime.launch", "-n", str(WORKERS), "-s", str(SHARDS), "--max-restarts", "1000", script, folder]
-launcher = subprocess.Popen([sys.executable, *map(str, command)])
+mark = ["--env", "STARTED_BY_TEST"] if "STARTED_BY_TEST" in os.environ else []  # by which tests find all processes
+options = [*mark, "-n", WORKERS, "-s", SHARDS, "--max-restarts", 1000]
+launcher = subprocess.Popen([sys.executable, "-m", "runtime.launch", *map(str, [*options, script, folder])])
 chance, killed = random.Random(seed), {"server": 0, "worker": 0}
 run = next(iter(until(lambda: {pid: of for pid, of in workers().items() if "RUNTIME_RAY_ADDRESS" in of}, "a worker")))
 of = variables(run)

@@ -46,7 +46,7 @@ report = {
     "rank": kv.rank,
     "num_workers": kv.num_workers,
     "value": out.asnumpy().tolist(),
-    "environment": {k: v for k, v in os.environ.items() if k.startswith("RUNTIME_")} | {"GIVEN": os.environ["GIVEN"]},
+    "environment": dict(os.environ),
 }
 print("report", json.dumps(report))
 for i in range(300):
