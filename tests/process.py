@@ -50,6 +50,7 @@ class Program:
             env=os.environ | dict(env or {}) | dict([self._mark.split("=")]),
             cwd=cwd,
             start_new_session=True,
+            preexec_fn=_can_be_interrupted,
         )
         STARTED.append(self.pid)
 
@@ -175,6 +176,13 @@ def run(
     """Run a program to its end: exit status and output. The rest is as `started` has it."""
     with started(args, timeout=timeout, env=env, cwd=cwd, grace=grace, sweep=sweep) as program:
         return program.wait()
+
+
+def _can_be_interrupted() -> None:
+    """Ctrl-C's signals are ignored by what a shell script starts with `&`, by its tests, too, and by what these start:
+    it would never see the SIGINT that a test sends."""
+    for number in (signal.SIGINT, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def alive(pid: int) -> bool:

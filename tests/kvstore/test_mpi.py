@@ -6,7 +6,6 @@ import json
 import math
 import os
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -137,12 +136,11 @@ ENDS = {
 
 @pytest.mark.parametrize("how", ENDS)
 def test_a_rank_that_fails_ends_the_job(how: str) -> None:
-    begin = time.monotonic()
-    env = {"RUNTIME_KVSTORE_TIMEOUT": "3" if "never" in how else "60"}
-    done = mpiexec(2, [JOBS / "failing.py", how], timeout=30, env=env)
+    """Nothing waits for what the rank sleeps, or for the time that a store may wait: both are longer than the limit."""
+    env = {"RUNTIME_KVSTORE_TIMEOUT": "3" if "never" in how else "600"}
+    done = mpiexec(2, [JOBS / "failing.py", how], timeout=90, env=env)
     assert done.returncode != 0
     assert ENDS[how] in done.stderr + done.stdout
-    assert time.monotonic() - begin < 20
 
 
 def test_without_mpi4py_the_error_names_the_extra() -> None:

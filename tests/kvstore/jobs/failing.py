@@ -12,12 +12,12 @@ import time
 how = sys.argv[1]
 rank = int(os.environ["PMI_RANK"])
 if how == "never starts MPI" and rank == 1:
-    time.sleep(60)
+    time.sleep(600)
 
 if how == "never creates the store" and rank == 1:
     from mpi4py import MPI  # noqa: F401
 
-    time.sleep(60)
+    time.sleep(600)
 
 import runtime as mx  # noqa: E402
 from runtime import nd  # noqa: E402
@@ -33,12 +33,12 @@ if rank == 1:
         case "is killed":
             os.kill(os.getpid(), signal.SIGKILL)
         case "hangs":
-            time.sleep(60)
+            time.sleep(600)
         case "is interrupted":
             threading.Timer(0.2, os.kill, [os.getpid(), signal.SIGINT]).start()
             with contextlib.suppress(KeyboardInterrupt):
                 store.barrier()
-            time.sleep(60)  # a script that goes on all the same
+            time.sleep(600)  # a script that goes on all the same
 if how == "is interrupted":
     time.sleep(0.5)
 
@@ -57,4 +57,4 @@ try:
 except (ValueError, RuntimeError):
     if how != "fails in the update" or rank == 0:
         raise
-    time.sleep(60)  # a script that goes on all the same
+    time.sleep(600)  # a script that goes on all the same
