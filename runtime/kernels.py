@@ -185,6 +185,20 @@ class Coding:
 
         return storage.decode(codes, scales, self._buffer())
 
+    def check(self, codes: np.ndarray, scales: np.ndarray) -> None:
+        """ValueError for arrays that were not made so."""
+        from optgen.execute import storage
+        from optgen.ir.nodes import Buffer
+
+        if not self._buffer().is_quantized or storage.dtype_of(self._buffer()) != "uint8":
+            raise ValueError(f"'{self.storage[:60]}' is no storage in 8 bits")
+        shapes = [storage.shape_of(Buffer("", True, storage="scale"), codes.shape, by_row) for by_row in (False, True)]
+        if (codes.dtype, scales.dtype) != (np.uint8, np.float32) or scales.shape not in shapes:
+            raise ValueError(
+                f"codes are uint8, and scales float32, one for each block of them: not {codes.dtype} of {codes.shape} "
+                f"and {scales.dtype} of {scales.shape}"
+            )
+
     def _buffer(self) -> Any:
         from optgen.ir.nodes import Buffer
 
@@ -209,6 +223,13 @@ def block() -> int:
 
 
 # ---------------------------------------------------------------- updates
+
+
+def largest_id() -> int:
+    """The largest number that a parameter may have in random draws."""
+    from optgen.execute.step import ID_LIMIT
+
+    return ID_LIMIT - 1
 
 
 class Binding:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -142,10 +143,26 @@ def _check(t: Tensor, b: Buffer, param: Tensor, by_row: bool) -> None:
     buffers.check(t, storage.dtype_of(b), expected, of)
 
 
+LARGEST_COUNT = 1 << 53
+"""Up to this, float64 has all whole numbers: kernels compute with counts in float64."""
+
+
 def counts(state: State, n: int) -> Tensor:
     """The update counts, checked."""
     t = buffers.tensor(state.t, "state.t")
     buffers.check_writable(t)
     if (t.dtype, t.shape) != ("int64", (n,)):
         raise ValueError(f"state.t: expected int64 of shape ({n},), got {t.dtype} of {t.shape}")
+    check_counts(t.view())
     return t
+
+
+def check_counts(t: Array) -> None:
+    """ValueError for what no number of updates can be."""
+    for i in np.flatnonzero((t < 0) | (t > LARGEST_COUNT)):
+        raise ValueError(f"state.t[{i}]: {t[i]} updates; a count is from 0 to 2^53")
+
+
+def high_parts(t: Tensor) -> Array:
+    """The highest 16 bits of each count, as they are now: all 0 unless one is negative, or 2^48 and more."""
+    return t.view().view(np.uint16)[3 if sys.byteorder == "little" else 0 :: 4]

@@ -60,6 +60,7 @@ class BoundStep:
         self._columns = state.columns(self.state, self._kernels, self._params, repr(rule), self._device)
         self._columns["copy" if rule.master else "w"] = self._params
         self._counts = state.counts(self.state, n)
+        self._high, self._usual = state.high_parts(self._counts), bytes(2 * n)
         self._written = self._written_tensors()
         self._inputs = self._check_inputs(inputs or {})
         self._ids = _check_ids(range(n) if ids is None else ids, n)
@@ -88,7 +89,9 @@ class BoundStep:
                 table.share.check()
 
     def _prepare(self, changes: Mapping[str, Any]) -> None:
-        """Have hyper-parameters and gradients where kernels read them."""
+        """Have hyper-parameters and gradients where kernels read them; counts may have been set since the last step."""
+        if self._high.tobytes() != self._usual:
+            state.check_counts(self._counts.view())
         changed = {}
         for name, value in changes.items():
             # Only a number cannot have changed its value while it stayed the same object.

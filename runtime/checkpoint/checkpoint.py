@@ -14,6 +14,7 @@ from runtime import files
 from runtime.base import MXNetError
 from runtime.checkpoint import hyper, stores, weights
 from runtime.checkpoint.folder import Folder, Generation
+from runtime.checkpoint.header import check as check_header
 from runtime.checkpoint.position import Position
 from runtime.gluon import Block, Trainer
 
@@ -180,8 +181,10 @@ class Checkpoint:
             return self.epoch
         own, where = parts[0], f"the checkpoint in '{self._folder.path}'"
         first = own if rank == 0 and latest.ranks == ranks else self._part(latest, 0)
+        hyper.check(trainer.optimizer, own.header["optimizer"], own.arrays("input"))
+        found = stores.read(trainer, self._folder, latest)
         weights.restore(self._net, first.arrays("learnt"), first.arrays("fixed"), where)
-        stores.load(trainer, self._folder, latest)
+        stores.load(trainer, self._folder, latest, found)
         store = trainer._kvstore  # it may be a new one
         stores.count_from(store, own.header["store"])
         weights.restore_others(self._net, own.arrays("fixed"))  # now, as a store gives all ranks those of rank 0
@@ -212,6 +215,7 @@ class Checkpoint:
         arrays, header = self._folder.read(latest, what)
         if not isinstance(header, dict) or (header.get("generation"), header.get("rank")) != (latest.number, rank):
             raise MXNetError(f"'{self._folder.file(latest.number, what)}' was another file, and was renamed")
+        check_header(header, f"'{self._folder.file(latest.number, what)}'")
         return _Part(arrays, header)
 
 

@@ -27,14 +27,28 @@ def current() -> States:
 
 
 def restore(states: States) -> None:
-    """Go on from these states; MXNetError for what `current` does not give."""
+    """Go on from these states; MXNetError, with nothing changed, for what `current` does not give."""
+    ours, numpys, pythons = check(states, "what to go on from")
+    generator.bit_generator.state = ours
+    np.random.set_state(numpys)
+    random.setstate(pythons)
+
+
+def check(states: Any, what: str) -> tuple[Any, Any, Any]:
+    """The states as the generators take them; MXNetError calling them `what` for what `current` does not give."""
     try:
-        generator.bit_generator.state = _of_json(states["runtime"])
-        np.random.set_state(_of_json(states["numpy"]))
+        ours, numpys = _of_json(states["runtime"]), _of_json(states["numpy"])
         version, words, gauss = _of_json(states["python"])
-        random.setstate((version, tuple(words), gauss))
-    except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise MXNetError(f"these are no states of generators of random numbers: {error!r}") from None
+        pythons = version, tuple(words), gauss
+        # Others take them first. NumPy believes what they say of the place in their buffers.
+        type(generator.bit_generator)().state = ours
+        np.random.RandomState().set_state(numpys)
+        random.Random().setstate(pythons)
+        if not 0 <= ours["buffer_pos"] <= len(ours["buffer"]) or not 0 <= numpys["state"]["pos"] <= 624:
+            raise ValueError("a place that is in no buffer")
+    except (KeyError, IndexError, TypeError, ValueError, OverflowError, AttributeError, RecursionError) as error:
+        raise MXNetError(f"{what}: these are no states of generators of random numbers: {error!r}") from None
+    return ours, numpys, pythons
 
 
 def shared_out(states: Sequence[States], rank: int) -> States:
@@ -74,5 +88,7 @@ def _of_json(state: Any) -> Any:
     if not isinstance(state, dict):
         return state
     if state.keys() == {"dtype", "values"}:
+        if state["dtype"] not in ("uint32", "uint64"):
+            raise ValueError(f"an array of type {state['dtype']!r}")
         return np.array(state["values"], state["dtype"])
     return {key: _of_json(x) for key, x in state.items()}

@@ -13,6 +13,7 @@ from runtime.base import MXNetError
 from runtime.context import cpu
 from runtime.ndarray import NDArray
 from runtime.optimizer import Optimizer, SpecOptimizer
+from runtime.optimizer.counts import shown
 
 _TABLES = ("lr_mult", "wd_mult")
 
@@ -35,13 +36,36 @@ def inputs(optimizer: Optimizer) -> dict[str, np.ndarray]:
     return {json.dumps([name, i]): to_host(array._data) for name, arrays in held.items() for i, array in arrays.items()}
 
 
-def restore(optimizer: Optimizer, content: Mapping[str, Any], inputs: Mapping[str, np.ndarray]) -> None:
-    """Give an optimizer what `to_json` and `inputs` gave; a schedule of another class stays as it is.
+def check(optimizer: Optimizer, content: Mapping[str, Any], inputs: Mapping[str, np.ndarray]) -> None:
+    """MXNetError for other parameters and inputs, and for attributes that the schedule cannot have.
 
-    Raises MXNetError, with nothing changed, for other parameters.
+    `content` is such as `runtime.checkpoint.header` has checked.
     """
     if {i for i, _, _ in content["parameters"]} != set(optimizer.param_dict):
         raise MXNetError("the checkpoint is of a Trainer with other parameters")
+    schedule = optimizer.lr_scheduler
+    if content["schedule"] == type(schedule).__name__:
+        for name, value in content["attributes"].items():
+            if schedule is None or not _is_plain(value) or not _is_alike(value, getattr(schedule, name, None)):
+                kind = content["schedule"]
+                raise MXNetError(f"the schedule's attribute '{name}' is {shown(value)}, which a {kind} cannot have")
+    names = optimizer._inputs if isinstance(optimizer, SpecOptimizer) else {}
+    for key in inputs:
+        try:
+            name, i = json.loads(key)
+            known = name in names and i in optimizer.param_dict
+        except (ValueError, TypeError):
+            known = False
+        if not known:
+            raise MXNetError(f"the checkpoint has an input {shown(key)}, which {type(optimizer).__name__} has not")
+
+
+def restore(optimizer: Optimizer, content: Mapping[str, Any], inputs: Mapping[str, np.ndarray]) -> None:
+    """Give an optimizer what `to_json` and `inputs` gave; a schedule of another class stays as it is.
+
+    Raises what `check` does, with nothing changed.
+    """
+    check(optimizer, content, inputs)
     for table in _TABLES:
         setattr(optimizer, table, dict(content[table]))
     optimizer.num_update = content["updates"]
@@ -52,6 +76,13 @@ def restore(optimizer: Optimizer, content: Mapping[str, Any], inputs: Mapping[st
     for key, array in inputs.items():
         name, i = json.loads(key)
         optimizer.set_input(name, {i: NDArray(array.copy(), cpu())})
+
+
+def _is_alike(x: Any, before: Any) -> bool:
+    """Whether an attribute that is `before` may become x: where it is None, or not there, it may be anything."""
+    if isinstance(before, bool) or not isinstance(before, int | float):
+        return before is None or (_is_plain(before) and type(x) is type(before))
+    return x is None or (isinstance(x, int | float) and not isinstance(x, bool))
 
 
 def _is_plain(x: Any) -> bool:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +14,9 @@ import numpy as np
 from runtime import files
 from runtime.base import MXNetError
 from runtime.checkpoint.folder import Folder, Generation
+from runtime.checkpoint.header import check_pushes
 from runtime.gluon import Trainer
+from runtime.optimizer import states, wire
 
 if TYPE_CHECKING:
     from runtime.kvstore import KVStoreBase
@@ -80,20 +85,51 @@ def late(store: KVStoreBase | None, folder: Folder, number: int) -> list[str]:
     return [f"rank{rank}" for rank, pushes in own.items() if pushes != on_servers.get(rank, 0)]
 
 
-def load(trainer: Trainer, folder: Folder, latest: Generation) -> None:
-    """Have in the store, and in the parameters, what `save` wrote; the parameters have the other values already."""
+Snapshot = tuple[dict[str, np.ndarray], Any]
+"""What servers had: arrays by name, and a header."""
+
+
+def read(trainer: Trainer, folder: Folder, latest: Generation) -> Snapshot | None:
+    """What `save` wrote of servers; where there are none it is only checked, as a state file of this optimizer.
+
+    MXNetError, naming the file, for what `save` did not write.
+    """
     store = trainer._kvstore
+    path = folder.checked(latest, kind(store))
     if not has_servers(store):
-        path = folder.checked(latest, kind(store))
+        with _naming(path), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # `load` warns
+            states.restored(trainer.optimizer, states.checked(path.read_bytes())[0])
+        return None
+    arrays, header = folder.read(latest, kind(store))
+    check_pushes(header, f"'{path}'")
+    if header["optimizer"] is not None:
+        with _naming(path):
+            wire.loads(header["optimizer"])
+    return arrays, header
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except MXNetError as error:
+        raise MXNetError(f"'{path}': {error}") from None
+
+
+def load(trainer: Trainer, folder: Folder, latest: Generation, found: Snapshot | None) -> None:
+    """Have in the store, and in the parameters, what `save` wrote and `read` found; the parameters have the other
+    values already."""
+    store = trainer._kvstore
+    if found is None:
         for param in trainer._params:
             trainer._values_change(param)  # they have changed; a store's follow, now, as states may hold them, too
         trainer._init_states()
-        trainer.load_states(path)
+        trainer.load_states(folder.checked(latest, kind(store)))
         return
-    saved = folder.read(latest, kind(store))
     trainer._init_states()
     if not is_restarted(store):
-        store.restore(*saved)
+        store.restore(*found)
     for i, param in enumerate(trainer._params):
         if param._stype == "default":
             store.pull(i, out=param._data)

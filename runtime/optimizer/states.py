@@ -19,13 +19,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from runtime import files
+from runtime import files, kernels
 from runtime.arrays import to_host
 from runtime.base import MXNetError
 from runtime.context import cpu
 from runtime.kernels import Coding
 from runtime.ndarray.ndarray import NDArray
+from runtime.optimizer import counts
 from runtime.optimizer.classes import is_made
+from runtime.optimizer.header import check as check_header
 from runtime.optimizer.optimizer import Index, Optimizer, device_number
 from runtime.optimizer.spec import SpecOptimizer
 from runtime.optimizer.trees import Coded, converted, joined
@@ -36,7 +38,9 @@ if TYPE_CHECKING:
 FORMAT, VERSION = "runtime.optimizer", 1
 _OWN_CHOICE = ("multi_precision", "storage", "aggregate_num")  # the loading optimizer's, whatever the file's was
 _APART = ("exchange", "lr_scheduler", "_device", "_version")  # None or a number at times, but no one's hyper-parameter
-_ALWAYS = ("num_update", "begin_num_update", "seed")  # restored even from a file without hyper-parameters
+COUNTS = ("num_update", "begin_num_update")
+_NUMBERS = ("lr", "wd", "rescale_grad", "clip_gradient")
+_ALWAYS = (*COUNTS, "seed")  # restored even from a file without hyper-parameters
 
 
 # ---------------------------------------------------------------- writing
@@ -123,6 +127,30 @@ def is_settable(optimizer: Optimizer, name: str) -> bool:
     return not is_made(cls) and not hasattr(SpecOptimizer, name) and is_scalar(getattr(cls, name, None))
 
 
+def checked_value(optimizer: Optimizer, name: str, value: Any) -> Any:
+    """A new value for a scalar attribute; TypeError, ValueError or MXNetError where it cannot have this one."""
+    if not is_scalar(value):
+        raise TypeError(f"{type(value).__name__} is no scalar")
+    if name in COUNTS:
+        return counts.count(value, f"'{name}'")
+    of_spec = isinstance(optimizer, SpecOptimizer)
+    if name in (*_NUMBERS, *(optimizer.param_names if of_spec else ())):
+        optional = name == "clip_gradient" or of_spec
+        if isinstance(value, (bool, str)) or value != value or (value is None and not optional):
+            raise TypeError("not a number")
+    if not of_spec:
+        return value
+    if name in optimizer.param_names:
+        return kernels.checked(optimizer.spec, name, value)
+    if name in optimizer.flag_names:
+        kernels.resolve(optimizer.spec, {name: value})
+    elif name in (*optimizer.per_param_names, "lazy_update") and not isinstance(value, bool):
+        raise TypeError("not True or False")
+    elif name == "seed" and value is not None:
+        return counts.seed(value, "the seed of an optimizer")
+    return value
+
+
 def _spec_hash(optimizer: Optimizer) -> str | None:
     """Of the spec's lines but for comments and layout."""
     spec = getattr(optimizer, "spec", None)
@@ -154,22 +182,30 @@ def restore(updaters: Sequence[Updater], content: bytes, weights: Sequence[Mappi
 
     Raises MXNetError for a file that is damaged or that something else wrote, and where states do not fit.
     """
-    header, arrays = checked(content)
-    own = updaters[0].optimizer
-    try:
-        optimizer = restored(own, header)
-        saved = [_states(header, arrays) for _ in updaters]
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise MXNetError(f"the state file is not what this library writes: {error!r}") from None
-    here = optimizer.param_dict
-    if here and not saved[0].keys() <= here.keys():
-        raise MXNetError(f"the file has states for {len(saved[0])} parameters, and here there are {len(here)}")
-    fit = [_fitted(states, optimizer, of) for states, of in zip(saved, weights, strict=True)]
+    optimizer, saved, fit = _prepared(updaters, content, weights)
     for updater, states, converted_, of in zip(updaters, saved, fit, weights, strict=True):
         updater.states = states | converted_
         updater._device = next((device_number(w.context) for w in of.values()), updater._device)
         updater.states_synced = {i: i in converted_ for i in states}
-    vars(own).update(vars(optimizer))
+    vars(updaters[0].optimizer).update(vars(optimizer))
+
+
+def check(updaters: Sequence[Updater], content: bytes, weights: Sequence[Mapping[Index, NDArray]]) -> None:
+    """MXNetError where `restore` would raise it. Nothing is changed."""
+    _prepared(updaters, content, weights)
+
+
+def _prepared(
+    updaters: Sequence[Updater], content: bytes, weights: Sequence[Mapping[Index, NDArray]]
+) -> tuple[Optimizer, list[dict[Index, Any]], list[dict[Index, Any]]]:
+    """The optimizer as the file has it and, for each updater, the states as they were saved, and those that fit."""
+    found, arrays = checked(content)
+    optimizer = restored(updaters[0].optimizer, found)
+    saved = [_states(found, arrays) for _ in updaters]
+    here = optimizer.param_dict
+    if here and not saved[0].keys() <= here.keys():
+        raise MXNetError(f"the file has states for {len(saved[0])} parameters, and here there are {len(here)}")
+    return optimizer, saved, [_fitted(states, optimizer, of) for states, of in zip(saved, weights, strict=True)]
 
 
 def _states(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> dict[Index, Any]:
@@ -188,7 +224,10 @@ def _fitted(states: Mapping[Index, Any], optimizer: Optimizer, weights: Mapping[
 
 
 def checked(content: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Header and arrays of a file that is whole and ours."""
+    """Header and arrays of a file that is whole and ours, and whose header is such as this library writes.
+
+    Whether these are the states of an optimizer, and fit, is not checked here.
+    """
     if content[:1] == b"\x80" and content[8:9] != b"{":  # with a brace there it is the length of a header
         raise MXNetError(
             "this state file is a pickle, as MXNet writes them. Reading one runs whatever code it holds, so it is not "
@@ -202,11 +241,19 @@ def checked(content: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     text = metadata.get("header", "")
     if metadata.get("sha256") != files.digest(text, arrays):
         raise MXNetError("the state file is damaged: its checksum is not that of its content")
-    return json.loads(text), arrays
+    try:
+        header = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise MXNetError(f"the state file has a header that cannot be read: {error}") from None
+    check_header(header, arrays)
+    return header, arrays
 
 
 def restored(optimizer: Optimizer, header: Mapping[str, Any]) -> Optimizer:
-    """A copy of the optimizer with the file's counts and values."""
+    """A copy of the optimizer with the counts and values of a file that `checked` has taken apart.
+
+    MXNetError, naming the value, for one that the optimizer cannot have.
+    """
     name = type(optimizer).__name__
     if header["optimizer"] != name:
         raise MXNetError(f"the file holds states of {header['optimizer']}, and this is {name}")
@@ -216,12 +263,16 @@ def restored(optimizer: Optimizer, header: Mapping[str, Any]) -> Optimizer:
     kept = ("param_dict", "pieces", "exchange")  # which copies are without
     vars(new).update({key: value for key, value in vars(optimizer).items() if key in kept})
     for key, value in header["values"].items():
-        if is_settable(new, key) and is_scalar(value) and key not in _OWN_CHOICE:
-            setattr(new, key, value)
-    new._first_counts = {p["index"]: int(p["updates"]) for p in header["parameters"]}
+        if is_settable(new, key) and key not in _OWN_CHOICE:
+            try:
+                setattr(new, key, checked_value(new, key, value))
+            except (MXNetError, TypeError, ValueError, AttributeError, OverflowError) as error:
+                raise MXNetError(f"values[{key!r}] = {counts.shown(value)}: {error}") from None
+    new._first_counts = {p["index"]: p["updates"] for p in header["parameters"]}
     new._all_index_update_counts = {}
     new._set_current_context(optimizer._device)
-    new._ids = {p["index"]: int(p["id"]) for p in header["parameters"] if p["id"] is not None}
+    numbers = {p["id"]: p["index"] for p in reversed(header["parameters"]) if p.get("id") is not None}
+    new._ids = {index: i for i, index in numbers.items()}  # shards may have given one number twice: the first keeps it
     return new
 
 

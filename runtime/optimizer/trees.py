@@ -141,6 +141,8 @@ def _filled(fresh: Any, saved: Any, name: str, piece: Piece | None, elsewhere: b
                 raise MXNetError(
                     f"the saved state of parameter '{name}' has shape {saved.shape}, but here it is {fresh.shape}"
                 )
+            if _is_fractional(fresh) and not _is_fractional(saved):
+                raise MXNetError(f"the saved state of parameter '{name}' is of type {saved.dtype}, which none here is")
             _write(fresh, saved)
             return fresh
         case tuple() | list():
@@ -148,6 +150,10 @@ def _filled(fresh: Any, saved: Any, name: str, piece: Piece | None, elsewhere: b
         case dict():
             return {key: _filled(f, saved[key], name, piece, elsewhere) for key, f in fresh.items()}
     return saved
+
+
+def _is_fractional(array: NDArray | Coded) -> bool:
+    return isinstance(array, Coded) or array._data.dtype.kind in "fV"  # V: bfloat16
 
 
 def _cut(saved: NDArray | Coded, begin: int, like: NDArray | Coded) -> NDArray | Coded:

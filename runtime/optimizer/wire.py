@@ -27,20 +27,16 @@ import numpy as np
 from runtime import kernels, random
 from runtime.base import MXNetError
 from runtime.ndarray.ndarray import NDArray
-from runtime.optimizer import modules, schedules
+from runtime.optimizer import counts, modules, schedules
 from runtime.optimizer.classes import is_made, make_class
 from runtime.optimizer.optimizer import Index, Optimizer
 from runtime.optimizer.spec import SpecOptimizer
-from runtime.optimizer.states import is_scalar, is_settable, scalars
+from runtime.optimizer.states import COUNTS, checked_value, is_scalar, is_settable, scalars
 
 _VERSION = 1
-_LARGEST = 1 << 53
-"""Counts above are no counts."""
-_COUNTS = ("num_update", "begin_num_update")
 _TABLES = ("lr_mult", "wd_mult")
 _APART = ("idx2name", "param_dict", "lr_scheduler", "pieces", "exchange", *_TABLES)
 """Public attributes of all optimizers that are no scalars: they travel in ways of their own, or are a store's."""
-_NUMBERS = ("lr", "wd", "rescale_grad", "clip_gradient")
 _CLASS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 _PROVIDED: dict[str, str | None] = {}
 """The modules of `provide`: None until they are imported, then why they could not be, or nothing."""
@@ -68,7 +64,7 @@ def dumps(optimizer: Optimizer) -> str:
         "names": [[i, optimizer.name_of(i)] for i in optimizer.idx2name | optimizer.param_dict],
         "ids": _pairs(optimizer._ids),
         "updates": _pairs(optimizer._index_update_count),
-        **{name: getattr(optimizer, name) for name in _COUNTS},
+        **{name: getattr(optimizer, name) for name in COUNTS},
     }
     if isinstance(optimizer, SpecOptimizer):
         if optimizer.seed is None:  # what both would draw at their first update would not be the same
@@ -122,7 +118,7 @@ def _private(optimizer: Optimizer) -> dict[str, Any]:
 
 def _elsewhere(optimizer: Optimizer) -> tuple[str, ...]:
     """Attributes that `changes` does not have, as they are fixed, or count."""
-    counts = (*_COUNTS, "seed") if isinstance(optimizer, SpecOptimizer) else _COUNTS
+    counts = (*COUNTS, "seed") if isinstance(optimizer, SpecOptimizer) else COUNTS
     return (*counts, *_argument_names(optimizer))
 
 
@@ -244,12 +240,10 @@ def loads(text: str) -> Optimizer:
     optimizer._first_counts = _table(content, "updates", int)
     optimizer._all_index_update_counts = {}
     optimizer._set_current_context(0)
-    for name in _COUNTS:
-        setattr(optimizer, name, _count(content, name))
+    for name in COUNTS:
+        setattr(optimizer, name, counts.count(_field(content, name, int), f"'{name}'"))
     if isinstance(optimizer, SpecOptimizer):
-        optimizer.seed = _field(content, "seed", int)
-        if not 0 <= optimizer.seed < 1 << 63:
-            raise MXNetError(f"the seed of an optimizer is in [0, 2^63), not {optimizer.seed}")
+        optimizer.seed = counts.seed(_field(content, "seed", int), "the seed of an optimizer")
     return optimizer
 
 
@@ -275,20 +269,12 @@ def apply(optimizer: Optimizer, changes: Mapping[str, Any]) -> None:
 
 def _checked(optimizer: Optimizer, name: str, value: Any) -> Any:
     """A new value for an attribute; TypeError or ValueError where it can have none or not this."""
-    if not is_scalar(value):
-        raise TypeError(f"{type(value).__name__} is no scalar")
-    of_spec = isinstance(optimizer, SpecOptimizer)
-    number = name in (*_NUMBERS, *(optimizer.param_names if of_spec else ()))
-    optional = name == "clip_gradient" or of_spec
-    if number and (isinstance(value, (bool, str)) or value != value or (value is None and not optional)):
-        raise TypeError("not a number")
-    if of_spec and name in optimizer.param_names:
-        return kernels.checked(optimizer.spec, name, value)
-    if not isinstance(name, str) or name in (*_APART, *_elsewhere(optimizer)):
-        raise ValueError("this does not change")
-    if not is_settable(optimizer, name):
-        raise ValueError("there is no such attribute to set")
-    return value
+    if not isinstance(optimizer, SpecOptimizer) or name not in optimizer.param_names:
+        if not isinstance(name, str) or name in (*_APART, *_elsewhere(optimizer)):
+            raise ValueError("this does not change")
+        if not is_settable(optimizer, name):
+            raise ValueError("there is no such attribute to set")
+    return checked_value(optimizer, name, value)
 
 
 @contextmanager
@@ -309,13 +295,6 @@ def _field(content: Mapping[str, Any], name: str, kind: type) -> Any:
     return value
 
 
-def _count(content: Mapping[str, Any], name: str) -> int:
-    value = _field(content, name, int)
-    if not 0 <= value <= _LARGEST:
-        raise MXNetError(f"'{name}' is a count, from 0 to 2^53, not {value}")
-    return value
-
-
 def _table(content: Mapping[str, Any], name: str, kind: type) -> dict[Index, Any]:
     """What `_pairs` was given: values of one kind, by index or name; numbers are finite, integers are counts."""
     found: dict[Index, Any] = {}
@@ -326,7 +305,7 @@ def _table(content: Mapping[str, Any], name: str, kind: type) -> dict[Index, Any
         kinds = (int, float) if kind is float else kind
         if not isinstance(key, (int, str)) or not isinstance(value, kinds) or isinstance(key, bool):
             raise MXNetError(f"'{name}' has pairs of an index or name and a {kind.__name__}; {pair!r} is none")
-        fits = math.isfinite(value) if kind is float else kind is str or 0 <= value <= _LARGEST
+        fits = math.isfinite(value) if kind is float else kind is str or 0 <= value <= counts.LARGEST
         if isinstance(value, bool) or not fits:
             raise MXNetError(f"'{name}' has the value {value!r} for {key!r}, which is out of range")
         found[key] = value

@@ -322,3 +322,27 @@ def test_torch() -> None:
     assert all(np.array_equal(p.detach().numpy(), old) for p, old in zip(params, before, strict=True))
     with pytest.raises(TypeError, match=r"params\[0\]: dtype bfloat16"):
         RULE.init([torch.ones(3, dtype=torch.bfloat16)])
+
+
+@pytest.mark.parametrize("count", [-3, -1, (1 << 53) + 1, (1 << 63) - 1, -(1 << 63)])
+@pytest.mark.parametrize("n", [1, 3])
+def test_counts_that_no_updates_make(count: int, n: int) -> None:
+    """They are refused when they are bound, and when they were set since; nothing changes then."""
+    rule = optgen.load("adam")
+    params, grads = ([np.full(5, x, np.float32) for _ in range(n)] for x in (1.0, 0.5))
+    words = rf"state\.t\[{n - 1}\]: {count} updates; a count is from 0 to 2\^53"
+    state = rule.init(params)
+    step = rule.bind(params, grads, state)
+    step()
+    before, good = [p.copy() for p in params], state.t.copy()
+    state.t[-1] = count
+    with pytest.raises(ValueError, match=words):
+        step(lr=0.5)
+    with pytest.raises(ValueError, match=words):
+        rule.bind(params, grads, state)
+    assert all(map(np.array_equal, params, before)) and state.t[-1] == count and step._values["lr"] != 0.5
+    state.t[...] = good
+    step()
+    state.t[...] = 1 << 53
+    step()
+    assert not any(map(np.array_equal, params, before)) and all(np.isfinite(p).all() for p in params)

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import sys
@@ -19,7 +20,7 @@ import pytest
 
 import runtime as mx
 from runtime import MXNetError, autograd, files, gluon, lr_scheduler, nd
-from runtime.checkpoint import Checkpoint, folder, stores
+from runtime.checkpoint import Checkpoint, folder, generators, hyper, stores
 from runtime.gluon import nn
 from runtime.kvstore.servers.client import ServerStore
 from tests.kvstore.pairs import Pairs
@@ -355,6 +356,84 @@ def test_a_file_that_is_not_right_is_named(name: str, saved: Path) -> None:
         path.unlink()
         with pytest.raises(MXNetError, match=f"{name}' is missing; .* all ranks see"):
             train(saved, {})
+
+
+SENSELESS: list[tuple[str, tuple[Any, ...], Any, str]] = [
+    ("rank0", ("position", "epoch"), -1, "header.position.epoch is a count, from 0 to 2^53, not -1"),
+    ("rank0", ("position", "batch"), 1.5, "header.position.batch is a count, from 0 to 2^53, not 1.5"),
+    ("rank0", ("position", "length"), "6", "header.position.length is a count"),
+    ("rank0", ("position", "left"), [0, -2], "header.position.left[1] is a count"),
+    ("rank0", ("position", "now"), None, "header.position.now: these are no states of generators"),
+    (
+        "rank0",
+        ("position", "now", "runtime", "buffer_pos"),
+        -9,
+        "header.position.now: these are no states of generators",
+    ),
+    ("rank0", ("position", "now", "numpy", "state", "pos"), 10**6, "header.position.now: these are no states of"),
+    ("rank0", ("position", "start", "python"), [3, [1], None], "header.position.start: these are no states of"),
+    ("rank0", ("optimizer", "updates"), 1 << 70, "header.optimizer.updates is a count"),
+    ("rank0", ("optimizer", "parameters", 1, 1), "1", "header.optimizer.parameters[1][1] is a finite number, not '1'"),
+    ("rank0", ("optimizer", "lr_mult"), {"a": 1}, "header.optimizer.lr_mult is a list, not {'a': 1}"),
+    (
+        "rank0",
+        ("optimizer", "wd_mult"),
+        [["a", float("nan")]],
+        "header.optimizer.wd_mult[0][1] is a finite number, not nan",
+    ),
+    ("rank0", ("optimizer", "attributes"), {"base_lr": 1}, "the schedule's attribute 'base_lr' is 1, which a NoneType"),
+    ("rank0", ("store",), {"pushes": 1, "barriers": None, "run": None}, "header.store.barriers is a count"),
+    ("rank0", ("optimizer",), [], "header.optimizer is a dict, not []"),
+    ("states", ("parameters", 0, "updates"), -1, "parameters[0].updates is a count"),
+    ("states", ("values", "seed"), "x", "values['seed'] = 'x': the seed of an optimizer"),
+]
+
+
+@pytest.mark.parametrize(("what", "place", "value", "words"), SENSELESS)
+def test_senseless_contents_change_nothing(
+    what: str, place: tuple[Any, ...], value: Any, words: str, saved: Path
+) -> None:
+    """All checksums are right."""
+    path, latest = saved / f"000002-{what}.safetensors", saved / "latest"
+    arrays, metadata = files.from_bytes(path.read_bytes(), what)
+    header = inner = json.loads(metadata["header"])
+    for key in place[:-1]:
+        inner = inner[key]
+    inner[place[-1]] = value
+    text = json.dumps(header)
+    sha = files.digest(text, arrays)
+    path.write_bytes(files.to_bytes(arrays, metadata | {"header": text, "sha256": sha}))
+    named = json.loads(latest.read_text())
+    latest.write_text(json.dumps(named | {"files": named["files"] | {path.name: sha}}))
+    net, trainer, _ = make({})
+    net(nd.ones((2, 5)))
+
+    def now() -> Any:
+        weights = [param.data().asnumpy().tolist() for param in net.collect_params().values()]
+        return weights, mx.optimizer.wire.changes(trainer.optimizer), checkpoint.epoch, checkpoint.batch
+
+    checkpoint = Checkpoint(saved, net, trainer)
+    before, draws = now(), generators.current()
+    with pytest.raises(MXNetError, match=re.escape(words)):
+        checkpoint.load()
+    assert now() == before and generators.current() == draws
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("base_lr", "x"), ("base_lr", True), ("after_warmup", 1), ("warmup_mode", 1), ("own", {})]
+)
+def test_attributes_that_a_schedule_cannot_have(name: str, value: Any) -> None:
+    optimizer = mx.optimizer.create("sgd", lr_scheduler=lr_scheduler.FactorScheduler(4))
+    content = hyper.to_json(optimizer)
+    content["attributes"][name] = value
+    with pytest.raises(
+        MXNetError, match=f"the schedule's attribute '{name}' is .*, which a FactorScheduler cannot have"
+    ):
+        hyper.restore(optimizer, content | {"updates": 7}, {})
+    assert optimizer.num_update == 0
+    content["attributes"] = {"own": [1, None], "base_lr": 2}
+    hyper.restore(optimizer, content, {})
+    assert (optimizer.lr_scheduler.own, optimizer.lr_scheduler.base_lr) == ([1, None], 2)
 
 
 def test_a_checkpoint_of_something_else_is_refused(saved: Path) -> None:

@@ -253,8 +253,8 @@ class ServerStore(Member):
         try:
             parts, header = gather.cut_states(content, self._places(), self._link.shards)
             optimizer = states.restored(mirror.optimizer, header)
-            request = {"do": "load states"}
-            self._link.ask({s: (request, [np.frombuffer(part, np.uint8)]) for s, part in enumerate(parts)})
+            for what in ("check states", "load states"):
+                self._link.ask({s: ({"do": what}, [np.frombuffer(part, np.uint8)]) for s, part in enumerate(parts)})
         except MXNetError as error:
             raise MXNetError(f"'{os.fspath(fname)}': {error}") from None
         mirror.loaded(optimizer)

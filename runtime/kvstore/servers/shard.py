@@ -216,6 +216,12 @@ class Shard:
         states.restore([self._updater], next(arrays).tobytes(), [self._values])
         return {}, []
 
+    def _check_states(self, _: Message, arrays: Iterator[np.ndarray]) -> Answer:
+        """Say whether `load states` would work: a file is loaded by all shards, or by none."""
+        if self._updater is not None:
+            states.check([self._updater], next(arrays).tobytes(), [self._values])
+        return {}, []
+
     # ------------------------------------------------------------ workers
 
     def _join(self, request: Message, _: Iterator[np.ndarray]) -> Answer:
@@ -296,7 +302,10 @@ class Shard:
     def _restore(self, request: Message, arrays: Iterator[np.ndarray]) -> Answer:
         """Go on from a checkpoint, which is number `count` of those that were gone back to."""
         if request["count"] > self._restores:
-            self._fill(request, arrays)
+            fresh = Shard(self.number)
+            fresh._fill(request, arrays)  # what does not fit leaves this one as it is
+            for name in ("_places", "_values", "_updater", "_backups"):
+                setattr(self, name, getattr(fresh, name))
             self._pushes = {w: Pushed(number, 0, tuple(self._values)) for w, number in request["pushes"]}
             self._restores = request["count"]
             self._optimizers = max(self._optimizers, 0 if request["optimizer"] is None else 1)
@@ -319,5 +328,6 @@ class Shard:
         "evaluate": _evaluate,
         "rows": _rows,
         "states": _states,
+        "check states": _check_states,
         "snapshot": lambda shard, *_: shard.snapshot(),
     }

@@ -1,0 +1,40 @@
+"""What can be a count, a seed or the number of a parameter, wherever it comes from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from runtime import kernels
+from runtime.base import MXNetError
+
+LARGEST = 1 << 53
+"""Counts above are no counts: kernels compute with them in float64."""
+SEEDS = 1 << 63
+
+
+def count(value: Any, what: str) -> int:
+    """A number of updates, batches and the like; MXNetError calling it `what` for anything else."""
+    return _whole(value, LARGEST, what, "a count, from 0 to 2^53")
+
+
+def seed(value: Any, what: str) -> int:
+    """A seed of random draws; MXNetError calling it `what` for anything else."""
+    return _whole(value, SEEDS - 1, what, "a whole number in [0, 2^63)")
+
+
+def number(value: Any, what: str) -> int:
+    """The number of a parameter in random draws; MXNetError calling it `what` for anything else."""
+    return _whole(value, kernels.largest_id(), what, f"the number of a parameter, from 0 to {kernels.largest_id()}")
+
+
+def _whole(value: Any, largest: int, what: str, kind: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= largest:
+        raise MXNetError(f"{what} is {kind}, not {shown(value)}")
+    return value
+
+
+def shown(value: Any) -> str:
+    """A value that somebody wrote, as errors show it: not at any length."""
+    huge = isinstance(value, int) and abs(value) >= 1 << 200  # Python refuses to write those of many digits
+    text = "a number of many digits" if huge else repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
