@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import pty
 import random
 import secrets
 import signal
 import stat
 import sys
+import tty
 from pathlib import Path
 
 import pytest
@@ -107,8 +109,15 @@ def test_links_are_followed(tmp_path: Path) -> None:
 
 
 def test_pipes_and_devices_are_written_to(tmp_path: Path) -> None:
-    write("/dev/null")
-    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+    first, second = pty.openpty()  # a device of this test's own: what replaces one would replace it for all programs
+    tty.setraw(second)
+    device = tmp_path / "device"
+    device.symlink_to(os.ttyname(second))
+    write(device)
+    assert os.read(first, 10) == b"new" and stat.S_ISCHR(device.stat().st_mode)
+    device.unlink()
+    os.close(first)
+    os.close(second)
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with pytest.raises(OSError, match="pipe"):  # nobody reads
