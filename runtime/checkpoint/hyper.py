@@ -46,7 +46,7 @@ def check(optimizer: Optimizer, content: Mapping[str, Any], inputs: Mapping[str,
     schedule = optimizer.lr_scheduler
     if content["schedule"] == type(schedule).__name__:
         for name, value in content["attributes"].items():
-            if schedule is None or not _is_plain(value) or not _is_alike(value, getattr(schedule, name, None)):
+            if not _can_become(schedule, name, value):
                 kind = content["schedule"]
                 raise MXNetError(f"the schedule's attribute '{name}' is {shown(value)}, which a {kind} cannot have")
     names = optimizer._inputs if isinstance(optimizer, SpecOptimizer) else {}
@@ -78,11 +78,17 @@ def restore(optimizer: Optimizer, content: Mapping[str, Any], inputs: Mapping[st
         optimizer.set_input(name, {i: NDArray(array.copy(), cpu())})
 
 
-def _is_alike(x: Any, before: Any) -> bool:
-    """Whether an attribute that is `before` may become x: where it is None, or not there, it may be anything."""
-    if isinstance(before, bool) or not isinstance(before, int | float):
-        return before is None or (_is_plain(before) and type(x) is type(before))
-    return x is None or (isinstance(x, int | float) and not isinstance(x, bool))
+def _can_become(schedule: Any, name: str, value: Any) -> bool:
+    """Whether an attribute of a schedule can have been this value. A number stays one, and a method stays a method."""
+    own, before = getattr(schedule, "__dict__", None), getattr(schedule, name, None)
+    if own is None or not _is_plain(value):
+        return False
+    if not _is_plain(before):
+        return name in own
+    if before is None or value is None:
+        return True
+    kinds = [float if isinstance(x, int | float) and not isinstance(x, bool) else type(x) for x in (before, value)]
+    return kinds[0] is kinds[1]
 
 
 def _is_plain(x: Any) -> bool:
