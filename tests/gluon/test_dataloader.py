@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ import pytest
 
 from runtime import MXNetError, autograd, gluon, nd
 from runtime.gluon.data import ArrayDataset, DataLoader, SimpleDataset, batchify
-from runtime.gluon.data import workers as module
 from tests.process import run
 
 WORKERS = [{"num_workers": 0}, {"num_workers": 2}, {"num_workers": 3, "thread_pool": True}]
@@ -154,30 +152,6 @@ def test_draws_do_not_depend_on_the_number_of_workers() -> None:
         found.append(np.array([[x.asnumpy() for x in batch] for epoch in range(2) for batch in loader]))
     assert (found[0] == found[1]).all()
     assert len(np.unique(found[0])) == found[0].size
-
-
-@pytest.fixture
-def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    made = []
-    monkeypatch.setattr(module, "_memory", lambda: made.append(1) or str(tmp_path))
-    yield
-    assert made and not any(tmp_path.iterdir())
-
-
-def test_nothing_is_left(folders: None) -> None:
-    """Of a loader let go of in the middle; see also what `run` checks below."""
-    loader = DataLoader(Squares(), batch_size=1, num_workers=2)
-    batches = iter(loader)
-    next(batches)
-    del batches, loader
-
-
-def test_a_loader_of_the_process_that_this_one_was_forked_from() -> None:
-    loader = DataLoader(Squares(), batch_size=5, num_workers=1)
-    list(loader)
-    loader._workers._pid = -1  # as a child sees it
-    with pytest.raises(MXNetError, match="make a DataLoader here"):
-        list(loader)
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])

@@ -1,35 +1,22 @@
-"""Workers of a DataLoader: processes or threads that make batches ahead of time.
-
-A process hands a large array over as a file in memory, which it writes and this process maps and unlinks: nothing is
-copied on this side, and a loader that is let go of leaves nothing behind, whatever has become of its workers.
-"""
+"""Workers of a DataLoader: threads that make batches ahead of time, or that each have a process that does."""
 
 from __future__ import annotations
 
 import os
-import random
-import shutil
-import tempfile
+import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from concurrent.futures.thread import BrokenThreadPool
+from concurrent.futures import Future, wait
 from itertools import islice
-from typing import Any, NamedTuple
+from queue import SimpleQueue
+from typing import Any
 
 import numpy as np
 
-from runtime import random as mx_random
-from runtime.arrays import to_host
 from runtime.base import MXNetError
-from runtime.context import Context, cpu
-from runtime.ndarray import NDArray
-from runtime.ndarray.creation import place
-
-LARGE = 1 << 16
-"""Arrays of so many bytes go through a file: below, a pipe is faster."""
+from runtime.gluon.data.process import Make, Process, WorkerEnded
+from runtime.gluon.data.transfer import Batch
 
 
 class Workers:
@@ -49,88 +36,135 @@ class Workers:
         self._threads = threads
         self._ahead = ahead
         self._timeout = timeout
-        self._executor: Executor | None = None
-        self._pid = 0
+        self._pool: _Pool | None = None
 
     def batches(self, numbers: Iterable[Sequence[int]]) -> Iterator[Any]:
-        """The batches of these lists of sample numbers, in order."""
-        try:
-            yield from self._made(numbers)
-        except (BrokenProcessPool, BrokenThreadPool) as error:
-            self._executor = None
-            raise MXNetError(
-                f"DataLoader: a worker ended before its batch was made (out of memory?): {error}"
-            ) from None
+        """The batches of these lists of sample numbers, in order.
 
-    def _made(self, numbers: Iterable[Sequence[int]]) -> Iterator[Any]:
-        seed = int(np.random.randint(1 << 31))
-        pool = self._pool()
-        waiting: deque[Future] = deque()
-        batches = map(list, numbers)
-        if self._threads:
-            jobs = ((self._make, batch) for batch in batches)
-        else:
-            jobs = ((_in_process, seed, i, batch) for i, batch in enumerate(batches))
+        An iterator that is let go of keeps no batch: those that are being made are dropped when they are done.
+        """
+        if self._pool is None or self._pool.pid != os.getpid():
+            self._pool = _Pool(self._make, self._count, self._threads)
+        pool = self._pool
+        made = _submitted(pool, numbers)
+        waiting = deque(islice(made, self._ahead))
         try:
-            waiting.extend(pool.submit(*job) for job in islice(jobs, self._ahead))
             while waiting:
-                batch = self._received(waiting.popleft())
-                waiting.extend(pool.submit(*job) for job in islice(jobs, 1))
-                yield batch
+                waiting.extend(islice(made, 1))
+                yield self._received(pool, waiting.popleft())
         finally:
-            for future in waiting:
-                future.cancel()
+            if pool.pid == os.getpid():
+                for future in waiting:
+                    future.cancel()
 
-    def _received(self, future: Future) -> Any:
-        try:
-            return _loaded(future.result(self._timeout))
-        except TimeoutError:
-            if future.done():
-                raise  # the data set's own
-            self._end()
+    def _received(self, pool: _Pool, future: Future) -> Any:
+        if pool.pid != os.getpid():
+            raise MXNetError(
+                "DataLoader: these batches are made for the process that this one was forked from; iterate over the "
+                "loader anew here"
+            )
+        if not wait([future], min(self._timeout, threading.TIMEOUT_MAX)).done:
+            self._drop(pool)
             raise TimeoutError(
                 f"DataLoader: no batch within {self._timeout} s; give a longer timeout, or look at what the workers do"
-            ) from None
-
-    def _end(self) -> None:
-        """End the processes: the program could not end before them, and one of them may never do so by itself."""
-        executor, self._executor = self._executor, None
-        if isinstance(executor, ProcessPoolExecutor):
-            for process in list((executor._processes or {}).values()):
-                process.kill()
-        executor.shutdown(wait=False, cancel_futures=True)
-
-    def _pool(self) -> Executor:
-        """The workers, started with the first batches. A forked child starts threads of its own."""
-        if self._executor is not None and self._pid != os.getpid() and not self._threads:
-            raise MXNetError(
-                "DataLoader: its worker processes belong to the process that this one was forked from; make a "
-                "DataLoader here"
             )
-        if self._executor is None or self._pid != os.getpid():
-            self._pid = os.getpid()
-            if self._threads:
-                self._executor = ThreadPoolExecutor(self._count, "DataLoader")
-            else:
-                folder = tempfile.mkdtemp(prefix="runtime-loader-", dir=_memory())
-                self._executor = ProcessPoolExecutor(self._count, initializer=_start, initargs=(self._make, folder))
-                weakref.finalize(self._executor, _remove, folder, self._pid)
-        return self._executor
+        try:
+            batch = future.result()
+        except WorkerEnded:
+            self._drop(pool)
+            raise
+        return batch.unpacked() if isinstance(batch, Batch) else batch
+
+    def _drop(self, pool: _Pool) -> None:
+        """End the processes, one of which may never do so by itself; the next batches have new ones."""
+        pool.kill()
+        if self._pool is pool:
+            self._pool = None
 
 
-def _memory() -> str | None:
-    """A folder whose files are in memory, where there is one."""
-    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+class _Pool:
+    """Workers of the process `pid`, each asked by a thread, until there is no reference to this object."""
+
+    def __init__(self, make: Make, count: int, threads: bool) -> None:
+        self.pid = os.getpid()
+        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        self._workers: list[Process | _Here] = []
+        try:
+            for _ in range(count):
+                self._workers.append(_Here(make) if threads else Process(make))
+        except BaseException:
+            self.kill()
+            raise
+        for worker in self._workers:  # daemons: a data set that does not answer would keep the program from ending
+            threading.Thread(target=_serve, args=(self._jobs, worker), name="DataLoader", daemon=True).start()
+        weakref.finalize(self, _end, self._jobs, count, self.pid)
+
+    def submit(self, seed: int, number: int, samples: list[Any]) -> Future:
+        """The batch of these samples, as soon as a worker has made it."""
+        future: Future = Future()
+        self._jobs.put((future, seed, number, samples))
+        return future
+
+    def kill(self) -> None:
+        """End the processes at once."""
+        for worker in self._workers:
+            worker.kill()
 
 
-def _remove(folder: str, pid: int) -> None:
-    """Remove a folder of the process `pid`; what a forked child has of the loader is a copy, and leaves it alone.
+_Job = tuple[Future, int, int, list[Any]]
 
-    A worker may be about to write a last file: then the folder is not empty at the first try.
-    """
-    for _ in range(100):
-        if os.getpid() == pid and os.path.exists(folder):
-            shutil.rmtree(folder, ignore_errors=True)
+
+def _submitted(pool: _Pool, numbers: Iterable[Sequence[int]]) -> Iterator[Future]:
+    """The batches of these lists of sample numbers; an error of the sampler comes in its turn."""
+    seed = int(np.random.randint(1 << 31))
+    try:
+        for number, samples in enumerate(numbers):
+            yield pool.submit(seed, number, list(samples))
+    except Exception as error:
+        failed: Future = Future()
+        failed.set_exception(error)
+        yield failed
+
+
+def _serve(jobs: SimpleQueue[_Job | None], worker: Process | _Here) -> None:
+    while _served(jobs.get(), worker):
+        pass
+    worker.close()
+
+
+def _served(job: _Job | None, worker: Process | _Here) -> bool:
+    """Do a job, of which nothing is kept: False if there are no more."""
+    if job is None:
+        return False
+    future, seed, number, samples = job
+    if future.set_running_or_notify_cancel():
+        try:
+            future.set_result(worker.make(seed, number, samples))
+        except BaseException as error:
+            future.set_exception(error)
+    return True
+
+
+def _end(jobs: SimpleQueue[_Job | None], count: int, pid: int) -> None:
+    if os.getpid() == pid:
+        for _ in range(count):
+            jobs.put(None)
+
+
+class _Here:
+    """What stands for a process where batches are made by the threads themselves."""
+
+    def __init__(self, make: Make) -> None:
+        self._make = make
+
+    def make(self, seed: int, number: int, samples: list[Any]) -> Any:
+        return self._make(samples)
+
+    def close(self) -> None:
+        pass
+
+    def kill(self) -> None:
+        pass
 
 
 class _Maker:
@@ -140,70 +174,5 @@ class _Maker:
         self._dataset = dataset
         self._batchify = batchify
 
-    def __call__(self, samples: list[int]) -> Any:
+    def __call__(self, samples: list[Any]) -> Any:
         return self._batchify([self._dataset[i] for i in samples])
-
-
-# ---------------------------------------------------------------- in a worker process
-
-_maker: _Maker
-_folder: str
-
-
-def _start(maker: _Maker, folder: str) -> None:
-    global _maker, _folder
-    _maker, _folder = maker, folder
-    Context.default_ctx = cpu()  # whatever it is where the process was forked, as CUDA does not work in forked ones
-
-
-def _in_process(seed: int, number: int, samples: list[int]) -> Any:
-    """Batch number `number`; what is drawn for it follows from that and the seed alone."""
-    drawn = int(np.random.SeedSequence((seed, number)).generate_state(1)[0])
-    random.seed(drawn)
-    np.random.seed(drawn)
-    mx_random.seed(drawn)
-    return _packed(_maker(samples))
-
-
-class _Array(NamedTuple):
-    """An array on its way: its values, or the file they are in. `ctx` is None for one of NumPy's."""
-
-    values: np.ndarray | str
-    shape: tuple[int, ...]
-    dtype: np.dtype
-    ctx: tuple[str, int] | None
-
-
-def _packed(batch: Any) -> Any:
-    """The batch with its arrays ready to be sent."""
-    if isinstance(batch, (list, tuple)):
-        return type(batch)(map(_packed, batch)) if type(batch) in (list, tuple) else batch
-    if isinstance(batch, dict):
-        return {key: _packed(value) for key, value in batch.items()}
-    if isinstance(batch, NDArray) and batch.stype == "default":
-        return _sent(to_host(batch._data), (batch.context.device_type, batch.context.device_id))
-    return _sent(batch, None) if isinstance(batch, np.ndarray) and batch.dtype != object else batch
-
-
-def _sent(array: np.ndarray, ctx: tuple[str, int] | None) -> _Array:
-    if array.nbytes < LARGE:
-        return _Array(array, array.shape, array.dtype, ctx)
-    handle, path = tempfile.mkstemp(dir=_folder)
-    with open(handle, "wb") as file:
-        np.ascontiguousarray(array).view(np.uint8).reshape(-1).tofile(file)
-    return _Array(path, array.shape, array.dtype, ctx)
-
-
-# ---------------------------------------------------------------- back here
-
-
-def _loaded(batch: Any) -> Any:
-    if isinstance(batch, _Array):
-        data = batch.values
-        if isinstance(data, str):
-            data = np.asarray(np.memmap(data, batch.dtype, "r+", shape=batch.shape))
-            os.unlink(batch.values)
-        return data if batch.ctx is None else place(data, Context(*batch.ctx))
-    if type(batch) in (list, tuple):
-        return type(batch)(map(_loaded, batch))
-    return {key: _loaded(value) for key, value in batch.items()} if isinstance(batch, dict) else batch
