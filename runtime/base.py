@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -27,6 +28,10 @@ class ArgumentError(MXNetError, ValueError, AssertionError):
     """An argument that does not fit. It is all that MXNet raises for those: code that catches any of them goes on."""
 
 
+class ArgumentTypeError(ArgumentError, TypeError):
+    """An argument of a type that does not fit."""
+
+
 class NotSupportedForSparseNDArray(MXNetError):
     """A method of dense arrays that was called on a sparse one. `alias` is the name of its operator, if it has one."""
 
@@ -44,6 +49,37 @@ def py_str(x: bytes) -> str:
 def data_dir() -> str:
     """The folder for data sets and the like: `MXNET_HOME`, by default `~/.mxnet`."""
     return os.environ.get("MXNET_HOME") or str(Path.home() / ".mxnet")
+
+
+def count(name: str, value: Any, least: int | None = 1) -> int:
+    """The argument `name`, a whole number that is not below `least`, as an int.
+
+    ArgumentTypeError for what has no `__index__`, as floats have none, and for True and False. ArgumentError for a
+    number below `least` (None: for none).
+    """
+    if type(value) is int and (least is None or value >= least):
+        return value
+    try:
+        number = None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        number = None
+    if number is None:
+        way = " (// divides to whole numbers)" if isinstance(value, float) and value.is_integer() else ""
+        raise ArgumentTypeError(f"{name} must be a whole number, not {value!r}{way}")
+    if least is not None and number < least:
+        raise ArgumentError(f"{name} must be at least {least}, not {number}")
+    return number
+
+
+def optional_count(name: str, value: Any) -> int | None:
+    """As `count`, of a number that may be 0 or None, which stand for none."""
+    return None if value is None else count(name, value, 0)
+
+
+def counts(name: str, values: Any, least: int | None = 1) -> tuple[int, ...]:
+    """The argument `name`, one whole number or several, each as `count` has it."""
+    several = hasattr(values, "__iter__") and not isinstance(values, (str, bytes))
+    return tuple([count(name, value, least) for value in (values if several else (values,))])
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

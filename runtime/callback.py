@@ -12,6 +12,8 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn
 
+from runtime import base
+
 
 class BatchEndParam(NamedTuple):
     """What callbacks are called with."""
@@ -28,7 +30,7 @@ class Speedometer:
 
     def __init__(self, batch_size: int, frequent: int = 50, auto_reset: bool = True) -> None:
         self.batch_size = batch_size
-        self.frequent = frequent
+        self.frequent = base.count("frequent", frequent)
         self.auto_reset = auto_reset
         self.last_count = 0
         self._since: float | None = None
@@ -60,8 +62,8 @@ class ProgressBar:
     """Logs a bar of `length` characters that fills as the `total` batches of an epoch are done."""
 
     def __init__(self, total: int, length: int = 80) -> None:
-        self.bar_len = length
-        self.total = total
+        self.bar_len = base.count("length", length)
+        self.total = base.count("total", total)
 
     def __call__(self, param: Any) -> None:
         done = param.nbatch / self.total
@@ -80,6 +82,7 @@ class LogValidationMetricsCallback:
 
 def log_train_metric(period: int, auto_reset: bool = False) -> Callable[[Any], None]:
     """A callback that logs the metric every `period` batches; with `auto_reset`, it then starts anew."""
+    period = base.count("period", period)
 
     def call(param: Any) -> None:
         if param.eval_metric is None or param.nbatch % period:

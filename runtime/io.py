@@ -13,7 +13,7 @@ import numpy as np
 
 from runtime import ndarray as nd
 from runtime.arrays import on, put
-from runtime.base import MXNetError
+from runtime.base import MXNetError, count
 from runtime.ndarray import NDArray
 from runtime.ndarray.sparse import CSRNDArray
 
@@ -131,7 +131,7 @@ class NDArrayIter(DataIter):
         label_name: str = "softmax_label",
         layout: str = "NCHW",
     ) -> None:
-        super().__init__(batch_size)
+        super().__init__(count("batch_size", batch_size))
         if last_batch_handle not in ("pad", "discard", "roll_over"):
             raise ValueError(f"last_batch_handle must be 'pad', 'discard' or 'roll_over', not {last_batch_handle!r}")
         self.data = _named(data, data_name)
@@ -283,7 +283,7 @@ class ResizeIter(_Held):
     def __init__(self, data_iter: DataIter, size: int, reset_internal: bool = True) -> None:
         super().__init__(data_iter.batch_size)
         self.data_iter = data_iter
-        self.size = size
+        self.size = count("size", size, 0)
         self.reset_internal = reset_internal
         self.cur = 0
         self.provide_data = data_iter.provide_data

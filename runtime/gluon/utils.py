@@ -16,7 +16,7 @@ import numpy as np
 from runtime import files
 from runtime import ndarray as nd
 from runtime.arrays import is_array, on, to_host
-from runtime.base import ArgumentError
+from runtime.base import ArgumentError, count
 from runtime.context import Context
 from runtime.ndarray import NDArray
 from runtime.util import is_np_shape
@@ -31,6 +31,7 @@ def split_data(data: NDArray, num_slice: int, batch_axis: int = 0, even_split: b
 
     ValueError where the parts would not be equal, unless `even_split` is False: the first are then longer by one.
     """
+    num_slice = count("split_data: num_slice", num_slice)
     size = data.shape[batch_axis]
     if even_split and size % num_slice:
         raise ArgumentError(

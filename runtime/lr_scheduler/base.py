@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from numbers import Integral, Real
+from numbers import Real
 from typing import TYPE_CHECKING, Literal, get_args
+
+from runtime.base import count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,7 +36,8 @@ class LRScheduler:
     warmup_begin_lr: where the warm-up begins, at most `base_lr`.
     warmup_mode: 'linear' or 'constant'.
 
-    Raises TypeError for a count that is no integer and a rate that is no number, ValueError for a value out of range.
+    Raises TypeError for a count that is no whole number and a rate that is no number, ValueError for a value out of
+    range.
     """
 
     def __init__(
@@ -90,14 +93,6 @@ def plot(schedule: Schedule, steps: int, ax: Axes | None = None) -> Axes:
 
 
 # ---------------------------------------------------------------- checks: the value, as Python's own type, or an error
-
-
-def count(name: str, value: int, least: int = 1) -> int:
-    if not isinstance(value, Integral) or isinstance(value, bool):
-        raise TypeError(f"{name} must be an integer, not {value!r}")
-    if value < least:
-        raise ValueError(f"{name} must be at least {least}, not {value}")
-    return int(value)
 
 
 def nonnegative(name: str, value: float) -> float:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-from runtime.lr_scheduler.base import LRScheduler, WarmupMode, choice, count, nonnegative, share
+from runtime.base import count
+from runtime.lr_scheduler.base import LRScheduler, WarmupMode, choice, nonnegative, share
 
 CycleMode = Literal["triangular", "triangular2", "exp_range"]
 

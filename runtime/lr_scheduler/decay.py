@@ -6,7 +6,8 @@ import math
 from bisect import bisect_left
 from collections.abc import Sequence
 
-from runtime.lr_scheduler.base import LRScheduler, WarmupMode, count, nonnegative, share
+from runtime.base import count
+from runtime.lr_scheduler.base import LRScheduler, WarmupMode, nonnegative, share
 
 
 class FactorScheduler(LRScheduler):

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from runtime import arrays
-from runtime.base import ArgumentError
+from runtime.base import ArgumentError, count
 from runtime.metric.base import Arrays, EvalMetric, alias, check_label_shapes, of_pairs, register, wide
 
 Names = Sequence[str] | None
@@ -50,7 +50,7 @@ class TopKAccuracy(EvalMetric):
     def __init__(
         self, top_k: int = 1, name: str = "top_k_accuracy", output_names: Names = None, label_names: Names = None
     ) -> None:
-        if top_k <= 1:
+        if count("top_k", top_k) == 1:
             raise ArgumentError(f"top_k is at least 2, not {top_k}: for 1 there is Accuracy")
         super().__init__(name, output_names, label_names, has_global_stats=True, top_k=top_k)
         self.top_k = top_k

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from runtime.arrays import is_host
-from runtime.base import MXNetError
+from runtime.base import MXNetError, count
 from runtime.blas import FLOPS
 from runtime.native import convolution as native
 from runtime.native import depthwise as alone
@@ -334,6 +334,7 @@ def col2im(
 
 
 def _check_groups(name: str, channels: int, filters: int, groups: int) -> None:
+    count(f"{name}: num_filter", filters)
     if min(groups, channels, filters) < 1 or channels % groups or filters % groups:
         raise MXNetError(f"{name}: {channels} channels and {filters} filters cannot be cut into num_group = {groups}")
 

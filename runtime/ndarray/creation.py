@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from runtime import arrays
-from runtime.base import ArgumentError
+from runtime.base import ArgumentError, count
 from runtime.context import Context, current_context
 from runtime.dtypes import convert, element_type
 from runtime.ndarray.ndarray import NDArray
@@ -88,8 +88,9 @@ def arange(
 
     `infer_range` has no effect: it is for symbols, whose shape may be unknown.
     """
+    repeat = count("arange: repeat", repeat)
     start, stop = (0, start) if stop is None else (start, stop)
-    if not step or repeat < 1 or (stop - start) * step < 0:
+    if not step or (stop - start) * step < 0:
         raise ArgumentError(f"arange from {start} to {stop} in steps of {step}, each {repeat} times, has no elements")
     numbers = np.arange(start, stop, step)
     return place(convert(np.repeat(numbers, repeat) if repeat > 1 else numbers, element_type(dtype)), ctx)
@@ -99,13 +100,12 @@ def linspace(
     start: float, stop: float, num: int, endpoint: bool = True, ctx: Context | None = None, dtype: Any = None
 ) -> NDArray:
     """`num` numbers at equal distances from `start` to `stop`, or with `endpoint=False` to before it."""
-    if num < 0:
-        raise ArgumentError(f"linspace: the number of elements must not be negative, not {num}")
-    return place(convert(np.linspace(start, stop, num, endpoint), element_type(dtype)), ctx)
+    return place(convert(np.linspace(start, stop, count("linspace: num", num, 0), endpoint), element_type(dtype)), ctx)
 
 
 def eye(N: int, M: int = 0, k: int = 0, ctx: Context | None = None, dtype: Any = None) -> NDArray:
     """A matrix of `N` rows and `M` columns (0: as many) with ones on a diagonal, `k` above the main one, else zeros."""
+    N, M, k = count("eye: N", N, 0), count("eye: M", M, 0), count("eye: k", k, None)
     return place(np.eye(N, M or None, k, element_type(dtype)), ctx)
 
 
@@ -129,8 +129,7 @@ def arange_like(
 ) -> NDArray:
     """`start, start + step, ...`, each `repeat` times, as many as `axis` of `data` is long; or in its shape (None)."""
     shape = data.shape if axis is None else (data.shape[axis_of("arange_like", data.shape, axis)],)
-    if repeat < 1:
-        raise ArgumentError(f"arange_like: each number must be there at least once, not {repeat} times")
+    repeat = count("arange_like: repeat", repeat)
     numbers = start + step * (np.arange(math.prod(shape)) // repeat)
     return place(convert(numbers.reshape(shape), data._data.dtype), data._ctx if ctx is None else ctx)
 

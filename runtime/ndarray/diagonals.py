@@ -7,7 +7,7 @@ import functools
 import numpy as np
 
 from runtime.arrays import like, module
-from runtime.base import MXNetError
+from runtime.base import MXNetError, count
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator
 from runtime.ndarray.shape import axes_of
@@ -58,6 +58,7 @@ def diag(data: NDArray, k: int = 0, axis1: int = 0, axis2: int = 1) -> NDArray:
 
     `k` is the diagonal: 0 the main one, above it positive, below it negative.
     """
+    k = count("diag: k", k, None)
     if data.ndim == 1:
         n = data.shape[0] + (k if k > 0 else -k)
         return _undiagonal(data, offset=k, axes=(0, 1), shape=(n, n))

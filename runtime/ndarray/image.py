@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from runtime.arrays import like, on
-from runtime.base import MXNetError
+from runtime.base import MXNetError, count
 from runtime.generator import generator
 from runtime.ndarray.creation import array
 from runtime.ndarray.elementwise import cast
@@ -134,6 +134,9 @@ def crop(data: NDArray, x: int, y: int, width: int, height: int) -> NDArray:
     """The part of `width` and `height` whose upper left corner is at column `x` and row `y`."""
     _check("crop", data)
     rows, columns = data.shape[-3:-1]
+    x, y, width, height = (
+        count(f"image.crop: {name}", n, None) for name, n in (("x", x), ("y", y), ("width", width), ("height", height))
+    )
     if x < 0 or y < 0 or width < 1 or height < 1 or x + width > columns or y + height > rows:
         raise MXNetError(
             f"image.crop: x={x}, y={y}, width={width}, height={height} is no part of images of {columns}x{rows}"

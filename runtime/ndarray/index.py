@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from runtime import arrays, autograd
-from runtime.base import MXNetError, did_you_mean
+from runtime.base import MXNetError, count, did_you_mean
 from runtime.dtypes import element_type
 from runtime.ndarray.indexing import gather, setitem
 from runtime.ndarray.ndarray import NDArray
@@ -384,8 +384,7 @@ def one_hot(
 
     An index outside of the axis names none.
     """
-    if depth < 0:
-        raise MXNetError(f"one_hot: depth must not be negative, not {depth}")
+    depth = count("one_hot: depth", depth, 0)
     dtype = element_type(dtype)
     with arrays.on(indices._ctx):
         hot = indices._data.astype(np.int64)[..., None] == arrays.of(indices._ctx).arange(depth)

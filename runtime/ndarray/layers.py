@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from runtime import autograd
 from runtime.arrays import on
-from runtime.base import MXNetError
+from runtime.base import MXNetError, count
 from runtime.generator import kept
 from runtime.ndarray.elementwise import identity
 from runtime.ndarray.ndarray import NDArray
@@ -64,7 +64,7 @@ def _check(
         raise MXNetError(
             f"FullyConnected: data of shape {data.shape} has {found} values a sample, weight {weight.shape} takes {n}"
         )
-    if num_hidden not in (None, units):
+    if num_hidden is not None and count("FullyConnected: num_hidden", num_hidden) != units:
         raise MXNetError(f"FullyConnected: num_hidden is {num_hidden}, but weight has shape {weight.shape}")
     if bias is not None and bias.shape != (units,):
         raise MXNetError(f"FullyConnected: bias of shape {bias.shape} does not fit weight {weight.shape}")

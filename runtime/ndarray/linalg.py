@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from runtime.arrays import is_host, module
-from runtime.base import MXNetError
+from runtime.base import MXNetError, count
 from runtime.ndarray.diagonals import (
     check_matrix,
     diag,
@@ -115,6 +115,7 @@ def linalg_gemm(
 
 
 def _gemm(name: str, A: NDArray, B: NDArray, ta: bool, tb: bool, alpha: float, axis: int) -> NDArray:
+    axis = count(f"{name}: axis", axis, None)
     for x in (A, B):
         check_matrix(name, x, square=False)
         if not -x.ndim <= axis < x.ndim - 1 or axis == -1:

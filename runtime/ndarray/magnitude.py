@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from runtime.base import MXNetError
+from runtime.base import MXNetError, count
 from runtime.ndarray.elementwise import sqrt, square
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, in_float32
@@ -42,6 +42,6 @@ def _(g: NDArray, y: NDArray, x: NDArray, *, size: int) -> NDArray:
 
 def LRN(data: NDArray, nsize: int, alpha: float = 1e-4, beta: float = 0.75, knorm: float = 2.0) -> NDArray:
     """`x (knorm + alpha/nsize sum(x^2))^-beta`, the sum being over the nsize channels (axis 1) around each."""
-    if nsize < 1 or nsize % 2 == 0 or data.ndim < 2:
+    if count("LRN: nsize", nsize) % 2 == 0 or data.ndim < 2:
         raise MXNetError(f"LRN: nsize must be odd and data (batch, channels, ...), not {nsize} and {data.shape}")
     return data * (_window_sum(square(data), size=nsize) * (alpha / nsize) + knorm) ** -beta

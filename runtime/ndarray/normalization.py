@@ -10,7 +10,7 @@ import numpy as np
 
 from runtime import autograd
 from runtime.arrays import is_host, on
-from runtime.base import MXNetError
+from runtime.base import MXNetError, count
 from runtime.native import normalization as native
 from runtime.ndarray.activation import relu
 from runtime.ndarray.elementwise import ones_like, sqrt, square
@@ -216,7 +216,8 @@ def GroupNorm(
     `data` is (batch, channels, ...), and channels a multiple of `num_groups`; `gamma` and `beta` are (num_groups,).
     With `output_mean_var`, a list: the result, the means and the standard deviations, (batch, num_groups).
     """
-    if data.ndim < 3 or num_groups < 1 or data.shape[1] % num_groups:
+    num_groups = count("GroupNorm: num_groups", num_groups)
+    if data.ndim < 3 or data.shape[1] % num_groups:
         raise MXNetError(
             f"GroupNorm: data of shape {data.shape} is not (batch, channels, ...) with channels in {num_groups} groups"
         )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from runtime.arrays import is_host
-from runtime.base import ArgumentError, MXNetError, did_you_mean
+from runtime.base import ArgumentError, MXNetError, count, did_you_mean
 from runtime.dtypes import convert, element_type
 from runtime.ndarray.fused import wide
 from runtime.ndarray.index import along
@@ -52,6 +52,7 @@ def topk(
     """
     if ret_typ not in RETURNED:
         raise MXNetError(f"topk: unknown ret_typ {ret_typ!r}{did_you_mean(str(ret_typ), RETURNED)}")
+    k = count("topk: k", k, None)
     shape = data.shape
     data, axis = _flattened("topk", data, axis)
     length = data.shape[axis]
@@ -76,7 +77,7 @@ def histogram(a: NDArray, bins: int | NDArray = 10, range: tuple[float, float] |
     `bins` are their edges, ascending, or a number of bins of equal width in `range` (None: that of the elements). The
     last bin includes its upper edge; what lies outside is not counted.
     """
-    edges = bins._data if isinstance(bins, NDArray) else bins
+    edges = bins._data if isinstance(bins, NDArray) else count("histogram: bins", bins)
     if isinstance(bins, NDArray) and (bins.ndim != 1 or bins.size < 2):  # what CuPy would write beyond its array for
         raise ArgumentError(f"histogram: bins are edges of shape (n,), two or more, not {bins.shape}")
     try:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from runtime.arrays import is_host
-from runtime.base import MXNetError
+from runtime.base import MXNetError, counts
 from runtime.ndarray.fused import wide
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, in_float32, quiet
@@ -41,7 +41,7 @@ Shape = tuple[int, ...]
 # ---------------------------------------------------------------- which axes, and what is left of a shape
 
 
-@functools.lru_cache(4096)
+@functools.lru_cache(4096, typed=True)  # 1.0 and True are equal to 1, but no axes
 def _plan(name: str, shape: Shape, axis: int | Shape | None, keepdims: bool, exclude: bool) -> tuple[Shape, Shape]:
     """The axes to reduce, ascending, and the shape of the result."""
     axes = tuple(range(len(shape)))
@@ -59,8 +59,8 @@ def _kept(shape: Shape, axes: Shape) -> Shape:
 
 
 def _key(axis: Axes) -> int | Shape | None:
-    """`axis` as `_plan` takes it: hashable."""
-    return tuple(axis) if isinstance(axis, (list, range)) else axis
+    """`axis` as `_plan` takes it: hashable, and several of one type."""
+    return counts("axis", axis, None) if isinstance(axis, (list, tuple, range)) else axis
 
 
 def _reduce(operator: Operator, data: NDArray, axis: Axes, keepdims: bool, exclude: bool, **attrs: Any) -> NDArray:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from runtime.arrays import like, to_host
-from runtime.base import MXNetError
+from runtime.base import MXNetError, counts
 from runtime.native import regions as native
 from runtime.ndarray.fused import wide
 from runtime.ndarray.ndarray import NDArray
@@ -137,9 +137,10 @@ def _checked(name: str, data: NDArray, rois: NDArray, pooled_size: Sequence[int]
             f"{name}: data is (batch, channels, height, width) and rois (regions, 5), not {data.shape} and {rois.shape}"
         )
     floating(name, data)
-    if isinstance(pooled_size, int) or len(pooled_size) != 2 or min(pooled_size) < 1:
-        raise MXNetError(f"{name}: pooled_size is a height and a width, both at least 1, not {pooled_size}")
-    return tuple(pooled_size)
+    bins = counts(f"{name}: pooled_size", pooled_size)
+    if len(bins) != 2:
+        raise MXNetError(f"{name}: pooled_size is a height and a width, not {pooled_size}")
+    return bins
 
 
 def _regions(name: str, rois: NDArray, batch: int) -> tuple[np.ndarray, np.ndarray]:

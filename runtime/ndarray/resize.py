@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from runtime.arrays import like
-from runtime.base import MXNetError, did_you_mean
+from runtime.base import MXNetError, count, counts, did_you_mean
 from runtime.ndarray.convolution import Deconvolution
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, in_float32
@@ -38,9 +38,9 @@ def _(g: NDArray, y: NDArray, x: NDArray, *, rows: np.ndarray, columns: np.ndarr
 def AdaptiveAvgPooling2D(data: NDArray, output_size: int | Sequence[int] = ()) -> NDArray:
     """Means over `output_size` (height and width, or one number for both; 1 by default) windows of about one size."""
     _check_image("AdaptiveAvgPooling2D", data)
-    sizes = (output_size,) if isinstance(output_size, int) else tuple(output_size) or (1,)
-    if len(sizes) > 2 or min(sizes) < 1:
-        raise MXNetError(f"AdaptiveAvgPooling2D: output_size is one or two numbers >= 1, not {output_size}")
+    sizes = counts("AdaptiveAvgPooling2D: output_size", output_size) or (1,)
+    if len(sizes) > 2:
+        raise MXNetError(f"AdaptiveAvgPooling2D: output_size is one or two numbers, not {output_size}")
     height, width = sizes * (3 - len(sizes))
     return _separable(data, rows=_means(data.shape[2], height), columns=_means(data.shape[3], width))
 
@@ -81,7 +81,7 @@ def BilinearResize2D(
         raise MXNetError("BilinearResize2D: mode 'like' takes the size from an array `like` of 4 axes")
     if mode == "odd_scale" and None in (scale_height, scale_width):
         raise MXNetError("BilinearResize2D: mode 'odd_scale' needs scale_height and scale_width")
-    wanted = like.shape[2:] if mode == "like" else (height, width)
+    wanted = like.shape[2:] if mode == "like" else counts("BilinearResize2D: height and width", (height, width))
     sizes = [
         _resized(n, size, scale, mode)
         for n, size, scale in zip(data.shape[2:], wanted, (scale_height, scale_width), strict=True)
@@ -130,10 +130,11 @@ def UpSampling(
     the channels (`multi_input_mode` 'concat') or added up ('sum'). 'bilinear' takes one array and a weight of shape
     (num_filter, 1, k, k), with k = 2 scale - scale % 2, and is a `Deconvolution`. `workspace` does nothing here.
     """
-    if scale < 1 or sample_type not in ("nearest", "bilinear") or multi_input_mode not in ("concat", "sum"):
+    scale = count("UpSampling: scale", scale)
+    if sample_type not in ("nearest", "bilinear") or multi_input_mode not in ("concat", "sum"):
         raise MXNetError(
-            "UpSampling: scale is at least 1, sample_type 'nearest' or 'bilinear', multi_input_mode 'concat' or 'sum', "
-            f"not {scale}, {sample_type!r}, {multi_input_mode!r}"
+            "UpSampling: sample_type is 'nearest' or 'bilinear', multi_input_mode 'concat' or 'sum', not "
+            f"{sample_type!r}, {multi_input_mode!r}"
         )
     if not data or (sample_type == "bilinear" and len(data) != 2):
         raise MXNetError(f"UpSampling: '{sample_type}' got {len(data)} arrays; 'bilinear' takes an image and a weight")

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from runtime.base import MXNetError
+from runtime.base import MXNetError, count
 from runtime.context import Context, cpu
 from runtime.ndarray import random
 from runtime.ndarray.creation import Shape, place
@@ -192,6 +192,7 @@ def rand_zipfian(
 
     Returns `num_sampled` of them (int64), and how often `true_classes`, and those drawn, are expected (float64).
     """
+    num_sampled, range_max = count("num_sampled", num_sampled), count("range_max", range_max)
     whole = math.log(range_max + 1)
     drawn = np.exp(random.uniform(0, whole, num_sampled, "float64", cpu())._data)
     sampled = (drawn - 1).astype(np.int64) % range_max

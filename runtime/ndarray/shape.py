@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from runtime import arrays
-from runtime.base import ArgumentError, MXNetError
+from runtime.base import ArgumentError, MXNetError, count, counts
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator
 
@@ -93,11 +93,14 @@ def reshape(data: NDArray, *args: Axes, shape: Axes | None = None, reverse: bool
     if not wanted and data._data.size != 1:
         raise ArgumentError(f"reshape of an array of shape {own} to (): there must be one element")
     target = wanted
-    if wanted and (0 in wanted or min(wanted) < -1):
-        target = _decoded(own[::-1], wanted[::-1])[::-1] if reverse else _decoded(own, wanted)
     try:
+        if wanted and (0 in wanted or min(wanted) < -1):
+            target = _decoded(own[::-1], wanted[::-1])[::-1] if reverse else _decoded(own, wanted)
         return _reshape(data, shape=target)
+    except ArgumentError:
+        raise
     except (ValueError, TypeError):
+        counts("reshape: shape", wanted, None)
         size = data.size
         raise ArgumentError(f"an array of shape {own} has {size} elements and cannot be reshaped to {wanted}") from None
 
@@ -176,9 +179,7 @@ def expand_dims(data: NDArray, axis: int, inplace: bool = False) -> NDArray:
     """A copy with an axis of length 1 more, at `axis`. With `inplace`, in the same memory."""
     shape = data.shape
     ndim = len(shape)
-    if not isinstance(axis, (int, np.integer)):
-        raise ArgumentError(f"expand_dims: axis must be a whole number, not {axis!r}")
-    if not -ndim - 1 <= axis <= ndim:
+    if not -ndim - 1 <= count("expand_dims: axis", axis, None) <= ndim:
         raise ArgumentError(f"expand_dims of an array of shape {shape} at axis {axis}: there are {ndim} axes")
     axis %= ndim + 1
     return _shaped(data, (*shape[:axis], 1, *shape[axis:]), inplace)
@@ -273,8 +274,8 @@ def flip(data: NDArray, axis: Axes) -> NDArray:
 def depth_to_space(data: NDArray, block_size: int) -> NDArray:
     """(n, b*b*c, h, w) to (n, c, h*b, w*b), where b is `block_size`: the blocks of channels become blocks of pixels."""
     n, depth, h, w = _image("depth_to_space", data)
-    b = block_size
-    if b < 1 or depth % (b * b):
+    b = count("depth_to_space: block_size", block_size)
+    if depth % (b * b):
         raise MXNetError(f"depth_to_space: {depth} channels (shape {data.shape}) are no multiple of {b}*{b}")
     c = depth // (b * b)
     return reshape(_transpose(reshape(data, (n, b, b, c, h, w)), axes=(0, 3, 4, 1, 5, 2)), (n, c, h * b, w * b))
@@ -283,8 +284,8 @@ def depth_to_space(data: NDArray, block_size: int) -> NDArray:
 def space_to_depth(data: NDArray, block_size: int) -> NDArray:
     """(n, c, h*b, w*b) to (n, b*b*c, h, w), where b is `block_size`: the blocks of pixels become blocks of channels."""
     n, c, height, width = _image("space_to_depth", data)
-    b = block_size
-    if b < 1 or height % b or width % b:
+    b = count("space_to_depth: block_size", block_size)
+    if height % b or width % b:
         raise MXNetError(f"space_to_depth: an image of shape {data.shape} cannot be cut into blocks of {b}x{b}")
     h, w = height // b, width // b
     return reshape(_transpose(reshape(data, (n, c, h, b, w, b)), axes=(0, 3, 5, 1, 2, 4)), (n, b * b * c, h, w))
@@ -316,7 +317,7 @@ def _(g: NDArray, y: NDArray, x: NDArray, *, shape: Shape) -> NDArray:
 def broadcast_to(data: NDArray, shape: Sequence[int]) -> NDArray:
     """A copy with axes of length 1 repeated to the lengths of `shape`; a 0 in `shape` keeps an axis."""
     own = data.shape
-    target = tuple(map(int, shape))
+    target = counts("broadcast_to: shape", shape, 0)
     if 0 in target and len(target) == len(own):
         target = tuple(n or m for m, n in zip(own, target, strict=True))
     lead = len(target) - len(own)
@@ -328,7 +329,7 @@ def broadcast_to(data: NDArray, shape: Sequence[int]) -> NDArray:
 def broadcast_axis(data: NDArray, axis: Axes = (), size: Axes = ()) -> NDArray:
     """A copy with each of `axis`, of length 1, repeated to its counterpart in `size`."""
     axes = axes_of("broadcast_axis", data.shape, axis)
-    sizes = (size,) if isinstance(size, int) else tuple(size)
+    sizes = counts("broadcast_axis: size", size)
     target = list(data.shape)
     if len(axes) != len(sizes) or any(target[a] != 1 for a in axes):
         raise MXNetError(f"broadcast_axis of an array of shape {data.shape}: axes {axes} to lengths {sizes}")
@@ -355,9 +356,7 @@ def broadcast_like(lhs: NDArray, rhs: NDArray, lhs_axes: Axes | None = None, rhs
 
 def tile(data: NDArray, reps: Axes) -> NDArray:
     """A copy repeated as a whole: `reps[i]` times along axis i. The shorter of shape and `reps` is led by ones."""
-    reps = (reps,) if isinstance(reps, int) else tuple(reps)
-    if any(n < 1 for n in reps):
-        raise MXNetError(f"tile: every number of repetitions must be positive, not {reps}")
+    reps = counts("tile: reps", reps)
     ndim = max(len(reps), data.ndim)
     shape = (1,) * (ndim - data.ndim) + data.shape
     reps = (1,) * (ndim - len(reps)) + reps
@@ -368,8 +367,7 @@ def tile(data: NDArray, reps: Axes) -> NDArray:
 
 def repeat(data: NDArray, repeats: int, axis: int | None = None) -> NDArray:
     """A copy with each element repeated `repeats` times, along `axis` (None: in the flattened array)."""
-    if repeats < 0:
-        raise MXNetError(f"repeat: the number of repetitions must not be negative, not {repeats}")
+    repeats = count("repeat: repeats", repeats, 0)
     if axis is None:
         data, axis = _reshape(data, shape=(data.size,)), 0
     axis = axis_of("repeat", data.shape, axis)

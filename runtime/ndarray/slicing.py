@@ -10,7 +10,7 @@ import numpy as np
 
 from runtime import arrays
 from runtime.autograd import Node
-from runtime.base import ArgumentError, MXNetError, did_you_mean
+from runtime.base import ArgumentError, MXNetError, count, counts, did_you_mean
 from runtime.ndarray.indexing import gather, part, setitem
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator
@@ -61,6 +61,8 @@ def slice_assign_scalar(data: NDArray, value: float, begin: Bounds, end: Bounds,
 def slice_axis(data: NDArray, axis: int, begin: int, end: int | None) -> NDArray:
     """A copy of what lies from `begin` to before `end` (None: the end) along `axis`; negative ones count from there."""
     axis = axis_of("slice_axis", data.shape, axis)
+    begin = count("slice_axis: begin", begin, None)
+    end = None if end is None else count("slice_axis: end", end, None)
     length = data.shape[axis]
     first = begin + length if begin < 0 else begin
     last = length if end is None else end + length if end < 0 else end
@@ -108,7 +110,7 @@ def Crop(
 
 def _box(name: str, data: NDArray, begin: Bounds, end: Bounds, step: Bounds) -> tuple[builtins.slice, ...]:
     """The key of a part; MXNetError if it cannot be one."""
-    begin, end, step = ((b,) if b is None or isinstance(b, (int, np.integer)) else tuple(b) for b in (begin, end, step))
+    begin, end, step = (_bounds(f"{name}: {what}", b) for what, b in (("begin", begin), ("end", end), ("step", step)))
     step = step + (None,) * (len(begin) - len(step))
     if not len(begin) == len(end) == len(step) <= data.ndim or 0 in step:
         raise MXNetError(
@@ -116,6 +118,11 @@ def _box(name: str, data: NDArray, begin: Bounds, end: Bounds, step: Bounds) -> 
             "entries, at most one an axis, and no step may be 0"
         )
     return tuple(map(py_slice, begin, end, step))
+
+
+def _bounds(name: str, given: Bounds) -> tuple[int | None, ...]:
+    given = given if isinstance(given, (list, tuple)) else (given,)
+    return tuple([None if b is None else count(name, b, None) for b in given])
 
 
 # ---------------------------------------------------------------- joining
@@ -176,7 +183,7 @@ def concat(*data: NDArray, dim: int = 1, num_args: int | None = None) -> NDArray
 def stack(*data: NDArray, axis: int = 0, num_args: int | None = None) -> NDArray:
     """The arrays, all of one shape, one after the other along a new axis at `axis`."""
     first = _check_joined("stack", data, num_args)
-    if not -first.ndim - 1 <= axis <= first.ndim:
+    if not -first.ndim - 1 <= count("stack: axis", axis, None) <= first.ndim:
         raise MXNetError(
             f"stack of arrays of shape {first.shape} along axis {axis}: the result has {first.ndim + 1} axes"
         )
@@ -235,9 +242,10 @@ def split(data: NDArray, num_outputs: int, axis: int = 1, squeeze_axis: bool = F
 
     `squeeze_axis` leaves out the axis, along which the pieces must have length 1.
     """
+    num_outputs = count("split: num_outputs", num_outputs)
     axis = axis_of("split", data.shape, axis)
     length = data.shape[axis]
-    if num_outputs < 1 or length % num_outputs:
+    if length % num_outputs:
         raise MXNetError(f"split: axis {axis} of an array of shape {data.shape} has no {num_outputs} equal parts")
     size = length // num_outputs
     return _cut("split", data, tuple(size * i for i in range(1, num_outputs)), axis, squeeze_axis)
@@ -253,15 +261,17 @@ def split_v2(
     """
     axis = axis_of("split_v2", ary.shape, axis)
     length = ary.shape[axis]
-    if isinstance(indices_or_sections, (int, np.integer)):
-        if indices_or_sections < 1 or length % indices_or_sections:
+    given = counts("split_v2: indices_or_sections", indices_or_sections, 0)
+    if not hasattr(indices_or_sections, "__iter__"):
+        (sections,) = given
+        if sections < 1 or length % sections:
             raise ArgumentError(
-                f"split_v2: axis {axis} of an array of shape {ary.shape} has no {indices_or_sections} equal parts"
+                f"split_v2: indices_or_sections: axis {axis} of an array of shape {ary.shape} has no {sections} equal "
+                "parts"
             )
-        size = length // indices_or_sections
-        at = tuple(size * i for i in range(1, indices_or_sections))
+        at = tuple(length // sections * i for i in range(1, sections))
     else:
-        at = tuple(int(i) for i in indices_or_sections)
+        at = given
         if list(at) != sorted(at) or (at and not 0 <= at[0] <= at[-1] <= length):
             raise ArgumentError(
                 f"split_v2: {at} are no ascending places along axis {axis} of an array of shape {ary.shape}"
@@ -304,12 +314,13 @@ def pad(data: NDArray, mode: str = "constant", pad_width: Sequence[int] = (), co
     """
     if mode not in ("constant", "edge", "reflect"):
         raise MXNetError(f"pad: unknown mode {mode!r}{did_you_mean(str(mode), ('constant', 'edge', 'reflect'))}")
+    pad_width = counts("pad: pad_width", pad_width, 0)
     widths = tuple(zip(pad_width[::2], pad_width[1::2], strict=False))
     shape = data.shape
-    if data.ndim not in (4, 5) or len(pad_width) != 2 * data.ndim or min(pad_width) < 0 or any(pad_width[:4]):
+    if data.ndim not in (4, 5) or len(pad_width) != 2 * data.ndim or any(pad_width[:4]):
         raise MXNetError(
             f"pad: an array of 4 or 5 axes and two widths for each, 0 for the first two axes, not shape {shape} and "
-            f"{tuple(pad_width)}"
+            f"{pad_width}"
         )
     if mode == "constant":
         return _pad(data, widths=widths, value=constant_value)

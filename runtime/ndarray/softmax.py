@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from runtime.arrays import is_host, module, on
-from runtime.base import MXNetError
+from runtime.base import MXNetError, count
 from runtime.dtypes import element_type
 from runtime.native import softmax as native
 from runtime.native.kernel import Kernel
@@ -178,7 +178,7 @@ def SoftmaxActivation(data: NDArray, mode: str = "instance") -> NDArray:
 
 
 def _axis(name: str, data: NDArray, axis: int) -> int:
-    if not -data.ndim <= axis < data.ndim:
+    if not -data.ndim <= count(f"{name}: axis", axis, None) < data.ndim:
         raise MXNetError(f"{name}: axis {axis} of an array of shape {data.shape}: there are {data.ndim} axes")
     return axis % data.ndim
 

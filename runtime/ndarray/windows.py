@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from runtime.base import MXNetError
+from runtime.base import MXNetError, count, numeric_types
 from runtime.ndarray.ndarray import NDArray
 
 Shape = tuple[int, ...]
@@ -80,7 +81,7 @@ def window_of(
     layout: str | None,
 ) -> Window:
     """The window that the arguments of an operator describe; MXNetError where they do not fit `data`, (n, c, ...)."""
-    axes = 1 if isinstance(kernel, int) else len(kernel)
+    axes = 1 if isinstance(kernel, numeric_types) else len(kernel)
     if axes not in LAYOUTS:
         raise MXNetError(f"{name}: kernel has 1 to 3 numbers, one for each spatial axis, not {kernel}")
     if data.ndim != axes + 2:
@@ -95,21 +96,25 @@ def window_of(
         per_axis(name, "stride", stride, axes, 1),
         per_axis(name, "pad", pad, axes, 0),
         per_axis(name, "dilate", dilate, axes, 1),
-        groups,
+        count(f"{name}: num_group", groups),
     )
 
 
 def per_axis(name: str, what: str, given: Sequence[int] | int | None, axes: int, default: int | None) -> Shape:
     """One number for each axis, at least 1 (`pad` and `adj`: 0); `default` where none is given."""
-    values = (given,) if isinstance(given, int) else tuple(given or ())
+    values = (given,) if isinstance(given, numeric_types) else tuple(given or ())
     if not values and default is not None:
         return (default,) * axes
     least = 0 if default == 0 else 1
-    if len(values) != axes or any(int(x) != x or x < least for x in values):
+    try:
+        whole = tuple(map(operator.index, values))
+    except TypeError:
+        whole = ()
+    if len(whole) != axes or min(whole) < least:
         raise MXNetError(
             f"{name}: {what} must be {axes} whole numbers >= {least}, one for each spatial axis, not {given}"
         )
-    return tuple(map(int, values))
+    return whole
 
 
 def check_places(name: str, window: Window, image: Shape) -> None:

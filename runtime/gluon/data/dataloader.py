@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from runtime.base import ArgumentError, count, numeric_types
 from runtime.context import Context, cpu_pinned
 from runtime.gluon.data.batchify import default_batchify_fn, default_mp_batchify_fn
 from runtime.gluon.data.dataset import Dataset
@@ -31,9 +32,10 @@ class DataLoader:
         Processes are started as `multiprocessing` is set to: forked, or spawned, where data set and functions must be
         such as can be pickled. Forked ones cannot use a GPU: keep the data set on the CPU, and bring batches to the
         GPU (`split_and_load`). What a process draws from `random`, `numpy.random` and `mx.random` follows from NumPy's
-        generator here and the number of the batch, whatever the number of workers.
+        generator here and the number of the batch, whatever the number of workers. They end with this process, and an
+        error in one is raised here, with where it was raised there.
     pin_memory: give batches in the context `cpu_pinned(pin_device_id)`.
-    prefetch: batches that are made ahead; by default two for each worker.
+    prefetch: batches that are made ahead, at least one; by default two for each worker.
     timeout: seconds to wait for a batch, before TimeoutError.
     auto_reload: accepted; workers begin with the first batch that is asked for.
     """
@@ -55,15 +57,16 @@ class DataLoader:
         timeout: float = 120,
         auto_reload: bool = False,
     ) -> None:
-        if timeout <= 0:
-            raise ValueError(f"timeout must be positive, not {timeout}")
+        if not isinstance(timeout, numeric_types) or not timeout > 0:
+            raise ArgumentError(f"timeout must be a positive number of seconds, not {timeout!r}")
+        num_workers = count("num_workers", num_workers, 0)
+        ahead = 2 * num_workers if prefetch is None else max(count("prefetch", prefetch, 0), 1)
         self._dataset = dataset
         self._batchify_fn = default_batchify_fn if batchify_fn is None else batchify_fn
         self._batch_sampler = _batch_sampler(dataset, batch_size, shuffle, sampler, last_batch, batch_sampler)
         self._pinned = cpu_pinned(pin_device_id) if pin_memory else None
         self._workers = None
         if num_workers > 0:
-            ahead = 2 * num_workers if prefetch is None else max(int(prefetch), 1)
             self._workers = Workers(dataset, self._batchify_fn, num_workers, thread_pool, ahead, timeout)
 
     def __iter__(self) -> Iterator[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from runtime import base
 from runtime.base import ArgumentError
 from runtime.gluon.data.sampler import Sampler
 from runtime.ndarray import NDArray
@@ -25,9 +26,8 @@ class Dataset:
 
     def shard(self, num_shards: int, index: int) -> Dataset:
         """Part `index` of `num_shards` consecutive parts, whose lengths differ by at most one, longer ones first."""
-        if num_shards < 1:
-            raise ValueError(f"num_shards must be at least 1, not {num_shards}")
-        if not 0 <= index < num_shards:
+        num_shards, index = base.count("num_shards", num_shards), base.count("index", index, 0)
+        if index >= num_shards:
             raise ValueError(f"index must be from 0 to {num_shards - 1}, not {index}")
         length, longer = divmod(len(self), num_shards)
         start = length * index + min(index, longer)
@@ -35,9 +35,7 @@ class Dataset:
 
     def take(self, count: int | None) -> Dataset:
         """The first `count` samples; all, if there are not so many, or for None."""
-        if count is not None and count < 0:
-            raise ValueError(f"count must not be negative, but is {count}")
-        return _Chosen(self, range(len(self) if count is None else min(count, len(self))))
+        return _Chosen(self, range(len(self))[: None if count is None else base.count("count", count, 0)])
 
     def sample(self, sampler: Sampler) -> Dataset:
         """The samples whose numbers `sampler` gives, in its order, drawn once, now."""

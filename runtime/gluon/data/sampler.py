@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from runtime.base import count
+
 if TYPE_CHECKING:
     from runtime.gluon.data.dataset import Dataset
 
@@ -25,8 +27,8 @@ class SequentialSampler(Sampler):
     """`start, start + 1, ...`: `length` of them."""
 
     def __init__(self, length: int, start: int = 0) -> None:
-        self._length = length
-        self._start = start
+        self._length = count("length", length, 0)
+        self._start = count("start", start, None)
 
     def __iter__(self) -> Iterator[int]:
         return iter(range(self._start, self._start + self._length))
@@ -39,7 +41,7 @@ class RandomSampler(Sampler):
     """The numbers below `length`, in a new order each time, from NumPy's global generator (`numpy.random.seed`)."""
 
     def __init__(self, length: int) -> None:
-        self._length = length
+        self._length = count("length", length, 0)
 
     def __iter__(self) -> Iterator[int]:
         return iter(np.random.permutation(self._length).tolist())
@@ -71,10 +73,8 @@ class BatchSampler(Sampler):
     def __init__(self, sampler: Sampler | Sequence[int], batch_size: int, last_batch: str = "keep") -> None:
         if last_batch not in ("keep", "discard", "rollover"):
             raise ValueError(f"last_batch must be 'keep', 'discard' or 'rollover', not {last_batch!r}")
-        if batch_size < 1:
-            raise ValueError(f"batch_size must be at least 1, not {batch_size}")
         self._sampler = sampler
-        self._batch_size = batch_size
+        self._batch_size = count("batch_size", batch_size)
         self._last_batch = last_batch
         self._left: list[int] = []
 
@@ -91,5 +91,5 @@ class BatchSampler(Sampler):
             self._left = batch
 
     def __len__(self) -> int:
-        count = len(self._sampler) + len(self._left)
-        return -(-count // self._batch_size) if self._last_batch == "keep" else count // self._batch_size
+        samples = len(self._sampler) + len(self._left)
+        return -(-samples // self._batch_size) if self._last_batch == "keep" else samples // self._batch_size

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from runtime import ndarray as nd
-from runtime.base import ArgumentError, did_you_mean
+from runtime.base import ArgumentError, count, did_you_mean
 from runtime.gluon.block import Block, HybridBlock
 from runtime.gluon.nn.activations import Activation
 from runtime.gluon.nn.containers import HybridSequential, Sequential  # noqa: F401 (see above)
@@ -47,11 +47,12 @@ class Dense(HybridBlock):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self._units = units
+        self._units = count("units", units)
+        shape = (self._units, count("in_units", in_units, -1))
         self._flatten = flatten
         with self.name_scope():
             self.weight = self.params.get(
-                "weight", shape=(units, in_units), init=weight_initializer, dtype=dtype, allow_deferred_init=True
+                "weight", shape=shape, init=weight_initializer, dtype=dtype, allow_deferred_init=True
             )
             self.bias = None
             if use_bias:
@@ -127,7 +128,7 @@ class Embedding(HybridBlock):
         self._sparse_grad = sparse_grad
         self.weight = self.params.get(
             "weight",
-            shape=(input_dim, output_dim),
+            shape=(count("input_dim", input_dim), count("output_dim", output_dim)),
             init=weight_initializer,
             dtype=dtype,
             allow_deferred_init=True,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from runtime.base import ArgumentError, numeric_types
+from runtime.base import ArgumentError, count, counts, numeric_types
 from runtime.gluon.block import HybridBlock
 from runtime.gluon.nn.activations import Activation
 from runtime.initializer import Initializer
@@ -15,9 +15,9 @@ Size = int | Sequence[int]
 Init = str | Initializer | None
 
 
-def per_axis(block: str, what: str, value: Size, axes: int) -> tuple[int, ...]:
-    """A number for each axis, given as one for all or as that many."""
-    sizes = (value,) * axes if isinstance(value, numeric_types) else tuple(value)
+def per_axis(block: str, what: str, value: Size, axes: int, least: int = 1) -> tuple[int, ...]:
+    """A whole number for each axis, at least `least`, given as one for all or as that many."""
+    sizes = counts(f"{block}: {what}", (value,) * axes if isinstance(value, numeric_types) else value, least)
     if len(sizes) != axes:
         raise ArgumentError(f"{block}: {what} is a number, or {axes} of them, not {value!r}")
     return sizes
@@ -70,14 +70,15 @@ class _Conv(HybridBlock):
         layout = self._LAYOUTS[0] if layout is None else layout
         check_layout(name, layout, self._LAYOUTS)
         super().__init__(prefix=prefix, params=params)
-        self._channels = channels
+        in_channels = count(f"{name}: in_channels", in_channels, -1)
+        self._channels = count(f"{name}: channels", channels)
         self._kwargs = {
             "kernel": per_axis(name, "kernel_size", kernel_size, axes),
             "stride": per_axis(name, "strides", strides, axes),
             "dilate": per_axis(name, "dilation", dilation, axes),
-            "pad": per_axis(name, "padding", padding, axes),
+            "pad": per_axis(name, "padding", padding, axes, 0),
             "num_filter": channels,
-            "num_group": groups,
+            "num_group": count(f"{name}: groups", groups),
             "no_bias": not use_bias,
             "layout": layout,
         }
@@ -164,7 +165,7 @@ class _ConvTranspose(_Conv):
         **kwargs: Any,
     ) -> None:
         super().__init__(channels, kernel_size, strides, padding, dilation, groups, layout, *args, **kwargs)
-        self.outpad = per_axis(type(self).__name__, "output_padding", output_padding, len(self._kwargs["kernel"]))
+        self.outpad = per_axis(type(self).__name__, "output_padding", output_padding, len(self._kwargs["kernel"]), 0)
         self._kwargs["adj"] = self.outpad
 
     def _weight_shape(self, in_channels: int) -> tuple[int, ...]:
@@ -199,7 +200,7 @@ class ReflectionPad2D(HybridBlock):
         super().__init__(**kwargs)
         if isinstance(padding, numeric_types):
             padding = (0, 0, 0, 0, padding, padding, padding, padding)
-        self._padding = per_axis("ReflectionPad2D", "padding", padding, 8)
+        self._padding = per_axis("ReflectionPad2D", "padding", padding, 8, 0)
 
     def hybrid_forward(self, F: Any, x: NDArray) -> NDArray:
         return F.pad(x, mode="reflect", pad_width=self._padding)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from runtime.base import count
 from runtime.dtypes import element_type
 from runtime.gluon.block import HybridBlock
 from runtime.gluon.parameter import Parameter
@@ -20,6 +21,7 @@ class _Normalization(HybridBlock):
     _axis = 1
 
     def _make_parameters(self, n: int, center: bool, scale: bool, beta: Init, gamma: Init) -> None:
+        n = count("in_channels", n, -1)
         self.gamma = self._parameter("gamma", n, gamma, "write" if scale else "null")
         self.beta = self._parameter("beta", n, beta, "write" if center else "null")
 
@@ -62,6 +64,7 @@ class _BatchNorm(_Normalization):
             "fix_gamma": not scale,
             "use_global_stats": use_global_stats,
         }
+        in_channels = count("in_channels", in_channels, -1)
         gamma = "write" if scale else "null"
         beta = "write" if center else "null"
         self.gamma = self._parameter("gamma", in_channels, gamma_initializer, gamma, differentiable=scale)
@@ -194,7 +197,7 @@ class GroupNorm(_Normalization):
     ) -> None:
         super().__init__(**kwargs)
         self._kwargs = {"eps": epsilon, "num_groups": num_groups, "center": center, "scale": scale}
-        self._num_groups = num_groups
+        self._num_groups = count("num_groups", num_groups)
         self._epsilon = epsilon
         self._make_parameters(num_groups, center, scale, beta_initializer, gamma_initializer)
 

@@ -25,7 +25,7 @@ class _Pooling(HybridBlock):
         self._kwargs = {
             "kernel": kernel,
             "stride": kernel if strides is None else per_axis(name, "strides", strides, axes),
-            "pad": per_axis(name, "padding", padding, axes),
+            "pad": per_axis(name, "padding", padding, axes, 0),
             "global_pool": False,
             "pool_type": self._POOL_TYPE,
             "layout": layout,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from runtime import ndarray as nd
-from runtime.base import ArgumentError
+from runtime.base import ArgumentError, count
 from runtime.gluon.block import Block, HybridBlock
 from runtime.gluon.rnn.sequences import Steps, as_steps, check_states, last_valid, masked, merged, time_axis
 from runtime.ndarray import NDArray
@@ -118,8 +118,8 @@ class _GatedCell(HybridRecurrentCell):
         state_size: int | None = None,
     ) -> None:
         super().__init__(prefix=prefix, params=params)
-        self._hidden_size = hidden_size
-        self._input_size = input_size
+        self._hidden_size = count("hidden_size", hidden_size)
+        self._input_size = count("input_size", input_size, -1)
         self._height = GATES[self.mode] * hidden_size
         shapes = {
             "i2h_weight": (self._height, input_size),

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 import numbers
-import operator
 from typing import Any
 
 import numpy as np
 
 from runtime import arrays
-from runtime.base import ArgumentError
+from runtime.base import ArgumentError, counts
 from runtime.context import Context
 from runtime.dtypes import element_type
 from runtime.ndarray import creation
@@ -198,7 +197,7 @@ def _is_shape(given: tuple) -> bool:
 
 
 def _shape(shape: Any, stype: str) -> tuple[int, ...]:
-    shape = tuple(map(operator.index, (shape,) if isinstance(shape, numbers.Integral) else shape))
+    shape = counts("shape", shape, None)
     if not shape or min(shape) < 0 or (stype == "csr" and len(shape) != 2) or math.prod(shape) >= 2**63:
         kind = "csr array, which has two axes" if stype == "csr" else "row-sparse array"
         raise ArgumentError(f"{shape} is not the shape of a {kind}")

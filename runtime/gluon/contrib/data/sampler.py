@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from runtime.base import count
 from runtime.gluon.data import Sampler
 
 
@@ -12,9 +13,9 @@ class IntervalSampler(Sampler):
     all have come."""
 
     def __init__(self, length: int, interval: int, rollover: bool = True) -> None:
-        if not 0 < interval <= length:
-            raise ValueError(f"an interval is at least 1 and at most the length, {length}, not {interval}")
-        self._length, self._interval = length, interval
+        self._length, self._interval = count("length", length, 0), count("interval", interval)
+        if interval > length:
+            raise ValueError(f"interval must be at most the length, {length}, not {interval}")
         self._starts = interval if rollover else 1
 
     def __iter__(self) -> Iterator[int]:

@@ -8,7 +8,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from runtime.base import ArgumentError
+from runtime.base import ArgumentError, count, optional_count
 from runtime.gluon.contrib.estimator.events import BatchEnd, EpochEnd, TrainBegin, TrainEnd
 from runtime.metric import CompositeEvalMetric, EvalMetric
 
@@ -78,7 +78,7 @@ class EarlyStoppingHandler(TrainBegin, EpochEnd, TrainEnd):
         self._watch = _Watch(monitor, mode, min_delta)
         self.monitor = monitor
         self.baseline = baseline
-        self.patience = patience
+        self.patience = count("patience", patience, 0)
         self.wait = 0
         self.stopped_epoch = 0
         self.current_epoch = 0
@@ -149,9 +149,9 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
         self.monitor = monitor
         self.verbose = verbose
         self.save_best = save_best
-        self.epoch_period = epoch_period
-        self.batch_period = batch_period
-        self.max_checkpoints = max_checkpoints
+        self.epoch_period = optional_count("epoch_period", epoch_period)
+        self.batch_period = optional_count("batch_period", batch_period)
+        self.max_checkpoints = count("max_checkpoints", max_checkpoints, 0)
         self.resume_from_checkpoint = resume_from_checkpoint
         self.saved_checkpoints: list[str] = []
         self.current_epoch = self.current_batch = 0

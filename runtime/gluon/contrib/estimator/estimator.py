@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from runtime.base import ArgumentError
+from runtime.base import ArgumentError, optional_count
 from runtime.context import Context, cpu, current_context, gpu, num_gpus
 from runtime.gluon.block import Block
 from runtime.gluon.contrib.estimator.batch_processor import BatchProcessor
@@ -109,6 +109,7 @@ class Estimator:
         training when an `epoch_end` is.
         """
         _check_loader(train_data)
+        epochs, batches = optional_count("epochs", epochs), optional_count("batches", batches)
         if bool(epochs) == bool(batches):
             raise ValueError(f"fit trains for epochs or for batches: give one of them, not {epochs} and {batches}")
         self.max_epoch, self.max_batch, self.batch_axis = epochs, batches, batch_axis

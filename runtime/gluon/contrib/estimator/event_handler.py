@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from runtime.base import count, optional_count
 from runtime.gluon.contrib.estimator.checkpoint import CheckpointHandler, EarlyStoppingHandler
 from runtime.gluon.contrib.estimator.events import (
     EVENTS,
@@ -50,8 +51,8 @@ class StoppingHandler(TrainBegin, BatchEnd, EpochEnd):
     """Stops after the number of epochs or batches that `fit` was called with."""
 
     def __init__(self, max_epoch: int | None = None, max_batch: int | None = None) -> None:
-        self.max_epoch = max_epoch
-        self.max_batch = max_batch
+        self.max_epoch = optional_count("max_epoch", max_epoch)
+        self.max_batch = optional_count("max_batch", max_batch)
         self.current_batch = 0
         self.current_epoch = 0
         self.stop_training = False
@@ -120,8 +121,8 @@ class ValidationHandler(TrainBegin, BatchEnd, EpochEnd):
     ) -> None:
         self.val_data = val_data
         self.eval_fn = eval_fn
-        self.epoch_period = epoch_period
-        self.batch_period = batch_period
+        self.epoch_period = optional_count("epoch_period", epoch_period)
+        self.batch_period = optional_count("batch_period", batch_period)
         self.current_batch = 0
         self.current_epoch = 0
         self.priority = priority
@@ -149,10 +150,8 @@ class LoggingHandler(TrainBegin, TrainEnd, EpochBegin, EpochEnd, BatchBegin, Bat
     'epoch'. By its priority it is called last, when the metrics are up to date."""
 
     def __init__(self, log_interval: int | str = "epoch", metrics: Any = None, priority: float = math.inf) -> None:
-        if not isinstance(log_interval, int) and log_interval != "epoch":
-            raise ValueError(f"log_interval is a number of batches or 'epoch', not {log_interval!r}")
         self.metrics = check_metrics(metrics)
-        self.log_interval = log_interval
+        self.log_interval = log_interval if log_interval == "epoch" else count("log_interval", log_interval)
         self.priority = priority
         self._start_anew()
 

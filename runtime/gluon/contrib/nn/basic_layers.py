@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from runtime import ndarray as nd
-from runtime.base import ArgumentError, numeric_types
+from runtime.base import ArgumentError, count
 from runtime.gluon.block import Block, HybridBlock
 from runtime.gluon.nn import BatchNorm, HybridSequential, Sequential
+from runtime.gluon.nn.conv_layers import per_axis
 from runtime.initializer import Initializer
 from runtime.ndarray import NDArray
 
@@ -57,7 +58,7 @@ class SparseEmbedding(Block):
         super().__init__(**kwargs)
         self.weight = self.params.get(
             "weight",
-            shape=(input_dim, output_dim),
+            shape=(count("input_dim", input_dim), count("output_dim", output_dim)),
             init=weight_initializer,
             dtype=dtype,
             grad_stype="row_sparse",
@@ -94,10 +95,7 @@ class _PixelShuffle(HybridBlock):
 
     def __init__(self, factor: int | tuple[int, ...], **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._factors = (factor,) * self._AXES if isinstance(factor, numeric_types) else tuple(factor)
-        if len(self._factors) != self._AXES:
-            raise ArgumentError(f"{type(self).__name__}: factor is a number, or {self._AXES} of them, not {factor!r}")
-        self._factors = tuple(map(int, self._factors))
+        self._factors = per_axis(type(self).__name__, "factor", factor, self._AXES)
 
     def hybrid_forward(self, F: Any, x: NDArray) -> NDArray:
         n, factors = self._AXES, self._factors

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from runtime.base import MXNetError
+from runtime.base import MXNetError, count
+from runtime.gluon.nn.conv_layers import per_axis
 from runtime.gluon.rnn.basic_cell import HybridRecurrentCell, States
 from runtime.ndarray import NDArray
 
@@ -53,14 +54,15 @@ class _ConvCell(HybridRecurrentCell):
             raise MXNetError(f"{self.name}: conv_layout must be {_LAYOUTS[self.dims]!r}, not {conv_layout!r}")
         if len(input_shape) != self.dims + 1:
             raise MXNetError(f"{self.name}: input_shape must be (channels, *space) with {self.dims} axes of space")
-        self._hidden_channels = hidden_channels
+        self._hidden_channels = count(f"{self.name}: hidden_channels", hidden_channels)
         self._activation = activation
         self._i2h = {
-            "kernel": self._per_axis(i2h_kernel),
-            "pad": self._per_axis(i2h_pad),
-            "dilate": self._per_axis(i2h_dilate),
+            "kernel": per_axis(self.name, "i2h_kernel", i2h_kernel, self.dims),
+            "pad": per_axis(self.name, "i2h_pad", i2h_pad, self.dims, 0),
+            "dilate": per_axis(self.name, "i2h_dilate", i2h_dilate, self.dims),
         }
-        kernel, dilate = self._per_axis(h2h_kernel), self._per_axis(h2h_dilate)
+        kernel = per_axis(self.name, "h2h_kernel", h2h_kernel, self.dims)
+        dilate = per_axis(self.name, "h2h_dilate", h2h_dilate, self.dims)
         if any(k % 2 == 0 for k in kernel):
             raise MXNetError(f"{self.name}: h2h_kernel must be odd, so that states keep their size, not {h2h_kernel}")
         pad = tuple(d * (k - 1) // 2 for d, k in zip(dilate, kernel, strict=True))
@@ -77,12 +79,6 @@ class _ConvCell(HybridRecurrentCell):
         inits = (i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer)
         for (name, shape), init in zip(shapes.items(), inits, strict=True):
             setattr(self, name, self.params.get(name, shape=shape, init=init, allow_deferred_init=True))
-
-    def _per_axis(self, value: int | Sequence[int]) -> tuple[int, ...]:
-        values = (value,) * self.dims if isinstance(value, int) else tuple(value)
-        if len(values) != self.dims:
-            raise MXNetError(f"{self.name}: {value} must be a number, or one for each of {self.dims} axes")
-        return values
 
     def state_info(self, batch_size: int = 0) -> list[dict[str, Any]]:
         return [{"shape": (batch_size, *self._state_shape), "__layout__": _LAYOUTS[self.dims]}] * self.states

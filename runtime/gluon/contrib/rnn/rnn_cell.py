@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from runtime import ndarray as nd
-from runtime.base import MXNetError
+from runtime.base import MXNetError, count
 from runtime.gluon.rnn import BidirectionalCell, ModifierCell, RecurrentCell
 from runtime.gluon.rnn.basic_cell import States, _GatedCell
 from runtime.gluon.rnn.sequences import Steps
@@ -100,6 +100,7 @@ class LSTMPCell(_GatedCell):
         prefix: str | None = None,
         params: Any = None,
     ) -> None:
+        projection_size = count("projection_size", projection_size)
         matrices = (i2h_weight_initializer, h2h_weight_initializer, h2r_weight_initializer)
         initializers = (*matrices, i2h_bias_initializer, h2h_bias_initializer)
         super().__init__(hidden_size, input_size, initializers, prefix, params, projection_size)

@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from runtime.base import counts
 from runtime.generator import generator
 from runtime.gluon.block import Block, HybridBlock
 from runtime.gluon.nn import Sequential
+from runtime.gluon.nn.conv_layers import per_axis
 from runtime.ndarray import NDArray, image
 
 Size = int | Sequence[int]
@@ -74,7 +76,7 @@ class Resize(HybridBlock):
 
     def __init__(self, size: Size, keep_ratio: bool = False, interpolation: int = 1) -> None:
         super().__init__()
-        self._size = size
+        self._size = counts("Resize: size", size)
         self._keep_ratio = keep_ratio
         self._interpolation = interpolation
 
@@ -90,7 +92,7 @@ class CropResize(HybridBlock):
     ) -> None:
         super().__init__()
         self._part = (x, y, width, height)
-        self._size = size
+        self._size = None if size is None else counts("CropResize: size", size)
         self._interpolation = interpolation
 
     def hybrid_forward(self, F: Any, x: NDArray) -> NDArray:
@@ -103,7 +105,7 @@ class CenterCrop(Block):
 
     def __init__(self, size: Size, interpolation: int = 1) -> None:
         super().__init__()
-        self._size = (size, size) if isinstance(size, int) else tuple(size)
+        self._size = per_axis(type(self).__name__, "size", size, 2)
         self._interpolation = interpolation
 
     def forward(self, x: NDArray) -> NDArray:
@@ -123,7 +125,7 @@ class RandomResizedCrop(Block):
         interpolation: int = 1,
     ) -> None:
         super().__init__()
-        self._size = (size, size) if isinstance(size, int) else tuple(size)
+        self._size = per_axis(type(self).__name__, "size", size, 2)
         self._scale = (scale, 1.0) if isinstance(scale, (int, float)) else scale
         self._ratio = ratio
         self._interpolation = interpolation
