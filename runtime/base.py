@@ -1,4 +1,4 @@
-"""What everything else stands on: the library's errors, kinds of Python values, and the wording for a misspelt name."""
+"""What everything else stands on: errors, kinds of Python values, counts, and the wording for a misspelt name."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ Shape = tuple[int, ...]
 def _plan(name: str, shape: Shape, axis: int | Shape | None, keepdims: bool, exclude: bool) -> tuple[Shape, Shape]:
     """The axes to reduce, ascending, and the shape of the result."""
     axes = tuple(range(len(shape)))
-    if axis is not None and axis != ():
+    if axis is not None:
         named = axes_of(name, shape, axis)
         axes = tuple(a for a in axes if (a in named) != exclude)
     if 0 in shape:
@@ -59,8 +59,8 @@ def _kept(shape: Shape, axes: Shape) -> Shape:
 
 
 def _key(axis: Axes) -> int | Shape | None:
-    """`axis` as `_plan` takes it: hashable, and several of one type."""
-    return counts("axis", axis, None) if isinstance(axis, (list, tuple, range)) else axis
+    """`axis` as `_plan` takes it: hashable, several of one type, None for all."""
+    return counts("axis", axis, None) or None if isinstance(axis, (list, tuple, range)) else axis
 
 
 def _reduce(operator: Operator, data: NDArray, axis: Axes, keepdims: bool, exclude: bool, **attrs: Any) -> NDArray:

@@ -110,7 +110,7 @@ def Crop(
 
 def _box(name: str, data: NDArray, begin: Bounds, end: Bounds, step: Bounds) -> tuple[builtins.slice, ...]:
     """The key of a part; MXNetError if it cannot be one."""
-    begin, end, step = (_bounds(f"{name}: {what}", b) for what, b in (("begin", begin), ("end", end), ("step", step)))
+    begin, end, step = _bounds(name, "begin", begin), _bounds(name, "end", end), _bounds(name, "step", step)
     step = step + (None,) * (len(begin) - len(step))
     if not len(begin) == len(end) == len(step) <= data.ndim or 0 in step:
         raise MXNetError(
@@ -120,9 +120,9 @@ def _box(name: str, data: NDArray, begin: Bounds, end: Bounds, step: Bounds) -> 
     return tuple(map(py_slice, begin, end, step))
 
 
-def _bounds(name: str, given: Bounds) -> tuple[int | None, ...]:
-    given = given if isinstance(given, (list, tuple)) else (given,)
-    return tuple([None if b is None else count(name, b, None) for b in given])
+def _bounds(name: str, what: str, given: Bounds) -> tuple[int | None, ...]:
+    given = given if hasattr(given, "__iter__") and not isinstance(given, str) else (given,)
+    return tuple([b if b is None or type(b) is int else count(f"{name}: {what}", b, None) for b in given])
 
 
 # ---------------------------------------------------------------- joining
