@@ -47,8 +47,8 @@ class Dense(HybridBlock):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self._units = count("units", units)
-        shape = (self._units, count("in_units", in_units, -1))
+        self._units = count("Dense: units", units)
+        shape = (self._units, count("Dense: in_units", in_units, -1))
         self._flatten = flatten
         with self.name_scope():
             self.weight = self.params.get(
@@ -128,7 +128,7 @@ class Embedding(HybridBlock):
         self._sparse_grad = sparse_grad
         self.weight = self.params.get(
             "weight",
-            shape=(count("input_dim", input_dim), count("output_dim", output_dim)),
+            shape=(count("Embedding: input_dim", input_dim), count("Embedding: output_dim", output_dim)),
             init=weight_initializer,
             dtype=dtype,
             allow_deferred_init=True,

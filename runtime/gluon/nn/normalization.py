@@ -21,7 +21,7 @@ class _Normalization(HybridBlock):
     _axis = 1
 
     def _make_parameters(self, n: int, center: bool, scale: bool, beta: Init, gamma: Init) -> None:
-        n = count("in_channels", n, -1)
+        n = count(f"{type(self).__name__}: in_channels", n, -1)
         self.gamma = self._parameter("gamma", n, gamma, "write" if scale else "null")
         self.beta = self._parameter("beta", n, beta, "write" if center else "null")
 
@@ -64,7 +64,7 @@ class _BatchNorm(_Normalization):
             "fix_gamma": not scale,
             "use_global_stats": use_global_stats,
         }
-        in_channels = count("in_channels", in_channels, -1)
+        in_channels = count(f"{type(self).__name__}: in_channels", in_channels, -1)
         gamma = "write" if scale else "null"
         beta = "write" if center else "null"
         self.gamma = self._parameter("gamma", in_channels, gamma_initializer, gamma, differentiable=scale)
@@ -197,7 +197,7 @@ class GroupNorm(_Normalization):
     ) -> None:
         super().__init__(**kwargs)
         self._kwargs = {"eps": epsilon, "num_groups": num_groups, "center": center, "scale": scale}
-        self._num_groups = count("num_groups", num_groups)
+        self._num_groups = count("GroupNorm: num_groups", num_groups)
         self._epsilon = epsilon
         self._make_parameters(num_groups, center, scale, beta_initializer, gamma_initializer)
 

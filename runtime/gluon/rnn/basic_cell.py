@@ -118,8 +118,8 @@ class _GatedCell(HybridRecurrentCell):
         state_size: int | None = None,
     ) -> None:
         super().__init__(prefix=prefix, params=params)
-        self._hidden_size = count("hidden_size", hidden_size)
-        self._input_size = count("input_size", input_size, -1)
+        self._hidden_size = count(f"{type(self).__name__}: hidden_size", hidden_size)
+        self._input_size = count(f"{type(self).__name__}: input_size", input_size, -1)
         self._height = GATES[self.mode] * hidden_size
         shapes = {
             "i2h_weight": (self._height, input_size),

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from runtime import ndarray as nd
-from runtime.base import ArgumentError, count
+from runtime.base import ArgumentError, count, optional_count
 from runtime.gluon.block import HybridBlock
 from runtime.gluon.rnn import basic_cell
 from runtime.gluon.rnn.modifier_cell import DropoutCell
@@ -43,9 +43,11 @@ class _RNNLayer(HybridBlock):
         if layout not in ("TNC", "NTC"):
             raise ArgumentError(f"{type(self).__name__}: layout must be 'TNC' or 'NTC', not {layout!r}")
         self._mode, self._layout, self._dropout = mode, layout, dropout
-        self._hidden_size, self._num_layers = count("hidden_size", hidden_size), count("num_layers", num_layers)
-        self._input_size = count("input_size", input_size, -1)
-        self._projection_size = None if projection_size is None else count("projection_size", projection_size, 0)
+        kind = type(self).__name__
+        self._hidden_size = count(f"{kind}: hidden_size", hidden_size)
+        self._num_layers = count(f"{kind}: num_layers", num_layers)
+        self._input_size = count(f"{kind}: input_size", input_size, -1)
+        self._projection_size = optional_count(f"{kind}: projection_size", projection_size)
         self._use_sequence_length = use_sequence_length
         self._directions = "lr" if bidirectional else "l"
         self._initializers = initializers

@@ -151,6 +151,8 @@ class LoggingHandler(TrainBegin, TrainEnd, EpochBegin, EpochEnd, BatchBegin, Bat
 
     def __init__(self, log_interval: int | str = "epoch", metrics: Any = None, priority: float = math.inf) -> None:
         self.metrics = check_metrics(metrics)
+        if isinstance(log_interval, str) and log_interval != "epoch":
+            raise ValueError(f"log_interval is a number of batches or 'epoch', not {log_interval!r}")
         self.log_interval = log_interval if log_interval == "epoch" else count("log_interval", log_interval)
         self.priority = priority
         self._start_anew()

@@ -58,7 +58,7 @@ class SparseEmbedding(Block):
         super().__init__(**kwargs)
         self.weight = self.params.get(
             "weight",
-            shape=(count("input_dim", input_dim), count("output_dim", output_dim)),
+            shape=(count("SparseEmbedding: input_dim", input_dim), count("SparseEmbedding: output_dim", output_dim)),
             init=weight_initializer,
             dtype=dtype,
             grad_stype="row_sparse",

@@ -100,7 +100,7 @@ class LSTMPCell(_GatedCell):
         prefix: str | None = None,
         params: Any = None,
     ) -> None:
-        projection_size = count("projection_size", projection_size)
+        projection_size = count("LSTMPCell: projection_size", projection_size)
         matrices = (i2h_weight_initializer, h2h_weight_initializer, h2r_weight_initializer)
         initializers = (*matrices, i2h_bias_initializer, h2h_bias_initializer)
         super().__init__(hidden_size, input_size, initializers, prefix, params, projection_size)
