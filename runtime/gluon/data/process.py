@@ -30,6 +30,9 @@ from runtime.gluon.data.transfer import Batch, receive, received, send, send_bat
 Make = Callable[[list[Any]], Any]
 """Makes the batch of a list of sample numbers."""
 
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+"""What a worker has handlers of its own for."""
+
 
 class WorkerEnded(MXNetError):
     """A worker process that ended before its batch was made."""
@@ -52,6 +55,8 @@ class Process:
 
     def _start(self) -> None:
         method = multiprocessing.get_start_method()
+        # Until the worker has handlers of its own. A server that forks would keep the mask, for others too.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS if method != "forkserver" else ())
         try:
             self._process.start()
         except Exception as error:
@@ -63,6 +68,8 @@ class Process:
                 f"cannot be: {error}. Define functions and classes at the top of a module, make locks and open files "
                 "where they are first used, or have threads, thread_pool=True"
             ) from error
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
     def make(self, seed: int, number: int, samples: list[Any]) -> Batch:
         """Batch `number`; an error of the worker is raised here, WorkerEnded if there is no answer."""
@@ -121,6 +128,7 @@ def _work(link: socket.socket, life: Connection, make: Make) -> None:
     multiprocessing.current_process().daemon = False  # a data set may have workers of its own
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # not as the training process, which may save its work
     signal.signal(signal.SIGINT, _ignore)  # Ctrl-C goes to all processes; what is to be done is for the first to say
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
     Context.default_ctx = cpu()  # whatever it is where the process was forked, as CUDA does not work in forked ones
     try:
         while True:
