@@ -39,8 +39,8 @@ Entry = tuple[str, Callable[[Any], Any], int, int | None]
 
 DATA: list[Entry] = [
     ("batch_size", lambda n: list(data.DataLoader([1, 2], n)), 2, 0),
-    ("num_workers", lambda n: list(data.DataLoader([1, 2], 1, num_workers=n)), 0, -1),
-    ("prefetch", lambda n: list(data.DataLoader([1, 2], 1, num_workers=1, thread_pool=True, prefetch=n)), 0, -1),
+    ("num_workers", lambda n: list(data.DataLoader([1, 2], 1, num_workers=n)), -1, None),
+    ("prefetch", lambda n: list(data.DataLoader([1, 2], 1, num_workers=1, thread_pool=True, prefetch=n)), -1, None),
     ("batch_size", lambda n: list(data.BatchSampler([1, 2], n)), 2, 0),
     ("length", lambda n: list(data.SequentialSampler(n)), 2, -1),
     ("start", lambda n: list(data.SequentialSampler(2, n)), 2, None),

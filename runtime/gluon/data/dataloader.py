@@ -59,8 +59,9 @@ class DataLoader:
     ) -> None:
         if not isinstance(timeout, numeric_types) or not timeout > 0:
             raise ArgumentError(f"timeout must be a positive number of seconds, not {timeout!r}")
-        num_workers = count("num_workers", num_workers, 0)
-        ahead = 2 * num_workers if prefetch is None else max(count("prefetch", prefetch, 0), 1)
+        # Below 0 is 0, as in MXNet: scripts have -1 for none.
+        num_workers = max(count("num_workers", num_workers, None), 0)
+        ahead = 2 * num_workers if prefetch is None else max(count("prefetch", prefetch, None), 1)
         self._dataset = dataset
         self._batchify_fn = default_batchify_fn if batchify_fn is None else batchify_fn
         self._batch_sampler = _batch_sampler(dataset, batch_size, shuffle, sampler, last_batch, batch_sampler)
