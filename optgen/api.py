@@ -16,8 +16,10 @@ from optgen.model import Optimizer
 
 
 def parse(text: str | Source) -> Optimizer:
-    """Parse and check a spec; SpecErrors with all of its errors."""
-    return pipeline.check(text if isinstance(text, Source) else Source("<text>", text))
+    """Parse and check a spec; SpecErrors with all of its errors, TypeError for what is no text."""
+    if not isinstance(text, Source):
+        text = Source("<text>", _text(text, "the text of a spec"))
+    return pipeline.check(text)
 
 
 def load(
@@ -63,7 +65,8 @@ def _target(target: str) -> Target:
 
 def read(spec: str | os.PathLike[str]) -> Source:
     """The text of a spec: a path if it ends in `.opt` or has a folder in it, else a name."""
-    text = os.fspath(spec)
+    given = os.fspath(spec) if isinstance(spec, os.PathLike) else spec
+    text = _text(given, "the name of a spec, a path, or what parse() returns")
     path = Path(text) if text.endswith(".opt") or os.path.dirname(text) else specfiles.spec_path(text)
     # A byte-order mark is no part of the text; the codec that would drop it takes longer to import than a spec to read.
     try:
@@ -71,3 +74,10 @@ def read(spec: str | os.PathLike[str]) -> Source:
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: not a spec: byte {error.start} is not UTF-8 text") from error
     return Source(text if path == Path(text) else str(path), content.replace("\r\n", "\n"))
+
+
+def _text(given: Any, expected: str) -> str:
+    if isinstance(given, str):
+        return given
+    hint = "; decode it first" if isinstance(given, bytes) else ""
+    raise TypeError(f"expected {expected}, not {type(given).__name__}{hint}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,7 +101,7 @@ def decide(
     return flags
 
 
-def per_param(optimizer: Optimizer, given: Mapping[str, Sequence[Any]] | None, n: int) -> list[dict[str, FlagValue]]:
+def per_param(optimizer: Optimizer, given: Mapping[str, Iterable[Any]] | None, n: int) -> list[dict[str, FlagValue]]:
     """The flags that are set for each of n parameters: TypeError for other flags, ValueError for bad values."""
     flags = {f.name: f for f in optimizer.flags if f.per_param}
     each: list[dict[str, FlagValue]] = [{} for _ in range(n)]
@@ -109,11 +109,20 @@ def per_param(optimizer: Optimizer, given: Mapping[str, Sequence[Any]] | None, n
         if name not in flags:
             hint = suggest(name, flags) or (f"it has {', '.join(flags)}" if flags else "it has none")
             raise TypeError(f"{optimizer.name} has no flag '{name}' that is set for each parameter; {hint}")
-        if isinstance(values, str) or not isinstance(values, Sequence) or len(values) != n:
+        found = _listed(values)
+        if found is None or len(found) != n:
             raise ValueError(f"{optimizer.name}: '{name}' must be a list with one value for each of {n} parameters")
-        for flags_of, x in zip(each, values, strict=True):
+        for flags_of, x in zip(each, found, strict=True):
             flags_of[name] = _flag_value(optimizer, flags[name], x)
     return each
+
+
+def _listed(values: Iterable[Any]) -> list[Any] | None:
+    """The values of any iterable, an array's too, but of text or a mapping; None if there are none."""
+    try:
+        return None if isinstance(values, str | bytes | Mapping) else list(values)
+    except TypeError:
+        return None
 
 
 def check_dtype(dtype: str, master: bool) -> None:
@@ -200,12 +209,13 @@ def check(optimizer: Optimizer, param: Param, x: Any) -> float | None:
 
 
 def _flag_value(optimizer: Optimizer, flag: Flag, x: Any) -> FlagValue:
+    several = bool(getattr(x, "ndim", 0))  # of which `in` would ask whether all of it is true
     if flag.choices:
-        if x not in flag.choices:
+        if several or x not in flag.choices:
             one_of = ", ".join(map(repr, flag.choices))
             raise ValueError(f"{optimizer.name}: '{flag.name}' must be one of {one_of}, not {x!r}")
         return str(x)
-    if x not in (True, False):
+    if several or x not in (True, False):
         raise ValueError(f"{optimizer.name}: '{flag.name}' must be True or False, not {x!r}")
     return bool(x)
 

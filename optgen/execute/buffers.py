@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,10 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
+READ = ("grads", "inputs")
+"""How the names begin of tensors that a step only reads."""
+_TO_READ = "pass a C-contiguous copy"
+_TO_WRITE = "a step updates memory in place, so pass a C-contiguous tensor and copy the result back yourself"
 _WRITABLE = 0x200
 _memory = ctypes.pythonapi.PyMemoryView_FromMemory
 """Of an address, a size in bytes, and a flag. (An array of ctypes has a type, made for each size, that is a cycle.)"""
@@ -69,20 +73,26 @@ def words(address: int, shape: tuple[int, ...]) -> Array:
     return np.ndarray(shape, np.int64, _memory(address, math.prod(shape) * 8, _WRITABLE))
 
 
-def listed(objects: Sequence[Any], what: str, n: int | None = None) -> Sequence[Any]:
-    """`objects` if it is a list, of n if that is given; TypeError or ValueError calling it `what` otherwise."""
-    if isinstance(objects, np.ndarray | str) or not isinstance(objects, Sequence):
-        raise TypeError(f"{what}: expected a list of tensors, not {type(objects).__name__}")
-    if n is not None and len(objects) != n:
-        raise ValueError(f"{what}: {len(objects)} tensors for {n} parameters")
-    return objects
+def listed(objects: Iterable[Any], what: str, n: int | None = None, of: str = "tensors") -> list[Any]:
+    """`objects` as a list, of n if that is given; TypeError or ValueError calling it `what` otherwise.
+
+    Any iterable will do, such as `net.parameters()`, but for what has no order of its own, and for text and tensors,
+    which are iterable, too.
+    """
+    unfit = isinstance(objects, str | bytes | Mapping | Set) or hasattr(objects, "dtype")
+    if unfit or not isinstance(objects, Iterable):
+        raise TypeError(f"{what}: expected a list of {of}, not {type(objects).__name__}")
+    found = list(objects)
+    if n is not None and len(found) != n:
+        raise ValueError(f"{what}: {len(found)} {of} for {n} parameters")
+    return found
 
 
 def tensor(obj: Any, name: str) -> Tensor:
     """Find the memory of `obj`; TypeError or ValueError naming the tensor where it cannot be used."""
     if isinstance(obj, np.ndarray):
         return _from_array(obj, name, obj)
-    if all(hasattr(obj, a) for a in ("data_ptr", "shape", "stride", "dtype", "device")):
+    if is_like_pytorch(obj):
         return _from_torch(obj, name)
     if hasattr(obj, "__cuda_array_interface__"):
         raise ValueError(f"{name}: on a CUDA device; this kernel runs on the CPU")
@@ -113,6 +123,7 @@ def _from_array(array: Any, name: str, owner: Any) -> Tensor:
     if not array.dtype.isnative:
         raise TypeError(f"{name}: its bytes are in the other order ({array.dtype.str}); convert it first")
     check_order(name, array.shape, array.strides, array.itemsize)
+    check_address(name, array.ctypes.data, array.shape, owner)
     return Tensor(name, array.ctypes.data, array.shape, array.dtype.name, bool(array.flags.writeable), (owner, array))
 
 
@@ -123,24 +134,42 @@ def _from_torch(obj: Any, name: str) -> Tensor:
     return strided(obj, name)
 
 
+def is_like_pytorch(obj: Any) -> bool:
+    """Whether `strided` understands it. (A shape is not asked for: parameters of PyTorch may have none yet.)"""
+    return all(hasattr(obj, a) for a in ("data_ptr", "stride", "dtype", "device"))
+
+
 def strided(obj: Any, name: str, gpu: int | None = None) -> Tensor:
     """The memory of what is like a PyTorch tensor, wherever that is."""
     layout = str(getattr(obj, "layout", "torch.strided"))
     if layout != "torch.strided":
         raise TypeError(f"{name}: its layout is {layout}; only dense tensors are supported")
-    shape = tuple(int(n) for n in obj.shape)
-    check_order(name, shape, tuple(int(s) for s in obj.stride()), 1)
-    return Tensor(name, obj.data_ptr(), shape, str(obj.dtype).removeprefix("torch."), True, obj, gpu)
-
-
-def identity(obj: Any) -> Any:
-    """What is equal for two tensors of PyTorch's kind that are the same memory; None where that takes a closer look."""
-    if not hasattr(obj, "data_ptr"):
-        return None
     try:
-        return obj.data_ptr(), obj.shape, obj.dtype, obj.stride()
-    except RuntimeError:  # a layout that has no one address
-        return None
+        shape, strides, address = tuple(map(int, obj.shape)), tuple(map(int, obj.stride())), obj.data_ptr()
+    except (RuntimeError, ValueError) as error:  # a wrapper (`torch.func`), nested, not initialized
+        raise TypeError(f"{name}: a {type(obj).__name__} that has no memory of its own: {error}") from error
+    check_order(name, shape, strides, 1)
+    check_address(name, address, shape, obj)
+    if hasattr(obj, "untyped_storage") and 0 not in shape:
+        _check_storage(name, obj, math.prod(shape))
+    return Tensor(name, address, shape, str(obj.dtype).removeprefix("torch."), True, obj, gpu)
+
+
+def _check_storage(name: str, obj: Any, size: int) -> None:
+    """That a tensor of PyTorch has all of its elements, and has them as they are."""
+    needed, there = (obj.storage_offset() + size) * obj.element_size(), obj.untyped_storage().nbytes()
+    if there < needed:
+        raise ValueError(f"{name}: its storage was made smaller (resize_): {there} bytes, and its shape needs {needed}")
+    if obj.is_neg():
+        raise ValueError(f"{name}: its memory holds the negative of its values; pass its resolve_neg()")
+
+
+def check_address(name: str, address: int, shape: Sequence[int], obj: Any) -> None:
+    """TypeError for what has elements but no memory."""
+    if address or 0 in shape:
+        return
+    hint = "pass its to_local()" if hasattr(obj, "to_local") else "it was freed, or stands for tensors elsewhere"
+    raise TypeError(f"{name}: a {type(obj).__name__} without memory (its address is 0); {hint}")
 
 
 def check_order(name: str, shape: Sequence[int], strides: Sequence[int], unit: int) -> None:
@@ -151,8 +180,8 @@ def check_order(name: str, shape: Sequence[int], strides: Sequence[int], unit: i
     for n, stride in zip(reversed(shape), reversed(strides), strict=True):
         if n != 1 and stride != expected:
             raise ValueError(
-                f"{name}: not contiguous (shape {tuple(shape)}, strides {tuple(strides)}); a step updates memory "
-                "in place, so pass a C-contiguous tensor and copy the result back yourself"
+                f"{name}: not contiguous (shape {tuple(shape)}, strides {tuple(strides)}); "
+                f"{_TO_READ if name.startswith(READ) else _TO_WRITE}"
             )
         expected *= n
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from optgen import arguments, pipeline
@@ -84,10 +84,10 @@ class UpdateRule:
 
     def init(
         self,
-        params: Sequence[Any],
-        row_sparse: Sequence[bool] | None = None,
-        flags: Mapping[str, Sequence[Any]] | None = None,
-        pieces: Sequence[Piece | None] | None = None,
+        params: Iterable[Any],
+        row_sparse: Iterable[bool] | None = None,
+        flags: Mapping[str, Iterable[Any]] | None = None,
+        pieces: Iterable[Piece | None] | None = None,
     ) -> State:
         """The state before the first update, for parameters of any shapes and the rule's dtype.
 
@@ -95,9 +95,9 @@ class UpdateRule:
         `pieces`: of which tensors which are pieces.
         """
         tensors = self.tensors(params, "params")
-        if row_sparse is not None and len(row_sparse) != len(tensors):
-            raise ValueError(f"row_sparse: {len(row_sparse)} values for {len(tensors)} parameters")
         wanted = [False] * len(tensors) if row_sparse is None else [bool(x) for x in row_sparse]
+        if len(wanted) != len(tensors):
+            raise ValueError(f"row_sparse: {len(wanted)} values for {len(tensors)} parameters")
         own = arguments.per_param(self.spec, flags, len(tensors))
         kernels = self.kernels(tensors, wanted, own, self.pieces(pieces, len(tensors)))
         by_row = [x and kernel.native.lazy for x, kernel in zip(wanted, kernels, strict=True)]
@@ -105,15 +105,15 @@ class UpdateRule:
 
     def bind(
         self,
-        params: Sequence[Any],
-        grads: Sequence[Any] | None = None,
+        params: Iterable[Any],
+        grads: Iterable[Any] | None = None,
         state: State | None = None,
-        inputs: Mapping[str, Sequence[Any]] | None = None,
+        inputs: Mapping[str, Iterable[Any]] | None = None,
         *,
         lazy: bool = True,
-        flags: Mapping[str, Sequence[Any]] | None = None,
-        ids: Sequence[int] | None = None,
-        pieces: Sequence[Piece | None] | None = None,
+        flags: Mapping[str, Iterable[Any]] | None = None,
+        ids: Iterable[int] | None = None,
+        pieces: Iterable[Piece | None] | None = None,
         exchange: Exchange | None = None,
     ) -> BoundStep:
         """Resolve all pointers once, and compile what is not compiled yet.
@@ -135,28 +135,29 @@ class UpdateRule:
         rule is `lazy`, the other rows are left as they are; else they have a gradient of zero. TypeError and ValueError
         name the tensor. The step keeps all of them alive.
         """
+        params = buffers.listed(params, "params")
         where = self.pieces(pieces, len(params))
         return self.target.step(
             self, params, grads, state, inputs, lazy=lazy, flags=flags, ids=ids, pieces=where, exchange=exchange
         )
 
-    def evaluate(self, params: Sequence[Any], state: State, pieces: Sequence[Piece | None] | None = None) -> list[Any]:
+    def evaluate(self, params: Iterable[Any], state: State, pieces: Iterable[Piece | None] | None = None) -> list[Any]:
         """New arrays with the weights to evaluate with, by the spec's `eval:` section; ValueError if it has none."""
         tensors = self.tensors(params, "params")
         return evaluate(self, tensors, [{}] * len(tensors), state, self.values, self.pieces(pieces, len(tensors)))
 
     # ------------------------------------------------------------ what a bound step asks
 
-    def tensors(self, objects: Sequence[Any], what: str) -> list[Tensor]:
+    def tensors(self, objects: Iterable[Any], what: str) -> list[Tensor]:
         """The memory of parameters, of the rule's dtype."""
         found = [self.target.param(x, f"{what}[{i}]") for i, x in enumerate(buffers.listed(objects, what))]
         for t in found:
             buffers.check_dtype(t, self.dtype)
         return found
 
-    def pieces(self, pieces: Sequence[Piece | None] | None, n: int) -> list[Piece | None]:
+    def pieces(self, pieces: Iterable[Piece | None] | None, n: int) -> list[Piece | None]:
         """Of each of n parameters, what it is a piece of, if it is one."""
-        return [None] * n if pieces is None else list(buffers.listed(pieces, "pieces", n))
+        return [None] * n if pieces is None else buffers.listed(pieces, "pieces", n, "pieces")
 
     def decide(
         self,

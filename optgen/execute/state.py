@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -42,14 +43,14 @@ def start(
     device: Device,
 ) -> State:
     """The state before the first update; `values` of the params that states start as."""
-    arrays: dict[str, list[Any]] = {}
+    arrays: dict[str, list[Any]] = defaultdict(lambda: [None] * len(params))
     shared: dict[str, Any] = {}
     for i, (kernel, param, rows) in enumerate(zip(kernels, params, by_row, strict=True)):
         for name, array in _start(kernel, param, rows, values, device).items():
             if kernel.states[name].kind is Kind.SHARED:
                 array = shared.setdefault(name, array)
-            arrays.setdefault(name, [None] * len(params))[i] = array
-    return State(arrays, np.zeros(len(params), np.int64))
+            arrays[name][i] = array
+    return State(dict(arrays), np.zeros(len(params), np.int64))
 
 
 def _start(
@@ -101,7 +102,7 @@ def columns(state: State, kernels: Sequence[Kernel], params: Sequence[Tensor], w
     for name, arrays in state.arrays.items():
         if len(arrays) != n:
             raise ValueError(f"state[{name!r}]: {len(arrays)} tensors for {n} parameters")
-    found: dict[str, list[Tensor | None]] = {}
+    found: dict[str, list[Tensor | None]] = defaultdict(lambda: [None] * n)
     for i, (kernel, param) in enumerate(zip(kernels, params, strict=True)):
         given = {name: arrays[i] for name, arrays in state.arrays.items() if arrays[i] is not None}
         if set(given) != set(kernel.states):
@@ -114,7 +115,7 @@ def columns(state: State, kernels: Sequence[Kernel], params: Sequence[Tensor], w
         in_rows = kernel.native.lazy and _is_by_row(tensors)
         for name, b in kernel.states.items():
             _check(tensors[name], b, param, in_rows)
-            found.setdefault(name, [None] * n)[i] = tensors[name]
+            found[name][i] = tensors[name]
     for name, places in found.items():
         if is_shared(name, kernels) and len({t.address for t in places if t is not None}) > 1:
             raise ValueError(f"state[{name!r}]: one value for all parameters, so all its arrays must be the same one")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import operator
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from optgen import arguments
 from optgen.diagnostics import suggest
-from optgen.execute import buffers, pool, state
+from optgen.execute import buffers, pool, state, watch
 from optgen.execute.buffers import Tensor
 from optgen.execute.chain import Chain
 from optgen.execute.evaluate import evaluate, grouped
@@ -18,12 +20,38 @@ from optgen.execute.kernel import Kernel
 from optgen.execute.piece import Exchange, Piece, is_left_out
 from optgen.execute.sparse import RowSparse
 from optgen.execute.state import Columns, State
+from optgen.execute.watch import Watch
 from optgen.model import FlagValue
 
 if TYPE_CHECKING:
     from optgen.execute.rule import UpdateRule
 
 ID_LIMIT, SEED_LIMIT = 1 << 20, 1 << 64
+
+Step = TypeVar("Step", bound="BoundStep")
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def alone(method: Callable[Concatenate[Step, P], R]) -> Callable[Concatenate[Step, P], R]:
+    """The method of a step, which raises RuntimeError while another such method of the same step runs: two would write
+    the same memory. It does not wait, as an exchange that calls its own step would wait for ever."""
+
+    @functools.wraps(method)
+    def called(self: Step, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        me = (threading.get_ident(),)
+        # A list and no lock: wherever an interrupt (ctrl-C) comes, who has entered leaves.
+        try:
+            self._users.append(me)
+            first = self._users[0]
+            if first is not me:
+                by = "its own exchange" if first == me else "another thread"
+                raise RuntimeError(f"{self.rule!r}: this step is in use by {by}")
+            return method(self, *args, **kwargs)
+        finally:
+            self._users.remove(me)
+
+    return called
 
 
 class BoundStep:
@@ -36,17 +64,18 @@ class BoundStep:
         self,
         rule: UpdateRule,
         params: Sequence[Any],
-        grads: Sequence[Any] | None,
+        grads: Iterable[Any] | None,
         kept: State | None,
-        inputs: Mapping[str, Sequence[Any]] | None,
+        inputs: Mapping[str, Iterable[Any]] | None,
         *,
         lazy: bool,
-        flags: Mapping[str, Sequence[Any]] | None,
-        ids: Sequence[int] | None,
+        flags: Mapping[str, Iterable[Any]] | None,
+        ids: Iterable[int] | None,
         pieces: Sequence[Piece | None],
         exchange: Exchange | None,
     ) -> None:
         self.rule = rule
+        self._users: list[tuple[int]] = []  # the first one is inside, the others are about to be told so
         self._params = rule.tensors(params, "params")
         self._device = rule.target.device(self._params)
         self._pieces, self._exchange = pieces, exchange
@@ -62,7 +91,9 @@ class BoundStep:
         self._counts = state.counts(self.state, n)
         self._high, self._usual = state.high_parts(self._counts), bytes(2 * n)
         self._written = self._written_tensors()
+        self._reads: Watch | None = None
         self._inputs = self._check_inputs(inputs or {})
+        self._watch = Watch([*self._written, *self._all_inputs()])
         self._ids = _check_ids(range(n) if ids is None else ids, n)
         self._seed = 0
         shapes = [p.shape if piece is None else piece.shape for p, piece in zip(self._params, pieces, strict=True)]
@@ -71,18 +102,21 @@ class BoundStep:
         self._values = self._hyper.values
         self._gradients = Gradients(self._params, self._kernels, state.by_row(self._columns, n), lazy, self._device)
         self._sources = list(params) if grads is None else None
-        self._seen: list[Any] | None = None
         here = zip(pieces, self._params, self._kernels, strict=True)
         self._arrange([i for i, of in enumerate(here) if not is_left_out(*of)])
         if grads is None:
             self._check_apart([])
         else:
-            self.rebind(grads)
+            self._bind_gradients(given)
 
-    def __call__(self, **changes: Any) -> None:
+    @alone
+    def __call__(self, /, **changes: Any) -> None:
         """One update of every tensor; each update count advances by one before it is used."""
         self._prepare(changes)
-        self._run(self._address)
+        try:
+            self._run(self._address)
+        finally:
+            watch.written(self._of_pytorch)
         if self._exchange is not None:
             for table in self._tables:
                 assert table.share is not None
@@ -90,6 +124,7 @@ class BoundStep:
 
     def _prepare(self, changes: Mapping[str, Any]) -> None:
         """Have hyper-parameters and gradients where kernels read them; counts may have been set since the last step."""
+        self._check_memory()
         if self._high.tobytes() != self._usual:
             state.check_counts(self._counts.view())
         changed = {}
@@ -104,12 +139,23 @@ class BoundStep:
         if self._sources is not None:
             self._read_gradients(self._sources)
 
-    def rebind(self, grads: Sequence[Any]) -> None:
-        """Take the gradients from other tensors of the same shapes."""
-        self._take(dict(enumerate(buffers.listed(grads, "grads", len(self._params)))))
+    def _check_memory(self) -> None:
+        """ValueError naming a tensor that is no longer the memory that was bound."""
+        self._watch.check("bind anew, with state=step.state")
+        if self._sources is None and self._reads is not None:
+            self._reads.check("rebind the gradients")
 
+    @alone
+    def rebind(self, grads: Iterable[Any]) -> None:
+        """Take the gradients from other tensors of the same shapes."""
+        self._bind_gradients(buffers.listed(grads, "grads", len(self._params)))
+        if self._sources is not None:
+            self._reads = None  # the next step looks for itself
+
+    @alone
     def evaluate(self) -> list[Any]:
         """New arrays with the weights to evaluate with, by the spec's `eval:` section; ValueError if it has none."""
+        self._watch.check("bind anew, with state=step.state")
         return evaluate(self.rule, self._params, self._flags, self.state, self._values, self._pieces)
 
     @property
@@ -118,6 +164,7 @@ class BoundStep:
         return self._seed
 
     @seed.setter
+    @alone
     def seed(self, value: int) -> None:
         seed = operator.index(value)
         if not 0 <= seed < SEED_LIMIT:
@@ -128,12 +175,16 @@ class BoundStep:
 
     # ------------------------------------------------------------ gradients
 
+    def _bind_gradients(self, grads: Sequence[Any]) -> None:
+        self._take(dict(enumerate(grads)))
+
     def _take(self, grads: Mapping[int, Any]) -> None:
-        self._seen = None
         checked = self._gradients.check(grads)
-        self._check_apart([t for g in checked.values() for t in g.tensors])
+        tensors = [t for g in checked.values() for t in g.tensors]
+        self._check_apart(tensors)
         for table in self._tables:
             table.take([self._gradients.place(i, checked[i]) for i in table.members])
+        self._reads = Watch(tensors)
 
     def _read_gradients(self, sources: Sequence[Any]) -> None:
         grads: dict[int, Any] = {}
@@ -142,24 +193,24 @@ class BoundStep:
                 raise ValueError(f"params[{i}]: a {type(param).__name__} has no .grad; pass grads to bind")
             if param.grad is not None:
                 grads[i] = param.grad
-        members, seen = list(grads), list(map(buffers.identity, grads.values()))
-        if members != self._members:
+        if (members := list(grads)) != self._members:
             self._arrange(members)
-        elif seen == self._seen and None not in seen:
-            self._alive = grads  # new objects for the memory that is bound
-            return
-        self._take(grads)
-        self._seen = seen
+        if self._reads is None or not self._reads.finds(list(grads.values())):
+            self._take(grads)
 
     def _check_apart(self, grads: Sequence[Tensor]) -> None:
-        inputs = [t for tensors in self._inputs.values() for t in tensors]
-        buffers.check_apart([(t, True) for t in self._written] + [(t, False) for t in (*grads, *inputs)])
+        read = (*grads, *self._all_inputs())
+        buffers.check_apart([(t, True) for t in self._written] + [(t, False) for t in read])
+
+    def _all_inputs(self) -> list[Tensor]:
+        return [t for tensors in self._inputs.values() for t in tensors]
 
     # ------------------------------------------------------------ what a native call needs
 
     def _arrange(self, members: list[int]) -> None:
         """Have these parameters updated, those with one kernel in one table."""
         self._members = members
+        self._reads = None
         columns: Columns = {**self._columns, **self._inputs}
         groups = grouped(self._kernels, members)
         self._check_whole(groups)
@@ -176,6 +227,18 @@ class BoundStep:
             for table in self._tables:
                 table.use_threads()
         self._run, self._address = self._entry()
+        self._of_pytorch = watch.of_pytorch([self._counts, *self._written_by(groups)])
+
+    def _written_by(self, groups: Mapping[Kernel, list[int]]) -> list[Tensor]:
+        """What a step of these parameters writes of them and of their states."""
+        written = [
+            self._columns[b.name][i]
+            for kernel, members in groups.items()
+            for b in kernel.native.buffers
+            if b.written and b.name in self._columns
+            for i in members
+        ]
+        return [t for t in written if t is not None]
 
     def _entry(self) -> tuple[Callable[[int], Any], int]:
         """What to call with what; one kernel for everything is called directly."""
@@ -205,7 +268,7 @@ class BoundStep:
 
     # ------------------------------------------------------------ checks
 
-    def _check_inputs(self, given: Mapping[str, Sequence[Any]]) -> dict[str, list[Tensor]]:
+    def _check_inputs(self, given: Mapping[str, Iterable[Any]]) -> dict[str, list[Tensor]]:
         spec = self.rule.spec
         names = [i.name for i in spec.inputs]
         for name in given:
@@ -257,7 +320,7 @@ def _how_many(grads: Sequence[Any]) -> int:
     return counts.pop() if counts else 1
 
 
-def _check_ids(ids: Sequence[int], n: int) -> list[int]:
+def _check_ids(ids: Iterable[int], n: int) -> list[int]:
     checked = [operator.index(x) for x in ids]
     if len(checked) != n or len(set(checked)) != n or not all(0 <= x < ID_LIMIT for x in checked):
         raise ValueError(f"ids: expected {n} different numbers from 0 to 2^20 - 1, one for each parameter, not {ids!r}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import hashlib
 import os
 import sys
 import weakref
@@ -108,6 +109,7 @@ class Gpu:
         call("cuDeviceGet", ctypes.byref(device), ordinal)
         call("cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
         self._context = context
+        self._functions: dict[tuple[bytes, tuple[str, ...]], dict[str, int]] = {}
 
         def attribute(which: int) -> int:
             value = ctypes.c_int()
@@ -195,7 +197,16 @@ class Gpu:
     # ------------------------------------------------------------ code
 
     def load(self, ptx: bytes, names: Sequence[str]) -> dict[str, int]:
-        """Have PTX compiled by the driver; the handles of its functions."""
+        """Have PTX compiled by the driver; the handles of its functions, which stay valid until the process ends.
+
+        The same PTX is loaded only once: a module takes memory of the GPU.
+        """
+        key = (hashlib.sha256(ptx).digest(), tuple(names))
+        if key not in self._functions:
+            self._functions[key] = self._compiled(ptx, names)
+        return self._functions[key]
+
+    def _compiled(self, ptx: bytes, names: Sequence[str]) -> dict[str, int]:
         module, log = ctypes.c_void_p(), ctypes.create_string_buffer(LOG_BYTES)
         options = (ctypes.c_int * 2)(ERROR_LOG, ERROR_LOG_SIZE)
         values = (ctypes.c_void_p * 2)(ctypes.addressof(log), LOG_BYTES)

@@ -68,7 +68,7 @@ def tensor(obj: Any, name: str) -> Tensor:
     """Find the device memory of `obj`; TypeError or ValueError naming the tensor where it cannot be used."""
     if isinstance(obj, DeviceArray):
         return Tensor(name, obj.address, obj.shape, obj.dtype.name, True, obj, obj.gpu.ordinal if obj.size else None)
-    if all(hasattr(obj, a) for a in ("data_ptr", "shape", "stride", "dtype", "device")):
+    if buffers.is_like_pytorch(obj):
         return _from_torch(obj, name)
     if hasattr(obj, "__cuda_array_interface__"):
         return _from_interface(obj, name)
@@ -95,6 +95,7 @@ def _from_interface(obj: Any, name: str) -> Tensor:
     if found.get("strides") is not None:
         buffers.check_order(name, shape, found["strides"], dtype.itemsize)
     address, readonly = found["data"]
+    buffers.check_address(name, address, shape, obj)
     gpu = driver.owner(address) if math.prod(shape) else None
     return Tensor(name, int(address or 0), shape, dtype.name, not readonly, obj, gpu)
 
@@ -136,5 +137,6 @@ def _from_dlpack(obj: Any, name: str) -> Tensor:
     if found.strides:
         buffers.check_order(name, shape, [found.strides[k] for k in range(found.ndim)], 1)
     dtype = f"{_CODES.get(found.code, 'unknown')}{found.bits}"
+    buffers.check_address(name, found.data, shape, obj)
     gpu = found.device_id if math.prod(shape) else None
     return Tensor(name, (found.data or 0) + found.byte_offset, shape, dtype, True, (obj, capsule), gpu)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from optgen.execute import step
+from optgen.execute import step, watch
 from optgen.execute.cuda.table import Table
 
 if TYPE_CHECKING:
@@ -23,12 +24,26 @@ class BoundStep(step.BoundStep):
     _tables: list[Table]
     _device: OneGpu
 
-    def __call__(self, **changes: Any) -> None:
-        self.advance(**changes)
-        self.launch()
+    @step.alone
+    def __call__(self, /, **changes: Any) -> None:
+        self._advance(changes)
+        self._launch()
 
-    def advance(self, **changes: Any) -> None:
+    @step.alone
+    def advance(self, /, **changes: Any) -> None:
         """Count one update, and send the next launches their numbers; keyword arguments are hyper-parameters."""
+        self._advance(changes)
+        watch.written(self._of_pytorch)  # by a graph that is replayed now, of which nobody else tells autograd
+
+    @step.alone
+    def launch(self) -> None:
+        """Update every tensor, once, with the numbers that were sent last."""
+        if self._sources is not None and self._reads is None:
+            raise RuntimeError("call advance() once before launch(): it looks for the gradients")
+        self._check_memory()
+        self._launch()
+
+    def _advance(self, changes: Mapping[str, Any]) -> None:
         stream = self._stream()
         if self._tables and self._tables[0].gpu.is_capturing(stream):
             raise RuntimeError("a capture holds launches only: call launch() there, and advance() before each replay")
@@ -37,13 +52,13 @@ class BoundStep(step.BoundStep):
         for table in self._tables:
             table.send(stream)
 
-    def launch(self) -> None:
-        """Update every tensor, once, with the numbers that were sent last."""
-        if self._sources is not None and self._seen is None:
-            raise RuntimeError("call advance() once before launch(): it looks for the gradients")
+    def _launch(self) -> None:
         stream = self._stream()
-        for table in self._tables:
-            table.launch(stream)
+        try:
+            for table in self._tables:
+                table.launch(stream)
+        finally:
+            watch.written(self._of_pytorch)
 
     def _stream(self) -> int:
         return self._device.stream()

@@ -1,0 +1,84 @@
+"""Tensors of PyTorch while a step is bound to them: whether they are still the memory that was bound, and that autograd
+knows what a step has written.
+
+PyTorch is not imported for this: who has such tensors has imported it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from optgen.execute.buffers import Tensor
+
+
+class Watch:
+    """What tensors were when this was made, those of PyTorch's kind among the given ones.
+
+    They alone can be given other memory (`p.data = x`, `module.to`), another shape (`p.t_()`), or lose their memory
+    (`untyped_storage().resize_`). What `p.data = x` replaces is kept alive.
+    """
+
+    def __init__(self, tensors: Iterable[Tensor]) -> None:
+        self._tensors = [t for t in tensors if hasattr(t.owner, "data_ptr")]
+        self._owners = [t.owner for t in self._tensors]
+        self._places = [_place(x) for x in self._owners]
+        self._addresses, self._shapes, self._dtypes, self._strides = ([p[k] for p in self._places] for k in range(4))
+        self._stored = [t for t in self._tensors if hasattr(t.owner, "untyped_storage")]
+        self._storages = [t.owner.untyped_storage() for t in self._stored]
+        self._sizes = [s.nbytes() for s in self._storages]
+
+    def finds(self, owners: Sequence[Any]) -> bool:
+        """Whether these are, in this order, tensors of the same memory, shapes, dtypes and strides."""
+        # Asked at each step. One list after the other takes least, and leaves nothing to the garbage collector.
+        try:
+            return (
+                [x.data_ptr() for x in owners] == self._addresses
+                and [s.nbytes() for s in self._storages] == self._sizes
+                and [x.shape for x in owners] == self._shapes
+                and [x.dtype for x in owners] == self._dtypes
+                and [x.stride() for x in owners] == self._strides
+            )
+        except (AttributeError, RuntimeError):  # not of PyTorch's kind, or without an address (sparse, a wrapper)
+            return False
+
+    def check(self, advice: str) -> None:
+        """ValueError that names a tensor which has changed, and gives this advice."""
+        if not self._owners or self.finds(self._owners):
+            return
+        name = next(self._changed())
+        raise ValueError(
+            f"{name}: no longer the memory, shape or dtype that was bound (as after p.data = ..., module.to(...) or "
+            f"resize_); {advice}"
+        )
+
+    def _changed(self) -> Iterator[str]:
+        for t, place in zip(self._tensors, self._places, strict=True):
+            if _place(t.owner) != place:
+                yield t.name
+        for t, storage, size in zip(self._stored, self._storages, self._sizes, strict=True):
+            if storage.nbytes() != size:
+                yield t.name
+
+
+def _place(x: Any) -> tuple[Any, ...]:
+    try:
+        return x.data_ptr(), x.shape, x.dtype, x.stride()
+    except RuntimeError:  # no address any more
+        return ()
+
+
+def of_pytorch(tensors: Iterable[Tensor]) -> list[Any]:
+    """PyTorch's own among the owners of tensors, each once."""
+    kind = getattr(sys.modules.get("torch"), "Tensor", ())
+    return list({id(t.owner): t.owner for t in tensors if isinstance(t.owner, kind)}.values())
+
+
+def written(owners: list[Any]) -> None:
+    """Have `backward` refuse to use these, tensors of PyTorch, where it needs what they were before now.
+
+    A step writes behind autograd's back. Without this, gradients would silently be those of the new values.
+    """
+    if owners:
+        sys.modules["torch"].autograd.graph.increment_version(owners)
