@@ -33,7 +33,7 @@ def evaluate(
     kernels = [rule.kernel(shape, f, evaluate=True) for shape, f in zip(shapes, flags, strict=True)]
     device = rule.target.device(params)
     columns = state.columns(kept, kernels, params, repr(rule), device)
-    by_row = state.by_row(columns, len(params))
+    by_row = state.by_row(columns, kernels)
     new = [device.full(p.shape, rule.dtype, 0.0) for p in params]
     columns["out"] = [device.tensor(x, "out") for x in new]
     columns.setdefault("w", params)

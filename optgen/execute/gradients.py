@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 WHOLE = -1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Rows:
     """What of a parameter a kernel updates: all of it, or `count` rows, which `index` numbers (None: all, in order)."""
 
@@ -27,7 +27,10 @@ class Rows:
     index: Array | None = None
 
 
-@dataclass(frozen=True)
+ALL = Rows()
+
+
+@dataclass(frozen=True, slots=True)
 class Checked:
     """A gradient that can be used: several that are summed, or one, of which `index` are the rows if it is
     row-sparse."""
@@ -62,7 +65,8 @@ class Gradients:
     def _check(self, i: int, grad: Any) -> Checked:
         name, param, kernel = f"grads[{i}]", self._params[i], self._kernels[i]
         is_sparse = isinstance(grad, RowSparse)
-        count = how_many(grad)
+        several = _is_several(grad)
+        count = len(grad) if several else 1
         if count != kernel.variant.gradients:
             raise ValueError(f"{name}: {count} gradients, where {kernel.variant.gradients} were bound; bind it anew")
         flag = kernel.variant.flags.get("sparse")
@@ -70,7 +74,8 @@ class Gradients:
             found = "row-sparse" if is_sparse else "dense"
             raise ValueError(f"{name}: {found}, for which its parameter has another kernel; bind it anew")
         if not isinstance(grad, RowSparse):
-            return Checked([self._dense(i, x, where) for x, where in named(grad, name)])
+            named = [(x, f"{name}[{k}]") for k, x in enumerate(grad)] if several else [(grad, name)]
+            return Checked([self._dense(i, x, where) for x, where in named])
         if self._is_lazy(i) and kernel.is_quantized and not self._by_row[i]:
             raise ValueError(
                 f"{name}: row-sparse, but the 8-bit blocks of its parameter's states run on from row to row; "
@@ -99,7 +104,7 @@ class Gradients:
         return self._lazy and self._kernels[i].native.lazy
 
     def _all_rows(self, i: int) -> Rows:
-        return all_rows(self._params[i]) if self._by_row[i] else Rows()
+        return all_rows(self._params[i]) if self._by_row[i] else ALL
 
 
 def how_many(grad: Any) -> int:
@@ -110,14 +115,6 @@ def how_many(grad: Any) -> int:
 def _is_several(grad: Any) -> bool:
     # Numbers in a list are no gradients, but the mistake of who forgot to make an array of them.
     return isinstance(grad, list | tuple) and not isinstance(next(iter(grad), None), int | float)
-
-
-def named(grad: Any, name: str) -> Iterator[tuple[Any, str]]:
-    """The gradients of a parameter that are summed, with what errors call them."""
-    if _is_several(grad):
-        yield from ((x, f"{name}[{k}]") for k, x in enumerate(grad))
-    else:
-        yield grad, name
 
 
 def all_rows(param: Tensor) -> Rows:

@@ -37,7 +37,7 @@ class Step(ctypes.Structure):
 class Kernel:
     """One variant of an optimizer, loaded; `columns` and `rows` are the places of buffers and of hyper-parameters.
 
-    `states` is what it keeps between steps, by name: the states, their scales, and the master weight as "w".
+    `states` is what it keeps between steps, by name: the states, their `scales`, and the master weight as "w".
     """
 
     def __init__(self, variant: Variant, native: NativeKernel) -> None:
@@ -54,6 +54,7 @@ class Kernel:
         self.gradients = [k for name, k in self.columns.items() if is_gradient(name)]
         kept = [b for b in native.buffers if b.init is not None or (b.name == "w" and variant.master)]
         self.states: Mapping[str, Buffer] = {b.name: b for b in kept}
+        self.scales = [b.name for b in kept if b.storage == "scale"]
         self.is_quantized = any(b.is_quantized for b in native.buffers)
 
     def workspace(self, step: Step) -> int:

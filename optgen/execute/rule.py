@@ -157,7 +157,7 @@ class UpdateRule:
 
     def pieces(self, pieces: Iterable[Piece | None] | None, n: int) -> list[Piece | None]:
         """Of each of n parameters, what it is a piece of, if it is one."""
-        return [None] * n if pieces is None else buffers.listed(pieces, "pieces", n, "pieces")
+        return [None] * n if pieces is None else buffers.listed(pieces, "pieces", n)
 
     def decide(
         self,

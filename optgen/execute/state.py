@@ -104,31 +104,32 @@ def columns(state: State, kernels: Sequence[Kernel], params: Sequence[Tensor], w
             raise ValueError(f"state[{name!r}]: {len(arrays)} tensors for {n} parameters")
     found: dict[str, list[Tensor | None]] = defaultdict(lambda: [None] * n)
     for i, (kernel, param) in enumerate(zip(kernels, params, strict=True)):
-        given = {name: arrays[i] for name, arrays in state.arrays.items() if arrays[i] is not None}
-        if set(given) != set(kernel.states):
+        given = {name: x for name, arrays in state.arrays.items() if (x := arrays[i]) is not None}
+        if given.keys() != kernel.states.keys():
             names = [", ".join(x) or "nothing" for x in (given, kernel.states)]
             raise ValueError(
                 f"state: holds {names[0]} for params[{i}], where {what} keeps {names[1]}; it was made by another rule"
             )
-        finders = {name: buffers.tensor if kernel.states[name].kind is Kind.HOST else device.tensor for name in given}
-        tensors = {name: finders[name](x, f"state[{name!r}][{i}]") for name, x in given.items()}
-        in_rows = kernel.native.lazy and _is_by_row(tensors)
+        tensors = {}
+        for name, b in kernel.states.items():
+            find = buffers.tensor if b.kind is Kind.HOST else device.tensor
+            found[name][i] = tensors[name] = find(given[name], f"state[{name!r}][{i}]")
+        in_rows = kernel.native.lazy and _is_by_row(kernel, tensors)
         for name, b in kernel.states.items():
             _check(tensors[name], b, param, in_rows)
-            found[name][i] = tensors[name]
     for name, places in found.items():
         if is_shared(name, kernels) and len({t.address for t in places if t is not None}) > 1:
             raise ValueError(f"state[{name!r}]: one value for all parameters, so all its arrays must be the same one")
     return {**found}
 
 
-def by_row(found: Columns, n: int) -> list[bool]:
+def by_row(found: Columns, kernels: Sequence[Kernel]) -> list[bool]:
     """Of which parameters the 8-bit blocks among the states restart at each row."""
-    return [_is_by_row({name: tensors[i] for name, tensors in found.items()}) for i in range(n)]
+    return [_is_by_row(k, {name: found[name][i] for name in k.scales}) for i, k in enumerate(kernels)]
 
 
-def _is_by_row(tensors: Mapping[str, Tensor | None]) -> bool:
-    return any(t is not None and name.endswith(".scale") and len(t.shape) == 2 for name, t in tensors.items())
+def _is_by_row(kernel: Kernel, tensors: Mapping[str, Tensor | None]) -> bool:
+    return any((t := tensors[name]) is not None and len(t.shape) == 2 for name in kernel.scales)
 
 
 def is_shared(name: str, kernels: Sequence[Kernel]) -> bool:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 from optgen import arguments
 from optgen.diagnostics import suggest
 from optgen.execute import buffers, pool, state, watch
+from optgen.execute.apart import Apart
 from optgen.execute.buffers import Tensor
 from optgen.execute.chain import Chain
 from optgen.execute.evaluate import evaluate, grouped
@@ -90,22 +91,23 @@ class BoundStep:
         self._columns["copy" if rule.master else "w"] = self._params
         self._counts = state.counts(self.state, n)
         self._high, self._usual = state.high_parts(self._counts), bytes(2 * n)
-        self._written = self._written_tensors()
         self._reads: Watch | None = None
         self._inputs = self._check_inputs(inputs or {})
-        self._watch = Watch([*self._written, *self._all_inputs()])
+        written, read = self._written_tensors(), [t for tensors in self._inputs.values() for t in tensors]
+        self._apart, self._watch = Apart(written, read), Watch([*written, *read])
         self._ids = _check_ids(range(n) if ids is None else ids, n)
         self._seed = 0
         shapes = [p.shape if piece is None else piece.shape for p, piece in zip(self._params, pieces, strict=True)]
         decide = _decider(rule, self._kernels, list(map(len, shapes)), self._flags)
         self._hyper = Hyper(rule.spec, rule.values, [k.variant.flags for k in self._kernels], decide)
         self._values = self._hyper.values
-        self._gradients = Gradients(self._params, self._kernels, state.by_row(self._columns, n), lazy, self._device)
+        in_rows = state.by_row(self._columns, self._kernels)
+        self._gradients = Gradients(self._params, self._kernels, in_rows, lazy, self._device)
         self._sources = list(params) if grads is None else None
         here = zip(pieces, self._params, self._kernels, strict=True)
         self._arrange([i for i, of in enumerate(here) if not is_left_out(*of)])
         if grads is None:
-            self._check_apart([])
+            self._apart.check([])
         else:
             self._bind_gradients(given)
 
@@ -181,7 +183,7 @@ class BoundStep:
     def _take(self, grads: Mapping[int, Any]) -> None:
         checked = self._gradients.check(grads)
         tensors = [t for g in checked.values() for t in g.tensors]
-        self._check_apart(tensors)
+        self._apart.check(tensors)
         for table in self._tables:
             table.take([self._gradients.place(i, checked[i]) for i in table.members])
         self._reads = Watch(tensors)
@@ -197,13 +199,6 @@ class BoundStep:
             self._arrange(members)
         if self._reads is None or not self._reads.finds(list(grads.values())):
             self._take(grads)
-
-    def _check_apart(self, grads: Sequence[Tensor]) -> None:
-        read = (*grads, *self._all_inputs())
-        buffers.check_apart([(t, True) for t in self._written] + [(t, False) for t in read])
-
-    def _all_inputs(self) -> list[Tensor]:
-        return [t for tensors in self._inputs.values() for t in tensors]
 
     # ------------------------------------------------------------ what a native call needs
 

@@ -24,10 +24,14 @@ def dtype_of(buffer: Buffer) -> str:
 
 def shape_of(buffer: Buffer, shape: Sequence[int], by_row: bool) -> tuple[int, ...]:
     """The shape of a buffer's array, for a parameter of this shape; `by_row`: its 8-bit blocks restart at each row."""
-    rows, cols = matrix_view(shape)
     if buffer.storage == "scale":
+        rows, cols = matrix_view(shape)
         return (rows, -(-cols // QUANTUM)) if by_row else (-(-rows * cols // QUANTUM),)
-    return {Kind.ELEM: tuple(shape), Kind.ROW: (rows,), Kind.COL: (cols,)}.get(buffer.kind, ())
+    if buffer.kind is Kind.ELEM:
+        return tuple(shape)
+    if buffer.kind is Kind.ROW or buffer.kind is Kind.COL:
+        return (matrix_view(shape)[buffer.kind is Kind.COL],)
+    return ()
 
 
 def matrix_view(shape: Sequence[int]) -> tuple[int, int]:

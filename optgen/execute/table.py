@@ -71,7 +71,7 @@ class Table:
             whole=self._whole.ctypes.data if in_pieces else None,
         )
         self.address = ctypes.addressof(self.step)
-        self._reads: list[tuple[Sequence[Tensor], Rows]] = []  # keeps them alive
+        self._kept: list[Any] = []  # alive: whose memory gradients and row numbers are
         self._workspace = np.zeros(0)
         self._reserve()
 
@@ -100,7 +100,7 @@ class Table:
 
     def take(self, reads: Sequence[tuple[Sequence[Tensor], Rows]]) -> None:
         """For each member, the gradients to read, as many as the kernel reads, and the rows to update."""
-        self._reads = list(reads)
+        self._kept = [t.owner for tensors, _ in reads for t in tensors] + [rows.index for _, rows in reads]
         if self.kernel.gradients:
             self._pointers[:, self.kernel.gradients] = [[t.address for t in tensors] for tensors, _ in reads]
         self._present[:] = [rows.count for _, rows in reads]

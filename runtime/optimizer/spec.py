@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -281,7 +282,7 @@ class SpecOptimizer(Optimizer):
                 name: [self._input(name, i, w) for i, w in zip(indices, weights, strict=True)] for name in self._inputs
             },
             flags=self._flags(indices),
-            ids=[self._id(i) for i in indices],
+            ids=self._numbers(indices),
             lazy=self.lazy_update,
             pieces=list(map(self.pieces.get, indices)),
             exchange=self.exchange,
@@ -325,12 +326,15 @@ class SpecOptimizer(Optimizer):
         held, piece = given._data, self.pieces.get(index)
         return held if piece is None else held.reshape(-1)[piece.offset : piece.offset + weight.size]
 
-    def _id(self, index: Index) -> int:
-        """The number of a parameter in random draws: its index, or for a name the next that is free."""
-        if index not in self._ids:
-            taken = set(self._ids.values())
-            self._ids[index] = index if isinstance(index, int) else next(i for i in range(1 << 20) if i not in taken)
-        return self._ids[index]
+    def _numbers(self, indices: Sequence[Index]) -> list[int]:
+        """The numbers of parameters in random draws: their indices, or for names the next ones that are free."""
+        taken = set(self._ids.values())
+        free = (number for number in itertools.count() if number not in taken)
+        for index in indices:
+            if index not in self._ids:
+                self._ids[index] = index if isinstance(index, int) else next(free)
+                taken.add(self._ids[index])
+        return [self._ids[index] for index in indices]
 
     def evaluate(self, indices: Sequence[Index], weights: Sequence[NDArray], states: Sequence[Any]) -> list[NDArray]:
         """The spec's `eval:` weights as new arrays; the weights themselves if it has none."""
