@@ -118,6 +118,7 @@ class UpdateRule:
     ) -> BoundStep:
         """Resolve all pointers once, and compile what is not compiled yet.
 
+        `params`, and wherever there is one tensor for each of them, can be any iterable, such as `net.parameters()`.
         Without `grads`, each call reads `p.grad` of every parameter anew and leaves out those where it is None, counts
         included; without `state` the step starts from `init`, and holds it as `step.state`. `inputs` are the further
         tensors that the spec reads, by name. `flags` are those that are set for each parameter; `ids`, by which draws
@@ -134,6 +135,10 @@ class UpdateRule:
         written must be writable and share memory with nothing else. A gradient may be `RowSparse`: with `lazy`, if the
         rule is `lazy`, the other rows are left as they are; else they have a gradient of zero. TypeError and ValueError
         name the tensor. The step keeps all of them alive.
+
+        A tensor of PyTorch that has got other memory, another shape or dtype since (`p.data = ...`, `module.to(...)`,
+        `resize_`) is refused at the next call. What a call writes counts as changed in place for `backward`. While one
+        thread calls a step, other threads, and its own exchange, get a RuntimeError.
         """
         params = buffers.listed(params, "params")
         where = self.pieces(pieces, len(params))

@@ -84,7 +84,8 @@ class BoundStep:
         self._flags = arguments.per_param(rule.spec, flags, n)
         given = [None] * n if grads is None else buffers.listed(grads, "grads", n)
         sparse = [isinstance(g, RowSparse) for g in given]
-        self.state = rule.init(params, sparse, flags, pieces) if kept is None else kept
+        decided = {name: [own[name] for own in self._flags] for name in flags or {}}  # an iterator is read only once
+        self.state = rule.init(params, sparse, decided, pieces) if kept is None else kept
         by_row = [lazy and x for x in sparse]
         self._kernels = rule.kernels(self._params, by_row, self._flags, pieces, _how_many(given))
         self._columns = state.columns(self.state, self._kernels, self._params, repr(rule), self._device)

@@ -94,6 +94,25 @@ def test_spec_that_is_not_there() -> None:
         optgen.load("no/such/file.opt")
 
 
+@pytest.mark.parametrize("given, kind", [(None, "NoneType"), (b"adam", "bytes; decode it first"), (7, "int")])
+def test_specs_that_are_no_text(given: Any, kind: str) -> None:
+    with pytest.raises(TypeError, match=f"^expected the text of a spec, not {kind}$"):
+        optgen.parse(given)
+    with pytest.raises(
+        TypeError, match=rf"^expected the name of a spec, a path, or what parse\(\) returns, not {kind}$"
+    ):
+        optgen.load(given)
+
+
+def test_arrays_are_no_flags() -> None:
+    for array in (np.array([True, False]), np.ones((2, 2))):
+        with pytest.raises(ValueError, match=r"^Adam: 'amsgrad' must be True or False, not array\("):
+            optgen.load("adam", amsgrad=array)
+    with pytest.raises(ValueError, match=r"^LBSGD: 'warmup_strategy' must be one of .*, not array\("):
+        optgen.load("lbsgd", warmup_strategy=np.array(["linear", "sqrt"]))
+    assert optgen.load("adam", amsgrad=np.bool_(True)).flags["amsgrad"] is True
+
+
 def test_good_at_load() -> None:
     assert load("rmsprop", rho=0.5).values["gamma1"] == 0.5
     assert load("sgd", clip_gradient=0).values["clip_gradient"] is None

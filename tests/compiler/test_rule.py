@@ -109,6 +109,9 @@ BAD_FLAGS: dict[str, tuple[Any, type[Exception], str]] = {
     "too few": ({"skip": [True]}, ValueError, "'skip' must be a list with one value for each of 2 parameters"),
     "one": ({"skip": True}, ValueError, "'skip' must be a list"),
     "number": ({"skip": [True, 2]}, ValueError, "'skip' must be True or False, not 2"),
+    "text": ({"skip": "ab"}, ValueError, "'skip' must be a list"),
+    "0-dimensional": ({"skip": np.array(True)}, ValueError, "'skip' must be a list"),
+    "rows": ({"skip": np.ones((2, 3), bool)}, ValueError, r"'skip' must be True or False, not array\(\[ True"),
 }
 
 
@@ -119,6 +122,21 @@ def test_bad_flags(flags: Any, error: type[Exception], text: str) -> None:
         rule.init(w, flags=flags)
     with pytest.raises(error, match=text):
         rule.bind(w, copies(w), rule.init(w), flags=flags)
+
+
+def test_flags_and_inputs_of_any_iterable() -> None:
+    rule, flags = optgen.load(MIXED), [True, False]
+    expected, g = random((3,), (2, 2)), random((3,), (2, 2), seed=1)
+    rule.bind(expected, g, flags={"skip": flags}, ids=[4, 2])()
+    for given in (np.array(flags), iter(flags), tuple(flags)):
+        w = random((3,), (2, 2))
+        rule.bind(iter(w), dict(enumerate(g)).values(), flags={"skip": given}, ids=iter([4, 2]))()
+        assert same(w, expected)
+    sophia, (h,) = optgen.load("sophia"), random((3,), seed=2)
+    w, other = random((3,)), random((3,))
+    sophia.bind(w, g[:1], inputs={"h_hat": iter([h])})()
+    sophia.bind(other, g[:1], inputs={"h_hat": [h]})()
+    assert same(w, other)
 
 
 def test_sums_over_parameters() -> None:

@@ -228,7 +228,24 @@ def test_what_torch_func_wraps_is_refused() -> None:
     torch.func.vmap(refuse)(torch.ones(2, 3))
 
 
-# ---------------------------------------------------------------- any iterable
+# ---------------------------------------------------------------- modules
+
+
+def test_a_layer() -> None:
+    layer, rule = torch.nn.Linear(5, 3), optgen.load("sgd", momentum=0.5)
+    params = list(layer.parameters())
+    step = rule.bind(params, None, rule.init(params))
+    before = [p.detach().numpy().copy() for p in params]
+    layer(torch.ones(2, 5)).sum().backward()
+    step(lr=0.5)
+    for p, old in zip(params, before, strict=True):
+        assert np.allclose(p.detach().numpy(), old - 0.5 * p.grad.numpy())
+    layer.zero_grad()
+    before = [p.detach().numpy().copy() for p in params]
+    step()
+    assert all(np.array_equal(p.detach().numpy(), old) for p, old in zip(params, before, strict=True))
+    with pytest.raises(TypeError, match=r"params\[0\]: dtype bfloat16"):
+        rule.init([torch.ones(3, dtype=torch.bfloat16)])
 
 
 def test_parameters_of_a_module() -> None:

@@ -98,6 +98,7 @@ def test_memory(gpu: Gpu, said: Callable[[], list[str]]) -> None:
 def test_code(gpu: Gpu, said: Callable[[], list[str]]) -> None:
     handles = gpu.load(b".version 6.3", ["abc", "abcde"])
     assert [h & 0xFF for h in handles.values()] == [3, 5]
+    assert gpu.load(b".version 6.3", ["abc", "abcde"]) == handles  # which is not loaded again
     assert gpu.resident(handles["abc"], 256) == 3
     gpu.launch(handles["abc"], 396, 256, 0x7F1234567890, STREAM)
     function = f"{handles['abc']:#x}"

@@ -122,6 +122,52 @@ def test_gradients_are_read_anew_and_may_be_missing(monkeypatch: pytest.MonkeyPa
     assert same_bits(params[1].get(), before[1] - grads[1].get() - grads[1].get())
 
 
+def test_memory_that_was_replaced_is_refused_and_versions_are_counted(
+    monkeypatch: pytest.MonkeyPatch, gpu: Gpu
+) -> None:
+    """Also where launches are called alone; what a graph writes when it is replayed is counted by `advance`."""
+    counted: list[list[Torch]] = []
+    torch = SimpleNamespace(
+        Tensor=Torch,
+        cuda=SimpleNamespace(current_stream=lambda device: SimpleNamespace(cuda_stream=0)),
+        autograd=SimpleNamespace(graph=SimpleNamespace(increment_version=counted.append)),
+    )
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    params, grads = ([Torch(x) for x in arrays] for arrays in pair(gpu, (40,), (7,)))
+    step = optgen.load("sgd", target="cuda").bind(params, grads)
+    for call in (step, step.advance, step.launch):
+        call()
+        assert counted.pop() == params and not counted
+    was, params[1]._array = params[1]._array, GpuArray(np.zeros(7, "float32"), gpu)
+    for call in (step, step.advance, step.launch):
+        with pytest.raises(
+            ValueError, match=r"^params\[1\]: no longer the memory, .* bind anew, with state=step.state"
+        ):
+            call()
+    params[1]._array, grads[0]._array = was, GpuArray(np.zeros(40, "float32"), gpu)
+    for call in (step, step.advance, step.launch):
+        with pytest.raises(ValueError, match=r"^grads\[0\]: no longer the memory, .* rebind the gradients"):
+            call()
+    assert not counted and step.state.t.tolist() == [2, 2]
+
+
+def test_a_step_under_way_is_in_use(monkeypatch: pytest.MonkeyPatch, gpu: Gpu) -> None:
+    params, grads = pair(gpu, (40,))
+    step = optgen.load("sgd", target="cuda").bind(params, grads)
+    refused = []
+
+    def launch(*args: Any) -> None:
+        for call in (step, step.advance, step.launch, step.evaluate):
+            with pytest.raises(RuntimeError, match="this step is in use by its own exchange"):
+                call()
+            refused.append(call)
+
+    monkeypatch.setattr(gpu, "launch", launch)
+    step()
+    step.launch()
+    assert len(refused) == 8 and step.state.t.tolist() == [1]
+
+
 def test_rows_and_whole_gradients_in_turn(gpu: Gpu) -> None:
     """A dense gradient is all of the rows that were row-sparse just now, in the same memory."""
     params, grads = pair(gpu, (3, 5))
@@ -238,6 +284,8 @@ def test_errors_name_the_tensor(gpu: Gpu) -> None:
     fails(r"grads\[0\] and params\[0\] share memory", params, params)
     strided = GpuArray(np.zeros((3, 4), "float32"), gpu)
     interface = {**strided.__cuda_array_interface__, "strides": (4, 12)}
+    null = {**strided.__cuda_array_interface__, "data": (0, False)}
+    fails(r"params\[0\]: a SimpleNamespace without memory", [SimpleNamespace(__cuda_array_interface__=null)])
     fails(r"params\[0\]: not contiguous", [SimpleNamespace(__cuda_array_interface__=interface, dtype=np.dtype("f4"))])
     sparse = RowSparse(GpuArray(np.array([0, 9]), gpu), GpuArray(np.zeros((2, 4), "float32"), gpu))
     fails(r"grads\[0\].indices: 9 at position 1, but the parameter has 3 rows", params, [sparse])
