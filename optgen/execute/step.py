@@ -96,6 +96,7 @@ class BoundStep:
         self._inputs = self._check_inputs(inputs or {})
         written, read = self._written_tensors(), [t for tensors in self._inputs.values() for t in tensors]
         self._apart, self._watch = Apart(written, read), Watch([*written, *read])
+        self._is_watched = bool(self._watch.owners)
         self._ids = _check_ids(range(n) if ids is None else ids, n)
         self._seed = 0
         shapes = [p.shape if piece is None else piece.shape for p, piece in zip(self._params, pieces, strict=True)]
@@ -119,7 +120,8 @@ class BoundStep:
         try:
             self._run(self._address)
         finally:
-            watch.written(self._of_pytorch)
+            if self._of_pytorch:
+                watch.written(self._of_pytorch)
         if self._exchange is not None:
             for table in self._tables:
                 assert table.share is not None
@@ -127,7 +129,8 @@ class BoundStep:
 
     def _prepare(self, changes: Mapping[str, Any]) -> None:
         """Have hyper-parameters and gradients where kernels read them; counts may have been set since the last step."""
-        self._check_memory()
+        if self._is_watched:
+            self._check_memory()
         if self._high.tobytes() != self._usual:
             state.check_counts(self._counts.view())
         changed = {}
@@ -188,6 +191,7 @@ class BoundStep:
         for table in self._tables:
             table.take([self._gradients.place(i, checked[i]) for i in table.members])
         self._reads = Watch(tensors)
+        self._is_watched = bool(self._watch.owners or self._reads.owners)
 
     def _read_gradients(self, sources: Sequence[Any]) -> None:
         grads: dict[int, Any] = {}

@@ -17,13 +17,13 @@ class Watch:
     """What tensors were when this was made, those of PyTorch's kind among the given ones.
 
     They alone can be given other memory (`p.data = x`, `module.to`), another shape (`p.t_()`), or lose their memory
-    (`untyped_storage().resize_`). What `p.data = x` replaces is kept alive.
+    (`untyped_storage().resize_`). What `p.data = x` replaces is kept alive. `owners` are these tensors.
     """
 
     def __init__(self, tensors: Iterable[Tensor]) -> None:
         self._tensors = [t for t in tensors if hasattr(t.owner, "data_ptr")]
-        self._owners = [t.owner for t in self._tensors]
-        self._places = [_place(x) for x in self._owners]
+        self.owners = [t.owner for t in self._tensors]
+        self._places = [_place(x) for x in self.owners]
         self._addresses, self._shapes, self._dtypes, self._strides = ([p[k] for p in self._places] for k in range(4))
         self._stored = [t for t in self._tensors if hasattr(t.owner, "untyped_storage")]
         self._storages = [t.owner.untyped_storage() for t in self._stored]
@@ -45,7 +45,7 @@ class Watch:
 
     def check(self, advice: str) -> None:
         """ValueError that names a tensor which has changed, and gives this advice."""
-        if not self._owners or self.finds(self._owners):
+        if self.finds(self.owners):
             return
         name = next(self._changed())
         raise ValueError(
