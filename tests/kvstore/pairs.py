@@ -20,15 +20,17 @@ class Pairs:
         self.pairs = [[Shard(s), Shard(s)] for s in range(shards)]
         self.workers = range(2)
         self.silent: list[int] = []
+        self.asked: list[int] = []  # the shards that the last request went to
 
     def ask(self, requests: Any, seconds: float | None = None) -> dict[int, Any]:
+        self.asked = list(requests)
         return {shard: self._ask(shard, request, _read_only(arrays)) for shard, (request, arrays) in requests.items()}
-
-    def ask_one(self, shard: int, request: Any, arrays: Any = None) -> Any:
-        return self._ask(shard, request, _read_only(arrays or []))
 
     def beat(self) -> None:
         pass
+
+    def is_connected(self) -> bool:
+        return True
 
     def _ask(self, shard: int, request: Any, arrays: Any) -> Any:
         """Ask until there is an answer: after a failure the survivor is the primary, and gets a new replica."""

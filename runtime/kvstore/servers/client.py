@@ -41,8 +41,9 @@ class ServerStore(Member):
     """Values on servers, which update them with each push as it arrives; pulls read the newest.
 
     All processes (workers) that are given the same servers share the values. Without an optimizer the value of a key
-    becomes what is pushed, whoever pushed it last. A push returns when both servers of a shard have it, and is applied
-    exactly once, also if one of them dies meanwhile.
+    becomes what is pushed, whoever pushed it last. A push goes to the shards of its keys, returns when both servers of
+    each have it, and is applied exactly once, also if one of them dies meanwhile: then the other one is alone for a
+    while.
 
     Keys that are initialized after `set_optimizer` are cut among the shards where their elements are updated one by
     one; others, and those that came earlier, lie whole on one shard.
@@ -99,7 +100,7 @@ class ServerStore(Member):
         self._values.update({k: _Entry(places[k]) for k in given})
 
     def _lookup(self, keys: Sequence[Key]) -> tuple[dict[Key, Place], list[int]]:
-        answer, _ = self._link.ask_one(0, {"do": "lookup", "keys": list(keys)})
+        answer, _ = self._ask_one(0, {"do": "lookup", "keys": list(keys)})
         return {k: Place.load(place) for k, place in answer["keys"]}, answer["loads"] or [0] * self._link.shards
 
     def _give(self, request: Message, values: Mapping[Key, NDArray], places: Mapping[Key, Place]) -> None:
@@ -107,7 +108,7 @@ class ServerStore(Member):
         for shard in reversed(range(self._link.shards)):
             keys, arrays = placing.given(values, places, shard)
             if keys:
-                self._link.ask_one(shard, request | {"keys": keys}, arrays)
+                self._ask_one(shard, request | {"keys": keys}, arrays)
 
     @_unrecorded
     def assign(self, key: Key | Sequence[Key], value: Arrays) -> None:
@@ -136,13 +137,13 @@ class ServerStore(Member):
         """Write the newest value of each key to its arrays in `out`; `ignore_sparse`: but not to row-sparse ones."""
         groups = self._initialized("pull", key, _required("pull", "out", out))
         wanted = delivery.wanted(groups, ignore_sparse)
-        self._fetch({"do": "pull", "worker": self._rank}, wanted)
+        self._fetch({"do": "pull"}, wanted)
 
     def _fetch(self, request: Message, wanted: Groups) -> None:
         """Request values of keys from all shards that have some, and write them where they are wanted."""
         places = {k: self._values[k].place for k in wanted}
         keys = delivery.by_shard(places)
-        answers = self._link.ask({shard: (request | {"keys": of}, []) for shard, of in keys.items()})
+        answers = self._ask({shard: (request | {"keys": of}, []) for shard, of in keys.items()})
         delivery.write(answers, places, wanted)
 
     @_unrecorded
@@ -162,36 +163,35 @@ class ServerStore(Member):
     def _exchange(self, sums: Mapping[Key, NDArray], wanted: Groups) -> None:
         """Push, and write what is wanted of what it makes of the values."""
         self._keep_pace()
-        hyper, number = {} if self._mirror is None else self._mirror.changes(), self._number + 1
+        number, (hyper, for_all) = self._number + 1, ({}, False) if self._mirror is None else self._mirror.changes()
         places = {k: self._values[k].place for k in wanted}
         pulled = delivery.by_shard(places)
-        request = {
-            "do": "push",
-            "worker": self._rank,
-            "number": number,
-            "hyper": hyper,
-            "barriers": self._barriers_now(),
-        }
-        requests = {
-            s: (request | {"keys": keys, "pull": pulled.get(s, [])}, arrays)
-            for s, (keys, arrays) in enumerate(
-                placing.gradients(sums, self._places(), self._packing, self._link.shards)
-            )
-        }
+        pushed = placing.gradients(sums, self._places(), self._packing, self._link.shards)
+        shards = [s for s, (keys, _) in enumerate(pushed) if keys or for_all] or [0]
+        if number < self._acknowledged:  # the worker went back to where it was before: servers have this push
+            shards = []
+        request = {"do": "push", "number": number, "hyper": hyper, "barriers": self._barriers_now(), "shards": shards}
+        requests: dict[int, tuple[Message, list[np.ndarray]]]
+        requests = {s: ({"do": "pull", "keys": keys}, []) for s, keys in pulled.items()}
+        for s in shards:
+            keys, arrays = pushed[s]
+            requests[s] = (request | {"keys": keys, "pull": pulled.get(s, [])}, arrays)
         self._number = number
-        answers = self._link.ask(requests)
-        self._acknowledged = number
+        answers = self._ask(requests)
+        self._acknowledged = max(number, self._acknowledged)
         delivery.write(answers, places, wanted)
         if self._mirror is not None:
             self._mirror.sent(hyper)
-            self._mirror.updated(max(answer.get("updates", 0) for answer, _ in answers.values()))
+            updates = [answers[s][0].get("updates", 0) for s in shards]
+            known = [] if len(shards) == self._link.shards else [self._mirror.updates]
+            self._mirror.updated(max(updates + known))
 
     def _rows(self, key: Key, ids: NDArray) -> RowSparseNDArray:
         (shard,) = self._values[key].place.owners
         rows = np.unique(ids.asnumpy().astype(np.int64))
         if len(rows) and not 0 <= rows[0] <= rows[-1] < self._values[key].shape[0]:
             raise MXNetError(f"row_sparse_pull: key {key!r} has {self._values[key].shape[0]} rows, not one {rows[-1]}")
-        answer, arrays = self._link.ask_one(shard, {"do": "rows", "key": key}, [rows])
+        answer, arrays = self._ask_one(shard, {"do": "rows", "key": key}, [rows])
         return messages.take(answer["form"], self._values[key].shape, iter(arrays))
 
     # ------------------------------------------------------------ updates
@@ -211,12 +211,12 @@ class ServerStore(Member):
         request = {"do": "optimizer", "count": self._optimizers, "text": text}
         if self._rank == 0:
             for shard in reversed(range(self._link.shards)):  # the first shard has it last: then all have it
-                self._link.ask_one(shard, request)
+                self._ask_one(shard, request)
         self._wait(lambda: [0] if self._counted("optimizers") < self._optimizers else [], "set_optimizer")
         self._mirror = Mirror(optimizer, self._counted("updates"))
 
     def _counted(self, what: str) -> int:
-        return self._link.ask_one(0, {"do": "lookup", "keys": []})[0][what]
+        return self._ask_one(0, {"do": "lookup", "keys": []})[0][what]
 
     def set_updater(self, updater: Callable) -> None:
         """MXNetError: servers cannot call a function of this process."""
@@ -254,7 +254,7 @@ class ServerStore(Member):
             parts, header = gather.cut_states(content, self._places(), self._link.shards)
             optimizer = states.restored(mirror.optimizer, header)
             for what in ("check states", "load states"):
-                self._link.ask({s: ({"do": what}, [np.frombuffer(part, np.uint8)]) for s, part in enumerate(parts)})
+                self._ask({s: ({"do": what}, [np.frombuffer(part, np.uint8)]) for s, part in enumerate(parts)})
         except MXNetError as error:
             raise MXNetError(f"'{os.fspath(fname)}': {error}") from None
         mirror.loaded(optimizer)
@@ -302,7 +302,7 @@ class ServerStore(Member):
             places = placing.places_again(header, self._places(), saved, self._link.shards)
             parts = gather.cut_snapshot(content, places, self._link.shards)
             for shard, (part, own) in reversed(list(enumerate(parts))):
-                self._link.ask_one(shard, part | {"do": "restore", "count": self._restores}, own)
+                self._ask_one(shard, part | {"do": "restore", "count": self._restores}, own)
         self._wait(lambda: [0] if self._counted("restores") < self._restores else [], "restore")
         places, _ = self._lookup(list(self._values))
         self._values.update({k: _Entry(place) for k, place in places.items()})

@@ -64,12 +64,13 @@ def join_snapshots(snapshots: Sequence[Snapshot]) -> Snapshot:
     content = first | {
         "places": [[key, _alone(place).dump()] for key, place in places.items()],
         "values": [[key, messages.put(_together(held, key, place), None, arrays)] for key, place in places.items()],
-        "pushes": [[w, min(n)] for w, n in _numbers(snapshots).items()],
+        "pushes": _numbers(snapshots),
         "optimizers": min(first["optimizers"], 1),
         "assigned": 0,
         "restores": 0,
         "barriers": [],
         "here": [],
+        "incarnations": [],
     }
     if first["backups"] is not None:
         names = dict.fromkeys(name for found in backups for name in found)
@@ -146,7 +147,18 @@ def _together(held: Sequence[Mapping[Key, NDArray]], key: Key, place: Place) -> 
     return NDArray(np.concatenate([piece._data for piece in pieces]).reshape(place.shape), cpu())
 
 
-def _numbers(snapshots: Sequence[Snapshot]) -> dict[int, list[int]]:
-    """By worker, the numbers of its last push to each shard."""
-    tables = [{worker: number for worker, number, *_ in content["pushes"]} for content, _ in snapshots]
-    return {w: [table.get(w, 0) for table in tables] for w in sorted({w for table in tables for w in table})}
+def _numbers(snapshots: Sequence[Snapshot]) -> list[list[int]]:
+    """Workers with the numbers of their last pushes that are done."""
+    tables = [{w: (number, shards) for w, number, _, _, shards in content["pushes"]} for content, _ in snapshots]
+    return [[w, completed([table.get(w, (0, ())) for table in tables])] for w in sorted({w for t in tables for w in t})]
+
+
+def completed(pushes: Sequence[tuple[int, Sequence[int]]]) -> int:
+    """The last push of a worker that is done by all shards that it went to.
+
+    `pushes` has, for each shard, the number of the last one that it has done, and where that went. A worker pushes when
+    the push before is done: so only the last one of all may not be.
+    """
+    last = max(number for number, _ in pushes)
+    went = {shard for number, shards in pushes if number == last for shard in shards}
+    return last if all(pushes[shard][0] == last for shard in went) else last - 1

@@ -16,6 +16,8 @@ BEAT_SECONDS = 2.0
 _INLINE = 1 << 16
 """Messages of fewer bytes travel within the call; larger ones are put into Ray's memory once, where both servers read
 them."""
+_WAITS = ("barrier", "pace")
+"""Requests that servers answer also while they are busy with others."""
 
 Requests = Mapping[int, tuple[Message, Arrays]]
 """By shard."""
@@ -40,12 +42,12 @@ class Link:
         """
         deadline = time.monotonic() + (seconds or self._timeout)
         answers: dict[int, tuple[Message, Arrays]] = {}
-        self._check_connected()
-        payloads = {shard: self._payload(arrays) for shard, (_, arrays) in requests.items()}
+        if not self.is_connected():
+            raise MXNetError("Ray was shut down, and with it the way to the servers")
         while missing := [shard for shard in requests if shard not in answers]:
             if time.monotonic() > deadline:
                 raise self._late(missing[0], requests[missing[0]][0]["do"])
-            sent = {shard: self._send(shard, requests[shard][0], payloads[shard], deadline) for shard in missing}
+            sent = {shard: self._send(shard, *requests[shard], deadline) for shard in missing}
             for shard, reference in sent.items():
                 answer = self._answer(shard, reference, requests[shard][0]["do"], deadline)
                 if answer is not None:
@@ -55,36 +57,39 @@ class Link:
                 raise MXNetError(f"server {shard}: {answer['error']}")
         return answers
 
-    def ask_one(self, shard: int, request: Message, arrays: Arrays | None = None) -> tuple[Message, Arrays]:
-        """The answer of one shard."""
-        return self.ask({shard: (request, arrays or [])})[shard]
-
     def beat(self) -> None:
-        """Tell the first shard that this worker is alive. MXNetError if Ray was shut down."""
-        self._check_connected()
-        primary = self._primaries.get(0)
+        """Tell the first shard that this worker is alive. Errors of Ray's that are no death are raised as they come."""
+        primary = self._primaries.get(0) or self._leading(self._views(0))
         if primary is None:
             return
         try:
-            self._ray.get(primary.seen.remote(self._rank), timeout=BEAT_SECONDS)
-        except self._ray.exceptions.GetTimeoutError:
-            pass  # it is busy, or dies
+            heard = self._ray.get(primary.seen.remote(self._rank), timeout=BEAT_SECONDS)
         except self._deaths:
-            leading = self._leading(self._views(0))
-            if leading is not None:
-                self._primaries[0] = leading
+            heard = False
+        if not heard and self._primaries.get(0) is primary:
+            self._primaries.pop(0, None)
 
-    def _check_connected(self) -> None:
-        if not self._ray.is_initialized():  # Ray would start, or connect to, whatever it finds
-            raise MXNetError("Ray was shut down, and with it the way to the servers")
+    def is_connected(self) -> bool:
+        """Whether Ray is there: it would otherwise start, or connect to, whatever it finds."""
+        return self._ray.is_initialized()
 
-    def _payload(self, arrays: Arrays) -> list[Any]:
-        return [self._ray.put(arrays)] if sum(array.nbytes for array in arrays) > _INLINE else arrays
+    def _payload(self, arrays: Arrays) -> tuple[Any, list[Any]]:
+        """What is sent of arrays: what the primary is given, and what it gives its replica to read them by.
 
-    def _send(self, shard: int, request: Message, payload: list[Any], deadline: float) -> Any:
+        A reference of its own is what Ray reads before the call begins; in a list it stays a reference.
+        """
+        if sum(array.nbytes for array in arrays) <= _INLINE:
+            return arrays, []
+        reference = self._ray.put(arrays)
+        return reference, [reference]
+
+    def _send(self, shard: int, request: Message, arrays: Arrays, deadline: float) -> Any:
         primary = self._primaries.get(shard) or self._found(shard, deadline)
         self._primaries[shard] = primary
-        return primary.call.remote(request, payload)
+        if request["do"] in _WAITS:
+            return primary.waiting.remote(request)
+        # Arrays are put anew each time: Ray may have lost them.
+        return primary.call.remote(request, *self._payload(arrays))
 
     def _answer(self, shard: int, reference: Any, what: str, deadline: float) -> tuple[Message, Arrays] | None:
         """What a server answers; None where another must be asked."""
@@ -110,6 +115,7 @@ class Link:
 
     def _found(self, shard: int, deadline: float) -> Any:
         """The primary of a shard, as soon as there is one."""
+        began = time.monotonic()
         while True:
             views = self._views(shard)
             leading = self._leading(views)
@@ -125,7 +131,7 @@ class Link:
                     f"worker {self._rank} has found no server {shard} within {self._timeout:g} s ({start.TIMEOUT}): is "
                     "the launcher still running?"
                 )
-            time.sleep(0.02)
+            time.sleep(min(max((time.monotonic() - began) / 8, 0.02), 0.5))
 
     @staticmethod
     def _leading(views: list[tuple[Any, Message]]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 import weakref
@@ -9,12 +10,18 @@ from collections.abc import Callable
 
 from runtime.base import ArgumentError, MXNetError
 from runtime.kvstore.local import KVStore
-from runtime.kvstore.servers import start
-from runtime.kvstore.servers.link import BEAT_SECONDS, Link
+from runtime.kvstore.servers import gather, start
+from runtime.kvstore.servers.link import BEAT_SECONDS, Link, Requests
 from runtime.kvstore.servers.messages import Arrays, Message
 
 _PARTING_SECONDS = 5.0
 """How long a worker that ends may try to tell the servers."""
+_LONGEST_BEAT = 4 * BEAT_SECONDS
+"""How often a worker says that it is alive where that fails: still well within what servers wait."""
+_LONGEST_PAUSE = 1.0
+"""How often a worker that waits for others asks about them, after a while."""
+
+_stores = itertools.count()
 
 
 class Member(KVStore):
@@ -34,6 +41,8 @@ class Member(KVStore):
         self._timeout = start.timeout()
         self._bound: int | None = None
         self._barriers = 0  # how many this worker has come to
+        # Newer than those of this rank's processes before, and of this process's stores before.
+        self._mine = {"worker": rank, "incarnation": [attempt, next(_stores)]}
         self._number, barriers = self._joined()
         self._acknowledged = self._number
         # A script that is started again comes to its first barriers again, which the others have long passed.
@@ -43,9 +52,9 @@ class Member(KVStore):
         threading.Thread(target=_beat, args=(link, self._ended), name="kvstore", daemon=True).start()
 
     def _joined(self) -> tuple[int, int]:
-        """Tell the servers that this worker is there: its last push that all have, and the barriers before it."""
-        answers = [answer for answer, _ in self._all({"do": "join", "worker": self._rank})]
-        return min(a["number"] for a in answers), max(a["barriers"] for a in answers)
+        """Tell the servers that this worker is there: its last push that is done, and the barriers before it."""
+        answers = [answer for answer, _ in self._all({"do": "join"})]
+        return gather.completed([(a["number"], a["shards"]) for a in answers]), max(a["barriers"] for a in answers)
 
     def close(self) -> None:
         """Leave the servers: others no longer wait for this worker. It is done when the process ends, too."""
@@ -53,7 +62,7 @@ class Member(KVStore):
             return
         self._ended.set()
         try:
-            self._all({"do": "leave", "worker": self._rank}, _PARTING_SECONDS)
+            self._all({"do": "leave"}, _PARTING_SECONDS)
         finally:
             self._closing()
 
@@ -98,14 +107,25 @@ class Member(KVStore):
         if bound is None:
             return
         request = {"do": "pace", "number": self._number - bound}
-        self._wait(lambda: self._link.ask_one(0, request)[0]["waiting"], f"push {self._number + 1} (staleness {bound})")
+
+        def behind() -> list[int]:
+            """A push may have gone to any of the shards."""
+            found = self._ask_one(0, request)[0]["waiting"]
+            for shard in range(1, self._link.shards):
+                if not found:
+                    break
+                behind_there = self._ask_one(shard, request)[0]["waiting"]
+                found = [worker for worker in found if worker in behind_there]
+            return found
+
+        self._wait(behind, f"push {self._number + 1} (staleness {bound})")
 
     def barrier(self) -> None:
         """Wait until all workers have come here; those that have ended, or were not heard of for 30 s, do not count."""
         self._barriers += 1
-        self._link.ask_one(0, {"do": "arrive", "worker": self._rank, "number": self._barriers})
+        self._ask_one(0, {"do": "arrive", "number": self._barriers})
         request = {"do": "barrier", "number": self._barriers}
-        self._wait(lambda: self._link.ask_one(0, request)[0]["waiting"], f"barrier {self._barriers}")
+        self._wait(lambda: self._ask_one(0, request)[0]["waiting"], f"barrier {self._barriers}")
 
     _barrier = barrier
 
@@ -114,28 +134,43 @@ class Member(KVStore):
         return self._barriers
 
     def _wait(self, missing: Callable[[], list[int]], what: str) -> None:
-        """Ask until no worker is missing; MXNetError with those that are when the time is over."""
-        deadline, pause = time.monotonic() + self._timeout, 0.0005
+        """Ask until no worker is missing; MXNetError with those that are when the time is over.
+
+        Each time it waits an eighth of what it has waited: many that wait for long must not keep the servers busy.
+        """
+        began = time.monotonic()
         while workers := missing():
-            if time.monotonic() > deadline:
+            waited = time.monotonic() - began
+            if waited > self._timeout:
                 names = ", ".join(map(str, workers))
                 raise MXNetError(
                     f"{what}: worker {self._rank} has waited {self._timeout:g} s ({start.TIMEOUT}) for worker {names}"
                 )
-            time.sleep(pause)
-            pause = min(2 * pause, 0.05)
+            time.sleep(min(max(waited / 8, 0.0005), _LONGEST_PAUSE))
+
+    # ------------------------------------------------------------ requests
+
+    def _ask(self, requests: Requests, seconds: float | None = None) -> dict[int, tuple[Message, Arrays]]:
+        """The answers to requests by shard, which say who asks: servers refuse what comes from a worker's past."""
+        return self._link.ask({s: (self._mine | request, arrays) for s, (request, arrays) in requests.items()}, seconds)
+
+    def _ask_one(self, shard: int, request: Message, arrays: Arrays | None = None) -> tuple[Message, Arrays]:
+        """The answer of one shard."""
+        return self._ask({shard: (request, arrays or [])})[shard]
 
     def _all(self, request: Message, seconds: float | None = None) -> list[tuple[Message, Arrays]]:
         """The answers of all shards, in order."""
-        answers = self._link.ask({shard: (request, []) for shard in range(self._link.shards)}, seconds)
+        answers = self._ask({shard: (request, []) for shard in range(self._link.shards)}, seconds)
         return [answers[shard] for shard in range(self._link.shards)]
 
 
 def _beat(link: Link, ended: threading.Event) -> None:
-    """Tell the servers now and then that a worker is alive. It knows nothing of the store, which would otherwise never
-    go."""
-    while not ended.wait(BEAT_SECONDS):
+    """Tell the servers now and then that a worker is alive, until it has ended or Ray was shut down. It knows nothing
+    of the store, which would otherwise never go."""
+    pause = BEAT_SECONDS
+    while not ended.wait(pause) and link.is_connected():
         try:
             link.beat()
-        except Exception:
-            return  # Ray was shut down
+            pause = BEAT_SECONDS
+        except Exception:  # whatever is wrong with Ray may pass
+            pause = min(2 * pause, _LONGEST_BEAT)

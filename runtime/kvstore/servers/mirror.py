@@ -21,20 +21,26 @@ class Mirror:
         self.updated(updates)
         self._sent = wire.changes(optimizer)
 
+    @property
+    def updates(self) -> int:
+        """How many updates the servers have made, as far as is known here."""
+        return self.optimizer.num_update
+
     def updated(self, updates: int) -> None:
         """The servers have made so many updates: schedules go by that."""
         self.optimizer.num_update = updates
 
-    def changes(self) -> dict[str, Any]:
-        """The hyper-parameters that go with the next push: those that were changed here since they were last sent.
+    def changes(self) -> tuple[dict[str, Any], bool]:
+        """The hyper-parameters that go with the next push, and whether any of them was changed for all that follow.
 
-        `rescale_grad` always does, as batches differ between workers; so does the rate of a schedule that servers do
-        not have.
+        These are those that were changed here since they were last sent. `rescale_grad`, of the push alone, always
+        goes, as batches differ between workers; so does the rate of a schedule that servers do not have.
         """
         now = wire.changes(self.optimizer)
         own_schedule = self.optimizer.lr_scheduler is not None and now["lr_scheduler"] is None
         always = ("rescale_grad", "lr") if own_schedule else ("rescale_grad",)
-        return {name: x for name, x in now.items() if name in always or name not in self._sent or self._sent[name] != x}
+        changed = {n for n, x in now.items() if n not in always and (n not in self._sent or self._sent[n] != x)}
+        return {name: x for name, x in now.items() if name in always or name in changed}, bool(changed)
 
     def sent(self, changes: dict[str, Any]) -> None:
         """These have been sent."""

@@ -4,7 +4,8 @@ A change is acknowledged when both have it. Who is what, the service says (`serv
 replica refuses to follow a primary of an earlier epoch than its own, so that a primary that was replaced, and does not
 know it yet, can acknowledge nothing.
 
-Requests are done by one thread, in order; another few answer how things are, also while that one is busy.
+Requests are done by one thread, in order; another few answer how things are, also while that one is busy. Arrays of a
+request are here before its turn comes: Ray sees to that, so that a worker that stands still keeps nobody else waiting.
 """
 
 from __future__ import annotations
@@ -20,18 +21,20 @@ from ray.exceptions import GetTimeoutError, RayError
 
 from runtime.base import MXNetError
 from runtime.kvstore.servers import start
+from runtime.kvstore.servers.adoption import DONE, Adoption
 from runtime.kvstore.servers.messages import Arrays, Message
 from runtime.kvstore.servers.shard import Answer, Shard
 from runtime.optimizer import wire
 
-Payload = list[Any]
-"""The arrays of a message, or one reference to a list of them in Ray's memory."""
+Reference = list[Any]
+"""A reference to arrays in Ray's memory, in a list, which Ray hands on as it is; an empty list for none."""
 
 MOVED: Answer = {"moved": True}, []
 SILENT_SECONDS = 30.0
 """A worker that was not heard of for so long is not waited for."""
-_DONE, _REFUSED, _UNREADABLE, _UNREACHED = "done", "refused", "unreadable", "unreached"
-_DEATHS = start.deaths(ray)
+_REFERENCE_SECONDS = 10.0
+"""How long a replica tries to read what a worker has put into Ray's memory. After that the primary sends its own."""
+_REFUSED, _UNREADABLE, _UNREACHED = "refused", "unreadable", "unreached"
 
 
 class Server:
@@ -53,9 +56,7 @@ class Server:
         self._role, self._epoch = "new", 0
         self._number = 0  # of the last change
         self._replica: Any = None
-        self._learner: Any = None
-        self._loading: Any = None
-        self._backlog: list[tuple[int, Message, Arrays]] = []  # what the learner does not have yet
+        self._adoption: Adoption | None = None
         self._told = threading.Condition()
         self._seen = dict.fromkeys(self._workers, time.monotonic())
 
@@ -72,9 +73,24 @@ class Server:
         return {"role": self._role, "epoch": self._epoch, "pid": os.getpid(), "copies": 1 + (self._replica is not None)}
 
     @ray.method(concurrency_group="control")
-    def seen(self, worker: int) -> None:
-        """A worker says that it is alive."""
-        self._seen[worker] = time.monotonic()
+    def seen(self, worker: int) -> bool:
+        """A worker says that it is alive. Whether this server is the primary, which is who must know."""
+        now = time.monotonic()
+        if now - max(self._seen.values()) > SILENT_SECONDS / 2:  # nobody was heard of: this process stood still
+            self._seen = dict.fromkeys(self._workers, now)
+        self._seen[worker] = now
+        return self._role == "primary"
+
+    @ray.method(concurrency_group="control")
+    def waiting(self, request: Message) -> Answer:
+        """For which workers a barrier, or a worker that is ahead, must wait, as far as this shard knows."""
+        if not self.seen(request["worker"]):
+            return MOVED
+        since = time.monotonic() - SILENT_SECONDS
+        # Workers say to the first shard only that they are alive.
+        silent = [] if self._shard.number else [w for w in self._workers if self._seen[w] < since]
+        of = self._shard.missing if request["do"] == "barrier" else self._shard.behind
+        return {"waiting": of(request["number"], self._workers, silent)}, []
 
     @ray.method(concurrency_group="control")
     def lead(self, epoch: int) -> bool:
@@ -83,13 +99,14 @@ class Server:
         A new one has none, and may lead in the first epoch, 1, only.
         """
         with self._told:
+            if self._role == "primary" and epoch == self._epoch:  # it was told before
+                return True
             lacks = self._role not in ("replica", "primary") and (self._role, epoch) != ("new", 1)
             if lacks or epoch <= self._epoch:
                 return False
             if self._role != "primary":
                 self._seen = dict.fromkeys(self._workers, time.monotonic())
-            self._epoch, self._role, self._replica, self._learner = epoch, "primary", None, None
-            self._backlog = []
+            self._epoch, self._role, self._replica, self._adoption = epoch, "primary", None, None
             self._told.notify_all()
         return True
 
@@ -100,28 +117,25 @@ class Server:
 
     # ------------------------------------------------------------ the primary
 
-    def call(self, request: Message, payload: Payload) -> Answer:
+    def call(self, request: Message, arrays: Arrays, reference: Reference) -> Answer:
         """Do what a worker requests; the answer has `error` where it cannot be done, and `moved` where this server is
-        not the primary."""
-        if self._role != "primary":
+        not the primary. `reference`: to the arrays, where they are in Ray's memory and the replica can read them."""
+        if not self.seen(request["worker"]):
             return MOVED
-        arrays = _arrays(payload, self._timeout)
-        if request["do"] in ("barrier", "pace"):
-            return self._waiting(request), []
         if not self._shard.changes(request):
             return self._done(request, arrays)
+        self._make_room()
         self._number += 1
-        following = self._forward(request, payload)
+        following = self._forward(request, None if reference else arrays, reference)
         answer = self._done(request, arrays)
-        if self._learner is not None:
-            self._backlog.append((self._number, request, arrays))
+        adoption = self._adoption  # which the other threads may take away
+        if adoption is not None:
+            adoption.keep(request, arrays)
         self._confirm(following, request, arrays)
         return answer
 
     def _done(self, request: Message, arrays: Arrays) -> Answer:
         """What the shard makes of a request. Its errors are those of the request, and the same on the replica."""
-        if request["do"] == "join":
-            self.seen(request["worker"])
         try:
             return self._shard(request, arrays)
         except MemoryError:  # this process's own trouble, of which the other one may know nothing
@@ -129,18 +143,11 @@ class Server:
         except Exception as error:
             return {"error": str(error) if isinstance(error, RuntimeError) else f"{type(error).__name__}: {error}"}, []
 
-    def _waiting(self, request: Message) -> Message:
-        """For which workers a barrier, or a worker that is ahead, must wait."""
-        since = time.monotonic() - SILENT_SECONDS
-        silent = [w for w in self._workers if self._seen[w] < since]
-        of = self._shard.missing if request["do"] == "barrier" else self._shard.behind
-        return {"waiting": of(request["number"], self._workers, silent)}
-
-    def _forward(self, request: Message, payload: Payload) -> Any:
+    def _forward(self, request: Message, arrays: Arrays | None, reference: Reference) -> Any:
         replica = self._replica
-        return (
-            None if replica is None else (replica, replica.follow.remote(self._epoch, self._number, request, payload))
-        )
+        if replica is None:
+            return None
+        return replica, replica.follow.remote(self._epoch, self._number, request, arrays, reference)
 
     def _confirm(self, following: Any, request: Message, arrays: Arrays) -> None:
         """Wait until the replica has the change too, or the service says to go on without one.
@@ -155,9 +162,9 @@ class Server:
                 found = ray.get(reference, timeout=max(deadline - time.monotonic(), 0))
             except GetTimeoutError:
                 found = _REFUSED
-            except _DEATHS:
+            except RayError:
                 found = _UNREACHED
-            if found == _DONE:
+            if found == DONE:
                 return
             # One that is not reached has died, as the service will say, or is out of reach for a while.
             with self._told:
@@ -167,62 +174,76 @@ class Server:
             if found == _REFUSED or time.monotonic() > deadline:
                 os._exit(1)
             # The worker may have died, and its memory with it. Here the change is done.
-            following = self._forward(request, [ray.put(arrays)])
+            following = self._forward(request, arrays, [])
 
     # ------------------------------------------------------------ a new replica
 
-    def adopt(self, epoch: int, learner: Any) -> None:
-        """Give all there is to a new server, which then follows."""
-        content, arrays = self._shard.snapshot()
+    def adopt(self, epoch: int, learner: Any) -> bool:
+        """Begin to give all there is to a new server, which then follows; False, as it is not done with that."""
+        adoption = Adoption(epoch, learner, self._number, self._shard.snapshot(), self._timeout)
         with self._told:
             if self._role != "primary" or epoch <= self._epoch:
                 raise MXNetError("this server was told otherwise meanwhile")
-            self._epoch, self._learner, self._backlog = epoch, learner, []
-        self._loading = learner.load.remote(epoch, self._number, content, [ray.put(arrays)])
+            self._epoch, self._adoption = epoch, adoption
+        return False
 
     def adopted(self) -> bool:
-        """Whether the new server has everything: from then on nothing is acknowledged without it."""
-        learner = self._learner
-        if learner is None or not ray.wait([self._loading], timeout=0)[0]:
+        """Whether the new server has everything: from then on nothing is acknowledged without it.
+
+        RayError or MXNetError where it never will.
+        """
+        adoption = self._adoption
+        if adoption is not None and not adoption.is_loaded(0):
             return False
-        ray.get(self._loading)
-        for number, request, arrays in self._backlog:
-            ray.get(learner.follow.remote(self._epoch, number, request, [ray.put(arrays)]), timeout=self._timeout)
-        ray.get(learner.settle.remote(self._epoch), timeout=self._timeout)
+        number = 0 if adoption is None else adoption.replay()
         with self._told:
-            if self._learner is learner:
-                self._replica, self._learner, self._loading, self._backlog = learner, None, None, []
+            if adoption is None or self._adoption is not adoption:
+                raise MXNetError("this server was told otherwise meanwhile, or has given up the new one")
+            # Before it is told, for it may lead as soon as it is: then it must lack nothing.
+            self._replica, self._adoption = adoption.learner, None
+        if not ray.get(adoption.learner.settle.remote(adoption.epoch, number), timeout=self._timeout):
+            raise MXNetError("the new server lacks changes")
         return True
+
+    def _make_room(self) -> None:
+        """Wait while more is kept for a new server than there is room for, until it has that.
+
+        One that dies meanwhile, or fails, is given up; for one that stands still the service does that.
+        """
+        while (adoption := self._adoption) is not None and adoption.is_full():
+            if not adoption.is_loaded(0.1):
+                continue
+            try:
+                adoption.replay()
+            except (RayError, MXNetError):
+                with self._told:
+                    if self._adoption is adoption:
+                        self._adoption = None
 
     # ------------------------------------------------------------ the replica
 
-    def load(self, epoch: int, number: int, content: Message, payload: Payload) -> None:
+    def load(self, epoch: int, number: int, content: Message, arrays: Arrays) -> None:
         """Take all that the primary has, up to change `number`."""
-        self._shard = Shard.restored(content, _arrays(payload, self._timeout))
+        self._shard = Shard.restored(content, arrays)
         self._role, self._epoch, self._number = "learner", epoch, number
 
-    def follow(self, epoch: int, number: int, request: Message, payload: Payload) -> str:
-        """Do what the primary does."""
+    def follow(self, epoch: int, number: int, request: Message, arrays: Arrays | None, reference: Reference) -> str:
+        """Do what the primary does, with `arrays`, or those that `reference` is of."""
         if epoch != self._epoch or self._role not in ("learner", "replica"):
             return _REFUSED
         if number == self._number + 1:
             try:
-                arrays = _arrays(payload, self._timeout)
+                found = ray.get(reference[0], timeout=_REFERENCE_SECONDS) if arrays is None else arrays
             except RayError:
                 return _UNREADABLE
-            self._done(request, arrays)
+            self._done(request, found)
             self._number = number
-        return _DONE if number <= self._number else _REFUSED
+        return DONE if number <= self._number else _REFUSED
 
-    def settle(self, epoch: int) -> None:
-        """Nothing is acknowledged without this server any more."""
+    def settle(self, epoch: int, number: int) -> bool:
+        """Nothing is acknowledged without this server any more, if it has all changes up to `number`."""
         with self._told:
-            if epoch == self._epoch and self._role == "learner":
-                self._role = "replica"
-
-
-def _arrays(payload: Payload, timeout: float) -> Arrays:
-    """The arrays of a message. Those in Ray's memory are read there, and not copied."""
-    if payload and isinstance(payload[0], ray.ObjectRef):
-        return ray.get(payload[0], timeout=timeout)
-    return payload
+            if epoch != self._epoch or self._role not in ("learner", "replica") or self._number < number:
+                return False
+            self._role = "replica"
+        return True

@@ -104,7 +104,7 @@ class _Keeper:
         except Exception as error:
             if not self._is_over():
                 self.failure = f"{type(error).__name__}: {error}"
-                self._lose()
+            self._lose()
 
     def end(self) -> None:
         for made in (self._primary, self._replica, self._replica_to_be):
@@ -138,36 +138,43 @@ class _Keeper:
         if self._adopted(self._primary, made):
             self._replica, self._replica_to_be = made, None
             return
-        if self._is_over():
-            return
-        if self._tell(self._primary, "lead", self._next_epoch()):  # alone: it may already rely on the new one
-            self._kill(made)
-            self._replica_to_be = None
-            self._stopping.wait(0.2)
-            return
-        # The primary has died. If it had come to rely on the new one, that has everything.
-        self._kill(self._primary)
-        self._primary, self._replica_to_be = made, None
-        if not self._tell(made, "lead", self._next_epoch()):
+        # The new one never leads from here on, so that the primary may go on alone, as it may already do when it dies.
+        self._kill(made)
+        self._replica_to_be = None
+        if not self._tell(self._primary, "lead", self._next_epoch()):
             self._lose()
+        self._stopping.wait(0.2)
 
     def _adopted(self, primary: _Made, made: _Made) -> bool:
-        """Whether the new server came to have all that the primary has."""
+        """Whether the new server came to have all that the primary has, and the primary to rely on it."""
         epoch = self._next_epoch()
+        while not self._done(made.actor.view.remote(), 1.0):
+            if self._is_over() or not self._lives(primary):
+                return False
+        asked, watch = primary.actor.adopt.remote(epoch, made.actor), _Watch(self._ray, [made])
         try:
-            while not self._done(made.actor.view.remote(), 1.0):
-                if self._is_over() or not self._lives(primary):
-                    return False
-            self._ray.get(primary.actor.adopt.remote(epoch, made.actor), timeout=start.timeout())
-            while not self._ray.get(primary.actor.adopted.remote(), timeout=start.timeout()):
-                if self._stopping.wait(0.02) or self._is_over() or not self._lives(made):
-                    return False
-            return True
+            while not watch.dead(0) and not self._is_over():
+                if not self._done(asked, 0.5):
+                    continue
+                if self._ray.get(asked):
+                    return True
+                self._stopping.wait(0.02)
+                asked = primary.actor.adopted.remote()
+        except self._ray.exceptions.RayError:
+            return self._has_settled(made)
+        return False
+
+    def _has_settled(self, made: _Made) -> bool:
+        """Whether a server is a replica: the primary may have told it so, and not have come to say it."""
+        try:
+            return self._ray.get(made.actor.view.remote(), timeout=_PATIENCE)["role"] == "replica"
         except self._ray.exceptions.RayError:
             return False
 
     def _lose(self) -> None:
         """Both died at once: have a server that says so to workers."""
+        if self._is_over():
+            return
         self.copies = 0
         self.failure = self.failure or "both of its processes died before one could be replaced"
         self.end()
@@ -184,25 +191,25 @@ class _Keeper:
         return self._epoch
 
     def _tell(self, made: _Made, method: str, *args: Any) -> bool:
-        """Whether a server did as it was told."""
-        try:
-            return self._ray.get(getattr(made.actor, method).remote(*args), timeout=_PATIENCE) is not False
-        except self._ray.exceptions.RayError:
-            return False
+        """Whether a server did as it was told. One that cannot be reached is told again, as long as it lives."""
+        errors = self._ray.exceptions
+        while not self._is_over():
+            try:
+                return self._ray.get(getattr(made.actor, method).remote(*args), timeout=_PATIENCE) is not False
+            except (errors.GetTimeoutError, errors.ActorUnavailableError):
+                if not self._lives(made):
+                    break
+                self._stopping.wait(0.2)
+            except errors.RayError:
+                break
+        return False
 
     def _first_dead(self, servers: list[_Made]) -> _Made | None:
         """The first of these that dies, or is silent for too long; None when the service stops."""
-        asked, views = time.monotonic(), {made: made.actor.view.remote() for made in servers}
-        while not self._is_over():
-            dead, _ = self._ray.wait([made.life for made in servers], timeout=0.5)
-            if dead:
-                return next(made for made in servers if made.life in dead)
-            silent = [made for made, view in views.items() if not self._done(view, 0)]
-            if not silent:
-                asked, views = time.monotonic(), {made: made.actor.view.remote() for made in servers}
-            elif time.monotonic() - asked > _PATIENCE:
-                return silent[0]
-        return None
+        watch, dead = _Watch(self._ray, servers), None
+        while dead is None and not self._is_over():
+            dead = watch.dead(0.5)
+        return dead
 
     def _done(self, reference: Any, timeout: float) -> bool:
         return bool(self._ray.wait([reference], timeout=timeout)[0])
@@ -238,6 +245,28 @@ class _Made:
             .remote(shard, run.workers, -(-2 * run.servers // len(nodes)), run.modules)
         )
         self.life = self.actor.alive.remote()
+
+
+class _Watch:
+    """Servers that are asked how they are, again and again."""
+
+    def __init__(self, ray: Any, servers: list[_Made]) -> None:
+        self._ray, self._servers = ray, servers
+        self._asked, self._views = time.monotonic(), dict[_Made, Any]()
+
+    def dead(self, seconds: float) -> _Made | None:
+        """The first that has died, or has been silent for too long, if there is one within so many seconds."""
+        ready, _ = self._ray.wait([made.life for made in self._servers], timeout=seconds)
+        if ready:
+            return next(made for made in self._servers if made.life in ready)
+        waited = time.monotonic() - self._asked
+        silent = [made for made, view in self._views.items() if not self._ray.wait([view], timeout=0)[0]]
+        if silent and waited > _PATIENCE:
+            return silent[0]
+        if not silent and waited >= 0.5:
+            self._asked = time.monotonic()
+            self._views = {made: made.actor.view.remote() for made in self._servers}
+        return None
 
 
 def name_of(shard: int, number: int | str) -> str:

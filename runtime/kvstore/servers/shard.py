@@ -2,7 +2,7 @@
 
 A shard is changed by requests, one after the other. Equal requests in equal order make equal shards, to the last bit:
 that is what makes a replica. No request is applied twice: pushes have numbers, and what others do is the same when done
-again.
+again. What a worker has sent before it was started again, and comes only now, is refused.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ class Pushed(NamedTuple):
     """How many barriers the worker had passed."""
     keys: tuple[Key, ...] = ()
     """Those that it updated here."""
+    shards: tuple[int, ...] = ()
+    """All that it went to."""
 
 
 class Shard:
@@ -53,13 +55,14 @@ class Shard:
         self._pushes: dict[int, Pushed] = {}  # by worker: its last push
         self._barriers: dict[int, int] = {}  # by worker: how many it has come to
         self._here: dict[int, bool] = {}  # by worker that has ever come: False if it has ended
+        self._incarnations: dict[int, list[int]] = {}  # by worker: that of its last join
 
     def changes(self, request: Message) -> bool:
         """Whether a request changes the shard, so that its replica must have it."""
         return request["do"] in self._CHANGES or (request["do"] == "pull" and self._backups is not None)
 
     def __call__(self, request: Message, arrays: Arrays) -> Answer:
-        """Do what is requested.
+        """Do what is requested by `worker`, in an `incarnation` of it: the greatest is the newest.
 
         Raises MXNetError, with nothing changed, for what does not fit; whatever else an optimizer written by hand
         raises.
@@ -67,6 +70,8 @@ class Shard:
         handlers = self._CHANGES | self._READS
         if request.get("do") not in handlers:
             raise MXNetError(f"servers know no request {request.get('do')!r}")
+        if request["incarnation"] < self._incarnations.get(request["worker"], []):
+            raise MXNetError(f"worker {request['worker']} was started again since it requested this")
         return handlers[request["do"]](self, request, iter(arrays))
 
     # ------------------------------------------------------------ keys and values
@@ -149,17 +154,19 @@ class Shard:
         """Update values with gradients, `keys` being of key and form, unless push `number` of `worker` was applied.
 
         Without an optimizer the values become what is pushed. `pull`: the keys whose values are wanted back. A worker
-        that died while it pushed may come back with that number and other keys: then these are updated.
+        that died while it pushed may come back with that number and other keys: then these are updated. `shards`: all
+        that the push goes to.
         """
         worker, number = request["worker"], request["number"]
         last = self._pushes.get(worker, Pushed())
-        done = last.keys if number == last.number else ()
-        new = [key for key, _ in request["keys"] if key not in done] if number >= last.number else []
-        if new or number > last.number:
+        if number >= last.number:
+            done = last.keys if number == last.number else ()
+            new = [key for key, _ in request["keys"] if key not in done]
             held = self._held([key for key, _ in request["keys"]])
             grads = {key: messages.take(form, held[key].shape, arrays) for key, form in request["keys"]}
-            self._update(worker, {k: held[k] for k in new}, [grads[k] for k in new], request["hyper"])
-            self._pushes[worker] = Pushed(number, request["barriers"], (*done, *new))
+            if new or number > last.number:
+                self._update(worker, {k: held[k] for k in new}, [grads[k] for k in new], request["hyper"])
+            self._pushes[worker] = Pushed(number, request["barriers"], (*done, *new), tuple(request["shards"]))
         answer, found = self._pull({"worker": worker, "keys": request["pull"]}, arrays)
         if self._updater is not None:
             answer["updates"] = self._updater.optimizer.num_update
@@ -227,8 +234,9 @@ class Shard:
     def _join(self, request: Message, _: Iterator[np.ndarray]) -> Answer:
         """A worker has started, or started again."""
         self._here[request["worker"]] = True
+        self._incarnations[request["worker"]] = request["incarnation"]
         last = self._pushes.get(request["worker"], Pushed())
-        return {"number": last.number, "barriers": last.barriers}, []
+        return {"number": last.number, "barriers": last.barriers, "shards": list(last.shards)}, []
 
     def _leave(self, request: Message, _: Iterator[np.ndarray]) -> Answer:
         self._here[request["worker"]] = False
@@ -266,6 +274,7 @@ class Shard:
             "pushes": [[worker, *numbers] for worker, numbers in self._pushes.items()],
             "barriers": [list(pair) for pair in self._barriers.items()],
             "here": [list(pair) for pair in self._here.items()],
+            "incarnations": [list(pair) for pair in self._incarnations.items()],
             "optimizer": None if self._updater is None else wire.dumps(self._updater.optimizer),
             "backups": None if self._backups is None else self._backups.dump(arrays),
         }
@@ -278,8 +287,9 @@ class Shard:
         """The shard that a snapshot was taken of. The arrays are copied."""
         shard, feed = Shard(content["number"]), iter(arrays)
         shard._fill(content, feed)
-        shard._pushes = {w: Pushed(number, barriers, tuple(keys)) for w, number, barriers, keys in content["pushes"]}
+        shard._pushes = {w: Pushed(*numbers, tuple(keys), tuple(to)) for w, *numbers, keys, to in content["pushes"]}
         shard._barriers, shard._here = dict(content["barriers"]), dict(content["here"])
+        shard._incarnations = dict(content["incarnations"])
         shard._optimizers, shard._assigned = content["optimizers"], content["assigned"]
         shard._restores = content["restores"]
         return shard

@@ -1,0 +1,78 @@
+"""How a new server comes to have all that the primary has, while workers go on."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import ray
+
+from runtime.base import MXNetError
+from runtime.kvstore.servers.messages import Arrays, Message
+from runtime.kvstore.servers.shard import Answer
+
+DONE = "done"
+"""What a server says that has made a change."""
+_ROOM = 1 << 26
+"""The bytes of changes that are kept for a server that loads; or as many as it loads, if these are more."""
+_OVERHEAD = 1 << 10
+"""About the bytes of a change beside its arrays."""
+
+
+class Adoption:
+    """The learner loads what there was when the adoption began, then makes the changes that came after it, in order.
+
+    The primary keeps these changes (`keep`) until the learner can make them (`replay`).
+
+    Parameters
+    ----------
+    epoch: of the primary, and so of the learner.
+    learner: the new server.
+    number: of the last change that `snapshot` has.
+    snapshot: all that the shard has.
+    timeout: the seconds that a change may take.
+    """
+
+    def __init__(self, epoch: int, learner: Any, number: int, snapshot: Answer, timeout: float) -> None:
+        content, arrays = snapshot
+        self.epoch, self.learner = epoch, learner
+        self._number = number  # of the last change that the learner has, or loads
+        self._timeout = timeout
+        self._room = max(_ROOM, _size(arrays))
+        self._kept: deque[tuple[Message, Arrays]] = deque()
+        self._bytes = 0
+        self._loading = learner.load.remote(epoch, number, content, arrays)
+
+    def keep(self, request: Message, arrays: Arrays) -> None:
+        """The shard is changed, and the learner will be."""
+        self._kept.append((request, arrays))
+        self._bytes += _size(arrays) + _OVERHEAD
+
+    def is_full(self) -> bool:
+        """Whether so much is kept that the learner must have it before there is more."""
+        return self._bytes > self._room
+
+    def is_loaded(self, seconds: float) -> bool:
+        """Whether the learner has loaded, or died, after so many seconds at most."""
+        return bool(ray.wait([self._loading], timeout=seconds)[0])
+
+    def replay(self) -> int:
+        """Have a learner that has loaded make the changes that were kept; the number of the last one.
+
+        RayError or MXNetError where it has not made one of them: then it must not become a replica.
+        """
+        ray.get(self._loading)
+        while self._kept:
+            request, arrays = self._kept[0]
+            following = self.learner.follow.remote(self.epoch, self._number + 1, request, arrays, [])
+            found = ray.get(following, timeout=self._timeout)
+            if found != DONE:
+                raise MXNetError(f"the new server has not made change {self._number + 1}: it is {found}")
+            self._number += 1
+            self._kept.popleft()
+            self._bytes -= _size(arrays) + _OVERHEAD
+        return self._number
+
+
+def _size(arrays: Arrays) -> int:
+    return sum(array.nbytes for array in arrays)
