@@ -20,7 +20,7 @@ import pytest
 
 from runtime import MXNetError
 from runtime.gluon.data import ArrayDataset, DataLoader, SimpleDataset
-from tests.process import alive, started
+from tests.process import alive, run, started
 
 WORKERS = [{"num_workers": 0}, {"num_workers": 2}, {"num_workers": 3, "thread_pool": True}]
 PROCESSES = WORKERS[1]
@@ -199,6 +199,24 @@ def test_a_fork_while_a_loader_is_alive() -> None:
             os._exit(code)
     assert os.waitpid(child, 0)[1] == 0
     assert [b.asnumpy().mean() for b in batches] == list(range(1, 12))
+
+
+FORKED = """
+import os, sys
+from runtime.gluon.data import DataLoader
+
+batches = iter(DataLoader(list(range(20)), 1, num_workers=2))
+next(batches)
+child = os.fork()
+if child == 0:
+    sys.exit(3)
+print("child", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), "left", len(list(batches)), flush=True)
+"""
+
+
+def test_a_forked_process_that_exits_ends_no_worker_of_its_parent() -> None:
+    done = run([sys.executable, "-c", FORKED], timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "child 3 left 19\n", "")
 
 
 KILLED = """

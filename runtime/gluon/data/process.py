@@ -47,9 +47,9 @@ class Process:
         with _starting:  # so that no other worker has this one's end of the socket
             _life = _life or multiprocessing.Pipe(duplex=False)
             self._link, link = socket.socketpair()
-            _processes.add(self)
             # What is left of daemons is ended when the program ends.
             self._process = multiprocessing.Process(target=_work, args=(link, _life[0], make), daemon=True)
+            _processes.add(self)
             with link:
                 self._start()
 
@@ -112,6 +112,8 @@ def _forked() -> None:
     global _starting, _life
     for process in _processes:
         process._link.close()
+        # Else multiprocessing would end the worker when this process exits, though its parent still uses it.
+        multiprocessing.process._children.discard(process._process)
     if _life is not None:
         _life[1].close()
     _starting, _life = threading.Lock(), None
