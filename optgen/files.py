@@ -28,13 +28,15 @@ _LONGEST = 100
 
 
 @contextmanager
-def replacing(path: str | os.PathLike[str], *, mode: int = 0o666, durable: bool = False) -> Iterator[BinaryIO]:
+def replacing(
+    path: str | os.PathLike[str], *, mode: int = 0o666, durable: bool = False, clear: bool = True
+) -> Iterator[BinaryIO]:
     """`with replacing(path) as file:` what is written to `file` is at `path` once the block has ended without an error.
 
     Until then, and after an error, the file that was there stays. Its owner, group and mode are kept, as far as the
     system lets; where a symbolic link leads, there the file is replaced. A pipe or a device is written to as it is.
-    `mode`: that of a new file, before the umask. `durable`: the content survives a failure of power. What killed
-    writers have left in the folder is removed.
+    `mode`: that of a new file, before the umask. `durable`: the content survives a failure of power. `clear`: what
+    killed writers have left in the folder is removed, for which all its names are read.
 
     Raises OSError that names `path`.
     """
@@ -49,7 +51,8 @@ def replacing(path: str | os.PathLike[str], *, mode: int = 0o666, durable: bool 
             return
         temporary = file.name
         try:
-            _clear(target.parent)
+            if clear:
+                _clear(target.parent)
             with file:
                 yield file
                 file.flush()

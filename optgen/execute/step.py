@@ -91,7 +91,7 @@ class BoundStep:
         self._columns = state.columns(self.state, self._kernels, self._params, repr(rule), self._device)
         self._columns["copy" if rule.master else "w"] = self._params
         self._counts = state.counts(self.state, n)
-        self._high, self._usual = state.high_parts(self._counts), bytes(2 * n)
+        self._high, self._zeros = state.high_parts(self._counts), bytes(2 * n)
         self._reads: Watch | None = None
         self._inputs = self._check_inputs(inputs or {})
         written, read = self._written_tensors(), [t for tensors in self._inputs.values() for t in tensors]
@@ -131,7 +131,7 @@ class BoundStep:
         """Have hyper-parameters and gradients where kernels read them; counts may have been set since the last step."""
         if self._is_watched:
             self._check_memory()
-        if self._high.tobytes() != self._usual:
+        if self._high.tobytes() != self._zeros:  # a quick look, as this is on every step's path
             state.check_counts(self._counts.view())
         changed = {}
         for name, value in changes.items():
