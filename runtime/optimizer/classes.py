@@ -33,9 +33,9 @@ class OptimizerRegistry(Registry):
 
     def get(self, name: str) -> type[Optimizer]:
         if not super().__contains__(name):
-            shipped = {_key(stem): stem for stem in kernels.names()}
+            shipped = {key_of(stem): stem for stem in kernels.names()}
             # An alias is known only to its spec: then all are read.
-            for stem in [shipped[_key(name)]] if _key(name) in shipped else shipped.values():
+            for stem in [shipped[key_of(name)]] if key_of(name) in shipped else shipped.values():
                 if not super().__contains__(stem):
                     self.register_spec(stem)
         return super().get(name)
@@ -43,7 +43,7 @@ class OptimizerRegistry(Registry):
     __getitem__ = get
 
     def __contains__(self, name: str) -> bool:
-        return super().__contains__(name) or _key(name) in map(_key, kernels.names())
+        return super().__contains__(name) or key_of(name) in map(key_of, kernels.names())
 
     def register_spec(self, spec: str | os.PathLike[str]) -> type[SpecOptimizer]:
         is_text = isinstance(spec, str) and "\n" in spec
@@ -52,8 +52,8 @@ class OptimizerRegistry(Registry):
         return cls
 
 
-def _key(name: str) -> str:
-    """A class and its file may differ by more than case: AdamMini is in adam-mini.opt."""
+def key_of(name: str) -> str:
+    """What a class and its file have in common, as they may differ by more than case: AdamMini is in adam-mini.opt."""
     return name.lower().replace("-", "").replace("_", "")
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from runtime import kernels
 from runtime.base import MXNetError
 
@@ -28,9 +30,9 @@ def number(value: Any, what: str) -> int:
 
 
 def _whole(value: Any, largest: int, what: str, kind: str) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= largest:
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or not 0 <= value <= largest:
         raise MXNetError(f"{what} is {kind}, not {shown(value)}")
-    return value
+    return int(value)
 
 
 def shown(value: Any) -> str:

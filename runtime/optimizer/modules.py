@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runtime import kernels
+from runtime.optimizer.classes import key_of
+from runtime.optimizer.mxnet import ALIASES
 from runtime.optimizer.optimizer import Optimizer
 
 _NOT_SEARCHED = ("runtime", "optgen", "mxnet")
@@ -29,7 +31,7 @@ def defining(script: Path) -> list[str]:
     """The modules that `script` imports, itself or through others, and that define subclasses of Optimizer.
 
     They are of the script's folder, or of another folder of `sys.path` that is no place of installed packages. A class
-    counts whose base is called as Optimizer, as a spec that comes along, or as another such class.
+    counts whose base is called as Optimizer, as SpecOptimizer, as a spec that comes along, or as another such class.
     """
     folders = [script.resolve().parent, *_folders()]
     sources: dict[str, _Source] = {}
@@ -42,7 +44,7 @@ def defining(script: Path) -> list[str]:
         if path is not None:
             sources[name] = _read(path, name)
             waiting += sources[name].imports
-    optimizers = {"optimizer", *(stem.replace("-", "") for stem in kernels.names())}
+    optimizers = {key_of(name) for name in ("Optimizer", "SpecOptimizer", *ALIASES, *kernels.names())}
     found: set[str] = set()
     while (now := set(_with_subclass(sources, optimizers))) != found:
         found = now
@@ -64,11 +66,11 @@ def known() -> list[str]:
 
 
 def _with_subclass(sources: dict[str, _Source], optimizers: set[str]) -> Iterator[str]:
-    """The modules with a class whose base is among these names, in lower case; it is added to them."""
+    """The modules with a class whose base is among these names, as `key_of` has them; it is added to them."""
     for module, source in sources.items():
         for name, bases in source.classes:
-            if any(base.lower() in optimizers for base in bases):
-                optimizers.add(name.lower())
+            if any(key_of(base) in optimizers for base in bases):
+                optimizers.add(key_of(name))
                 yield module
 
 

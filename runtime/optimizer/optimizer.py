@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from runtime.optimizer.counts import count as checked_count
+from runtime.optimizer import counts
 from runtime.registry import Registry
 
 if TYPE_CHECKING:
@@ -108,8 +108,7 @@ class Optimizer:
         self.lr_scheduler = lr_scheduler
         if learning_rate is not None and hasattr(lr_scheduler, "base_lr"):
             lr_scheduler.base_lr = learning_rate
-        begin = int(begin_num_update) if isinstance(begin_num_update, np.integer) else begin_num_update
-        self.begin_num_update = self.num_update = checked_count(begin, "begin_num_update")
+        self.begin_num_update = self.num_update = counts.count(begin_num_update, "begin_num_update")
         self.multi_precision = multi_precision
         self.idx2name = dict(param_idx2name or {})
         self.param_dict = dict(param_dict or {})

@@ -263,7 +263,7 @@ def test_only_named_modules_are_imported(classes: Any, tmp_path: Path, monkeypat
 
 def test_modules_of_a_script_are_found_without_running_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = {
-        "train.py": "import first, helper, numpy, gone\nfrom package import second\nclass Own(Optimizer): pass",
+        "train.py": "import first, helper, made, under, gone\nfrom package import second\nclass Own(Optimizer): pass",
         "first.py": "import runtime as mx\nclass First(mx.optimizer.Optimizer): pass\n1 / 0",
         "helper.py": "def late():\n    import package.sub.third\nclass Nothing(dict): pass",
         "package/__init__.py": "",
@@ -274,11 +274,14 @@ def test_modules_of_a_script_are_found_without_running_them(tmp_path: Path, monk
         "package/base.py": "class Base(Optimizer, object): pass",
         "unused.py": "class Unused(Optimizer): pass",
         "broken.py": "class Broken(Optimizer): pass\n(",
+        "made.py": "import runtime as mx\nclass Made(mx.optimizer.SpecOptimizer): pass",
+        "under.py": "from runtime.optimizer import ScheduleFreeSGD\nclass Under(ScheduleFreeSGD): pass",
     }
     for name, text in texts.items():
         (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
         (tmp_path / name).write_text(text)
-    expected = ["first", "package.base", "package.second", "package.sub.fourth", "package.sub.third"]
+    package = ["package.base", "package.second", "package.sub.fourth", "package.sub.third"]
+    expected = ["first", "made", *package, "under"]
     assert modules.defining(tmp_path / "train.py") == expected
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "elsewhere").mkdir()
