@@ -34,7 +34,8 @@ class Source:
         return self.text.split("\n")
 
     def line(self, number: int) -> str:
-        return self.lines[number - 1].rstrip("\r") if 1 <= number <= len(self.lines) else ""
+        lines = self.lines
+        return lines[number - 1].rstrip("\r") if 1 <= number <= len(lines) else ""
 
 
 @dataclass(frozen=True)
