@@ -75,12 +75,14 @@ def _check_diagonal(name: str, offset: int, rows: int, columns: int) -> None:
 def linalg_extractdiag(A: NDArray, offset: int = 0) -> NDArray:
     """The diagonal of each matrix, (..., n); `offset` as `k` in `diag`."""
     check_matrix("linalg_extractdiag", A)
+    offset = count("linalg_extractdiag: offset", offset, None)
     _check_diagonal("linalg_extractdiag", offset, *A.shape[-2:])
     return _diagonal(A, offset=offset, axes=(A.ndim - 2, A.ndim - 1))
 
 
 def linalg_makediag(A: NDArray, offset: int = 0) -> NDArray:
     """The square matrices, 0 elsewhere, that have `A`, (..., n), as diagonal; `offset` as `k` in `diag`."""
+    offset = count("linalg_makediag: offset", offset, None)
     n = A.shape[-1] + (offset if offset > 0 else -offset)
     return _undiagonal(A, offset=offset, axes=(A.ndim - 1, A.ndim), shape=(*A.shape[:-1], n, n))
 
@@ -128,12 +130,14 @@ def linalg_extracttrian(A: NDArray, offset: int = 0, lower: bool = True) -> NDAr
     says which one for 0.
     """
     check_matrix("linalg_extracttrian", A)
+    offset = count("linalg_extracttrian: offset", offset, None)
     _check_diagonal("linalg_extracttrian", offset, *A.shape[-2:])
     return _extracttrian(A, offset=offset, lower=bool(lower))
 
 
 def linalg_maketrian(A: NDArray, offset: int = 0, lower: bool = True) -> NDArray:
     """The square matrices, 0 elsewhere, of which `A`, (..., k), has the elements of a triangle; see `extracttrian`."""
+    offset = count("linalg_maketrian: offset", offset, None)
     k = A.shape[-1]
     m = int(((8 * k + 1) ** 0.5 - 1) / 2 + 0.5)
     if m * (m + 1) // 2 != k:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from runtime import arrays, autograd
-from runtime.base import MXNetError, count, did_you_mean
+from runtime.base import MXNetError, count, counts, did_you_mean
 from runtime.dtypes import element_type
 from runtime.ndarray.indexing import gather, setitem
 from runtime.ndarray.ndarray import NDArray
@@ -242,7 +242,7 @@ def scatter_nd(data: NDArray, indices: NDArray, shape: Sequence[int]) -> NDArray
 
     Of several for one place the last counts; on a GPU any one of them.
     """
-    shape = tuple(shape)
+    shape = counts("scatter_nd: shape", shape, 0)
     key = _coordinates("scatter_nd", indices, shape)
     expected = (*indices.shape[1:], *shape[len(key) :])
     if data.shape != expected:
@@ -273,6 +273,7 @@ def ravel_multi_index(data: NDArray, shape: Sequence[int]) -> NDArray:
 
     The first length of `shape` may be -1: it is not needed. No coordinate is checked to be within `shape`.
     """
+    shape = counts("ravel_multi_index: shape", shape, -1)
     if data.ndim < 1 or len(data) != len(shape):
         raise MXNetError(f"ravel_multi_index: data has shape {data.shape}, not ({len(shape)}, ...) as shape has axes")
     with arrays.on(data._ctx):
@@ -287,8 +288,9 @@ def unravel_index(data: NDArray, shape: Sequence[int]) -> NDArray:
 
     The first length of `shape` may be -1: it is not needed, and the first coordinate is not checked to be within it.
     """
-    if not len(shape) or min(shape[1:], default=1) < 1:
-        raise MXNetError(f"unravel_index: {tuple(shape)} is no shape with places in it")
+    shape = counts("unravel_index: shape", shape, -1)
+    if not shape or min(shape[1:], default=1) < 1:
+        raise MXNetError(f"unravel_index: {shape} is no shape with places in it")
     with arrays.on(data._ctx):
         rest = data._data.astype(np.int64)
         coordinates = []

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from runtime.arrays import like, on
-from runtime.base import MXNetError
+from runtime.base import MXNetError, counts
 from runtime.ndarray.convolution import floating
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.products import dot
@@ -33,7 +33,7 @@ def GridGenerator(data: NDArray, transform_type: str, target_shape: Sequence[int
     if (data.ndim, data.shape[1]) != ((2, 6) if affine else (4, 2)):
         wanted = "(batch, 6)" if affine else "(batch, 2, height, width)"
         raise MXNetError(f"GridGenerator: for '{transform_type}' data is {wanted}, not {data.shape}")
-    height, width = target_shape if affine else data.shape[2:]
+    height, width = counts("GridGenerator: target_shape", target_shape, 0) if affine else data.shape[2:]
     if min(height, width) < 2:
         raise MXNetError(f"GridGenerator: the grid must be at least 2 by 2, not {height} by {width}")
     y, x = np.indices((height, width), data.dtype)

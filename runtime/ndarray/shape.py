@@ -157,7 +157,9 @@ def reshape_like(
     """`lhs` in the shape of `rhs`; or with its axes from `lhs_begin` to before `lhs_end` in the shape of those of `rhs`
     from `rhs_begin` to before `rhs_end`.
     """
-    ours, theirs = slice(lhs_begin, lhs_end), slice(rhs_begin, rhs_end)
+    given = {"lhs_begin": lhs_begin, "lhs_end": lhs_end, "rhs_begin": rhs_begin, "rhs_end": rhs_end}
+    begin, end, *of_rhs = (None if x is None else count(f"reshape_like: {n}", x, None) for n, x in given.items())
+    ours, theirs = slice(begin, end), slice(*of_rhs)
     start, stop, _ = ours.indices(lhs.ndim)
     shape = lhs.shape[:start] + rhs.shape[theirs] + lhs.shape[max(start, stop) :]
     if math.prod(shape) != lhs.size:
@@ -382,7 +384,8 @@ def repeat(data: NDArray, repeats: int, axis: int | None = None) -> NDArray:
 def axis_of(name: str, shape: Shape, axis: int) -> int:
     """The axis of an array of `shape`, counted from 0; ArgumentError, for the operator `name`, if there is none."""
     ndim = len(shape)
-    if not isinstance(axis, (int, np.integer)) or not -ndim <= axis < ndim:
+    whole = type(axis) is int or (isinstance(axis, (int, np.integer)) and not isinstance(axis, bool))
+    if not whole or not -ndim <= axis < ndim:
         raise ArgumentError(f"{name}: there is no axis {axis!r} in an array of shape {shape}")
     return axis + ndim if axis < 0 else axis
 

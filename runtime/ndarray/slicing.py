@@ -100,8 +100,8 @@ def Crop(
     if not 1 <= len(data) <= 2 or num_args not in (None, len(data)) or any(x.ndim != 4 for x in data):
         raise MXNetError(f"Crop: one or two batches of images, not {len(data)} arrays of {[x.shape for x in data]}")
     height, width = data[0].shape[2:]
-    h, w = data[1].shape[2:] if len(data) == 2 else h_w
-    y, x = ((height - h) // 2, (width - w) // 2) if center_crop else offset
+    h, w = data[1].shape[2:] if len(data) == 2 else counts("Crop: h_w", h_w)
+    y, x = ((height - h) // 2, (width - w) // 2) if center_crop else counts("Crop: offset", offset, 0)
     if h < 1 or w < 1 or y < 0 or x < 0 or y + h > height or x + w > width:
         raise MXNetError(f"Crop: a rectangle of {h}x{w} at ({y}, {x}) does not fit into images of {height}x{width}")
     everything = py_slice(None)

@@ -169,6 +169,17 @@ OPERATORS: list[Entry] = [
     ("num_sampled", lambda n: nd.contrib.rand_zipfian(ROW, n, 9), 2, 0),
     ("shape", lambda n: nd.random.multinomial(nd.array([0.5, 0.5]), shape=n), 2, -1),
     ("shape", lambda n: nd.sparse.zeros("csr", (n, 2)), 2, -1),
+    ("shape", lambda n: nd.scatter_nd(nd.ones(1), nd.array([[0]]), shape=(n,)), 2, -1),
+    ("shape", lambda n: nd.ravel_multi_index(nd.array([[0], [1]]), shape=(n, 4)), 2, -2),
+    ("shape", lambda n: nd.unravel_index(nd.array([1]), shape=(4, n)), 2, 0),
+    ("target_shape", lambda n: nd.GridGenerator(nd.ones((1, 6)), "affine", (n, 4)), 2, -1),
+    ("h_w", lambda n: nd.Crop(IMAGE, h_w=(n, 2)), 2, 0),
+    ("offset", lambda n: nd.Crop(IMAGE, h_w=(2, 2), offset=(n, 0)), 2, -1),
+    ("offset", lambda n: nd.linalg.extractdiag(MATRIX, offset=n), 1, None),
+    ("offset", lambda n: nd.linalg.makediag(ROW, offset=n), 1, None),
+    ("offset", lambda n: nd.linalg.extracttrian(MATRIX, offset=n), 1, None),
+    ("offset", lambda n: nd.linalg.maketrian(nd.ones(3), offset=n), 1, None),
+    ("lhs_begin", lambda n: nd.reshape_like(MATRIX, MATRIX, n, 2, 1, 2), 1, None),
 ]
 
 
