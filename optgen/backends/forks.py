@@ -19,9 +19,9 @@ from llvmlite.binding import ffi
 PACKAGES = ("optgen", "lark", "sympy", "mpmath", "ml_dtypes")
 """What is imported when it is first needed, by whichever thread that is."""
 _llvm = getattr(ffi.lib, "_lock", contextlib.nullcontext())
-"""The lock that llvmlite holds in each call of LLVM, which has further ones inside."""
+"""The lock that llvmlite holds during each call of LLVM, which has further locks of its own."""
 _holder: int | None = None
-"""The thread that forks and has it."""
+"""The thread that holds `_llvm` because it forks, by its id."""
 
 
 def before_fork(*packages: str) -> None:

@@ -4,9 +4,9 @@ An entry is one file: the SHA-256 of its name and its data, then the data. It is
 into place; a file whose hash is wrong is as good as none. The folder must be the user's own and closed to others, since
 what is loaded from it is executed: otherwise it is not used at all.
 
-`OPTGEN_CACHE_SIZE` bounds its size; beyond it, what was not used for longest goes. The time of a file says when it was
-used, to the hour. Processes share the folder without locks: each file is whole or gone, and one that is gone is made
-again.
+`OPTGEN_CACHE_SIZE` bounds its size; beyond it, the least recently used entries are removed. The modification time of a
+file says when it was last used, to the hour. Processes share the folder without locks: each file is whole or gone, and
+one that is gone is made again.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ def files(directory: Path) -> Iterator[File]:
 
 
 def clear(directory: Path) -> list[File]:
-    """Remove all entries, and what writers left: the entries. Whoever needs one makes it again."""
+    """Remove all entries and temporary files; returns the entries. Whoever needs one makes it again."""
     found = list(files(directory))
     for file in found:
         file.path.unlink(missing_ok=True)
@@ -196,7 +196,8 @@ def _make_room(directory: Path, most: int, written: int) -> None:
 
 
 def _evict(directory: Path, most: int) -> int:
-    """Remove what dead writers left and, near the limit, what was not used for longest: the bytes that stay.
+    """Remove the temporary files of dead writers and, near the limit, the least recently used entries; returns how many
+    bytes are left.
 
     Near is a sixteenth of the limit; an eighth becomes free then. The newest entry stays.
     """

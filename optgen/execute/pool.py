@@ -169,7 +169,7 @@ class _Process:
         os.register_at_fork(after_in_child=self._forked)
 
     def _forked(self) -> None:
-        """Whoever was making it is not in the child, which makes it anew."""
+        """Renew the lock in a forked child, where the thread that held it does not exist."""
         self._making = threading.Lock()
 
     def make(self) -> Pool:

@@ -14,7 +14,7 @@ Check = Callable[[Any, str], Any]
 
 
 def check(header: Any, where: str) -> None:
-    """MXNetError, naming the file, `where`, and the entry, for what no rank wrote."""
+    """Raise MXNetError, which names the file `where` and the entry, for a header that no rank writes."""
     try:
         _entries(header, "header", position=_position, optimizer=_optimizer, store=_optional(_store))
     except MXNetError as error:
@@ -22,7 +22,7 @@ def check(header: Any, where: str) -> None:
 
 
 def check_pushes(header: Any, where: str) -> None:
-    """The same for the numbers of pushes in the header of the servers' file."""
+    """Raise MXNetError, as `check` does, for a header of the servers' file that no store writes."""
     try:
         _entries(header, "header", pushes=_list_of(_pair(count, count)), optimizer=_optional(_text))
     except MXNetError as error:

@@ -31,7 +31,7 @@ Make = Callable[[list[Any]], Any]
 """Makes the batch of a list of sample numbers."""
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-"""What a worker has handlers of its own for."""
+"""The signals that a worker has handlers of its own for."""
 
 
 class WorkerEnded(MXNetError):
@@ -108,7 +108,8 @@ _processes: weakref.WeakSet[Process] = weakref.WeakSet()
 
 
 def _forked() -> None:
-    """What is this process's alone is closed in a forked one, and is no longer held there when this one ends."""
+    """Close, in a forked child, the parent's ends of its sockets and of its pipe: workers see them closed only once no
+    process has them open."""
     global _starting, _life
     for process in _processes:
         process._link.close()

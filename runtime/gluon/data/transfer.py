@@ -109,13 +109,13 @@ def send_batch(link: socket.socket, batch: Any) -> None:
 
 
 def send_error(link: socket.socket, error: BaseException) -> None:
-    """Send an error for `received`: as it is, if a copy is like it, its words, and where it was raised."""
+    """Send an error for `received`: the exception itself, if it survives pickling, its text, and its traceback."""
     words = "".join(traceback.format_exception_only(error)).strip()
     send(link, _pickled((None, _copied(error), (words, "".join(traceback.format_exception(error))))))
 
 
 def _pickled(value: Any, buffers: list[memoryview] | None = None) -> bytes:
-    """A value as bytes; large arrays are left out where there is a list to append them to."""
+    """A value as bytes; large arrays are appended to `buffers`, if it is given, and left out of the bytes."""
 
     def kept(buffer: Any) -> bool:
         raw = buffer.raw()

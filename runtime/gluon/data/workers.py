@@ -152,7 +152,7 @@ def _end(jobs: SimpleQueue[_Job | None], count: int, pid: int) -> None:
 
 
 class _Here:
-    """What stands for a process where batches are made by the threads themselves."""
+    """The counterpart of Process for `thread_pool=True`: the thread that asks makes the batch."""
 
     def __init__(self, make: Make) -> None:
         self._make = make
