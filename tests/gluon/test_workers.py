@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import multiprocessing
 import os
 import resource
@@ -145,6 +147,27 @@ def test_errors_arrive_whatever_their_class(
     with pytest.raises(kind, match=words) as caught:
         next(batches)
     assert "in raise_it" in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize("workers", WORKERS[1:])
+def test_an_error_keeps_no_workers(workers: dict[str, Any]) -> None:
+    """They end with their loader, and need not wait for the garbage collector to find a cycle."""
+
+    def fail(samples: list[int]) -> None:
+        raise LookupError
+
+    def asking() -> int:
+        return [thread.name for thread in threading.enumerate()].count("DataLoader")
+
+    gc.collect()
+    until(lambda: not asking())
+    gc.disable()
+    try:
+        with contextlib.suppress(LookupError):
+            list(DataLoader([1, 2], 1, batchify_fn=fail, **workers))
+        until(lambda: not asking())
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("workers", WORKERS)

@@ -73,6 +73,8 @@ class Workers:
         except WorkerEnded:
             self._drop(pool)
             raise
+        finally:
+            del future  # else it and its error would hold each other, and with them the workers
         return batch.unpacked() if isinstance(batch, Batch) else batch
 
     def _drop(self, pool: _Pool) -> None:
@@ -142,6 +144,8 @@ def _served(job: _Job | None, worker: Process | _Here) -> bool:
             future.set_result(worker.make(seed, number, samples))
         except BaseException as error:
             future.set_exception(error)
+        finally:
+            del future, job  # else an error would hold them, which they hold
     return True
 
 
