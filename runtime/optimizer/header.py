@@ -22,7 +22,9 @@ def check(header: Any, arrays: Arrays) -> None:
     """MXNetError, naming the entry, for what is no header of a file with these arrays."""
     _be("the header", header, dict)
     _be("optimizer", header.get("optimizer"), str)
-    _be("spec", header.get("spec"), str, type(None))
+    if "spec" not in header:
+        raise MXNetError("the header lacks 'spec'")
+    _be("spec", header["spec"], str, type(None))
     _be("values", header.get("values"), dict)
     _be("parameters", header.get("parameters"), list)
     seen: set[Any] = set()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import itertools
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -327,14 +326,16 @@ class SpecOptimizer(Optimizer):
         return held if piece is None else held.reshape(-1)[piece.offset : piece.offset + weight.size]
 
     def _numbers(self, indices: Sequence[Index]) -> list[int]:
-        """The numbers of parameters in random draws: their indices, or for names the next ones that are free."""
-        taken = set(self._ids.values())
-        free = (number for number in itertools.count() if number not in taken)
-        for index in indices:
-            if index not in self._ids:
-                self._ids[index] = index if isinstance(index, int) else next(free)
-                taken.add(self._ids[index])
-        return [self._ids[index] for index in indices]
+        """The numbers of parameters in random draws: their indices, and the next that are free for names, and where
+        an index is taken or too large."""
+        new = [i for i in dict.fromkeys(indices) if i not in self._ids]
+        taken = set(self._ids.values()) if new else set()
+        free = (n for n in range(kernels.largest_id() + 1) if n not in taken)
+        for index in new:
+            own = isinstance(index, int) and 0 <= index <= kernels.largest_id() and index not in taken
+            self._ids[index] = index if own else next(free)
+            taken.add(self._ids[index])
+        return [self._ids[i] for i in indices]
 
     def evaluate(self, indices: Sequence[Index], weights: Sequence[NDArray], states: Sequence[Any]) -> list[NDArray]:
         """The spec's `eval:` weights as new arrays; the weights themselves if it has none."""

@@ -138,6 +138,18 @@ def test_draws_follow_the_seed_of_random() -> None:
     assert not np.isin(a, other).any()
 
 
+@pytest.mark.parametrize("together", [True, False])
+def test_no_two_parameters_draw_the_same(together: bool) -> None:
+    """Not those with names and those with indices, in any order, nor those whose index is no number of a draw."""
+    keys: list[int | str] = ["a", 0, "b", 1, 1 << 20, -1]
+    mx.random.seed(1)
+    weights = [nd.zeros((6, 7)) for _ in keys]
+    update = updater("sgld", learning_rate=1.0)
+    for some in [slice(0, 6)] if together else [slice(i, i + 1) for i in range(6)]:
+        update(keys[some], [nd.zeros((6, 7)) for _ in keys[some]], weights[some])
+    assert len({w.asnumpy().tobytes() for w in weights}) == len(keys)
+
+
 # ---------------------------------------------------------------- row-sparse gradients
 
 

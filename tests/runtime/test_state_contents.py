@@ -61,6 +61,12 @@ def put(value: Any, place: tuple[Any, ...], header: Any) -> None:
     header[place[-1]] = value
 
 
+def drop(place: tuple[Any, ...], header: Any) -> None:
+    for key in place[:-1]:
+        header = header[key]
+    del header[place[-1]]
+
+
 def resealed(content: bytes, change: Callable[[Any], None], **arrays: np.ndarray) -> bytes:
     """A state file with another header and other arrays, and with the checksum of these."""
     header, found = states.checked(content)
@@ -128,6 +134,19 @@ def test_what_is_senseless_is_refused_with_its_name(
     with pytest.raises(MXNetError, match=re.escape(f"'{path}': {words}")):
         trainer.load_states(path)
     assert written(trainer) == before
+
+
+def test_what_is_missing_is_refused_or_not_needed() -> None:
+    """Every entry in turn."""
+    for name, content in WRITTEN.items():
+        for place in PLACES[name]:
+            trainer = trained(name)
+            try:
+                states.restore(trainer._updaters, resealed(content, lambda header, at=place: drop(at, header)), [{}])
+            except MXNetError:
+                assert written(trainer) == content
+    with pytest.raises(MXNetError, match="the header lacks 'spec'"):
+        states.checked(resealed(WRITTEN["adam"], lambda header: drop(("spec",), header)))
 
 
 def test_headers_that_are_nonsense() -> None:
