@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import numbers
-import os
 import threading
 from typing import Any
 
@@ -27,18 +26,18 @@ class _Generator:
     def __init__(self) -> None:
         self.restart(0)  # as MXNet: a script that sets no seed gets the same numbers in each run
         self._forking = threading.local()
-        os.register_at_fork(before=self._hold, after_in_parent=self._let_go, after_in_child=self._let_go)
 
     def restart(self, seed: int) -> None:
         self._generator = np.random.Generator(np.random.Philox(seed))
 
-    def _hold(self) -> None:
-        """A fork waits for a draw of another thread, which the child could never finish."""
+    def hold(self) -> None:
+        """Before a fork: wait for a draw of another thread, and let none begin."""
         lock = self._generator.bit_generator.lock
         lock.acquire()
         self._forking.lock = lock
 
-    def _let_go(self) -> None:
+    def let_go(self) -> None:
+        """After a fork, in either process."""
         self._forking.lock.release()
 
     def __getattr__(self, name: str) -> Any:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from runtime import arrays as memories
+from runtime.generator import generator
 
 if TYPE_CHECKING:
     from optgen import Piece, State, UpdateRule
@@ -28,14 +29,22 @@ if TYPE_CHECKING:
 
 
 def _before_fork() -> None:
-    """A fork waits for what another thread is importing on its first use: the child could never finish that."""
-    if "optgen" in sys.modules:
+    """A fork waits for a draw of another thread, for LLVM, and for what is being imported on its first use: the child
+    could never finish that.
+
+    The draw comes before LLVM, whose objects may be freed in the middle of a draw. `forks` may have LLVM by now.
+    """
+    loaded = "optgen" in sys.modules
+    if loaded:
         from optgen.backends import forks
 
+        forks.let_go()
+    generator.hold()
+    if loaded:
         forks.before_fork("runtime")
 
 
-os.register_at_fork(before=_before_fork)
+os.register_at_fork(before=_before_fork, after_in_parent=generator.let_go, after_in_child=generator.let_go)
 
 
 def names() -> tuple[str, ...]:

@@ -35,14 +35,15 @@ def before_fork(*packages: str) -> None:
         new = _importing((*PACKAGES, *packages)) - waited
         if not new:
             return
-        _let_go()  # an import may need LLVM, if only to free a module that the collector of garbage comes by
+        let_go()  # an import may need LLVM, if only to free a module that the collector of garbage comes by
         for name in new:
             with contextlib.suppress(Exception):  # whoever imports it hears of that
                 importlib.import_module(name)  # at once if this thread is the one that does
         waited |= new
 
 
-def _let_go() -> None:
+def let_go() -> None:
+    """Let go of LLVM, if this thread has it for a fork."""
     global _holder
     if _holder == threading.get_ident():  # not where this module was imported while the process forked
         _holder = None
@@ -55,4 +56,4 @@ def _importing(packages: tuple[str, ...]) -> set[str]:
     return {name for name, m in modules if getattr(getattr(m, "__spec__", None), "_initializing", False)}
 
 
-os.register_at_fork(before=before_fork, after_in_parent=_let_go, after_in_child=_let_go)
+os.register_at_fork(before=before_fork, after_in_parent=let_go, after_in_child=let_go)

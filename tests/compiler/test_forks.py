@@ -111,6 +111,21 @@ def other():
         hold(0.5)
 play(other, lambda: mx.nd.random.normal(shape=(3,)).asnumpy())
 """,
+    "frees a part of LLVM in the middle of a draw": """
+import runtime as mx
+from runtime.generator import generator
+from optgen.backends import target
+compile = lambda: target.compile_ir("define void @f() { ret void }", target.host()).object
+compile()
+def other():
+    with generator.bit_generator.lock:
+        hold(0.5)
+        compile()  # as the collector of garbage may, which comes by anywhere
+def child():
+    mx.nd.random.normal(shape=(3,)).asnumpy()
+    compile()
+play(other, child)
+""",
     "changes the threads of BLAS": """
 from runtime.native.library import single
 def other():
