@@ -124,6 +124,7 @@ def _place(draft: Draft, statement: Statement, line: Line) -> None:
 
 def parse_line(line: Line) -> Statement:
     """The statement of one logical line. Raises LineError."""
+    import lark  # noqa: F401 (first: threads that begin with different parts of it wait for each other)
     from lark.exceptions import UnexpectedToken
 
     parser = _grammar().parse_interactive(_TokenMaker(), "line")

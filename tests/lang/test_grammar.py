@@ -10,6 +10,7 @@ from lark import Lark
 
 from optgen.lang import parser
 from optgen.lang.syntax import KEYWORDS
+from tests.compiler.harness import python
 
 GRAMMAR = Path(parser.__file__).parent / "spec.lark"
 
@@ -52,3 +53,35 @@ print(time.process_time() - started)
         for _ in range(2)
     ]
     assert min(runs) < 0.15
+
+
+FIRST_PARSES = """
+import sys, threading
+from importlib.machinery import SourceFileLoader
+import optgen
+
+real, begun, second = SourceFileLoader.exec_module, threading.Event(), threading.Event()
+
+def exec_module(self, module):
+    if module.__name__ == "lark.lark" and not begun.is_set():
+        begun.set()
+        second.wait(0.5)  # until the other thread is at the same library; it may have to wait for this one
+    if module.__name__ == "lark.parsers.lalr_parser":
+        second.set()
+    real(self, module)
+
+def parse():
+    print(optgen.parse("optimizer X\\nupdate:\\n  w' = w - lr*g\\n").name, flush=True)
+
+SourceFileLoader.exec_module = exec_module
+thread = threading.Thread(target=parse)
+thread.start()
+begun.wait()
+parse()
+thread.join()
+"""
+
+
+def test_two_threads_parse_for_the_first_time() -> None:
+    done = python(FIRST_PARSES)
+    assert (done.stdout.split(), done.stderr) == (["X", "X"], ""), done.stderr
