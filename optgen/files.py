@@ -72,9 +72,14 @@ def _naming(path: str | os.PathLike[str]) -> Iterator[None]:
         yield
     except OSError as error:
         own = error.filename is None or re.search(f"{TEMPORARY}$", str(error.filename))
-        if error.errno and own:
+        # The block may raise what is no error of files, as of a connection, whose class and words are its own.
+        if error.errno and own and type(error) is type(OSError(error.errno, "")) and not _of_connections(error):
             raise OSError(error.errno, error.strerror, os.fspath(path)) from error
         raise
+
+
+def _of_connections(error: OSError) -> bool:
+    return isinstance(error, (ConnectionError, TimeoutError)) and not isinstance(error, BrokenPipeError)
 
 
 def _status(path: str | os.PathLike[str]) -> os.stat_result | None:

@@ -7,6 +7,7 @@ import pty
 import random
 import secrets
 import signal
+import ssl
 import stat
 import sys
 import tty
@@ -139,6 +140,10 @@ def test_errors_name_the_file(tmp_path: Path) -> None:
     assert caught.value.filename == str(tmp_path / "states")
     with pytest.raises(FileNotFoundError, match="something else"), files.replacing(tmp_path / "states"):
         Path("something else").read_bytes()
+    for error in (ssl.SSLError(1, "bad record"), ConnectionResetError(104, "reset by peer")):
+        with pytest.raises(OSError) as caught, files.replacing(tmp_path / "states"):
+            raise error
+        assert caught.value is error and caught.value.filename is None
     with pytest.raises(KeyboardInterrupt), files.replacing(tmp_path / "states"):
         raise KeyboardInterrupt
     assert not names(tmp_path)
