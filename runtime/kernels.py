@@ -154,9 +154,10 @@ def evaluate(
     states: Sequence[Mapping[str, NDArray]],
     counts: Sequence[int],
     pieces: Sequence[Piece | None],
+    flags: Mapping[str, Sequence[bool]],
 ) -> list[Any]:
     """The weights to evaluate a network with, by the spec's `eval:` section."""
-    found = rule.evaluate(_memory(weights), _state(states, np.array(counts, np.int64)), pieces)
+    found = rule.evaluate(_memory(weights), _state(states, np.array(counts, np.int64)), pieces, flags=flags)
     return [_placed(array, weight.context) for array, weight in zip(found, weights, strict=True)]
 
 

@@ -146,10 +146,21 @@ class UpdateRule:
             self, params, grads, state, inputs, lazy=lazy, flags=flags, ids=ids, pieces=where, exchange=exchange
         )
 
-    def evaluate(self, params: Iterable[Any], state: State, pieces: Iterable[Piece | None] | None = None) -> list[Any]:
-        """New arrays with the weights to evaluate with, by the spec's `eval:` section; ValueError if it has none."""
+    def evaluate(
+        self,
+        params: Iterable[Any],
+        state: State,
+        pieces: Iterable[Piece | None] | None = None,
+        *,
+        flags: Mapping[str, Iterable[Any]] | None = None,
+    ) -> list[Any]:
+        """New arrays with the weights to evaluate with, by the spec's `eval:` section; ValueError if it has none.
+
+        `flags`: those that are set for each parameter, as `bind` took them.
+        """
         tensors = self.tensors(params, "params")
-        return evaluate(self, tensors, [{}] * len(tensors), state, self.values, self.pieces(pieces, len(tensors)))
+        own = arguments.per_param(self.spec, flags, len(tensors))
+        return evaluate(self, tensors, own, state, self.values, self.pieces(pieces, len(tensors)))
 
     # ------------------------------------------------------------ what a bound step asks
 

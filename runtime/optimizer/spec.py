@@ -348,6 +348,7 @@ class SpecOptimizer(Optimizer):
             self._arrays(states, master),
             [self._index_update_count[i] for i in indices],
             list(map(self.pieces.get, indices)),
+            self._flags(indices),
         )
         return [NDArray(array, w.context) for array, w in zip(arrays, weights, strict=True)]
 

@@ -150,7 +150,8 @@ update:
   w'     = w - lr*m'                   otherwise
 
 eval:
-  w' = w
+  w' = w              if frozen
+  w' = 0.5*(w + x0)   otherwise
 """)
 FEATURES = (EVERYTHING, KINDS, ROWS, FROZEN)
 
@@ -353,11 +354,14 @@ def interpret_step(
         interpret(kernel, tensors, seed)
 
 
-def interpret_eval(rule: optgen.UpdateRule, params: Sequence[Array], state: State) -> list[Array]:
+def interpret_eval(
+    rule: optgen.UpdateRule, params: Sequence[Array], state: State, flags: Mapping[str, Sequence[Any]] | None = None
+) -> list[Array]:
     """What `evaluate` does, done by the interpreter."""
     found = []
     for i, param in enumerate(params):
-        kernel = built(rule.spec, rule.variant(param.shape, evaluate=True))
+        own = {name: x[i] for name, x in (flags or {}).items()}
+        kernel = built(rule.spec, rule.variant(param.shape, own, evaluate=True))
         out = np.empty_like(param)
         arrays = {"w": param} | arrays_of(state, i) | {"out": out}
         hyper = _hyper(kernel, param.shape, rule.values) | {"step": float(state.t.max())}

@@ -126,7 +126,8 @@ def compare(
         grads = gradients()
         step.rebind(grads)
     if case.spec.evaluate:
-        for ours, theirs in zip(rule.evaluate(params, state), interpret_eval(rule, params, state), strict=True):
+        expected = interpret_eval(rule, params, state, flags)
+        for ours, theirs in zip(rule.evaluate(params, state, flags=flags), expected, strict=True):
             assert same_bits(ours, theirs), f"{label}: evaluate"
     return params
 

@@ -80,7 +80,8 @@ def compare(
         ours.rebind(grads)
         theirs.rebind([put(library, g, offset) for g in grads])
     if case.spec.evaluate:
-        for a, b in zip(cpu.evaluate(params, state), gpu.evaluate(there, state_there), strict=True):
+        expected = cpu.evaluate(params, state, flags=flags)
+        for a, b in zip(expected, gpu.evaluate(there, state_there, flags=flags), strict=True):
             assert same_bits(a, b.get()), f"{label}: evaluate"
 
 

@@ -220,6 +220,27 @@ def test_evaluating(arguments: dict[str, Any]) -> None:
     step(trainer, params)
 
 
+def test_evaluating_heeds_what_is_set_for_each_parameter() -> None:
+    optimizer.register_spec("""\
+optimizer Partly
+flag  plain per param = false
+state x = w if not plain
+update:
+  w' = w - lr*g
+  x' = 0.5*(x + w')   if not plain
+eval:
+  w' = w              if plain
+  w' = x              otherwise
+""")
+    params = parameters()
+    trainer = gluon.Trainer(params, "partly", {"learning_rate": 0.5, "plain": (params[0].name,)})
+    step(trainer, params)
+    before = [p.data().asnumpy() for p in params]
+    with trainer.evaluating():
+        same = [np.array_equal(p.data().asnumpy(), y) for p, y in zip(params, before, strict=True)]
+    assert same == [True, *[False] * (len(params) - 1)]
+
+
 def test_optimizers_without_an_evaluation_view_evaluate_their_weights() -> None:
     for name in ("adam", "momentum"):
         params = parameters()
