@@ -29,6 +29,7 @@ from optgen.model import (
     Optimizer,
     State,
     Unary,
+    children,
     walk,
 )
 
@@ -52,6 +53,7 @@ class _Builder:
         self.compute = ir.COMPUTE[variant.dtype]
         self.instrs: list[Instr] = []
         self.values: dict[str, Value] = {}
+        self.kinds = {"w'": Kind.ELEM} | {f"{s.name}'": s.kind for s in self.program.states}
         self.hyper = {*optimizer.all_params(), *DIMENSIONS, "step"}
         self._nonnegative: frozenset[str] | None = None
         self.buffers = {b.name: b for b in self.make_buffers()}
@@ -97,6 +99,7 @@ class _Builder:
     def kernel(self) -> Kernel:
         for equation in self.program.equations:
             value = self.lower(equation.value)
+            self.kinds.setdefault(equation.target.key, self.kind(equation.value))
             self.values[equation.target.key] = self.rename(value, equation.target.key)
         for name, key in self.stored().items():
             value = self.values[key]
@@ -230,7 +233,7 @@ class _Builder:
         name = call.function
         args = [self.lower(a) for a in call.args]
         if name in REDUCTIONS and len(args) == 1:
-            return self.reduce(name, call.scope, args[0])
+            return self.reduce(name, call.scope, self.repeated(args[0], self.kind(call.args[0])))
         if name in DRAWS:
             return self.draw(call)
         if name in MATH:
@@ -303,6 +306,26 @@ class _Builder:
         swept = x.type.kind in (Kind.ROW, Kind.COL, Kind.ELEM)
         total = self.emit(ir.Reduce(op, x)) if swept else x
         return self.emit(ir.Across(op, total)) if scope == "params" else total
+
+    def kind(self, expr: Expr) -> Kind:
+        """The kind of a value by the language, where that of `lower` can be smaller: m' = lr is lr, but an element."""
+        match expr:
+            case Name():
+                return self.kinds.get(expr.key) or self.name(expr).type.kind
+            case Call(function=name) if name in DRAWS:
+                return Kind.ELEM
+            case Call(function=name, args=[_], scope=scope) if name in REDUCTIONS:
+                return {"row": Kind.ROW, "col": Kind.COL, "params": Kind.SHARED}.get(scope or "", Kind.TENSOR)
+        return join(*map(self.kind, children(expr)))
+
+    def repeated(self, x: Value, kind: Kind) -> Value:
+        """x for each element, row or column, where a state of that kind took a smaller value: it is reduced as such."""
+        if x.type.kind is kind or kind not in (Kind.ELEM, Kind.ROW, Kind.COL):
+            return x
+        like = "w" if kind is Kind.ELEM else next(b.name for b in self.buffers.values() if b.kind is kind)
+        known = self.load(like)
+        x = self.element(x) if kind is Kind.ELEM else x
+        return self.emit(ir.Select(self.emit(ir.Compare("eq", known, known)), x, x))
 
     def count(self, scope: str | None, kind: Kind) -> Value:
         """How many values a reduction of a value of this kind folds."""

@@ -48,9 +48,9 @@ def _only(phase: Phase, roots: list[Instr]) -> tuple[Instr, ...]:
 
 
 def _renamed(instrs: tuple[Instr, ...]) -> tuple[Instr, ...]:
-    """Elements are private to a sweep, so those of the second one have names of their own."""
+    """Elements are private to a sweep, so those of the second one have names of their own, which no spec can have."""
 
     def rename(v: Value) -> Value:
-        return replace(v, id=f"{v.id}'") if v.type.kind is Kind.ELEM else v
+        return replace(v, id=f"{v.id}@col") if v.type.kind is Kind.ELEM else v
 
     return tuple(Instr(None if i.result is None else rename(i.result), ir.with_operands(i.op, rename)) for i in instrs)

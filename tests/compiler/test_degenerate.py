@@ -59,6 +59,52 @@ def test_nothing_is_swept_in_vain(name: str) -> None:
 SWEPT = ("a state alone", "a norm", "rows that no element meets", "a sum over all")
 
 
+REPEATED = """\
+optimizer Repeated "states take values smaller than their own, and are reduced as what they are"
+state m      = 0
+state n      = 0
+state R: row = 0
+state C: col = 0
+state T: tensor = 0
+update:
+  R' = lr
+  C' = 2*lr
+  m' = lr
+  n' = R'
+  u  = abs(m')
+  a  = {}
+  T' = a
+  w' = w + a
+"""
+REDUCED = {
+    "sum(m')": 24,
+    "sum(u)": 24,
+    "mean(m')": 2,
+    "rms(2*m')": 4,
+    "norm(m')^2": 48,
+    "max(m')": 2,
+    "sum(R')": 6,
+    "norm(C')^2": 64,
+    "sum(R' + C')": 72,
+    "max(sum(m', per row))": 8,
+    "sum(mean(m', per col))": 8,
+    "max(sum(n', per col))": 6,
+    "sum(sum(n', per row))": 24,
+    "min(where(m' > 1, n', 0))": 2,
+}
+"""What `a` can be, and is for lr = 2 and 3 rows of 4."""
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_repeated_value_is_reduced_as_many_times_as_it_is_there(dtype: str) -> None:
+    for text, expected in REDUCED.items():
+        spec = optgen.parse(REPEATED.format(text))
+        step = optgen.load(spec, dtype).bind([w := np.zeros((3, 4), dtype)], [np.ones((3, 4), dtype)])
+        step(lr=2)
+        np.testing.assert_allclose(w, expected, rtol=1e-6, err_msg=text)
+        compare(Case(spec, {}), SHAPES, MODES.get(dtype))
+
+
 def test_rows_that_no_element_meets() -> None:
     """They were left as they are where nothing else goes by rows."""
     rule = optgen.load(optgen.parse(SPECS["rows that no element meets"]))

@@ -70,6 +70,13 @@ def test_little_to_do(gpu: Gpu, name: str) -> None:
     compare(gpu, Case(optgen.parse(test_degenerate.SPECS[name]), {}), ((), (0, 4), (3, 5)), steps=2)
 
 
+def test_rows_and_columns_of_old_and_new_values(gpu: Gpu) -> None:
+    """The sweep is split: the columns' part has the old value, the rows' the old and the new one."""
+    text = "optimizer Both\nstate s = 0\nupdate:\n  s' = 0.9*s + g\n"
+    text += "  r = max(s', per row)\n  c = max(s, per col)\n  w' = w - lr*r*c\n"
+    compare(gpu, Case(optgen.parse(text), {}), SHAPES, special=True)
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_every_mode(gpu: Gpu, mode: str) -> None:
     compare(gpu, by_name("adam"), LONG, MODES[mode], special=True, steps=2)
