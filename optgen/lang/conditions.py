@@ -88,19 +88,19 @@ def check_guard(guard: Expr, scope: Scope) -> bool:
         if node.id in scope.flags or (node.id == SPARSE and not node.primed):
             continue
         if scope.what(node.id) is None and node.id not in scope.locals:
-            scope.unknown(node, [*scope.flags, SPARSE])
+            scope.unknown(node, [*scope.flags, SPARSE], f"declare 'flag {node.id} = false'")
             return False
         is_param = node.id in scope.params or node.id in RESERVED_PARAMS
         if any(isinstance(n, IsSet) and n.name == node for n in walk(guard)):
             help = f"declare 'flag has_{node.id} = {node.id} set', and write 'if has_{node.id}'"
         elif is_param:
             help = "declare a flag that tests the param, as in 'flag heavy = momentum > 0', and write 'if heavy'"
+        elif node.key == "rank":
+            help = "declare a flag that tests it, as in 'flag matrix = rank >= 2', and write 'if matrix'"
         else:
             help = "a guard chooses code before the step; to choose a value, write where(condition, a, b)"
-        message = (
-            f"a guard may use flags only, and '{node.key}' is {'a param' if is_param else 'known during the step only'}"
-        )
-        scope.report("E405", message, guard.span, help)
+        what = "a param" if is_param else "no flag" if node.key == "rank" else "known during the step only"
+        scope.report("E405", f"a guard may use flags only, and '{node.key}' is {what}", guard.span, help)
         return False
     _check_guard_form(guard, scope)
     return len(scope.reported) == before

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from optgen.diagnostics import suggest
+from optgen.lang.builtins import FUNCTIONS
 from optgen.lang.nodes import LineError
 from optgen.lang.syntax import HEADS, KEYWORDS, Line, Token
 
@@ -56,7 +57,12 @@ def _no_statement(line: Line, index: int) -> LineError:
     first, token = line.tokens[0], line.tokens[index]
     if first.type != "NAME":
         help = "a line is a declaration (param, flag, state ...) or an equation (name = value)"
+        if first.type in ("IF", "OTHERWISE"):
+            help = "a guard ends its line, as in m' = g if amsgrad; to choose a value, write where(condition, a, b)"
         return LineError("E112", f"no line begins with '{first.text}'", first.span, help)
+    if token.type == "COLON" and len(line.tokens) == 2:
+        help = suggest(first.text, ("update", "eval")) or "the sections are 'update:' and 'eval:'"
+        return LineError("E112", f"unknown section '{first.text}:'", first.span, help)
     near = suggest(first.text, HEADS)
     if token.type in ("NAME", "STRING", "COLON") or near is not None:
         help = near or f"declarations begin with {', '.join(HEADS[:-2])}"
@@ -81,6 +87,8 @@ def _value_missing(line: Line, token: Token, previous: Token) -> LineError:
     if token.text in KEYWORDS and token.type not in ("IF", "OTHERWISE", "SET", "AND", "OR", "IN"):
         return _keyword(token)
     help = f"write a number, a name or a bracket between '{previous.text}' and '{token.text}'"
+    if token.type == "BAR":
+        help = "write abs(x), or norm(x)"
     return LineError("E105", f"a value is missing before '{token.text}'", token.span, help)
 
 
@@ -92,6 +100,12 @@ def _unexpected(line: Line, token: Token, previous: Token, expected: set[str]) -
         return LineError("E109", "comparisons do not chain", token.span, "write a < b and b < c")
     if token.type == "COMPARE" and "EQUAL" in expected:
         return LineError("E105", f"{found} does not define '{previous.text}'", token.span, "write '='")
+    if token.type == "EQUAL" and previous.text in ("axis", "dim", "keepdim", "keepdims"):
+        help = "mean(x) is of all elements, mean(x, per row) of each row, mean(x, per col) of each column"
+        return LineError("E303", f"'{previous.text}' is no scope", previous.span, help)
+    if token.type in ("PER", "OVER") and in_expression:
+        help = "a reduction's scope stands behind a comma, as in mean(x, per row)"
+        return LineError("E303", f"{found} cannot stand behind '{previous.text}'", token.span, help)
     if token.type == "EQUAL" and in_expression:
         help = "write '=='" if "CLOSE" in expected else "a line defines one name; '==' compares"
         return LineError("E105", "'=' defines, it does not compare", token.span, help)
@@ -100,15 +114,22 @@ def _unexpected(line: Line, token: Token, previous: Token, expected: set[str]) -
         return LineError("E105", f"{found} inside brackets", token.span, help)
     if token.type in ("NAME", "NUMBER", "OPEN") and in_expression and previous.type in ("NAME", "NUMBER", "CLOSE"):
         return _no_operator(line, token, previous)
+    behind = f"{found} cannot stand behind '{previous.text}'"
+    if token.type == "PER" and line.tokens[0].type == "FLAG":
+        return LineError("E105", behind, token.span, "write flag frozen per param = false")
     if token.text in KEYWORDS and "NAME" in expected and not in_expression:
         return _keyword(token)
-    return LineError("E105", f"{found} cannot stand behind '{previous.text}'", token.span, _wanted(line, expected))
+    help = _form(line) if previous.type == "COLON" else _wanted(line, expected)
+    return LineError("E105", behind, token.span, help)
 
 
 def _no_operator(line: Line, token: Token, previous: Token) -> LineError:
     near = suggest(token.text, ("otherwise",)) or suggest(previous.text, ("where",))
     if token.text in ("else", "unless", "when"):
-        near = "a guard is 'if FLAG' or 'otherwise', at the end of the line"
+        near = "a guard is 'if FLAG' or 'otherwise', at the end of the line; where(condition, a, b) chooses a value"
+    called = token if token.text == "where" else previous
+    if called.text in FUNCTIONS:
+        near = f"write {FUNCTIONS[called.text].usage}"
     help = near or f"write an operator between '{previous.text}' and '{token.text}'"
     if line.tokens[0].type != "NAME":
         help = _form(line)

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 
 from optgen.diagnostics import Span
-from optgen.lang.builtins import COMMON_FUNCTIONS, DRAWS, FUNCTIONS, RESERVED, SPARSE, TENSORS, is_reduction
+from optgen.lang.builtins import (
+    COMMON_FUNCTIONS,
+    COMMON_NAMES,
+    DRAWS,
+    FUNCTIONS,
+    RESERVED,
+    SPARSE,
+    TENSORS,
+    is_reduction,
+)
 from optgen.lang.scope import Scope, meaning
 from optgen.model import Call, Equation, Expr, IsSet, Name, children, walk
 
@@ -121,6 +130,8 @@ def check_target(equation: Equation, scope: Scope, *, evaluate: bool) -> Equatio
         return None
     if target.primed:
         help = scope.suggest(name, scope.states) or f"declare 'state {name} = 0', or drop the prime"
+        if COMMON_NAMES.get(name) == "w":
+            help = "it is called 'w' here"
         scope.report("E211", f"'{name}' is not a state", target.span, help)
         scope.failed.update((target.key, name))
         return None

@@ -10,6 +10,7 @@ import math
 from typing import Any, NamedTuple
 
 from optgen.diagnostics import Diagnostic, Span
+from optgen.lang.builtins import FUNCTIONS
 from optgen.lang.syntax import Token
 from optgen.model import (
     RESERVED_PARAMS,
@@ -130,8 +131,8 @@ class Nodes:
         word, target = items
         allowed = ("row", "col") if word.text == "per" else ("params",)
         if target.text not in allowed:
-            forms = " or ".join(f"'{word.text} {a}'" for a in allowed)
-            raise LineError("E303", f"'{word.text} {target.text}' is no scope", target.span, f"write {forms}")
+            help = "write 'per row', 'per col' or 'over params'"
+            raise LineError("E303", f"'{word.text} {target.text}' is no scope", target.span, help)
         return _Scope(word.text, target)
 
     def call(self, items: list[Any]) -> Call:
@@ -144,7 +145,9 @@ class Nodes:
                 )
         scope = parts.pop().target.text if parts and isinstance(parts[-1], _Scope) else None
         if items[1].text + closing.text != "()":
-            raise LineError("E105", f"a call with {items[1].text} {closing.text}", items[1].span, "use ( )")
+            known = function.text in FUNCTIONS or items[1].text == "("
+            help = "use ( )" if known else "elements have no index: an equation is for each of them"
+            raise LineError("E105", f"a call with {items[1].text} {closing.text}", items[1].span, help)
         if function.text.endswith("'"):
             raise LineError(
                 "E105", f"'{function.text}' is called like a function", function.span, "write '*' to multiply"

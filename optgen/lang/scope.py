@@ -52,8 +52,10 @@ class Scope:
         )
         return next((word for word, table in tables if name in table), None)
 
-    def unknown(self, name: Name, known: Iterable[str]) -> None:
-        """Report a name that nothing declares."""
+    def unknown(
+        self, name: Name, known: Iterable[str], declare: str = "declare it, or define it on a line above"
+    ) -> None:
+        """Report a name that nothing declares; `declare` says how."""
         common, names = COMMON_NAMES.get(name.id), list(known)
         if common is not None:
             help = f"it is called '{common}' here"
@@ -61,7 +63,7 @@ class Scope:
             help = f"it is a function: {FUNCTIONS[name.id].usage}"
         else:
             near = self.suggest(name.id, names)
-            help = near or f"declare it, or define it on a line above; there are {listed(names)}"
+            help = near or f"{declare}; there are {listed(names)}"
         self.report("E206", f"unknown name '{name.key}'", name.span, help)
         self.failed.update((name.id, name.key))
 

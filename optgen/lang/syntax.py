@@ -38,7 +38,7 @@ _PATTERN = re.compile(
       | (?P<NAME>[A-Za-z_][A-Za-z0-9_]*'*)
       | (?P<STRING>"[^"]*")
       | (?P<CHOICE>'[A-Za-z0-9_][A-Za-z0-9_.-]*')
-      | (?P<OTHER>\*\*|[<>=!]=|[-+*/]=|&&|\|\||[-+*/^=<>()\[\],:|])""",
+      | (?P<OTHER>\*\*|//|:=|[<>=!]=|[-+*/]=|&&|\|\||[-+*/^=<>()\[\],:|])""",
     re.VERBOSE,
 )
 _OPERATORS = {"+": "ADD", "-": "ADD", "*": "MULTIPLY", "/": "MULTIPLY", "^": "POWER", "=": "EQUAL"}
@@ -46,20 +46,22 @@ _OPERATORS |= {"(": "OPEN", "[": "OPEN", ")": "CLOSE", "]": "CLOSE", ",": "COMMA
 _OPERATORS |= dict.fromkeys(("<", "<=", ">", ">=", "==", "!="), "COMPARE")
 _WORDS = {"update": "SECTION", "eval": "SECTION", "true": "BOOL", "false": "BOOL", "inf": "NUMBER"}
 _WORDS |= {word: word.upper() for word in KEYWORDS if word not in _WORDS}
-_FOREIGN_OPERATORS = {"**": ("^", "POWER"), "&&": ("and", "AND"), "||": ("or", "OR")}
+_FOREIGN_OPERATORS = {"**": ("^", "POWER"), "&&": ("and", "AND"), ":=": ("=", "EQUAL")}
 _INSTEAD = {
     "\u2212": "-", "\u2013": "-", "\u00b7": "*", "\u00d7": "*", "\u22c5": "*", "\u2032": "'", "\u2019": "'",
-    "\u2264": "<=", "\u2265": ">=", "\u2260": "!=", "\u221a": "sqrt(...)", "\u221e": "inf", "\u00b2": "^2",
+    "\u2264": "<=", "\u2265": ">=", "\u2260": "!=", "\u221a": "sqrt(...)", "\u221e": "inf", "\u2207": "g",
     "\u201c": '"', "\u201d": '"', "{": "(", "}": ")", "!": "not", "~": "not", "&": "and",
 }  # fmt: skip
 _FOREIGN = {
-    ";": "write each equation on a line of its own",
+    "||": "write 'or'; the norm of x is norm(x)",
+    "//": "a comment begins with '#'; a quotient without its fraction is floor(a/b)",
+    ";": "write each equation on a line of its own, without ';'",
     "@": "there are no products of matrices; '*' multiplies element by element, and sum(a*b) is that of two vectors",
     "%": "there is no remainder; of a divided by b it is a - b*floor(a/b)",
     "?": "to choose a value, write where(condition, a, b)",
     ".": "a number is written like 0.5, and a name has no dot",
 }
-"""What to do about characters that mean something elsewhere."""
+"""What to do about what means something elsewhere."""
 
 
 class Token(NamedTuple):
@@ -204,7 +206,7 @@ def _classify(kind: str, piece: str, span: Span, tail: str | None) -> tuple[Toke
             "E106", f"'{piece}' is not an operator here", span, f"write '{ours}'"
         )
     if kind == "OTHER" and piece not in _OPERATORS:
-        help = f"say what the new value is: m' = m {piece[0]} ..."
+        help = _FOREIGN.get(piece) or f"say what the new value is: m' = m {piece[0]} ..."
         return error, Diagnostic("E106", f"'{piece}' is not an operator here", span, help)
     return Token(_OPERATORS.get(piece, kind), piece, span), None
 
@@ -226,12 +228,19 @@ def _bad_character(text: str, position: int, span: Span) -> tuple[Diagnostic, in
     if character == "'":
         help = "a prime stands directly behind a name (m'), a choice is quoted on both sides ('linear')"
         return Diagnostic("E104", "this quote belongs to nothing", span, help), position + 1
+    if character == "{" and text[position - 1 : position] == "_":
+        end = text.find("}", position) + 1 or position + 1
+        help = "nothing has a subscript: m is the value before this step, and m' the one after it"
+        return Diagnostic("E101", f"'{character}' cannot stand here", span, help), end
     if character in _FOREIGN:
         help = _FOREIGN[character]
     elif character in _INSTEAD:
         help = f"write {_INSTEAD[character]}"
     elif unicodedata.category(character)[0] == "L":
         help = _letter_help(character)
+    elif character.isdigit():  # one that is raised, as in x\u00b2, or lowered, as in x\u2081
+        raised = "SUPERSCRIPT" in unicodedata.name(character)
+        help = f"write {'^' * raised}{unicodedata.digit(character)}"
     elif "!" <= character <= "~":
         help = "names are made of a-z, A-Z, 0-9 and _; the operators are + - * / ^, comparisons, and, or, not"
     else:
