@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from optgen import specfiles
 from optgen.cli.common import Commands, Usage, command, paths_of, read, shown, variants, write
 from optgen.model import Flags, Optimizer
 
@@ -69,10 +70,11 @@ def _entry(path: Path) -> Entry:
     from optgen.emit import Entry
 
     optimizer = read(path)
+    file = f"specs/{path.name}" if path.parent == specfiles.folder() else path.name
     update = [(flags, _kernel(optimizer, flags)) for flags in variants(optimizer)]
     if not optimizer.evaluate:
-        return Entry(optimizer, path.stem, update)
-    return Entry(optimizer, path.stem, update, [(f, _kernel(optimizer, f, evaluate=True)) for f, _ in update])
+        return Entry(optimizer, file, update)
+    return Entry(optimizer, file, update, [(f, _kernel(optimizer, f, evaluate=True)) for f, _ in update])
 
 
 def _kernel(optimizer: Optimizer, flags: Flags, *, evaluate: bool = False) -> Kernel:

@@ -16,7 +16,7 @@ from optgen.symbolic import latex
 INTRODUCTION = """\
 # Optimizers
 
-Written by `optgen doc` from `specs/*.opt`: to change this file, change those.
+Written by `optgen doc` from the specs that it names: to change this file, change those.
 
 **Equations.** In a spec, `x` is a value before the step and `x'` the one after it; as formulas, these are
 $`x_{{t-1}}`$ and $`x_t`$. `w` is the weight, `grad` the gradient as it comes, `g` the gradient to use,
@@ -52,12 +52,12 @@ touched; where it says no, the gradient is made dense first.
 
 @dataclass(frozen=True)
 class Entry:
-    """An optimizer, the name of its spec's file, and the planned float32 kernels of its variants; `evaluate` are those
-    of its `eval:` section.
+    """An optimizer, its spec's file as the document names it, and the planned float32 kernels of its variants;
+    `evaluate` are those of its `eval:` section.
     """
 
     optimizer: Optimizer
-    stem: str
+    file: str
     update: Sequence[tuple[Flags, Kernel]]
     evaluate: Sequence[tuple[Flags, Kernel]] = ()
 
@@ -85,7 +85,7 @@ def _section(entry: Entry) -> Iterator[str]:
     o = entry.optimizer
     yield f"## {o.name}"
     also = f", also called {' and '.join(f'`{a}`' for a in o.aliases)}" if o.aliases else ""
-    head = (f"*{_plain(o.title)}*" if o.title else "", _plain(o.cite), f"`specs/{entry.stem}.opt`{also}")
+    head = (f"*{_plain(o.title)}*" if o.title else "", _plain(o.cite), f"`{entry.file}`{also}")
     yield "  \n".join(filter(None, head))
     yield f"```math\n{latex(o)}\n```"
     yield f"```\n{_as_written(o)}\n```"
