@@ -191,7 +191,8 @@ class _Builder:
         """The sum of all gradients, in their order, in the compute dtype."""
         names = map(ir.gradient, range(self.variant.gradients))
         terms = [self.emit(ir.Load(name), name) for name in names]
-        return functools.reduce(lambda a, b: self.emit(ir.Add(a, b)), terms)
+        total = functools.reduce(lambda a, b: self.emit(ir.Add(a, b)), terms)
+        return self.rename(total, "grad.sum")  # an equation that is it, m' = grad, gives it no other name
 
     def load(self, buffer: str) -> Value:
         return self.name(Name(buffer, False, Span(0, 0, 0)))
