@@ -2,8 +2,8 @@
 
 Values smaller than elements are computed once, as early as they can be, and kept. Elements are not kept: what two
 sweeps need is either recomputed from the streams or read back from the state it was stored to, if that kept every bit.
-Each state may be stored in the first sweep that knows its new value or in the last one (`place_stores`); the plan that
-reads the fewest bytes is taken.
+Each state may be stored in the first sweep that knows its new value or in the last one (`place_stores`). The plan that
+reads the fewest bytes is taken, or, of very many plans, the best one that a search finds.
 
 Reductions per row or per column have sweeps of their own, which go row by row: the blocks of all other reductions, and
 those of 8-bit codes, do not end where rows end.
