@@ -293,6 +293,18 @@ def test_evaluation(dtype: str, master: bool) -> None:
         optgen.load("sgd").bind(random((3,)), random((3,), seed=1)).evaluate()
 
 
+def test_evaluation_takes_the_flags_of_parameters() -> None:
+    text = "optimizer Partly\nflag plain per param = false\nstate x = w if not plain\nupdate:\n  w' = w - lr*g\n"
+    text += "  x' = 0.5*(x + w') if not plain\neval:\n  w' = w if plain\n  w' = x otherwise\n"
+    rule, w, flags = optgen.load(optgen.parse(text)), random((3,), (3,)), {"plain": [True, False]}
+    step = rule.bind(w, random((3,), (3,), seed=1), flags=flags)
+    step(lr=0.5)
+    found = rule.evaluate(w, step.state, flags=flags)
+    assert same(found, step.evaluate()) and same(found, [w[0], step.state.arrays["x"][1]])
+    with pytest.raises(ValueError, match=r"holds nothing for params\[0\], .* keeps x; it was made .* with other flags"):
+        rule.evaluate(w, step.state)
+
+
 def test_inputs() -> None:
     rule = optgen.load("sophia")
     w, g, h = (random((4, 3), (5,), seed=k) for k in range(3))
