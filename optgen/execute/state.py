@@ -108,7 +108,8 @@ def columns(state: State, kernels: Sequence[Kernel], params: Sequence[Tensor], w
         if given.keys() != kernel.states.keys():
             names = [", ".join(x) or "nothing" for x in (given, kernel.states)]
             raise ValueError(
-                f"state: holds {names[0]} for params[{i}], where {what} keeps {names[1]}; it was made by another rule, or with other flags"
+                f"state: holds {names[0]} for params[{i}], where {what} keeps {names[1]}; it was made by another rule, "
+                "or with other flags"
             )
         tensors = {}
         for name, b in kernel.states.items():
