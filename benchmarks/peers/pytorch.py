@@ -68,10 +68,10 @@ def _make(optimizer: str, tensors: Tensors, **mode: bool) -> Any:
     if not mode.keys() <= takes.keys():
         return None
     values = values | {"lr": LR} | ({"weight_decay": WD} if "weight_decay" in takes else {})
-    params = [torch.nn.Parameter(torch.as_tensor(w)) for w in tensors.weights]
-    for p, g in zip(params, tensors.grads, strict=True):
-        p.grad = torch.as_tensor(g)
     try:
+        params = [torch.nn.Parameter(torch.as_tensor(w)) for w in tensors.weights]
+        for p, g in zip(params, tensors.grads, strict=True):
+            p.grad = torch.as_tensor(g)
         made = kind(params, **values, **mode)
         made.step()
     except Exception as error:  # whatever this build of PyTorch lacks, or memory: the others may go on

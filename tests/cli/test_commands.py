@@ -247,7 +247,7 @@ def test_cache(here: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> 
     (folder / ("0" * 64)).write_bytes(b"x" * 5000)
     (folder / f"{0:064x}.01234567-0123456789abcdef.tmp").write_bytes(b"half")
     (folder / "README").write_text("not of the cache")
-    (model,) = (p for p in folder.iterdir() if len(p.name) == 64 and p.name[0] != "0")
+    (model,) = (p for p in folder.iterdir() if len(p.name) == 64 and p.name != "0" * 64)
     size = 5000 + model.stat().st_size
     text = f"{size / 1024:.1f} KiB ({size:,} bytes)"
     assert main(["cache"]) == 0
