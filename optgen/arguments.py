@@ -108,6 +108,8 @@ def per_param(optimizer: Optimizer, given: Mapping[str, Iterable[Any]] | None, n
     for name, values in (given or {}).items():
         if name not in flags:
             hint = suggest(name, flags) or (f"it has {', '.join(flags)}" if flags else "it has none")
+            if any(f.name == name and f.condition is None for f in optimizer.flags):
+                hint = f"this one is for all parameters, unless the spec has 'flag {name} per param = ...'"
             raise TypeError(f"{optimizer.name} has no flag '{name}' that is set for each parameter; {hint}")
         found = _listed(values)
         if found is None or len(found) != n:

@@ -69,7 +69,7 @@ def path_of(spec: str) -> Path:
     path = Path(spec)
     if path.suffix == ".opt" or path.name != spec:
         if not path.is_file():
-            raise Usage(f"no such file: {spec}")
+            raise Usage(f"{spec} is a folder; name its files" if path.is_dir() else f"no such file: {spec}")
         return path
     return specfiles.spec_path(spec)
 

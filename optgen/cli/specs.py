@@ -22,7 +22,8 @@ param lr      = 0.001
 param beta    = 0.9 in [0, 1)  "decay of the moment"
 param epsilon = 1e-8 in [0, inf)
 
-# A flag chooses which code exists: a constructor argument (true or false, or 'one' | 'other'), or a condition.
+# A flag chooses which code exists: a constructor argument (true or false, or 'one' | 'other'), or a condition. With
+# `per param` after its name it can differ between parameters: `bind(..., flags={{"normalize": [...]}})`.
 flag normalize = true  "divide by the root of the second moment"
 
 # What is kept for every weight between steps, and its value at the start.

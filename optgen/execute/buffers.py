@@ -14,6 +14,8 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from optgen.ir.nodes import COMPUTE
+
 Array = np.ndarray[Any, Any]
 
 READ = ("grads", "inputs")
@@ -160,7 +162,8 @@ def strided(obj: Any, name: str, gpu: int | None = None) -> Tensor:
     """The memory of what is like a PyTorch tensor, wherever that is."""
     layout = str(getattr(obj, "layout", "torch.strided"))
     if layout != "torch.strided":
-        raise TypeError(f"{name}: its layout is {layout}; only dense tensors are supported")
+        hint = "; of its coalesce(), pass RowSparse(x.indices()[0], x.values())" if layout == "torch.sparse_coo" else ""
+        raise TypeError(f"{name}: its layout is {layout}; only dense tensors are supported{hint}")
     try:
         shape, strides, address = tuple(map(int, obj.shape)), tuple(map(int, obj.stride())), obj.data_ptr()
     except (RuntimeError, ValueError) as error:  # a wrapper (`torch.func`), nested, not initialized
@@ -212,9 +215,14 @@ def check(t: Tensor, dtype: str, shape: tuple[int, ...], of: str) -> None:
 
 def check_dtype(t: Tensor, dtype: str) -> None:
     if t.dtype != dtype:
-        raise TypeError(f"{t.name}: dtype {t.dtype}, but the kernel takes {dtype}")
+        hint = f"; optgen.load(..., dtype={t.dtype!r}) makes one for it" if _is_parameter(t) else ""
+        raise TypeError(f"{t.name}: dtype {t.dtype}, but the kernel takes {dtype}{hint}")
     if t.gpu is not None and t.address % numpy_dtype(dtype).itemsize:  # which a CPU does not mind
         raise ValueError(f"{t.name}: not aligned to its elements; copy it")
+
+
+def _is_parameter(t: Tensor) -> bool:
+    return t.name.startswith("params") and t.dtype in COMPUTE
 
 
 def check_writable(t: Tensor) -> None:

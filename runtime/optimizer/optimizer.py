@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from runtime.base import ArgumentError
 from runtime.optimizer import counts
 from runtime.registry import Registry
 
@@ -84,6 +85,8 @@ class Optimizer:
 
         Raises ValueError for an unknown name or a value outside its interval, TypeError for an unknown argument.
         """
+        if not isinstance(name, str):
+            raise ArgumentError(f"an optimizer is given by name or as an Optimizer of this library, not as {name!r}")
         return Optimizer.opt_registry.get(name)(**kwargs)
 
     def __init__(

@@ -105,6 +105,7 @@ def test_usage_errors_are_2(line: str, capsys: Capture) -> None:
     [
         ("adamm", "no spec named 'adamm'; did you mean 'adam'?"),
         ("no/such.opt", "no such file: no/such.opt"),
+        ("./", "./ is a folder; name its files"),
         ("latin.opt", "latin.opt: not UTF-8 text (byte 3)"),
     ],
 )

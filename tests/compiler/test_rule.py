@@ -124,6 +124,11 @@ def test_bad_flags(flags: Any, error: type[Exception], text: str) -> None:
         rule.bind(w, copies(w), rule.init(w), flags=flags)
 
 
+def test_a_flag_of_all_parameters_for_each() -> None:
+    with pytest.raises(TypeError, match=r"'amsgrad' .*; this one is for all .* 'flag amsgrad per param = \.\.\.'"):
+        optgen.load("adam").bind([np.ones(3, np.float32)], flags={"amsgrad": [True]})
+
+
 def test_flags_and_inputs_of_any_iterable() -> None:
     rule, flags = optgen.load(MIXED), [True, False]
     expected, g = random((3,), (2, 2)), random((3,), (2, 2), seed=1)

@@ -244,8 +244,10 @@ def test_a_layer() -> None:
     before = [p.detach().numpy().copy() for p in params]
     step()
     assert all(np.array_equal(p.detach().numpy(), old) for p, old in zip(params, before, strict=True))
-    with pytest.raises(TypeError, match=r"params\[0\]: dtype bfloat16"):
+    with pytest.raises(TypeError, match=r"params\[0\]: dtype bfloat16, .*; optgen.load\(..., dtype='bfloat16'\)"):
         rule.init([torch.ones(3, dtype=torch.bfloat16)])
+    with pytest.raises(TypeError, match=r"params\[0\]: its layout is torch.sparse_coo; .* pass RowSparse\(x.indices"):
+        rule.init([torch.ones(2, 3).to_sparse()])
 
 
 def test_parameters_of_a_module() -> None:

@@ -337,6 +337,11 @@ def _(folder: Path) -> None:
     gluon.Trainer(dense(), "sgd")
 
 
+@mistake("a class in place of an optimizer")
+def _(folder: Path) -> None:
+    gluon.Trainer(dense().collect_params(), mx.optimizer.Adam)
+
+
 @mistake("a misspelt optimizer")
 def _(folder: Path) -> None:
     gluon.Trainer(dense().collect_params(), "adm")
