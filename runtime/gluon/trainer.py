@@ -359,6 +359,9 @@ class Trainer:
     def load_states(self, fname: str | os.PathLike[str]) -> None:
         """Bring the optimizer to where `save_states` was called, in the storage and element types that it has now.
 
+        Its hyper-parameters become those of the file, the learning rate too, unless a scheduler gives it. A warning
+        names a flag that was another here.
+
         Raises MXNetError for a file that is damaged or none of these, and for states that do not fit the optimizer or
         the parameters; nothing has changed then.
         """

@@ -268,6 +268,9 @@ def restored(optimizer: Optimizer, header: Mapping[str, Any]) -> Optimizer:
                 setattr(new, key, checked_value(new, key, value))
             except (MXNetError, TypeError, ValueError, AttributeError, OverflowError) as error:
                 raise MXNetError(f"values[{key!r}] = {counts.shown(value)}: {error}") from None
+            own = getattr(optimizer, key, None)
+            if isinstance(value, bool | str) and own != value:  # it chooses the algorithm
+                warnings.warn(f"{key} is {value!r} in the file and {own!r} here: the file's is used", stacklevel=4)
     new._first_counts = {p["index"]: p["updates"] for p in header["parameters"]}
     new._all_index_update_counts = {}
     new._set_current_context(optimizer._device)

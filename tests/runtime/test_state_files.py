@@ -251,3 +251,11 @@ def test_a_changed_spec_is_told(tmp_path: Path) -> None:
     optimizer.register_spec(text.replace("m + g", "m + 2*g"))
     with pytest.warns(UserWarning, match="the spec of Mine has changed"):
         trainer_of("mine").load_states(tmp_path / "states")
+
+
+def test_another_flag_is_told(tmp_path: Path) -> None:
+    trainer_of("adam", amsgrad=True).save_states(tmp_path / "states")
+    trainer = trainer_of("adam", beta1=0.5)
+    with pytest.warns(UserWarning, match="^amsgrad is True in the file and False here: the file's is used"):
+        trainer.load_states(tmp_path / "states")
+    assert trainer.optimizer.amsgrad and trainer.optimizer.beta1 == 0.9
