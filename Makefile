@@ -37,7 +37,9 @@ $(READY): pyproject.toml setup.py
 	  { echo "make: this python3 lacks venv or ensurepip; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
 	@test -x $(BIN)/python || { echo "making $(VENV)"; $(PYTHON) -m venv $(VENV); }
 	@echo "installing into $(VENV) (once)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,examples]'
+# compat: the packages are found by a path, so that a script beside this folder, if that is called optgen, finds them too.
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --config-settings editable_mode=compat \
+	  --editable '.[dev,examples]'
 	@touch $@
 
 train: $(READY)
