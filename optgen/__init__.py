@@ -9,14 +9,20 @@ step(lr=1e-3, wd=0.01)
 
 from __future__ import annotations
 
-from optgen.api import load, parse
-from optgen.diagnostics import Diagnostic, Source, SpecErrors
-from optgen.execute.piece import Piece
-from optgen.execute.pool import num_threads, set_num_threads
-from optgen.execute.rule import UpdateRule
-from optgen.execute.sparse import RowSparse
-from optgen.execute.state import State
-from optgen.execute.step import BoundStep
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from optgen import forks  # noqa: F401 (before any thread may import a part of the package while another one forks)
+
+if TYPE_CHECKING:
+    from optgen.api import load, parse
+    from optgen.diagnostics import Diagnostic, Source, SpecErrors
+    from optgen.execute.cpu.pool import num_threads, set_num_threads
+    from optgen.execute.piece import Piece
+    from optgen.execute.rule import UpdateRule
+    from optgen.execute.sparse import RowSparse
+    from optgen.execute.state import State
+    from optgen.execute.step import BoundStep
 
 __all__ = [
     "BoundStep",
@@ -32,3 +38,28 @@ __all__ = [
     "parse",
     "set_num_threads",
 ]
+
+_MODULES = {
+    **dict.fromkeys(("load", "parse"), "api"),
+    **dict.fromkeys(("Diagnostic", "Source", "SpecErrors"), "diagnostics"),
+    **dict.fromkeys(("num_threads", "set_num_threads"), "execute.cpu.pool"),
+    "Piece": "execute.piece",
+    "UpdateRule": "execute.rule",
+    "RowSparse": "execute.sparse",
+    "State": "execute.state",
+    "BoundStep": "execute.step",
+}
+"""Where each name is. A name is imported when it is first asked for: a part of the package, such as `optgen.loops`, can
+be imported without the compiler of optimizers and LLVM."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module 'optgen' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"optgen.{_MODULES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from optgen import serial
 from optgen.diagnostics import Source
-from optgen.execute import cache
 from optgen.ir import nodes as ir
 from optgen.ir.nodes import Buffer, Cut, Kernel, Variant
 from optgen.model import Kind, Optimizer
+from optgen.objectcode import cache
 
 if TYPE_CHECKING:
     from optgen.backends.ptx import GpuModule

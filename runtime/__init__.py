@@ -9,8 +9,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from runtime import (  # after what they are made of
-    alias,
+from runtime import (
     attribute,
     autograd,
     base,
@@ -29,6 +28,7 @@ from runtime import (  # after what they are made of
 )
 from runtime.attribute import AttrScope
 from runtime.base import MXNetError, __version__
+from runtime.compat import alias
 from runtime.context import Context, cpu, cpu_pinned, current_context, gpu, gpu_memory_info, num_gpus
 from runtime.util import is_np_array, is_np_shape, np_array, np_shape, set_np_shape, use_np, use_np_array, use_np_shape
 

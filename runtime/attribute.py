@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runtime.scope import Scoped
+from runtime.core.scope import Scoped
 
 
 class AttrScope(Scoped):

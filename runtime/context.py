@@ -9,9 +9,9 @@ from __future__ import annotations
 import functools
 from typing import ClassVar
 
-from runtime import arrays
 from runtime.base import MXNetError, did_you_mean
-from runtime.scope import Entered
+from runtime.core import backend
+from runtime.core.scope import Entered
 
 
 class _DefaultOfThread(type):
@@ -66,7 +66,7 @@ class Context(metaclass=_DefaultOfThread):
         """MXNetError unless arrays can live here."""
         if self.on_cpu:
             return
-        count, missing = arrays.devices()
+        count, missing = backend.devices()
         if not count:
             raise MXNetError(f"there is no device {self}: {missing}")
         if not 0 <= self.device_id < count:
@@ -76,8 +76,8 @@ class Context(metaclass=_DefaultOfThread):
         """Give back the memory of a GPU that is kept for arrays to come; that of the CPU goes with the arrays."""
         self.require()
         if not self.on_cpu:
-            with arrays.on(self):
-                arrays.of(self).get_default_memory_pool().free_all_blocks()
+            with backend.on(self):
+                backend.of(self).get_default_memory_pool().free_all_blocks()
 
     def __enter__(self) -> Context:
         _entered.stack.append(self)
@@ -112,15 +112,15 @@ def gpu(device_id: int = 0) -> Context:
 
 def num_gpus() -> int:
     """How many GPUs arrays can live on: 0 where CuPy, the driver of CUDA or a device is missing."""
-    return arrays.devices()[0]
+    return backend.devices()[0]
 
 
 def gpu_memory_info(device_id: int = 0) -> tuple[int, int]:
     """The free and all bytes of a GPU's memory."""
     ctx = gpu(device_id)
     ctx.require()
-    with arrays.on(ctx):
-        return arrays.of(ctx).cuda.runtime.memGetInfo()
+    with backend.on(ctx):
+        return backend.of(ctx).cuda.runtime.memGetInfo()
 
 
 _entered = Entered(cpu)

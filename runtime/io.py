@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from runtime import ndarray as nd
-from runtime.arrays import on, put
 from runtime.base import MXNetError, count
+from runtime.core.backend import on, put
 from runtime.ndarray import NDArray
 from runtime.ndarray.sparse import CSRNDArray
 

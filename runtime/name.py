@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from runtime.scope import Scoped
+from runtime.core.scope import Scoped
 
 
 class NameManager(Scoped):

@@ -12,7 +12,7 @@ import pytest
 
 from optgen.backends import target
 from optgen.backends.target import Target
-from optgen.execute import jit
+from optgen.objectcode import link
 
 _EXCHANGE = """
 declare void @llvm.x86.sse.ldmxcsr(ptr)
@@ -37,7 +37,7 @@ ARM = Target("aarch64-unknown-linux-gnu", "generic", "+neon")
 def exchange_mxcsr() -> Callable[[int], int]:
     """A function that sets MXCSR and returns what it was."""
     code = target.compile_ir(_EXCHANGE, target.host()).object
-    return ctypes.CFUNCTYPE(ctypes.c_uint32, ctypes.c_uint32)(jit.link(code, "exchange_mxcsr")["exchange_mxcsr"])
+    return ctypes.CFUNCTYPE(ctypes.c_uint32, ctypes.c_uint32)(link.link(code, "exchange_mxcsr")["exchange_mxcsr"])
 
 
 def arm_functions(text: str) -> dict[str, list[str]]:

@@ -242,6 +242,6 @@ def test_a_checkpoint_leaves_late_writers_alone(tmp_path: Path) -> None:
     left = {number: half(number) for number in (1, 2)}
     for name in left.values():
         (tmp_path / name).write_bytes(b"half")
-    mx.files.save(folder.file(2, "rank0"), {}, {})
+    mx.core.files.save(folder.file(2, "rank0"), {}, {})
     folder.complete(2, 1, ["rank0"])
     assert names(tmp_path) == {"latest", left[2], "000002-rank0.safetensors"}

@@ -31,7 +31,7 @@ LATER = {"model": {"symbolic"}}
 LIBRARIES = {
     "lark": {"lang"},
     "sympy": {"symbolic"},
-    "llvmlite": {"backends", "execute"},
+    "llvmlite": {"backends", "execute", "objectcode"},
     "ml_dtypes": {"execute"},
 }
 """Who may import a library."""

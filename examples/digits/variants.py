@@ -20,7 +20,8 @@ from typing import NamedTuple
 import train
 from tqdm import tqdm
 
-from runtime import files, gluon
+from runtime import gluon
+from runtime.core import files
 
 VARIANTS = {
     "float32": [],

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 import llvmlite.binding as llvm
 
-import optgen.backends.forks  # noqa: F401 (a fork waits for LLVM)
-
 
 @dataclass(frozen=True)
 class Target:

@@ -6,8 +6,8 @@ import argparse
 from collections.abc import Sequence
 
 from optgen.cli.common import Commands, Usage, command
-from optgen.execute import cache
-from optgen.execute.cache import File
+from optgen.objectcode import cache
+from optgen.objectcode.cache import File
 
 
 def register(commands: Commands) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Mapping
 
-from optgen.execute import jit
 from optgen.ir.nodes import Buffer, Variant, is_gradient
+from optgen.objectcode import link
 from optgen.pipeline import NativeKernel
 
 
@@ -42,7 +42,7 @@ class Kernel:
 
     def __init__(self, variant: Variant, native: NativeKernel) -> None:
         self._describe(variant, native)
-        symbols = jit.link(native.object, native.symbol, f"{native.symbol}_workspace")
+        symbols = link.link(native.object, native.symbol, f"{native.symbol}_workspace")
         self.address = symbols[native.symbol]
         self.run = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self.address)
         self._workspace = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(symbols[f"{native.symbol}_workspace"])

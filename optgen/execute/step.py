@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from optgen import arguments
 from optgen.diagnostics import suggest
-from optgen.execute import buffers, pool, state, watch
+from optgen.execute import buffers, state, watch
 from optgen.execute.apart import Apart
 from optgen.execute.buffers import Tensor
-from optgen.execute.chain import Chain
+from optgen.execute.cpu import pool
+from optgen.execute.cpu.chain import Chain
 from optgen.execute.evaluate import evaluate, grouped
 from optgen.execute.gradients import Gradients, how_many
 from optgen.execute.hyper import Hyper

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from optgen.arguments import UNSET
-from optgen.execute import buffers, pool
+from optgen.execute import buffers
 from optgen.execute.buffers import Array, Tensor
+from optgen.execute.cpu import pool
 from optgen.execute.gradients import WHOLE, Rows
 from optgen.execute.kernel import Kernel, Step
 from optgen.execute.piece import Exchange, Piece, Share

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from runtime import files
 from runtime.base import MXNetError
 from runtime.checkpoint import hyper, stores, weights
 from runtime.checkpoint.folder import Folder, Generation
 from runtime.checkpoint.header import check as check_header
 from runtime.checkpoint.position import Position
+from runtime.core import files
 from runtime.gluon import Block, Trainer
 
 

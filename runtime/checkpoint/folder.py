@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from runtime import files
 from runtime.base import MXNetError
+from runtime.core import files
 
 try:
     import fcntl

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from runtime.base import MXNetError
-from runtime.generator import generator
+from runtime.core.generator import generator
 
 States = Mapping[str, Any]
 """Of each generator its state, in JSON."""

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from runtime.arrays import to_host
 from runtime.base import MXNetError
 from runtime.context import cpu
+from runtime.core.backend import to_host
 from runtime.ndarray import NDArray
 from runtime.optimizer import Optimizer, SpecOptimizer
 from runtime.optimizer.counts import shown

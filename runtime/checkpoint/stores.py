@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from runtime import files
 from runtime.base import MXNetError
 from runtime.checkpoint.folder import Folder, Generation
 from runtime.checkpoint.header import check_pushes
+from runtime.core import files
 from runtime.gluon import Trainer
 from runtime.optimizer import states, wire
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from runtime.arrays import to_host
 from runtime.base import MXNetError
 from runtime.context import cpu
+from runtime.core.backend import to_host
 from runtime.ndarray import NDArray
 
 if TYPE_CHECKING:

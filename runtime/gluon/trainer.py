@@ -9,10 +9,11 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
 
-from runtime import autograd, files
+from runtime import autograd
 from runtime import optimizer as opt
 from runtime.base import ArgumentError, MXNetError
 from runtime.context import Context
+from runtime.core import files
 from runtime.gluon import stores
 from runtime.gluon.parameter import Parameter, ParameterDict
 from runtime.kvstore import KVStore, KVStoreBase

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from runtime import files
 from runtime import ndarray as nd
-from runtime.arrays import is_array, on, to_host
 from runtime.base import ArgumentError, count
 from runtime.context import Context
+from runtime.core import files
+from runtime.core.backend import is_array, on, to_host
 from runtime.ndarray import NDArray
 from runtime.util import is_np_shape
 

@@ -8,8 +8,8 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from runtime.arrays import devices
 from runtime.base import MXNetError, did_you_mean
+from runtime.core.backend import devices
 from runtime.ndarray import NDArray
 from runtime.optimizer import Optimizer
 from runtime.registry import Registry

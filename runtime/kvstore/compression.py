@@ -20,13 +20,13 @@ from typing import Any
 
 import numpy as np
 
-from runtime import arrays
+from optgen.loops.kernel import Kernel
 from runtime.base import MXNetError, did_you_mean
 from runtime.context import Context, cpu
+from runtime.core import backend
 from runtime.kvstore import words as words_of
 from runtime.kvstore.base import Key
 from runtime.native import quantization
-from runtime.native.kernel import Kernel
 from runtime.native.quantization import SHARE
 
 _KEPT_IN = {"float16": np.float32, "bfloat16": np.float32, "float32": np.float32, "float64": np.float64}
@@ -114,9 +114,9 @@ class GradientCompression:
         residual = self._residuals.get(place)
         if residual is None or residual.dtype != levels.dtype:
             residual = np.zeros(grad.shape, levels.dtype) if residual is None else residual.astype(levels.dtype)
-        if arrays.module(grad) is not np:
+        if backend.module(grad) is not np:
             return self._pack_there(place, grad, residual, levels)
-        self._residuals[place] = residual = arrays.to_host(residual)
+        self._residuals[place] = residual = backend.to_host(residual)
         words = self._words.get(place)
         if words is None:
             words = self._words[place] = np.empty(self.words(n), np.uint32)
@@ -126,8 +126,8 @@ class GradientCompression:
 
     def _pack_there(self, place: tuple[Key, int], grad: Any, residual: Any, levels: np.ndarray) -> Any:
         """`pack` of a gradient on a GPU, where the words then are, and the residual stays."""
-        if arrays.is_host(residual) or residual.device != grad.device:
-            residual = arrays.like(grad, arrays.to_host(residual))
+        if backend.is_host(residual) or residual.device != grad.device:
+            residual = backend.like(grad, backend.to_host(residual))
         self._residuals[place] = residual
         with grad.device:
             return words_of.pack(32 // self.per_word, grad.astype(levels.dtype, copy=False), residual, levels)
@@ -144,7 +144,7 @@ class GradientCompression:
         if words.size != self.words(n):
             raise MXNetError(f"{n} elements are {self.words(n)} words of {self.type} compression, not {words.size}")
         levels = self._levels_in(out.dtype)
-        if not arrays.is_host(out):
+        if not backend.is_host(out):
             with out.device:
                 return words_of.unpack(32 // self.per_word, words, out, levels)
         numbers = out if out.dtype == levels.dtype else np.empty(out.shape, levels.dtype)
@@ -155,17 +155,17 @@ class GradientCompression:
     def __call__(self, key: Key, position: int, grad: np.ndarray, context: Context = _CPU) -> np.ndarray:
         """What arrives of `grad` in a context: an array of its shape and type, in memory of this key and position,
         which the next call for these uses again. Raises what `check` does, with nothing changed."""
-        words = arrays.put(self.pack(key, position, grad), context)
+        words = backend.put(self.pack(key, position, grad), context)
         arrived = self._arrived.get((key, position))
         if arrived is None or arrived.dtype != grad.dtype or type(arrived) is not type(words):
-            with arrays.on(context):
-                arrived = self._arrived[key, position] = arrays.of(context).empty(grad.shape, grad.dtype)
+            with backend.on(context):
+                arrived = self._arrived[key, position] = backend.of(context).empty(grad.shape, grad.dtype)
         self.unpack(words, arrived)
         return arrived
 
     def states(self) -> dict[str, np.ndarray]:
         """Copies of all residuals, by names that are JSON: `["w", 0]` for key 'w' and position 0."""
-        return {json.dumps(place): arrays.to_host(x).copy() for place, x in self._residuals.items()}
+        return {json.dumps(place): backend.to_host(x).copy() for place, x in self._residuals.items()}
 
     def load_states(self, states: Mapping[str, np.ndarray]) -> None:
         """Go on with residuals that `states` gave, in place of those there are.

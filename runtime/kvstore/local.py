@@ -7,15 +7,16 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from runtime import autograd, files
+from runtime import autograd
 from runtime.base import ArgumentError, MXNetError
+from runtime.core import files
 from runtime.kvstore import nccl
 from runtime.kvstore.base import PROVIDED, Key, KVStoreBase, knows_optimizer
 from runtime.kvstore.compression import GradientCompression
 from runtime.kvstore.groups import Groups, grouped
 from runtime.ndarray import NDArray
 from runtime.ndarray.sparse import RowSparseNDArray, retain
-from runtime.ndarray.sums import total
+from runtime.ndarray.updates.sums import total
 from runtime.optimizer import Optimizer, Updater, get_updater, states
 
 NAMES = ("local", "device", "local_allreduce_cpu", "local_allreduce_device", "local_update_cpu")

@@ -7,7 +7,7 @@ import importlib
 from types import ModuleType
 from typing import Any
 
-from runtime import arrays
+from runtime.core import backend
 from runtime.kvstore.groups import Groups
 
 _TYPES = {
@@ -49,8 +49,8 @@ def _fits(values: list[Any], out: list[Any]) -> bool:
 
 
 def _stream(ctx: Any) -> int:
-    with arrays.on(ctx):
-        return arrays.of(ctx).cuda.get_current_stream().ptr
+    with backend.on(ctx):
+        return backend.of(ctx).cuda.get_current_stream().ptr
 
 
 @functools.cache

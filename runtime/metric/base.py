@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy
 
-from runtime import arrays
 from runtime.base import ArgumentError, _as_list
+from runtime.core import backend
 from runtime.ndarray.ndarray import NDArray
 from runtime.registry import Registry
 
@@ -127,8 +127,8 @@ def of_pairs(take: Callable[[Any, Any, Any], None]) -> Callable[[Any, Arrays, Ar
 
     def update(self: EvalMetric, labels: Arrays, preds: Arrays) -> None:
         for label, pred in zip(*check_label_shapes(labels, preds, wrap=True), strict=True):
-            with arrays.on(pred.context):
-                take(self, wide(arrays.put(label._data, pred.context)), wide(pred._data))
+            with backend.on(pred.context):
+                take(self, wide(backend.put(label._data, pred.context)), wide(pred._data))
 
     return update
 

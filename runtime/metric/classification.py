@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from runtime import arrays
 from runtime.base import ArgumentError, count
+from runtime.core import backend
 from runtime.metric.base import Arrays, EvalMetric, alias, check_label_shapes, of_pairs, register, wide
 
 Names = Sequence[str] | None
@@ -90,7 +90,7 @@ class _Confusion(EvalMetric):
     def _table(self, label: np.ndarray, pred: np.ndarray) -> np.ndarray:
         label = label.astype(np.int64).ravel()
         found = pred.argmax(axis=1) if pred.ndim == 2 and pred.shape[1:] != (1,) else pred.astype(np.int64).ravel()
-        found = arrays.to_host(found)
+        found = backend.to_host(found)
         if found.shape != label.shape:
             raise ArgumentError(
                 f"{self.name}: {len(label)} labels do not match predictions of shape {pred.shape}: one row a label"
@@ -103,8 +103,8 @@ class _Confusion(EvalMetric):
     def update(self, labels: Arrays, preds: Arrays) -> None:
         table = np.zeros((2, 2), np.int64)
         for label, pred in zip(*check_label_shapes(labels, preds, wrap=True), strict=True):
-            with arrays.on(pred.context):
-                table = _sum(table, self._table(wide(arrays.to_host(label._data)), wide(pred._data)))
+            with backend.on(pred.context):
+                table = _sum(table, self._table(wide(backend.to_host(label._data)), wide(pred._data)))
         if self.average == "macro":
             self._add(self._score(table), 1)
             return
@@ -199,7 +199,7 @@ def _of_true_classes(name: str, label: np.ndarray, pred: np.ndarray, axis: int =
         raise ArgumentError(
             f"{name}: labels are in [0, {scores.shape[1]}), but these go from {label.min()} to {label.max()}"
         )
-    return scores[arrays.module(label).arange(len(label)), label.astype(np.int64)]
+    return scores[backend.module(label).arange(len(label)), label.astype(np.int64)]
 
 
 @register

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from runtime.arrays import on, to_host
 from runtime.base import ArgumentError, _as_list
+from runtime.core.backend import on, to_host
 from runtime.metric.base import Arrays, EvalMetric, alias, check_label_shapes, of_pairs, register, wide
 
 Names = Sequence[str] | None

@@ -13,9 +13,9 @@ import time
 import numpy as np
 from tqdm import tqdm
 
+from optgen.loops import code
+from optgen.loops.kernel import KERNELS
 from runtime import native
-from runtime.native import code
-from runtime.native.kernel import KERNELS
 
 
 def main() -> None:

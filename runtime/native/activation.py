@@ -5,9 +5,9 @@ relu, tanh, sigmoid and the gradient of sigmoid stay with NumPy, which is as fas
 
 from __future__ import annotations
 
+from optgen.loops.kernel import kernel
+from optgen.loops.language import Array, function
 from runtime.native.exponential import decay
-from runtime.native.kernel import kernel
-from runtime.native.language import Array, function
 
 SHARE = 1 << 13
 

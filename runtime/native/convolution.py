@@ -7,8 +7,8 @@ the kernel, `fold` adds such columns to the image they were taken from.
 
 from __future__ import annotations
 
-from runtime.native.kernel import kernel
-from runtime.native.language import PLAIN, TURNED, Array, Ints, function, gemm, short
+from optgen.loops.kernel import kernel
+from optgen.loops.language import PLAIN, TURNED, Array, Ints, function, gemm, short
 from runtime.native.vectors import clear
 
 # What `g`, the geometry, holds: the places of

@@ -6,6 +6,8 @@ A channel of an image is laid out with zeros around it first, so that rows have 
 
 from __future__ import annotations
 
+from optgen.loops.kernel import kernel
+from optgen.loops.language import Array, Ints, function, short, total
 from runtime.native.convolution import (
     DEPTH,
     DILATE,
@@ -22,8 +24,6 @@ from runtime.native.convolution import (
     STRIDE,
     WIDTH,
 )  # fmt: skip
-from runtime.native.kernel import kernel
-from runtime.native.language import Array, Ints, function, short, total
 from runtime.native.normalization import add
 from runtime.native.vectors import clear, copy
 

@@ -5,7 +5,7 @@ Each is exact to a few units in the last place, in float32 and float64.
 
 from __future__ import annotations
 
-from runtime.native.language import function, power_of_2
+from optgen.loops.language import function, power_of_2
 
 LOG2_E = 1.4426950408889634
 LN2_HIGH = 0.693145751953125

@@ -6,8 +6,8 @@ Values are normalized over planes, (batch, channels, size), each over its channe
 
 from __future__ import annotations
 
-from runtime.native.kernel import kernel
-from runtime.native.language import Array, function, total
+from optgen.loops.kernel import kernel
+from optgen.loops.language import Array, function, total
 from runtime.native.vectors import clear
 
 BLOCK = 1024

@@ -6,8 +6,8 @@ window, for all columns of the plane at once, then across its columns.
 
 from __future__ import annotations
 
-from runtime.native.kernel import kernel
-from runtime.native.language import Array, Ints, function
+from optgen.loops.kernel import kernel
+from optgen.loops.language import Array, Ints, function
 from runtime.native.vectors import clear
 
 # What `g`, the geometry, holds: the places of

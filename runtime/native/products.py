@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from runtime.native.kernel import kernel
-from runtime.native.language import PLAIN, Array, gemm
+from optgen.loops.kernel import kernel
+from optgen.loops.language import PLAIN, Array, gemm
 
 
 @kernel

@@ -9,8 +9,8 @@ right, or `i ^ 7`. What is behind the last element is 0.
 
 from __future__ import annotations
 
-from runtime.native.kernel import kernel
-from runtime.native.language import Array, Words, function
+from optgen.loops.kernel import kernel
+from optgen.loops.language import Array, Words, function
 
 SHARE = 1 << 9
 OF_2_BITS, OF_1_BIT = 16, 32

@@ -7,9 +7,9 @@ What the arrays are is told in `ndarray.recurrent`, which has the formulas.
 
 from __future__ import annotations
 
+from optgen.loops.kernel import kernel
+from optgen.loops.language import PLAIN, TURNED, Array, function, gemm
 from runtime.native.exponential import sigmoid, tanh
-from runtime.native.kernel import kernel
-from runtime.native.language import PLAIN, TURNED, Array, function, gemm
 from runtime.native.vectors import copy
 
 # ---------------------------------------------------------------- LSTM

@@ -6,8 +6,8 @@ point p of group r are those from `starts[r*points + p]` to before `starts[r*poi
 
 from __future__ import annotations
 
-from runtime.native.kernel import kernel
-from runtime.native.language import Array, Ints
+from optgen.loops.kernel import kernel
+from optgen.loops.language import Array, Ints
 
 # What `g` holds: the places of
 GROUPS, CHANNELS, POINTS = 0, 1, 2

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
+from optgen.loops.kernel import kernel
+from optgen.loops.language import Array, function, total
 from runtime.native.exponential import decay
-from runtime.native.kernel import kernel
-from runtime.native.language import Array, function, total
 from runtime.native.normalization import BLOCK, add
 from runtime.native.vectors import clear
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runtime.native.language import Array, function, short
+from optgen.loops.language import Array, function, short
 
 
 @function

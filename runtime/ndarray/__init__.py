@@ -7,61 +7,52 @@ file to FAMILIES.
 
 from __future__ import annotations
 
-from runtime import arrays, autograd
+from runtime import autograd
+from runtime.core import backend
 from runtime.ndarray import (
     _internal,  # noqa: F401 (nd._internal)
-    activation,
-    attention,
-    boxes,
     contrib,
-    convolution,
-    correlation,
     creation,
-    ctc,
     custom,
-    densities,
     dlpack,
     elementwise,
-    heads,
     image,  # noqa: F401 (nd.image)
-    index,
-    layers,
     linalg,
-    magnitude,
     methods,
-    multi,
-    multibox,
-    normalization,
     op,  # noqa: F401 (nd.op)
-    ordering,
-    pooling,
-    products,
     random,  # noqa: F401 (nd.random)
-    reduce,
-    regions,
-    resize,
-    rnn,
-    sampler,
-    sampling,
-    sequence,
     serialization,
-    shape,
-    slicing,
-    softmax,
     sparse,
-    straight_through,
-    updates,
 )
+from runtime.ndarray.elementwise import straight_through
+from runtime.ndarray.linalg import matrices, products
 from runtime.ndarray.ndarray import NDArray
+from runtime.ndarray.nn import (
+    activation,
+    attention,
+    convolution,
+    ctc,
+    layers,
+    normalization,
+    output_ops,
+    pooling,
+    softmax,
+)
 from runtime.ndarray.operator import public
+from runtime.ndarray.random import densities, sampling
+from runtime.ndarray.reduce import local_norms, ordering, reduce
+from runtime.ndarray.rnn import rnn
+from runtime.ndarray.shape import gather, reshape, sequence, slicing
+from runtime.ndarray.updates import multi, operators
+from runtime.ndarray.vision import boxes, correlation, grid_sample, multibox, regions, resize
 
 FAMILIES = (
     creation,
     elementwise,
     reduce,
-    shape,
+    reshape,
     slicing,
-    index,
+    gather,
     ordering,
     sequence,
     serialization,
@@ -70,14 +61,14 @@ FAMILIES = (
     custom,
     products,
     attention,
-    linalg,
+    matrices,
     activation,
     softmax,
     normalization,
-    magnitude,
+    local_norms,
     layers,
     ctc,
-    heads,
+    output_ops,
     sparse,
     sampling,
     densities,
@@ -85,13 +76,13 @@ FAMILIES = (
     pooling,
     resize,
     regions,
-    sampler,
+    grid_sample,
     correlation,
     boxes,
     multibox,
     rnn,
     straight_through,
-    updates,
+    operators,
 )
 
 for _family in FAMILIES:
@@ -101,7 +92,7 @@ for _family in FAMILIES:
         setattr(NDArray, _name, globals().get(_name) or public(sparse.sparse_aware(_name, getattr(_family, _name))))
     for _name in getattr(_family, "CONTRIB", ()):
         setattr(contrib, _name, public(getattr(_family, _name)))
-for _name in linalg.__all__:
+for _name in matrices.__all__:
     setattr(linalg, _name.removeprefix("linalg_"), globals()[_name])  # nd.linalg.gemm2 is nd.linalg_gemm2
 methods.install()
 autograd.NDArray = NDArray  # a name that users of `from mxnet.autograd import *` rely on
@@ -109,4 +100,4 @@ autograd.NDArray = NDArray  # a name that users of `from mxnet.autograd import *
 
 def waitall() -> None:
     """Return when everything is computed: at once on the CPU, where operators are computed when they are called."""
-    arrays.synchronize_all()
+    backend.synchronize_all()

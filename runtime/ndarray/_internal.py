@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from runtime.ndarray import slicing
 from runtime.ndarray.elementwise import binary
-from runtime.ndarray.indexing import setitem
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import public
+from runtime.ndarray.shape import slicing
+from runtime.ndarray.shape.subscript import setitem
 
 
 @public

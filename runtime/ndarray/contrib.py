@@ -11,7 +11,7 @@ from typing import Any
 from runtime.base import ArgumentError, _as_list
 from runtime.ndarray.creation import zeros
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.slicing import concat, stack
+from runtime.ndarray.shape.slicing import concat, stack
 
 Nested = Any  # an NDArray, or a list or tuple of Nested
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from runtime import arrays
 from runtime.base import ArgumentError, count
 from runtime.context import Context, current_context
-from runtime.dtypes import convert, element_type
+from runtime.core import backend
+from runtime.core.dtypes import convert, element_type
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.shape import axis_of
+from runtime.ndarray.shape.reshape import axis_of
 
 __all__ = ["arange", "array", "empty", "eye", "full", "linspace", "onehot_encode", "ones", "zeros"]
 CONTRIB = ("arange_like",)
@@ -44,7 +44,7 @@ def _copied(x: NDArray, ctx: Context, dtype: Any) -> NDArray:
     wanted = copied._data.dtype if dtype is None else element_type(dtype)
     if wanted == copied._data.dtype:
         return copied
-    with arrays.on(ctx):
+    with backend.on(ctx):
         return NDArray(convert(copied._data, wanted), ctx)
 
 
@@ -70,7 +70,7 @@ def ones(shape: Shape, ctx: Context | None = None, dtype: Any = None) -> NDArray
 def full(shape: Shape, val: float, ctx: Context | None = None, dtype: Any = None) -> NDArray:
     """An array of `shape` with `val` everywhere."""
     filled = _made("empty", shape, ctx, dtype, "full")
-    with arrays.on(filled._ctx):
+    with backend.on(filled._ctx):
         filled._data.fill(val)
     return filled
 
@@ -137,7 +137,7 @@ def arange_like(
 def place(data: np.ndarray, ctx: Context | None) -> NDArray:
     """An NDArray over `data`, C-contiguous, or over its copy where `ctx` is of another memory (None: the current)."""
     ctx = _checked(ctx)
-    return NDArray(arrays.put(data, ctx), ctx)
+    return NDArray(backend.put(data, ctx), ctx)
 
 
 def _checked(ctx: Context | None) -> Context:
@@ -156,8 +156,8 @@ def _made(make: str, shape: Shape, ctx: Context | None, dtype: Any, name: str | 
     try:
         if ctx.on_cpu:
             return NDArray(getattr(np, make)(shape, dtype), ctx)
-        with arrays.on(ctx):
-            return NDArray(getattr(arrays.of(ctx), make)(shape, dtype), ctx)
+        with backend.on(ctx):
+            return NDArray(getattr(backend.of(ctx), make)(shape, dtype), ctx)
     except (TypeError, ValueError) as error:
         raise ArgumentError(f"{name or make}: {shape!r} is no shape of an array: {error}") from None
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from runtime import arrays
 from runtime.base import ArgumentError
 from runtime.context import Context, cpu, current_context, gpu
-from runtime.dtypes import element_type
+from runtime.core import backend
+from runtime.core.dtypes import element_type
 from runtime.ndarray.creation import array
 from runtime.ndarray.ndarray import NDArray
 
@@ -76,8 +76,8 @@ def from_dlpack(dlpack: Any) -> NDArray:
         kind, number = given.__dlpack_device__()
         ctx = gpu(number) if kind == _CUDA else _of_the_cpu()
         ctx.require()
-        with arrays.on(ctx):
-            shared = arrays.of(ctx).from_dlpack(given)
+        with backend.on(ctx):
+            shared = backend.of(ctx).from_dlpack(given)
         dtype = element_type(shared.dtype)
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
         raise ArgumentError(f"from_dlpack cannot take this {type(dlpack).__name__}: {error}") from None

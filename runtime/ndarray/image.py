@@ -11,14 +11,14 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from runtime.arrays import like, on
 from runtime.base import MXNetError, count
-from runtime.generator import generator
+from runtime.core.backend import like, on
+from runtime.core.generator import generator
 from runtime.ndarray.creation import array
 from runtime.ndarray.elementwise import cast
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import public
-from runtime.ndarray.shape import transpose
+from runtime.ndarray.shape.reshape import transpose
 
 GRAY = np.array([0.299, 0.587, 0.114], np.float32)
 """Shares of red, green and blue in brightness (ITU-R BT.601)."""

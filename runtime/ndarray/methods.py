@@ -7,8 +7,9 @@ from typing import Any
 
 from runtime import autograd
 from runtime.base import ArgumentError, MXNetError
-from runtime.ndarray import elementwise, indexing, shape
+from runtime.ndarray import elementwise
 from runtime.ndarray.ndarray import NDArray
+from runtime.ndarray.shape import reshape, subscript
 
 SYMBOLS: dict[str, Callable] = {
     "add": elementwise.add,
@@ -38,16 +39,16 @@ def install() -> None:
     for name, function in COMPARISONS.items():
         setattr(NDArray, f"__{name}__", _symbol(function))
     NDArray.T = property(
-        lambda self: self if self.ndim < 2 else shape.transpose(self),
+        lambda self: self if self.ndim < 2 else reshape.transpose(self),
         doc="A copy with the axes reversed; the array itself if it has no two.",
     )
     NDArray.__neg__ = lambda self: elementwise.negative(self)
     NDArray.__abs__ = lambda self: elementwise.abs(self)
-    NDArray.__getitem__ = indexing.getitem
-    NDArray.__setitem__ = indexing.setitem
-    NDArray._basic_indexing_slice_is_contiguous = staticmethod(indexing.is_contiguous)
-    NDArray._at = indexing.getitem
-    NDArray._slice = lambda self, start, stop: indexing.getitem(self, slice(start, stop))
+    NDArray.__getitem__ = subscript.getitem
+    NDArray.__setitem__ = subscript.setitem
+    NDArray._basic_indexing_slice_is_contiguous = staticmethod(subscript.is_contiguous)
+    NDArray._at = subscript.getitem
+    NDArray._slice = lambda self, start, stop: subscript.getitem(self, slice(start, stop))
     NDArray.__hash__ = object.__hash__  # comparing gives arrays, so arrays are told apart by identity
 
 
@@ -63,7 +64,7 @@ def _symbol(function: Callable) -> Callable[[NDArray, Any], NDArray]:
 def _in_place(function: Callable) -> Callable[[NDArray, Any], NDArray]:
     def call(self: NDArray, other: Any) -> NDArray:
         if autograd.mode.recording and isinstance(other, NDArray) and other._in_graph():
-            raise MXNetError(indexing.REFUSED)
+            raise MXNetError(subscript.REFUSED)
         result = function(self, other)
         if result.shape != self.shape:
             raise ArgumentError(

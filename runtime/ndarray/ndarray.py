@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from runtime import arrays, autograd
+from runtime import autograd
 from runtime.base import ArgumentError, MXNetError
 from runtime.context import Context
+from runtime.core import backend
 
 _STORAGE_TYPE_STR_TO_ID = {"undefined": -1, "default": 0, "row_sparse": 1, "csr": 2}
 """Kinds of storage by MXNet's numbers for them, which programs import from here."""
@@ -33,7 +34,7 @@ class NDArray:
         self, data: np.ndarray | None, ctx: Context = _CPU, node: autograd.Node | autograd.Variable | None = None
     ) -> None:
         """An array of None, as pickles of MXNet's make it, waits for `__setstate__`."""
-        self._data = data if type(data) is np.ndarray else arrays.settled(data)  # not one of NumPy's scalars
+        self._data = data if type(data) is np.ndarray else backend.settled(data)  # not one of NumPy's scalars
         self._ctx = ctx
         self._node = node
 
@@ -108,7 +109,7 @@ class NDArray:
         return data.copy() if type(data) is np.ndarray else data.get()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        return np.array(arrays.to_host(self._data), dtype=dtype)
+        return np.array(backend.to_host(self._data), dtype=dtype)
 
     def asscalar(self) -> Any:
         """The value of an array of one element, as a NumPy scalar; ValueError for any other size."""
@@ -116,7 +117,7 @@ class NDArray:
             raise ValueError(
                 f"an array of shape {self.shape} is not a scalar: take an element of it, or its mean(), or asnumpy()"
             )
-        return arrays.to_host(self._data).reshape(-1)[0]
+        return backend.to_host(self._data).reshape(-1)[0]
 
     item = asscalar
 
@@ -139,7 +140,7 @@ class NDArray:
 
     def wait_to_read(self) -> None:
         """Return when the value is there: at once on the CPU, where operators are computed when they are called."""
-        arrays.synchronize(self._data)
+        backend.synchronize(self._data)
 
     wait_to_write = wait_to_read
 
@@ -187,7 +188,7 @@ class NDArray:
         return self._node is not None and not self._node.spent
 
     def _full_like(self, value: float) -> NDArray:
-        with arrays.on(self._ctx):
+        with backend.on(self._ctx):
             return NDArray(np.full_like(self._data, value), self._ctx)
 
     # ------------------------------------------------------------ gradients
@@ -233,7 +234,7 @@ class NDArray:
 def _restored(data: np.ndarray, ctx: Context) -> NDArray:
     """A pickled array, in the context it was in."""
     ctx.require()
-    return NDArray(arrays.put(data, ctx), ctx)
+    return NDArray(backend.put(data, ctx), ctx)
 
 
 def __getattr__(name: str) -> Any:

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from runtime import arrays, autograd
+from runtime import autograd
 from runtime.base import ArgumentError, MXNetError, did_you_mean
 from runtime.context import Context, cpu
+from runtime.core import backend
 from runtime.ndarray.ndarray import NDArray
 
 quiet = np.errstate(all="ignore")
@@ -50,7 +51,7 @@ def at_home(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def call(data: NDArray, *args: Any, **kwargs: Any) -> Any:
-        with arrays.on(data._ctx):
+        with backend.on(data._ctx):
             return function(data, *args, **kwargs)
 
     return call
@@ -58,7 +59,7 @@ def at_home(function: Callable[..., Any]) -> Callable[..., Any]:
 
 class Operator:
     """A function from arrays to one array or several, `forward(*arrays, **attrs)` over NumPy arrays, or CuPy arrays of
-    the current device (see `runtime.arrays`), called with NDArrays.
+    the current device (see `runtime.core.backend`), called with NDArrays.
 
     Inputs may also be plain numbers; attributes are keywords. `gradients[i]` gives the gradient that flows into input
     i: `gradient(g, y, *inputs, **attrs)`, where g flows into the output y; all are NDArrays and it is made of
@@ -110,7 +111,7 @@ class Operator:
         if ctx is None or ctx.on_cpu:
             output = self.forward(*given, **attrs)
         else:
-            with arrays.on(ctx):
+            with backend.on(ctx):
                 output = self.forward(*given, **attrs)
         node = None
         if in_graph and autograd.mode.recording:
@@ -131,7 +132,7 @@ class Operator:
         if isinstance(y, list):
             g = [g.get(i) for i in range(len(y))]
         inputs = [
-            NDArray(x, node.ctx, parent) if arrays.is_array(x) else x
+            NDArray(x, node.ctx, parent) if backend.is_array(x) else x
             for x, parent in zip(node.inputs, node.parents, strict=True)
         ]
         if self.joint is not None:
@@ -167,8 +168,8 @@ _move = _Move()
 
 def move(x: NDArray, ctx: Context) -> NDArray:
     """A copy of x in `ctx`, recorded as an operator's call is."""
-    with arrays.on(ctx):
-        data = x._data.copy() if x._ctx.on_cpu == ctx.on_cpu else arrays.put(x._data, ctx)
+    with backend.on(ctx):
+        data = x._data.copy() if x._ctx.on_cpu == ctx.on_cpu else backend.put(x._data, ctx)
     node = None
     if autograd.mode.recording and x._in_graph():
         node = autograd.Node(_move, [x._node], [], None, {}, x._ctx)

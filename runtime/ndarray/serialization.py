@@ -15,13 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from runtime import arrays as memory
-from runtime import files, params_file
 from runtime.base import ArgumentError, MXNetError
 from runtime.context import Context, current_context
+from runtime.core import backend, files, params_file
+from runtime.core.params_file import Stored
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.sparse import from_stored, to_stored
-from runtime.params_file import Stored
 
 __all__ = ("load", "load_frombuffer", "save")
 
@@ -48,9 +47,9 @@ def save(fname: str | os.PathLike[str], data: NDArray | Sequence[NDArray] | Mapp
     sparse: dict[str, dict[str, Any]] = {}
     for key, x in arrays.items():
         stored = to_stored(x)
-        tensors[key] = memory.to_host(stored.data)
+        tensors[key] = backend.to_host(stored.data)
         names = [_unused(f"{key}.{part}", arrays, tensors) for part in _PARTS[stored.stype]]
-        tensors.update(zip(names, map(memory.to_host, stored.indices), strict=True))
+        tensors.update(zip(names, map(backend.to_host, stored.indices), strict=True))
         if names:
             sparse[key] = {"stype": stored.stype, "shape": stored.shape, "indices": names}
     files.save(fname, tensors, {"kind": "dict" if arrays is data else "list", "sparse": sparse})

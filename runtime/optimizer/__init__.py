@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from runtime import kernels
+from runtime.core import update_rules
 from runtime.optimizer import mxnet
 from runtime.optimizer.classes import OptimizerRegistry
 from runtime.optimizer.optimizer import Optimizer
@@ -39,4 +39,4 @@ def __getattr__(name: str) -> type[Optimizer]:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *(_registry.get(name).__name__ for name in kernels.names())])
+    return sorted([*globals(), *(_registry.get(name).__name__ for name in update_rules.names())])

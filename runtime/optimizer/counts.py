@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from runtime import kernels
 from runtime.base import MXNetError
+from runtime.core import update_rules
 
 LARGEST = 1 << 53
 """Counts above are no counts: kernels compute with them in float64."""
@@ -26,7 +26,9 @@ def seed(value: Any, what: str) -> int:
 
 def number(value: Any, what: str) -> int:
     """The number of a parameter in random draws; MXNetError calling it `what` for anything else."""
-    return _whole(value, kernels.largest_id(), what, f"the number of a parameter, from 0 to {kernels.largest_id()}")
+    return _whole(
+        value, update_rules.largest_id(), what, f"the number of a parameter, from 0 to {update_rules.largest_id()}"
+    )
 
 
 def _whole(value: Any, largest: int, what: str, kind: str) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from runtime import files
+from runtime.core import files
 from runtime.optimizer import states
 from runtime.optimizer.optimizer import Index
 

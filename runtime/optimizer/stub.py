@@ -6,7 +6,7 @@ import inspect
 import textwrap
 from pathlib import Path
 
-from runtime import kernels
+from runtime.core import update_rules
 from runtime.optimizer.classes import make_class
 from runtime.optimizer.spec import SpecOptimizer
 
@@ -34,7 +34,7 @@ def register_spec(spec: str | os.PathLike[str]) -> type[SpecOptimizer]: ...
 
 def text() -> str:
     """What the stub file should hold."""
-    classes = [make_class(kernels.read(name)) for name in kernels.names()]
+    classes = [make_class(update_rules.read(name)) for name in update_rules.names()]
     return "\n".join([HEAD, *map(_class, classes)])
 
 

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from runtime import arrays as memories
-from runtime import dtypes
 from runtime.base import MXNetError
 from runtime.context import Context, cpu
-from runtime.kernels import Coding
+from runtime.core import backend, dtypes
+from runtime.core.update_rules import Coding
 from runtime.ndarray.ndarray import NDArray
 from runtime.optimizer.named import NamedStates
 from runtime.optimizer.optimizer import Index, Optimizer
@@ -169,7 +168,7 @@ def _write(to: NDArray | Coded, saved: NDArray | Coded) -> None:
     """Write numbers from one storage to another, each rounded once; between equal ones as they are."""
     if isinstance(to, Coded):
         if isinstance(saved, Coded) and saved.coding == to.coding and saved.scales.shape == to.scales.shape:
-            codes, scales = (memories.to_host(x._data) for x in (saved.codes, saved.scales))
+            codes, scales = (backend.to_host(x._data) for x in (saved.codes, saved.scales))
         else:
             codes, scales = to.coding.encode(_numbers(saved).astype(np.float32), by_row=to.scales.ndim == 2)
         _set(to.codes, codes)
@@ -179,11 +178,11 @@ def _write(to: NDArray | Coded, saved: NDArray | Coded) -> None:
 
 
 def _set(to: NDArray, values: np.ndarray) -> None:
-    with memories.on(to.context):
-        to._data[...] = memories.like(to._data, values)
+    with backend.on(to.context):
+        to._data[...] = backend.like(to._data, values)
 
 
 def _numbers(saved: NDArray | Coded) -> np.ndarray:
     if isinstance(saved, Coded):
-        return saved.coding.decode(*(memories.to_host(x._data) for x in (saved.codes, saved.scales)))
-    return memories.to_host(saved._data)
+        return saved.coding.decode(*(backend.to_host(x._data) for x in (saved.codes, saved.scales)))
+    return backend.to_host(saved._data)

@@ -7,7 +7,7 @@ from typing import Any
 
 from runtime.context import Context
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.sums import total
+from runtime.ndarray.updates.sums import total
 from runtime.optimizer import states, trees
 from runtime.optimizer.optimizer import Index, Optimizer, device_number
 

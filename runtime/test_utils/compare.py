@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from runtime import random
-from runtime.dtypes import element_type
+from runtime.core.dtypes import element_type
 from runtime.ndarray import NDArray
 from runtime.test_utils.generate import rand_ndarray
 from runtime.test_utils.settings import default_context

@@ -14,7 +14,7 @@ import pytest
 
 import optgen
 from optgen import files, pipeline, serial
-from optgen.execute import cache
+from optgen.objectcode import cache
 from tests.compiler.harness import SPECS, python
 
 LOAD = """
@@ -278,7 +278,7 @@ def test_processes_share_a_small_cache(folder: Path) -> None:
     """Four processes write and read far more than there is room for: whatever they read is what was written."""
     code = """
 import os, sys
-from optgen.execute import cache
+from optgen.objectcode import cache
 def data(k): return bytes([k % 256]) * (500 + 37 * k % 1500)
 for turn in range(200):
     k = turn * int(sys.argv[1]) % 97

@@ -46,7 +46,7 @@ def play(other, child):
 SCENES = {
     "makes the pool": """
 import optgen
-from optgen.execute import pool
+from optgen.execute.cpu import pool
 class Slow(pool.Pool):
     def __init__(self):
         hold() if not inside.is_set() else None
@@ -56,7 +56,7 @@ play(lambda: optgen.set_num_threads(2), lambda: optgen.set_num_threads(3))
 """,
     "starts threads": """
 import optgen
-from optgen.execute import pool
+from optgen.execute.cpu import pool
 def other():
     with pool.pool()._lock:
         hold()
@@ -88,7 +88,7 @@ play(lambda: optgen.parse(text), lambda: optgen.parse(text))
 """,
     "imports optgen": """
 import runtime as mx
-slow_import("optgen.execute.pool")
+slow_import("optgen.execute.cpu.pool")
 def child():
     mx.nd.Pooling(mx.nd.ones((1, 1, 4, 4)), kernel=(2, 2))
     import optgen
@@ -105,7 +105,7 @@ play(lambda: Tensor("x", 0, Slow((2, 3)), "float32", True, None).size,
 """,
     "draws random numbers": """
 import runtime as mx
-from runtime.generator import generator
+from runtime.core.generator import generator
 def other():
     with generator.bit_generator.lock:
         hold(0.5)
@@ -113,7 +113,7 @@ play(other, lambda: mx.nd.random.normal(shape=(3,)).asnumpy())
 """,
     "frees a part of LLVM in the middle of a draw": """
 import runtime as mx
-from runtime.generator import generator
+from runtime.core.generator import generator
 from optgen.backends import target
 compile = lambda: target.compile_ir("define void @f() { ret void }", target.host()).object
 compile()
@@ -127,7 +127,7 @@ def child():
 play(other, child)
 """,
     "changes the threads of BLAS": """
-from runtime.native.library import single
+from optgen.loops.numpy_blas import single
 def other():
     with single._lock:
         hold()

@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from runtime import arrays
+from runtime.core import backend
 
 
 @pytest.fixture
@@ -18,10 +18,10 @@ def cupy(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     for name in _modules():
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.syspath_prepend(str(Path(__file__).parent / "standin"))
-    caches = (arrays.devices, arrays._cupy)
+    caches = (backend.devices, backend._cupy)
     for cache in caches:
         cache.cache_clear()
-    monkeypatch.setattr(arrays, "_used", set())
+    monkeypatch.setattr(backend, "_used", set())
     import cupy
 
     yield cupy

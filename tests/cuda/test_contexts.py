@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 import runtime as mx
-from runtime import arrays, autograd, nd
-from runtime.ndarray import sums
+from runtime import autograd, nd
+from runtime.core import backend
+from runtime.ndarray.updates import sums
 
 FIRST, SECOND = mx.gpu(0), mx.gpu(1)
 
@@ -115,7 +116,7 @@ def test_copies_between_memories(cupy: ModuleType) -> None:
     x = nd.array([1, 2, 3], ctx=mx.cpu())
     for target in (FIRST, SECOND, mx.cpu(1), FIRST, FIRST):
         before, x = x, x.as_in_context(target)
-        assert x.context == target and values(x) == [1, 2, 3] and arrays.is_host(x._data) == target.on_cpu
+        assert x.context == target and values(x) == [1, 2, 3] and backend.is_host(x._data) == target.on_cpu
         assert (x is before) == (before.context == target)
     moved = x.copyto(SECOND)
     moved[0] = 5
@@ -170,7 +171,9 @@ def test_sums_of_several_devices(cupy: ModuleType) -> None:
         parts = [nd.full(3, i, ctx=ctx, dtype=dtype) for i, ctx in enumerate((FIRST, SECOND, mx.cpu()), start=1)]
         for target in (FIRST, SECOND, mx.cpu()):
             total = sums.total(parts, target)
-            assert total.context == target and arrays.is_host(total._data) == target.on_cpu and values(total) == [6] * 3
+            assert (
+                total.context == target and backend.is_host(total._data) == target.on_cpu and values(total) == [6] * 3
+            )
 
 
 def test_dlpack(cupy: ModuleType) -> None:

@@ -222,7 +222,7 @@ def _(folder: Path) -> None:
 
 @mistake("a GPU that is not there")
 def _(folder: Path) -> None:
-    with mock.patch("runtime.arrays.devices", return_value=(2, "")):
+    with mock.patch("runtime.core.backend.devices", return_value=(2, "")):
         network().initialize(ctx=mx.gpu(2))
 
 

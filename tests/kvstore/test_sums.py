@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from runtime import cpu
-from runtime.ndarray import NDArray, sums
+from runtime.ndarray import NDArray
+from runtime.ndarray.updates import sums
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 

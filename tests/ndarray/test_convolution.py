@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from runtime import autograd, nd
 from runtime.base import MXNetError
-from runtime.ndarray import convolution, gathered, windows
+from runtime.ndarray.nn import conv_small_images, convolution, windows
 from tests.ndarray import gradients
 
 FLOATS = np.random.default_rng(0)
@@ -105,7 +105,7 @@ def test_images_side_by_side_are_the_same_as_one_by_one(monkeypatch: pytest.Monk
     x, w, b = nd.array(random(3, 4, 5, 6)), nd.array(random(7, 4, 3, 2)), nd.array(random(7))
     found = []
     for weights in (0, 1 << 40):
-        monkeypatch.setattr(gathered, "WEIGHTS", weights)
+        monkeypatch.setattr(conv_small_images, "WEIGHTS", weights)
         for v in (x, w, b):
             v.attach_grad()
         with autograd.record():

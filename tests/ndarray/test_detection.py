@@ -10,7 +10,7 @@ import pytest
 import runtime as mx
 from runtime import autograd, nd
 from runtime.base import MXNetError
-from runtime.ndarray import matching, multibox
+from runtime.ndarray.vision import matching, multibox
 from tests.ndarray.gradients import Case as Gradient
 from tests.ndarray.gradients import check
 from tests.ndarray.peers.detection_cases import Case, cases, name, run

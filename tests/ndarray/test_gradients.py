@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 
 from runtime import nd
-from runtime.ndarray import sampling, serialization, updates
+from runtime.ndarray import serialization
+from runtime.ndarray.random import sampling
+from runtime.ndarray.updates import operators
 from tests.ndarray.gradients import Case, check
 
 FILES = sorted(path.stem for path in Path(__file__).parent.glob("test_*.py") if path != Path(__file__))
@@ -34,7 +36,7 @@ def test_gradient(name: str, case: Case) -> None:
     check(function, *arrays, order=order, rtol=rtol, atol=atol, eps=eps)
 
 
-NO_GRADIENT = {name for family in (sampling, serialization, updates) for name in family.__all__} | {"cast_storage"}
+NO_GRADIENT = {name for family in (sampling, serialization, operators) for name in family.__all__} | {"cast_storage"}
 """Operators that draw, read, write or update: nothing to differentiate."""
 
 

@@ -10,12 +10,13 @@ import pytest
 
 import optgen
 from optgen.backends import target
-from runtime import blas, nd
-from runtime.native import fallback, library
-from runtime.native.compile import module
+from optgen.loops import gemm, numpy_blas
+from optgen.loops.compile import module
+from optgen.loops.kernel import kernel
+from optgen.loops.language import Array, Function, Ints, Words, function, short, total
+from runtime import nd
+from runtime.core import blas
 from runtime.native.exponential import decay
-from runtime.native.kernel import kernel
-from runtime.native.language import Array, Function, Ints, Words, function, short, total
 from tests.floats import ARM, FLUSH_DOWNWARD, arm_functions, exchange_mxcsr, x86_only
 from tests.process import run
 
@@ -113,7 +114,7 @@ def test_what_is_not_in_the_subset() -> None:
 
     for f, text in ((listed, r"listed: not in the subset: \[y for y in x\]"), (mixed, "mixed: not in the subset: n")):
         with pytest.raises(TypeError, match=text):
-            module(Function(f), np.dtype("float32"), library.gemm(np.dtype("float32")).types)
+            module(Function(f), np.dtype("float32"), numpy_blas.gemm(np.dtype("float32")).types)
     with pytest.raises(TypeError, match="no_task: a kernel takes `task: int` first"):
 
         @kernel
@@ -129,7 +130,7 @@ def test_two_functions_of_one_name() -> None:
         x[0] = decay(x[0]) + other(x[0])
 
     with pytest.raises(TypeError, match="both calls two functions decay"):
-        module(Function(both), np.dtype("float32"), library.gemm(np.dtype("float32")).types)
+        module(Function(both), np.dtype("float32"), numpy_blas.gemm(np.dtype("float32")).types)
 
 
 def test_arrays_that_would_be_misread() -> None:
@@ -168,25 +169,25 @@ def test_a_gemm_of_our_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where NumPy's BLAS cannot be called: the kernels with the fallback in them."""
     from runtime.native import products
 
-    monkeypatch.setattr(library._Library, "find", lambda self, name: None)
-    library.gemm.cache_clear()
+    monkeypatch.setattr(numpy_blas._Library, "find", lambda self, name: None)
+    numpy_blas.gemm.cache_clear()
     monkeypatch.setattr(products.multiply, "_codes", {})
     try:
-        assert library.gemm(np.dtype("float64")).types == fallback.TYPES
+        assert numpy_blas.gemm(np.dtype("float64")).types == gemm.TYPES
         for shape in ((64, 500, 80), (100, 70, 64)):
             for turned in ((False, False), (True, False), (False, True), (True, True)):
                 test_matmul(shape, turned)
     finally:
-        library.gemm.cache_clear()
+        numpy_blas.gemm.cache_clear()
 
 
 def test_single_threaded_blas_is_set_back() -> None:
-    libraries = library._libraries()
+    libraries = numpy_blas._libraries()
     before = [x.threads() for x in libraries]
     try:
         for x in libraries:
             x.set_threads(2)
-        with library.single, library.single:
+        with numpy_blas.single, numpy_blas.single:
             assert all(x.threads() == 1 for x in libraries)
         assert all(x.threads() == 2 for x in libraries)
     finally:

@@ -138,7 +138,7 @@ def test_errors() -> None:
 )
 def test_kernels_are_as_exact_as_numpy(axes: tuple[int, ...], shape: tuple[int, int, int]) -> None:
     """Far from 0, in blocks and what is left over; beside NumPy's way, in float64."""
-    from runtime.ndarray import normalization
+    from runtime.ndarray.nn import normalization
 
     assert normalization._compiled(shape, axes)
     rng = np.random.default_rng(0)

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from optgen.loops.kernel import kernel
+from optgen.loops.language import Array
 from runtime import MXNetError, autograd, nd
 from runtime.native.exponential import exp_less_1, sigmoid, tanh
-from runtime.native.kernel import kernel
-from runtime.native.language import Array
-from runtime.ndarray.rnn import GATES
+from runtime.ndarray.rnn.rnn import GATES
 from tests.ndarray.gradients import Case
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import runtime as mx
 from runtime import autograd, nd
-from runtime.ndarray.softmax import cross_entropy
+from runtime.ndarray.nn.softmax import cross_entropy
 from tests.ndarray.gradients import Case
 
 RNG = np.random.default_rng(0)

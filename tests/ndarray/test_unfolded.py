@@ -7,9 +7,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from runtime.ndarray import convolution, pooling, unfolded
-from runtime.ndarray.pooling import Pool
-from runtime.ndarray.windows import Window
+from runtime.ndarray.nn import convolution, gpu_windows, pooling
+from runtime.ndarray.nn.pooling import Pool
+from runtime.ndarray.nn.windows import Window
 
 RANDOM = np.random.default_rng(0)
 
@@ -38,17 +38,17 @@ def test_convolution(case, columns: int) -> None:
     y = convolution._convolve.forward(x, w, bias, window=window)
     matrix = convolution._im2col.forward(x, window=whole)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(unfolded, "COLUMNS", columns)  # into how many parts batches are cut
+        patch.setattr(gpu_windows, "COLUMNS", columns)  # into how many parts batches are cut
         pairs = [
-            (unfolded.convolve(x, w, bias, window), y),
+            (gpu_windows.convolve(x, w, bias, window), y),
             (
-                unfolded.convolve_image(y, w, window, image),
+                gpu_windows.convolve_image(y, w, window, image),
                 convolution._convolve_image.forward(y, w, window=window, image=image),
             ),
-            (unfolded.convolve_weight(y, x, window), convolution._convolve_weight.forward(y, x, window=window)),
-            (unfolded.im2col(x, whole), matrix),
+            (gpu_windows.convolve_weight(y, x, window), convolution._convolve_weight.forward(y, x, window=window)),
+            (gpu_windows.im2col(x, whole), matrix),
             (
-                unfolded.col2im(matrix, whole, x.shape[1:]),
+                gpu_windows.col2im(matrix, whole, x.shape[1:]),
                 convolution._col2im.forward(matrix, window=whole, image=x.shape[1:]),
             ),
         ]
@@ -74,11 +74,11 @@ def test_pooling(case) -> None:
     window, outputs, scale = pool.window, pool.outputs, pooling._geometry(plane, pool, x.dtype).scale
     y = RANDOM.normal(size=(*x.shape[:2], *outputs))
     pairs = [
-        (unfolded.pool_max(x, window, outputs), pooling._pool_max.forward(x, pool=pool)),
-        (unfolded.unpool_max(y, x, window), pooling._unpool_max.forward(y, x, pool=pool)),
-        (unfolded.gather_max(x, x, window, outputs), pooling._gather_max.forward(x, x, pool=pool)),
-        (unfolded.pool_sum(x, scale, window, outputs), pooling._pool_sum.forward(x, pool=pool)),
-        (unfolded.unpool_sum(y, scale, window, plane), pooling._unpool_sum.forward(y, pool=pool, plane=plane)),
+        (gpu_windows.pool_max(x, window, outputs), pooling._pool_max.forward(x, pool=pool)),
+        (gpu_windows.unpool_max(y, x, window), pooling._unpool_max.forward(y, x, pool=pool)),
+        (gpu_windows.gather_max(x, x, window, outputs), pooling._gather_max.forward(x, x, pool=pool)),
+        (gpu_windows.pool_sum(x, scale, window, outputs), pooling._pool_sum.forward(x, pool=pool)),
+        (gpu_windows.unpool_sum(y, scale, window, plane), pooling._unpool_sum.forward(y, pool=pool, plane=plane)),
     ]
     for found, expected in pairs:
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9, strict=True)

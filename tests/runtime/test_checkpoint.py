@@ -19,8 +19,9 @@ import numpy as np
 import pytest
 
 import runtime as mx
-from runtime import MXNetError, autograd, files, gluon, lr_scheduler, nd
+from runtime import MXNetError, autograd, gluon, lr_scheduler, nd
 from runtime.checkpoint import Checkpoint, folder, generators, hyper, stores
+from runtime.core import files
 from runtime.gluon import nn
 from runtime.kvstore.servers.client import ServerStore
 from tests.kvstore.pairs import Pairs

@@ -11,7 +11,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import runtime as mx
-from runtime import blas
+from runtime.core import blas
 from tests.process import run
 
 IMPORT = """

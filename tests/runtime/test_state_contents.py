@@ -17,7 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import runtime as mx
-from runtime import MXNetError, autograd, files, gluon, optimizer
+from runtime import MXNetError, autograd, gluon, optimizer
+from runtime.core import files
 from runtime.kvstore.servers.client import ServerStore
 from runtime.optimizer import states
 from tests.kvstore.pairs import Pairs

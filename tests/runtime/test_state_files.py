@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import runtime as mx
-from runtime import MXNetError, autograd, files, gluon, kernels, nd, optimizer
+from runtime import MXNetError, autograd, gluon, nd, optimizer
+from runtime.core import files, update_rules
 
 SHAPES = ((70, 80), (33,), (1,))
 STORAGES = (None, "bfloat16_stochastic", "int8_dynamic", "int8_linear")
@@ -71,7 +72,7 @@ def contents(trainer: gluon.Trainer) -> bytes:
 # ---------------------------------------------------------------- going on
 
 
-@pytest.mark.parametrize("name", [*kernels.names(), "nested"])
+@pytest.mark.parametrize("name", [*update_rules.names(), "nested"])
 def test_training_goes_on_bit_by_bit(name: str, tmp_path: Path) -> None:
     shapes = SHAPES[:1] if name == "groupadagrad" else SHAPES
     first = trainer_of(name, shapes=shapes)

@@ -6,9 +6,10 @@ import ctypes
 from dataclasses import dataclass
 
 from optgen.backends.ptx.table import THREADS, Launch
-from optgen.execute import jit, kernel
+from optgen.execute import kernel
 from optgen.execute.cuda.driver import Gpu
 from optgen.ir.nodes import Variant
+from optgen.objectcode import link
 from optgen.pipeline import PtxKernel
 
 
@@ -29,7 +30,7 @@ class Kernel(kernel.Kernel):
     def __init__(self, variant: Variant, native: PtxKernel) -> None:
         self._describe(variant, native)
         symbol = f"{native.symbol}_host"
-        self.address = jit.link(native.object, symbol)[symbol]
+        self.address = link.link(native.object, symbol)[symbol]
         self.run = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self.address)
         self._loaded: dict[int, list[Function]] = {}
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from runtime.core.scope import Entered
 from runtime.gluon.parameter import ParameterDict
 from runtime.name import NameManager, Prefix
-from runtime.scope import Entered
 
 if TYPE_CHECKING:
     from runtime.gluon.block.block import Block

@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from runtime import files
 from runtime.base import MXNetError
+from runtime.core import files
 
 if TYPE_CHECKING:
     from runtime.gluon.block.block import Block

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from runtime import ndarray as nd
-from runtime.arrays import on
 from runtime.base import ArgumentError, MXNetError
 from runtime.context import Context, cpu
-from runtime.dtypes import element_type
+from runtime.core.backend import on
+from runtime.core.dtypes import element_type
 from runtime.ndarray import NDArray
 
 

@@ -25,9 +25,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from runtime.arrays import to_host
 from runtime.base import MXNetError
 from runtime.context import Context
+from runtime.core.backend import to_host
 from runtime.ndarray import NDArray
 from runtime.ndarray.creation import place
 

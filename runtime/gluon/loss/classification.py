@@ -7,7 +7,7 @@ from typing import Any
 from runtime.base import ArgumentError
 from runtime.gluon.loss.base import Loss, like, softplus
 from runtime.ndarray import NDArray
-from runtime.ndarray.softmax import cross_entropy
+from runtime.ndarray.nn.softmax import cross_entropy
 
 
 class SigmoidBinaryCrossEntropyLoss(Loss):

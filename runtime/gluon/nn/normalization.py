@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from runtime.base import count
-from runtime.dtypes import element_type
+from runtime.core.dtypes import element_type
 from runtime.gluon.block import HybridBlock
 from runtime.gluon.parameter import Parameter
 from runtime.initializer import Initializer
 from runtime.ndarray import NDArray
-from runtime.ndarray.shape import axis_of
+from runtime.ndarray.shape.reshape import axis_of
 
 Init = str | Initializer
 

@@ -11,7 +11,7 @@ import numpy as np
 from runtime import initializer
 from runtime.base import ArgumentError
 from runtime.context import Context
-from runtime.dtypes import element_type
+from runtime.core.dtypes import element_type
 from runtime.gluon.parameter.constant import Constant
 from runtime.gluon.parameter.loading import load_into
 from runtime.gluon.parameter.parameter import Parameter

@@ -13,7 +13,7 @@ from runtime import autograd, initializer
 from runtime import ndarray as nd
 from runtime.base import ArgumentError, MXNetError
 from runtime.context import Context, cpu, current_context
-from runtime.dtypes import element_type
+from runtime.core.dtypes import element_type
 from runtime.gluon.parameter.checks import checked_contexts, checked_shape
 from runtime.initializer import InitDesc, Initializer
 from runtime.ndarray import NDArray

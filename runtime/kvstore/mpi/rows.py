@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from runtime import dtypes
+from runtime.core import dtypes
 from runtime.kvstore.base import Key
 from runtime.kvstore.mpi.world import DATA, Message, World
 from runtime.ndarray import NDArray
 from runtime.ndarray.sparse import RowSparseNDArray, sum_rows
 from runtime.ndarray.sparse.dense import as_dense
-from runtime.ndarray.sums import total
+from runtime.ndarray.updates.sums import total
 
 Rows = tuple[np.ndarray, np.ndarray]
 """Their numbers (int64, ascending) and the rows themselves."""

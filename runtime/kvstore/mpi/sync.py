@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from runtime import dtypes, files
-from runtime.arrays import to_host
 from runtime.base import MXNetError
 from runtime.context import cpu
+from runtime.core import dtypes, files
+from runtime.core.backend import to_host
 from runtime.kvstore.base import Key
 from runtime.kvstore.compression import GradientCompression
 from runtime.kvstore.local import Arrays, KVStore, Update, _check_alike, _unrecorded
@@ -30,7 +30,7 @@ from runtime.kvstore.mpi.world import DATA, checked_timeout, world
 from runtime.ndarray import NDArray
 from runtime.ndarray.sparse import RowSparseNDArray
 from runtime.ndarray.sparse.dense import as_dense
-from runtime.ndarray.sums import total
+from runtime.ndarray.updates.sums import total
 from runtime.optimizer import Optimizer, Updater, parts
 
 _PLANS = 256

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from runtime import files
 from runtime.base import MXNetError
 from runtime.context import Context, cpu
-from runtime.dtypes import element_type
+from runtime.core import files
+from runtime.core.dtypes import element_type
 from runtime.kvstore.base import Key
 from runtime.kvstore.compression import GradientCompression
 from runtime.kvstore.groups import Groups

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from runtime.context import cpu
-from runtime.dtypes import element_type
+from runtime.core.dtypes import element_type
 from runtime.kvstore.base import Key
 from runtime.kvstore.groups import Groups
 from runtime.kvstore.servers import messages

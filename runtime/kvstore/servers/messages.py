@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from runtime.context import cpu
-from runtime.dtypes import element_type
+from runtime.core.dtypes import element_type
 from runtime.kvstore.compression import GradientCompression
 from runtime.ndarray import NDArray
 from runtime.ndarray.sparse import RowSparseNDArray

@@ -9,7 +9,7 @@ import numpy as np
 
 from runtime.base import MXNetError
 from runtime.context import cpu
-from runtime.dtypes import element_type
+from runtime.core.dtypes import element_type
 from runtime.kvstore.base import Key
 from runtime.kvstore.compression import GradientCompression
 from runtime.kvstore.layout import layout

@@ -12,10 +12,10 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from runtime import kernels
 from runtime.base import MXNetError
 from runtime.context import cpu
-from runtime.dtypes import element_type
+from runtime.core import update_rules
+from runtime.core.dtypes import element_type
 from runtime.kvstore.base import Key
 from runtime.kvstore.servers import messages
 from runtime.kvstore.servers.backups import Backups
@@ -204,7 +204,7 @@ class Shard:
         if self._updater is None:
             return
         cut = {key: place for key, place in self._places.items() if key in self._values and place.is_cut}
-        pieces = {key: kernels.piece(place.part(self.number).start, place.shape) for key, place in cut.items()}
+        pieces = {key: update_rules.piece(place.part(self.number).start, place.shape) for key, place in cut.items()}
         self._updater.optimizer.pieces = pieces
         if Backups.needed(self._updater.optimizer):
             self._backups = self._backups or Backups()

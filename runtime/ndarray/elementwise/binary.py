@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from runtime import arrays
 from runtime.base import MXNetError
+from runtime.core import backend
 from runtime.ndarray.elementwise.unary import floor, log
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, comparing, in_float32, quiet
-from runtime.ndarray.reduce import sum_to
+from runtime.ndarray.reduce.reduce import sum_to
 
 __all__ = [
     "ElementWiseSum",
@@ -187,7 +187,7 @@ def _power(a: Any, b: Any) -> np.ndarray:
 
 def _modulo(a: Any, b: Any) -> np.ndarray:
     """The remainder with the sign of the divisor; 0 where that is 0."""
-    remainder = arrays.settled(np.remainder(a, b))  # of 0-d arrays NumPy's is a scalar
+    remainder = backend.settled(np.remainder(a, b))  # of 0-d arrays NumPy's is a scalar
     if not isinstance(b, NUMBER):
         np.copyto(remainder, 0, where=np.equal(b, 0))
     elif b == 0:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from runtime.base import MXNetError
-from runtime.dtypes import convert, element_type
+from runtime.core.dtypes import convert, element_type
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator
 

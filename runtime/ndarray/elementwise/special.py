@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from runtime.arrays import is_host
+from runtime.core.backend import is_host
 
 Coefficients = Sequence[float]
 Array = np.ndarray

@@ -14,9 +14,9 @@ import numpy as np
 from runtime.base import MXNetError
 from runtime.native import activation as native
 from runtime.ndarray.elementwise import special
-from runtime.ndarray.fused import Fused, is_large, one_pass
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, comparing, quiet
+from runtime.ndarray.two_gradients import Fused, is_large, one_pass
 
 __all__ = [
     "BlockGrad",

@@ -8,10 +8,11 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
-from runtime import arrays, autograd
+from runtime import autograd
 from runtime.base import ArgumentError, MXNetError, NotSupportedForSparseNDArray
 from runtime.context import Context
-from runtime.dtypes import convert, element_type
+from runtime.core import backend
+from runtime.core.dtypes import convert, element_type
 from runtime.ndarray import creation
 from runtime.ndarray.elementwise import NUMBER, identity
 from runtime.ndarray.ndarray import NDArray
@@ -42,7 +43,7 @@ class BaseSparseNDArray(NDArray):
         self._node = None
 
     def __reduce__(self) -> tuple:
-        return _restored, (type(self), tuple(map(arrays.to_host, self._parts)), self._shape, self._ctx, self._settled)
+        return _restored, (type(self), tuple(map(backend.to_host, self._parts)), self._shape, self._ctx, self._settled)
 
     def _become(self, other: BaseSparseNDArray) -> None:
         self.__init__(*other._parts, other._shape, other._ctx)  # type: ignore[call-arg]
@@ -118,7 +119,7 @@ class BaseSparseNDArray(NDArray):
         return self._copied(1)
 
     def _copied(self, part: int) -> NDArray:
-        with arrays.on(self._ctx):
+        with backend.on(self._ctx):
             return NDArray(self._parts[part].copy(), self._ctx)
 
     @property
@@ -163,7 +164,7 @@ class BaseSparseNDArray(NDArray):
 
     def asnumpy(self) -> np.ndarray:
         """The dense values, as a NumPy array."""
-        return arrays.to_host(self._dense())
+        return backend.to_host(self._dense())
 
     def _with(self, values: np.ndarray) -> BaseSparseNDArray:
         """Other values in the same places."""
@@ -179,9 +180,9 @@ class BaseSparseNDArray(NDArray):
         if context == self._ctx and not always_copy:
             return self
         context.require()
-        with arrays.on(context):
+        with backend.on(context):
             near = context.on_cpu == self._ctx.on_cpu
-            parts = [part.copy() if near else arrays.put(part, context) for part in self._parts]
+            parts = [part.copy() if near else backend.put(part, context) for part in self._parts]
         copied = type(self)(*parts, self._shape, context, self._settled)
         if in_graph(self):
             copied._node = identity(self)._node
@@ -196,7 +197,7 @@ class BaseSparseNDArray(NDArray):
             return self
         if in_graph(self):
             return tostype(NDArray.astype(self, dtype), self.stype)
-        with arrays.on(self._ctx):
+        with backend.on(self._ctx):
             return self._with(convert(self._values, dtype))
 
     def detach(self) -> NDArray:
@@ -243,7 +244,7 @@ class BaseSparseNDArray(NDArray):
 def _restored(kind: type, parts: tuple, shape: tuple[int, ...], ctx: Context, settled: bool) -> BaseSparseNDArray:
     """A pickled array, in the context it was in."""
     ctx.require()
-    return kind(*(arrays.put(part, ctx) for part in parts), shape, ctx, settled)
+    return kind(*(backend.put(part, ctx) for part in parts), shape, ctx, settled)
 
 
 # ---------------------------------------------------------------- from one way of storing to another
@@ -259,7 +260,7 @@ def tostype(data: NDArray, stype: str) -> NDArray:
         return data.copy()
     if stype == "default":
         return identity(data) if in_graph(data) else NDArray(data._dense(), data._ctx)
-    with arrays.on(data._ctx):
+    with backend.on(data._ctx):
         result = KINDS[stype]._from_dense(data._data, data._ctx)
     if in_graph(data):
         result._node = identity(data)._node

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from runtime import arrays
 from runtime.base import MXNetError
 from runtime.context import Context
+from runtime.core import backend
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import at_home
 from runtime.ndarray.sparse.base import KINDS, BaseSparseNDArray, _is_all, in_graph, tostype
@@ -160,7 +160,7 @@ class CSRNDArray(BaseSparseNDArray):
         lengths = np.diff(self._indptr)[rows]
         starts = _sums(lengths)
         count = int(starts[-1])
-        place = arrays.of(self._ctx).arange(count) + (self._indptr[rows] - starts[:-1])[_numbers(starts, count)]
+        place = backend.of(self._ctx).arange(count) + (self._indptr[rows] - starts[:-1])[_numbers(starts, count)]
         shape = (len(rows), self._shape[1])
         return CSRNDArray(self._values[place], self._indices[place], starts, shape, self._ctx)
 
@@ -176,14 +176,14 @@ KINDS["csr"] = CSRNDArray
 
 def _starts(rows: np.ndarray, count: int) -> np.ndarray:
     """Where each of `count` rows begins, and the last ends, among the ascending numbers `rows`."""
-    return np.searchsorted(rows, arrays.module(rows).arange(count + 1))
+    return np.searchsorted(rows, backend.module(rows).arange(count + 1))
 
 
 def _numbers(starts: np.ndarray, count: int) -> np.ndarray:
     """Of `count` values the rows, which begin at `starts`."""
-    if arrays.is_host(starts):
+    if backend.is_host(starts):
         return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    return np.searchsorted(starts[1:], arrays.module(starts).arange(count), "right")
+    return np.searchsorted(starts[1:], backend.module(starts).arange(count), "right")
 
 
 def _sums(lengths: np.ndarray) -> np.ndarray:

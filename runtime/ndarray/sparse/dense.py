@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 
-from runtime.arrays import of, on
+from runtime.core.backend import of, on
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.sparse.row_sparse import RowSparseNDArray
 

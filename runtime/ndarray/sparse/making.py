@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from runtime import arrays
 from runtime.base import ArgumentError, counts
 from runtime.context import Context
-from runtime.dtypes import element_type
+from runtime.core import backend
+from runtime.core.dtypes import element_type
+from runtime.core.params_file import Stored
 from runtime.ndarray import creation
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.sparse.base import BaseSparseNDArray, check_stype, tostype
 from runtime.ndarray.sparse.csr import CSRNDArray
 from runtime.ndarray.sparse.row_sparse import RowSparseNDArray, integers
-from runtime.params_file import Stored
 
 
 def row_sparse_array(arg1: Any, shape: Any = None, ctx: Context | None = None, dtype: Any = None) -> RowSparseNDArray:
@@ -110,7 +110,7 @@ def _rows(data: NDArray, indices: np.ndarray, shape: Any) -> RowSparseNDArray:
             f"row_sparse_array: data has shape {data.shape}; {len(indices)} indices and shape {shape} ask for "
             f"{(len(indices), *shape[1:])}"
         )
-    return RowSparseNDArray(data._data, arrays.put(indices, data._ctx), shape, data._ctx, settled=False)
+    return RowSparseNDArray(data._data, backend.put(indices, data._ctx), shape, data._ctx, settled=False)
 
 
 def _compressed(data: NDArray, indices: np.ndarray, indptr: np.ndarray, shape: Any) -> CSRNDArray:
@@ -123,7 +123,7 @@ def _compressed(data: NDArray, indices: np.ndarray, indptr: np.ndarray, shape: A
         raise ArgumentError(
             f"csr_matrix: data has shape {data.shape} and indices {indices.shape}: they must be vectors of one length"
         )
-    places = (arrays.put(x, data._ctx) for x in (indices, indptr))
+    places = (backend.put(x, data._ctx) for x in (indices, indptr))
     return CSRNDArray(data._data, *places, shape, data._ctx, settled=False)
 
 
@@ -141,8 +141,8 @@ def _coordinates(data: NDArray, row: np.ndarray, col: np.ndarray, shape: Any) ->
             raise ArgumentError(f"csr_matrix: {what} {outside[0]} is none of the {length} of shape {shape}")
     order = np.argsort(row, kind="stable")
     starts = np.searchsorted(row[order], np.arange(shape[0] + 1))
-    col, starts, order = (arrays.put(x, data._ctx) for x in (col[order], starts, order))
-    with arrays.on(data._ctx):
+    col, starts, order = (backend.put(x, data._ctx) for x in (col[order], starts, order))
+    with backend.on(data._ctx):
         return CSRNDArray(data._data[order], col, starts, shape, data._ctx, settled=False)._checked()
 
 
@@ -167,9 +167,9 @@ def _whole(stype: str, source: Any, shape: Any, ctx: Context | None, dtype: Any)
 def to_stored(x: NDArray) -> Stored:
     """An array as a file has it."""
     if isinstance(x, BaseSparseNDArray):
-        values, *indices = map(arrays.to_host, x._read())
+        values, *indices = map(backend.to_host, x._read())
         return Stored(x.stype, x.shape, values, tuple(indices))
-    return Stored("default", x.shape, arrays.to_host(x._data))
+    return Stored("default", x.shape, backend.to_host(x._data))
 
 
 def from_stored(stored: Stored, ctx: Context) -> NDArray:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from runtime import autograd
-from runtime.arrays import is_host
 from runtime.base import MXNetError
+from runtime.core.backend import is_host
 from runtime.ndarray.elementwise.binary import types_differ
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, at_home, in_float32

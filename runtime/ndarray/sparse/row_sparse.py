@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from runtime import arrays
 from runtime.base import ArgumentError, MXNetError
 from runtime.context import Context
+from runtime.core import backend
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import at_home, quiet
 from runtime.ndarray.sparse.base import KINDS, BaseSparseNDArray, _is_all
@@ -95,7 +95,7 @@ def retain(data: RowSparseNDArray, indices: Any) -> RowSparseNDArray:
         raise ArgumentError(f"retain takes a row-sparse array, not {type(data).__name__} of storage 'default' or 'csr'")
     indices = np.unique(integers(indices))
     _check_range(indices, data.shape)
-    indices = arrays.put(indices, data._ctx)
+    indices = backend.put(indices, data._ctx)
     rows = np.zeros_like(data._values, shape=(len(indices), *data.shape[1:]))
     _, there, here = np.intersect1d(data._indices, indices, assume_unique=True, return_indices=True)
     rows[here] = data._values[there]
@@ -126,8 +126,8 @@ def sum_rows(indices: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 def _since(first: np.ndarray) -> np.ndarray:
     """How many elements are between each and the last one before it, or itself, that is True."""
-    position = arrays.module(first).arange(len(first))
-    if arrays.is_host(first):
+    position = backend.module(first).arange(len(first))
+    if backend.is_host(first):
         return position - np.maximum.accumulate(np.where(first, position, 0))
     return position - np.flatnonzero(first)[np.cumsum(first) - 1]  # CuPy's ufuncs do not accumulate
 

@@ -8,7 +8,7 @@ import numpy as np
 from common import MATRICES, RANK, RANKS, SHAPES, STORE, both, started, steps
 
 import runtime as mx
-from runtime import kernels
+from runtime.core import update_rules
 
 HALF, DOUBLE = "float16", "float64"
 CASES = [
@@ -17,7 +17,7 @@ CASES = [
     ("sgd", {"momentum": 0.9}, HALF),
     ("adam", {}, DOUBLE),
 ]
-names = [(name, {}, "float32") for name in sys.argv[1:] or kernels.names()]
+names = [(name, {}, "float32") for name in sys.argv[1:] or update_rules.names()]
 
 
 def trained(kind: str, name: str, arguments: dict, dtype: str) -> list[np.ndarray]:

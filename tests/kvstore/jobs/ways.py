@@ -16,7 +16,8 @@ import numpy as np
 from common import RANK, RANKS, SHAPES, STORE, both, pulled, same, started, steps, value
 
 import runtime as mx
-from runtime import autograd, files, gluon, nd
+from runtime import autograd, gluon, nd
+from runtime.core import files
 from runtime.kvstore import create
 
 ROWS, WIDTH = 50, 3

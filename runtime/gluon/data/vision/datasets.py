@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from runtime import files
 from runtime import ndarray as nd
 from runtime.base import MXNetError, data_dir
+from runtime.core import files
 from runtime.gluon.data.dataset import Dataset, RecordFileDataset
 from runtime.gluon.utils import _get_repo_file_url, check_sha1, download
 from runtime.ndarray import NDArray

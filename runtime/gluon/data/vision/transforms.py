@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from runtime.base import counts
-from runtime.generator import generator
+from runtime.core.generator import generator
 from runtime.gluon.block import Block, HybridBlock
 from runtime.gluon.nn import Sequential
 from runtime.gluon.nn.conv_layers import per_axis

@@ -1,0 +1,1 @@
+"""Kernels of the CPU: threads, and several kernels in one native call."""

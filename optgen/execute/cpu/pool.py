@@ -1,0 +1,211 @@
+"""The threads of the kernels: daemon threads that stay inside one native loop (`pool.ll`), without the GIL.
+
+Made when the first large step is bound, stopped at exit. A forked child has none until it binds a large step itself;
+steps it inherited run on the calling thread meanwhile. The number is `OPTGEN_NUM_THREADS`, or else the CPUs this
+process may use; `set_num_threads` changes it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import functools
+import numbers
+import os
+import platform
+import threading
+import time
+from importlib import resources
+
+from optgen.backends import target
+from optgen.execute import cpus
+from optgen.objectcode import cache, link
+
+MAX_THREADS = 256
+SMALL = 16384
+"""Fewer elements than this are done sooner than they are handed out."""
+WAKE = 1 << 18
+"""Fewer elements than this are done sooner than a sleeping thread is woken, unless step follows step."""
+LARGE = 1 << 20
+"""From here on a thread has several parts, so that one that is held up can be helped out."""
+SPIN_SECONDS = 50e-6
+
+_FUTEX = {"x86_64": 202, "aarch64": 98}
+_PAUSE = {
+    "x86_64": ("declare void @llvm.x86.sse2.pause()", "call void @llvm.x86.sse2.pause()"),
+    "aarch64": ("declare void @llvm.aarch64.hint(i32)", "call void @llvm.aarch64.hint(i32 1)"),
+}
+
+
+class _Memory(ctypes.Structure):
+    """%pool of pool.ll."""
+
+    _fields_ = (
+        ("generation", ctypes.c_uint32 * 16),
+        ("pending", ctypes.c_uint32 * 16),
+        ("sleepers", ctypes.c_uint32 * 16),
+        ("busy", ctypes.c_uint32 * 16),
+        ("threads", ctypes.c_uint32),
+        ("stop", ctypes.c_uint32),
+        ("task", ctypes.c_void_p),
+        ("step", ctypes.c_void_p),
+        ("parts_each", ctypes.c_uint32),
+        ("spins", ctypes.c_uint32),
+        ("small", ctypes.c_int64),
+        ("wake", ctypes.c_int64),
+        ("large", ctypes.c_int64),
+        ("parts", ctypes.c_int64),
+        ("last", ctypes.c_int64),
+        ("waiting", ctypes.c_uint32),
+        ("unused", ctypes.c_uint32),
+        ("claims", ctypes.c_uint32 * 4096),
+    )
+
+
+def supported() -> bool:
+    """Whether this system has what the pool is made of (Linux futexes on x86-64 or 64-bit Arm)."""
+    return platform.system() == "Linux" and platform.machine() in _FUTEX
+
+
+def default_threads() -> int:
+    """`OPTGEN_NUM_THREADS`, or the CPUs this process may use; 1 where there is no pool.
+
+    ValueError when the variable is no number from 1 to 256.
+    """
+    text = os.environ.get("OPTGEN_NUM_THREADS")
+    if text is not None and (not text.strip().isdecimal() or not 1 <= int(text) <= MAX_THREADS):
+        raise ValueError(f"OPTGEN_NUM_THREADS must be a number from 1 to {MAX_THREADS}, not {text!r}")
+    if not supported():
+        return 1
+    return min(cpus.available(), MAX_THREADS) if text is None else int(text)
+
+
+def _code() -> bytes:
+    machine = platform.machine()
+    declare, pause = _PAUSE[machine]
+    text = resources.files("optgen.execute.cpu").joinpath("pool.ll").read_text()
+    for name, value in (("declare_pause", declare), ("pause", pause), ("futex", str(_FUTEX[machine]))):
+        text = text.replace("{" + name + "}", value)
+    host = target.host()
+    name = cache.key("pool", target.llvm_version(), host.triple, host.cpu, host.features)
+    return cache.get(name, lambda: target.compile_ir(text, host).object)
+
+
+class Pool:
+    """One per process; `address` and `run` are what a step hands to its kernel."""
+
+    def __init__(self) -> None:
+        names = ("optgen_pool_run", "optgen_pool_worker", "optgen_pool_rouse", "optgen_pool_spin")
+        symbols = link.link(_code(), *names)
+        self.run = symbols["optgen_pool_run"]
+        self._worker = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32, ctypes.c_uint32)(
+            symbols["optgen_pool_worker"]
+        )
+        self._rouse = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(symbols["optgen_pool_rouse"])
+        self._spin = ctypes.CFUNCTYPE(None, ctypes.c_int32)(symbols["optgen_pool_spin"])
+        # Cache lines are 64 bytes: what threads write apart must lie apart.
+        self._raw = ctypes.create_string_buffer(ctypes.sizeof(_Memory) + 64)
+        self.address = (ctypes.addressof(self._raw) + 63) & ~63
+        self._memory = _Memory.from_address(self.address)
+        self._memory.threads = 1
+        self._memory.spins = self._spins()
+        self._memory.small, self._memory.wake, self._memory.large = SMALL, WAKE, LARGE
+        self._lock = threading.Lock()
+        self._threads: list[threading.Thread] = []
+        self.wanted = _first_threads()
+        os.register_at_fork(after_in_child=self._forked)
+        atexit.register(self.stop)
+
+    def _spins(self) -> int:
+        """How many spin-wait hints take SPIN_SECONDS here: from 10 to 140 cycles each, by processor."""
+        start = time.perf_counter()
+        self._spin(1000)
+        return max(1, int(SPIN_SECONDS * 1000 / max(time.perf_counter() - start, 1e-7)))
+
+    def start(self) -> None:
+        """Have the wanted number of threads, the caller's among them."""
+        with self._lock:
+            if len(self._threads) == self.wanted - 1:
+                return
+            self._stop()
+            self._memory.stop = 0
+            generation = self._memory.generation[0]
+            for id in range(1, self.wanted):
+                args = (self.address, id, generation)
+                thread = threading.Thread(target=self._worker, args=args, name=f"optgen-{id}", daemon=True)
+                thread.start()
+                self._threads.append(thread)
+            self._memory.threads = self.wanted
+
+    def stop(self) -> None:
+        with self._lock:
+            self._stop()
+
+    def _stop(self) -> None:
+        if not self._threads:
+            return
+        self._memory.threads = 1  # whoever comes now stays on its own thread
+        while self._memory.busy[0]:
+            time.sleep(0)
+        self._memory.stop = 1
+        self._rouse(self.address)
+        for thread in self._threads:
+            thread.join()
+        self._threads.clear()
+
+    def _forked(self) -> None:
+        """The child has the memory but not the threads."""
+        self._lock = threading.Lock()
+        self._threads.clear()
+        self._memory.threads = 1
+        self._memory.busy[0] = self._memory.sleepers[0] = self._memory.waiting = 0
+
+
+class _Process:
+    """The pool of this process, made on first use, by one thread."""
+
+    def __init__(self) -> None:
+        self.pool: Pool | None = None
+        self._forked()
+        os.register_at_fork(after_in_child=self._forked)
+
+    def _forked(self) -> None:
+        """Renew the lock in a forked child, where the thread that held it does not exist."""
+        self._making = threading.Lock()
+
+    def make(self) -> Pool:
+        with self._making:
+            if self.pool is None:
+                self.pool = Pool()
+            return self.pool
+
+
+_process = _Process()
+
+
+def pool() -> Pool:
+    """The pool of this process, made on first use."""
+    return _process.pool or _process.make()
+
+
+@functools.cache
+def _first_threads() -> int:
+    return default_threads()
+
+
+def set_num_threads(n: int) -> None:
+    """Use `n` threads from now on, the calling one included; the results do not depend on it, to the bit.
+
+    ValueError if that is no whole number from 1 to 256.
+    """
+    if isinstance(n, bool) or not isinstance(n, numbers.Integral) or not 1 <= n <= MAX_THREADS:
+        raise ValueError(f"the number of threads must be a whole number from 1 to {MAX_THREADS}, not {n!r}")
+    if not supported():
+        return
+    pool().wanted = int(n)
+    pool().start()
+
+
+def num_threads() -> int:
+    """How many threads a large step uses. ValueError if `OPTGEN_NUM_THREADS`, when it is first asked for, is wrong."""
+    return _process.pool.wanted if _process.pool else _first_threads()

@@ -1,0 +1,66 @@
+"""What a fork waits for: calls of LLVM and imports of other threads, which the child could never finish.
+
+In a forked child only the thread goes on that forked. What another one has locked at that moment stays locked there,
+and what it has half done stays half done: so a fork waits until nobody is inside LLVM, or importing a module of ours.
+Other locks of ours are made anew in the child, where they are defined.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import logging  # noqa: F401 (lark imports it, and it has hooks of its own, which are not to come in the middle of a fork)
+import os
+import sys
+import threading
+from typing import Any
+
+PACKAGES = ("optgen", "llvmlite", "lark", "sympy", "mpmath", "ml_dtypes")
+"""What is imported when it is first needed, by whichever thread that is."""
+_held: Any = None
+"""The lock of LLVM that a thread holds because it forks,"""
+_holder: int | None = None
+"""and the id of that thread."""
+
+
+def _lock_of_llvm() -> Any:
+    """The lock that llvmlite holds during each call of LLVM, which has further locks of its own. None where llvmlite
+    is not imported: this module does not import it, as `import optgen` does not wait for LLVM."""
+    ffi = sys.modules.get("llvmlite.binding.ffi")
+    return getattr(getattr(ffi, "lib", None), "_lock", None)
+
+
+def before_fork(*packages: str) -> None:
+    """Wait for LLVM, and keep it until the fork is done; wait for what is being imported of ours, and of `packages`."""
+    global _held, _holder
+    waited: set[str] = set()
+    while True:
+        lock = _lock_of_llvm()
+        if lock is not None and _holder != threading.get_ident():
+            lock.__enter__()
+            _held, _holder = lock, threading.get_ident()
+        new = _importing((*PACKAGES, *packages)) - waited
+        if not new:
+            return
+        let_go()  # an import may need LLVM, if only to free a module that the collector of garbage comes by
+        for name in new:
+            with contextlib.suppress(Exception):  # whoever imports it hears of that
+                importlib.import_module(name)  # at once if this thread is the one that does
+        waited |= new
+
+
+def let_go() -> None:
+    """Let go of LLVM, if this thread has it for a fork."""
+    global _held, _holder
+    if _holder == threading.get_ident():  # not where this module was imported while the process forked
+        lock, _held, _holder = _held, None, None
+        lock.__exit__(None, None, None)
+
+
+def _importing(packages: tuple[str, ...]) -> set[str]:
+    """The modules of packages that some thread is importing."""
+    modules = [(name, m) for name, m in list(sys.modules.items()) if name.partition(".")[0] in packages]
+    return {name for name, m in modules if getattr(getattr(m, "__spec__", None), "_initializing", False)}
+
+
+os.register_at_fork(before=before_fork, after_in_parent=let_go, after_in_child=let_go)

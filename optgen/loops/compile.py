@@ -1,0 +1,394 @@
+"""Functions of the subset (see `language`) as LLVM IR."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import struct
+from collections.abc import Callable
+from typing import NamedTuple, NoReturn
+
+import numpy as np
+
+from optgen.loops.language import ARRAY, BOOL, FLOAT, INT, INTS, WORDS, Function
+
+_ELEMENTS = {ARRAY: FLOAT, INTS: INT, WORDS: "i32"}
+"""What pointers point to."""
+_ON_BITS = {ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor", ast.LShift: "shl", ast.RShift: "ashr"}
+
+
+class Value(NamedTuple):
+    type: str
+    text: str
+
+
+class Blas(NamedTuple):
+    """The LLVM types of CBLAS's flags and sizes."""
+
+    flag: str
+    size: str
+
+
+def module(root: Function, dtype: np.dtype, blas: Blas) -> str:
+    """IR with `root` and all it calls, as internal functions named `f.NAME`, for elements of `dtype`.
+
+    Each has the address of GEMM as its first parameter.
+    """
+    emitted: dict[str, tuple[Function, str]] = {}
+    waiting = [root]
+    while waiting:
+        f = waiting.pop()
+        known, _ = emitted.get(f.name, (None, ""))
+        if known is None:
+            emitter = _Emitter(f, dtype, blas)
+            emitted[f.name] = f, emitter.emit()
+            waiting += emitter.called
+        elif known is not f:
+            modules = f"{known.python.__module__} and {f.python.__module__}"
+            raise TypeError(f"{root.name} calls two functions {f.name}, of {modules}: rename one")
+    text = "\n".join([*(text for _, text in emitted.values()), _TOTAL])
+    element, suffix = ("float", "f32") if dtype == np.float32 else ("double", "f64")
+    return text.replace("{T}", element).replace("{S}", suffix)
+
+
+class _Emitter:
+    """One function as IR. Variables live in memory (`alloca`), from where LLVM takes them to registers."""
+
+    def __init__(self, f: Function, dtype: np.dtype, blas: Blas) -> None:
+        self.f = f
+        self.dtype = dtype
+        self.blas = blas
+        self.lines: list[str] = []
+        self.variables: dict[str, str] = {}
+        self.head: list[str] = []
+        self.called: list[Function] = []
+        self.numbers = itertools.count()
+
+    def emit(self) -> str:
+        for name, type in self.f.parameters:
+            self._store(name, Value(type, f"%p.{name}"))
+        self._block(self.f.tree().body)
+        if self.f.returns == "void":
+            self.lines.append("ret void")
+        noalias = {ARRAY: " noalias", INTS: " noalias readonly", WORDS: " noalias"}
+        parameters = [f"{type}{noalias.get(type, '')} %p.{name}" for name, type in self.f.parameters]
+        head = (
+            f"define internal {self.f.returns} @f.{self.f.name}({', '.join(['ptr %gemm', *parameters])}) alwaysinline"
+        )
+        return "\n".join([head + " {", *self.head, *self.lines, "}"])
+
+    # ------------------------------------------------------------ statements
+
+    def _block(self, statements: list[ast.stmt]) -> None:
+        for s in statements:
+            match s:
+                case ast.Assign(targets=[target], value=value):
+                    self._assign(target, self._value(value))
+                case ast.AugAssign(target=target, op=op, value=value):
+                    loaded = ast.parse(ast.unparse(target), mode="eval").body
+                    self._assign(target, self._binary(op, self._value(loaded), self._value(value), s))
+                case ast.For(target=ast.Name(id=name), iter=ast.Call(func=ast.Name(id=kind), args=args), body=body) if (
+                    kind in ("range", "short")
+                ):
+                    self._for(name, [self._value(a) for a in args], body, ", !llvm.loop !0" if kind == "short" else "")
+                case ast.While(test=test, body=body):
+                    self._while(lambda test=test: self._value(test), lambda body=body: self._block(body))
+                case ast.If(test=test, body=body, orelse=orelse):
+                    self._if(self._value(test), lambda b=body: self._block(b), lambda b=orelse: self._block(b))
+                case ast.Return(value=ast.expr() as value):
+                    self.lines.append(f"ret {self.f.returns} {self._typed(value, self.f.returns).text}")
+                case ast.Expr(value=ast.Constant()):
+                    pass  # the docstring
+                case ast.Expr(value=ast.Call() as call):
+                    self._call(call)
+                case _:
+                    self._refuse(s)
+
+    def _assign(self, target: ast.expr, value: Value) -> None:
+        match target:
+            case ast.Name(id=name):
+                self._store(name, value)
+            case ast.Subscript(value=array, slice=index):
+                self._write(self._value(array), self._typed(index, INT), value, target)
+            case _:
+                self._refuse(target)
+
+    def _store(self, name: str, value: Value) -> None:
+        if name not in self.variables:
+            self.variables[name] = value.type
+            self.head.append(f"%v.{name} = alloca {value.type}")
+        value = self._convert(value, self.variables[name], ast.Name(name))
+        self.lines.append(f"store {value.type} {value.text}, ptr %v.{name}")
+
+    def _for(self, name: str, bounds: list[Value], body: list[ast.stmt], hint: str) -> None:
+        start, stop = ([Value(INT, "0")] if len(bounds) == 1 else []) + bounds[:2]
+        step = bounds[2] if len(bounds) == 3 else Value(INT, "1")
+        self._store(name, start)
+
+        def run() -> None:
+            self._block(body)
+            self._store(name, self._do("add nsw", INT, self._load(name), step))
+
+        self._while(lambda: self._do("icmp slt", INT, self._load(name), stop, BOOL), run, hint)
+
+    def _while(self, test: Callable[[], Value], body: Callable[[], None], hint: str = "") -> None:
+        n = next(self.numbers)
+        self._label(f"while.{n}")
+        self.lines.append(f"br i1 {test().text}, label %do.{n}, label %done.{n}")
+        self._label(f"do.{n}", fall=False)
+        body()
+        self.lines.append(f"br label %while.{n}{hint}")
+        self._label(f"done.{n}", fall=False)
+
+    def _if(self, test: Value, then: Callable[[], None], otherwise: Callable[[], None]) -> None:
+        n = next(self.numbers)
+        self.lines.append(f"br i1 {test.text}, label %then.{n}, label %else.{n}")
+        self._label(f"then.{n}", fall=False)
+        then()
+        self.lines.append(f"br label %end.{n}")
+        self._label(f"else.{n}", fall=False)
+        otherwise()
+        self._label(f"end.{n}")
+
+    def _label(self, name: str, fall: bool = True) -> None:
+        if fall:
+            self.lines.append(f"br label %{name}")
+        self.lines.append(f"{name}:")
+
+    # ------------------------------------------------------------ expressions
+
+    def _value(self, e: ast.expr) -> Value:
+        match e:
+            case ast.Constant(value=bool()):
+                return self._refuse(e)
+            case ast.Constant(value=int(value)):
+                return Value(INT, str(value))
+            case ast.Constant(value=float(value)):
+                return self._constant(value)
+            case ast.Name(id=name) if name in self.variables:
+                return self._load(name)
+            case ast.Name(id=name) if isinstance(self.f.python.__globals__.get(name), (int, float)):
+                return self._value(ast.Constant(self.f.python.__globals__[name]))
+            case ast.BinOp(left=left, op=op, right=right):
+                return self._binary(op, self._value(left), self._value(right), e)
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=value)):
+                return self._value(ast.Constant(-value))
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                value = self._value(operand)
+                return self._do("sub nsw", INT, Value(INT, "0"), value) if value.type == INT else self._negated(value)
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                return self._do("xor", BOOL, self._value(operand), Value(BOOL, "1"))
+            case ast.Compare(left=left, ops=[op], comparators=[right]):
+                return self._compare(op, self._value(left), self._value(right), e)
+            case ast.BoolOp(op=op, values=[first, *rest]):
+                return self._short_cut(op, first, rest)
+            case ast.IfExp(test=test, body=body, orelse=orelse):
+                return self._choice(self._value(test), body, orelse)
+            case ast.Subscript(value=array, slice=index):
+                return self._read(self._value(array), self._typed(index, INT), e)
+            case ast.Call():
+                return self._call(e)
+        return self._refuse(e)
+
+    def _binary(self, op: ast.operator, a: Value, b: Value, where: ast.AST) -> Value:
+        if a.type in _ELEMENTS and isinstance(op, ast.Add):
+            return Value(a.type, self._element(a, self._convert(b, INT, where)))
+        if a.type == b.type == INT and not isinstance(op, ast.Div):
+            match op:
+                case ast.FloorDiv():
+                    return self._floor(a, b)
+                case ast.Mod():
+                    return self._do("sub nsw", INT, a, self._do("mul nsw", INT, self._floor(a, b), b))
+            name = {ast.Add: "add nsw", ast.Sub: "sub nsw", ast.Mult: "mul nsw", **_ON_BITS}.get(type(op))
+        else:
+            a, b = self._convert(a, FLOAT, where), self._convert(b, FLOAT, where)
+            name = {ast.Add: "fadd", ast.Sub: "fsub", ast.Mult: "fmul", ast.Div: "fdiv"}.get(type(op))
+        return self._do(name, a.type, a, b) if name else self._refuse(where)
+
+    def _floor(self, a: Value, b: Value) -> Value:
+        """The quotient rounded down, for b > 0."""
+        quotient, rest = self._do("sdiv", INT, a, b), self._do("srem", INT, a, b)
+        below = self._do("icmp slt", INT, rest, Value(INT, "0"), BOOL)
+        return self._do("sub nsw", INT, quotient, self._assigned(f"zext i1 {below.text} to i64", INT))
+
+    def _compare(self, op: ast.cmpop, a: Value, b: Value, where: ast.AST) -> Value:
+        names = {ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", ast.Eq: "eq", ast.NotEq: "ne"}
+        name = names.get(type(op)) or self._refuse(where)
+        if a.type == b.type == INT:
+            return self._do(f"icmp {name if name in ('eq', 'ne') else 's' + name}", INT, a, b, BOOL)
+        a, b = self._convert(a, FLOAT, where), self._convert(b, FLOAT, where)
+        return self._do(f"fcmp {'u' if name == 'ne' else 'o'}{name}", FLOAT, a, b, BOOL)
+
+    def _short_cut(self, op: ast.boolop, first: ast.expr, rest: list[ast.expr]) -> Value:
+        name = f"both.{next(self.numbers)}"
+        self._store(name, self._value(first))
+        for e in rest:
+            further, enough = (lambda e=e: self._store(name, self._value(e))), lambda: None
+            arms = (further, enough) if isinstance(op, ast.And) else (enough, further)
+            self._if(self._load(name), *arms)
+        return self._load(name)
+
+    def _choice(self, test: Value, body: ast.expr, orelse: ast.expr) -> Value:
+        name = f"choice.{next(self.numbers)}"
+        self._if(test, lambda: self._store(name, self._value(body)), lambda: self._store(name, self._value(orelse)))
+        return self._load(name)
+
+    def _call(self, e: ast.Call) -> Value:
+        name = ast.unparse(e.func)
+        known = self.f.python.__globals__.get(name)
+        if isinstance(known, Function):
+            self.called.append(known)
+            args = [self._typed(a, type) for a, (_, type) in zip(e.args, known.parameters, strict=True)]
+            text = ", ".join(["ptr %gemm", *(f"{a.type} {a.text}" for a in args)])
+            return self._invoked(known.returns, f"@f.{known.name}({text})")
+        match name, [self._value(a) for a in e.args]:
+            case (("min" | "max"), [a, b]):
+                if {a.type, b.type} != {INT}:
+                    a, b = self._convert(a, FLOAT, e), self._convert(b, FLOAT, e)
+                op = ast.Lt() if name == "min" else ast.Gt()
+                return self._assigned(f"select i1 {self._compare(op, b, a, e).text}, {_of(b)}, {_of(a)}", a.type)
+            case "abs", [a]:
+                return self._invoked(FLOAT, f"@llvm.fabs.{{S}}({_of(self._convert(a, FLOAT, e))})")
+            case "round", [a]:
+                return self._invoked(FLOAT, f"@llvm.rint.{{S}}({_of(self._convert(a, FLOAT, e))})")
+            case "power_of_2", [a]:
+                return self._power_of_2(self._convert(a, FLOAT, e))
+            case "sqrt", [a]:
+                return self._invoked(FLOAT, f"@llvm.sqrt.{{S}}({_of(self._convert(a, FLOAT, e))})")
+            case "float", [a]:
+                return self._convert(a, FLOAT, e)
+            case "int", [a]:
+                return self._assigned(f"fptosi {_of(a)} to i64", INT)
+            case "total", [x, n]:
+                return self._invoked(FLOAT, f"@total({_of(x)}, {_of(n)})")
+            case "gemm", args if len(args) == 12:
+                return self._gemm(args, e)
+        return self._refuse(e)
+
+    def _power_of_2(self, n: Value) -> Value:
+        """The sum of n, the exponent's bias and a large constant has the exponent's bits at its end: shifted into
+        their place they are the result. Conversions to integers are not vector code everywhere."""
+        bits, bias, integer = (23, 127, "i32") if self.dtype == np.float32 else (52, 1023, "i64")
+        ends = self._do("fadd", FLOAT, n, self._constant(1.5 * 2**bits + bias))
+        whole = self._assigned(f"bitcast {_of(ends)} to {integer}", integer)
+        shifted = self._do("shl", integer, whole, Value(integer, str(bits)))
+        return self._assigned(f"bitcast {_of(shifted)} to {{T}}", FLOAT)
+
+    def _gemm(self, args: list[Value], where: ast.AST) -> Value:
+        """Row-major CBLAS, alpha 1; sizes and flags in the types it takes."""
+        texts = [f"{self.blas.flag} 101"]
+        for a, type in zip(args, self._gemm_types(), strict=True):
+            narrow = a.type == INT and type == "i32"
+            a = self._assigned(f"trunc i64 {a.text} to i32", type) if narrow else self._convert(a, type, where)
+            texts.append(_of(a))
+        texts.insert(6, _of(self._constant(1.0)))
+        self.lines.append(f"call void %gemm({', '.join(texts)})")
+        return Value("void", "")
+
+    def _gemm_types(self) -> list[str]:
+        """Of: is A turned, is B turned, m, n, k, a, lda, b, ldb, beta, c, ldc."""
+        flag, size = self.blas
+        return [flag, flag, size, size, size, ARRAY, size, ARRAY, size, FLOAT, ARRAY, size]
+
+    # ------------------------------------------------------------ pieces
+
+    def _element(self, array: Value, index: Value) -> str:
+        return self._assigned(f"getelementptr {_ELEMENTS[array.type]}, ptr {array.text}, i64 {index.text}", "ptr").text
+
+    def _read(self, array: Value, index: Value, where: ast.AST) -> Value:
+        type = _ELEMENTS.get(array.type) or self._refuse(where)
+        value = self._assigned(f"load {type}, ptr {self._element(array, index)}", type)
+        return self._assigned(f"zext i32 {value.text} to i64", INT) if array.type == WORDS else value
+
+    def _write(self, array: Value, index: Value, value: Value, where: ast.AST) -> None:
+        if array.type not in (ARRAY, WORDS):
+            self._refuse(where)
+        value = self._convert(value, FLOAT if array.type == ARRAY else INT, where)
+        if array.type == WORDS:
+            value = self._assigned(f"trunc i64 {value.text} to i32", "i32")
+        self.lines.append(f"store {_of(value)}, ptr {self._element(array, index)}")
+
+    def _typed(self, e: ast.expr, type: str) -> Value:
+        return self._convert(self._value(e), type, e)
+
+    def _convert(self, value: Value, type: str, where: ast.AST) -> Value:
+        if value.type == type:
+            return value
+        if (value.type, type) != (INT, FLOAT):
+            self._refuse(where)
+        return self._assigned(f"sitofp i64 {value.text} to {{T}}", FLOAT)
+
+    def _constant(self, value: float) -> Value:
+        return Value(FLOAT, "0x" + struct.pack(">d", float(self.dtype.type(value))).hex().upper())
+
+    def _negated(self, value: Value) -> Value:
+        return self._assigned(f"fneg {_of(value)}", FLOAT)
+
+    def _load(self, name: str) -> Value:
+        type = self.variables[name]
+        return self._assigned(f"load {type}, ptr %v.{name}", type)
+
+    def _do(self, instruction: str, type: str, a: Value, b: Value, result: str | None = None) -> Value:
+        return self._assigned(f"{instruction} {type} {a.text}, {b.text}", result or type)
+
+    def _invoked(self, type: str, callee: str) -> Value:
+        if type == "void":
+            self.lines.append(f"call void {callee}")
+            return Value("void", "")
+        return self._assigned(f"call {type} {callee}", type)
+
+    def _assigned(self, text: str, type: str) -> Value:
+        name = f"%t{next(self.numbers)}"
+        self.lines.append(f"{name} = {text}")
+        return Value(type, name)
+
+    def _refuse(self, where: ast.AST) -> NoReturn:
+        raise TypeError(f"{self.f.python.__module__}.{self.f.name}: not in the subset: {ast.unparse(where)}")
+
+
+def _of(value: Value) -> str:
+    return f"{value.type} {value.text}"
+
+
+_TOTAL = """
+; The sum of n elements: 16 sums of every 16th, added up in order, then the rest. Any number of threads, any vectors.
+define internal {T} @total(ptr %x, i64 %n) {
+entry:
+  %whole = and i64 %n, -16
+  %some = icmp sgt i64 %whole, 0
+  br i1 %some, label %loop, label %joined
+loop:
+  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
+  %sums = phi <16 x {T}> [ zeroinitializer, %entry ], [ %added, %loop ]
+  %p = getelementptr inbounds {T}, ptr %x, i64 %i
+  %v = load <16 x {T}>, ptr %p, align 4
+  %added = fadd <16 x {T}> %sums, %v
+  %next = add nsw i64 %i, 16
+  %more = icmp slt i64 %next, %whole
+  br i1 %more, label %loop, label %join
+join:
+  %sum = call {T} @llvm.vector.reduce.fadd.v16{S}({T} 0.0, <16 x {T}> %added)
+  br label %joined
+joined:
+  %start = phi {T} [ 0.0, %entry ], [ %sum, %join ]
+  br label %test
+test:
+  %j = phi i64 [ %whole, %joined ], [ %j1, %rest ]
+  %s = phi {T} [ %start, %joined ], [ %s1, %rest ]
+  %left = icmp slt i64 %j, %n
+  br i1 %left, label %rest, label %done
+rest:
+  %q = getelementptr inbounds {T}, ptr %x, i64 %j
+  %e = load {T}, ptr %q
+  %s1 = fadd {T} %s, %e
+  %j1 = add nsw i64 %j, 1
+  br label %test
+done:
+  ret {T} %s
+}
+declare {T} @llvm.vector.reduce.fadd.v16{S}({T}, <16 x {T}>)
+declare {T} @llvm.fabs.{S}({T})
+declare {T} @llvm.sqrt.{S}({T})
+declare {T} @llvm.rint.{S}({T})
+!0 = distinct !{!0, !{!"llvm.loop.vectorize.predicate.enable", i1 true}}
+"""

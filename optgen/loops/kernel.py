@@ -1,0 +1,179 @@
+"""Kernels: functions of the subset that are called from Python with arrays, their tasks shared among the threads."""
+
+from __future__ import annotations
+
+import array
+import ctypes
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from optgen.loops import code, memory, numpy_blas
+from optgen.loops.compile import module
+from optgen.loops.language import FLOAT, INT, INTS, WORDS, Function
+
+SMALL = 1 << 16
+"""Less work than this stays on the calling thread: a thread that sleeps takes longer to wake."""
+_WHOLE = {INTS: np.dtype(np.int64), WORDS: np.dtype(np.uint32)}
+KERNELS: list[Kernel] = []
+"""All there are, for `python -m runtime.native`."""
+
+
+class Kernel(Function):
+    """`kernel(tasks, work, *arguments, scratch=n)` calls the function once for each task: 0, 1, ... tasks - 1.
+
+    The tasks are independent, run in any order and on any thread, so what a task is must follow from the arguments
+    alone: then the results are the same for any number of threads. `work` tells about how many additions of two arrays
+    take as long as all of it: small work stays on the calling thread.
+
+    The function's first parameter is the task. If the second is called `scratch`, it is memory for `n` elements that
+    only this task uses; what is in it at first is left over from others. Then come the arguments: contiguous arrays,
+    all of the type of the first, float32 or float64, but for `Ints`, int64, and `Words`, uint32 (None is a pointer that
+    is not used), and whole numbers.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        self._uses_scratch = self.parameters[1][0] == "scratch"
+        self._types = [type for _, type in self.parameters[1 + self._uses_scratch :]]
+        if self.parameters[0] != ("task", INT) or FLOAT in self._types:
+            raise TypeError(f"{self.name}: a kernel takes `task: int` first, and no floats")
+        self._codes: dict[np.dtype, _Code] = {}
+        KERNELS.append(self)
+
+    def __call__(self, tasks: int, work: int, *arguments: Any, scratch: int = 0) -> None:
+        dtype = arguments[0].dtype
+        loaded = self._codes.get(dtype) or self._codes.setdefault(dtype, self._load(dtype))
+        values = [tasks, scratch * dtype.itemsize, loaded.gemm]
+        for type, value in zip(self._types, arguments, strict=True):
+            values.append(value if type == INT else _address(value, _WHOLE.get(type, dtype)))
+        numbers = array.array("q", values)
+        if loaded.gemm:
+            with numpy_blas.single:
+                loaded.run(numbers.buffer_info()[0], work)
+        else:
+            loaded.run(numbers.buffer_info()[0], work)
+        if numbers[0] < 0:
+            raise MemoryError(f"{self.name}: no {values[1]} bytes for a thread's own memory")
+
+    def text(self, dtype: np.dtype) -> str:
+        """The IR for arrays of `dtype`."""
+        return module(self, dtype, numpy_blas.gemm(dtype).types) + self._entry()
+
+    def _load(self, dtype: np.dtype) -> _Code:
+        memory.keep()
+        text = self.text(dtype)
+        gemm = numpy_blas.gemm(dtype).address if "call void %gemm(" in text else 0
+        return _Code(gemm, _runner(code.load(text, f"native_{self.name}")))
+
+    def _entry(self) -> str:
+        """IR of what a thread calls: part `part` of `parts` of the tasks, with the arguments at `args`."""
+        lines, values = [], ["ptr %gemm", "i64 %task"]
+        if self._uses_scratch:
+            values.append("ptr %scratch")
+        for i, type in enumerate(INT if type == INT else "ptr" for type in self._types):
+            lines.append(f"%p{i} = getelementptr i64, ptr %args, i64 {i + 3}\n%a{i} = load {type}, ptr %p{i}")
+            values.append(f"{type} %a{i}")
+        declare, begin, end = code.modes()
+        texts = {"declare": declare, "begin": begin, "end": end}
+        return _ENTRY.format(name=self.name, load="\n".join(lines), values=", ".join(values), **texts)
+
+
+def kernel(function: Callable[..., Any]) -> Kernel:
+    """Decorator: a function of the subset (see `language`) as a `Kernel`."""
+    return Kernel(function)
+
+
+class _Code(NamedTuple):
+    """Loaded code: the address of GEMM if it needs that, else 0; and what runs it on the arguments at an address."""
+
+    gemm: int
+    run: Callable[[int, int], None]
+
+
+def _address(x: np.ndarray | None, dtype: np.dtype) -> int:
+    """Where the elements are. Of any other type, or with gaps, they would be misread: TypeError, ValueError."""
+    if x is None:
+        return 0
+    if x.dtype is not dtype and x.dtype != dtype:
+        raise TypeError(f"an array of {x.dtype} was passed to a kernel for {dtype}")
+    try:
+        return ctypes.addressof(ctypes.c_char.from_buffer(x))  # a third of the time that the other way takes
+    except (TypeError, ValueError):  # read-only, without elements, or not contiguous
+        if not x.flags.c_contiguous:
+            raise ValueError(f"an array of shape {x.shape} that was passed to a kernel is not C-contiguous") from None
+        return x.ctypes.data
+
+
+def _runner(address: int) -> Callable[[int, int], None]:
+    """What runs loaded code on its arguments: all parts on this thread, or shared among the pool's."""
+    from optgen.execute.cpu import pool
+
+    alone = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(address)
+    pool.num_threads()  # a bad OPTGEN_NUM_THREADS is refused by the first call, large or not
+    if not pool.supported():
+        return lambda arguments, work: alone(arguments, 0, 1)
+
+    def run(arguments: int, work: int) -> None:
+        if work < SMALL:
+            alone(arguments, 0, 1)
+        else:
+            threads = pool.pool()
+            threads.start()
+            _shared()(threads.address, address, arguments, work)
+
+    return run
+
+
+@functools.cache
+def _shared() -> Callable[[int, int, int, int], None]:
+    """The pool's `run`: a pool, a task, its arguments, how much work it is."""
+    from optgen.execute.cpu import pool
+
+    kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
+    return kind(pool.pool().run)
+
+
+_ENTRY = """
+declare ptr @malloc(i64)
+declare void @free(ptr)
+{declare}
+define void @native_{name}(ptr %args, i64 %part, i64 %parts) {{
+entry:
+  {begin}
+  %tasks = load i64, ptr %args
+  %bytes.p = getelementptr i64, ptr %args, i64 1
+  %bytes = load i64, ptr %bytes.p
+  %gemm.p = getelementptr i64, ptr %args, i64 2
+  %gemm = load ptr, ptr %gemm.p
+  {load}
+  %lower = mul nsw i64 %tasks, %part
+  %first = sdiv i64 %lower, %parts
+  %upper = add nsw i64 %lower, %tasks
+  %last = sdiv i64 %upper, %parts
+  %some = icmp slt i64 %first, %last
+  br i1 %some, label %prepare, label %done
+prepare:
+  %size = add i64 %bytes, 64
+  %scratch = call ptr @malloc(i64 %size)
+  %failed = icmp eq ptr %scratch, null
+  br i1 %failed, label %fail, label %loop
+fail:
+  store atomic i64 -1, ptr %args monotonic, align 8
+  br label %done
+loop:
+  %task = phi i64 [ %first, %prepare ], [ %next, %loop ]
+  call void @f.{name}({values})
+  %next = add nsw i64 %task, 1
+  %more = icmp slt i64 %next, %last
+  br i1 %more, label %loop, label %leave
+leave:
+  call void @free(ptr %scratch)
+  br label %done
+done:
+  {end}
+  ret void
+}}
+"""

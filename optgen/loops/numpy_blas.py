@@ -1,0 +1,118 @@
+"""The BLAS that NumPy carries: its GEMM as an address for compiled code, and its threads kept out of the way."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import itertools
+import os
+import threading
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from threadpoolctl import ThreadpoolController
+
+from optgen.loops.compile import Blas
+
+_DECORATIONS = tuple(itertools.product(("scipy_", ""), ("64_", "_64", "")))
+"""What builds put before and after the names of functions; with a suffix, sizes have 64 bits."""
+
+
+class _Library:
+    """One loaded BLAS: how many threads it uses, read and set, and its symbols."""
+
+    def __init__(self, controller: Any) -> None:
+        self._library: Any = controller.dynlib
+        # threadpoolctl looks these up at each call, which takes longer than a small product.
+        self.threads: Callable[[], int] = self._symbol("openblas_get_num_threads") or controller.get_num_threads
+        self.set_threads: Callable[[int], None] = self._symbol("openblas_set_num_threads") or controller.set_num_threads
+
+    def _symbol(self, name: str) -> Any:
+        found = self.find(name)
+        return found and found[0]
+
+    def find(self, name: str) -> tuple[Any, str] | None:
+        """A function, and the suffix it was found under."""
+        for prefix, suffix in _DECORATIONS:
+            function = getattr(self._library, prefix + name + suffix, None)
+            if function is not None:
+                return function, suffix
+        return None
+
+
+@functools.cache
+def _libraries() -> list[_Library]:
+    """The BLAS that NumPy uses, of those that are loaded; all of them where the path does not tell."""
+    loaded = ThreadpoolController().select(user_api="blas").lib_controllers
+    return [_Library(c) for c in [c for c in loaded if "numpy" in c.filepath] or loaded]
+
+
+# ---------------------------------------------------------------- one thread
+
+
+class _Single:
+    """`with single:` BLAS uses the calling thread alone.
+
+    The number of threads belongs to the process: the first to come in sets it to 1, the last to leave sets it back.
+    """
+
+    def __init__(self) -> None:
+        self._reset()
+        os.register_at_fork(after_in_child=self._forked)
+
+    def _reset(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._before: list[tuple[_Library, int]] = []
+
+    def _forked(self) -> None:
+        """Whoever was inside is not in the child."""
+        before = self._before
+        self._reset()
+        for library, threads in before:
+            library.set_threads(threads)
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._inside += 1
+            if self._inside == 1:
+                for library in _libraries():
+                    threads = library.threads()
+                    if threads > 1:
+                        self._before.append((library, threads))
+                        library.set_threads(1)
+
+    def __exit__(self, *exception: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                while self._before:
+                    library, threads = self._before.pop()
+                    library.set_threads(threads)
+
+
+single = _Single()
+
+
+# ---------------------------------------------------------------- GEMM
+
+
+class Gemm(NamedTuple):
+    address: int
+    types: Blas
+
+
+@functools.cache
+def gemm(dtype: np.dtype) -> Gemm:
+    """CBLAS's GEMM for matrices of `dtype`, float32 or float64: NumPy's, or else one of ours (see `fallback`)."""
+    name = "cblas_sgemm" if dtype == np.float32 else "cblas_dgemm"
+    for library in _libraries():
+        found = library.find(name)
+        if found is not None:
+            function, suffix = found
+            address = ctypes.cast(function, ctypes.c_void_p).value
+            return Gemm(address, Blas("i32", "i64" if suffix else "i32"))
+    from optgen.loops import gemm
+
+    return Gemm(gemm.address(dtype), Blas("i64", "i64"))

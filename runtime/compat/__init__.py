@@ -1,0 +1,1 @@
+"""What lets code written for MXNet run, and is no module of MXNet."""

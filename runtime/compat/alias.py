@@ -1,0 +1,45 @@
+"""The package under another name: after `sys.modules["mxnet"] = runtime`, scripts and tests that import `mxnet` and its
+modules run as they are, and meet the modules of this package, not second copies of them."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+
+_PACKAGE = __name__.partition(".")[0]
+_FOLDER = Path(__file__).parents[1]
+
+
+class _Finder(MetaPathFinder, Loader):
+    """Finds what lies in this package's folders when it is asked for by a name that is not this package's."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if name.startswith(f"{_PACKAGE}."):
+            return None
+        for folder in map(Path, path or ()):
+            if folder.is_relative_to(_FOLDER):
+                real = ".".join((_PACKAGE, *folder.relative_to(_FOLDER).parts, name.rpartition(".")[2]))
+                return ModuleSpec(name, self, loader_state=real) if find_spec(real) else None
+        return None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        module = importlib.import_module(spec.loader_state)
+        spec.loader_state = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """It has run already; give it back the spec that the import system has put another in the place of."""
+        module.__spec__ = module.__spec__.loader_state
+
+
+def install() -> None:
+    """Make the import system ask here first."""
+    sys.meta_path.insert(0, _Finder())

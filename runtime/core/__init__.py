@@ -1,0 +1,1 @@
+"""What the runtime stands on: array memory, element types, files, random numbers, and the bridge to optgen."""

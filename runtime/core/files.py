@@ -1,0 +1,111 @@
+"""Named arrays in a file: safetensors under any file name, written whole or not at all, checked when read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from runtime.base import MXNetError
+from runtime.core.dtypes import element_type
+
+FORMAT = "runtime.core.backend"
+
+_DTYPES = {
+    **{f"F{8 * n}": f"float{8 * n}" for n in (2, 4, 8)},
+    **{f"{kind[0].upper()}{8 * n}": f"{kind}{8 * n}" for kind in ("int", "uint") for n in (1, 2, 4, 8)},
+    "BF16": "bfloat16",
+    "BOOL": "bool",
+}
+"""Element types by their names in a file."""
+
+
+def save(path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray], header: Any) -> None:
+    """Write `arrays`, and a header of whatever JSON can hold, as safetensors. See `write` for how, `parse` to read."""
+    text = json.dumps(header)
+    metadata = {"format": FORMAT, "version": "1", "header": text, "sha256": digest(text, arrays)}
+    write(path, to_bytes(arrays, metadata))
+
+
+def parse(content: bytes, name: str) -> tuple[dict[str, np.ndarray], Any]:
+    """The arrays (read-only) and the header of the content of a safetensors file; MXNetError calling it `name`.
+
+    Of a file that `save` wrote, the checksum is checked; other programs' have an empty header.
+    """
+    arrays, metadata = from_bytes(content, name)
+    if metadata.get("format") != FORMAT:
+        return arrays, {}
+    text = metadata.get("header", "")
+    if metadata.get("version") != "1":
+        raise MXNetError(f"{name} has version {metadata.get('version')}, and this library reads 1")
+    if metadata.get("sha256") != digest(text, arrays):
+        raise MXNetError(f"{name} is damaged: its checksum is not that of its content")
+    try:
+        return arrays, json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise MXNetError(f"{name} has a header that cannot be read: {error}") from None
+
+
+def digest(header: str, arrays: Mapping[str, np.ndarray]) -> str:
+    """The SHA-256 of a header and of arrays, their names, types and shapes."""
+    sha = hashlib.sha256(header.encode())
+    for name in sorted(arrays):
+        array = arrays[name]
+        sha.update(f"{name} {array.dtype} {array.shape} ".encode())
+        sha.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+    return sha.hexdigest()
+
+
+def write(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write a file. The one that was there stays until the new one is complete."""
+    with replacing(path) as file:
+        file.write(content)
+
+
+def replacing(path: str | os.PathLike[str]) -> AbstractContextManager[BinaryIO]:
+    """`with replacing(path) as file:` what is written to `file` is at `path` once the block has ended without an error.
+
+    It then survives a failure of power; the rest is as `optgen.files.replacing` has it.
+    """
+    from optgen import files  # here, as a program that writes nothing need not import optgen
+
+    return files.replacing(path, durable=True)
+
+
+def to_bytes(arrays: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> bytes:
+    """The content of a safetensors file; the same arrays and metadata give the same bytes."""
+    names = {dtype: name for name, dtype in _DTYPES.items()}
+    header: dict[str, Any] = {"__metadata__": dict(metadata)}
+    parts, end = [], 0
+    for key, array in arrays.items():
+        parts.append(array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes())
+        begin, end = end, end + len(parts[-1])
+        header[key] = {"dtype": names[array.dtype.name], "shape": array.shape, "data_offsets": (begin, end)}
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)  # arrays begin at a multiple of 8
+    return b"".join((len(text).to_bytes(8, "little"), text, *parts))
+
+
+def from_bytes(content: bytes, name: str) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """The arrays (read-only) and the metadata of the content of a safetensors file; MXNetError calling it `name`."""
+    from safetensors import SafetensorError, deserialize
+
+    try:
+        arrays = {
+            key: np.frombuffer(x["data"], _dtype(x["dtype"])).reshape(x["shape"]) for key, x in deserialize(content)
+        }
+        header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+    except (SafetensorError, KeyError, ValueError, TypeError) as error:
+        raise MXNetError(f"{name} is not a readable file of arrays (safetensors): {error}") from None
+    in_order = {key: arrays[key] for key in header if key != "__metadata__"}
+    return in_order, header.get("__metadata__") or {}
+
+
+def _dtype(name: str) -> np.dtype:
+    name = _DTYPES[name]
+    return element_type(name) if name == "bfloat16" else np.dtype(name)

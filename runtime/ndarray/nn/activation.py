@@ -1,0 +1,286 @@
+"""Operators that bend each element: activations."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from runtime import autograd
+from runtime.base import MXNetError, did_you_mean
+from runtime.core.backend import is_host, like, on
+from runtime.core.generator import generator
+from runtime.native import activation as native
+from runtime.native.activation import DENSITY_AT_0
+from runtime.ndarray.elementwise import abs as abs_
+from runtime.ndarray.elementwise import exp, minimum, tanh
+from runtime.ndarray.elementwise.special import erf
+from runtime.ndarray.elementwise.unary import relu_slope
+from runtime.ndarray.ndarray import NDArray
+from runtime.ndarray.operator import Operator, comparing, in_float32, quiet
+from runtime.ndarray.reduce.reduce import sum_to
+from runtime.ndarray.two_gradients import Fused, is_large, one_pass, wide
+
+__all__ = ["Activation", "LeakyReLU", "hard_sigmoid", "relu", "sigmoid", "softsign"]
+METHODS = ("relu", "sigmoid")
+
+
+@Fused
+def relu(x: np.ndarray) -> np.ndarray:
+    """`max(x, 0)`, whose slope at 0 is 0; both are NaN where x is."""
+    return np.maximum(x, x.dtype.type(0))
+
+
+@relu.backward
+def _(g: np.ndarray, y: np.ndarray, x: np.ndarray) -> tuple[np.ndarray]:
+    return (one_pass(native.relu_back, y, g) if is_large(y) else g * relu_slope.forward(y),)
+
+
+@relu.gradient
+def _(g: NDArray, y: NDArray, x: NDArray) -> NDArray:
+    return g * relu_slope(y)
+
+
+@Fused
+@in_float32
+@quiet
+def sigmoid(x: np.ndarray) -> np.ndarray:
+    """`1/(1 + exp(-x))`."""
+    y = np.exp(-x)
+    y += 1
+    np.reciprocal(y, out=y)
+    return y.astype(x.dtype, copy=False)  # of integers, cut off
+
+
+@sigmoid.backward
+def _(g: np.ndarray, y: np.ndarray, x: np.ndarray) -> tuple[np.ndarray]:
+    dx = 1 - y
+    dx *= y
+    dx *= g
+    return (dx,)
+
+
+@sigmoid.gradient
+def _(g: NDArray, y: NDArray, x: NDArray) -> NDArray:
+    return g * y * (1 - y)
+
+
+@Operator
+@quiet
+def softrelu(x: np.ndarray) -> np.ndarray:
+    """`log(1 + exp(x))`, without overflow."""
+    return np.logaddexp(x, x.dtype.type(0))
+
+
+@softrelu.gradient
+def _(g: NDArray, y: NDArray, x: NDArray) -> NDArray:
+    return g * sigmoid(x)
+
+
+def softsign(data: NDArray) -> NDArray:
+    """`x/(1 + |x|)`."""
+    return data / (1 + abs_(data))
+
+
+def hard_sigmoid(data: NDArray, alpha: float = 0.2, beta: float = 0.5) -> NDArray:
+    """`alpha x + beta`, but at least 0 and at most 1, where the gradient is 0."""
+    return _saturated(data * alpha + beta)
+
+
+@Operator
+@comparing
+def _saturated(x: np.ndarray) -> np.ndarray:
+    return np.minimum(np.maximum(x, x.dtype.type(0)), x.dtype.type(1))
+
+
+@_saturated.gradient
+def _(g: NDArray, y: NDArray, x: NDArray) -> NDArray:
+    return g * ((y > 0) * (y < 1))
+
+
+_ACTIVATIONS = {"relu": relu, "sigmoid": sigmoid, "softrelu": softrelu, "softsign": softsign, "tanh": tanh}
+
+
+def Activation(data: NDArray, act_type: str) -> NDArray:
+    """The activation called `act_type`: relu, sigmoid, softrelu, softsign or tanh."""
+    if act_type not in _ACTIVATIONS:
+        raise MXNetError(f"Activation: unknown act_type '{act_type}'{did_you_mean(str(act_type), _ACTIVATIONS)}")
+    return _ACTIVATIONS[act_type](data)
+
+
+# ---------------------------------------------------------------- with a slope below zero
+
+
+@Fused
+@in_float32
+def _leaky(x: np.ndarray, *, slope: float) -> np.ndarray:
+    """x above zero, `slope x` below."""
+    if not is_host(x):
+        return np.where(x > 0, x, x * slope)
+    return one_pass(native.leaky, x, np.array([slope], x.dtype))
+
+
+@_leaky.backward
+def _(g: np.ndarray, y: np.ndarray, x: np.ndarray, *, slope: float) -> tuple[np.ndarray]:
+    if not is_host(x):
+        return (np.where(x > 0, g, g * slope),)
+    x, dtype = wide(x), x.dtype
+    return (one_pass(native.leaky_back, x, np.array([slope], x.dtype), wide(g)).astype(dtype, copy=False),)
+
+
+@_leaky.gradient
+def _(g: NDArray, y: NDArray, x: NDArray, *, slope: float) -> NDArray:
+    with on(x._ctx):
+        dtype = x._data.dtype
+        slopes = np.where(x._data > 0, dtype.type(1), dtype.type(slope)).astype(dtype, copy=False)
+    return g * NDArray(slopes, x._ctx)
+
+
+@Operator
+@in_float32
+@quiet
+def _elu(x: np.ndarray, *, slope: float, scale: float) -> np.ndarray:
+    """`scale x` above zero, `slope (exp(x) - 1)` below."""
+    y = np.expm1(np.minimum(x, 0))
+    y *= slope
+    y += np.maximum(x, 0) * x.dtype.type(scale)
+    return y
+
+
+@Operator
+@in_float32
+@quiet
+def _elu_slopes(x: np.ndarray, *, slope: float, scale: float) -> np.ndarray:
+    """`scale` above zero, `slope exp(x)` below."""
+    return np.where(x > 0, x.dtype.type(scale), x.dtype.type(slope) * np.exp(np.minimum(x, 0)))
+
+
+@_elu.gradient
+def _(g: NDArray, y: NDArray, x: NDArray, *, slope: float, scale: float) -> NDArray:
+    return g * _elu_slopes(x, slope=slope, scale=scale)
+
+
+@_elu_slopes.gradient
+def _(g: NDArray, y: NDArray, x: NDArray, *, slope: float, scale: float) -> NDArray:
+    return g * y * (x <= 0)
+
+
+_SELU_SLOPE, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805
+
+
+@Operator
+@comparing
+def _prelu(x: np.ndarray, slope: np.ndarray) -> np.ndarray:
+    """`slope`, of as many axes as x, is broadcast against it."""
+    return np.where(x > 0, x, x * slope).astype(x.dtype, copy=False)  # CuPy's `where` has no bfloat16
+
+
+@_prelu.gradient
+def _(g: NDArray, y: NDArray, x: NDArray, slope: NDArray) -> NDArray:
+    above = x > 0
+    return g * (above + (1 - above) * slope)
+
+
+@_prelu.gradient
+def _(g: NDArray, y: NDArray, x: NDArray, slope: NDArray) -> NDArray:
+    return sum_to(g * minimum(x, 0), slope.shape)
+
+
+def _channel_slopes(data: NDArray, gamma: NDArray | None) -> NDArray:
+    """The slopes of prelu in a shape to be broadcast against `data`: one for all, or one for each place on axis 1."""
+    if gamma is None:
+        raise MXNetError("LeakyReLU: act_type='prelu' needs gamma, the slopes")
+    if gamma.ndim == data.ndim and all(m in (1, n) for m, n in zip(gamma.shape, data.shape, strict=True)):
+        return gamma
+    channels = data.shape[min(1, data.ndim - 1)] if data.ndim else 1
+    if gamma.ndim != 1 or gamma.shape[0] not in (1, channels):
+        raise MXNetError(
+            f"LeakyReLU: gamma of shape {gamma.shape} does not fit data of shape {data.shape}: (1,) or ({channels},)"
+        )
+    return gamma.reshape((1, -1) + (1,) * (data.ndim - 2)) if data.ndim > 1 else gamma
+
+
+# ---------------------------------------------------------------- gelu
+
+GELU = 16
+"""So many additions of two arrays take as long as one gelu."""
+
+
+@Operator
+@in_float32
+def _normal_cdf(x: np.ndarray) -> np.ndarray:
+    """How likely a standard normal number is below x."""
+    if not is_host(x):
+        from cupyx.scipy.special import ndtr
+
+        return ndtr(x)
+    y = erf(x * math.sqrt(0.5))
+    y += 1
+    y *= 0.5
+    return y
+
+
+@_normal_cdf.gradient
+def _(g: NDArray, y: NDArray, x: NDArray) -> NDArray:
+    return g * exp(x * x * -0.5) * DENSITY_AT_0
+
+
+@Fused
+@in_float32
+def _gelu(x: np.ndarray) -> np.ndarray:
+    """`x P(X <= x)`, X being a standard normal number."""
+    if not is_host(x):
+        return x * _normal_cdf.forward(x)
+    return one_pass(native.gelu, x, work=GELU)
+
+
+@_gelu.backward
+def _(g: np.ndarray, y: np.ndarray, x: np.ndarray) -> tuple[np.ndarray]:
+    if not is_host(x):
+        x, g, dtype = wide(x), wide(g), x.dtype
+        slopes = _normal_cdf.forward(x) + x * np.exp(x * x * -0.5) * DENSITY_AT_0
+        return ((g * slopes).astype(dtype, copy=False),)
+    return (one_pass(native.gelu_back, wide(x), wide(g), work=GELU).astype(x.dtype, copy=False),)
+
+
+@_gelu.gradient
+def _(g: NDArray, y: NDArray, x: NDArray) -> NDArray:
+    return g * (_normal_cdf(x) + x * exp(x * x * -0.5) * DENSITY_AT_0)
+
+
+# ---------------------------------------------------------------- LeakyReLU
+
+
+def LeakyReLU(
+    data: NDArray,
+    gamma: NDArray | None = None,
+    act_type: str = "leaky",
+    slope: float = 0.25,
+    lower_bound: float = 0.125,
+    upper_bound: float = 0.334,
+) -> NDArray:
+    """x where it is positive, and below zero what `act_type` says.
+
+    leaky: `slope x`; elu: `slope (exp(x) - 1)`; selu: elu with the slope and scale of self-normalizing networks;
+    prelu: `gamma x`, gamma being learned, (1,) or (channels,), channels on axis 1; rrelu: a slope drawn for each
+    element from [lower_bound, upper_bound) in training, their mean otherwise. gelu is `x P(X <= x)`, X normal.
+    """
+    if data._data.dtype.kind in "iub":
+        raise MXNetError(f"LeakyReLU: elements must be floats, not {data._data.dtype}; convert with astype()")
+    if act_type == "leaky":
+        return _leaky(data, slope=slope)
+    if act_type == "elu":
+        return _elu(data, slope=slope, scale=1.0)
+    if act_type == "selu":
+        return _elu(data, slope=_SELU_SLOPE * _SELU_SCALE, scale=_SELU_SCALE)
+    if act_type == "prelu":
+        return _prelu(data, _channel_slopes(data, gamma))
+    if act_type == "gelu":
+        return _gelu(data)
+    if act_type == "rrelu":
+        if not autograd.is_training():
+            return _leaky(data, slope=(lower_bound + upper_bound) / 2)
+        drawn = lower_bound + (upper_bound - lower_bound) * generator.random(data.shape)
+        return _prelu(data, NDArray(like(data._data, drawn.astype(data._data.dtype)), data._ctx))
+    known = ("elu", "gelu", "leaky", "prelu", "rrelu", "selu")
+    raise MXNetError(f"LeakyReLU: unknown act_type '{act_type}'{did_you_mean(str(act_type), known)}")

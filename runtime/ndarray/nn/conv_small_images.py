@@ -1,0 +1,66 @@
+"""Convolution of images with few places for the kernel: one product for the whole batch.
+
+The product of one image would read all weights for a few columns; those of all images side by side make a matrix worth
+multiplying. `g` is the `Geometry` of `windows`, with one group.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from runtime.core.blas import matmul
+from runtime.native import convolution as native
+from runtime.ndarray.nn.windows import Geometry
+
+PLACES = 64
+"""Up to so many places for the kernel, images are gathered,"""
+WEIGHTS = 1 << 16
+"""from so many weights on,"""
+COLUMNS = 1 << 23
+"""if the matrix of windows has not more elements than this."""
+
+
+def pays(images: int, filters: int, groups: int, g: Geometry) -> bool:
+    places = math.prod(g.outputs)
+    few = places <= PLACES and images * places * g.rows <= COLUMNS
+    return few and groups == 1 and images > 1 and filters * g.rows >= WEIGHTS
+
+
+def convolve(x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, g: Geometry) -> np.ndarray:
+    """(n, channels, ...), (filters, channels, ...) and (filters,): (n, filters, ...)."""
+    y = matmul(w.reshape(len(w), g.rows), _columns(x, g))
+    if bias is not None:
+        y += bias[:, None]
+    return _apart(y, len(x)).reshape(len(x), len(w), *g.outputs)
+
+
+def convolve_image(y: np.ndarray, w: np.ndarray, image: tuple[int, ...], g: Geometry) -> np.ndarray:
+    """What each pixel of the images, (channels, ...), gave to y, (n, filters, ...)."""
+    columns = matmul(w.reshape(len(w), g.rows).T, _together(y.reshape(*y.shape[:2], -1)))
+    x = np.zeros((len(y), *image), y.dtype)
+    native.col2im(len(x), columns.size, _apart(columns, len(y)), x, g.numbers)
+    return x
+
+
+def convolve_weight(y: np.ndarray, x: np.ndarray, g: Geometry) -> np.ndarray:
+    """The sums of products of y, (n, filters, ...), with what lies under the kernel in x: (filters, rows)."""
+    return matmul(_together(y.reshape(*y.shape[:2], -1)), _columns(x, g).T)
+
+
+def _columns(x: np.ndarray, g: Geometry) -> np.ndarray:
+    """The windows of all images, side by side."""
+    columns = np.empty((len(x), g.rows, math.prod(g.outputs)), x.dtype)
+    native.im2col(len(x), columns.size, x, columns, g.numbers)
+    return _together(columns)
+
+
+def _together(x: np.ndarray) -> np.ndarray:
+    """(n, rows, places) as (rows, n places)."""
+    return np.ascontiguousarray(x.swapaxes(0, 1)).reshape(x.shape[1], -1)
+
+
+def _apart(x: np.ndarray, n: int) -> np.ndarray:
+    """The way back."""
+    return np.ascontiguousarray(x.reshape(len(x), n, -1).swapaxes(0, 1))

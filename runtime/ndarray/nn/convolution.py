@@ -1,0 +1,364 @@
+"""Convolution, its transpose, and the matrices of windows that both are made of. One to three spatial axes.
+
+Three operators, of an image x, weights w and an output y, each linear in both inputs: y = w*x, the image that x gets
+from y and w, and the weights that y and x give. The gradients of each are the two others, so all can be differentiated
+any number of times.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from runtime.base import MXNetError, count
+from runtime.core.backend import is_host
+from runtime.core.blas import FLOPS
+from runtime.native import convolution as native
+from runtime.native import depthwise as alone
+from runtime.ndarray.ndarray import NDArray
+from runtime.ndarray.nn import conv_small_images, gpu_windows
+from runtime.ndarray.nn.windows import Geometry, Shape, Window, check_places, floating, geometry, per_axis, window_of
+from runtime.ndarray.operator import Operator, in_float32
+from runtime.ndarray.reduce.reduce import sum as sum_
+
+__all__ = ["Convolution", "Deconvolution", "col2im", "im2col"]
+
+CHUNKS = 8
+"""Into so many parts a batch is cut, for each of which the weights' gradient is computed apart."""
+MANY = 1 << 18
+"""Weights of a layer whose images' channels are cut, instead of the batch."""
+DEPTHWISE = 8
+"""So many times as long as those of GEMM take the multiplications that it does not do."""
+
+
+# ---------------------------------------------------------------- three operators
+
+
+@Operator
+@in_float32
+def _convolve(x: np.ndarray, w: np.ndarray, *bias: np.ndarray, window: Window) -> np.ndarray:
+    """(n, channels, ...) and (filters, channels/groups, ...), plus (filters,): (n, filters, ...)."""
+    if not is_host(x):
+        return gpu_windows.convolve(x, w, bias[0] if bias else None, window)
+    g = geometry(x.shape[1], x.shape[2:], len(w), window)
+    if conv_small_images.pays(len(x), len(w), window.groups, g):
+        return conv_small_images.convolve(x, w, bias[0] if bias else None, g)
+    y = np.empty((len(x), len(w), *g.outputs), x.dtype)
+    work = 2 * y.size * g.rows // FLOPS
+    if g.alone:
+        arrays = x, w, bias[0] if bias else None, y
+        alone.convolve(len(x) * window.groups, DEPTHWISE * work, *arrays, len(bias), g.numbers, scratch=g.framed)
+        return y
+    native.convolve(
+        len(x) * window.groups * g.tiles, work, x, w, bias[0] if bias else None, y, len(bias), g.numbers,
+        scratch=g.rows * g.tile,
+    )  # fmt: skip
+    return y
+
+
+@Operator
+@in_float32
+def _convolve_image(y: np.ndarray, w: np.ndarray, *, window: Window, image: Shape) -> np.ndarray:
+    """(n, filters, ...) and (filters, channels/groups, ...): what each pixel of the images gave, (n, channels, ...)."""
+    if not is_host(y):
+        return gpu_windows.convolve_image(y, w, window, image)
+    channels = w.shape[1] * window.groups
+    g = geometry(channels, image, len(w), window)
+    if conv_small_images.pays(len(y), len(w), window.groups, g):
+        return conv_small_images.convolve_image(y, w, (channels, *image), g)
+    around = tuple(d * (k - 1) - p for k, p, d in zip(window.kernel, window.pad, window.dilate, strict=True))
+    if g.alone and len(w) == channels and max(window.stride) == 1 and min(around) >= 0:  # it is a convolution, too
+        turned = np.ascontiguousarray(np.flip(w, tuple(range(2, w.ndim))))
+        return _convolve.forward(y, turned, window=window._replace(pad=around))
+    x = np.empty((len(y), channels, *image), y.dtype)
+    work = 2 * y.size * g.rows // FLOPS
+    if g.alone:
+        alone.convolve_image(len(y) * window.groups, DEPTHWISE * work, y, w, x, g.numbers, scratch=g.framed)
+        return x
+    native.convolve_image(len(y) * window.groups, work, y, w, x, g.numbers, scratch=g.rows * g.tile)
+    return x
+
+
+@Operator
+@in_float32
+def _convolve_weight(y: np.ndarray, x: np.ndarray, *, window: Window) -> np.ndarray:
+    """(n, filters, ...) and (n, channels, ...): for each weight, the sum of the products it would be part of.
+
+    Summed for fixed parts of the batch, and these in order: the same for any number of threads.
+    """
+    if not is_host(x):
+        return gpu_windows.convolve_weight(y, x, window)
+    filters, channels = y.shape[1], x.shape[1]
+    g = geometry(channels, x.shape[2:], filters, window)
+    if conv_small_images.pays(len(x), filters, window.groups, g):
+        return conv_small_images.convolve_weight(y, x, g).reshape(filters, channels, *window.kernel)
+    if g.alone:
+        return _convolve_alone_weight(y, x, g, window)
+    share, chunk = _shares(len(x), channels // window.groups, filters * g.rows)
+    parts = np.empty((-(-len(x) // chunk), filters, g.rows), x.dtype)
+    work = 2 * y.size * g.rows // FLOPS
+    tasks = len(parts) * window.groups * -(-channels // window.groups // share)
+    native.convolve_weight(tasks, work, y, x, parts, share, chunk, len(x), g.numbers, scratch=g.rows * g.tile)
+    w = parts[0] if len(parts) == 1 else parts.sum(axis=0)
+    return w.reshape(filters, channels // window.groups, *window.kernel)
+
+
+def _convolve_alone_weight(y: np.ndarray, x: np.ndarray, g: Geometry, window: Window) -> np.ndarray:
+    filters = y.shape[1]
+    w = np.empty((filters, 1, *window.kernel), x.dtype)
+    work = DEPTHWISE * 2 * y.size * g.rows // FLOPS
+    scratch = 2 * filters // window.groups * g.rows + math.prod(g.outputs) + g.framed
+    alone.convolve_weight(window.groups, work, y, x, w, len(x), g.numbers, scratch=scratch)
+    return w
+
+
+def _shares(images: int, channels: int, weights: int) -> tuple[int, int]:
+    """How many channels of the images, and how many of the images, a task of `convolve_weight` has.
+
+    To add up parts of the batch takes time for each weight, so where these are many, channels are shared.
+    """
+    if weights >= MANY:
+        return -(-channels // CHUNKS), max(1, images)
+    return channels, max(1, -(-images // CHUNKS))
+
+
+@_convolve.gradient
+def _(g: NDArray, y: NDArray, x: NDArray, w: NDArray, *bias: NDArray, window: Window) -> NDArray:
+    return _convolve_image(g, w, window=window, image=x.shape[2:])
+
+
+@_convolve.gradient
+def _(g: NDArray, y: NDArray, x: NDArray, w: NDArray, *bias: NDArray, window: Window) -> NDArray:
+    return _convolve_weight(g, x, window=window)
+
+
+@_convolve.gradient
+def _(g: NDArray, y: NDArray, x: NDArray, w: NDArray, bias: NDArray, *, window: Window) -> NDArray:
+    return sum_(g, axis=1, exclude=True)
+
+
+@_convolve_image.gradient
+def _(g: NDArray, x: NDArray, y: NDArray, w: NDArray, *, window: Window, image: Shape) -> NDArray:
+    return _convolve(g, w, window=window)
+
+
+@_convolve_image.gradient
+def _(g: NDArray, x: NDArray, y: NDArray, w: NDArray, *, window: Window, image: Shape) -> NDArray:
+    return _convolve_weight(y, g, window=window)
+
+
+@_convolve_weight.gradient
+def _(g: NDArray, w: NDArray, y: NDArray, x: NDArray, *, window: Window) -> NDArray:
+    return _convolve(x, g, window=window)
+
+
+@_convolve_weight.gradient
+def _(g: NDArray, w: NDArray, y: NDArray, x: NDArray, *, window: Window) -> NDArray:
+    return _convolve_image(y, g, window=window, image=x.shape[2:])
+
+
+# ---------------------------------------------------------------- layers
+
+
+def Convolution(
+    data: NDArray,
+    weight: NDArray,
+    bias: NDArray | None = None,
+    kernel: Sequence[int] = (),
+    stride: Sequence[int] = (),
+    dilate: Sequence[int] = (),
+    pad: Sequence[int] = (),
+    num_filter: int | None = None,
+    num_group: int = 1,
+    workspace: int = 1024,
+    no_bias: bool = False,
+    cudnn_tune: str | None = None,
+    cudnn_off: bool = False,
+    layout: str | None = None,
+) -> NDArray:
+    """Each filter, at each place of the image: the sum of weights times what lies under them, plus the filter's bias.
+
+    `data` is (batch, channels, [[depth,] height,] width), `weight` (num_filter, channels/num_group, *kernel), `bias`
+    (num_filter,); the result is (batch, num_filter, ...) with (n + 2 pad - dilate (kernel - 1) - 1)//stride + 1 places
+    along an axis of length n. `workspace`, `cudnn_tune` and `cudnn_off` do nothing here.
+    """
+    window = window_of("Convolution", data, kernel, stride, pad, dilate, num_group, layout)
+    filters = len(weight) if num_filter is None else num_filter
+    _check_groups("Convolution", data.shape[1], filters, num_group)
+    expected = (filters, data.shape[1] // num_group, *window.kernel)
+    inputs = _checked_inputs("Convolution", data, weight, bias, no_bias, expected, filters)
+    for n, k, p, d in zip(data.shape[2:], window.kernel, window.pad, window.dilate, strict=True):
+        if d * (k - 1) >= n + 2 * p:
+            raise MXNetError(
+                f"Convolution: a kernel of {window.kernel}, dilated by {window.dilate}, exceeds data of shape "
+                f"{data.shape} padded by {window.pad}"
+            )
+    return _convolve(*inputs, window=window)
+
+
+def Deconvolution(
+    data: NDArray,
+    weight: NDArray,
+    bias: NDArray | None = None,
+    kernel: Sequence[int] = (),
+    stride: Sequence[int] = (),
+    dilate: Sequence[int] = (),
+    pad: Sequence[int] = (),
+    adj: Sequence[int] = (),
+    target_shape: Sequence[int] = (),
+    num_filter: int | None = None,
+    num_group: int = 1,
+    workspace: int = 512,
+    no_bias: bool = True,
+    cudnn_tune: str | None = None,
+    cudnn_off: bool = False,
+    layout: str | None = None,
+) -> NDArray:
+    """The transpose of `Convolution`: each element adds its multiple of the kernel to the result.
+
+    `data` is (batch, channels, [[depth,] height,] width), `weight` (channels, num_filter/num_group, *kernel), `bias`
+    (num_filter,). Along an axis of length n the result has stride (n - 1) + dilate (kernel - 1) + 1 - 2 pad + adj
+    elements, or those of `target_shape`, from which `pad` and `adj` then follow.
+    """
+    window = window_of("Deconvolution", data, kernel, stride, pad, dilate, num_group, layout)
+    filters = weight.shape[1] * num_group if num_filter is None else num_filter
+    _check_groups("Deconvolution", data.shape[1], filters, num_group)
+    expected = (data.shape[1], filters // num_group, *window.kernel)
+    data, weight, *bias_ = _checked_inputs("Deconvolution", data, weight, bias, no_bias, expected, filters)
+    window, image = _target(data, window, adj, target_shape)
+    y = _convolve_image(data, weight, window=window, image=image)
+    return y + bias_[0].reshape((1, -1) + (1,) * len(image)) if bias_ else y
+
+
+def _target(data: NDArray, window: Window, adj: Sequence[int], target: Sequence[int]) -> tuple[Window, Shape]:
+    """The window and the lengths of the result of a Deconvolution."""
+    axes = len(window.kernel)
+    sizes = zip(data.shape[2:], window.stride, window.kernel, window.dilate, strict=True)
+    full = [s * (n - 1) + d * (k - 1) + 1 for n, s, k, d in sizes]
+    if np.any(target):
+        target = per_axis("Deconvolution", "target_shape", target, axes, None)
+        for whole, wanted in zip(full, target, strict=True):
+            if wanted > whole:
+                raise MXNetError(
+                    f"Deconvolution: target_shape {target} is too big: without padding it is {tuple(full)}"
+                )
+        surplus = [whole - wanted for whole, wanted in zip(full, target, strict=True)]
+        window = window._replace(pad=tuple((x + 1) // 2 for x in surplus))
+        return window, target
+    adj = per_axis("Deconvolution", "adj", adj, axes, 0)
+    if any(not 0 <= a < s for a, s in zip(adj, window.stride, strict=True)):
+        raise MXNetError(f"Deconvolution: adj {adj} must be smaller than stride {window.stride}")
+    image = tuple(x - 2 * p + a for x, p, a in zip(full, window.pad, adj, strict=True))
+    if min(image) < 1:
+        raise MXNetError(f"Deconvolution: data of shape {data.shape} with pad {window.pad} leaves nothing: {image}")
+    return window, image
+
+
+# ---------------------------------------------------------------- matrices of windows
+
+
+@Operator
+@in_float32
+def _im2col(x: np.ndarray, *, window: Window) -> np.ndarray:
+    if not is_host(x):
+        return gpu_windows.im2col(x, window)
+    g = geometry(x.shape[1], x.shape[2:], 1, window)
+    columns = np.empty((len(x), g.rows, math.prod(g.outputs)), x.dtype)
+    native.im2col(len(x), columns.size, x, columns, g.numbers)
+    return columns
+
+
+@Operator
+@in_float32
+def _col2im(columns: np.ndarray, *, window: Window, image: Shape) -> np.ndarray:
+    """`image` has the channels, then the spatial axes."""
+    if not is_host(columns):
+        return gpu_windows.col2im(columns, window, image)
+    g = geometry(image[0], image[1:], 1, window)
+    x = np.zeros((len(columns), *image), columns.dtype)
+    native.col2im(len(x), columns.size, columns, x, g.numbers)
+    return x
+
+
+@_im2col.gradient
+def _(g: NDArray, y: NDArray, x: NDArray, *, window: Window) -> NDArray:
+    return _col2im(g, window=window, image=x.shape[1:])
+
+
+@_col2im.gradient
+def _(g: NDArray, x: NDArray, y: NDArray, *, window: Window, image: Shape) -> NDArray:
+    return _im2col(g, window=window)
+
+
+def im2col(
+    data: NDArray,
+    kernel: Sequence[int] = (),
+    stride: Sequence[int] = (),
+    dilate: Sequence[int] = (),
+    pad: Sequence[int] = (),
+) -> NDArray:
+    """The windows of (batch, channels, ...) as columns: (batch, channels * elements of the kernel, places)."""
+    window = window_of("im2col", data, kernel, stride, pad, dilate, 1, None)
+    check_places("im2col", window, data.shape[2:])
+    return _im2col(floating("im2col", data), window=window)
+
+
+def col2im(
+    data: NDArray,
+    output_size: Sequence[int] = (),
+    kernel: Sequence[int] = (),
+    stride: Sequence[int] = (),
+    dilate: Sequence[int] = (),
+    pad: Sequence[int] = (),
+) -> NDArray:
+    """Images with spatial axes of `output_size`, in which columns as of `im2col` are added where they would be from."""
+    image = tuple(output_size)
+    axes = len(image)
+    if not 1 <= axes <= 3 or data.ndim != 3:
+        raise MXNetError(f"col2im: data of shape {data.shape} must have 3 axes, and output_size {image} 1 to 3")
+    lists = (("kernel", kernel, None), ("stride", stride, 1), ("pad", pad, 0), ("dilate", dilate, 1))
+    window = Window(*(per_axis("col2im", name, given, axes, default) for name, given, default in lists))
+    check_places("col2im", window, image)
+    elements, places = math.prod(window.kernel), math.prod(window.outputs(image))
+    if data.shape[1] % elements or data.shape[2] != places:
+        raise MXNetError(
+            f"col2im: data of shape {data.shape} does not fit: output_size {image} with kernel {window.kernel} has "
+            f"{elements} rows a channel and {places} columns"
+        )
+    return _col2im(floating("col2im", data), window=window, image=(data.shape[1] // elements, *image))
+
+
+# ---------------------------------------------------------------- checks
+
+
+def _check_groups(name: str, channels: int, filters: int, groups: int) -> None:
+    count(f"{name}: num_filter", filters)
+    if min(groups, channels, filters) < 1 or channels % groups or filters % groups:
+        raise MXNetError(f"{name}: {channels} channels and {filters} filters cannot be cut into num_group = {groups}")
+
+
+def _checked_inputs(
+    name: str,
+    data: NDArray,
+    weight: NDArray,
+    bias: NDArray | None,
+    no_bias: bool,
+    expected: Shape,
+    filters: int,
+) -> tuple[NDArray, ...]:
+    """Data, weight and, if there is to be one, bias."""
+    if weight.shape != expected:
+        raise MXNetError(f"{name}: data of shape {data.shape} takes weight {expected}, but weight has {weight.shape}")
+    if bias is None and not no_bias:
+        raise MXNetError(f"{name}: no bias is given; pass one of shape ({filters},), or no_bias=True")
+    inputs = (data, weight) if no_bias else (data, weight, bias)
+    if len(inputs) == 3 and bias.shape != (filters,):
+        raise MXNetError(f"{name}: bias has shape {bias.shape}, not ({filters},), with weight {weight.shape}")
+    types = {x._data.dtype for x in inputs}
+    if len(types) > 1:
+        found = ", ".join(str(x._data.dtype) for x in inputs)
+        raise MXNetError(f"{name}: data, weight and bias must have one type, not {found}; convert with astype()")
+    floating(name, data)
+    return inputs

@@ -1,0 +1,217 @@
+"""Operators that end a network: each gives a prediction, and has the gradient of the loss that belongs to it.
+
+What flows into their output is ignored; so `backward` can start from a prediction.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from runtime.base import MXNetError
+from runtime.core.backend import module
+from runtime.ndarray.elementwise import identity, maximum, sign
+from runtime.ndarray.ndarray import NDArray
+from runtime.ndarray.nn.activation import sigmoid
+from runtime.ndarray.nn.softmax import _softmax
+from runtime.ndarray.operator import Operator, at_home
+from runtime.ndarray.shape.reshape import reshape
+
+__all__ = [
+    "LinearRegressionOutput",
+    "LogisticRegressionOutput",
+    "MAERegressionOutput",
+    "MakeLoss",
+    "SVMOutput",
+    "Softmax",
+    "SoftmaxOutput",
+]
+
+# ---------------------------------------------------------------- regression
+
+
+def _regression(name: str, predict: Any, error: Any) -> Any:
+    """`predict(data)`, with the gradient `error(prediction, label)` times grad_scale over the outputs of a sample."""
+
+    def forward(x: np.ndarray, label: np.ndarray, *, scale: float) -> np.ndarray:
+        return predict.forward(x)
+
+    forward.__name__ = name
+    operator = Operator(forward, lambda g, y, x, label, *, scale: error(y, label) * scale)
+
+    def call(data: NDArray, label: NDArray, grad_scale: float = 1.0) -> NDArray:
+        if data.size != label.size:
+            raise MXNetError(f"{name}: label has shape {label.shape}, which does not fit data of shape {data.shape}")
+        scale = grad_scale * data.shape[0] / data.size
+        return operator(data, reshape(label, data.shape).astype(data.dtype, copy=False), scale=scale)
+
+    call.__name__ = call.__qualname__ = name
+    return call
+
+
+LinearRegressionOutput = _regression("LinearRegressionOutput", identity, lambda y, label: y - label)
+LinearRegressionOutput.__doc__ = (
+    """`data`, with the gradient of the squared error: `(data - label) grad_scale/n`, n values a sample."""
+)
+MAERegressionOutput = _regression("MAERegressionOutput", identity, lambda y, label: sign(y - label))
+MAERegressionOutput.__doc__ = (
+    """`data`, with the gradient of the absolute error: `sign(data - label) grad_scale/n`, n values a sample."""
+)
+LogisticRegressionOutput = _regression("LogisticRegressionOutput", sigmoid, lambda y, label: y - label)
+LogisticRegressionOutput.__doc__ = (
+    """`sigmoid(data)`, with the gradient of its cross-entropy: `(sigmoid(data) - label) grad_scale/n`."""
+)
+
+# ---------------------------------------------------------------- classification
+
+
+@Operator
+def _softmax_output(x: np.ndarray, target: np.ndarray, weight: np.ndarray, *, axis: int, out_grad: bool) -> np.ndarray:
+    return _softmax.forward(x, axis=axis, scale=1.0, masked=None)
+
+
+@_softmax_output.gradient
+def _(g: NDArray, y: NDArray, x: NDArray, target: NDArray, weight: NDArray, *, axis: int, out_grad: bool) -> NDArray:
+    dx = (y - target) * weight
+    return dx * g if out_grad else dx
+
+
+@at_home
+def SoftmaxOutput(
+    data: NDArray,
+    label: NDArray,
+    grad_scale: float = 1.0,
+    ignore_label: float = -1.0,
+    multi_output: bool = False,
+    use_ignore: bool = False,
+    preserve_shape: bool = False,
+    normalization: str = "null",
+    out_grad: bool = False,
+    smooth_alpha: float = 0.0,
+) -> NDArray:
+    """The softmax of `data`, with the gradient of its cross-entropy with `label`: `softmax(data) - onehot(label)`.
+
+    Parameters
+    ----------
+    data: (batch, classes); with `multi_output`, (batch, classes, ...); with `preserve_shape`, (..., classes).
+    label: class numbers, in the shape of `data` without the classes (with `multi_output`, also with 1 class, or a
+        vector for each sample), or probabilities, in the shape of `data`; a number that is no class is none of them.
+        For probabilities nothing below but `grad_scale` and `out_grad` counts.
+    grad_scale: factor on the gradient; with `multi_output` it is divided by the number of places of a sample.
+    ignore_label: with `use_ignore`, labels that get no gradient.
+    normalization: divide the gradient by nothing ('null'), by the samples ('batch') or by the number of labels that are
+        not `ignore_label` ('valid').
+    out_grad: multiply the gradient by what flows into the output, which is ignored otherwise.
+    smooth_alpha: take this probability from the right class, and spread it over the others.
+    """
+    if normalization not in ("null", "batch", "valid"):
+        raise MXNetError(f"SoftmaxOutput: normalization is 'null', 'batch' or 'valid', not {normalization!r}")
+    axis = 1 if multi_output else data.ndim - 1
+    dropped = (*data.shape[:axis], *data.shape[axis + 1 :])
+    if multi_output and label.shape in ((len(data), 1, *dropped[1:]), (len(data), math.prod(dropped[1:]))):
+        label = reshape(label, dropped)
+    if label.shape == data.shape:
+        if data.ndim > 2 and not (multi_output or preserve_shape):
+            flat = (data.shape[0], -1)
+            y = SoftmaxOutput(reshape(data, flat), reshape(label, flat), grad_scale, out_grad=out_grad)
+            return reshape(y, data.shape)
+        target, weight = label._data, module(data._data).full(1, grad_scale)
+    elif label.shape == dropped and (data.ndim == 2 or multi_output or preserve_shape):
+        given = np.expand_dims(label._data, axis)
+        target = _smooth_onehot(given, axis, data.shape[axis], smooth_alpha)
+        valid = given != ignore_label
+        if normalization == "valid":
+            count = np.maximum(valid.sum(), 1)
+        else:
+            count = (data.shape[0] if multi_output else label.size) if normalization == "batch" else 1
+            count *= label.size // data.shape[0] if multi_output else 1  # places of a sample
+        weight = np.full_like(given, grad_scale, dtype=np.float64) / count
+        if use_ignore:
+            weight *= valid
+    else:
+        raise MXNetError(
+            f"SoftmaxOutput: label has shape {label.shape}, not {data.shape} (probabilities) or {dropped} (classes; "
+            "where data has more than two axes, with multi_output or preserve_shape)"
+        )
+    constants = (NDArray(a.astype(data._data.dtype), data._ctx) for a in (target, weight))
+    return _softmax_output(data, *constants, axis=axis, out_grad=out_grad)
+
+
+Softmax = SoftmaxOutput
+
+
+def _smooth_onehot(label: np.ndarray, axis: int, classes: int, alpha: float) -> np.ndarray:
+    """1 - alpha at the label, which has length 1 along `axis`, and the rest spread over the others."""
+    numbers = module(label).arange(classes).reshape((-1,) + (1,) * (label.ndim - axis - 1))
+    hot = label.astype(np.int64) == numbers
+    return np.where(hot, np.float64(1 - alpha), np.float64(alpha / max(1, classes - 1)))
+
+
+# ---------------------------------------------------------------- margins
+
+
+@Operator
+def _svm_output(x: np.ndarray, sign: np.ndarray, *, margin: float, scale: float, linear: bool) -> np.ndarray:
+    return x.copy()
+
+
+@_svm_output.gradient
+def _(g: NDArray, y: NDArray, x: NDArray, sign: NDArray, *, margin: float, scale: float, linear: bool) -> NDArray:
+    missing = maximum(margin - sign * y, 0)
+    return sign * ((missing > 0) * -scale if linear else missing * (-2 * scale))
+
+
+@at_home
+def SVMOutput(
+    data: NDArray,
+    label: NDArray,
+    margin: float = 1.0,
+    regularization_coefficient: float = 1.0,
+    use_linear: bool = False,
+) -> NDArray:
+    """`data`, with the gradient of a hinge loss: `data` should be `margin` or more for the class, `-margin` or less
+    for the others.
+
+    Parameters
+    ----------
+    data: (..., classes).
+    label: class numbers, in the shape of `data` without the classes; a number that is no class is none of them.
+    regularization_coefficient: factor on the gradient.
+    use_linear: the loss is what is missing to the margin; else its square.
+    """
+    if data.ndim < 2 or label.shape != data.shape[:-1]:
+        raise MXNetError(f"SVMOutput: label has shape {label.shape}, not {data.shape[:-1]}, data's without the classes")
+    is_class = label._data[..., None].astype(np.int64) == module(data._data).arange(data.shape[-1])
+    sign = (2 * is_class - 1).astype(data._data.dtype)
+    return _svm_output(
+        data, NDArray(sign, data._ctx), margin=margin, scale=regularization_coefficient, linear=use_linear
+    )
+
+
+# ---------------------------------------------------------------- any loss
+
+
+@Operator
+def _make_loss(x: np.ndarray, *, slope: float) -> np.ndarray:
+    return x.copy()
+
+
+@_make_loss.gradient
+def _(g: NDArray, y: NDArray, x: NDArray, *, slope: float) -> NDArray:
+    return x._full_like(slope)
+
+
+@at_home
+def MakeLoss(data: NDArray, grad_scale: float = 1.0, valid_thresh: float = 0.0, normalization: str = "null") -> NDArray:
+    """`data`, with the gradient `grad_scale` whatever flows into it.
+
+    It is divided by nothing ('null'), by the samples ('batch'; the last axis is that of one sample), or by the number
+    of elements larger than `valid_thresh` ('valid').
+    """
+    if normalization not in ("null", "batch", "valid"):
+        raise MXNetError(f"MakeLoss: normalization is 'null', 'batch' or 'valid', not {normalization!r}")
+    valid = int((data._data > valid_thresh).sum()) if normalization == "valid" else 0
+    count = {"null": 1, "batch": math.prod(data.shape[:-1]), "valid": max(1, valid)}[normalization]
+    return _make_loss(data, slope=grad_scale / count)

@@ -1,0 +1,270 @@
+"""Pooling, and other changes of an image's size. One to three spatial axes.
+
+Sums and means are linear, so the transpose is the gradient and the other way round; where a maximum lies does not
+depend on the gradient that goes there. So all can be differentiated any number of times.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from runtime.base import MXNetError, did_you_mean
+from runtime.core.backend import is_host, like
+from runtime.native import pooling as native
+from runtime.ndarray.ndarray import NDArray
+from runtime.ndarray.nn import gpu_windows
+from runtime.ndarray.nn.windows import LAYOUTS, Shape, Window, floating, per_axis
+from runtime.ndarray.operator import Operator, in_float32
+from runtime.ndarray.shape.reshape import transpose
+
+__all__ = ["Pooling"]
+
+# ---------------------------------------------------------------- windows over a plane
+
+
+class Pool(NamedTuple):
+    """How windows lie over a plane: numbers for each spatial axis. `mean`: 0, sum; 1, of what lies in the plane; 2, of
+    the padding, too.
+    """
+
+    kernel: Shape
+    stride: Shape
+    pad: Shape
+    outputs: Shape
+    mean: int
+
+    @property
+    def window(self) -> Window:
+        return Window(self.kernel, self.stride, self.pad, (1,) * len(self.kernel))
+
+
+class Geometry(NamedTuple):
+    """What the kernels of `native.pooling` want to know."""
+
+    numbers: np.ndarray
+    scale: np.ndarray  # for each window, what its sum is multiplied with
+    scratch: int
+
+
+@functools.lru_cache(maxsize=1024)
+def _geometry(plane: Shape, pool: Pool, dtype: np.dtype) -> Geometry:
+    ones, zeros = (1,) * (3 - len(plane)), (0,) * (3 - len(plane))
+    numbers = [*ones, *plane, *ones, *pool.outputs, *ones, *pool.kernel, *ones, *pool.stride, *zeros, *pool.pad]
+    scale = np.ones(pool.outputs, np.float64)
+    for axis, (n, k, s, p, out) in enumerate(zip(plane, pool.kernel, pool.stride, pool.pad, pool.outputs, strict=True)):
+        start = np.arange(out) * s - p
+        padded = np.minimum(start + k, n + p) - start
+        inside = np.minimum(start + k, n) - np.maximum(start, 0)
+        count = np.maximum((inside, padded)[pool.mean - 1], 1) if pool.mean else np.ones(out)
+        scale /= count.reshape([-1 if a == axis else 1 for a in range(len(plane))])
+    return Geometry(np.array(numbers, np.int64), scale.astype(dtype), plane[-1] + pool.outputs[-1])
+
+
+def _planes(x: np.ndarray) -> int:
+    return x.shape[0] * x.shape[1]
+
+
+# ---------------------------------------------------------------- operators
+
+
+@Operator
+@in_float32
+def _pool_max(x: np.ndarray, *, pool: Pool) -> np.ndarray:
+    if not is_host(x):
+        return gpu_windows.pool_max(x, pool.window, pool.outputs)
+    g = _geometry(x.shape[2:], pool, x.dtype)
+    y = np.empty((*x.shape[:2], *pool.outputs), x.dtype)
+    native.pool_max(_planes(x), x.size, x, y, g.numbers, scratch=g.scratch)
+    return y
+
+
+@Operator
+@in_float32
+def _unpool_max(y: np.ndarray, x: np.ndarray, *, pool: Pool) -> np.ndarray:
+    if not is_host(x):
+        return gpu_windows.unpool_max(y, x, pool.window)
+    g = _geometry(x.shape[2:], pool, x.dtype)
+    to = np.empty(x.shape, x.dtype)
+    squares = pool[:3] == ((2, 2), (2, 2), (0, 0)) and all(
+        2 * o <= n for o, n in zip(pool.outputs, x.shape[2:], strict=True)
+    )
+    native.unpool_max(_planes(x), 4 * x.size, y, x, to, int(squares), g.numbers)
+    return to
+
+
+@Operator
+@in_float32
+def _gather_max(of: np.ndarray, x: np.ndarray, *, pool: Pool) -> np.ndarray:
+    if not is_host(x):
+        return gpu_windows.gather_max(of, x, pool.window, pool.outputs)
+    g = _geometry(x.shape[2:], pool, x.dtype)
+    y = np.empty((*x.shape[:2], *pool.outputs), x.dtype)
+    native.gather_max(_planes(x), 4 * x.size, of, x, y, g.numbers)
+    return y
+
+
+@_pool_max.gradient
+def _(g: NDArray, y: NDArray, x: NDArray, *, pool: Pool) -> NDArray:
+    return _unpool_max(g, x, pool=pool)
+
+
+@_unpool_max.gradient
+def _(g: NDArray, to: NDArray, y: NDArray, x: NDArray, *, pool: Pool) -> NDArray:
+    return _gather_max(g, x, pool=pool)
+
+
+@_gather_max.gradient
+def _(g: NDArray, y: NDArray, of: NDArray, x: NDArray, *, pool: Pool) -> NDArray:
+    return _unpool_max(g, x, pool=pool)
+
+
+@Operator
+@in_float32
+def _pool_sum(x: np.ndarray, *, pool: Pool) -> np.ndarray:
+    g = _geometry(x.shape[2:], pool, x.dtype)
+    if not is_host(x):
+        return gpu_windows.pool_sum(x, like(x, g.scale), pool.window, pool.outputs)
+    y = np.empty((*x.shape[:2], *pool.outputs), x.dtype)
+    native.pool_sum(_planes(x), x.size, x, g.scale, y, g.numbers, scratch=g.scratch)
+    return y
+
+
+@Operator
+@in_float32
+def _unpool_sum(y: np.ndarray, *, pool: Pool, plane: Shape) -> np.ndarray:
+    g = _geometry(plane, pool, y.dtype)
+    if not is_host(y):
+        return gpu_windows.unpool_sum(y, like(y, g.scale), pool.window, plane)
+    x = np.empty((*y.shape[:2], *plane), y.dtype)
+    native.unpool_sum(_planes(y), x.size, y, g.scale, x, g.numbers, scratch=g.scratch)
+    return x
+
+
+@_pool_sum.gradient
+def _(g: NDArray, y: NDArray, x: NDArray, *, pool: Pool) -> NDArray:
+    return _unpool_sum(g, pool=pool, plane=x.shape[2:])
+
+
+@_unpool_sum.gradient
+def _(g: NDArray, x: NDArray, y: NDArray, *, pool: Pool, plane: Shape) -> NDArray:
+    return _pool_sum(g, pool=pool)
+
+
+@Operator
+@in_float32
+def _root(x: np.ndarray, *, p: int) -> np.ndarray:
+    """The square root, or the cubic one."""
+    return np.sqrt(x) if p == 2 else np.cbrt(x)
+
+
+@_root.gradient
+def _(g: NDArray, y: NDArray, x: NDArray, *, p: int) -> NDArray:
+    """At 0, where there is none: 0."""
+    return g * (y != 0) / (p * (y + (y == 0)) ** (p - 1))
+
+
+# ---------------------------------------------------------------- the layer
+
+_TYPES = ("max", "avg", "sum", "lp")
+_CONVENTIONS = ("valid", "full", "same")
+
+
+def Pooling(
+    data: NDArray,
+    kernel: Sequence[int] = (),
+    pool_type: str = "max",
+    global_pool: bool = False,
+    cudnn_off: bool = False,
+    pooling_convention: str = "valid",
+    stride: Sequence[int] = (),
+    pad: Sequence[int] = (),
+    p_value: int | None = None,
+    count_include_pad: bool | None = None,
+    layout: str | None = None,
+) -> NDArray:
+    """One value for each window of each channel: its maximum, mean ('avg'), sum, or `(sum of x^p)^(1/p)` ('lp').
+
+    `data` is (batch, channels, [[depth,] height,] width), or, by `layout`, has the channels last. Along an axis of
+    length n there are (n + 2 pad - kernel)/stride + 1 windows, rounded down ('valid') or up ('full'), or
+    (n + 2 pad)/stride, rounded up ('same', for maxima); `stride` is 1 where it is not given. A mean is over all
+    elements of the window, those of the padding among them unless `count_include_pad` is False. `global_pool` makes the
+    whole plane the window. `p_value` is 1, 2 or 3. `cudnn_off` does nothing here.
+    """
+    _check_arguments(data, pool_type, pooling_convention, p_value)
+    floating("Pooling", data)
+    axes = data.ndim - 2
+    if layout == LAYOUTS[axes]:
+        layout = None
+    if layout is not None:
+        if layout != f"N{LAYOUTS[axes][2:]}C":
+            raise MXNetError(f"Pooling: layout '{layout}' does not fit data of shape {data.shape}")
+        data = transpose(data, (0, axes + 1, *range(1, axes + 1)))
+    y = _pooled(
+        data,
+        pool_type,
+        p_value,
+        _pool(data, kernel, pool_type, global_pool, pooling_convention, stride, pad, count_include_pad),
+    )
+    return y if layout is None else transpose(y, (0, *range(2, axes + 2), 1))
+
+
+def _pooled(data: NDArray, pool_type: str, p: int | None, pool: Pool) -> NDArray:
+    if pool_type == "max":
+        return _pool_max(data, pool=pool)
+    if pool_type != "lp" or p == 1:
+        return _pool_sum(data, pool=pool)
+    return _root(_pool_sum(data**p, pool=pool), p=p)
+
+
+def _pool(
+    data: NDArray,
+    kernel: Sequence[int],
+    pool_type: str,
+    global_pool: bool,
+    convention: str,
+    stride: Sequence[int],
+    pad: Sequence[int],
+    count_include_pad: bool | None,
+) -> Pool:
+    """The windows over `data`; MXNetError where they do not fit."""
+    plane = data.shape[2:]
+    axes = len(plane)
+    mean = 0 if pool_type != "avg" else 1 if count_include_pad is False else 2
+    if global_pool:
+        return Pool(plane, (1,) * axes, (0,) * axes, (1,) * axes, mean)
+    kernel = per_axis("Pooling", "kernel", kernel, axes, None)
+    stride, pad = per_axis("Pooling", "stride", stride, axes, 1), per_axis("Pooling", "pad", pad, axes, 0)
+    for n, k, p in zip(plane, kernel, pad, strict=True):
+        if k > n + 2 * p:
+            raise MXNetError(f"Pooling: a kernel of {kernel} exceeds data of shape {data.shape} padded by {pad}")
+        if p >= k:
+            raise MXNetError(f"Pooling: pad {pad} must be smaller than the kernel, {kernel}")
+    if convention == "same":
+        outputs = tuple(math.ceil((n + 2 * p) / s) for n, s, p in zip(plane, stride, pad, strict=True))
+    else:
+        rounded = math.ceil if convention == "full" else math.floor
+        sizes = zip(plane, kernel, stride, pad, strict=True)
+        outputs = tuple(rounded((n + 2 * p - k) / s) + 1 for n, k, s, p in sizes)
+    return Pool(kernel, stride, pad, outputs, mean)
+
+
+def _check_arguments(data: NDArray, pool_type: str, convention: str, p: int | None) -> None:
+    if data.ndim not in (3, 4, 5):
+        raise MXNetError(
+            f"Pooling: data must have 3 to 5 axes, batch and channels first, but its shape is {data.shape}"
+        )
+    if pool_type not in _TYPES:
+        raise MXNetError(f"Pooling: unknown pool_type '{pool_type}'{did_you_mean(str(pool_type), _TYPES)}")
+    if convention not in _CONVENTIONS:
+        raise MXNetError(
+            f"Pooling: unknown pooling_convention '{convention}'{did_you_mean(str(convention), _CONVENTIONS)}"
+        )
+    if convention == "same" and pool_type != "max":
+        raise MXNetError(f"Pooling: pooling_convention 'same' is for pool_type 'max', not '{pool_type}'")
+    if pool_type == "lp" and p not in (1, 2, 3):
+        raise MXNetError(f"Pooling: pool_type 'lp' needs p_value 1, 2 or 3, not {p}")

@@ -1,0 +1,277 @@
+"""Softmax and what is made of it: probabilities from scores, and how unlikely they make the right class."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from optgen.loops.kernel import Kernel
+from runtime.base import MXNetError, count
+from runtime.core.backend import is_host, module, on
+from runtime.core.dtypes import element_type
+from runtime.native import softmax as native
+from runtime.native.normalization import SCRATCH
+from runtime.ndarray.elementwise import cast, exp
+from runtime.ndarray.ndarray import NDArray
+from runtime.ndarray.operator import at_home, in_float32, quiet
+from runtime.ndarray.reduce.reduce import sum as sum_
+from runtime.ndarray.shape.gather import places, take
+from runtime.ndarray.two_gradients import Fused, wide
+
+__all__ = ["SoftmaxActivation", "log_softmax", "softmax", "softmax_cross_entropy", "softmin"]
+METHODS = ("log_softmax", "softmax", "softmin")
+
+# ---------------------------------------------------------------- softmax
+
+
+SMALL = 1 << 11
+"""Fewer elements than this NumPy's passes take no longer for than a kernel."""
+SHARE = 1 << 13
+"""About so many elements has a task."""
+EXP = 5
+"""So many additions of two arrays take as long as exp."""
+
+
+def _rows(x: np.ndarray, axis: int) -> tuple[int, int, int] | None:
+    """How many rows there are, their length, and the rows of a task, for a kernel.
+
+    None: NumPy is as good, rows are no rows, or they are on a device.
+    """
+    n = x.shape[axis]
+    if x.size < SMALL or math.prod(x.shape[axis + 1 :]) != 1 or x.dtype.char not in "fd" or not is_host(x):
+        return None
+    return x.size // n, n, max(1, SHARE // n)
+
+
+def _exponentials(
+    x: np.ndarray, axis: int, scale: float, divided: bool = False
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """`exp(scale x - top)`, divided by its sum if asked; the tops, `max(scale x)`; and the sums."""
+    if rows := _rows(x, axis):
+        e = np.empty_like(x)
+        tops, sums = np.empty((2, *x.shape[:axis], 1, *x.shape[axis + 1 :]), x.dtype)
+        arrays = x, np.array([scale], x.dtype), e, tops, sums
+        native.softmax(-(-rows[0] // rows[2]), EXP * x.size, *arrays, *rows, int(divided), scratch=SCRATCH)
+        return e, tops, sums
+    if scale != 1:
+        x = x * x.dtype.type(scale)
+    tops = (x.max if x.size else x.sum)(axis=axis, keepdims=True)  # nothing has no maximum
+    e = x - tops
+    np.exp(e, out=e)
+    sums = e.sum(axis=axis, keepdims=True)
+    if divided:
+        e /= sums
+    return e, tops, sums
+
+
+def _back(run: Kernel, g: np.ndarray, y: np.ndarray, scale: float, rows: tuple[int, int, int]) -> np.ndarray:
+    """What flows into the scores, by a kernel of `native.softmax`."""
+    dx = np.empty_like(y)
+    run(-(-rows[0] // rows[2]), EXP * y.size, y, g, np.array([scale], y.dtype), dx, *rows, scratch=SCRATCH)
+    return dx
+
+
+@Fused
+@in_float32
+@quiet
+def _softmax(x: np.ndarray, *, axis: int, scale: float, masked: np.ndarray | None) -> np.ndarray:
+    """Softmax of `scale x`; 0 where `masked`, of the shape of x."""
+    if masked is None:
+        return _exponentials(x, axis, scale, divided=True)[0]
+    scores = np.where(masked, x.dtype.type(-np.inf), x * x.dtype.type(scale))
+    y = _exponentials(scores, axis, 1.0, divided=True)[0]
+    np.copyto(y, 0, where=masked)  # also where all of a row is
+    return y
+
+
+@_softmax.backward
+def _(g: np.ndarray, y: np.ndarray, x: np.ndarray, *, axis: int, scale: float, masked: Any) -> tuple[np.ndarray]:
+    wide_g, wide_y = wide(g), wide(y)
+    if rows := _rows(wide_y, axis):
+        dx = _back(native.softmax_back, wide_g, wide_y, scale, rows)
+    else:
+        dx = wide_g * wide_y
+        total = dx.sum(axis=axis, keepdims=True)
+        np.subtract(wide_g, total, out=dx)
+        dx *= wide_y
+        if scale != 1:
+            dx *= dx.dtype.type(scale)
+    return (dx.astype(x.dtype, copy=False),)
+
+
+@_softmax.gradient
+def _(g: NDArray, y: NDArray, x: NDArray, *, axis: int, scale: float, masked: Any) -> NDArray:
+    dx = y * (g - sum_(g * y, axis=axis, keepdims=True))
+    return dx if scale == 1 else dx * scale
+
+
+@Fused
+@in_float32
+@quiet
+def _log_softmax(x: np.ndarray, *, axis: int, scale: float) -> np.ndarray:
+    _, tops, sums = _exponentials(x, axis, scale)
+    y = x - tops if scale == 1 else x * x.dtype.type(scale) - tops
+    y -= np.log(sums)
+    return y
+
+
+@_log_softmax.backward
+@quiet
+def _(g: np.ndarray, y: np.ndarray, x: np.ndarray, *, axis: int, scale: float) -> tuple[np.ndarray]:
+    wide_g, wide_y = wide(g), wide(y)
+    if rows := _rows(wide_y, axis):
+        dx = _back(native.log_softmax_back, wide_g, wide_y, scale, rows)
+    else:
+        dx = np.exp(wide_y)
+        dx *= wide_g.sum(axis=axis, keepdims=True)
+        np.subtract(wide_g, dx, out=dx)
+        if scale != 1:
+            dx *= dx.dtype.type(scale)
+    return (dx.astype(x.dtype, copy=False),)
+
+
+@_log_softmax.gradient
+def _(g: NDArray, y: NDArray, x: NDArray, *, axis: int, scale: float) -> NDArray:
+    dx = g - exp(y) * sum_(g, axis=axis, keepdims=True)
+    return dx if scale == 1 else dx * scale
+
+
+def softmax(
+    data: NDArray,
+    length: NDArray | None = None,
+    axis: int = -1,
+    temperature: float | None = None,
+    dtype: Any = None,
+    use_length: bool = False,
+) -> NDArray:
+    """`exp(x/temperature)/sum(exp(x/temperature))` along `axis`, without overflow, in the type `dtype` if given.
+
+    With `use_length`, only the first `length` elements along `axis` count, the others become 0; `length` holds whole
+    numbers in the shape of `data` without `axis`.
+    """
+    masked = None
+    axis = _axis("softmax", data, axis)
+    if use_length:
+        masked = _beyond(data, length, axis)
+    return _in_type("softmax", data, dtype, lambda x: _softmax(x, axis=axis, scale=_scale(temperature), masked=masked))
+
+
+def softmin(data: NDArray, axis: int = -1, temperature: float | None = None, dtype: Any = None) -> NDArray:
+    """The softmax of `-data`."""
+    axis = _axis("softmin", data, axis)
+    return _in_type("softmin", data, dtype, lambda x: _softmax(x, axis=axis, scale=-_scale(temperature), masked=None))
+
+
+def log_softmax(data: NDArray, axis: int = -1, temperature: float | None = None, dtype: Any = None) -> NDArray:
+    """The logarithm of `softmax`, exact where that would be 0."""
+    axis = _axis("log_softmax", data, axis)
+    return _in_type("log_softmax", data, dtype, lambda x: _log_softmax(x, axis=axis, scale=_scale(temperature)))
+
+
+def SoftmaxActivation(data: NDArray, mode: str = "instance") -> NDArray:
+    """Softmax along the last axis ('instance'), or along axis 1 ('channel')."""
+    if mode not in ("instance", "channel"):
+        raise MXNetError(f"SoftmaxActivation: mode is 'instance' or 'channel', not {mode!r}")
+    return softmax(data, axis=1 if mode == "channel" else -1)
+
+
+def _axis(name: str, data: NDArray, axis: int) -> int:
+    if not -data.ndim <= count(f"{name}: axis", axis, None) < data.ndim:
+        raise MXNetError(f"{name}: axis {axis} of an array of shape {data.shape}: there are {data.ndim} axes")
+    return axis % data.ndim
+
+
+def _scale(temperature: float | None) -> float:
+    if temperature == 0:
+        raise MXNetError("softmax: temperature must not be 0")
+    return 1.0 if temperature is None else 1.0 / temperature
+
+
+def _in_type(name: str, data: NDArray, dtype: Any, function: Any) -> NDArray:
+    """`function(data)` in the type `dtype`, computed in the wider of the two types."""
+    found = data._data.dtype
+    if found.kind in "iub":
+        raise MXNetError(f"{name}: elements must be floats, not {found}; convert with astype()")
+    if dtype is None or (asked := element_type(dtype)) == found:
+        return function(data)
+    return function(cast(data, asked)) if asked.itemsize > found.itemsize else cast(function(data), asked)
+
+
+@at_home
+def _beyond(data: NDArray, length: NDArray | None, axis: int) -> np.ndarray:
+    """Where an element lies at or behind the length of its row, in the shape of `data`."""
+    expected = (*data.shape[:axis], *data.shape[axis + 1 :])
+    if length is None or length.shape not in (expected, expected or (1,)):
+        found = "none is given" if length is None else f"it has shape {length.shape}"
+        raise MXNetError(f"softmax: use_length=True needs length, of shape {expected}, but {found}")
+    places = module(data._data).arange(data.shape[axis]).reshape((-1,) + (1,) * (data.ndim - axis - 1))
+    return np.broadcast_to(places >= np.expand_dims(length._data.reshape(expected), axis), data.shape)
+
+
+# ---------------------------------------------------------------- cross entropy
+
+
+@Fused
+@quiet
+def _cross_entropy(x: np.ndarray, label: np.ndarray, *, axis: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """`-log softmax(x)[label]` along `axis`, which stays with length 1; and exp(x - max(x)) and its sum.
+
+    `label` has the places of the right classes in the whole array.
+    """
+    x = wide(x)
+    e, top, total = _exponentials(x, axis, 1.0)
+    loss = np.log(total)
+    loss += top
+    loss -= x.reshape(-1)[label]
+    return loss, e, total
+
+
+@_cross_entropy.backward
+def _(
+    g: tuple[np.ndarray, ...], y: tuple[np.ndarray, ...], x: np.ndarray, label: np.ndarray, *, axis: int
+) -> tuple[np.ndarray]:
+    dloss, (_, e, total) = g[0], y
+    dx = e * (dloss / total)
+    dx.reshape(-1)[label] -= dloss
+    return (dx.astype(x.dtype, copy=False),)
+
+
+@_cross_entropy.again
+def _(x: NDArray, label: NDArray, *, axis: int) -> NDArray:
+    log_p = _log_softmax(x.astype("float32") if x._data.dtype.itemsize == 2 else x, axis=axis, scale=1.0)
+    return -take(log_p.reshape((-1,)), label)
+
+
+def cross_entropy(data: NDArray, label: NDArray, axis: int = -1) -> NDArray:
+    """`-pick(log_softmax(data), label)` along `axis`, which stays with length 1, in one operator.
+
+    `label` holds class numbers of any type (clipped to the classes) in the shape of `data` without `axis`, or with
+    length 1 there.
+    """
+    axis = _axis("cross_entropy", data, axis)
+    kept = (*data.shape[:axis], 1, *data.shape[axis + 1 :])
+    dropped = (*data.shape[:axis], *data.shape[axis + 1 :]) or (1,)
+    if label.shape != dropped and label.shape != kept:
+        hint = "; for a probability of each class, sparse_label=False" if label.shape == data.shape else ""
+        raise MXNetError(
+            f"softmax cross-entropy: for scores of shape {data.shape} along axis {axis}, labels must have shape "
+            f"{dropped} or {kept}, not {label.shape}{hint}"
+        )
+    with on(label._ctx):
+        classes = label._data.astype(np.intp).reshape(kept)
+        np.minimum(np.maximum(classes, 0, out=classes), data.shape[axis] - 1, out=classes)
+        at = NDArray(places(classes, axis, data.shape[axis]), label._ctx)
+    loss = _cross_entropy(data, at, axis=axis)[0]
+    return loss if loss.dtype == data.dtype else cast(loss, data.dtype)
+
+
+def softmax_cross_entropy(data: NDArray, label: NDArray) -> NDArray:
+    """The sum over all samples of `-log softmax(data)[label]`; `data` is (batch, classes), `label` (batch,)."""
+    if data.ndim != 2 or label.shape != data.shape[:1]:
+        raise MXNetError(
+            "softmax_cross_entropy: data must be (batch, classes) and label (batch,), not "
+            f"{data.shape} and {label.shape}"
+        )
+    return sum_(cross_entropy(data, label))

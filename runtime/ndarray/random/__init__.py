@@ -1,0 +1,43 @@
+"""`nd.random`: arrays of random numbers."""
+
+from runtime.ndarray.random.draws import (
+    exponential,
+    exponential_like,
+    gamma,
+    gamma_like,
+    generalized_negative_binomial,
+    generalized_negative_binomial_like,
+    multinomial,
+    negative_binomial,
+    negative_binomial_like,
+    normal,
+    normal_like,
+    poisson,
+    poisson_like,
+    randint,
+    randn,
+    shuffle,
+    uniform,
+    uniform_like,
+)
+
+__all__ = [
+    "exponential",
+    "exponential_like",
+    "gamma",
+    "gamma_like",
+    "generalized_negative_binomial",
+    "generalized_negative_binomial_like",
+    "multinomial",
+    "negative_binomial",
+    "negative_binomial_like",
+    "normal",
+    "normal_like",
+    "poisson",
+    "poisson_like",
+    "randint",
+    "randn",
+    "shuffle",
+    "uniform",
+    "uniform_like",
+]

@@ -1,0 +1,115 @@
+"""Recurrent layers through time, forwards and back, in array operations: what `native.recurrent` does, on any device.
+
+Time comes first: `x[t]` is (batch, ...). What the arrays are is told in `recurrent`, which has the formulas. As there,
+results are written into arrays that are given, and so is what flows on to the first state returned.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from runtime.core.blas import matmul
+from runtime.ndarray.nn.activation import sigmoid
+from runtime.ndarray.operator import quiet
+
+
+def _parts(x: np.ndarray, count: int) -> list[np.ndarray]:
+    """The gates of one step, (batch, count*n), as views of (batch, n)."""
+    n = x.shape[1] // count
+    return [x[:, k * n : (k + 1) * n] for k in range(count)]
+
+
+def _before(first: np.ndarray, states: np.ndarray, t: int) -> np.ndarray:
+    """The state that step t starts from."""
+    return states[t - 1] if t else first
+
+
+# ---------------------------------------------------------------- LSTM
+
+
+@quiet
+def lstm(
+    gates: np.ndarray, h: np.ndarray, c: np.ndarray, turned: np.ndarray, wr: np.ndarray | None, cells: np.ndarray,
+    y: np.ndarray,
+) -> None:  # fmt: skip
+    """From the products with the inputs in `gates`: gates, cells and states. `turned` is wh^T."""
+    for t, gate in enumerate(gates):
+        gate += matmul(h, turned)
+        i, f, g, o = _parts(gate, 4)
+        i[...], f[...], o[...] = (sigmoid.forward(x) for x in (i, f, o))
+        np.tanh(g, out=g)
+        cells[t] = c = f * c + i * g
+        hidden = o * np.tanh(c)
+        y[t] = h = hidden if wr is None else matmul(hidden, wr.T)
+
+
+def lstm_back(
+    gates: np.ndarray, cells: np.ndarray, c0: np.ndarray, wh: np.ndarray, wr: np.ndarray | None,
+    dy: np.ndarray | None, dcells: np.ndarray | None, dh: np.ndarray, dc: np.ndarray, d: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """`d` gets what flows into the gates, and `dy`, where states are projected, what flows into each state, all told.
+
+    `dh` and `dc` flow into the last states; what flows into the first is returned.
+    """
+    for t in reversed(range(len(gates))):
+        i, f, g, o = _parts(gates[t], 4)
+        di, df, dg, do = _parts(d[t], 4)
+        if dy is not None:
+            dh = dh + dy[t]
+        if dcells is not None:
+            dc = dc + dcells[t]
+        dhidden = dh
+        if wr is not None:
+            dy[t] = dh
+            dhidden = matmul(dh, wr)
+        c = np.tanh(cells[t])
+        dc = dc + dhidden * o * (1 - c * c)
+        di[...] = dc * g * (i * (1 - i))
+        df[...] = dc * _before(c0, cells, t) * (f * (1 - f))
+        dg[...] = dc * i * (1 - g * g)
+        do[...] = dhidden * c * (o * (1 - o))
+        dc = dc * f
+        dh = matmul(d[t], wh)
+    return dh, dc
+
+
+# ---------------------------------------------------------------- GRU
+
+
+@quiet
+def gru(
+    gates: np.ndarray, h: np.ndarray, turned: np.ndarray, bias: np.ndarray, kept: np.ndarray, y: np.ndarray
+) -> None:
+    """From the products with the inputs in `gates`: gates and states, and the part of the product with the last state
+    that the reset gate is a factor of. `turned` is wh^T."""
+    for t, gate in enumerate(gates):
+        product = matmul(h, turned)
+        product += bias
+        r, z, new = _parts(gate, 3)
+        pr, pz, pnew = _parts(product, 3)
+        r[...], z[...], kept[t] = sigmoid.forward(r + pr), sigmoid.forward(z + pz), pnew
+        new += r * pnew
+        np.tanh(new, out=new)
+        y[t] = h = new + z * (h - new)
+
+
+def gru_back(
+    gates: np.ndarray, kept: np.ndarray, y: np.ndarray, h0: np.ndarray, wh: np.ndarray, dy: np.ndarray | None,
+    dh: np.ndarray, d: np.ndarray, dproduct: np.ndarray,
+) -> np.ndarray:  # fmt: skip
+    """`d` and `dproduct` get what flows into the products with the inputs and with the states.
+
+    `dh` flows into the last state; what flows into the first is returned.
+    """
+    for t in reversed(range(len(gates))):
+        r, z, new = _parts(gates[t], 3)
+        dr, dz, dnew = _parts(d[t], 3)
+        if dy is not None:
+            dh = dh + dy[t]
+        dnew[...] = dh * (1 - z) * (1 - new * new)
+        dz[...] = dh * (_before(h0, y, t) - new) * (z * (1 - z))
+        dr[...] = dnew * kept[t] * (r * (1 - r))
+        dproduct[t] = d[t]
+        _parts(dproduct[t], 3)[2][...] *= r
+        dh = dh * z + matmul(dproduct[t], wh)
+    return dh

@@ -1,0 +1,1 @@
+"""Operators that move elements and compute nothing: reshaping, slicing, indexing, gathering, sequences."""

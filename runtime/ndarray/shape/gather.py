@@ -1,0 +1,395 @@
+"""Operators that choose elements by the values of an array: rows, one element along an axis, masks, positions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from runtime import autograd
+from runtime.base import MXNetError, count, counts, did_you_mean
+from runtime.core import backend
+from runtime.core.dtypes import element_type
+from runtime.ndarray.ndarray import NDArray
+from runtime.ndarray.operator import Operator, quiet
+from runtime.ndarray.shape.reshape import axis_of, reshape
+from runtime.ndarray.shape.subscript import gather, setitem
+from runtime.ndarray.sparse import RowSparseNDArray, sum_rows
+
+__all__ = [
+    "Embedding",
+    "batch_take",
+    "choose_element_0index",
+    "fill_element_0index",
+    "gather_nd",
+    "one_hot",
+    "pick",
+    "ravel_multi_index",
+    "scatter_nd",
+    "take",
+    "unravel_index",
+    "where",
+]
+METHODS = ("one_hot", "pick", "take")
+CONTRIB = ("boolean_mask", "index_array", "index_copy")
+
+Shape = tuple[int, ...]
+
+# ---------------------------------------------------------------- slices along an axis
+
+
+@Operator
+def _take(x: np.ndarray, index: np.ndarray, *, axis: int, sparse_grad: bool) -> np.ndarray:
+    return np.take(x, index, axis)
+
+
+@Operator
+def _put(g: np.ndarray, index: np.ndarray, *, axis: int, length: int) -> np.ndarray:
+    """Zeros with the slices of `g` added at `index` along an axis of `length`."""
+    before, after = g.shape[:axis], g.shape[axis + index.ndim :]
+    slices = np.moveaxis(g.reshape(*before, index.size, *after), axis, 0)
+    indices, sums = sum_rows(index.ravel(), slices)
+    x = np.zeros_like(g, shape=(length, *before, *after))
+    x[indices] = sums
+    return x if axis == 0 else np.moveaxis(x, 0, axis).copy()
+
+
+@_take.gradient
+def _(g: NDArray, y: NDArray, x: NDArray, index: NDArray, *, axis: int, sparse_grad: bool) -> NDArray:
+    if sparse_grad and not autograd.is_recording():  # a gradient to be differentiated again is made of operators
+        with backend.on(g._ctx):
+            indices, sums = sum_rows(index._data.ravel(), g._data.reshape(index.size, *x.shape[1:]))
+        return RowSparseNDArray(sums, indices, x.shape, g._ctx)
+    return _put(g, index, axis=axis, length=x.shape[axis])
+
+
+@_put.gradient
+def _(g: NDArray, y: NDArray, x: NDArray, index: NDArray, *, axis: int, length: int) -> NDArray:
+    return _take(g, index, axis=axis, sparse_grad=False)
+
+
+def take(a: NDArray, indices: NDArray, axis: int = 0, mode: str = "clip") -> NDArray:
+    """The slices of `a` along `axis` at `indices` (of any type), whose axes take the place of `axis`.
+
+    Indices outside of the axis are moved to its nearest end ('clip'), counted around it ('wrap') or raise ('raise').
+    """
+    axis = axis_of("take", a.shape, axis)
+    return _take(
+        a, _positions("take", indices, a.shape[axis], mode, ("clip", "wrap", "raise")), axis=axis, sparse_grad=False
+    )
+
+
+def Embedding(
+    data: NDArray,
+    weight: NDArray,
+    input_dim: int | None = None,
+    output_dim: int | None = None,
+    dtype: Any = None,
+    sparse_grad: bool = False,
+) -> NDArray:
+    """The row of `weight`, (input_dim, output_dim), for each number in `data` (of any type; clipped to the rows).
+
+    The result has the shape of `data` with output_dim added. With `sparse_grad`, the gradient that reaches `weight`
+    is row-sparse, with the rows that occur in `data`. Dimensions and type of `weight`, if given, are checked.
+    """
+    shape, asked = (input_dim or weight.shape[0], output_dim or weight.shape[-1]), element_type(dtype or weight.dtype)
+    if weight.shape != shape or weight.dtype != asked:
+        raise MXNetError(
+            f"Embedding: weight has shape {weight.shape} and type {weight._data.dtype}, not {shape} and {asked}"
+        )
+    index = _positions("Embedding", data, shape[0], "clip", ("clip",))
+    return _take(weight, index, axis=0, sparse_grad=sparse_grad)
+
+
+def boolean_mask(data: NDArray, index: NDArray, axis: int = 0) -> NDArray:
+    """The slices of `data` along `axis` at which `index`, a vector of that axis' length, is not 0."""
+    axis = axis_of("boolean_mask", data.shape, axis)
+    if index.shape != (data.shape[axis],):
+        raise MXNetError(f"boolean_mask: index has shape {index.shape}, not {(data.shape[axis],)}, the axis it masks")
+    with backend.on(data._ctx):
+        places = np.flatnonzero(index._data)
+    return _take(data, NDArray(places, data._ctx), axis=axis, sparse_grad=False)
+
+
+# ---------------------------------------------------------------- one element along an axis
+
+
+@Operator
+def along(x: np.ndarray, index: np.ndarray, *, axis: int) -> np.ndarray:
+    """The elements at `index`, of the same shape but for `axis`. Each is named once in its vector."""
+    return x.take(places(index, axis, x.shape[axis]))
+
+
+@Operator
+def _put_along(g: np.ndarray, index: np.ndarray, *, axis: int, length: int) -> np.ndarray:
+    x = np.zeros_like(g, shape=(*g.shape[:axis], length, *g.shape[axis + 1 :]))
+    x.reshape(-1)[places(index, axis, length)] = g
+    return x
+
+
+def places(index: np.ndarray, axis: int, length: int) -> np.ndarray:
+    """Where in the flattened array, with `length` on `axis`, the elements at `index` are.
+
+    NumPy's functions for this (`take_along_axis`) take several times as long on small arrays.
+    """
+    before, after = math.prod(index.shape[:axis]), math.prod(index.shape[axis + 1 :])
+    found, xp = index.reshape(before, index.shape[axis], after), backend.module(index)
+    if after > 1:
+        found = found * after + xp.arange(after)
+    if before > 1:
+        found = found + xp.arange(0, before * length * after, length * after)[:, None, None]
+    return found.reshape(index.shape)
+
+
+@along.gradient
+def _(g: NDArray, y: NDArray, x: NDArray, index: NDArray, *, axis: int) -> NDArray:
+    return _put_along(g, index, axis=axis, length=x.shape[axis])
+
+
+@_put_along.gradient
+def _(g: NDArray, y: NDArray, x: NDArray, index: NDArray, *, axis: int, length: int) -> NDArray:
+    return along(g, index, axis=axis)
+
+
+def pick(data: NDArray, index: NDArray, axis: int = -1, keepdims: bool = False, mode: str = "clip") -> NDArray:
+    """From each vector along `axis`, the element that `index` names (of any type).
+
+    `index` has the shape of `data` without `axis`, or with length 1 there; so has the result (with, if `keepdims`).
+    Indices outside of the axis are moved to its nearest end ('clip') or counted around it ('wrap').
+    """
+    axis = axis_of("pick", data.shape, axis)
+    shape = data.shape
+    kept = (*shape[:axis], 1, *shape[axis + 1 :])
+    dropped = (*shape[:axis], *shape[axis + 1 :])
+    if index.shape not in (kept, dropped) and (dropped or index.size != 1):
+        raise MXNetError(
+            f"pick from shape {shape} along axis {axis}: index has shape {index.shape}, not {dropped} or {kept}"
+        )
+    picked = along(data, _positions("pick", index, shape[axis], mode, ("clip", "wrap"), kept), axis=axis)
+    return picked if keepdims else reshape(picked, dropped or (1,))
+
+
+choose_element_0index = pick
+
+
+def batch_take(a: NDArray, indices: NDArray) -> NDArray:
+    """From each row of a matrix, (n, m), the element that `indices`, (n,), names; clipped to the rows."""
+    if a.ndim != 2 or indices.shape != a.shape[:1]:
+        raise MXNetError(f"batch_take: a and indices have shapes {a.shape} and {indices.shape}, not (n, m) and (n,)")
+    return pick(a, indices)
+
+
+def fill_element_0index(lhs: NDArray, mhs: NDArray, rhs: NDArray) -> NDArray:
+    """A copy of the matrix `lhs`, (n, m), in which row i has `mhs[i]` in column `rhs[i]`."""
+    if lhs.ndim != 2 or not mhs.shape == rhs.shape == lhs.shape[:1]:
+        raise MXNetError(
+            f"fill_element_0index: lhs, mhs and rhs have shapes {lhs.shape}, {mhs.shape} and {rhs.shape}, not (n, m), "
+            "(n,) and (n,)"
+        )
+    columns = _positions("fill_element_0index", rhs, lhs.shape[1], "raise", ("raise",))
+    filled = lhs.detach().copy()
+    setitem(filled, (np.arange(len(lhs)), columns), mhs.detach())
+    return filled
+
+
+@quiet
+def _positions(
+    name: str, index: NDArray, length: int, mode: str, modes: tuple[str, ...], shape: Shape | None = None
+) -> NDArray:
+    """`index` as integers in [0, length), in `shape` (None: its own)."""
+    if mode not in modes:
+        raise MXNetError(f"{name}: unknown mode {mode!r}{did_you_mean(str(mode), modes)}")
+    if not length and index.size:
+        raise MXNetError(f"{name}: there is nothing to take from an axis of length 0")
+    with backend.on(index._ctx):
+        at = index._data.astype(np.int64)
+        if mode == "wrap":
+            at %= length
+        elif mode == "clip":
+            at = np.minimum(np.maximum(at, 0), length - 1)
+        elif at.size and not 0 <= at.min() <= at.max() < length:
+            raise MXNetError(f"{name}: indices from {at.min()} to {at.max()} for an axis of length {length}")
+        return NDArray(at if shape is None else at.reshape(shape), index._ctx)
+
+
+# ---------------------------------------------------------------- elements by all their coordinates
+
+
+@Operator
+def _scatter(data: np.ndarray, *, key: tuple, shape: Shape) -> np.ndarray:
+    x = np.zeros_like(data, shape=shape)
+    x[key] = data
+    return x
+
+
+@_scatter.gradient
+def _(g: NDArray, y: NDArray, data: NDArray, *, key: tuple, shape: Shape) -> NDArray:
+    return gather(g, key=key)
+
+
+def gather_nd(data: NDArray, indices: NDArray) -> NDArray:
+    """The elements of `data` whose coordinates on the first axes are the columns of `indices`, (axes, ...).
+
+    The result has the other axes of `indices`, then those of `data` without coordinates. Negative ones count from the
+    end. IndexError out of bounds.
+    """
+    return gather(data, key=_coordinates("gather_nd", indices, data.shape))
+
+
+def scatter_nd(data: NDArray, indices: NDArray, shape: Sequence[int]) -> NDArray:
+    """Zeros of `shape`, with `data` at the places that `gather_nd` would take it from.
+
+    Of several for one place the last counts; on a GPU any one of them.
+    """
+    shape = counts("scatter_nd: shape", shape, 0)
+    key = _coordinates("scatter_nd", indices, shape)
+    expected = (*indices.shape[1:], *shape[len(key) :])
+    if data.shape != expected:
+        raise MXNetError(
+            f"scatter_nd: data has shape {data.shape}, but indices of shape {indices.shape} into {shape} name "
+            f"places of shape {expected}"
+        )
+    return _scatter(data, key=key, shape=shape)
+
+
+@quiet
+def _coordinates(name: str, indices: NDArray, shape: Shape) -> tuple[np.ndarray, ...]:
+    if indices.ndim < 2 or len(indices) > len(shape):
+        raise MXNetError(
+            f"{name}: indices have shape {indices.shape}; needed are two axes or more, the first of length "
+            f"1 to {len(shape)}, as the array has shape {shape}"
+        )
+    with backend.on(indices._ctx):
+        key = tuple(indices._data.astype(np.int64))
+        for axis, (at, length) in enumerate(zip(key, shape, strict=False)):
+            if at.size and not -length <= at.min() <= at.max() < length:
+                raise IndexError(f"{name}: indices from {at.min()} to {at.max()} for axis {axis} of length {length}")
+    return key
+
+
+def ravel_multi_index(data: NDArray, shape: Sequence[int]) -> NDArray:
+    """The positions, in a flattened array of `shape`, of the coordinates that are the columns of `data`, (axes, ...).
+
+    The first length of `shape` may be -1: it is not needed. No coordinate is checked to be within `shape`.
+    """
+    shape = counts("ravel_multi_index: shape", shape, -1)
+    if data.ndim < 1 or len(data) != len(shape):
+        raise MXNetError(f"ravel_multi_index: data has shape {data.shape}, not ({len(shape)}, ...) as shape has axes")
+    with backend.on(data._ctx):
+        flat = np.zeros_like(data._data, np.int64, shape=data.shape[1:])
+        for at, length in zip(data._data.astype(np.int64), shape, strict=True):
+            flat = flat * length + at
+        return NDArray(flat.astype(data._data.dtype).reshape(flat.shape or (1,)), data._ctx)
+
+
+def unravel_index(data: NDArray, shape: Sequence[int]) -> NDArray:
+    """The coordinates, (axes, ...), in an array of `shape` of the positions `data` in it flattened.
+
+    The first length of `shape` may be -1: it is not needed, and the first coordinate is not checked to be within it.
+    """
+    shape = counts("unravel_index: shape", shape, -1)
+    if not shape or min(shape[1:], default=1) < 1:
+        raise MXNetError(f"unravel_index: {shape} is no shape with places in it")
+    with backend.on(data._ctx):
+        rest = data._data.astype(np.int64)
+        coordinates = []
+        for length in reversed(shape[1:]):
+            rest, at = np.divmod(rest, length)
+            coordinates.append(at)
+        return NDArray(np.stack([rest, *reversed(coordinates)]).astype(data._data.dtype), data._ctx)
+
+
+@Operator
+def _index_copy(old: np.ndarray, new: np.ndarray, *, at: np.ndarray) -> np.ndarray:
+    x = old.copy()
+    x[at] = new
+    return x
+
+
+@_index_copy.gradient
+def _(g: NDArray, y: NDArray, old: NDArray, new: NDArray, *, at: np.ndarray) -> NDArray:
+    return _index_copy(g, new._full_like(0), at=at)
+
+
+@_index_copy.gradient
+def _(g: NDArray, y: NDArray, old: NDArray, new: NDArray, *, at: np.ndarray) -> NDArray:
+    return gather(g, key=(at,))
+
+
+def index_copy(old_tensor: NDArray, index_vector: NDArray, new_tensor: NDArray) -> NDArray:
+    """A copy of `old_tensor` in which the rows `index_vector`, (k,), are those of `new_tensor`, (k, ...)."""
+    old, at, new = old_tensor, index_vector, new_tensor
+    if at.ndim != 1 or new.shape != (len(at), *old.shape[1:]) or new.dtype != old.dtype:
+        raise MXNetError(
+            f"index_copy: index_vector has shape {at.shape} and new_tensor {new.shape} of {new._data.dtype}, not (k,) "
+            f"and (k, *{old.shape[1:]}) of {old._data.dtype}"
+        )
+    return _index_copy(old, new, at=_positions("index_copy", at, len(old), "raise", ("raise",))._data)
+
+
+def index_array(data: NDArray, axes: Sequence[int] | None = None) -> NDArray:
+    """For each element of `data`, its coordinates on `axes` (None: all) along a new last axis, as int64."""
+    axes = range(data.ndim) if axes is None else [axis_of("index_array", data.shape, a) for a in axes]
+    with backend.on(data._ctx):
+        coordinates = backend.of(data._ctx).indices(data.shape, np.int64)
+        return NDArray(np.stack([coordinates[a] for a in axes], axis=-1), data._ctx)
+
+
+# ---------------------------------------------------------------- conditions
+
+
+@Operator
+def _where(condition: np.ndarray, x: Any, y: Any) -> np.ndarray:
+    chosen = np.where(condition, x, y)
+    if backend.is_host(chosen):
+        return chosen
+    return chosen.astype((x if backend.is_array(x) else y).dtype, copy=False)  # CuPy's has no bfloat16
+
+
+_where.gradient(None)  # a condition has none
+
+
+@_where.gradient
+def _(g: NDArray, out: NDArray, condition: NDArray, x: Any, y: Any) -> NDArray:
+    return _where(condition, g, g._data.dtype.type(0))
+
+
+@_where.gradient
+def _(g: NDArray, out: NDArray, condition: NDArray, x: Any, y: Any) -> NDArray:
+    return _where(condition, g._data.dtype.type(0), g)
+
+
+def where(condition: NDArray, x: NDArray, y: NDArray) -> NDArray:
+    """The elements of `x` where `condition` is not 0, elsewhere those of `y`; all of one shape.
+
+    A condition that is a vector chooses between whole rows of `x` and `y`.
+    """
+    rows = condition.ndim == 1 and x.ndim > 1 and len(condition) == len(x)
+    if x.shape != y.shape or x.dtype != y.dtype or not (rows or condition.shape == x.shape):
+        raise MXNetError(
+            f"where: condition, x and y have shapes {condition.shape}, {x.shape} and {y.shape} and types "
+            f"{condition._data.dtype}, {x._data.dtype} and {y._data.dtype}; x and y must agree, and condition "
+            "have their shape, or be a vector as long as they are"
+        )
+    with backend.on(condition._ctx):
+        chosen = condition._data != 0
+        if rows:
+            chosen = chosen.reshape(-1, *[1] * (x.ndim - 1))
+    return _where(NDArray(chosen, condition._ctx), x, y)
+
+
+def one_hot(
+    indices: NDArray, depth: int, on_value: float = 1.0, off_value: float = 0.0, dtype: Any = "float32"
+) -> NDArray:
+    """`on_value` at the place that each index names along a new last axis of length `depth`, else `off_value`.
+
+    An index outside of the axis names none.
+    """
+    depth = count("one_hot: depth", depth, 0)
+    dtype = element_type(dtype)
+    with backend.on(indices._ctx):
+        hot = indices._data.astype(np.int64)[..., None] == backend.of(indices._ctx).arange(depth)
+        values = np.where(hot, dtype.type(on_value), dtype.type(off_value))
+        return NDArray(values.astype(dtype, copy=False), indices._ctx)  # CuPy's `where` has no bfloat16

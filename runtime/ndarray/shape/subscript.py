@@ -1,0 +1,286 @@
+"""`x[key]` and `x[key] = value`: what keys mean, and the operators that take elements out by key and put them back.
+
+A key of integers, slices, None and `...` is *basic*; with an array, list, tuple or range in it, it is *advanced*. Basic
+keys name each element once. They share memory with x where what they take lies in one piece, as in MXNet.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from runtime import autograd
+from runtime.base import ArgumentError, MXNetError
+from runtime.core import backend
+from runtime.core.dtypes import convert
+from runtime.ndarray.ndarray import NDArray
+from runtime.ndarray.operator import Operator, in_float32, quiet
+
+__all__ = []
+
+Shape = tuple[int, ...]
+
+ALL = slice(None)
+
+# ---------------------------------------------------------------- keys
+
+
+def numpy_key(key: Any, ndim: int) -> tuple[tuple, bool]:
+    """The key as NumPy takes it, for an array of `ndim` axes, and whether it is advanced.
+
+    Indices of any numeric type become integers, cut off towards zero. A key that names a single element ends in `...`,
+    so that NumPy gives an array. ValueError for what is no index, and for boolean masks, as in MXNet.
+    """
+    if type(key) is not tuple:
+        key = (key,)
+    items = []
+    integers = 0
+    dotted = advanced = False
+    for item in key:
+        if type(item) is int:
+            integers += 1
+        elif item is Ellipsis:
+            dotted = True
+        elif isinstance(item, slice) or item is None:
+            pass
+        else:
+            item = _index(item)
+            if type(item) is int:
+                integers += 1
+            else:
+                advanced = True
+        items.append(item)
+    if integers == ndim and not dotted:
+        items.append(Ellipsis)
+    return tuple(items), advanced
+
+
+@quiet
+def _index(item: Any) -> int | np.ndarray:
+    """An integer or an integer array, from whatever stands for one."""
+    if isinstance(item, NDArray):
+        if not item._ctx.on_cpu:
+            with backend.on(item._ctx):
+                return _index(item._data)
+        item = item._data
+    elif isinstance(item, (list, tuple, range)):
+        try:
+            item = np.asarray(item)
+        except ValueError:
+            raise ArgumentError(f"an array cannot be indexed with {item!r}: its rows differ in length") from None
+        if not item.size:
+            item = item.astype(np.int64)
+    if isinstance(item, (bool, np.bool_)) or (backend.is_array(item) and item.dtype == bool):
+        raise ArgumentError(
+            "an array cannot be indexed with booleans: take the rows with nd.contrib.boolean_mask(x, mask), or index "
+            "with the integers of numpy.flatnonzero(mask)"
+        )
+    if (backend.is_array(item) or isinstance(item, np.integer)) and item.ndim == 0:
+        return int(item)
+    if not backend.is_array(item) or item.dtype.kind not in "iufV":  # V: bfloat16
+        raise ArgumentError(f"an array cannot be indexed with {item!r} of type {type(item).__name__}")
+    return item.astype(np.int64)
+
+
+def _check_bounds(key: tuple, shape: Shape) -> None:
+    """IndexError for integers in arrays that are out of bounds: CuPy takes them modulo the length of the axis."""
+    dots = len(shape) - sum(item is not None and item is not Ellipsis for item in key)
+    axis = 0
+    for item in key:
+        if backend.is_array(item) and item.size and axis < len(shape):
+            n = shape[axis]
+            wrong = item[(item < -n) | (item >= n)]
+            if wrong.size:
+                raise IndexError(f"index {int(wrong[0])} is out of bounds for axis {axis}, of length {n}")
+        axis += dots if item is Ellipsis else item is not None
+
+
+def is_contiguous(key: tuple[slice, ...], shape: Shape) -> bool:
+    """Whether what a basic key takes from an array of `shape` lies in one piece."""
+    return np.empty(shape, np.int8)[key].flags.c_contiguous
+
+
+# ---------------------------------------------------------------- taking out and putting back
+
+
+@Operator
+def _view(x: np.ndarray, *, key: Any) -> np.ndarray:
+    """A view where the elements lie in one piece, else a copy. The key is basic."""
+    part = x[key]
+    if not part.flags.c_contiguous:
+        return part.copy()
+    return part if part.ndim else part.reshape(1)
+
+
+@Operator
+def part(x: np.ndarray, *, key: Any) -> np.ndarray:
+    """A copy. The key is basic."""
+    return x[key].copy()
+
+
+@Operator
+def _place(g: np.ndarray, *, key: Any, shape: Shape) -> np.ndarray:
+    """Zeros of `shape` with `g` at `key`."""
+    x = np.zeros_like(g, shape=shape)
+    x[key] = g
+    return x
+
+
+@_view.gradient
+@part.gradient
+def _(g: NDArray, y: NDArray, x: NDArray, *, key: Any) -> NDArray:
+    return _place(g, key=key, shape=x.shape)
+
+
+@_place.gradient
+def _(g: NDArray, y: NDArray, x: NDArray, *, key: Any, shape: Shape) -> NDArray:
+    return part(g, key=key).reshape(x.shape)
+
+
+@Operator
+def gather(x: np.ndarray, *, key: tuple) -> np.ndarray:
+    """A copy, at least one-dimensional. The key may be advanced."""
+    return backend.module(x).array(x[key], ndmin=1, order="C")
+
+
+@Operator
+@in_float32
+def gather_add(g: np.ndarray, *, key: tuple, shape: Shape) -> np.ndarray:
+    """Zeros of `shape` with `g` added at `key`; a place named several times gets every share."""
+    x = np.zeros_like(g, shape=shape)
+    backend.add_at(x, key, g.reshape(x[key].shape))
+    return x
+
+
+@gather.gradient
+def _(g: NDArray, y: NDArray, x: NDArray, *, key: tuple) -> NDArray:
+    return gather_add(g, key=key, shape=x.shape)
+
+
+@gather_add.gradient
+def _(g: NDArray, y: NDArray, x: NDArray, *, key: tuple, shape: Shape) -> NDArray:
+    return gather(g, key=key)
+
+
+# ---------------------------------------------------------------- x[key]
+
+
+def getitem(x: NDArray, key: Any) -> NDArray:
+    """`x[key]`: shares memory with x if the key is basic and what it takes lies in one piece, as x[i] and x[i:j] do;
+    a copy otherwise. What would be a scalar has shape (1,). IndexError out of bounds.
+    """
+    shape = x._data.shape
+    if type(key) is int and shape:
+        length = shape[0]
+        if not -length <= key < length:
+            raise IndexError(f"index {key} is out of bounds for the first axis, of length {length}")
+        return _view(x, key=key if len(shape) > 1 else slice(key, key + 1 or None))
+    if type(key) is slice:
+        return x if key == ALL else _view(x, key=key)
+    if type(key) is tuple and not key:
+        return x
+    key, advanced = numpy_key(key, len(shape))
+    if advanced and not x._ctx.on_cpu:
+        with backend.on(x._ctx):
+            _check_bounds(key, shape)
+    return (gather if advanced else _view)(x, key=key)
+
+
+# ---------------------------------------------------------------- x[key] = value
+
+REFUSED = (
+    "Inplace operations (+=, -=, x[:]=, etc) are not supported when recording with autograd.record(), except for "
+    "writing y to all of an array, x[:] = y, that is in no computational graph. Make a new array (x = x + y), or write "
+    "inside autograd.pause() or after backward()"
+)
+
+
+def setitem(x: NDArray, key: Any, value: Any) -> None:
+    """`x[key] = value`, where value is an array, a number or what `numpy.asarray` takes, and is broadcast.
+
+    Inside `record`, a value that is in the graph can only be written to all of an x that is not; x then is in it too.
+    IndexError out of bounds, ValueError for shapes that do not fit, TypeError for values that are no numbers.
+    """
+    data = x._data
+    place, advanced = (..., False) if type(key) is slice and key == ALL else numpy_key(key, data.ndim)
+    node = None
+    if autograd.mode.recording:
+        recorded = isinstance(value, NDArray) and value._in_graph()
+        if x._in_graph() or (recorded and (advanced or not _is_whole(data, data[place]))):
+            raise MXNetError(REFUSED)
+        if recorded:
+            value = _like(value, x)
+            node = value._node
+    source = _source(value, x)
+    try:
+        if x._ctx.on_cpu:
+            data[place] = source
+        else:
+            _write_on_device(x, place, advanced, source)
+    except ValueError as error:
+        raise ArgumentError(
+            f"cannot write a value of shape {np.shape(source)} to x[{_text(key)}], where x has shape {x.shape}: {error}"
+        ) from None
+    if node is not None:
+        x._node = node
+
+
+def _write_on_device(x: NDArray, place: Any, advanced: bool, source: Any) -> None:
+    with backend.on(x._ctx):
+        if advanced:
+            _check_bounds(place, x.shape)
+        x._data[place] = source
+
+
+def _text(key: Any) -> str:
+    """A key as it is written between brackets."""
+    return ", ".join(map(_part_text, key if isinstance(key, tuple) else (key,)))
+
+
+def _part_text(part: Any) -> str:
+    if not isinstance(part, slice):
+        return repr(part)
+    ends = (part.start, part.stop) if part.step is None else (part.start, part.stop, part.step)
+    return ":".join("" if end is None else repr(end) for end in ends)
+
+
+def _is_whole(data: np.ndarray, view: np.ndarray) -> bool:
+    """Whether `view` is all of `data`, in its order."""
+    return view.size == data.size and _address(view) == _address(data)
+
+
+def _address(x: np.ndarray) -> int:
+    return x.__array_interface__["data"][0] if backend.is_host(x) else x.data.ptr
+
+
+def _like(value: NDArray, x: NDArray) -> NDArray:
+    """`value` in the shape and type of x, as a recorded copy."""
+    from runtime.ndarray.elementwise import cast  # both are made of what is here
+    from runtime.ndarray.shape.reshape import broadcast_to, reshape
+
+    value = cast(value.as_in_context(x._ctx), x.dtype)
+    if value.ndim > x.ndim:  # as NumPy, leave out axes of length 1 in front
+        value = reshape(value, value.shape[value.ndim - x.ndim :])
+    return value if value.shape == x.shape else broadcast_to(value, x.shape)
+
+
+def _source(value: Any, x: NDArray) -> Any:
+    """`value` as it can be written, with one rounding, to x: in the memory of x."""
+    dtype = x._data.dtype
+    if isinstance(value, NDArray):
+        near = (x._ctx.on_cpu and value._ctx.on_cpu) or value._ctx == x._ctx
+        source = value._data if near else backend.put(value._data, x._ctx)
+    elif isinstance(value, (float, int, np.generic)):
+        return value
+    else:
+        try:
+            source = np.asarray(value)
+        except ValueError:
+            source = None
+    if source is None or source.dtype.kind not in "biufV":  # V: bfloat16
+        raise TypeError(f"cannot write {value!r} of type {type(value).__name__} to an array: it is no array of numbers")
+    if dtype.itemsize == 2 and source.dtype == np.float64:
+        with backend.on(x._ctx):
+            source = convert(source, dtype)
+    return source if x._ctx.on_cpu else backend.put(source, x._ctx)

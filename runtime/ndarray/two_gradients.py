@@ -1,0 +1,93 @@
+"""Operators with two gradients: one of raw arrays, for all inputs; one in operators, to be differentiated again."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from optgen.loops.kernel import Kernel
+from runtime import autograd
+from runtime.base import MXNetError
+from runtime.core import backend
+from runtime.native.activation import SHARE
+from runtime.ndarray.ndarray import NDArray
+from runtime.ndarray.operator import Operator, differentiate_again
+
+
+class Fused(Operator):
+    """An operator whose gradients share work, or can be had in fewer passes over memory than operators make.
+
+    `backward(g, y, *inputs, **attrs)`, over arrays as `forward` takes them, returns the gradient of each input (None
+    for none); g and y are tuples where `forward` returns one. With a parameter `wanted` it is told, for each input,
+    whether its gradient is of use. It is used unless the walk is recorded (`create_graph=True`). Then the gradients
+    are those stated in operators (`gradient`), or those of `again`, which computes the first output from NDArrays in
+    operators. Without either, differentiating twice is an error.
+    """
+
+    def __init__(self, forward: Callable[..., Any]) -> None:
+        super().__init__(forward)
+        self._backward: Callable[..., tuple] | None = None
+        self._takes_wanted = False
+
+    def backward(self, function: Callable[..., tuple]) -> Callable[..., tuple]:
+        """Decorator: the gradients of all inputs."""
+        self._backward = function
+        self._takes_wanted = "wanted" in inspect.signature(function).parameters
+        return function
+
+    def again(self, function: Callable[..., NDArray]) -> Callable[..., NDArray]:
+        """Decorator: the first output, in operators."""
+
+        def joint(g: Any, y: Any, *inputs: Any, **attrs: Any) -> list[NDArray | None]:
+            flows = g if isinstance(g, list) else [g]
+            return differentiate_again(lambda *handles: [function(*handles, **attrs)], flows, inputs)
+
+        self.joint_gradient(joint)
+        return function
+
+    def pull(self, node: autograd.Node, g: Any) -> Iterator[tuple[Any, NDArray]]:
+        if not autograd.mode.recording:
+            return self._pull_arrays(node, g)
+        if not self.gradients and self.joint is None:
+            raise MXNetError(f"{self.name}: the gradient cannot be differentiated again (create_graph=True)")
+        return super().pull(node, g)
+
+    def _pull_arrays(self, node: autograd.Node, g: Any) -> Iterator[tuple[Any, NDArray]]:
+        several = type(node.output) is tuple
+        flows = tuple(g[i]._data if i in g else None for i in range(len(node.output))) if several else g._data
+        attrs = node.attrs
+        if self._takes_wanted:
+            attrs = {**attrs, "wanted": [parent is not None for parent in node.parents]}
+        with backend.on(node.ctx):
+            gradients = self._backward(flows, node.output, *node.inputs, **attrs)
+        for parent, dx in zip(node.parents, gradients, strict=False):
+            if parent is not None and dx is not None:
+                yield parent, NDArray(dx, node.ctx)
+
+
+def wide(x: np.ndarray) -> np.ndarray:
+    """The array in the type that sums are made in: float32 for 16-bit floats, its own for others."""
+    return x.astype(np.float32) if x.dtype.itemsize == 2 else x
+
+
+LARGE = 1 << 14
+"""For fewer elements than this, several short passes of NumPy take no longer than a kernel."""
+
+
+def is_large(x: np.ndarray) -> bool:
+    """Whether a kernel can be called with the array, and pays."""
+    return x.size >= LARGE and x.dtype.char in "fd" and type(x) is np.ndarray
+
+
+def one_pass(kernel: Kernel, *arrays: np.ndarray, work: int = 1) -> np.ndarray:
+    """What a kernel of `native.activation` makes of arrays, the first of which has the shape of the result.
+
+    `work` is that for one element.
+    """
+    n = arrays[0].size
+    result = np.empty_like(arrays[0])
+    kernel(-(-n // SHARE), work * n, *arrays, result, n)
+    return result

@@ -1,0 +1,153 @@
+"""Regions of interest, boxes in images, brought to one size. `rois` get no gradient, as in MXNet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from runtime.base import MXNetError, counts
+from runtime.core.backend import like, to_host
+from runtime.native import regions as native
+from runtime.ndarray.ndarray import NDArray
+from runtime.ndarray.nn.windows import floating
+from runtime.ndarray.shape.reshape import reshape
+from runtime.ndarray.two_gradients import wide
+from runtime.ndarray.vision.interpolation import mix, taps_of
+
+__all__ = ["ROIPooling"]
+CONTRIB = ("ROIAlign",)
+
+MOST_TAPS = 1 << 24
+"""A region with more taps than this is a mistake: its size is divided among the bins by their number alone."""
+
+
+def ROIAlign(
+    data: NDArray,
+    rois: NDArray,
+    pooled_size: Sequence[int],
+    spatial_scale: float,
+    sample_ratio: int = -1,
+    position_sensitive: bool = False,
+    aligned: bool = False,
+) -> NDArray:
+    """(regions, channels, height, width): means over `pooled_size` bins of each region, of interpolated samples.
+
+    Parameters
+    ----------
+    data: (batch, channels, height, width).
+    rois: (regions, 5): the number of the image, and the corners x, y, x, y, which `spatial_scale` brings to the pixels
+        of `data`. Where the number is negative, the result is 0.
+    sample_ratio: samples along each side of a bin; by default one for each pixel that it is long, rounded up.
+    position_sensitive: each bin reads channels of its own: channel c of bin p is number c*bins + p of `data`.
+    aligned: pixels have their centres at halves. Else regions are at least one pixel wide and high.
+    """
+    rows, columns = _checked("ROIAlign", data, rois, pooled_size)
+    bins = rows * columns
+    _, channels, height, width = data.shape
+    if position_sensitive and channels % bins:
+        raise MXNetError(f"ROIAlign: {channels} channels of data cannot be shared among {rows} by {columns} bins")
+    images, corners = _regions("ROIAlign", rois, len(data))
+    corners = corners * corners.dtype.type(spatial_scale) - (0.5 if aligned else 0)
+    sizes = corners[:, 2:] - corners[:, :2]
+    if aligned and (sizes <= 0).any():
+        raise MXNetError("ROIAlign: with aligned=True, every region must be wider and higher than 0")
+    sizes = sizes if aligned else np.maximum(sizes, 1)
+    counts = np.zeros((len(images), bins), np.int64)
+    places, weights = [np.empty(0, np.int64)], [np.empty(0, data.dtype)]
+    offset = np.arange(bins).reshape(rows, columns, 1, 1) * (height * width if position_sensitive else 0)
+    for i in np.flatnonzero(images >= 0):
+        (x, y), (w, h) = corners[i, :2], sizes[i]
+        samples = [sample_ratio if sample_ratio > 0 else int(np.ceil(n / k)) for n, k in ((h, rows), (w, columns))]
+        taps = 4 * samples[0] * samples[1]
+        if taps * bins > MOST_TAPS:
+            raise MXNetError(f"ROIAlign: region {i} of rois is {w:g} by {h:g} pixels large, too many to sample")
+        counts[i] = taps
+        row, row_weight = _samples(y, h / rows, rows, samples[0], height)
+        column, column_weight = _samples(x, w / columns, columns, samples[1], width)
+        places.append((row[:, None, :, None] * width + column[:, None] + offset).ravel())
+        weights.append((row_weight[:, None, :, None] * column_weight[:, None]).astype(data.dtype).ravel())
+    sets = bins if position_sensitive else 1
+    taps = taps_of(np.maximum(images, 0), counts, np.concatenate(places), data.shape, sets)
+    y = mix(data, NDArray(like(data._data, np.concatenate(weights)), data._ctx), taps=taps)
+    return reshape(y, (len(images), channels // sets, rows, columns))
+
+
+def _samples(start: float, size: float, bins: int, samples: int, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Places and weights, (bins, 2 samples), along an axis of length n: the two elements around each sample.
+
+    What lies more than a pixel outside counts nothing, and what lies less than that outside is moved to the edge.
+    """
+    at = start + np.arange(bins)[:, None] * size + (np.arange(samples) + 0.5) * size / samples
+    weight = ((at >= -1) & (at <= n)) / samples
+    at = np.clip(at, 0, n - 1)
+    low = at.astype(np.int64)
+    above = (at - low) * weight
+    return np.concatenate([low, np.minimum(low + 1, n - 1)], 1), np.concatenate([weight - above, above], 1)
+
+
+def ROIPooling(data: NDArray, rois: NDArray, pooled_size: Sequence[int], spatial_scale: float) -> NDArray:
+    """(regions, channels, height, width): the largest elements of `pooled_size` bins of each region; 0 if empty.
+
+    Parameters
+    ----------
+    data: (batch, channels, height, width).
+    rois: (regions, 5): the number of the image, and the corner pixels x, y, x, y, both within the region, which
+        `spatial_scale` brings to the pixels of `data`, rounded.
+    """
+    rows, columns = _checked("ROIPooling", data, rois, pooled_size)
+    images, corners = _regions("ROIPooling", rois, len(data))
+    if (images < 0).any():
+        raise MXNetError("ROIPooling: the number of an image in rois must not be negative")
+    _, channels, height, width = data.shape
+    corners = corners * corners.dtype.type(spatial_scale)
+    limit = 2.0**31  # far beyond any image
+    corners = np.clip(np.trunc(corners + np.copysign(0.5, corners)), -limit, limit).astype(np.int64)
+    sizes = np.maximum(corners[:, 2:] - corners[:, :2] + 1, 1)
+    tops, bottoms = _bins(corners[:, 1], sizes[:, 1], rows, height, data.dtype)
+    lefts, rights = _bins(corners[:, 0], sizes[:, 0], columns, width, data.dtype)
+    plane = height * width
+    x = to_host(data._data)  # there the largest are looked for
+    x = wide(x) if plane < 1 << 24 else x.astype(np.float64)  # places are numbers of its type
+    found = np.empty((len(images), channels, rows, columns), x.dtype)
+    g = np.array([len(images), channels, 0, channels * plane, plane, rows, columns, width], np.int64)
+    native.largest(len(images) * channels, 2 * found.size, x, found, images, tops, bottoms, lefts, rights, g)
+    one_channel = (len(data) * channels, 1, height, width)
+    channel = images[:, None] * channels + np.arange(channels)
+    places = found.reshape(-1, rows * columns)
+    taps = taps_of(channel.ravel(), places >= 0, places[places >= 0], one_channel)
+    ones = NDArray(like(data._data, np.ones(len(taps.places), data.dtype)), data._ctx)
+    y = mix(reshape(data, one_channel), ones, taps=taps)
+    return reshape(y, found.shape)
+
+
+def _bins(start: np.ndarray, size: np.ndarray, bins: int, n: int, dtype: type) -> tuple[np.ndarray, np.ndarray]:
+    """(regions, bins): where they start, and end, along an axis of length n. Neighbours may share an element."""
+    each = (size.astype(dtype) / dtype(bins))[:, None]
+    i = np.arange(bins + 1, dtype=dtype)
+    low, high = np.floor(i[:-1] * each), np.ceil(i[1:] * each)
+    ends = (np.clip(x.astype(np.int64) + start[:, None], 0, n) for x in (low, high))
+    return tuple(np.ascontiguousarray(x) for x in ends)
+
+
+def _checked(name: str, data: NDArray, rois: NDArray, pooled_size: Sequence[int]) -> tuple[int, int]:
+    """The bins' rows and columns."""
+    if data.ndim != 4 or rois.ndim != 2 or rois.shape[1] != 5:
+        raise MXNetError(
+            f"{name}: data is (batch, channels, height, width) and rois (regions, 5), not {data.shape} and {rois.shape}"
+        )
+    floating(name, data)
+    bins = counts(f"{name}: pooled_size", pooled_size)
+    if len(bins) != 2:
+        raise MXNetError(f"{name}: pooled_size is a height and a width, not {pooled_size}")
+    return bins
+
+
+def _regions(name: str, rois: NDArray, batch: int) -> tuple[np.ndarray, np.ndarray]:
+    """The numbers of the images, and corners."""
+    values = wide(to_host(floating(name, rois)._data))
+    if not np.isfinite(values).all():
+        raise MXNetError(f"{name}: rois has values that are not finite")
+    if (values[:, 0] >= batch).any():
+        raise MXNetError(f"{name}: rois names image {values[:, 0].max():g}, but data has {batch}")
+    return values[:, 0].astype(np.int64), values[:, 1:]
