@@ -229,7 +229,8 @@ def check_read(optimizer: Optimizer, param: Param, x: float | None) -> None:
 
 
 def _value(expr: Expr, values: Mapping[str, float | None], flags: Mapping[str, FlagValue]) -> Any:
-    """A condition over params and flags. A comparison with an unset parameter is false."""
+    """A condition over params and flags. What is computed from an unset parameter is None; comparisons with it are
+    false."""
     match expr:
         case Number(value=x):
             return x
@@ -242,14 +243,17 @@ def _value(expr: Expr, values: Mapping[str, float | None], flags: Mapping[str, F
         case Unary(op="not", operand=x):
             return not _value(x, values, flags)
         case Unary(op="-", operand=x):
-            return -_value(x, values, flags)
+            inner = _value(x, values, flags)
+            return None if inner is None else -inner
         case Binary(op="and", left=a, right=b):
             return _value(a, values, flags) and _value(b, values, flags)
         case Binary(op="or", left=a, right=b):
             return _value(a, values, flags) or _value(b, values, flags)
         case Binary(op=op, left=a, right=b):
             x, y = _value(a, values, flags), _value(b, values, flags)
-            return x is not None and y is not None and _OPERATIONS[op](x, y)
+            if x is None or y is None:
+                return False if op in COMPARISONS else None
+            return _OPERATIONS[op](x, y)
     raise TypeError(f"not a condition over parameters: {expr!r}")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from optgen.diagnostics import Span
-from optgen.lang.builtins import SPARSE
+from optgen.lang.builtins import FUNCTIONS, SPARSE
 from optgen.lang.names import check_call
 from optgen.lang.scope import Scope
 from optgen.model import RESERVED_PARAMS, Binary, Call, Expr, Flag, IsSet, Name, Text, Unary, walk
@@ -18,6 +18,10 @@ def check_condition(condition: Expr, scope: Scope, flags: Iterable[Flag], what: 
     for node in walk(condition):
         if isinstance(node, Call):
             check_call(node, scope)
+        if (isinstance(node, Call) and node.function in FUNCTIONS) or (isinstance(node, Binary) and node.op == "^"):
+            shown = f"{node.function}()" if isinstance(node, Call) else "a power"
+            help = "a condition compares numbers, params and rank, joined by + - * and /"
+            scope.report("E409", f"{what} cannot compute {shown}", node.span, help)
         if not isinstance(node, Name) or node.id in scope.failed:
             continue
         known = node.id in scope.params or node.id in RESERVED_PARAMS or node.id in visible or node.id == "rank"

@@ -226,3 +226,11 @@ def test_a_warm_step_allocates_nothing() -> None:
     assert left <= 64 and peak <= 256
     left, peak = grown(named=True)
     assert left <= 1024 and peak <= 8192
+
+
+@pytest.mark.parametrize("condition", ["p > -1", "-p > -1", "2*p + 1 > -1", "a < p/2", "p - p == 0"])
+def test_a_comparison_with_what_is_computed_from_an_unset_param_is_false(condition: str) -> None:
+    text = f"optimizer X\nparam a = 1\nparam p = none\nflag f = {condition}\nupdate:\n"
+    spec = optgen.parse(text + "  w' = w - a*g if f\n  w' = w otherwise\n")
+    assert optgen.load(spec).flags["f"] is False
+    assert optgen.load(spec, p=0.0).flags["f"] is (condition != "a < p/2")
