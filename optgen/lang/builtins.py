@@ -109,7 +109,9 @@ API_NAMES = frozenset(
         "self",
         "spec",
         "dtype",
+        "master",
         "storage",
+        "target",
         "lazy_update",
     )
 )
