@@ -2,11 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 MAX_SHOWN = 160
 """How many columns of a line a message shows."""
+
+RULES: Mapping[str, str] = {
+    code: rule
+    for rule, codes in {
+        "characters": "E101 E104",
+        "lines": "E102 E103 E105",
+        "outline": "E110 E112",
+        "limits": "E107 E108 E111 E412",
+        "numbers": "E401",
+        "names": "E206",
+        "reserved-names": "E201",
+        "primes": "E203 E211",
+        "definitions": "E202 E204 E212",
+        "param": "E402 E403 E404",
+        "unset-params": "E410",
+        "flag": "E408 E409",
+        "state": "E209",
+        "require": "E411",
+        "update": "E210",
+        "guards": "E405 E406",
+        "variants": "E205 W504",
+        "operators": "E106",
+        "conditions": "E109 E305",
+        "kinds": "E301 E304",
+        "functions": "E207 E208",
+        "reductions": "E302 E303 W505",
+        "draws": "E306",
+        "unused-names": "W501",
+        "first-step": "W502",
+        "roots": "W503",
+    }.items()
+    for code in codes.split()
+}
+"""The section of docs/language.md that explains each code, by its anchor there; `optgen language RULE` prints it."""
 
 
 @dataclass(frozen=True, order=True)
@@ -51,14 +85,20 @@ class Diagnostic:
     def severity(self) -> str:
         return "error" if self.code.startswith("E") else "warning"
 
-    def render(self, source: Source) -> str:
-        """The message, the line it is about and a caret under the span.
+    @property
+    def rule(self) -> str:
+        """The section of the language's reference that explains the code."""
+        return RULES[self.code]
+
+    def render(self, source: Source, *, with_rule: bool = True) -> str:
+        """The message, the line it is about, a caret under the span, what to do, and what explains the rule.
 
         error[E206]: unknown name 'bata1'
           --> specs/adam.opt:16:12
         16 |   m'     = bata1*m + (1 - beta1)*d
            |            ^^^^^
            = help: did you mean 'beta1'?
+           = rule: optgen language names
         """
         line = source.line(self.span.line)
         left, right = self.span.column - 1, max(self.span.column, self.span.end - 1)
@@ -81,7 +121,19 @@ class Diagnostic:
         ]
         if self.help:
             rows.append(f"{pad} = help: {self.help}")
+        if with_rule:
+            rows.append(f"{pad} = rule: optgen language {self.rule}")
         return "\n".join(rows)
+
+
+def render(diagnostics: Iterable[Diagnostic], source: Source) -> str:
+    """Diagnostics of one source, an empty line between them; each rule is named by the first that breaks it."""
+    blocks: list[str] = []
+    named: set[str] = set()
+    for d in diagnostics:
+        blocks.append(d.render(source, with_rule=d.rule not in named))
+        named.add(d.rule)
+    return "\n\n".join(blocks)
 
 
 class SpecErrors(ValueError):
@@ -90,7 +142,7 @@ class SpecErrors(ValueError):
     def __init__(self, source: Source, diagnostics: Iterable[Diagnostic]) -> None:
         self.source = source
         self.diagnostics = tuple(sorted(diagnostics, key=lambda d: d.span))
-        super().__init__("\n\n".join(d.render(source) for d in self.diagnostics))
+        super().__init__(render(self.diagnostics, source))
 
 
 def suggest(name: str, known: Iterable[str]) -> str | None:

@@ -1,4 +1,5 @@
-"""Where the specs that come with the package lie: optgen/specs in a wheel, ../specs in a checkout."""
+"""Where the specs that come with the package lie, and the reference of their language: in optgen/ in a wheel, beside it
+in a checkout."""
 
 from __future__ import annotations
 
@@ -9,10 +10,19 @@ from optgen.diagnostics import suggest
 _HERE = Path(__file__).resolve().parent
 
 
+def _shipped(name: str) -> Path:
+    inside = _HERE / name
+    return inside if inside.is_dir() else _HERE.parent / name
+
+
 def folder() -> Path:
     """The folder of the specs that come with the package."""
-    shipped = _HERE / "specs"
-    return shipped if shipped.is_dir() else _HERE.parent / "specs"
+    return _shipped("specs")
+
+
+def language() -> Path:
+    """The reference of the spec language, a Markdown file."""
+    return _shipped("docs") / "language.md"
 
 
 def available() -> tuple[str, ...]:

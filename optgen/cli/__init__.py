@@ -11,20 +11,22 @@ import os
 import sys
 from collections.abc import Sequence
 
-from optgen.cli import build, cache, doc, explain, show, specs
+from optgen.cli import build, cache, doc, explain, language, show, specs
 from optgen.cli.common import Usage, check_environment
 from optgen.diagnostics import SpecErrors
 
 DESCRIPTION = """\
 optgen compiles optimizers, written as the equations of their papers, to fused kernels.
 
-A SPEC is the name of one that comes with the package (`optgen list`) or the path of a .opt file.
+A SPEC is the name of one that comes with the package (`optgen list`) or the path of a .opt file. Its language is
+described in docs/language.md, which `optgen language` prints.
 """
 EXAMPLES = """\
 examples:
-  optgen new specs/mine.opt       a commented spec to start from
-  optgen check specs/mine.opt     all its errors at once
-  optgen explain specs/mine.opt   its equations, and what a step costs on this machine
+  optgen new mine.opt             a commented spec to start from
+  optgen check mine.opt           all its errors at once
+  optgen language guards          one rule of the spec language, as errors name it
+  optgen explain mine.opt         its equations, and what a step costs on this machine
   optgen build                    compile every spec to generated/
   optgen cache                    where compiled kernels are kept, how many and how large
 """
@@ -39,7 +41,7 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for module in (build, specs, show, explain, doc, cache):
+    for module in (build, specs, language, show, explain, doc, cache):
         module.register(commands)
     return top
 

@@ -29,7 +29,7 @@ def register(commands: Commands) -> None:
         build,
         "compile specs for this machine's CPU or for GPUs: object files or PTX, C headers, LLVM IR, manifests",
         "  optgen build                               all specs that come with the package, to generated/\n"
-        "  optgen build adam specs/mine.opt -o out    two specs, to out/adam and out/mine\n"
+        "  optgen build adam mine.opt -o out          two specs, to out/adam and out/mine\n"
         "  optgen build adam --all --dtype float32 float64    with amsgrad too, in single and double\n"
         "  optgen build --target cuda                 PTX, which needs neither a GPU nor NVIDIA's toolkit\n",
     )

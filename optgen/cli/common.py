@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from optgen import files, specfiles
-from optgen.diagnostics import Source
+from optgen.diagnostics import Source, render
 from optgen.model import Flags, Optimizer
 
 if TYPE_CHECKING:
@@ -99,8 +99,8 @@ def read(path: Path) -> Optimizer:
     from optgen.pipeline import check
 
     optimizer = check(source_of(path))
-    for warning in optimizer.warnings:
-        print(warning.render(optimizer.source), end="\n\n", file=sys.stderr)
+    if optimizer.warnings:
+        print(render(optimizer.warnings, optimizer.source), end="\n\n", file=sys.stderr)
     return optimizer
 
 

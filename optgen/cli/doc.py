@@ -28,8 +28,8 @@ def register(commands: Commands) -> None:
         "write the documentation of specs: equations, arguments, states, costs",
         "  optgen doc                           write docs/optimizers.md, about all specs that come along\n"
         "  optgen doc --check                   change nothing; exit code 1 if the file would change\n"
-        "  optgen doc specs/mine.opt            print that of one spec\n"
-        "  optgen doc specs/mine.opt -o mine.md\n",
+        "  optgen doc mine.opt                  print that of one spec\n"
+        "  optgen doc mine.opt -o mine.md\n",
     )
     parser.add_argument("spec", nargs="*", metavar="SPEC", help="name or .opt file (default: all that come along)")
     parser.add_argument(

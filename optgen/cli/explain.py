@@ -20,7 +20,7 @@ def register(commands: Commands) -> None:
         "explain",
         explain,
         "show a spec's equations and what a step costs on this machine",
-        "  optgen explain adam\n  optgen explain specs/mine.opt\n",
+        "  optgen explain adam\n  optgen explain mine.opt\n",
     )
     parser.add_argument("spec", metavar="SPEC", help="name or .opt file")
 

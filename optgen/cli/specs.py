@@ -16,6 +16,8 @@ TEMPLATE = """\
 optimizer {name} "what it is called in the paper"
 cite "authors and year, where to find it"
 
+# The language is described in docs/language.md of the project; `optgen language` prints it.
+
 # A hyper-parameter: its default, the values it may have, a line of documentation. `lr`, `wd`, `rescale_grad` and
 # `clip_gradient` need no declaration; here `lr` gets a default of its own.
 param lr      = 0.001
@@ -47,8 +49,7 @@ def register(commands: Commands) -> None:
         "check",
         check,
         "report every error and warning of specs",
-        "  optgen check                  all specs that come with the package\n"
-        "  optgen check specs/mine.opt   one file\n",
+        "  optgen check            all specs that come with the package\n  optgen check mine.opt   one file\n",
     )
     parser.add_argument("spec", nargs="*", metavar="SPEC", help="name or .opt file (default: all that come along)")
     parser = command(
@@ -56,8 +57,8 @@ def register(commands: Commands) -> None:
         "fmt",
         fmt,
         "lay specs out anew: aligned, comments kept",
-        "  optgen fmt specs/mine.opt     rewrite one file\n"
-        "  optgen fmt --check            change nothing; exit code 1 if a file would change\n",
+        "  optgen fmt mine.opt     rewrite one file\n"
+        "  optgen fmt --check      change nothing; exit code 1 if a file would change\n",
     )
     parser.add_argument("spec", nargs="*", metavar="SPEC", help="name or .opt file (default: all that come along)")
     parser.add_argument("--check", action="store_true", help="only say which files would change")
@@ -68,7 +69,8 @@ def register(commands: Commands) -> None:
         "new",
         new,
         "write a commented spec to start from",
-        "  optgen new specs/mine.opt     makes the folder specs if there is none; never overwrites a file\n",
+        "  optgen new mine.opt        never overwrites a file\n"
+        "  optgen new my/mine.opt     makes the folder my if there is none\n",
     )
     parser.add_argument("name", metavar="NAME", help="name of the optimizer or path of the file, .opt is added")
 
@@ -142,5 +144,5 @@ def new(args: argparse.Namespace) -> int:
             file.write(text)
     except FileExistsError:
         raise Usage(f"{path} exists; nothing is overwritten") from None
-    print(f"wrote {path}; next: optgen check {path}, optgen explain {path}")
+    print(f"wrote {path}; next: optgen check {path}, optgen explain {path}; the language: optgen language")
     return 0

@@ -21,14 +21,15 @@ Written by `optgen doc` from the specs that it names: to change this file, chang
 **Equations.** In a spec, `x` is a value before the step and `x'` the one after it; as formulas, these are
 $`x_{{t-1}}`$ and $`x_t`$. `w` is the weight, `grad` the gradient as it comes, `g` the gradient to use,
 `clip(rescale_grad*grad, clip_gradient)`, and `t` the number of the update, 1 at the first. What is written is what is
-computed, in the written order. Below the equations are remarks, if any: where they depart from the paper or from MXNet.
+computed, in the written order. The language is described in [docs/language.md](language.md), which `optgen language`
+prints. Below the equations are remarks, if any: where they depart from the paper or from MXNet.
 
 **NaN and infinity.** A function of NaN is NaN, also `sign`, `clip`, `max(a, b)` and `min(a, b)`; only `x^0` and `1^x`
 are always 1. A comparison with NaN is false, but for `!=`, and the equations put special cases aside by comparisons
 that NaN fails (`where(total == 0, ...)`): a NaN in a gradient is seen in the weight at the update it is for. Infinities
 follow the arithmetic. `sign` is +0 for both zeros. `clip(x, low, high)` is `x`, but `high` where that is exceeded, and
 then `low` where that is not reached: with `low > high` every number becomes `low`. A bound that is None, or NaN, bounds
-nothing. `clip(x, bound)` is `clip(x, -bound, bound)`.
+nothing. `clip(x, bound)` is `clip(x, -bound, bound)`. [Its table of functions](language.md#functions) has them all.
 
 **Arguments.** The tables have each optimizer's own. All take these, too, but for those that an optimizer's section says
 it has no use for:

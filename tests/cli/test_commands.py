@@ -58,7 +58,7 @@ def bad(here: Path) -> Path:
 # ---------------------------------------------------------------- the line itself
 
 
-COMMANDS = ("build", "check", "fmt", "show", "explain", "list", "new", "doc", "cache")
+COMMANDS = ("build", "check", "fmt", "show", "explain", "list", "new", "doc", "cache", "language")
 
 
 def test_help_names_every_command(capsys: Capture) -> None:
@@ -218,10 +218,10 @@ def test_new_is_a_spec_to_start_from(here: Path, capsys: Capture) -> None:
     assert path.read_text() == "mine"
 
 
-def test_new_makes_the_folder_that_the_help_names(here: Path, capsys: Capture) -> None:
+def test_new_makes_a_folder_that_is_not_there(here: Path, capsys: Capture) -> None:
     for name in ("mine", "other.opt"):
-        assert main(["new", f"specs/{name}"]) == 0
-    assert sorted(path.name for path in (here / "specs").iterdir()) == ["mine.opt", "other.opt"]
+        assert main(["new", f"my/{name}"]) == 0
+    assert sorted(path.name for path in (here / "my").iterdir()) == ["mine.opt", "other.opt"]
     (here / "file").touch()
     capsys.readouterr()
     assert main(["new", "file/mine.opt"]) == 2

@@ -1,4 +1,5 @@
-"""What is shipped: the wheel holds every module, the specs and the grammar, and finds its specs when installed."""
+"""What is shipped: the wheel holds every module, the specs, the grammar and the reference of the language, and finds
+them when installed."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     setuptools = pytest.importorskip("setuptools", minversion="77", reason="older ones need the wheel package")
     assert setuptools
     tree = tmp_path_factory.mktemp("tree")
-    for name in ("optgen", "runtime", "specs"):
+    for name in ("optgen", "runtime", "specs", "docs"):
         shutil.copytree(ROOT / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, tree)
@@ -41,7 +42,8 @@ def test_the_wheel_holds_every_source_file(wheel: Path) -> None:
     ]
     assert sources and not set(sources) - shipped
     assert {f"optgen/specs/{name}.opt" for name in specfiles.available()} <= shipped
-    assert not [name for name in shipped if name.startswith(("tests", "examples", "benchmarks", "specs"))]
+    assert {name for name in shipped if name.startswith("optgen/docs/")} == {"optgen/docs/language.md"}
+    assert not [name for name in shipped if name.startswith(("tests", "examples", "benchmarks", "specs", "docs"))]
 
 
 def test_specs_are_found_in_a_wheel(wheel: Path, tmp_path: Path) -> None:
@@ -49,6 +51,13 @@ def test_specs_are_found_in_a_wheel(wheel: Path, tmp_path: Path) -> None:
     code = "from optgen import specfiles; print(specfiles.folder(), *specfiles.available())"
     run = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True, text=True)
     assert run.stdout.split() == [str(tmp_path / "optgen" / "specs"), *specfiles.available()]
+
+
+def test_the_language_is_described_in_a_wheel(wheel: Path, tmp_path: Path) -> None:
+    zipfile.ZipFile(wheel).extractall(tmp_path)
+    command = [sys.executable, "-m", "optgen", "language", "guards"]
+    run = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
+    assert run.stdout.startswith("### guards\n")
 
 
 def test_the_licence_is_shipped(wheel: Path) -> None:

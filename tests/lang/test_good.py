@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from optgen.diagnostics import Source, SpecErrors
+from optgen.diagnostics import Source, SpecErrors, render
 from optgen.lang import parse
 from optgen.lang.kinds import infer
 from optgen.model import Interval, Kind, Optimizer
@@ -35,7 +35,7 @@ def report(optimizer: Optimizer) -> str:
         rows.append(" ".join(f"{name}={value}" for name, value in flags.items()) or "(no flags)")
         kinds = infer(optimizer.program(flags), optimizer)
         rows += [f"  {key}: {kind.value}" for key, kind in kinds.items() if key not in known and kind is not Kind.ELEM]
-    rows += ["", *(w.render(optimizer.source) for w in optimizer.warnings)]
+    rows += ["", render(optimizer.warnings, optimizer.source)]
     return "\n".join(rows).rstrip() + "\n"
 
 

@@ -1,0 +1,56 @@
+"""The command language: the reference of the spec language, or one rule of it."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterator
+
+from optgen import specfiles
+from optgen.cli.common import Commands, Usage, command
+from optgen.diagnostics import RULES, suggest
+
+
+def register(commands: Commands) -> None:
+    parser = command(
+        commands,
+        "language",
+        language,
+        "print the reference of the spec language, or one rule of it",
+        "  optgen language           all of docs/language.md\n"
+        "  optgen language guards    the rule that an error names\n"
+        "  optgen language E405      the same, by the error's code\n",
+    )
+    parser.add_argument("rule", nargs="?", metavar="RULE", help="a heading of the reference, or an error's code")
+
+
+def language(args: argparse.Namespace) -> int:
+    text = specfiles.language().read_text("utf-8")
+    if args.rule is not None:
+        rules = dict(sections(text))
+        rule = RULES.get(args.rule.upper(), anchor(args.rule))
+        if rule not in rules:
+            hint = suggest(rule, rules) or f"there are {', '.join(rules)}"
+            raise Usage(f"no rule {args.rule!r}; {hint}")
+        text = rules[rule]
+    print(text.rstrip())
+    return 0
+
+
+def sections(text: str) -> Iterator[tuple[str, str]]:
+    """Each heading of a Markdown text, as an anchor, with the text from there to the next one that is not below it."""
+    lines = text.splitlines()
+    headings: list[tuple[int, int, str]] = []  # line, level, title
+    in_code = False
+    for i, line in enumerate(lines):
+        in_code ^= line.startswith("```")
+        if not in_code and (match := re.match("(#+) (.+)", line)):
+            headings.append((i, len(match[1]), match[2]))
+    for k, (begin, level, title) in enumerate(headings):
+        ends = (i for i, other, _ in headings[k + 1 :] if other <= level)
+        yield anchor(title), "\n".join(lines[begin : next(ends, len(lines))])
+
+
+def anchor(title: str) -> str:
+    """What GitHub makes of a heading: small letters, digits and hyphens."""
+    return re.sub(r"[^\w-]", "", title.lower().replace(" ", "-"))

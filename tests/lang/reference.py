@@ -1,0 +1,96 @@
+"""docs/language.md as data: its examples, each with the spec it belongs to, and its tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from optgen import specfiles
+from optgen.cli.language import anchor, sections
+
+PATH: Path = specfiles.language()
+TEXT = PATH.read_text(encoding="utf-8")
+SECTIONS = dict(sections(TEXT))
+"""The text of each section, by its anchor."""
+
+
+@dataclass(frozen=True)
+class Example:
+    """A block of code.
+
+    `kind` is what stands behind its fence, and `line` where it begins. `spec` is the block `opt` that it is, or the
+    last one above it. `shown` is the block of text below it, if that follows at once.
+    """
+
+    line: int
+    kind: str
+    text: str
+    spec: str
+    shown: str | None
+
+    def __str__(self) -> str:
+        return f"line {self.line}"
+
+
+def examples(kind: str) -> list[Example]:
+    """All examples of a kind."""
+    return [x for x in EXAMPLES if x.kind == kind]
+
+
+def _examples() -> Iterator[Example]:
+    spec = ""
+    blocks = list(re.finditer(r"^```(\w[\w ]*)\n(.*?)^```\n", TEXT, re.DOTALL | re.MULTILINE))
+    for i, block in enumerate(blocks):
+        kind, text = block[1], block[2]
+        spec = text if kind.startswith("opt") else spec
+        after = blocks[i + 1] if i + 1 < len(blocks) else None
+        shown = after[2] if after and after[1] == "text" and after.start() == block.end() else None
+        yield Example(TEXT.count("\n", 0, block.start()) + 1, kind, text, spec, shown)
+
+
+EXAMPLES = list(_examples())
+
+
+@dataclass(frozen=True)
+class Table:
+    """The cells of a table, as they are written."""
+
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    def column(self, name: str) -> list[str]:
+        return [row[self.head.index(name)] for row in self.rows]
+
+    def named(self) -> set[str]:
+        """The first code in each row's first cell: what the row is about."""
+        return {match for row in self.rows for match in codes(row[0])[:1]}
+
+
+def tables(section: str) -> list[Table]:
+    """The tables of a section, in order; the sections below it are not looked at."""
+    own = re.split(r"^#+ ", SECTIONS[section], flags=re.MULTILINE)[1]
+    found = []
+    for text in re.findall(r"^\|(?:.*\n)(?:\|.*(?:\n|$))+", own, re.MULTILINE):
+        head, _, *rows = [_cells(line) for line in text.splitlines()]
+        assert all(len(row) == len(head) for row in rows), (section, head)
+        found.append(Table(head, tuple(rows)))
+    return found
+
+
+def _cells(line: str) -> tuple[str, ...]:
+    return tuple(cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1])
+
+
+def codes(text: str) -> list[str]:
+    """What stands between backquotes."""
+    return re.findall(r"`([^`]+)`", text)
+
+
+def links(text: str) -> list[str]:
+    """The anchors in this document that a text links to."""
+    return re.findall(r"\]\(#([^)]*)\)", text)
+
+
+__all__ = ["EXAMPLES", "PATH", "SECTIONS", "TEXT", "Example", "Table", "anchor", "codes", "examples", "links", "tables"]
