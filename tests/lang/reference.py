@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from optgen import specfiles
-from optgen.cli.language import anchor, sections
+from optgen.cli.language import sections
+from optgen.diagnostics import Source
+from optgen.lang import parse
+from optgen.lang.kinds import Value
+from optgen.model import Optimizer
 
-PATH: Path = specfiles.language()
-TEXT = PATH.read_text(encoding="utf-8")
+TEXT = specfiles.language().read_text(encoding="utf-8")
 SECTIONS = dict(sections(TEXT))
 """The text of each section, by its anchor."""
 
@@ -93,4 +95,11 @@ def links(text: str) -> list[str]:
     return re.findall(r"\]\(#([^)]*)\)", text)
 
 
-__all__ = ["EXAMPLES", "PATH", "SECTIONS", "TEXT", "Example", "Table", "anchor", "codes", "examples", "links", "tables"]
+def check(text: str) -> Optimizer:
+    """A spec, in the file that examples name."""
+    return parse(Source("mine.opt", text))
+
+
+def kind_word(value: Value) -> str:
+    """What the document calls the kind of a value."""
+    return "constant" if value.uniform else value.kind.value

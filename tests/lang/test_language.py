@@ -5,9 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-import math
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,18 +17,13 @@ from optgen import BoundStep, arguments, pipeline
 from optgen.cli import main
 from optgen.diagnostics import RULES, Diagnostic, Source, SpecErrors, render
 from optgen.execute.buffers import numpy_dtype
-from optgen.ir.interp import Tensor, interpret
-from optgen.ir.nodes import COMPUTE, Kernel, Variant
-from optgen.lang import builtins, kinds, lint, nodes, parse, parser, syntax, variants
-from optgen.lang.kinds import Value, fits, join
-from optgen.model import MAX_DRAWS, RESERVED_PARAMS, Kind, Optimizer
-from tests.lang.reference import EXAMPLES, SECTIONS, TEXT, Example, codes, examples, links, tables
+from optgen.execute.rule import SMALLEST_QUANTIZED
+from optgen.ir.nodes import COMPUTE, QUANTUM, Variant
+from optgen.lang import builtins, kinds, lint, nodes, parser, syntax, variants
+from optgen.model import MAX_DRAWS, RESERVED_PARAMS, Optimizer
+from tests.lang.reference import EXAMPLES, SECTIONS, TEXT, Example, check, codes, examples, kind_word, links, tables
 
 LANG = Path(parser.__file__).parent
-
-
-def check(text: str, name: str = "mine.opt") -> Optimizer:
-    return parse(Source(name, text))
 
 
 def errors(text: str) -> tuple[Diagnostic, ...]:
@@ -251,7 +244,7 @@ def test_every_reserved_name_has_an_entry() -> None:
             check("optimizer X\nupdate:\n  w' = w\neval:\n  w' = 2*w if sparse\n  w' = w otherwise\n")
             continue
         value = base[name]
-        assert value is not None and _word(value) == kind
+        assert value is not None and kind_word(value) == kind
         text = f"optimizer X\nupdate:\n  w' = w\neval:\n  w' = w + clip(1, {name})\n"
         assert (evaluated == "yes") == (not _codes(text)), name
         if (param := RESERVED_PARAMS.get(name)) is not None:
@@ -268,15 +261,36 @@ def _codes(text: str) -> set[str]:
     return set()
 
 
-def _word(value: Value) -> str:
-    return "constant" if value.uniform else value.kind.value
+def test_operators_bind_so() -> None:
+    (table,) = tables("operators")
+    grammar = (LANG / "spec.lark").read_text(encoding="utf-8")
+    operators = {x for row in table.rows for code in codes(row[0]) for x in re.findall(r"[a-z]{2,}|[^\w\s]+", code)}
+    assert operators == {x for x, kind in syntax._OPERATORS.items() if kind in OPERATOR_TERMINALS} | {
+        "not",
+        "and",
+        "or",
+    }
+    assert all(terminal in grammar for terminal in OPERATOR_TERMINALS)
+    for row in table.rows:
+        for left, right in re.findall(r"`([^`]+)` is `([^`]+)`", row[2]):
+            texts = (f"param a = 1\nparam b = 2\nparam c = 3\nupdate:\n  x = {x}\n" for x in (left, right))
+            one, two = (check(f"optimizer X\n{x}  w' = where(w > a, b, c)\n").update[0].value for x in texts)
+            assert one == two
+
+
+OPERATOR_TERMINALS = ("ADD", "MULTIPLY", "POWER", "COMPARE")
+
+
+@pytest.mark.parametrize(
+    "name", codes(SECTIONS["reserved-names"].partition("cannot be names of anything else.")[2])[:6]
+)
+def test_a_word_of_its_place_is_a_name(name: str) -> None:
+    assert not check(f"optimizer X\nparam {name} = 1\nupdate:\n  w' = w - {name}*g\n").warnings
 
 
 def test_every_word_has_an_entry() -> None:
-    paragraphs = [set(codes(x)) for x in SECTIONS["reserved-names"].split("\n\n") if re.match("`[^`]", x)]
-    words, arguments_ = paragraphs[:2]
-    assert words == syntax.KEYWORDS
-    assert arguments_ == builtins.API_NAMES
+    lists = [x for x in SECTIONS["reserved-names"].split("\n\n") if re.fullmatch(r"(`\w+`\s*)+", x)]
+    assert [set(codes(x)) for x in lists] == [syntax.KEYWORDS, builtins.API_NAMES]
 
 
 def test_limits() -> None:
@@ -292,7 +306,9 @@ def test_limits() -> None:
         (syntax.MAX_ERRORS, "E111"),
     ]
     assert [(int(row[1]), row[2]) for row in table.rows] == limits
-    assert f"at most {lint.MAX_VARIANTS}\ncombinations" in SECTIONS["first-step"]
+    assert f"at most {lint.MAX_VARIANTS} combinations of flags" in " ".join(SECTIONS["first-step"].split())
+    small = f"a parameter of less than {SMALLEST_QUANTIZED} elements"
+    assert f"blocks of {QUANTUM} elements" in SECTIONS["storage"] and small in SECTIONS["storage"]
 
 
 def test_what_others_call_otherwise() -> None:
@@ -305,154 +321,3 @@ def test_storages() -> None:
     (table,) = tables("storage")
     dtypes, _, storages = ([*codes(row[1])] for row in table.rows)
     assert dtypes == list(COMPUTE) and storages == list(arguments.STORAGES["f32"])
-
-
-# ---------------------------------------------------------------- kinds
-
-VALUES = {k.value: Value(k) for k in Kind if k is not Kind.UNIFORM} | {"constant": kinds.CONSTANT}
-
-
-def test_kinds_are_all_there_and_join_so() -> None:
-    listed, joined, taken = tables("kinds")
-    assert listed.named() == joined.named() == set(VALUES) and taken.named() == set(VALUES) - {"constant"}
-    columns = [codes(cell)[0] for cell in joined.head[1:]]
-    for row in joined.rows:
-        for other, result in zip(columns, row[1:], strict=True):
-            assert _word(join(VALUES[codes(row[0])[0]], VALUES[other])) == result
-    for row in taken.rows:
-        kind = VALUES[codes(row[0])[0]].kind
-        assert row[1].split(", ") == [name for name in columns if fits(VALUES[name], kind)]
-
-
-def test_examples_of_kinds() -> None:
-    for row in tables("kinds")[0].rows:
-        for text in codes(row[3]):
-            optimizer = check(f"optimizer X\nparam beta = 1\nupdate:\n  x = {text}\n  w' = w - x\n")
-            program = optimizer.program({})
-            names = kinds.infer_values(program, kinds.base_names(optimizer, ()), _no_error)
-            value = names["x"]
-            assert value is not None and _word(value) == codes(row[0])[0], text
-
-
-def _no_error(code: str, message: str, *_: object) -> None:
-    raise AssertionError(message)
-
-
-def test_reductions_give_these_kinds() -> None:
-    _, scopes = tables("reductions")
-    columns = [codes(cell)[0] for cell in scopes.head[2:]]
-    names: dict[str, Value | None] = dict(VALUES)
-    for row in scopes.rows:
-        scope = f", {codes(row[0])[0]}" if row[0] else ""
-        for name, result in zip(columns, row[2:], strict=True):
-            found: list[str] = []
-            optimizer = check(f"optimizer X\nupdate:\n  x = sum(w{scope})\n  w' = w - x\n")
-            call = optimizer.update[0].value
-            assert isinstance(call, kinds.Call)
-            renamed = kinds.Call(call.function, (kinds.Name(name, False, call.span),), call.scope, call.span)
-            value = kinds.value_of(renamed, names, lambda code, *_, to=found: to.append(code))
-            assert (value is None and found == ["E302"]) if result == "-" else (value and _word(value) == result)
-
-
-# ---------------------------------------------------------------- functions
-
-
-def test_every_function_has_an_entry() -> None:
-    entries = [code for section in ("functions", "reductions", "draws") for t in _calls(section) for code in t]
-    reducing = {(name, n) for name, f in builtins.FUNCTIONS.items() for n in f.reduces}
-    every = {(name, n) for name, f in builtins.FUNCTIONS.items() for n in f.counts}
-    found = [
-        (code.partition("(")[0], len([x for x in code.partition("(")[2][:-1].split(",") if x])) for code in entries
-    ]
-    assert sorted(found) == sorted(every)
-    assert set(found[: len(every - reducing) - len(builtins.DRAWS)]) == every - reducing - {
-        (d, 0) for d in builtins.DRAWS
-    }
-
-
-def _calls(section: str) -> list[list[str]]:
-    return [[codes(row[0])[0] for row in table.rows] for table in tables(section) if table.head[0] == "function"]
-
-
-def _claims() -> dict[str, float]:
-    """`max(NaN, 1)` and what it is, of every cell about functions of numbers."""
-    first, second = tables("functions")
-    claims: dict[str, float] = {}
-    for row in first.rows:
-        call = codes(row[0])[0]
-        for argument, result in zip(first.head[2:7], row[2:7], strict=True):
-            claims[call.replace("(x)", f"({argument})")] = float(result)
-        low = {"all": -math.inf, "x >= 0": 0.0, "x >= -1": -1.0}[row[7]]
-        for x in ("-3", "-0.5", "-1", "0.5", "2"):
-            claims[call.replace("(x)", f"({x})")] = math.nan if float(x) < low else math.inf  # any number
-    for row in second.rows:
-        found = re.findall(r"`([^`]+)` is (-?(?:NaN|inf|[\d.]*\d))", row[2])
-        assert len(found) == row[2].count("`") // 2
-        claims |= {call: float(result) for call, result in found}
-    return claims
-
-
-CLAIMS = _claims()
-IS_NUMBER = re.compile(r"\w+\((-3|-0\.5|-1|0\.5|2)\)")
-LITERAL = re.compile(r"(?<![\w.])-?(?:NaN|inf|\d+(?:\.\d+)?)")
-LITERALS = {text: f"x{k}" for k, text in enumerate(sorted({x for call in CLAIMS for x in LITERAL.findall(call)}))}
-
-
-def _spec(declare: str, kind: str) -> Optimizer:
-    """Every claim as the equation of a state, its numbers as params or inputs."""
-    lines = ["optimizer Claims", *(declare.format(name) for name in LITERALS.values())]
-    lines += [f"state s{k}{kind} = 0" for k in range(len(CLAIMS))] + ["update:"]
-    for k, call in enumerate(CLAIMS):
-        lines.append(f"  s{k}' = {LITERAL.sub(lambda m: LITERALS[m[0]], call)}")
-    return check("\n".join([*lines, "  w' = w", ""]))
-
-
-def _holds(found: Mapping[str, Any], dtype: type) -> None:
-    for k, (call, expected) in enumerate(CLAIMS.items()):
-        result = dtype(np.ravel(found[f"s{k}"])[0])
-        if IS_NUMBER.fullmatch(call):
-            assert np.isnan(result) == math.isnan(expected), (call, result)
-        else:
-            assert result.tobytes() == dtype(expected).tobytes() or (result != result and expected != expected), (
-                call,
-                result,
-            )
-
-
-def _interpreted(kernel: Kernel, arrays: dict[str, Any], hyper: dict[str, float]) -> dict[str, Any]:
-    for b in kernel.buffers:
-        dtype = np.float64 if b.storage == "float64" else np.float32
-        arrays.setdefault(b.name, np.zeros(() if b.kind is Kind.HOST else (1,), dtype))
-    interpret(kernel, [Tensor(arrays, hyper, 1)])
-    return arrays
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_functions_of_elements(dtype: str) -> None:
-    optimizer = _spec("input {}", "")
-    numbers = {name: np.array([float(text)], dtype) for text, name in LITERALS.items()}
-    kernel = pipeline.build(optimizer, Variant({}, dtype))
-    _holds(_interpreted(kernel, dict(numbers), {}), getattr(np, dtype))
-    one = np.ones(1, dtype)
-    step = optgen.load(optimizer, dtype).bind([one], [one.copy()], inputs={k: [v] for k, v in numbers.items()})
-    step()
-    _holds({name: x[0] for name, x in step.state.arrays.items()}, getattr(np, dtype))
-
-
-def test_functions_of_host_values() -> None:
-    kernel = pipeline.build(_spec("param {} = 1", ": host"), Variant({}))
-    found = _interpreted(kernel, {}, {name: float(text) for text, name in LITERALS.items()})
-    _holds(found, np.float64)
-
-
-@pytest.mark.parametrize("row", tables("reductions")[0].rows, ids=lambda row: row[0])
-def test_a_reduction(row: tuple[str, ...]) -> None:
-    call = codes(row[0])[0].replace("(x)", "(g)")
-    optimizer = check(f"optimizer X\nstate s: tensor = 0\nupdate:\n  s' = {call}\n  w' = w\n")
-    rule = optgen.load(optimizer)
-    given = [[math.nan, 1.0], [1.0, math.nan], [], [3.0, -4.0], [math.inf, 1.0]]
-    for numbers, expected in zip(given, [row[2], *row[2:]], strict=True):
-        w, g = np.zeros(len(numbers), np.float32), np.array(numbers, np.float32)
-        step = rule.bind([w], [g])
-        step()
-        np.testing.assert_allclose(step.state.arrays["s"][0], float(expected), rtol=1e-7)
