@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from optgen.model import Call
     from optgen.model import Optimizer as Spec
     from runtime.context import Context
-    from runtime.ndarray import NDArray
 
-    Gradient = NDArray | list[NDArray]
+NDArray = Any
+"""An array of `nd`, dense or row-sparse, a class that is made of this module and cannot be imported here."""
+Gradient = NDArray | list[NDArray]
 
 # optgen is imported where it is first needed, so that `import runtime` does not wait for a compiler.
 

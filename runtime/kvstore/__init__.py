@@ -6,6 +6,7 @@ kv.push(3, gradients)  # one of each context
 kv.pull(3, out=weights)
 """
 
+from runtime.kvstore import factory  # noqa: F401 (enters the stores that `create` makes)
 from runtime.kvstore.base import KVStoreBase, TestStore, check_name, create
 from runtime.kvstore.local import KVStore
 

@@ -8,8 +8,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from runtime.base import MXNetError, did_you_mean
-from runtime.core.backend import devices
+from runtime.base import did_you_mean
 from runtime.ndarray import NDArray
 from runtime.optimizer import Optimizer
 from runtime.registry import Registry
@@ -98,36 +97,8 @@ class KVStoreBase:
         raise NotImplementedError(f"{type(self).__name__} has no num_workers")
 
 
-def _over_mpi(name: str) -> KVStoreBase:
-    from runtime.kvstore.mpi.sync import SyncKVStore
-
-    return SyncKVStore(name)
-
-
-def _over_ray(name: str) -> KVStoreBase:
-    from runtime.kvstore.servers.create import create
-
-    return create(name)
-
-
-def _between_gpus(name: str) -> KVStoreBase:
-    from runtime.kvstore.local import KVStore
-
-    count, missing = devices()
-    if not count:
-        raise MXNetError(
-            f"kvstore '{name}' sums gradients between GPUs, and there is none: {missing}; 'local' and 'device' sum "
-            "over contexts of a process"
-        )
-    return KVStore(name)
-
-
-PROVIDED: dict[str, Callable[[str], KVStoreBase]] = {
-    "nccl": _between_gpus,
-    **dict.fromkeys(("dist", "dist_sync", "dist_device_sync", "dist_sync_device"), _over_mpi),
-    **dict.fromkeys(("dist_async", "dist_device_async", "dist_async_device"), _over_ray),
-}
-"""The stores of this package: what makes one of that name."""
+PROVIDED: dict[str, Callable[[str], KVStoreBase]] = {}
+"""The stores of this package: what makes one of that name. `factory` enters them."""
 
 
 def knows_optimizer(capability: str) -> bool:

@@ -11,7 +11,7 @@ from runtime import autograd
 from runtime.base import ArgumentError, MXNetError
 from runtime.core import files
 from runtime.kvstore import nccl
-from runtime.kvstore.base import PROVIDED, Key, KVStoreBase, knows_optimizer
+from runtime.kvstore.base import Key, KVStoreBase, knows_optimizer
 from runtime.kvstore.compression import GradientCompression
 from runtime.kvstore.groups import Groups, grouped
 from runtime.ndarray import NDArray
@@ -348,6 +348,3 @@ def _required(operation: str, name: str, value: Any) -> Any:
     if value is None:
         raise ArgumentError(f"{operation} needs {name}")
     return value
-
-
-PROVIDED.update(dict.fromkeys(NAMES, KVStore))

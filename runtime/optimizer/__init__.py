@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 
 from runtime.core import update_rules
-from runtime.optimizer import mxnet
 from runtime.optimizer.classes import OptimizerRegistry
 from runtime.optimizer.optimizer import Optimizer
 from runtime.optimizer.spec import SpecOptimizer
@@ -30,12 +29,10 @@ def register_spec(spec: str | os.PathLike[str]) -> type[SpecOptimizer]:
 
 def __getattr__(name: str) -> type[Optimizer]:
     """`optimizer.Adam` and its like: the classes of specs."""
-    known = mxnet.ALIASES.get(name, name)
-    if not name.startswith("_") and known in _registry:
-        cls = _registry.get(known)
-        if cls.__name__ == known:
-            return cls
-    raise AttributeError(f"module 'runtime.optimizer' has no attribute '{name}'")
+    cls = _registry.of_class(name)
+    if cls is None:
+        raise AttributeError(f"module 'runtime.optimizer' has no attribute '{name}'")
+    return cls
 
 
 def __dir__() -> list[str]:

@@ -5,8 +5,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
-from runtime.gluon.parameter import Parameter
-from runtime.optimizer.optimizer import Index
+from runtime.optimizer.optimizer import Index, NamedParameter
 from runtime.optimizer.optimizer import Optimizer as Optimizer
 from runtime.optimizer.spec import SpecOptimizer as SpecOptimizer
 from runtime.optimizer.updater import Updater as Updater
@@ -62,7 +61,7 @@ class AdaBelief(SpecOptimizer):
         lr_scheduler: Callable[[int], float] | None = None,
         begin_num_update: int = 0,
         multi_precision: bool = False,
-        param_dict: Mapping[Index, Parameter] | None = None,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -103,7 +102,7 @@ class AdaDelta(SpecOptimizer):
         lr_scheduler: Callable[[int], float] | None = None,
         begin_num_update: int = 0,
         multi_precision: bool = False,
-        param_dict: Mapping[Index, Parameter] | None = None,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -173,7 +172,7 @@ class Adafactor(SpecOptimizer):
         lr_scheduler: Callable[[int], float] | None = None,
         begin_num_update: int = 0,
         multi_precision: bool = False,
-        param_dict: Mapping[Index, Parameter] | None = None,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -209,7 +208,7 @@ class AdaGrad(SpecOptimizer):
         lr_scheduler: Callable[[int], float] | None = None,
         begin_num_update: int = 0,
         multi_precision: bool = False,
-        param_dict: Mapping[Index, Parameter] | None = None,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
         lazy_update: bool = True,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -262,7 +261,7 @@ class Adam(SpecOptimizer):
         lr_scheduler: Callable[[int], float] | None = None,
         begin_num_update: int = 0,
         multi_precision: bool = False,
-        param_dict: Mapping[Index, Parameter] | None = None,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -304,7 +303,7 @@ class Adamax(SpecOptimizer):
         lr_scheduler: Callable[[int], float] | None = None,
         begin_num_update: int = 0,
         multi_precision: bool = False,
-        param_dict: Mapping[Index, Parameter] | None = None,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -352,7 +351,7 @@ class AdamMini(SpecOptimizer):
         lr_scheduler: Callable[[int], float] | None = None,
         begin_num_update: int = 0,
         multi_precision: bool = False,
-        param_dict: Mapping[Index, Parameter] | None = None,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -402,7 +401,7 @@ class AdamW(SpecOptimizer):
         lr_scheduler: Callable[[int], float] | None = None,
         begin_num_update: int = 0,
         multi_precision: bool = False,
-        param_dict: Mapping[Index, Parameter] | None = None,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -457,7 +456,7 @@ class Adan(SpecOptimizer):
         lr_scheduler: Callable[[int], float] | None = None,
         begin_num_update: int = 0,
         multi_precision: bool = False,
-        param_dict: Mapping[Index, Parameter] | None = None,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -518,7 +517,7 @@ class AdEMAMix(SpecOptimizer):
         lr_scheduler: Callable[[int], float] | None = None,
         begin_num_update: int = 0,
         multi_precision: bool = False,
-        param_dict: Mapping[Index, Parameter] | None = None,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -566,7 +565,7 @@ class ASGD(SpecOptimizer):
         lr_scheduler: Callable[[int], float] | None = None,
         begin_num_update: int = 0,
         multi_precision: bool = False,
-        param_dict: Mapping[Index, Parameter] | None = None,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -634,7 +633,7 @@ class CAME(SpecOptimizer):
         lr_scheduler: Callable[[int], float] | None = None,
         begin_num_update: int = 0,
         multi_precision: bool = False,
-        param_dict: Mapping[Index, Parameter] | None = None,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -680,7 +679,7 @@ class CautiousAdamW(SpecOptimizer):
         lr_scheduler: Callable[[int], float] | None = None,
         begin_num_update: int = 0,
         multi_precision: bool = False,
-        param_dict: Mapping[Index, Parameter] | None = None,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -735,7 +734,7 @@ class DAdaptAdam(SpecOptimizer):
         lr_scheduler: Callable[[int], float] | None = None,
         begin_num_update: int = 0,
         multi_precision: bool = False,
-        param_dict: Mapping[Index, Parameter] | None = None,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -777,7 +776,7 @@ class DCASGD(SpecOptimizer):
         lr_scheduler: Callable[[int], float] | None = None,
         begin_num_update: int = 0,
         multi_precision: bool = False,
-        param_dict: Mapping[Index, Parameter] | None = None,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -825,7 +824,7 @@ class FTML(SpecOptimizer):
         lr_scheduler: Callable[[int], float] | None = None,
         begin_num_update: int = 0,
         multi_precision: bool = False,
-        param_dict: Mapping[Index, Parameter] | None = None,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -870,7 +869,7 @@ class Ftrl(SpecOptimizer):
         lr_scheduler: Callable[[int], float] | None = None,
         begin_num_update: int = 0,
         multi_precision: bool = False,
-        param_dict: Mapping[Index, Parameter] | None = None,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
         lazy_update: bool = True,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -907,7 +906,7 @@ class GroupAdaGrad(SpecOptimizer):
         lr_scheduler: Callable[[int], float] | None = None,
         begin_num_update: int = 0,
         multi_precision: bool = False,
-        param_dict: Mapping[Index, Parameter] | None = None,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
         lazy_update: bool = True,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -969,7 +968,7 @@ class LAMB(SpecOptimizer):
         lr_scheduler: Callable[[int], float] | None = None,
         begin_num_update: int = 0,
         multi_precision: bool = False,
-        param_dict: Mapping[Index, Parameter] | None = None,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -1029,7 +1028,7 @@ class LANS(SpecOptimizer):
         lr_scheduler: Callable[[int], float] | None = None,
         begin_num_update: int = 0,
         multi_precision: bool = False,
-        param_dict: Mapping[Index, Parameter] | None = None,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -1085,7 +1084,7 @@ class LARS(SpecOptimizer):
         lr_scheduler: Callable[[int], float] | None = None,
         begin_num_update: int = 0,
         multi_precision: bool = False,
-        param_dict: Mapping[Index, Parameter] | None = None,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
         skip: bool | tuple[str, ...] = ("gamma", "beta", "bias"),
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -1156,7 +1155,7 @@ class LBSGD(SpecOptimizer):
         clip_gradient: float | None = None,
         lr_scheduler: Callable[[int], float] | None = None,
         begin_num_update: int = 0,
-        param_dict: Mapping[Index, Parameter] | None = None,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
         lazy_update: bool = True,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -1197,7 +1196,7 @@ class Lion(SpecOptimizer):
         lr_scheduler: Callable[[int], float] | None = None,
         begin_num_update: int = 0,
         multi_precision: bool = False,
-        param_dict: Mapping[Index, Parameter] | None = None,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -1249,7 +1248,7 @@ class MARS(SpecOptimizer):
         lr_scheduler: Callable[[int], float] | None = None,
         begin_num_update: int = 0,
         multi_precision: bool = False,
-        param_dict: Mapping[Index, Parameter] | None = None,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -1301,7 +1300,7 @@ class Nadam(SpecOptimizer):
         lr_scheduler: Callable[[int], float] | None = None,
         begin_num_update: int = 0,
         multi_precision: bool = False,
-        param_dict: Mapping[Index, Parameter] | None = None,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -1340,7 +1339,7 @@ class NAG(SpecOptimizer):
         lr_scheduler: Callable[[int], float] | None = None,
         begin_num_update: int = 0,
         multi_precision: bool = False,
-        param_dict: Mapping[Index, Parameter] | None = None,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -1390,7 +1389,7 @@ class NovoGrad(SpecOptimizer):
         lr_scheduler: Callable[[int], float] | None = None,
         begin_num_update: int = 0,
         multi_precision: bool = False,
-        param_dict: Mapping[Index, Parameter] | None = None,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -1454,7 +1453,7 @@ class Prodigy(SpecOptimizer):
         lr_scheduler: Callable[[int], float] | None = None,
         begin_num_update: int = 0,
         multi_precision: bool = False,
-        param_dict: Mapping[Index, Parameter] | None = None,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -1511,7 +1510,7 @@ class QHAdam(SpecOptimizer):
         lr_scheduler: Callable[[int], float] | None = None,
         begin_num_update: int = 0,
         multi_precision: bool = False,
-        param_dict: Mapping[Index, Parameter] | None = None,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -1567,7 +1566,7 @@ class RAdam(SpecOptimizer):
         lr_scheduler: Callable[[int], float] | None = None,
         begin_num_update: int = 0,
         multi_precision: bool = False,
-        param_dict: Mapping[Index, Parameter] | None = None,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -1623,7 +1622,7 @@ class RMSProp(SpecOptimizer):
         lr_scheduler: Callable[[int], float] | None = None,
         begin_num_update: int = 0,
         multi_precision: bool = False,
-        param_dict: Mapping[Index, Parameter] | None = None,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -1672,7 +1671,7 @@ class Rprop(SpecOptimizer):
         lr_scheduler: Callable[[int], float] | None = None,
         begin_num_update: int = 0,
         multi_precision: bool = False,
-        param_dict: Mapping[Index, Parameter] | None = None,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -1734,7 +1733,7 @@ class ScheduleFreeAdamW(SpecOptimizer):
         lr_scheduler: Callable[[int], float] | None = None,
         begin_num_update: int = 0,
         multi_precision: bool = False,
-        param_dict: Mapping[Index, Parameter] | None = None,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -1789,7 +1788,7 @@ class ScheduleFreeSGD(SpecOptimizer):
         lr_scheduler: Callable[[int], float] | None = None,
         begin_num_update: int = 0,
         multi_precision: bool = False,
-        param_dict: Mapping[Index, Parameter] | None = None,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -1829,7 +1828,7 @@ class SGD(SpecOptimizer):
         lr_scheduler: Callable[[int], float] | None = None,
         begin_num_update: int = 0,
         multi_precision: bool = False,
-        param_dict: Mapping[Index, Parameter] | None = None,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -1862,7 +1861,7 @@ class SGLD(SpecOptimizer):
         lr_scheduler: Callable[[int], float] | None = None,
         begin_num_update: int = 0,
         multi_precision: bool = False,
-        param_dict: Mapping[Index, Parameter] | None = None,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -1904,7 +1903,7 @@ class Signum(SpecOptimizer):
         lr_scheduler: Callable[[int], float] | None = None,
         begin_num_update: int = 0,
         multi_precision: bool = False,
-        param_dict: Mapping[Index, Parameter] | None = None,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -1959,7 +1958,7 @@ class Sophia(SpecOptimizer):
         lr_scheduler: Callable[[int], float] | None = None,
         begin_num_update: int = 0,
         multi_precision: bool = False,
-        param_dict: Mapping[Index, Parameter] | None = None,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -1992,7 +1991,7 @@ class Test(SpecOptimizer):
         lr_scheduler: Callable[[int], float] | None = None,
         begin_num_update: int = 0,
         multi_precision: bool = False,
-        param_dict: Mapping[Index, Parameter] | None = None,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
@@ -2040,7 +2039,7 @@ class Yogi(SpecOptimizer):
         lr_scheduler: Callable[[int], float] | None = None,
         begin_num_update: int = 0,
         multi_precision: bool = False,
-        param_dict: Mapping[Index, Parameter] | None = None,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
         lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...

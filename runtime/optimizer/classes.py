@@ -45,6 +45,14 @@ class OptimizerRegistry(Registry):
     def __contains__(self, name: str) -> bool:
         return super().__contains__(name) or key_of(name) in map(key_of, update_rules.names())
 
+    def of_class(self, name: str) -> type[Optimizer] | None:
+        """The optimizer whose class is called so, or which has that class name as an alias; None if there is none."""
+        known = mxnet.ALIASES.get(name, name)
+        if name.startswith("_") or known not in self:
+            return None
+        cls = self.get(known)
+        return cls if cls.__name__ == known else None
+
     def register_spec(self, spec: str | os.PathLike[str]) -> type[SpecOptimizer]:
         is_text = isinstance(spec, str) and "\n" in spec
         cls = make_class(update_rules.read(spec))

@@ -5,18 +5,16 @@ from __future__ import annotations
 import operator
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
 from runtime.base import ArgumentError
 from runtime.optimizer import counts
-from runtime.registry import Registry
 
 if TYPE_CHECKING:
     from optgen import Piece
     from runtime.context import Context
-    from runtime.gluon.parameter import Parameter
     from runtime.ndarray import NDArray
 
 Index = int | str
@@ -24,6 +22,14 @@ Index = int | str
 
 _LR_MULT, _WD_MULT = operator.attrgetter("lr_mult"), operator.attrgetter("wd_mult")
 HALVES = frozenset({"float16", "bfloat16"})
+
+
+class NamedParameter(Protocol):
+    """What an optimizer uses of a `gluon.Parameter`."""
+
+    name: str
+    lr_mult: float
+    wd_mult: float
 
 
 def device_number(ctx: Context) -> int:
@@ -71,7 +77,7 @@ class Optimizer:
     exchange: Callable[..., None] | None = None
     """What brings to a reduction over a parameter the partial results of its pieces elsewhere (`UpdateRule.bind`)."""
 
-    opt_registry: ClassVar[Registry]
+    opt_registry: ClassVar[Any]  # an OptimizerRegistry, which is made of this class
     """All optimizer classes by name."""
 
     @staticmethod
@@ -100,7 +106,7 @@ class Optimizer:
         *,
         begin_num_update: int = 0,
         multi_precision: bool = False,
-        param_dict: Mapping[Index, Parameter] | None = None,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
     ) -> None:
         self.rescale_grad = rescale_grad
         self.wd = wd
@@ -274,10 +280,9 @@ class Optimizer:
         return own | {"param_dict": {}}
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> type[Optimizer]:
     """The optimizers themselves, which MXNet has in this module too."""
-    if name.startswith("_"):
+    cls = Optimizer.opt_registry.of_class(name)
+    if cls is None:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    from runtime import optimizer
-
-    return getattr(optimizer, name)
+    return cls

@@ -15,7 +15,7 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -32,15 +32,21 @@ from runtime.optimizer.optimizer import Index, Optimizer, device_number
 from runtime.optimizer.spec import SpecOptimizer
 from runtime.optimizer.trees import Coded, converted, joined
 
-if TYPE_CHECKING:
-    from runtime.optimizer.updater import Updater
-
 FORMAT, VERSION = "runtime.optimizer", 1
 _OWN_CHOICE = ("multi_precision", "storage", "aggregate_num")  # the loading optimizer's, whatever the file's was
 _APART = ("exchange", "lr_scheduler", "_device", "_version")  # None or a number at times, but no one's hyper-parameter
 COUNTS = ("num_update", "begin_num_update")
 _NUMBERS = ("lr", "wd", "rescale_grad", "clip_gradient")
 _ALWAYS = (*COUNTS, "seed")  # restored even from a file without hyper-parameters
+
+
+class HoldsStates(Protocol):
+    """What reading needs of an `Updater`, which is made of this module."""
+
+    optimizer: Optimizer
+    states: dict[Index, Any]
+    states_synced: dict[Index, bool]
+    _device: int
 
 
 # ---------------------------------------------------------------- writing
@@ -164,7 +170,7 @@ def _spec_hash(optimizer: Optimizer) -> str | None:
 
 
 def load(
-    fname: str | os.PathLike[str], updaters: Sequence[Updater], weights: Sequence[Mapping[Index, NDArray]]
+    fname: str | os.PathLike[str], updaters: Sequence[HoldsStates], weights: Sequence[Mapping[Index, NDArray]]
 ) -> None:
     """`restore` from a file, whose name then is in the errors."""
     content = Path(fname).read_bytes()
@@ -174,7 +180,7 @@ def load(
         raise MXNetError(f"'{os.fspath(fname)}': {error}") from None
 
 
-def restore(updaters: Sequence[Updater], content: bytes, weights: Sequence[Mapping[Index, NDArray]]) -> None:
+def restore(updaters: Sequence[HoldsStates], content: bytes, weights: Sequence[Mapping[Index, NDArray]]) -> None:
     """Bring updaters, of one optimizer, to what `dumps` wrote; on any error they stay as they are.
 
     Each has `weights`, those of its device. Their states are converted to the element type and storage that these need,
@@ -190,13 +196,13 @@ def restore(updaters: Sequence[Updater], content: bytes, weights: Sequence[Mappi
     vars(updaters[0].optimizer).update(vars(optimizer))
 
 
-def check(updaters: Sequence[Updater], content: bytes, weights: Sequence[Mapping[Index, NDArray]]) -> None:
+def check(updaters: Sequence[HoldsStates], content: bytes, weights: Sequence[Mapping[Index, NDArray]]) -> None:
     """MXNetError where `restore` would raise it. Nothing is changed."""
     _prepared(updaters, content, weights)
 
 
 def _prepared(
-    updaters: Sequence[Updater], content: bytes, weights: Sequence[Mapping[Index, NDArray]]
+    updaters: Sequence[HoldsStates], content: bytes, weights: Sequence[Mapping[Index, NDArray]]
 ) -> tuple[Optimizer, list[dict[Index, Any]], list[dict[Index, Any]]]:
     """The optimizer as the file has it and, for each updater, the states as they were saved, and those that fit."""
     found, arrays = checked(content)

@@ -19,8 +19,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
-from runtime.gluon.parameter import Parameter
-from runtime.optimizer.optimizer import Index
+from runtime.optimizer.optimizer import Index, NamedParameter
 from runtime.optimizer.optimizer import Optimizer as Optimizer
 from runtime.optimizer.spec import SpecOptimizer as SpecOptimizer
 from runtime.optimizer.updater import Updater as Updater

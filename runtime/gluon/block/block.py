@@ -32,6 +32,9 @@ class Block:
     params: another block's `params`, to share those of the same name.
     """
 
+    _in_summary = True
+    """Whether `summary` has a row for it: what only passes on what its parts compute has none."""
+
     def __init__(self, prefix: str | None = None, params: ParameterDict | None = None) -> None:
         self._empty_prefix = prefix == ""
         self._prefix, self._params = _BlockScope.create(prefix, params, self._alias())

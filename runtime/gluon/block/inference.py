@@ -6,17 +6,15 @@ import inspect
 import math
 from collections.abc import Callable
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from runtime import autograd
 from runtime import ndarray as nd
 from runtime.base import ArgumentError
 from runtime.context import Context
+from runtime.gluon.block.protocols import HybridBlockLike
 from runtime.gluon.parameter import Parameter
 from runtime.ndarray import NDArray
-
-if TYPE_CHECKING:
-    from runtime.gluon.block.hybrid import HybridBlock
 
 Shape = tuple[int, ...]
 
@@ -59,7 +57,7 @@ class Inferring:
         return call
 
 
-def infer(block: HybridBlock, args: tuple, ctx: Context) -> None:
+def infer(block: HybridBlockLike, args: tuple, ctx: Context) -> None:
     """Run `block` so that its parameters learn their shapes; ArgumentError for those that do not."""
     params = block._reg_params
     arrays = {key: param.data(ctx) if param._is_shape_known() else Unknown(param) for key, param in params.items()}

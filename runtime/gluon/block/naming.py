@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from runtime.core.scope import Entered
+from runtime.gluon.block.protocols import BlockLike
 from runtime.gluon.parameter import ParameterDict
 from runtime.name import NameManager, Prefix
-
-if TYPE_CHECKING:
-    from runtime.gluon.block.block import Block
 
 
 class _BlockScope:
@@ -18,7 +14,7 @@ class _BlockScope:
     The scope of a block with an empty prefix does nothing: what is made inside is named by the scope around it.
     """
 
-    def __init__(self, block: Block) -> None:
+    def __init__(self, block: BlockLike) -> None:
         self._block = block
 
     def __enter__(self) -> _BlockScope:

@@ -7,13 +7,11 @@ and is reported here, too. It does not concern blocks that are called by a hybri
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from runtime.base import ArgumentError
+from runtime.gluon.block.protocols import HybridBlockLike
 from runtime.ndarray import NDArray
-
-if TYPE_CHECKING:
-    from runtime.gluon.block.hybrid import HybridBlock
 
 
 class Calls(threading.local):
@@ -22,7 +20,7 @@ class Calls(threading.local):
     inside = False
 
 
-def structure_of(block: HybridBlock, inputs: Any) -> list | str:
+def structure_of(block: HybridBlockLike, inputs: Any) -> list | str:
     """The nested lists of the inputs, with "array" and "None" in place of what is in them."""
     if isinstance(inputs, NDArray):
         return "array"
@@ -36,7 +34,7 @@ def structure_of(block: HybridBlock, inputs: Any) -> list | str:
     )
 
 
-def check_structure(block: HybridBlock, inputs: tuple[Any, ...], before: list | None) -> list:
+def check_structure(block: HybridBlockLike, inputs: tuple[Any, ...], before: list | None) -> list:
     """The structure of the inputs, without None at the end; ArgumentError if it differs from the one `before`."""
     structure = structure_of(block, inputs)
     while structure and structure[-1] == "None":

@@ -14,21 +14,19 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from runtime.base import MXNetError
 from runtime.core import files
-
-if TYPE_CHECKING:
-    from runtime.gluon.block.block import Block
+from runtime.gluon.block.protocols import BlockLike
 
 
-def save(net: Block, path: str | os.PathLike[str]) -> None:
+def save(net: BlockLike, path: str | os.PathLike[str]) -> None:
     """Write the names of `net` and its parts."""
     files.write(path, json.dumps(_described(net, itertools.count())).encode())
 
 
-def _described(block: Block, numbers: Iterator[int]) -> dict[str, Any]:
+def _described(block: BlockLike, numbers: Iterator[int]) -> dict[str, Any]:
     children = {child.name: key for key, child in block._children.items()}
     entry: dict[str, Any] = {"orig_name": block.name, "hybridized": False, "children": children}
     described = {_key(block, numbers): entry}
@@ -37,16 +35,16 @@ def _described(block: Block, numbers: Iterator[int]) -> dict[str, Any]:
     return described
 
 
-def _key(block: Block, numbers: Iterator[int]) -> str:
+def _key(block: BlockLike, numbers: Iterator[int]) -> str:
     return f"{type(block).__name__.lower()}{next(numbers)}"
 
 
-def load(net: Block, path: str | os.PathLike[str]) -> None:
+def load(net: BlockLike, path: str | os.PathLike[str]) -> None:
     """Give `net` and its parts the names of the file; MXNetError, with nothing changed, for one of other blocks."""
     path = Path(path)
     try:
         described = json.loads(path.read_bytes())
-        names: list[tuple[Block, str, dict[str, str]]] = []
+        names: list[tuple[BlockLike, str, dict[str, str]]] = []
         _match(net, described, itertools.count(), names)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise MXNetError(f"'{path}' does not describe {type(net).__name__} '{net.name}': {error}") from None
@@ -57,7 +55,10 @@ def load(net: Block, path: str | os.PathLike[str]) -> None:
 
 
 def _match(
-    block: Block, described: dict[str, Any], numbers: Iterator[int], names: list[tuple[Block, str, dict[str, str]]]
+    block: BlockLike,
+    described: dict[str, Any],
+    numbers: Iterator[int],
+    names: list[tuple[BlockLike, str, dict[str, str]]],
 ) -> str:
     """Enter `block` and its parts in `names`: with its name and what it calls its parts, by their names."""
     key = _key(block, numbers)
@@ -72,7 +73,7 @@ def _match(
     return name
 
 
-def _rename(block: Block, name: str) -> None:
+def _rename(block: BlockLike, name: str) -> None:
     """Call the block `name`, and its parameters after it."""
     old, new = block._prefix, name and name + "_"
     params = block._params

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from runtime.base import ArgumentError
+from runtime.gluon.block.protocols import BlockLike
 from runtime.gluon.utils import HookHandle
 from runtime.ndarray import NDArray
-
-if TYPE_CHECKING:
-    from runtime.gluon.block.block import Block
 
 
 @dataclass
@@ -24,15 +22,13 @@ class _Row:
     shared: int = 0
 
 
-def summarize(net: Block, inputs: tuple) -> None:
+def summarize(net: BlockLike, inputs: tuple) -> None:
     """Run `inputs` through `net` and print a row for each call of a part; ArgumentError for a hybridized network."""
-    from runtime.gluon.nn import HybridSequential, Sequential
-
     rows = [_Row("Input", _shapes(inputs))]
     seen: set[int] = set()
     watched: dict[int, HookHandle] = {}
 
-    def note(block: Block, _: tuple, output: Any) -> None:
+    def note(block: BlockLike, _: tuple, output: Any) -> None:
         row = _Row(f"{type(block).__name__}-{len(rows)}", _shapes(output))
         for param in block.params.values():
             size = param.list_data()[0].size
@@ -42,10 +38,10 @@ def summarize(net: Block, inputs: tuple) -> None:
             seen.add(id(param))
         rows.append(row)
 
-    def watch(block: Block) -> None:
+    def watch(block: BlockLike) -> None:
         if getattr(block, "_active", False):
             raise ArgumentError(f"'{block.name}' is hybridized: call summary before, or after hybridize(False)")
-        if id(block) not in watched and not isinstance(block, (Sequential, HybridSequential)):
+        if id(block) not in watched and block._in_summary:
             watched[id(block)] = block.register_forward_hook(note)
 
     try:

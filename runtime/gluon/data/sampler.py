@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from runtime.base import count
-
-if TYPE_CHECKING:
-    from runtime.gluon.data.dataset import Dataset
 
 
 class Sampler:
@@ -53,7 +50,7 @@ class RandomSampler(Sampler):
 class FilterSampler(Sampler):
     """The numbers of the samples of `dataset` for which `fn(sample)` holds; each is looked at once, now."""
 
-    def __init__(self, fn: Callable[[Any], bool], dataset: Dataset | Sequence[Any]) -> None:
+    def __init__(self, fn: Callable[[Any], bool], dataset: Sequence[Any]) -> None:
         self._numbers = [i for i in range(len(dataset)) if fn(dataset[i])]
 
     def __iter__(self) -> Iterator[int]:

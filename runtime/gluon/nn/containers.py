@@ -12,6 +12,8 @@ from runtime.gluon.block import Block, HybridBlock
 class _Chain(Block):
     """What both containers share."""
 
+    _in_summary = False
+
     def add(self, *blocks: Block) -> None:
         """Put blocks at the end."""
         for block in blocks:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from runtime import autograd
 from runtime.context import Context
+from runtime.gluon.contrib.estimator.protocols import EstimatorLike
 from runtime.gluon.utils import split_and_load
 from runtime.ndarray import NDArray
-
-if TYPE_CHECKING:
-    from runtime.gluon.contrib.estimator.estimator import Estimator
 
 __all__ = ["BatchProcessor"]
 
@@ -31,7 +29,7 @@ class BatchProcessor:
         return split_and_load(data, ctx, batch_axis), split_and_load(label, ctx, batch_axis)
 
     def fit_batch(
-        self, estimator: Estimator, train_batch: Sequence[Any], batch_axis: int = 0
+        self, estimator: EstimatorLike, train_batch: Sequence[Any], batch_axis: int = 0
     ) -> tuple[Arrays, Arrays, Arrays, Arrays]:
         """One forward and backward pass; the weights are left to GradientUpdateHandler."""
         data, label = self._get_data_and_label(train_batch, estimator.context, batch_axis)
@@ -42,7 +40,7 @@ class BatchProcessor:
         return data, label, pred, loss
 
     def evaluate_batch(
-        self, estimator: Estimator, val_batch: Sequence[Any], batch_axis: int = 0
+        self, estimator: EstimatorLike, val_batch: Sequence[Any], batch_axis: int = 0
     ) -> tuple[Arrays, Arrays, Arrays, Arrays]:
         """One forward pass."""
         data, label = self._get_data_and_label(val_batch, estimator.context, batch_axis)

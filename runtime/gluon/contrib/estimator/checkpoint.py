@@ -6,14 +6,12 @@ import math
 import re
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from runtime.base import ArgumentError, count, optional_count
 from runtime.gluon.contrib.estimator.events import BatchEnd, EpochEnd, TrainBegin, TrainEnd
+from runtime.gluon.contrib.estimator.protocols import EstimatorLike
 from runtime.metric import CompositeEvalMetric, EvalMetric
-
-if TYPE_CHECKING:
-    from runtime.gluon.contrib.estimator.estimator import Estimator
 
 
 class _Watch:
@@ -88,12 +86,12 @@ class EarlyStoppingHandler(TrainBegin, EpochEnd, TrainEnd):
     def best(self) -> float:
         return self._watch.best
 
-    def train_begin(self, estimator: Estimator, *args: Any, **kwargs: Any) -> None:
+    def train_begin(self, estimator: EstimatorLike, *args: Any, **kwargs: Any) -> None:
         self.wait = self.stopped_epoch = self.current_epoch = 0
         self.stop_training = False
         self._watch.start(self.baseline)
 
-    def epoch_end(self, estimator: Estimator, *args: Any, **kwargs: Any) -> bool:
+    def epoch_end(self, estimator: EstimatorLike, *args: Any, **kwargs: Any) -> bool:
         value = self._watch.value()
         if self._watch.improves(value):
             self.wait = 0
@@ -105,7 +103,7 @@ class EarlyStoppingHandler(TrainBegin, EpochEnd, TrainEnd):
         self.current_epoch += 1
         return self.stop_training
 
-    def train_end(self, estimator: Estimator, *args: Any, **kwargs: Any) -> None:
+    def train_end(self, estimator: EstimatorLike, *args: Any, **kwargs: Any) -> None:
         if self.stop_training:
             estimator.logger.info(
                 "[Epoch %d] EarlyStoppingHandler: early stopping due to %s not improving",
@@ -158,26 +156,26 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
         self.trained_epoch = self.trained_batch = -1  # of the checkpoint training went on from, if there was one
         Path(model_dir).mkdir(parents=True, exist_ok=True)
 
-    def train_begin(self, estimator: Estimator, *args: Any, **kwargs: Any) -> None:
+    def train_begin(self, estimator: EstimatorLike, *args: Any, **kwargs: Any) -> None:
         self.current_epoch = self.current_batch = 0
         if self._watch is not None:
             self._watch.start()
         if self.resume_from_checkpoint:
             self._resume(estimator)
 
-    def batch_end(self, estimator: Estimator, *args: Any, **kwargs: Any) -> None:
+    def batch_end(self, estimator: EstimatorLike, *args: Any, **kwargs: Any) -> None:
         if self.batch_period and (self.current_batch + 1) % self.batch_period == 0:
             self._save_checkpoint(estimator)
         self.current_batch += 1
 
-    def epoch_end(self, estimator: Estimator, *args: Any, **kwargs: Any) -> None:
+    def epoch_end(self, estimator: EstimatorLike, *args: Any, **kwargs: Any) -> None:
         if self.epoch_period and (self.current_epoch + 1) % self.epoch_period == 0:
             self._save_checkpoint(estimator)
         self.current_epoch += 1
 
     # ------------------------------------------------------------ saving
 
-    def _save_checkpoint(self, estimator: Estimator) -> None:
+    def _save_checkpoint(self, estimator: EstimatorLike) -> None:
         epoch, batch = self.current_epoch, self.current_batch
         if self.trained_epoch >= 0:
             epoch += self.trained_epoch + 1
@@ -191,7 +189,7 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
         if self._watch is not None:
             self._save_if_best(estimator)
 
-    def _save_if_best(self, estimator: Estimator) -> None:
+    def _save_if_best(self, estimator: EstimatorLike) -> None:
         before, value = self._watch.best, self._watch.value()
         if self._watch.improves(value):
             self._save(estimator, f"{self.model_prefix}-best")
@@ -199,7 +197,7 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
         else:
             self._log(estimator, f"{self.monitor.name} did not improve from {before:.5f}")
 
-    def _save(self, estimator: Estimator, prefix: str) -> None:
+    def _save(self, estimator: EstimatorLike, prefix: str) -> None:
         estimator.net.save_parameters(str(Path(self.model_dir, prefix + ".params")))
         estimator.trainer.save_states(str(Path(self.model_dir, prefix + ".states")))
 
@@ -207,13 +205,13 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
         for ending in (".params", ".states"):
             Path(self.model_dir, prefix + ending).unlink(missing_ok=True)
 
-    def _log(self, estimator: Estimator, message: str) -> None:
+    def _log(self, estimator: EstimatorLike, message: str) -> None:
         if self.verbose > 0:
             estimator.logger.info("[Epoch %d] CheckpointHandler: %s", self.current_epoch, message)
 
     # ------------------------------------------------------------ going on from a checkpoint
 
-    def _resume(self, estimator: Estimator) -> None:
+    def _resume(self, estimator: EstimatorLike) -> None:
         counted, other = self.epoch_period, self.batch_period
         if estimator.max_batch:
             counted, other = other, counted

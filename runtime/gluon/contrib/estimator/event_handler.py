@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from runtime.base import count, optional_count
 from runtime.gluon.contrib.estimator.checkpoint import CheckpointHandler, EarlyStoppingHandler
@@ -21,10 +21,8 @@ from runtime.gluon.contrib.estimator.events import (
     check_event_handlers,
     check_metrics,
 )
+from runtime.gluon.contrib.estimator.protocols import EstimatorLike
 from runtime.metric import Loss
-
-if TYPE_CHECKING:
-    from runtime.gluon.contrib.estimator.estimator import Estimator
 
 __all__ = [
     "EVENTS",
@@ -57,17 +55,17 @@ class StoppingHandler(TrainBegin, BatchEnd, EpochEnd):
         self.current_epoch = 0
         self.stop_training = False
 
-    def train_begin(self, estimator: Estimator, *args: Any, **kwargs: Any) -> None:
+    def train_begin(self, estimator: EstimatorLike, *args: Any, **kwargs: Any) -> None:
         self.max_epoch, self.max_batch = estimator.max_epoch, estimator.max_batch
         self.current_batch = self.current_epoch = 0
         self.stop_training = False
 
-    def batch_end(self, estimator: Estimator, *args: Any, **kwargs: Any) -> bool:
+    def batch_end(self, estimator: EstimatorLike, *args: Any, **kwargs: Any) -> bool:
         self.current_batch += 1
         self.stop_training |= self.current_batch == self.max_batch
         return self.stop_training
 
-    def epoch_end(self, estimator: Estimator, *args: Any, **kwargs: Any) -> bool:
+    def epoch_end(self, estimator: EstimatorLike, *args: Any, **kwargs: Any) -> bool:
         self.current_epoch += 1
         self.stop_training |= self.current_epoch == self.max_epoch
         return self.stop_training
@@ -79,7 +77,7 @@ class GradientUpdateHandler(BatchEnd):
     def __init__(self, priority: float = -2000) -> None:
         self.priority = priority
 
-    def batch_end(self, estimator: Estimator, *args: Any, **kwargs: Any) -> None:
+    def batch_end(self, estimator: EstimatorLike, *args: Any, **kwargs: Any) -> None:
         loss = kwargs["loss"]
         losses = loss if isinstance(loss, list) else [loss]
         estimator.trainer.step(sum(part.shape[0] for part in losses))
@@ -92,11 +90,11 @@ class MetricHandler(EpochBegin, BatchEnd):
         self.metrics = check_metrics(metrics)
         self.priority = priority
 
-    def epoch_begin(self, estimator: Estimator, *args: Any, **kwargs: Any) -> None:
+    def epoch_begin(self, estimator: EstimatorLike, *args: Any, **kwargs: Any) -> None:
         for metric in self.metrics:
             metric.reset()
 
-    def batch_end(self, estimator: Estimator, *args: Any, **kwargs: Any) -> None:
+    def batch_end(self, estimator: EstimatorLike, *args: Any, **kwargs: Any) -> None:
         for metric in self.metrics:
             if isinstance(metric, Loss):
                 metric.update(None, kwargs["loss"])
@@ -128,20 +126,20 @@ class ValidationHandler(TrainBegin, BatchEnd, EpochEnd):
         self.priority = priority
         self.event_handlers = event_handlers
 
-    def train_begin(self, estimator: Estimator, *args: Any, **kwargs: Any) -> None:
+    def train_begin(self, estimator: EstimatorLike, *args: Any, **kwargs: Any) -> None:
         self.current_batch = self.current_epoch = 0
 
-    def batch_end(self, estimator: Estimator, *args: Any, **kwargs: Any) -> None:
+    def batch_end(self, estimator: EstimatorLike, *args: Any, **kwargs: Any) -> None:
         self.current_batch += 1
         if self.batch_period and self.current_batch % self.batch_period == 0:
             self._evaluate(estimator)
 
-    def epoch_end(self, estimator: Estimator, *args: Any, **kwargs: Any) -> None:
+    def epoch_end(self, estimator: EstimatorLike, *args: Any, **kwargs: Any) -> None:
         self.current_epoch += 1
         if self.epoch_period and self.current_epoch % self.epoch_period == 0:
             self._evaluate(estimator)
 
-    def _evaluate(self, estimator: Estimator) -> None:
+    def _evaluate(self, estimator: EstimatorLike) -> None:
         self.eval_fn(val_data=self.val_data, batch_axis=estimator.batch_axis, event_handlers=self.event_handlers)
 
 
@@ -163,7 +161,7 @@ class LoggingHandler(TrainBegin, TrainEnd, EpochBegin, EpochEnd, BatchBegin, Bat
         self.processed_samples = 0
         self.log_interval_time = 0.0
 
-    def train_begin(self, estimator: Estimator, *args: Any, **kwargs: Any) -> None:
+    def train_begin(self, estimator: EstimatorLike, *args: Any, **kwargs: Any) -> None:
         self._start_anew()
         self.train_start = time.perf_counter()
         trainer = estimator.trainer
@@ -177,12 +175,12 @@ class LoggingHandler(TrainBegin, TrainEnd, EpochBegin, EpochEnd, BatchBegin, Bat
         else:
             estimator.logger.info("Train for %d batches.", estimator.max_batch)
 
-    def train_end(self, estimator: Estimator, *args: Any, **kwargs: Any) -> None:
+    def train_end(self, estimator: EstimatorLike, *args: Any, **kwargs: Any) -> None:
         seconds = time.perf_counter() - self.train_start
         begin = f"Train finished using total {int(seconds)}s with {self.current_epoch} epochs. "
         estimator.logger.info(self._with_metrics(begin))
 
-    def epoch_begin(self, estimator: Estimator, *args: Any, **kwargs: Any) -> None:
+    def epoch_begin(self, estimator: EstimatorLike, *args: Any, **kwargs: Any) -> None:
         self.epoch_start = time.perf_counter()
         if any("training" in metric.name for metric in self.metrics):
             rate = estimator.trainer.learning_rate
@@ -190,16 +188,16 @@ class LoggingHandler(TrainBegin, TrainEnd, EpochBegin, EpochEnd, BatchBegin, Bat
         else:
             estimator.logger.info("Validation Begin")
 
-    def epoch_end(self, estimator: Estimator, *args: Any, **kwargs: Any) -> None:
+    def epoch_end(self, estimator: EstimatorLike, *args: Any, **kwargs: Any) -> None:
         seconds = time.perf_counter() - self.epoch_start
         estimator.logger.info(self._with_metrics(f"[Epoch {self.current_epoch}] Finished in {seconds:.3f}s, "))
         self.current_epoch += 1
         self.batch_index = 0
 
-    def batch_begin(self, estimator: Estimator, *args: Any, **kwargs: Any) -> None:
+    def batch_begin(self, estimator: EstimatorLike, *args: Any, **kwargs: Any) -> None:
         self.batch_start = time.perf_counter()
 
-    def batch_end(self, estimator: Estimator, *args: Any, **kwargs: Any) -> None:
+    def batch_end(self, estimator: EstimatorLike, *args: Any, **kwargs: Any) -> None:
         if self.log_interval != "epoch":
             self.log_interval_time += time.perf_counter() - self.batch_start
             self.processed_samples += kwargs["batch"][0].shape[0]

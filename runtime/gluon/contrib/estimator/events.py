@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from runtime.gluon.contrib.estimator.protocols import EstimatorLike
 from runtime.metric import CompositeEvalMetric, EvalMetric
-
-if TYPE_CHECKING:
-    from runtime.gluon.contrib.estimator.estimator import Estimator
 
 
 class EventHandler:
@@ -15,32 +13,32 @@ class EventHandler:
 
 
 class TrainBegin(EventHandler):
-    def train_begin(self, estimator: Estimator, *args: Any, **kwargs: Any) -> None:
+    def train_begin(self, estimator: EstimatorLike, *args: Any, **kwargs: Any) -> None:
         """Called before the first epoch."""
 
 
 class TrainEnd(EventHandler):
-    def train_end(self, estimator: Estimator, *args: Any, **kwargs: Any) -> None:
+    def train_end(self, estimator: EstimatorLike, *args: Any, **kwargs: Any) -> None:
         """Called after the last epoch."""
 
 
 class EpochBegin(EventHandler):
-    def epoch_begin(self, estimator: Estimator, *args: Any, **kwargs: Any) -> None:
+    def epoch_begin(self, estimator: EstimatorLike, *args: Any, **kwargs: Any) -> None:
         """Called before each epoch."""
 
 
 class EpochEnd(EventHandler):
-    def epoch_end(self, estimator: Estimator, *args: Any, **kwargs: Any) -> bool | None:
+    def epoch_end(self, estimator: EstimatorLike, *args: Any, **kwargs: Any) -> bool | None:
         """Called after each epoch; true ends training."""
 
 
 class BatchBegin(EventHandler):
-    def batch_begin(self, estimator: Estimator, *args: Any, **kwargs: Any) -> None:
+    def batch_begin(self, estimator: EstimatorLike, *args: Any, **kwargs: Any) -> None:
         """Called before each batch, with `batch`."""
 
 
 class BatchEnd(EventHandler):
-    def batch_end(self, estimator: Estimator, *args: Any, **kwargs: Any) -> bool | None:
+    def batch_end(self, estimator: EstimatorLike, *args: Any, **kwargs: Any) -> bool | None:
         """Called after each batch, with `batch`, and the lists `pred`, `label` and `loss`; true ends the epoch."""
 
 
