@@ -53,6 +53,16 @@ def load(
     return UpdateRule(optimizer, args, dtype, master=master, storage=storages, target=_target(target))
 
 
+def _typeset(optimizer: Optimizer) -> str:
+    """The equations of a spec in LaTeX's display mode."""
+    from optgen.symbolic import latex
+
+    return f"$$\n{latex(optimizer)}\n$$"
+
+
+Optimizer._repr_latex_ = _typeset
+
+
 def _target(target: str) -> Target:
     if target == "cpu":
         return Cpu()

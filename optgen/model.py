@@ -12,6 +12,7 @@ import operator
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import ClassVar
 
 from optgen.diagnostics import Diagnostic, Source, Span
 
@@ -281,6 +282,14 @@ class Optimizer:
     warnings: tuple[Diagnostic, ...] = field(compare=False, default=())
     aliases: tuple[str, ...] = ()  # other names the optimizer is found under
 
+    _repr_latex_: ClassVar[Callable[[Optimizer], str]]
+    """The equations, as notebooks show them. `optgen.api` sets it: a model does not know how equations are typeset."""
+
+    def __repr__(self) -> str:
+        declared = (("params", self.params), ("flags", self.flags), ("states", self.states), ("inputs", self.inputs))
+        parts = [f"{what} {', '.join(dict.fromkeys(x.name for x in named))}" for what, named in declared if named]
+        return f"<optgen spec {self.name}{': ' if parts else ''}{'; '.join(parts)}>"
+
     def all_params(self) -> dict[str, Param]:
         """Declared params by name, then the reserved ones that are not declared."""
         table = {p.name: p for p in self.params}
@@ -326,12 +335,6 @@ class Optimizer:
         guarded: tuple[State | Equation, ...] = (*self.states, *self.update, *self.evaluate)
         guards = [x.guard for x in guarded if x.guard is not None]
         return any(isinstance(e, Name) and e.id == "sparse" for g in guards for e in walk(g))
-
-    def _repr_latex_(self) -> str:
-        """The equations, as notebooks show them."""
-        from optgen.symbolic import latex
-
-        return f"$$\n{latex(self)}\n$$"
 
     def program(self, flags: Flags, *, evaluate: bool = False) -> Program:
         """The straight line of equations of one variant: guards decided, first match of a case group taken."""

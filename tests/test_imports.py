@@ -25,9 +25,6 @@ LAYERS: dict[str, set[str]] = {
 }
 """What each part of optgen may import of optgen besides itself; parts that are not here may see all."""
 
-LATER = {"model": {"symbolic"}}
-"""What a part may import inside its functions: a model shows itself as LaTeX."""
-
 LIBRARIES = {
     "lark": {"lang"},
     "sympy": {"symbolic"},
@@ -70,14 +67,13 @@ def within(module: str, allowed: str) -> bool:
 def test_import_rules(path: Path) -> None:
     in_optgen = path.is_relative_to(ROOT / "optgen")
     part = part_of(path) if in_optgen else "runtime"
-    for module, at_once in imports(path):
+    for module, _ in imports(path):
         top = module.split(".")[0]
         assert top not in NEVER, f"{module}: nothing is unpickled"
         if in_optgen:
             assert top != "runtime", f"{module}: optgen never sees runtime"
         if top == "optgen" and part in LAYERS and module != "optgen":
-            allowed = LAYERS[part] | {part} | (set() if at_once else LATER.get(part, set()))
-            assert any(within(module, f"optgen.{a}") for a in allowed), f"{part} never sees {module}"
+            assert any(within(module, f"optgen.{a}") for a in LAYERS[part] | {part}), f"{part} never sees {module}"
         if top in LIBRARIES and in_optgen:
             assert part in LIBRARIES[top], f"{part} never sees {top}"
 

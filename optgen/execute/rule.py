@@ -67,6 +67,10 @@ class UpdateRule:
         words += [f"{name}={value!r}" for name, value in (*self.flags.items(), *self.storage.items())]
         return f"<optgen {', '.join(words)}>"
 
+    def _repr_markdown_(self) -> str:
+        """A line of what it is and the equations, as notebooks show them."""
+        return f"`{self!r}`\n\n{self.spec._repr_latex_()}"
+
     @property
     def cost(self) -> Cost:
         """Streams, bytes and operations per element of a large matrix and step, and the number of sweeps."""

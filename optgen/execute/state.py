@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,31 @@ class State:
 
     arrays: Mapping[str, Sequence[Any]]
     t: Array
+
+    def __repr__(self) -> str:
+        kept = [f"{name} ({dtype})" for name, dtype, _, _ in _summary(self) if not name.endswith(".scale")]
+        n = len(self.t)
+        return f"<optgen state: {', '.join(kept) or 'no arrays'}; {n} parameter{'s' * (n != 1)}, {counted(self)}>"
+
+    def _repr_markdown_(self) -> str:
+        """A line of what it is and a table of its arrays, as notebooks show them."""
+        rows = [f"| `{name}` | {dtype} | {n} | {elements:,} |" for name, dtype, n, elements in _summary(self)]
+        return "\n".join([f"`{self!r}`\n", "| state | dtype | arrays | elements |", "|---|---|--:|--:|", *rows])
+
+
+def counted(state: State) -> str:
+    """The counts of a state in words: `t = 3`, or `t = 2 to 5` where parameters differ."""
+    counts = [int(count) for count in state.t]
+    first, last = min(counts, default=0), max(counts, default=0)
+    return f"t = {first}" if first == last else f"t = {first} to {last}"
+
+
+def _summary(state: State) -> Iterator[tuple[str, str, int, int]]:
+    """Of each state: its name, the dtypes of its arrays, how many different arrays there are, and their elements."""
+    for name, arrays in state.arrays.items():
+        present = list({id(x): x for x in arrays if x is not None}.values())
+        dtypes = dict.fromkeys(str(x.dtype).removeprefix("torch.") for x in present)  # PyTorch's are `torch.float32`
+        yield name, ", ".join(dtypes), len(present), sum(math.prod(x.shape) for x in present)
 
 
 def start(

@@ -6,7 +6,7 @@ import functools
 import operator
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, TypeVar
 
 from optgen import arguments
 from optgen.diagnostics import suggest
@@ -127,6 +127,21 @@ class BoundStep:
             for table in self._tables:
                 assert table.share is not None
                 table.share.check()
+
+    def __repr__(self) -> str:
+        rule = repr(self.rule).removeprefix("<optgen ").removesuffix(">")
+        size, n = sum(p.size for p in self._params), len(self._params)
+        return f"<optgen step of {rule}: {size:,} elements in {n} tensor{'s' * (n != 1)}, {state.counted(self.state)}>"
+
+    def _repr_markdown_(self) -> str:
+        """A line of what it is and the equations, as notebooks show them."""
+        return f"`{self!r}`\n\n{self.rule.spec._repr_latex_()}"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            f"{self.rule!r}: a step cannot be copied or pickled, as it is bound to the memory of its tensors; copy the "
+            "parameters and step.state (its `arrays` and `t`), and bind the copies: rule.bind(params, grads, state)"
+        )
 
     def _prepare(self, changes: Mapping[str, Any]) -> None:
         """Have hyper-parameters and gradients where kernels read them; counts may have been set since the last step."""
