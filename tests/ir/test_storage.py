@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -265,10 +266,48 @@ def test_moments_keep_their_size() -> None:
         assert max(losses(storage, 1.0)) < 0.03
 
 
+# ---------------------------------------------------------------- the tables of docs/math.md
+
+
+def operations(code: Any, *args: Any) -> int:
+    """How many operations a code takes, constants and reinterpretations of bits not counted."""
+    counted = 0
+
+    class Counter(NumpyBuilder):
+        def __getattribute__(self, operation: str) -> Any:
+            nonlocal counted
+            counted += operation not in ("const32", "iconst32", "bits", "from_bits")
+            return super().__getattribute__(operation)
+
+    code(Counter(), *args)
+    return counted
+
+
+def cost_rows() -> list[str]:
+    """Operations of decoding and encoding one element, without the product with the scale of its block."""
+    x, code = np.array([0.5], np.float32), np.array([5], np.int32)
+    nearest, stochastic = operations(bfloat16.encode_nearest, x), operations(bfloat16.encode_stochastic, x, code)
+    rows = [f"| bfloat16 | {operations(bfloat16.decode, code)} | {nearest}, nearest even; {stochastic}, stochastic |"]
+    for name, codes in (("int8_dynamic", dynamic8), ("int8_linear", linear8)):
+        for sign in ("signed", "unsigned"):
+            counts = [operations(f, v, sign == "signed") for f, v in ((codes.decode, code), (codes.encode, x))]
+            rows.append(f"| {name}, {sign} | {counts[0]} | {counts[1]} |")
+    return rows
+
+
+def loss_rows() -> list[str]:
+    """What moments lose, in percent."""
+    return [
+        f"| {storage} | {spread} | {' | '.join(f'{100 * x:.2f}' for x in losses(storage, spread))} |"
+        for spread in (0.0, 0.5, 1.0, 2.0)
+        for storage in ("int8_dynamic", "int8_linear")
+    ]
+
+
+def test_the_document_has_these_tables() -> None:
+    document = (Path(__file__).resolve().parents[2] / "docs" / "math.md").read_text("utf-8").splitlines()
+    assert not [row for row in cost_rows() + loss_rows() if row not in document]
+
+
 if __name__ == "__main__":
-    print(
-        "| code | spread | m | root of v, 1 step | root of v | step, of m | step, of v |\n|---|---|---|---|---|---|---|"
-    )
-    for spread in (0.0, 0.5, 1.0, 2.0):
-        for storage in ("int8_dynamic", "int8_linear"):
-            print(f"| {storage} | {spread} | {' | '.join(f'{100 * x:.2f}' for x in losses(storage, spread))} |")
+    print("\n".join([*cost_rows(), "", *loss_rows()]))
