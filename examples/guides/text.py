@@ -1,7 +1,8 @@
-"""An LSTM learns to write like this project's README, character by character.
+"""An LSTM learns to write like this project's design document, character by character.
 
-Prints the perplexity of each epoch (how many characters it hesitates between) and what the network writes. The state is
-carried from one piece of text to the next and cut off from the graph there (truncated backpropagation through time).
+Prints the perplexity of each epoch (between how many characters the network hesitates) and what it writes at the end.
+The state is carried from one piece of text to the next and is cut off from the graph there (truncated backpropagation
+through time).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import runtime as mx
 from runtime import autograd, gluon, nd
 from runtime.gluon import nn, rnn
 
-README = Path(__file__).resolve().parents[2] / "README.md"
+DESIGN = Path(__file__).resolve().parents[2] / "docs" / "design.md"
 
 
 class CharacterModel(gluon.HybridBlock):
@@ -59,7 +60,7 @@ def write(net: CharacterModel, alphabet: str, begin: str, count: int, temperatur
 
 def main(words: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--text", type=Path, default=README, help="a text to learn (default: the project's README)")
+    parser.add_argument("--text", type=Path, default=DESIGN, help="a text to learn (default: docs/design.md)")
     parser.add_argument("--epochs", type=int, default=30, help="passes over the text (default: 30)")
     parser.add_argument("--hidden", type=int, default=128, help="units of each layer (default: 128)")
     parser.add_argument("--layers", type=int, default=2, help="layers (default: 2)")

@@ -1,4 +1,4 @@
-"""The README is true to the letter: its spec and scripts run, its commands parse, its tree is there."""
+"""README, docs/training.md and docs/kernels.md: their spec and scripts run, their commands parse, their paths exist."""
 
 from __future__ import annotations
 
@@ -15,7 +15,17 @@ from optgen.cli import parser
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
-SPEC, TRAIN, LENET, PLAIN, STORED = re.findall(r"```(?:python)?\n(.*?)```", README, re.DOTALL)
+TRAINING = (ROOT / "docs" / "training.md").read_text("utf-8")
+KERNELS = (ROOT / "docs" / "kernels.md").read_text("utf-8")
+
+
+def code(text: str) -> list[str]:
+    return re.findall(r"```(?:python)?\n(.*?)```", text, re.DOTALL)
+
+
+SPEC, TRAIN, TORCH = code(README)
+LENET, STORED = code(TRAINING)
+(PLAIN,) = code(KERNELS)
 
 
 def run(script: str, folder: Path) -> str:
@@ -29,6 +39,12 @@ def test_the_spec_has_ten_lines_and_trains(tmp_path: Path) -> None:
     (tmp_path / "lion.opt").write_text(SPEC)
     losses = [float(line.rpartition(" ")[2]) for line in run(TRAIN, tmp_path).splitlines()]
     assert len(losses) == 20 and losses[-1] < 0.5 * losses[0]
+
+
+def test_the_loop_of_pytorch(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    assert len([line for line in TORCH.splitlines() if line and "import" not in line]) <= 10
+    assert 0 < float(run(TORCH, tmp_path).removeprefix("loss ")) < 0.3
 
 
 def test_the_network(tmp_path: Path) -> None:
@@ -46,12 +62,12 @@ def test_the_script_with_masters_and_stored_states(tmp_path: Path) -> None:
 
 
 def test_every_optimizer_is_named() -> None:
-    section = README.partition("\n- Of MXNet 1.9.1")[2].partition("\n\n")[0]
+    section = README.partition("\n- From MXNet 1.9.1")[2].partition("\n\n")[0]
     named = set(re.findall(r"\w+", section))
     assert not [x for x in specfiles.available() if optgen.parse(specfiles.spec_path(x).read_text()).name not in named]
 
 
-@pytest.mark.parametrize("line", re.findall(r"^    optgen (.*?)(?:   |$)", README, re.MULTILINE))
+@pytest.mark.parametrize("line", re.findall(r"^    optgen (.*?)(?:   |$)", KERNELS, re.MULTILINE))
 def test_commands_parse(line: str) -> None:
     assert parser().parse_args(line.split()).run
 
@@ -61,9 +77,9 @@ def test_make_targets_exist() -> None:
     assert targets and set(targets) <= set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 
 
-def test_the_tree_is_there() -> None:
-    section = README.partition("## The tree")[2].partition("\n## ")[0]
-    top = [*re.findall(r"^    (\w+/)", section, re.MULTILINE), "examples/", "benchmarks/", "tests/"]
-    inside = ["optgen/" + name for name in re.findall(r"^      ([\w.]+/?)", section, re.MULTILINE)]
-    assert len(top) >= 7 and len(inside) >= 10
-    assert not [name for name in (*top, *inside) if not (ROOT / name).exists()]
+def test_the_table_names_every_document_and_folder() -> None:
+    """Links of the table lead somewhere (tests/runtime/test_documents.py), and nothing is left out."""
+    linked = set(re.findall(r"\]\(([\w./-]+)\)", README.partition("## What is where")[2]))
+    documents = {path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("*.md")}
+    folders = {"specs", "optgen", "runtime", "tests", "examples/digits", "examples/distributed", "examples/guides"}
+    assert not (documents | folders | {"CHANGELOG.md", "benchmarks/README.md", "generated/README.md"}) - linked

@@ -22,7 +22,7 @@ def guide(name: str, *args: str) -> str:
     return done.stdout
 
 
-def test_every_guide_is_tested_and_in_the_readme() -> None:
+def test_every_guide_is_tested_and_in_the_learned() -> None:
     names = {path.stem for path in FOLDER.glob("*.py")}
     assert set(re.findall(r'guide\("(\w+)"', Path(__file__).read_text())) == names
     assert set(re.findall(r"^\| `(\w+)\.py`", (FOLDER / "README.md").read_text(), re.MULTILINE)) == names
@@ -70,9 +70,9 @@ def test_custom_optimizer() -> None:
 
 def test_text() -> None:
     printed = guide("text", "--epochs", "2")
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert printed.startswith(f"{len(readme)} characters, {len(set(readme))} different ones\n")
+    learned = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+    assert printed.startswith(f"{len(learned)} characters, {len(set(learned))} different ones\n")
     first, second = map(float, re.findall(r"^epoch +\d  perplexity ([\d.]+)$", printed, re.MULTILINE))
-    assert second < 0.9 * first < 0.9 * len(set(readme))
+    assert second < 0.9 * first < 0.9 * len(set(learned))
     text = printed.partition("\noptgen ")[2]
-    assert len(text) == 300 + len("\n") and set(text) <= set(readme)
+    assert len(text) == 300 + len("\n") and set(text) <= set(learned)

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 GUIDE = (ROOT / "docs" / "from-mxnet.md").read_text("utf-8")
 DOCUMENTS = sorted(
     path.relative_to(ROOT).as_posix()
-    for pattern in ("*.md", "docs/*.md", "examples/*/README.md", "benchmarks/*.md")
+    for pattern in ("*.md", "docs/*.md", "examples/*/README.md", "benchmarks/*.md", "generated/*.md")
     for path in ROOT.glob(pattern)
 )
 
