@@ -22,7 +22,7 @@ def guide(name: str, *args: str) -> str:
     return done.stdout
 
 
-def test_every_guide_is_tested_and_in_the_learned() -> None:
+def test_every_guide_is_tested_and_in_the_readme() -> None:
     names = {path.stem for path in FOLDER.glob("*.py")}
     assert set(re.findall(r'guide\("(\w+)"', Path(__file__).read_text())) == names
     assert set(re.findall(r"^\| `(\w+)\.py`", (FOLDER / "README.md").read_text(), re.MULTILINE)) == names
