@@ -1,32 +1,32 @@
 # make train   set up once, compile the kernels, train a classifier on handwritten digits
 # make test    set up once, then lint, type-check and test
 #
-# Both start from nothing but python3 (>= 3.11) and make. PYTHON=... names another interpreter.
+# Both need only python3 (>= 3.11) and make. PYTHON=... names another interpreter.
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-# What is tested a second time with arrays on a GPU that is none (tests/cuda/standin): operators, layers, training,
-# stores, files. Left out is what takes longest, and what is about the CPU.
+# Tests that run a second time with arrays on a stand-in for a GPU (tests/cuda/standin): operators, layers, training,
+# kvstores, files. The slowest tests, and tests of the CPU alone, are left out.
 ON_GPU := tests/ndarray $(foreach name,gradients native updates,--ignore tests/ndarray/test_$(name).py) \
   tests/gluon/layers $(foreach name,files gpus loss model_zoo nn parameter trainer,tests/gluon/test_$(name).py) \
   tests/kvstore/test_store.py tests/kvstore/test_compression.py tests/runtime/test_autograd.py
 
-# Two processes, as most tests keep one core busy.
+# Two processes, because most tests keep one core busy.
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist worksteal
 
 .PHONY: help setup train test lint types stress bench gpu format clean
 
 help:
 	@echo "make train    compile the kernels and train the digits example"
-	@echo "make test     lint, type-check, test"
-	@echo "make bench    time the compiled steps against the memory ceiling and installed peers"
-	@echo "make gpu      the tests that need a GPU; says how to time steps there"
-	@echo "make stress   the long tests"
+	@echo "make test     lint, type-check and run the tests"
+	@echo "make bench    time the steps of all optimizers beside the memory ceiling and installed peers"
+	@echo "make gpu      run the tests that need a GPU; print how to time steps on it"
+	@echo "make stress   run the long tests"
 	@echo "make format   format the Python sources and the specs"
-	@echo "make clean    remove what was built (not $(VENV))"
+	@echo "make clean    remove what was built, except $(VENV)"
 
 setup: $(READY)
 
@@ -37,7 +37,8 @@ $(READY): pyproject.toml setup.py
 	  { echo "make: this python3 lacks venv or ensurepip; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
 	@test -x $(BIN)/python || { echo "making $(VENV)"; $(PYTHON) -m venv $(VENV); }
 	@echo "installing into $(VENV) (once)"
-# compat: the packages are found by a path, so that a script beside this folder, if that is called optgen, finds them too.
+# compat: the packages are found by a path, so that a script beside this folder finds them even if the folder is called
+# optgen.
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --config-settings editable_mode=compat \
 	  --editable '.[dev,examples]'
 	@touch $@

@@ -16,38 +16,40 @@ from optgen.symbolic import latex
 INTRODUCTION = """\
 # Optimizers
 
-Written by `optgen doc` from the specs that it names: to change this file, change those.
+`optgen doc` writes this file from the specs that it names. To change the file, change the specs.
 
-**Equations.** In a spec, `x` is a value before the step and `x'` the one after it; as formulas, these are
-$`x_{{t-1}}`$ and $`x_t`$. `w` is the weight, `grad` the gradient as it comes, `g` the gradient to use,
-`clip(rescale_grad*grad, clip_gradient)`, and `t` the number of the update, 1 at the first. What is written is what is
-computed, in the written order. The language is described in [docs/language.md](language.md), which `optgen language`
-prints. Below the equations are remarks, if any: where they depart from the paper or from MXNet.
+**Equations.** In a spec, `x` is a value before the step and `x'` the value after it; as formulas, these are
+$`x_{{t-1}}`$ and $`x_t`$. `w` is the weight. `grad` is the gradient as it comes, and `g` is the gradient to use,
+`clip(rescale_grad*grad, clip_gradient)`. `t` is the number of the update, 1 at the first. What is written is what is
+computed, in the written order. Remarks below the equations say where they depart from the paper or from MXNet.
+[docs/language.md](language.md), which `optgen language` prints, describes the language.
 
 **NaN and infinity.** A function of NaN is NaN, also `sign`, `clip`, `max(a, b)` and `min(a, b)`; only `x^0` and `1^x`
-are always 1. A comparison with NaN is false, but for `!=`, and the equations put special cases aside by comparisons
-that NaN fails (`where(total == 0, ...)`): a NaN in a gradient is seen in the weight at the update it is for. Infinities
-follow the arithmetic. `sign` is +0 for both zeros. `clip(x, low, high)` is `x`, but `high` where that is exceeded, and
-then `low` where that is not reached: with `low > high` every number becomes `low`. A bound that is None, or NaN, bounds
-nothing. `clip(x, bound)` is `clip(x, -bound, bound)`. [Its table of functions](language.md#functions) has them all.
+are always 1. A comparison with NaN is false, except `!=`. The equations test for special cases by comparisons that are
+false for NaN (`where(total == 0, ...)`), so a NaN in a gradient is seen in the weight at the update it is for.
+Infinities follow the arithmetic. `sign` is +0 for both zeros. `clip(x, low, high)` is `high` where `x` exceeds it; the
+result is then `low` where it is below `low`. So with `low > high` every number becomes `low`. A bound that is None or
+NaN has no effect. `clip(x, bound)` is `clip(x, -bound, bound)`. The [table of functions](language.md#functions) has
+all functions.
 
-**Arguments.** The tables have each optimizer's own. All take these, too, but for those that an optimizer's section says
-it has no use for:
+**Arguments.** The table of each optimizer has its own arguments. All optimizers also take the following ones, unless
+their section says that they have no use for them:
 
 {common}
 
-`optgen.load` takes these names; in `runtime.optimizer`, `lr` is `learning_rate`, and a schedule may set it.
-A `clip_gradient` of 0 makes every gradient 0, unless the optimizer's table says that it stands for no bound.
+`optgen.load` takes these names. In `runtime.optimizer`, `lr` is `learning_rate`, and a schedule may set it. A
+`clip_gradient` of 0 makes every gradient 0, unless the optimizer's table says that 0 stands for no bound.
 
-**MXNet.** The optimizers of MXNet 1.9.1 compute what they do there, but for what remarks say, and for roundings:
-numbers such as `1 - beta2` are computed in double here, by some of MXNet's operators in float32; weights of 16 bits
-without a float32 master are updated in float32 here, each stored value rounded once, and in float16 there.
+**MXNet.** The optimizers of MXNet 1.9.1 compute what they compute there, except where remarks say otherwise, and except
+for roundings. Numbers such as `1 - beta2` are computed in double here, and in float32 by some of MXNet's operators.
+Weights of 16 bits without a float32 master are updated in float32 here, with each stored value rounded once, and in
+float16 there.
 
-**Cost** is for a float32 kernel: the arrays that each sweep over memory reads and writes, bytes and floating-point
-operations for each element of a parameter. Values for each row, column or parameter are not counted. Variants differ by
-flags; those that make no difference to the cost are not shown. A state that is stored in 16 or 8 bits counts 2 or 1
-bytes, not 4, wherever it is read or written. *Rows alone*: of a row-sparse gradient, only the rows that are present are
-touched; where it says no, the gradient is made dense first.
+**Cost** is for a float32 kernel: the arrays that each sweep over memory reads and writes, and the bytes and
+floating-point operations for each element of a parameter. Values for each row, column or parameter are not counted.
+Variants differ by flags; flags that make no difference to the cost are not shown. A state that is stored in 16 or 8
+bits counts 2 or 1 bytes instead of 4, wherever it is read or written. *Rows alone* says whether a row-sparse gradient
+touches only the rows that are present; if not, the gradient is made dense first.
 """
 
 

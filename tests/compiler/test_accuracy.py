@@ -289,25 +289,26 @@ def errors(case: Case, variant: Variant, *, history: int) -> dict[str, tuple[flo
 HEAD = """\
 # Accuracy of a step
 
-One float32 step of every spec and variant against the same equations in float64, which for this purpose are exact. Each
-figure is the largest error over a parameter of 20 000 elements (a matrix, unless the variant is for vectors) in each of
-three settings: the defaults; wd 0.01, rescale_grad 1/3 and lr 0.37; wd 0.1 and clip_gradient 1.5, as far as the spec
-reads them. Gradients and further inputs are log-uniform in 1e-18..1e18, with both signs and with zeros among them;
-weights are normal, one in ten 0; the first step is from the initial state, the sixth from what five steps with such
-gradients leave behind.
+One float32 step of every spec and variant is compared with the same equations in float64, which are exact for this
+purpose. Each figure is the largest error over a parameter of 20,000 elements: a matrix, unless the variant is for
+vectors. It is the largest of three settings, as far as the spec reads them: the defaults; wd 0.01, rescale_grad 1/3 and
+lr 0.37; wd 0.1 and clip_gradient 1.5. Gradients and further inputs are log-uniform in 1e-18..1e18, with both signs and
+with zeros among them. Weights are normal, and one in ten is 0. The first step starts from the initial state, and the
+sixth from the state after five steps with such gradients.
 
-Errors are in ULPs of the largest term of each sum, an ULP of a magnitude being 2^-23 times it. What cancels in a
-difference is measured against what it cancelled from, and products, quotients, roots and reductions hand that measure
-on as they hand on an error. Where rounding may turn a comparison that chooses between different values (the sign of a
-sum around 0, FTRL's threshold) an element is left out. The limit is {limit:g} for all of them. In brackets are the same
-errors in spacings of float32 at that magnitude, which are between one half and one of these ULPs; a single operation
-errs by at most half a spacing. The weight stays below {limit:g} of them too, but for these below {long_limit:g}:
+Errors are in ULPs of the largest term of each sum. The ULP of a magnitude is 2^-23 times that magnitude. The error of a
+difference is measured against the larger of its terms, not against what is left of them; products, quotients, roots and
+reductions pass this measure on as they pass on an error. An element is left out where rounding may turn a comparison
+that chooses between different values (the sign of a sum around 0, the threshold of FTRL). The limit is {limit:g} for
+all of them. In brackets are the same errors in spacings of float32 at that magnitude. A spacing is between one half and
+one of these ULPs, and a single operation errs by at most half a spacing. The error of the weight is also below
+{limit:g} spacings, except for these optimizers, where it is below {long_limit:g}:
 {long}.
 
 Not in the table: {left_out}.
 
-`python -m pytest tests/compiler/test_accuracy.py --update-golden` reproduces the table; without the option the test
-asserts the limit and that the table is what is measured.
+`python -m pytest tests/compiler/test_accuracy.py --update-golden` reproduces the table. Without the option, the test
+asserts the limits, and that the table holds what is measured.
 
 | variant | step | w | states |
 |---|---|---|---|
