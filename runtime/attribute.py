@@ -1,4 +1,4 @@
-"""Attributes for the symbols made in a block of code. There are no symbols here: scopes can be entered and asked."""
+"""Attribute scopes. MXNet gives the attributes to symbols; there are no symbols here, so a scope only keeps them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What everything else stands on: errors, kinds of Python values, counts, and the wording for a misspelt name."""
+"""Errors, types of Python values, checks of counts, and suggestions for misspelt names."""
 
 from __future__ import annotations
 
@@ -17,19 +17,20 @@ string_types = (str,)
 numeric_types = (float, int, np.generic)
 integer_types = (int, np.int32, np.int64)
 mx_real_t = np.float32
-"""The element type of arrays that ask for none."""
+"""The element type of arrays that are created without one."""
 
 
 class MXNetError(RuntimeError):
-    """An operation on arrays or parameters that cannot be done as asked; the name is the one MXNet code catches."""
+    """The base class of errors of operations on arrays and parameters. Code for MXNet catches it by this name."""
 
 
 class ArgumentError(MXNetError, ValueError, AssertionError):
-    """An argument that does not fit. It is all that MXNet raises for those: code that catches any of them goes on."""
+    """An argument with a wrong value. It derives from every class that MXNet raises for these, so that code that
+    catches any of them works."""
 
 
 class ArgumentTypeError(ArgumentError, TypeError):
-    """An argument of a type that does not fit."""
+    """An argument of a wrong type."""
 
 
 class NotSupportedForSparseNDArray(MXNetError):
@@ -92,5 +93,5 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def _as_list(x: Any) -> list:
-    """A list or tuple as a list; anything else alone in one."""
+    """A list of the elements of a list or tuple; any other object becomes a list of one."""
     return list(x) if isinstance(x, (list, tuple)) else [x]

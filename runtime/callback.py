@@ -1,6 +1,6 @@
-"""Functions that a training loop calls after a batch or an epoch, with what it knows of it.
+"""Functions that a training loop calls after a batch or an epoch.
 
-What they are called with has the attributes `epoch`, `nbatch` (batches of this epoch so far) and `eval_metric` (an
+Their argument has the attributes `epoch`, `nbatch` (batches of this epoch so far) and `eval_metric` (an
 EvalMetric or None), and `locals`; `BatchEndParam` makes one. They write to Python's root logger, at level INFO.
 """
 
@@ -16,7 +16,7 @@ from runtime import base
 
 
 class BatchEndParam(NamedTuple):
-    """What callbacks are called with."""
+    """The argument of a callback."""
 
     epoch: int
     nbatch: int

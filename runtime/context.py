@@ -73,7 +73,7 @@ class Context(metaclass=_DefaultOfThread):
             raise MXNetError(f"there is no device {self}: GPUs are counted from 0, and num_gpus() is {count}")
 
     def empty_cache(self) -> None:
-        """Give back the memory of a GPU that is kept for arrays to come; that of the CPU goes with the arrays."""
+        """Free the memory that is cached for new arrays on a GPU. The memory of the CPU is freed with its arrays."""
         self.require()
         if not self.on_cpu:
             with backend.on(self):
@@ -87,7 +87,7 @@ class Context(metaclass=_DefaultOfThread):
         _entered.stack.pop()
 
 
-_context = functools.lru_cache(Context)  # the same object each time: finding an array's context is then quick
+_context = functools.lru_cache(Context)  # the same object for the same arguments: comparing contexts is then quick
 
 
 def cpu(device_id: int = 0) -> Context:
@@ -116,7 +116,7 @@ def num_gpus() -> int:
 
 
 def gpu_memory_info(device_id: int = 0) -> tuple[int, int]:
-    """The free and all bytes of a GPU's memory."""
+    """The free and the total memory of a GPU, in bytes."""
     ctx = gpu(device_id)
     ctx.require()
     with backend.on(ctx):

@@ -1,5 +1,5 @@
-"""How many operators are run together. Here operators run when they are called, one by one: the size is kept and
-given back, so that code that sets it works, and changes nothing."""
+"""The bulk size: how many operators MXNet's engine runs together. Operators here run when they are called, so the size
+is stored for code that sets it, and has no effect."""
 
 from __future__ import annotations
 

@@ -26,4 +26,4 @@ def register(func_name: str | type[Exception] | None = None, cls: type[Exception
 
 @register
 class InternalError(MXNetError):
-    """Something that should not be possible happened inside the library."""
+    """A bug in the library."""

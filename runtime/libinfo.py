@@ -1,4 +1,4 @@
-"""The library's version, in the module that MXNet has it in."""
+"""The library's version, at the path where MXNet has it."""
 
 from runtime.base import __version__
 

@@ -1,4 +1,4 @@
-"""Loggers that say when, which process and which line."""
+"""Loggers whose messages begin with time, process, file and line."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _Formatter(logging.Formatter):
 def get_logger(
     name: str | None = None, filename: str | None = None, filemode: str | None = None, level: int = WARNING
 ) -> logging.Logger:
-    """The logger of that name, which from the first call on writes what is of `level` or worse.
+    """The logger called `name`. The first call makes it write messages of `level` and above.
 
     It writes to the file, opened in `filemode` (by default "a": to its end), or else to the standard error stream.
     Without a name it is Python's root logger, as it is.

@@ -1,4 +1,4 @@
-"""Names for what the user did not name: `dense0`, `dense1`, ..., counted by kind."""
+"""Default names: `dense0`, `dense1`, ..., counted by kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random numbers: one generator for arrays, initializers and dropout, so that `seed` alone decides what they are."""
+"""Random numbers. Arrays, initializers and dropout draw from one generator, which `seed` starts."""
 
 from __future__ import annotations
 

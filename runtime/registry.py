@@ -1,4 +1,4 @@
-"""Classes by name: how `'adam'` or `'xavier'` becomes an object, and what is said when the name is unknown."""
+"""Registries of classes by name: they make objects from names such as 'adam' or 'xavier'."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from runtime.base import ArgumentError, did_you_mean
 
 
 class Registry:
-    """Names, compared without case, and the classes they stand for. `kind` is what error messages call them."""
+    """Classes by name, in any case. `kind` is the word for them in error messages."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind

@@ -1,4 +1,4 @@
-"""What this library was made with, under the names MXNet gives to features."""
+"""The features of this library, under MXNet's names."""
 
 from __future__ import annotations
 

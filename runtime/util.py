@@ -1,7 +1,7 @@
-"""Switches between MXNet's two kinds of arrays, `nd` and `np`. There is `nd` here, and no `np`.
+"""Switches between MXNet's two kinds of arrays, `nd` and `np`. This library has `nd` only.
 
-What asks which kind is on is answered; what would turn `np` on raises NotImplementedError. Decorators raise when what
-they decorate is used, not before: a module that has one such function can be imported for its others.
+Functions that ask for the kind answer. Functions that would turn `np` on raise NotImplementedError. A decorator raises
+when the decorated function is called, so a module with one such function can still be imported.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def is_np_array() -> bool:
 
 
 class _NumpyArrayScope:
-    """What MXNet notes the kind of arrays in: code that checks it finds what it put there itself."""
+    """The class in which MXNet stores the kind of arrays, for code that reads it."""
 
     def __init__(self, is_np_array: bool) -> None:
         self._is_np_array = is_np_array
@@ -111,7 +111,7 @@ def _refuse(who: str) -> NoReturn:
     raise NotImplementedError(f"{who} needs mx.np arrays, which runtime does not have: write it with mx.nd")
 
 
-# ---------------------------------------------------------------- the machine
+# ---------------------------------------------------------------- environment
 
 
 def getenv(name: str) -> str | None:

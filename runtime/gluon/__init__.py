@@ -28,7 +28,7 @@ __all__ = [
 
 
 def __getattr__(key: str) -> Any:
-    """What few programs use is imported when it is asked for."""
+    """Import `contrib` and `model_zoo` when they are first used."""
     if key in ("contrib", "model_zoo"):
         return importlib.import_module(f"runtime.gluon.{key}")
     raise AttributeError(f"module 'runtime.gluon' has no attribute '{key}'")

@@ -27,7 +27,7 @@ __all__ = ["check_sha1", "clip_global_norm", "download", "replace_file", "split_
 
 
 def split_data(data: NDArray, num_slice: int, batch_axis: int = 0, even_split: bool = True) -> list[NDArray]:
-    """Cut `data` into `num_slice` parts along `batch_axis`; those of axis 0 share memory with it.
+    """Split `data` into `num_slice` parts along `batch_axis`. Parts along axis 0 share its memory.
 
     ValueError where the parts would not be equal, unless `even_split` is False: the first are then longer by one.
     """
@@ -48,7 +48,7 @@ def split_data(data: NDArray, num_slice: int, batch_axis: int = 0, even_split: b
 def split_and_load(
     data: Any, ctx_list: Sequence[Context], batch_axis: int = 0, even_split: bool = True
 ) -> list[NDArray]:
-    """Cut `data` (anything `nd.array` takes) into one part for each context, and bring it there."""
+    """Split `data`, anything that `nd.array` takes, into one part for each context, and copy it there."""
     if not isinstance(data, NDArray):
         data = nd.array(data, ctx_list[0])
     if len(ctx_list) == 1:
@@ -61,9 +61,9 @@ def split_and_load(
 
 
 def clip_global_norm(arrays: Sequence[NDArray], max_norm: float, check_isfinite: bool = True) -> float | NDArray:
-    """Scale the arrays, where they are, so that the 2-norm of all together is at most `max_norm`.
+    """Scale the arrays in place so that their joint 2-norm is at most `max_norm`.
 
-    Returns what the norm was: a number, with a warning if it is not finite; an array of shape (1,) without
+    Returns the norm before that: a number, with a warning if it is not finite; an array of shape (1,) without
     `check_isfinite`.
     """
     if not arrays:
@@ -88,7 +88,7 @@ def _sum_of_squares(x: NDArray) -> np.float32:
 
 
 def _on_host(numbers: Sequence[Any]) -> list[Any]:
-    """Numbers, some of which are on GPUs: all that come from one of these are fetched at once."""
+    """The values of scalars, some of them on GPUs. One copy fetches all scalars of a GPU."""
     fetched = list(numbers)
     while left := [i for i, x in enumerate(fetched) if is_array(x)]:
         device = fetched[left[0]].device
@@ -110,7 +110,7 @@ def check_sha1(filename: str | os.PathLike[str], sha1_hash: str) -> bool:
 
 
 def replace_file(src: str | os.PathLike[str], dst: str | os.PathLike[str]) -> None:
-    """Put the file `src` in the place of `dst`, in one step. If that fails `src` is removed."""
+    """Replace the file `dst` by `src`, atomically. If that fails, `src` is removed."""
     try:
         os.replace(src, dst)
     except OSError:
@@ -126,7 +126,7 @@ def download(
     retries: int = 5,
     verify_ssl: bool = True,
 ) -> str:
-    """Fetch a file (http, https or file); returns where it is. It is there whole or not at all.
+    """Download a file (http, https or file) and return its path. The path never holds an incomplete file.
 
     Parameters
     ----------
@@ -189,7 +189,7 @@ def _content(url: str, verify_ssl: bool) -> Iterator[bytes]:
             raise OSError(f"{url} answers with status {response.status_code}")
         yield from response.iter_content(1 << 20)
         return
-    import ssl  # here, as these two take as long to import as all of gluon
+    import ssl  # imported here, as these two take as long to import as all of gluon
     import urllib.request
 
     secure = ssl.create_default_context() if verify_ssl else ssl._create_unverified_context()
@@ -199,13 +199,13 @@ def _content(url: str, verify_ssl: bool) -> Iterator[bytes]:
 
 
 def _get_repo_url() -> str:
-    """Where Gluon's data sets and models are: `MXNET_GLUON_REPO`, by default MXNet's own place."""
+    """The address of Gluon's data sets and models: `MXNET_GLUON_REPO`, by default MXNet's."""
     url = os.environ.get("MXNET_GLUON_REPO", "https://apache-mxnet.s3-accelerate.dualstack.amazonaws.com/")
     return url.removesuffix("/") + "/"
 
 
 def _get_repo_file_url(namespace: str, filename: str) -> str:
-    """Where the file of a data set or model is."""
+    """The address of the file of a data set or model."""
     return f"{_get_repo_url()}{namespace}/{filename}"
 
 
@@ -213,11 +213,11 @@ def _get_repo_file_url(namespace: str, filename: str) -> str:
 
 
 class HookHandle:
-    """What stands for a hook in `hooks`: `detach()`, or the end of a `with` block, takes it out."""
+    """The handle of a hook in `hooks`: `detach()`, or the end of a `with` block, removes the hook."""
 
     def __init__(self, hooks: dict[object, Callable], hook: Callable) -> None:
         self._hooks = hooks
-        self._key = object()  # and not the handle's id, which another has once this one is let go of
+        self._key = object()  # not the id of the handle, which a later object may have
         self._hooks[self._key] = hook
 
     def detach(self) -> None:
@@ -231,7 +231,8 @@ class HookHandle:
 
 
 def shape_is_known(shape: Sequence[int] | None) -> bool:
-    """Whether a shape is there and no length in it is open: 0, or -1 inside `util.np_shape()`."""
+    """Whether a shape is given and all its lengths are known. An unknown length is 0, or -1 inside
+    `util.np_shape()`."""
     if shape is None:
         return False
     if is_np_shape():

@@ -1,4 +1,4 @@
-"""What parameters start as."""
+"""Initial values of parameters."""
 
 from runtime.initializer.base import InitDesc, Initializer, alias, create, register
 from runtime.initializer.choices import Load, Mixed

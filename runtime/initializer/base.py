@@ -1,4 +1,4 @@
-"""What an initializer is, and how it is asked for by name."""
+"""The base class of initializers, and their registry."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ class InitDesc(str):
 
 
 class Initializer:
-    """Fills arrays with first values. A subclass says what weights are in `_init_weight(name, arr)`, writing to `arr`.
+    """Fills arrays with initial values. A subclass defines `_init_weight(name, arr)`, which writes those of a weight to
+    `arr`.
 
     Called with a parameter's name and array, it goes by the name's ending, as ENDINGS has it: weights are its own
     business; biases, `beta` and running means are 0; `gamma` and running variances are 1. The arguments a subclass

@@ -1,4 +1,4 @@
-"""Initializers that choose for each parameter: by its name what initializes it, or what it was before."""
+"""Initializers that choose by the name of each parameter: another initializer, or saved values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from runtime.ndarray.ndarray import NDArray
 class Load:
     """Parameters from a file of `nd.save`, or a dict of arrays by name; a prefix 'arg:' or 'aux:' is dropped.
 
-    What is not there is left to `default_init`. `verbose` logs what happened to each array.
+    Other parameters are initialized by `default_init`. `verbose` logs which of the two happened to each array.
     """
 
     def __init__(

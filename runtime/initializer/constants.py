@@ -1,4 +1,4 @@
-"""Initializers that give the same values each time."""
+"""Initializers with fixed values."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Constant(Initializer):
     _init_default = _init_weight
 
     def dumps(self) -> str:
-        self._kwargs = {"value": _plain(self.value)}  # not before: the lists of a large array take memory
+        self._kwargs = {"value": _plain(self.value)}  # only when asked for: the lists of a large array take memory
         return super().dumps()
 
     def __eq__(self, other: object) -> bool:

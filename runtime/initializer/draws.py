@@ -58,8 +58,8 @@ class Orthogonal(Initializer):
 
 @register
 class Xavier(Initializer):
-    """Keeps the size of what flows through a layer: Glorot & Bengio 2010 (with `magnitude=2`, `factor_type='in'`, He
-    et al. 2015).
+    """Keeps the variance of activations and gradients from layer to layer: Glorot & Bengio 2010 (with `magnitude=2`,
+    `factor_type='in'`, He et al. 2015).
 
     Parameters
     ----------

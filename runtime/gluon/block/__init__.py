@@ -1,4 +1,4 @@
-"""Blocks: pieces of a network that know their parameters and their parts."""
+"""Blocks: layers and networks, with their parameters and children."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A piece of a network."""
+"""The base class of layers and networks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ File = str | os.PathLike[str]
 
 
 class Block:
-    """A piece of a network: `forward` computes, attributes that are Blocks or Parameters are its parts.
+    """A layer or a network. `forward` computes its output. Attributes that are Blocks are its children, attributes that
+    are Parameters its own parameters.
 
     Parameters
     ----------
@@ -33,7 +34,7 @@ class Block:
     """
 
     _in_summary = True
-    """Whether `summary` has a row for it: what only passes on what its parts compute has none."""
+    """Whether `summary` has a row for this block. Containers have none."""
 
     def __init__(self, prefix: str | None = None, params: ParameterDict | None = None) -> None:
         self._empty_prefix = prefix == ""
@@ -46,7 +47,7 @@ class Block:
         self._forward_pre_hooks: dict[object, Callable] = {}
 
     def __setattr__(self, key: str, value: Any) -> None:
-        """Take Blocks and Parameters in as parts. An attribute that is one stays one."""
+        """Register Blocks as children and Parameters as own parameters. Neither can be replaced by another type."""
         if isinstance(value, (Block, Parameter)) and "_children" not in self.__dict__:
             raise AttributeError(
                 f"{type(self).__name__}.__init__ must call super().__init__() before it sets '{key}', which is a "
@@ -73,15 +74,15 @@ class Block:
         parts = [f"  ({key}): {block!r}".replace("\n", "\n  ") for key, block in self._children.items()]
         return f"{type(self).__name__}(\n" + "\n".join(parts) + "\n)"
 
-    # ------------------------------------------------------------ names and parts
+    # ------------------------------------------------------------ names and children
 
     def _alias(self) -> str:
-        """What blocks of this class are called, before their count."""
+        """The name of blocks of this class, without the count."""
         return type(self).__name__.lower()
 
     @property
     def prefix(self) -> str:
-        """What its parameters' names start with."""
+        """The start of its parameters' names."""
         return self._prefix
 
     @property
@@ -91,7 +92,7 @@ class Block:
 
     @property
     def params(self) -> ParameterDict:
-        """Its own parameters, without those of its parts."""
+        """Its own parameters, without those of its children."""
         return self._params
 
     def name_scope(self) -> _BlockScope:
@@ -99,7 +100,7 @@ class Block:
         return _BlockScope(self)
 
     def register_child(self, block: Block, name: str | None = None) -> None:
-        """Make `block` a part, called `name` (its position, if None) in files of parameters."""
+        """Make `block` a child. `name`, by default its position, is its name in files of parameters."""
         if not isinstance(block, Block):
             raise ArgumentError(
                 f"the parts of {type(self).__name__} '{self.name}' must be Blocks, not {type(block).__name__}"
@@ -107,9 +108,10 @@ class Block:
         self._children[str(len(self._children)) if name is None else name] = block
 
     def collect_params(self, select: str | None = None) -> ParameterDict:
-        """All parameters, its parts' included; with `select`, a regular expression, those whose name it matches.
+        """Its parameters and those of all descendants. `select`, a regular expression, keeps those whose name it
+        matches.
 
-        Warns of attributes that hold blocks in a list or dict, which are no parts.
+        Warns of blocks in an attribute that is a list or dict: these are not children.
         """
         self._warn_of_hidden_blocks()
         found = ParameterDict(self._params.prefix)
@@ -132,7 +134,7 @@ class Block:
                     )
 
     def apply(self, fn: Callable[[Block], object]) -> Block:
-        """Call `fn` with each part, innermost first, and with this block. Returns this block."""
+        """Call `fn` with each descendant, innermost first, and with this block. Returns this block."""
         for child in self._children.values():
             child.apply(fn)
         fn(self)
@@ -145,7 +147,7 @@ class Block:
         verbose: bool = False,
         force_reinit: bool = False,
     ) -> None:
-        """Give all parameters their first values; see `Parameter.initialize`."""
+        """Initialize all parameters; see `Parameter.initialize`."""
         self.collect_params().initialize(init, ctx, verbose, force_reinit)
 
     def cast(self, dtype: Any) -> None:
@@ -156,14 +158,14 @@ class Block:
             param.cast(dtype)
 
     def hybridize(self, active: bool = True, **kwargs: Any) -> None:
-        """`HybridBlock.hybridize` for the parts."""
+        """Call `hybridize` of the children."""
         for child in self._children.values():
             child.hybridize(active, **kwargs)
 
     # ------------------------------------------------------------ files
 
     def _collect_params_with_prefix(self, prefix: str = "") -> dict[str, Parameter]:
-        """Parameters by their place in the structure (`features.0.weight`), whatever the blocks are called."""
+        """Parameters by their path in the tree of blocks (`features.0.weight`), whatever the names of the blocks."""
         prefix = prefix and prefix + "."
         found = {prefix + key: param for key, param in self._reg_params.items()}
         for key, child in self._children.items():
@@ -171,7 +173,7 @@ class Block:
         return found
 
     def save_parameters(self, filename: File, deduplicate: bool = False) -> None:
-        """Write all parameters to a file (safetensors); it is replaced only when the new one is complete.
+        """Write all parameters to a safetensors file. An existing file is replaced when the new one is complete.
 
         `deduplicate` writes a parameter that several blocks share once.
         """
@@ -192,13 +194,13 @@ class Block:
     ) -> None:
         """Read parameters that `save_parameters`, or MXNet, wrote. Nothing changes unless the whole file fits.
 
-        A file in which parameters go by their names, as `ParameterDict.save` writes, is read too.
+        Files with the names of parameters, as `ParameterDict.save` writes them, are read as well.
 
         Parameters
         ----------
         ctx: where parameters without values go, by default the CPU; those with values must be there.
         allow_missing: leave parameters that the file does not have as they are.
-        ignore_extra: pass over what the file has and the block does not.
+        ignore_extra: skip parameters that the file has and the block does not.
         cast_dtype: convert, instead of refusing values of another type than the parameter's.
         dtype_source: with `cast_dtype`, what is converted: 'current', the file's values to the parameter's type;
             'saved', the parameter to the file's type.
@@ -235,33 +237,33 @@ class Block:
         self.save_parameters(f"{prefix}-model.params")
 
     def load(self, prefix: str) -> None:
-        """Read what `save` wrote. This block is of the same structure; it takes on the names of the one saved."""
+        """Read files of `save`, written by a block of the same structure, whose names this block takes over."""
         structure.load(self, f"{prefix}-model.json")
         self.load_parameters(f"{prefix}-model.params")
 
     # ------------------------------------------------------------ hooks
 
     def register_forward_pre_hook(self, hook: Callable[[Block, tuple], object]) -> HookHandle:
-        """Have `hook(block, inputs)` called before each `forward`, until the handle that this returns is detached."""
+        """Call `hook(block, inputs)` before each `forward`, until the returned handle is detached."""
         return HookHandle(self._forward_pre_hooks, hook)
 
     def register_forward_hook(self, hook: Callable[[Block, tuple, Any], object]) -> HookHandle:
-        """Have `hook(block, inputs, output)` called after each `forward`, until the handle is detached."""
+        """Call `hook(block, inputs, output)` after each `forward`, until the returned handle is detached."""
         return HookHandle(self._forward_hooks, hook)
 
     def register_op_hook(self, callback: Callable[[bytes, bytes, NDArray], object], monitor_all: bool = False) -> None:
-        """`HybridBlock.register_op_hook` for the parts."""
+        """Call `register_op_hook` of the children."""
         for child in self._children.values():
             child.register_op_hook(callback, monitor_all)
 
     def summary(self, *inputs: Any) -> None:
-        """Run `inputs` through the network and print a table of its parts, their outputs and parameters."""
+        """Run `inputs` through the network, and print the output shape and the number of parameters of each layer."""
         summarize(self, inputs)
 
     # ------------------------------------------------------------ computing
 
     def __call__(self, *args: Any) -> Any:
-        """Compute the output, with hooks. An error tells which block it happened in."""
+        """Call hooks and `forward`. An error names the block that it happened in."""
         try:
             if not (self._forward_hooks or self._forward_pre_hooks):
                 return self.forward(*args)
@@ -272,7 +274,7 @@ class Block:
                 hook(self, args, out)
             return out
         except MXNetError as error:
-            if not hasattr(error, "block"):  # the innermost block is where it happened
+            if not hasattr(error, "block"):  # only the innermost block adds its name
                 error.block = self  # type: ignore[attr-defined]
                 place = f"{type(self).__name__} '{self.name}'"
                 if place not in str(error):

@@ -1,4 +1,4 @@
-"""Blocks whose computation is stated in operators `F`."""
+"""Blocks whose computation is written in operators `F`."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ _NO_GRAPH = "blocks compute operator by operator, and there is no graph"
 
 
 class HybridBlock(Block):
-    """A block whose `hybrid_forward(F, x, ..., **params)` gets the operators as `F` and its own parameters as arrays.
+    """A block that computes in `hybrid_forward(F, x, ..., **params)`: `F` holds the operators, and `params` are its own
+    parameters as arrays.
 
-    The parameters are those in the context of the first array among the inputs, which may be nested in lists; arrays
-    created meanwhile are there too. Where shapes are left open, `infer_shape(x, ...)` sets them from the first inputs.
+    The arrays of the parameters are in the context of the first array among the inputs, which may be nested in lists.
+    New arrays are created in that context too. `infer_shape(x, ...)` sets shapes that are unknown at the first call.
     """
 
     _active = False
@@ -54,9 +55,9 @@ class HybridBlock(Block):
         backward_bulk_size: int | None = None,
         **kwargs: Any,
     ) -> None:
-        """Accepted for code that calls it: every operator is compiled already, and there is no graph to build.
+        """Accepted for code that calls it. Operators are compiled already, and no graph is built.
 
-        From now on the inputs must be of the structure of the first ones; see `runtime.gluon.block.signature`.
+        The inputs of later calls must have the structure of the first call; see `runtime.gluon.block.signature`.
         """
         self._active, self._structure = active, None
         super().hybridize(active)
@@ -86,7 +87,7 @@ class HybridBlock(Block):
             params = {key: param.data(ctx) for key, param in self._reg_params.items()}
         except DeferredInitializationError:
             params = None
-        if params is None:  # apart from the handler: an error in here has nothing to do with the one above
+        if params is None:  # not in the handler: an error from here is not caused by the one above
             self._finish_deferred_init(x, *args)
             params = {key: param.data(ctx) for key, param in self._reg_params.items()}
         F = nd if self._monitor is None else Monitored(nd, self.prefix, *self._monitor)
@@ -104,7 +105,7 @@ class HybridBlock(Block):
         raise NotImplementedError(f"{type(self).__name__} must define hybrid_forward")
 
     def _context(self, inputs: Any) -> context.Context:
-        """Where the first array of nested inputs lives."""
+        """The context of the first array in nested inputs."""
         array = _first_array(inputs)
         if array is None:
             self._explain_inputs(inputs)
@@ -113,7 +114,7 @@ class HybridBlock(Block):
     # ------------------------------------------------------------ errors
 
     def _check_call(self, inputs: tuple[Any, ...], params: dict[str, NDArray]) -> None:
-        """After an error in `hybrid_forward`: raise a better one if it was called with what it does not take."""
+        """After an error in `hybrid_forward`: raise a clearer one if the arguments do not fit its signature."""
         signature = inspect.signature(self.hybrid_forward)
         try:
             signature.bind(nd, *inputs, **params)
@@ -133,7 +134,7 @@ class HybridBlock(Block):
             f"{', '.join(type(x).__name__ for x in inputs)}{'; nd.array() makes one of an ndarray' if arrays else ''}"
         ) from None
 
-    # ------------------------------------------------------------ what is known from the first inputs
+    # ------------------------------------------------------------ shapes and types from the first inputs
 
     def _finish_deferred_init(self, *args: Any) -> None:
         if not all(param._is_shape_known() for param in self._reg_params.values()):
@@ -142,10 +143,10 @@ class HybridBlock(Block):
             param._finish_deferred_init()
 
     def infer_shape(self, *args: Any) -> None:
-        """Set the shapes of the parameters, this block's own or else its parts', from inputs.
+        """Set the unknown shapes of the parameters of this block, or of its children, from inputs.
 
-        They are found by running the block: operators that have weights tell what shapes these must have. A block
-        whose parameters go elsewhere first defines its own infer_shape.
+        The block is run, and each operator with weights reports their shapes. A block that changes a parameter before
+        it gives it to an operator defines its own infer_shape.
         """
         if all(param._is_shape_known() for param in self._reg_params.values()):
             with autograd.pause():
@@ -160,19 +161,19 @@ class HybridBlock(Block):
             raise ArgumentError(f"{type(self).__name__} '{self.name}': infer_type takes NDArrays")
         self.cast(array.dtype)
 
-    # ------------------------------------------------------------ looking on
+    # ------------------------------------------------------------ operator hooks
 
     def register_op_hook(self, callback: Callable[[bytes, bytes, NDArray], object], monitor_all: bool = False) -> None:
-        """Have `callback(name, operator, array)` called with what the operators of `F` give, in all parts.
+        """Call `callback(name, operator, array)` with each output of the operators of `F`, here and in the children.
 
         The name is the block's prefix, the operator's `name=` (or its own name and a count) and `_output`; with
         `monitor_all` the inputs come before it, with the names of the operator's arguments. Both are bytes, as MXNet
-        gives them. What is computed without `F`, such as x + y, is not seen.
+        gives them. Computations without `F`, such as x + y, are not reported.
         """
         self._monitor = callback, monitor_all
         super().register_op_hook(callback, monitor_all)
 
-    # ------------------------------------------------------------ what a graph would be needed for
+    # ------------------------------------------------------------ not provided: these need a graph
 
     def optimize_for(self, x: Any, *args: Any, backend: str | None = None, **kwargs: Any) -> NoReturn:
         """Not provided: there is no graph that a backend could optimize."""

@@ -1,4 +1,4 @@
-"""Shapes of parameters from the operators they are given to: what a block's author need not write."""
+"""Shape inference: the shapes of parameters from the operators that use them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Shape = tuple[int, ...]
 
 
 class Unknown:
-    """Stands for the array of a parameter whose shape is not fully known."""
+    """A placeholder for the array of a parameter whose shape is not known."""
 
     def __init__(self, param: Parameter) -> None:
         self.param = param
@@ -31,7 +31,8 @@ class Unknown:
 
 
 class Inferring:
-    """What a block sees as `F` while shapes are open: operators of `module` that first tell theirs to parameters."""
+    """`F` during shape inference: the operators of `module`, which first set the shapes of the parameters that they are
+    given."""
 
     def __init__(self, module: ModuleType) -> None:
         self._module = module
@@ -58,14 +59,14 @@ class Inferring:
 
 
 def infer(block: HybridBlockLike, args: tuple, ctx: Context) -> None:
-    """Run `block` so that its parameters learn their shapes; ArgumentError for those that do not."""
+    """Run `block` to set the shapes of its parameters; ArgumentError naming those that stay unknown."""
     params = block._reg_params
     arrays = {key: param.data(ctx) if param._is_shape_known() else Unknown(param) for key, param in params.items()}
     cause: Exception | None = None
     with autograd.pause():
         try:
             block.hybrid_forward(Inferring(nd), *args, **arrays)
-        except Exception as error:  # one that has nothing to do with the shapes is met again by the computation itself
+        except Exception as error:  # an error that is not about shapes comes again in the computation itself
             cause = error
     unknown = [param for param in params.values() if not param._is_shape_known()]
     if unknown:
@@ -75,7 +76,7 @@ def infer(block: HybridBlockLike, args: tuple, ctx: Context) -> None:
         ) from cause
 
 
-# ---------------------------------------------------------------- what operators ask of their inputs
+# ---------------------------------------------------------------- shapes of weights, by operator
 
 
 def _fully_connected(data: NDArray, num_hidden: int, flatten: bool = True, **_: Any) -> dict[str, Shape]:

@@ -1,4 +1,4 @@
-"""Operators that tell a callback what they compute."""
+"""Operators that report their outputs to a callback."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _INPUTS_NUMBERED = ("Activation",)
 
 
 class Monitored:
-    """What a block sees as `F` while somebody looks on: `module`, with `callback` called for each operator.
+    """`F` with an operator hook: the operators of `module`, which call `callback` with their outputs.
 
     See `HybridBlock.register_op_hook`. Names are counted from 0.
     """
@@ -51,7 +51,7 @@ class Monitored:
         return call
 
     def _tell_inputs(self, node: str, key: str, operator: Callable, args: tuple, kwargs: dict[str, Any]) -> None:
-        """Tell of the arrays among the arguments; those of `*args` are numbered."""
+        """Report the arrays among the arguments; those of `*args` are numbered."""
         bound = inspect.signature(operator).bind(*args, **kwargs).arguments
         inputs = {}
         for argument, value in bound.items():

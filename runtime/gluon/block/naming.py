@@ -1,4 +1,4 @@
-"""Names of blocks: under the block they are made in, counted by kind."""
+"""Name scopes: the prefixes of blocks, counted by kind inside the block that creates them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from runtime.name import NameManager, Prefix
 class _BlockScope:
     """Inside `with block.name_scope():`, blocks are named under `block`, counted by kind from 0.
 
-    The scope of a block with an empty prefix does nothing: what is made inside is named by the scope around it.
+    The scope of a block with an empty prefix has no effect: the enclosing scope names the blocks created inside.
     """
 
     def __init__(self, block: BlockLike) -> None:
@@ -30,7 +30,8 @@ class _BlockScope:
 
     @staticmethod
     def create(prefix: str | None, params: ParameterDict | None, hint: str) -> tuple[str, ParameterDict]:
-        """The full prefix and the parameters of a new block of the kind `hint`, which may have asked for its own."""
+        """The full prefix and the parameters of a new block of the kind `hint`. Arguments that are not None are used as
+        they are."""
         outer = _entered.stack[-1]
         if outer is None:
             if prefix is None:
@@ -46,4 +47,4 @@ class _BlockScope:
         return outer.prefix + prefix, params
 
 
-_entered = Entered(lambda: None)  # blocks whose scopes the thread is in
+_entered = Entered(lambda: None)  # the blocks whose scopes this thread has entered

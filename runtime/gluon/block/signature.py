@@ -1,7 +1,7 @@
-"""What a hybridized block is called with: arrays and None, nested in lists in the same way each time.
+"""The inputs of a hybridized block: arrays and None, nested in lists, with the same structure in each call.
 
-MXNet makes a graph in the first call, so code that hybridizes keeps to this; a call that does not is a mistake there,
-and is reported here, too. It does not concern blocks that are called by a hybridized one: they are parts of its graph.
+MXNet builds a graph in the first call, and raises an error for a later call with another structure. So does this
+library. Blocks that a hybridized block calls are part of its graph and are not checked.
 """
 
 from __future__ import annotations

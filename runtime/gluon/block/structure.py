@@ -1,6 +1,6 @@
 """The names of a network's blocks in a file: `Block.save` and `Block.load`.
 
-The file is JSON, as MXNet writes it: for each block its name, and what its parts are called by it.
+The file is JSON, as MXNet writes it: for each block its name, and the attribute of each child.
 
     {"net0": {"orig_name": "net0", "children": {"dense0": "body"}, "dense1": {"orig_name": "dense0", ...}}}
 
@@ -22,7 +22,7 @@ from runtime.gluon.block.protocols import BlockLike
 
 
 def save(net: BlockLike, path: str | os.PathLike[str]) -> None:
-    """Write the names of `net` and its parts."""
+    """Write the names of `net` and its descendants."""
     files.write(path, json.dumps(_described(net, itertools.count())).encode())
 
 
@@ -40,7 +40,8 @@ def _key(block: BlockLike, numbers: Iterator[int]) -> str:
 
 
 def load(net: BlockLike, path: str | os.PathLike[str]) -> None:
-    """Give `net` and its parts the names of the file; MXNetError, with nothing changed, for one of other blocks."""
+    """Give `net` and its descendants the names in the file. MXNetError, with nothing changed, if its blocks are
+    others."""
     path = Path(path)
     try:
         described = json.loads(path.read_bytes())
@@ -60,7 +61,8 @@ def _match(
     numbers: Iterator[int],
     names: list[tuple[BlockLike, str, dict[str, str]]],
 ) -> str:
-    """Enter `block` and its parts in `names`: with its name and what it calls its parts, by their names."""
+    """Add `block` and its descendants to `names`: each with its name, and the attributes of its children by their
+    names."""
     key = _key(block, numbers)
     if key not in described:
         raise KeyError(f"no entry '{key}'")
@@ -74,7 +76,7 @@ def _match(
 
 
 def _rename(block: BlockLike, name: str) -> None:
-    """Call the block `name`, and its parameters after it."""
+    """Rename the block to `name`, and its parameters accordingly."""
     old, new = block._prefix, name and name + "_"
     params = block._params
     if params._prefix == old:

@@ -1,4 +1,4 @@
-"""A table of a network's parts."""
+"""A table of a network's layers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from runtime.ndarray import NDArray
 
 @dataclass
 class _Row:
-    """One call of a block: how many numbers its parameters have, are learned of them, and were counted before."""
+    """One call of a block: the number of elements in its parameters, how many of them are trained, and how many an
+    earlier row has counted."""
 
     layer: str
     output: str
@@ -23,7 +24,7 @@ class _Row:
 
 
 def summarize(net: BlockLike, inputs: tuple) -> None:
-    """Run `inputs` through `net` and print a row for each call of a part; ArgumentError for a hybridized network."""
+    """Run `inputs` through `net` and print a row for each call of a layer. ArgumentError if a block is hybridized."""
     rows = [_Row("Input", _shapes(inputs))]
     seen: set[int] = set()
     watched: dict[int, HookHandle] = {}

@@ -1,4 +1,4 @@
-"""Losses: from predictions and labels to one number for each sample."""
+"""Losses of predictions and labels: one number for each sample."""
 
 from __future__ import annotations
 

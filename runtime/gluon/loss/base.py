@@ -1,4 +1,4 @@
-"""What losses share."""
+"""The base class of losses."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Loss(HybridBlock):
         return f"{type(self).__name__}(batch_axis={self._batch_axis}, w={self._weight})"
 
     def _weighted(self, F: Any, loss: NDArray, sample_weight: NDArray | None = None) -> NDArray:
-        """Each element multiplied by the weights there are."""
+        """`loss` multiplied by `weight` and `sample_weight`, where these are given."""
         return _apply_weighting(F, loss, self._weight, sample_weight)
 
     def _per_sample(self, F: Any, loss: NDArray, sample_weight: NDArray | None = None) -> NDArray:
@@ -45,7 +45,7 @@ def _check_weight(name: str, weight: float | None) -> None:
 def _apply_weighting(
     F: Any, loss: NDArray, weight: float | None = None, sample_weight: NDArray | None = None
 ) -> NDArray:
-    """`loss` multiplied by a number and by factors on its elements, as losses of one's own do it."""
+    """`loss` multiplied by a number and by factors on its elements, for losses that users define."""
     _check_weight("_apply_weighting", weight)
     if sample_weight is not None:
         loss = F.broadcast_mul(loss, sample_weight)
@@ -55,7 +55,7 @@ def _apply_weighting(
 
 
 def _reshape_like(F: Any, x: NDArray, y: NDArray) -> NDArray:
-    """`x` in the shape of `y`, for losses of one's own."""
+    """`x` in the shape of `y`, for losses that users define."""
     return like("_reshape_like", x, y, "x")
 
 

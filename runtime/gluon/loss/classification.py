@@ -1,4 +1,4 @@
-"""Losses of predicted classes, and of sequences of them."""
+"""Losses of classification and of sequence labelling."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ SigmoidBCELoss = SigmoidBinaryCrossEntropyLoss
 
 
 class SoftmaxCrossEntropyLoss(Loss):
-    """`-log softmax(pred)[label]`: how unlikely the scores make the right class.
+    """`-log softmax(pred)[label]`, the cross entropy of scores and classes.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ class LogisticLoss(Loss):
 
 
 class CTCLoss(Loss):
-    """How unlikely the scores over time make a sequence of labels (connectionist temporal classification), (batch,).
+    """Connectionist temporal classification: the negative log-likelihood of a sequence of labels, (batch,).
 
     Called with `pred`, scores before softmax, of which the last class is the blank, and `label`, which ends at the
     first -1; optionally with the lengths that count, `pred_lengths` and `label_lengths`, (batch,) each.

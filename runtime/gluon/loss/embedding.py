@@ -1,4 +1,4 @@
-"""Losses of how near vectors are to each other."""
+"""Losses of the distances between vectors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Losses of predicted numbers."""
+"""Losses of regression."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class HuberLoss(Loss):
 
 
 class PoissonNLLLoss(Loss):
-    """How unlikely counts are where `pred` says how many to expect; the mean over *all* elements, (1,).
+    """The negative log-likelihood of counts whose expected value is `pred`; the mean over *all* elements, (1,).
 
     Parameters
     ----------
@@ -72,7 +72,9 @@ class PoissonNLLLoss(Loss):
         expected, log = (F.exp(pred), pred) if self._from_logits else (pred, F.log(pred + epsilon))
         loss = expected - target * log
         if self._compute_full:
-            counts = F.maximum(target, 1.0)  # below, where the term does not count, its logarithm may not exist
+            counts = F.maximum(
+                target, 1.0
+            )  # the term is not used where target <= 1, and its logarithm may not exist there
             stirling = counts * F.log(counts) - counts + 0.5 * F.log(2 * math.pi * counts)
             loss = loss + stirling * (target > 1)
         return F.mean(self._weighted(F, loss, sample_weight))

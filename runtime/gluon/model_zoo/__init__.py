@@ -1,4 +1,4 @@
-"""Networks that are known by name."""
+"""Well-known networks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the networks share."""
+"""The base class of the networks."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from runtime.gluon.block import HybridBlock
 
 
 class Classifier(HybridBlock):
-    """`output(features(x))`: what is seen in images, and how it tells the classes."""
+    """`output(features(x))`: a feature extractor and a classifier."""
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:
         return self.output(self.features(x))
 
 
 def chain(*blocks: HybridBlock) -> nn.HybridSequential:
-    """Blocks one after the other, which leave names to the scope they were made in."""
+    """A HybridSequential with an empty prefix: the enclosing scope names the blocks."""
     net = nn.HybridSequential(prefix="")
     net.add(*blocks)
     return net

@@ -1,4 +1,4 @@
-"""Layers that bend each element. The output has the shape of the input."""
+"""Elementwise activation layers. The output has the shape of the input."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class SELU(HybridBlock):
 
 
 class GELU(HybridBlock):
-    """`x P(X <= x)`, X being normal (Hendrycks & Gimpel 2016)."""
+    """`x P(X <= x)` for a standard normal X (Hendrycks & Gimpel 2016)."""
 
     def hybrid_forward(self, F: Any, x: NDArray) -> NDArray:
         return F.LeakyReLU(x, act_type="gelu", name="fwd")

@@ -1,4 +1,5 @@
-"""The layers every network has; containers and normalization can be imported from here too, as from MXNet's module."""
+"""Dense, Dropout, Embedding, Flatten, Lambda. Containers and normalization can be imported from here too, as in
+MXNet."""
 
 from __future__ import annotations
 
@@ -78,7 +79,7 @@ class Dense(HybridBlock):
 
 
 def _is_plain_relu(block: Block | None) -> bool:
-    """Whether nobody would notice that this block is not called, but that relu is computed by another operator."""
+    """Whether this block is a ReLU without hooks, which a fused operator may compute without calling it."""
     if type(block) is not Activation or block._act_type != "relu":
         return False
     return not (block._forward_hooks or block._forward_pre_hooks)
@@ -105,7 +106,7 @@ class Dropout(HybridBlock):
 
 
 class Embedding(HybridBlock):
-    """Vectors for whole numbers: (...) of numbers below `input_dim` becomes (..., output_dim).
+    """Rows of the weight by index: indices of shape (...), below `input_dim`, give (..., output_dim).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Blocks one after the other."""
+"""Containers that call their blocks one after the other."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from runtime.gluon.block import Block, HybridBlock
 
 
 class _Chain(Block):
-    """What both containers share."""
+    """The base class of the containers."""
 
     _in_summary = False
 
     def add(self, *blocks: Block) -> None:
-        """Put blocks at the end."""
+        """Append blocks."""
         for block in blocks:
             self.register_child(block)
 

@@ -1,4 +1,4 @@
-"""Convolutions, transposed ones, and padding by reflection."""
+"""Convolution, transposed convolution, reflection padding."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def check_layout(block: str, layout: str, known: tuple[str, ...]) -> None:
 
 
 class _Conv(HybridBlock):
-    """What all convolutions share. A subclass says how many spatial axes there are, and which layouts.
+    """The base class of convolutions. A subclass defines the number of spatial axes and the layouts.
 
     Parameters
     ----------
     channels: of the output.
     kernel_size, strides, padding, dilation: a number for each spatial axis, or one for all.
-    groups: input and output channels are cut into so many groups, which are convolved each apart.
+    groups: the number of groups of channels, each of which is convolved separately.
     layout: where batch (N), channels (C) and spatial axes lie in the input, and in the output.
     activation: name of an activation; None for none.
     use_bias: whether there is a bias, of shape (channels,).
@@ -146,7 +146,7 @@ class Conv3D(_Conv):
 
 
 class _ConvTranspose(_Conv):
-    """What transposed convolutions share; `output_padding` adds to the end of the output. The weight is
+    """The base class of transposed convolutions. `output_padding` extends the end of the output. The weight is
     (in_channels, channels/groups, *kernel_size)."""
 
     _OPERATOR = "Deconvolution"
@@ -191,7 +191,7 @@ class Conv3DTranspose(_ConvTranspose):
 
 
 class ReflectionPad2D(HybridBlock):
-    """Pads the two last axes of (batch, channels, height, width) with the mirror image of what is inside.
+    """Pads the two last axes of (batch, channels, height, width) by reflection at the border.
 
     `padding` is a number, or the two numbers (before, behind) of each of the four axes, eight in all.
     """

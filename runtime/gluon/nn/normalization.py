@@ -1,4 +1,4 @@
-"""Layers that bring values to mean 0 and variance 1, then to a learned variance (gamma) and mean (beta)."""
+"""Normalization layers: values get mean 0 and variance 1, then a learned scale (gamma) and shift (beta)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Init = str | Initializer
 
 
 class _Normalization(HybridBlock):
-    """What all kinds share: gamma (trained if `scale`) and beta (trained if `center`), of shape (n,), 0 if unknown."""
+    """The base class: gamma (trained if `scale`) and beta (trained if `center`), of shape (n,), 0 if unknown."""
 
     _axis = 1
 
@@ -38,7 +38,7 @@ class _Normalization(HybridBlock):
 
 
 class _BatchNorm(_Normalization):
-    """What BatchNorm and BatchNormReLU share."""
+    """The base class of BatchNorm and BatchNormReLU."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class _BatchNorm(_Normalization):
         )
 
     def cast(self, dtype: Any) -> None:
-        """Convert the parameters, but keep those of 16-bit floats in float32: statistics would lose too much."""
+        """Convert the parameters, to float32 at least: statistics in 16 bits would lose too much."""
         super().cast("float32" if element_type(dtype).itemsize == 2 else dtype)
 
     def hybrid_forward(
@@ -95,7 +95,7 @@ class BatchNorm(_BatchNorm):
     Parameters
     ----------
     axis: where the channels lie.
-    momentum: `running = momentum running + (1 - momentum) batch`, when `backward` comes by.
+    momentum: `running = momentum running + (1 - momentum) batch`, at `backward`.
     epsilon: added to the variance.
     center, scale: whether beta, and gamma, are trained; otherwise they stay as they are, and gamma is 1.
     use_global_stats: normalize by the running statistics in training, too.
@@ -105,7 +105,7 @@ class BatchNorm(_BatchNorm):
 
 
 class BatchNormReLU(_BatchNorm):
-    """BatchNorm, and relu behind it."""
+    """BatchNorm followed by ReLU."""
 
     def hybrid_forward(
         self, F: Any, x: NDArray, gamma: NDArray, beta: NDArray, running_mean: NDArray, running_var: NDArray

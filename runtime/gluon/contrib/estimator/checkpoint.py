@@ -1,4 +1,4 @@
-"""Handlers that watch a metric: to save what is best, or to stop when it does not get better."""
+"""Handlers that monitor a metric: they save checkpoints, or stop when it no longer improves."""
 
 from __future__ import annotations
 

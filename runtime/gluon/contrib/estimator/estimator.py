@@ -154,7 +154,7 @@ class Estimator:
         for handler in epoch_end:
             handler.epoch_end(self)
 
-    # ------------------------------------------------------------ what it starts with
+    # ------------------------------------------------------------ defaults
 
     def _initialize(self, initializer: Any) -> None:
         parameters = self.net.collect_params().values()

@@ -1,4 +1,4 @@
-"""The handlers an estimator has by default; `checkpoint` has those that save and stop."""
+"""The default handlers of an estimator. The handlers that save and stop are in `checkpoint`."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ class ValidationHandler(TrainBegin, BatchEnd, EpochEnd):
 
 
 class LoggingHandler(TrainBegin, TrainEnd, EpochBegin, EpochEnd, BatchBegin, BatchEnd):
-    """Logs what goes on, and `metrics` after each epoch; also every `log_interval` batches if that is a number and not
+    """Logs the progress, and `metrics` after each epoch; also every `log_interval` batches if that is a number and not
     'epoch'. By its priority it is called last, when the metrics are up to date."""
 
     def __init__(self, log_interval: int | str = "epoch", metrics: Any = None, priority: float = math.inf) -> None:

@@ -1,4 +1,4 @@
-"""The moments of training at which handlers are called: a handler derives from the classes of those it wants."""
+"""The events of training. A handler derives from the classes of the events it handles."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from runtime.metric import CompositeEvalMetric, EvalMetric
 
 
 class EventHandler:
-    """What handlers are."""
+    """The base class of event handlers."""
 
 
 class TrainBegin(EventHandler):

@@ -1,4 +1,4 @@
-"""Blocks side by side, images made larger from channels, and two special kinds of common layers."""
+"""Concurrent blocks, Identity, SparseEmbedding, SyncBatchNorm, PixelShuffle."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class HybridConcurrent(HybridSequential):
 
 
 class Identity(HybridBlock):
-    """Its input: the way past the other blocks of a HybridConcurrent."""
+    """Returns its input, as a skip connection in a HybridConcurrent."""
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:
         return x

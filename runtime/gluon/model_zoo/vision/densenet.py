@@ -1,4 +1,4 @@
-"""DenseNet (Huang et al. 2017): each layer sees what all layers before it have found."""
+"""DenseNet (Huang et al. 2017): the input of each layer is the output of all layers before it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MobileNet (Howard et al. 2017) and MobileNetV2 (Sandler et al. 2018): convolutions of each channel apart."""
+"""MobileNet (Howard et al. 2017) and MobileNetV2 (Sandler et al. 2018): depthwise convolutions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ def _convolution(channels: int, kernel: int = 1, strides: int = 1, groups: int =
 
 
 class LinearBottleneck(HybridBlock):
-    """Channels made `t` times as many, convolved each apart, and made `channels`; the input is added if it fits."""
+    """Expansion of the channels by `t`, a depthwise convolution, and a projection to `channels`. The input is added
+    where shapes agree."""
 
     def __init__(self, in_channels: int, channels: int, t: int, stride: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -47,7 +48,7 @@ class LinearBottleneck(HybridBlock):
 class MobileNet(Classifier):
     """`multiplier`: on the number of all channels."""
 
-    # Channels before and behind each convolution of channels apart, and its stride.
+    # Channels before and after each depthwise convolution, and its stride.
     _LAYERS = (
         (32, 64, 1), (64, 128, 2), (128, 128, 1), (128, 256, 2), (256, 256, 1), (256, 512, 2),
         *[(512, 512, 1)] * 5, (512, 1024, 2), (1024, 1024, 1),
@@ -107,12 +108,12 @@ def _digits(multiplier: float) -> str:
 
 
 def get_mobilenet(multiplier: float, **kwargs: Any) -> HybridBlock:
-    """MobileNet with that share of its channels."""
+    """MobileNet with its number of channels multiplied by `multiplier`."""
     return _mobilenet(multiplier)(**kwargs)
 
 
 def get_mobilenet_v2(multiplier: float, **kwargs: Any) -> HybridBlock:
-    """MobileNetV2 with that share of its channels."""
+    """MobileNetV2 with its number of channels multiplied by `multiplier`."""
     return _mobilenet_v2(multiplier)(**kwargs)
 
 

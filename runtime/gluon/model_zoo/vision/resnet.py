@@ -67,7 +67,7 @@ class BottleneckV1(_BlockV1):
 
 class _BlockV2(HybridBlock):
     """Convolutions, each behind a normalization and relu; the input is added, or, with `downsample`, a convolution of
-    what the first relu gives. A subclass says what the convolutions are."""
+    the output of the first relu. A subclass defines the convolutions."""
 
     def __init__(
         self, channels: int, stride: int, downsample: bool = False, in_channels: int = 0, **kwargs: Any
@@ -106,7 +106,7 @@ class BottleneckV2(_BlockV2):
 
 
 class _ResNet(Classifier):
-    """What both versions share.
+    """The base class of both versions.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ class _ResNet(Classifier):
 
 
 class ResNetV1(_ResNet):
-    """Normalizes behind each convolution."""
+    """Normalizes after each convolution."""
 
     __doc__ += _ResNet.__doc__.partition("\n")[2]
 
