@@ -37,7 +37,7 @@ def test_the_wheel_holds_every_source_file(wheel: Path) -> None:
     sources = [
         path.relative_to(ROOT).as_posix()
         for package in ("optgen", "runtime")
-        for suffix in ("*.py", "*.lark", "*.ll", "py.typed")
+        for suffix in ("*.py", "*.lark", "*.c", "*.ll", "py.typed")
         for path in (ROOT / package).rglob(suffix)
     ]
     assert sources and not set(sources) - shipped

@@ -1,26 +1,24 @@
-"""Several kernels in one native call (`chain.ll`)."""
+"""Several kernels in one native call (`chain.c`)."""
 
 from __future__ import annotations
 
 import ctypes
 import functools
 from collections.abc import Callable, Sequence
-from importlib import resources
 
-from optgen.backends import target
 from optgen.execute.buffers import Tensor
+from optgen.execute.cpu import native
 from optgen.execute.table import Table
-from optgen.objectcode import cache, link
 
 
 class _Link(ctypes.Structure):
-    """%link of chain.ll."""
+    """`link` of chain.c."""
 
     _fields_ = tuple((name, ctypes.c_void_p) for name in ("kernel", "step", "order", "shared_count"))
 
 
 class _Chain(ctypes.Structure):
-    """%chain of chain.ll."""
+    """`chain` of chain.c."""
 
     _fields_ = (
         ("n", ctypes.c_int64),
@@ -32,11 +30,8 @@ class _Chain(ctypes.Structure):
 
 @functools.cache
 def _entry() -> Callable[[int], None]:
-    text = resources.files("optgen.execute.cpu").joinpath("chain.ll").read_text()
-    host = target.host()
-    name = cache.key("chain", target.llvm_version(), host.triple, host.cpu, host.features)
-    code = cache.get(name, lambda: target.compile_ir(text, host).object)
-    return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(link.link(code, "optgen_chain_run")["optgen_chain_run"])
+    address = native.load("chain", "optgen_chain_run")["optgen_chain_run"]
+    return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
 
 
 class Chain:

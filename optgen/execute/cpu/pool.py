@@ -1,4 +1,4 @@
-"""The threads of the kernels: daemon threads that stay inside one native loop (`pool.ll`), without the GIL.
+"""The threads of the kernels: daemon threads that stay inside one native loop (`pool.c`), without the GIL.
 
 Made when the first large step is bound, stopped at exit. A forked child has none until it binds a large step itself;
 steps it inherited run on the calling thread meanwhile. The number is `OPTGEN_NUM_THREADS`, or else the CPUs this
@@ -15,11 +15,9 @@ import os
 import platform
 import threading
 import time
-from importlib import resources
 
-from optgen.backends import target
 from optgen.execute import cpus
-from optgen.objectcode import cache, link
+from optgen.execute.cpu import native
 
 MAX_THREADS = 256
 SMALL = 16384
@@ -31,20 +29,38 @@ LARGE = 1 << 20
 SPIN_SECONDS = 50e-6
 
 _FUTEX = {"x86_64": 202, "aarch64": 98}
-_PAUSE = {
-    "x86_64": ("declare void @llvm.x86.sse2.pause()", "call void @llvm.x86.sse2.pause()"),
-    "aarch64": ("declare void @llvm.aarch64.hint(i32)", "call void @llvm.aarch64.hint(i32 1)"),
+"""The number of the system call."""
+_SPIN_HINT = "declare void @optgen_spin_hint()"
+_SPIN_HINTS = {
+    "x86_64": """\
+declare void @llvm.x86.sse2.pause()
+define internal void @optgen_spin_hint() {
+  call void @llvm.x86.sse2.pause()
+  ret void
+}""",
+    "aarch64": """\
+declare void @llvm.aarch64.hint(i32)
+define internal void @optgen_spin_hint() {
+  call void @llvm.aarch64.hint(i32 1)
+  ret void
+}""",
 }
 
 
+class _Line(ctypes.Structure):
+    """`line` of pool.c."""
+
+    _fields_ = (("value", ctypes.c_uint32), ("unused", ctypes.c_uint32 * 15))
+
+
 class _Memory(ctypes.Structure):
-    """%pool of pool.ll."""
+    """`pool` of pool.c."""
 
     _fields_ = (
-        ("generation", ctypes.c_uint32 * 16),
-        ("pending", ctypes.c_uint32 * 16),
-        ("sleepers", ctypes.c_uint32 * 16),
-        ("busy", ctypes.c_uint32 * 16),
+        ("generation", _Line),
+        ("pending", _Line),
+        ("sleepers", _Line),
+        ("busy", _Line),
         ("threads", ctypes.c_uint32),
         ("stop", ctypes.c_uint32),
         ("task", ctypes.c_void_p),
@@ -57,7 +73,7 @@ class _Memory(ctypes.Structure):
         ("parts", ctypes.c_int64),
         ("last", ctypes.c_int64),
         ("waiting", ctypes.c_uint32),
-        ("unused", ctypes.c_uint32),
+        ("futex", ctypes.c_uint32),
         ("claims", ctypes.c_uint32 * 4096),
     )
 
@@ -80,23 +96,13 @@ def default_threads() -> int:
     return min(cpus.available(), MAX_THREADS) if text is None else int(text)
 
 
-def _code() -> bytes:
-    machine = platform.machine()
-    declare, pause = _PAUSE[machine]
-    text = resources.files("optgen.execute.cpu").joinpath("pool.ll").read_text()
-    for name, value in (("declare_pause", declare), ("pause", pause), ("futex", str(_FUTEX[machine]))):
-        text = text.replace("{" + name + "}", value)
-    host = target.host()
-    name = cache.key("pool", target.llvm_version(), host.triple, host.cpu, host.features)
-    return cache.get(name, lambda: target.compile_ir(text, host).object)
-
-
 class Pool:
     """One per process; `address` and `run` are what a step hands to its kernel."""
 
     def __init__(self) -> None:
         names = ("optgen_pool_run", "optgen_pool_worker", "optgen_pool_rouse", "optgen_pool_spin")
-        symbols = link.link(_code(), *names)
+        machine = platform.machine()
+        symbols = native.load("pool", *names, definitions={_SPIN_HINT: _SPIN_HINTS[machine]})
         self.run = symbols["optgen_pool_run"]
         self._worker = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32, ctypes.c_uint32)(
             symbols["optgen_pool_worker"]
@@ -108,6 +114,7 @@ class Pool:
         self.address = (ctypes.addressof(self._raw) + 63) & ~63
         self._memory = _Memory.from_address(self.address)
         self._memory.threads = 1
+        self._memory.futex = _FUTEX[machine]
         self._memory.spins = self._spins()
         self._memory.small, self._memory.wake, self._memory.large = SMALL, WAKE, LARGE
         self._lock = threading.Lock()
@@ -129,7 +136,7 @@ class Pool:
                 return
             self._stop()
             self._memory.stop = 0
-            generation = self._memory.generation[0]
+            generation = self._memory.generation.value
             for id in range(1, self.wanted):
                 args = (self.address, id, generation)
                 thread = threading.Thread(target=self._worker, args=args, name=f"optgen-{id}", daemon=True)
@@ -145,7 +152,7 @@ class Pool:
         if not self._threads:
             return
         self._memory.threads = 1  # whoever comes now stays on its own thread
-        while self._memory.busy[0]:
+        while self._memory.busy.value:
             time.sleep(0)
         self._memory.stop = 1
         self._rouse(self.address)
@@ -158,7 +165,7 @@ class Pool:
         self._lock = threading.Lock()
         self._threads.clear()
         self._memory.threads = 1
-        self._memory.busy[0] = self._memory.sleepers[0] = self._memory.waiting = 0
+        self._memory.busy.value = self._memory.sleepers.value = self._memory.waiting = 0
 
 
 class _Process:
