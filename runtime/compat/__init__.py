@@ -1,1 +1,1 @@
-"""What lets code written for MXNet run, and is no module of MXNet."""
+"""Support for code written for MXNet that is not a module of MXNet itself."""

@@ -1,5 +1,5 @@
-"""The package under another name: after `sys.modules["mxnet"] = runtime`, scripts and tests that import `mxnet` and its
-modules run as they are, and meet the modules of this package, not second copies of them."""
+"""The package under another name. After `sys.modules["mxnet"] = runtime`, scripts that import `mxnet` and its modules get
+the modules of this package, not second copies of them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FOLDER = Path(__file__).parents[1]
 
 
 class _Finder(MetaPathFinder, Loader):
-    """Finds what lies in this package's folders when it is asked for by a name that is not this package's."""
+    """Finds the modules of this package that are imported under another package's name."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -36,10 +36,10 @@ class _Finder(MetaPathFinder, Loader):
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """It has run already; give it back the spec that the import system has put another in the place of."""
+        """Restore the module's `__spec__`, which the import system has replaced. The module itself has run already."""
         module.__spec__ = module.__spec__.loader_state
 
 
 def install() -> None:
-    """Make the import system ask here first."""
+    """Put the finder first in the list of finders."""
     sys.meta_path.insert(0, _Finder())

@@ -1,4 +1,4 @@
-"""The base of all schedules: warm-up and pictures, and the checks of arguments."""
+"""The base class of schedules, with warm-up and plots, and checks of arguments."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WarmupMode = Literal["linear", "constant"]
 
 
 class LRScheduler:
-    """The base of all schedules: `warmup_steps` updates of warm-up, then what a subclass says.
+    """The base class of schedules: `warmup_steps` updates of warm-up, then the rate of the subclass.
 
     During the warm-up (n < warmup_steps), 'linear' gives
 

@@ -1,4 +1,4 @@
-"""What tests of array code are made of: random arrays, comparisons, checks of generators and of optimizers.
+"""Helpers of tests: random arrays, comparisons, checks of random generators and of optimizers.
 
 `from runtime.test_utils import *` brings `os`, `np`, `rnd` (NumPy's random numbers), `mx` and `Context` along, which
 tests count on.

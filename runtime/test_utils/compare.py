@@ -1,4 +1,4 @@
-"""Comparing arrays, and optimizers by what they do to arrays."""
+"""Comparisons of arrays and of optimizers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The digits of MNIST, and data for measuring how fast everything else is."""
+"""MNIST, and an endless iterator for measuring speed."""
 
 from __future__ import annotations
 

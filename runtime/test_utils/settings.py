@@ -1,4 +1,4 @@
-"""Where tests run: contexts, environment variables, streams, and tests that may fail now and then."""
+"""The environment of tests: contexts, environment variables, standard error, and retries of random tests."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def discard_stderr() -> Iterator[None]:
     """`with discard_stderr():` what the process writes to its standard error stream inside is lost."""
     try:
         stream = sys.stderr.fileno()
-    except (AttributeError, OSError):  # a stream that is no file: nothing to turn off
+    except (AttributeError, OSError):  # a stream without a file descriptor: there is nothing to redirect
         yield
         return
     kept = os.dup(stream)

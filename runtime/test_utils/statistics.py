@@ -1,4 +1,4 @@
-"""Whether a generator of random numbers follows its distribution."""
+"""Tests that a generator of random numbers follows its distribution."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks that take a symbol: there are none here, and calling one says so."""
+"""Checks of symbols. They raise errors, as there are no symbols here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Data sets and their order, beyond the usual."""
+"""Further samplers."""
 
 from runtime.gluon.contrib.data.sampler import IntervalSampler
 

@@ -1,4 +1,4 @@
-"""In which order samples come."""
+"""Samplers."""
 
 from __future__ import annotations
 

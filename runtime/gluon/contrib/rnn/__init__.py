@@ -1,4 +1,4 @@
-"""Recurrent cells beyond the usual: convolutional ones, projected states, dropout that stays the same over time."""
+"""Further recurrent cells: convolutional cells, LSTMs with projected states, variational dropout."""
 
 from runtime.gluon.contrib.rnn.conv_rnn_cell import (
     Conv1DGRUCell,
