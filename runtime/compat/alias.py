@@ -1,5 +1,5 @@
-"""The package under another name. After `sys.modules["mxnet"] = runtime`, scripts that import `mxnet` and its modules get
-the modules of this package, not second copies of them."""
+"""The package under another name. After `sys.modules["mxnet"] = runtime`, scripts that import `mxnet` and its modules
+get the modules of this package, not second copies of them."""
 
 from __future__ import annotations
 

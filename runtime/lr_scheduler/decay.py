@@ -33,11 +33,8 @@ class FactorScheduler(LRScheduler):
         self.step = count("step", step)
         self.factor = share("factor", factor)
         self.stop_factor_lr = nonnegative("stop_factor_lr", stop_factor_lr)
-        self._found = (
-            self.base_lr,
-            0,
-            self.base_lr,
-        )  # base_lr, number of falls, and the rate after them: the next call continues from here
+        # base_lr, number of falls, and the rate after them: the next call continues from here
+        self._found = (self.base_lr, 0, self.base_lr)
 
     def after_warmup(self, num_update: int) -> float:
         falls = max(0, (num_update - 1) // self.step)
