@@ -24,7 +24,7 @@ def expand(instr: Instr) -> list[Instr]:
 
 
 class Emitter:
-    """The `Builder` of `optgen.ir.math` over IR values, all of them of the kinds their operands have."""
+    """The `Builder` that makes IR instructions. A result has the join of its operands' kinds."""
 
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix

@@ -16,12 +16,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from optgen.ir.math.builder import Builder
 from optgen.ir.math.exponential import exp, expm1, tanh
 from optgen.ir.math.logarithm import log, log1p
 from optgen.ir.math.power import cbrt, pow
 
-__all__ = ["FUNCTIONS", "Builder", "cbrt", "exp", "expm1", "log", "log1p", "pow", "tanh"]
+__all__ = ["FUNCTIONS", "cbrt", "exp", "expm1", "log", "log1p", "pow", "tanh"]
 
 FUNCTIONS: dict[str, tuple[int, Callable[..., Any]]] = {
     "exp": (1, exp),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from optgen.ir.math.builder import Builder, V
+from optgen.ir.builder import Builder, V
 from optgen.ir.math.tools import (
     LN2_HI,
     LN2_LO,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from math import log
 
-from optgen.ir.math.builder import Builder, V
+from optgen.ir.builder import Builder, V
 from optgen.ir.math.logarithm import log_of_normal
 from optgen.ir.math.tools import TWO52_BITS, horner
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from optgen.ir.math.builder import Builder, V
+from optgen.ir.builder import Builder, V
 
 LN2_HI = 0.6931471805598903  # 42 bits: an exponent times LN2_HI is exact
 LN2_LO = 5.497923018708371e-14

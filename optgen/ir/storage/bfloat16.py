@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from optgen.ir.math.builder import Builder, V
+from optgen.ir.builder import Builder, V
 
 NAN = 0x7FC0
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from math import inf
 
-from optgen.ir.math.builder import Builder, V
+from optgen.ir.builder import Builder, V
 from optgen.ir.storage.tools import MAGNITUDE
 
 

@@ -12,7 +12,7 @@ has been rounded already when it was divided by its block's scale.
 
 from __future__ import annotations
 
-from optgen.ir.math.builder import Builder, V
+from optgen.ir.builder import Builder, V
 from optgen.ir.storage.tools import EXPONENT, copy_sign
 
 ZERO = 127

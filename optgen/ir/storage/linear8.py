@@ -8,7 +8,7 @@ is cheaper than the dynamic map.
 
 from __future__ import annotations
 
-from optgen.ir.math.builder import Builder, V
+from optgen.ir.builder import Builder, V
 
 SIGN = 0x80
 FRACTION_BITS = 4

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from optgen.ir.math.builder import Builder, V
+from optgen.ir.builder import Builder, V
 
 EXPONENT, MAGNITUDE, SIGN = 0x7F800000, 0x7FFFFFFF, -0x80000000
 """The parts of a float32."""
