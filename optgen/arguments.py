@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from optgen.diagnostics import suggest
-from optgen.ir.nodes import COMPUTE, Storage
+from optgen.ir.nodes import COMPUTE
+from optgen.ir.storage import STORAGES, storages_of
 from optgen.model import (
     COMPARISONS,
     Binary,
@@ -33,13 +34,6 @@ from optgen.model import (
 
 UNSET = math.nan
 """What a kernel gets for a parameter that is none: a bound that no comparison meets."""
-
-
-STORAGES: Mapping[str, tuple[Storage, ...]] = {
-    "f32": ("float32", "float16", "bfloat16", "bfloat16_stochastic", "int8_dynamic", "int8_linear"),
-    "f64": ("float64",),
-}
-"""How elementwise states may be stored, by the dtype in which they are computed."""
 
 
 @dataclass(frozen=True)
@@ -131,19 +125,19 @@ def check_dtype(dtype: str, master: bool) -> None:
     """ValueError for a dtype that parameters cannot have, and for one that has no use for a master weight."""
     if dtype not in COMPUTE:
         raise ValueError(f"dtype must be one of {', '.join(COMPUTE)}, not {dtype!r}")
-    if master and dtype not in ("float16", "bfloat16"):
+    if master and STORAGES[dtype].bits != 16:
         raise ValueError(f"master weights are for float16 and bfloat16 parameters; those of {dtype} are their own")
 
 
-def storages(optimizer: Optimizer, dtype: str, given: str | Mapping[str, str] | None) -> dict[str, Storage]:
+def storages(optimizer: Optimizer, dtype: str, given: str | Mapping[str, str] | None) -> dict[str, str]:
     """How elementwise states are to be stored, those that are named: one storage for all, or one for each of some.
 
     Raises TypeError for the name of something else than an elementwise state, ValueError for an unknown storage.
     """
-    allowed = STORAGES[COMPUTE[dtype]]
+    allowed = storages_of(COMPUTE[dtype])
     states = [s.name for s in optimizer.states if s.kind is Kind.ELEM]
 
-    def check(x: str) -> Storage:
+    def check(x: str) -> str:
         for storage in allowed:
             if storage == x:
                 return storage

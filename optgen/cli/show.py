@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 
 from optgen.cli.common import Commands, Usage, add_arch, arch, command, flags_text, path_of, read, settings
-from optgen.ir.nodes import BYTES, Variant
+from optgen.ir.nodes import Variant
+from optgen.ir.storage import STORAGES
 from optgen.model import Binary, Call, Expr, Flags, IsSet, Name, Number, Optimizer, Text, Unary
 
 DTYPES = ("float32", "float64", "float16", "bfloat16")
@@ -40,7 +41,7 @@ def register(commands: Commands) -> None:
     parser.add_argument("--dtype", default="float32", choices=DTYPES, help="of parameters (default: float32)")
     parser.add_argument("--master", action="store_true", help="keep a float32 weight beside a parameter of 16 bits")
     parser.add_argument(
-        "--storage", action="append", default=[], metavar="STATE=STORAGE", help=f"one of {', '.join(BYTES)}"
+        "--storage", action="append", default=[], metavar="STATE=STORAGE", help=f"one of {', '.join(STORAGES)}"
     )
     add_arch(parser)
 

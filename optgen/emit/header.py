@@ -58,6 +58,7 @@ TYPES = {
     "float16": "uint16_t, the bits of a float16,",
     "bfloat16": "uint16_t, the bits of a bfloat16,",
 }
+"""What C calls the elements of an array, by its NumPy dtype."""
 SHAPES = {
     Kind.ELEM: "each element",
     Kind.ROW: "each row",
@@ -152,7 +153,7 @@ def _buffer(b: Buffer) -> str:
     access = "read only" if not b.written else "written" if b.name == "out" else "read and written"
     start = "" if b.init is None else f", starts as {b.init}"
     place = ", in the memory of the host" if b.kind is Kind.HOST else ""
-    return f"{TYPES[b.storage]} of {SHAPES[b.kind]}, {access}{start}{place}"
+    return f"{TYPES[b.format.array_dtype]} of {SHAPES[b.kind]}, {access}{start}{place}"
 
 
 def _param(param: Param) -> str:

@@ -54,7 +54,7 @@ class Kernel:
         self.gradients = [k for name, k in self.columns.items() if is_gradient(name)]
         kept = [b for b in native.buffers if b.init is not None or (b.name == "w" and variant.master)]
         self.states: Mapping[str, Buffer] = {b.name: b for b in kept}
-        self.scales = [b.name for b in kept if b.storage == "scale"]
+        self.scales = [b.name for b in kept if b.is_scale]
         self.is_quantized = any(b.is_quantized for b in native.buffers)
 
     def workspace(self, step: Step) -> int:

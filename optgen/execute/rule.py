@@ -20,7 +20,8 @@ from optgen.execute.piece import Exchange, Piece
 from optgen.execute.state import State
 from optgen.execute.step import BoundStep
 from optgen.ir.cost import Cost, cost
-from optgen.ir.nodes import Cut, Storage, Variant
+from optgen.ir.nodes import Cut, Variant
+from optgen.ir.storage import STORAGES
 from optgen.model import Call, FlagValue, Kind, Optimizer, walk
 
 SMALLEST_QUANTIZED = 4096
@@ -43,7 +44,7 @@ class UpdateRule:
         dtype: str,
         *,
         master: bool = False,
-        storage: Mapping[str, Storage] | None = None,
+        storage: Mapping[str, str] | None = None,
         target: Target | None = None,
     ) -> None:
         self.spec = spec
@@ -205,11 +206,11 @@ class UpdateRule:
         """What is compiled for a parameter of this shape."""
         decided = self.decide(len(shape), flags or {}, sparse=sparse)
         small = self._is_small(shape)
-        storage: dict[str, Storage] = {}
+        storage: dict[str, str] = {}
         for s in self.spec.program(decided).states:
             if s.kind is Kind.ELEM and s.name in self.storage:
                 wanted = self.storage[s.name]
-                storage[s.name] = "float32" if small and wanted.startswith("int8") else wanted
+                storage[s.name] = "float32" if small and STORAGES[wanted].block else wanted
         return Variant(decided, self.dtype, self.master, storage, evaluate, gradients)
 
     def kernel(

@@ -84,7 +84,7 @@ def _start(
 ) -> dict[str, Any]:
     arrays: dict[str, Any] = {}
     for b in kernel.states.values():
-        if b.storage == "scale":
+        if b.is_scale:
             continue  # made with its codes
         shape, dtype = storage.shape_of(b, param.shape, by_row), storage.dtype_of(b)
         value = values[b.init] if isinstance(b.init, str) and b.init != "w" else b.init
@@ -108,7 +108,7 @@ def _quantized(b: Buffer, param: Tensor, by_row: bool, value: float | str | None
     code, (magnitude,) = storage.encode(np.full(1, value, np.float32), b, by_row=False)
     shape = storage.shape_of(Buffer(scale, True, storage="scale"), param.shape, by_row)
     return {
-        b.name: device.full(param.shape, "uint8", int(code[0])),
+        b.name: device.full(param.shape, storage.dtype_of(b), int(code[0])),
         scale: device.full(shape, "float32", float(magnitude)),
     }
 

@@ -16,6 +16,7 @@ from optgen.ir import nodes as ir
 from optgen.ir.expand import Emitter
 from optgen.ir.math import random
 from optgen.ir.nodes import Buffer, Instr, Kernel, Phase, Value, Variant, join
+from optgen.ir.nonnegative_states import nonnegative_states
 from optgen.ir.verify import held_type, typed
 from optgen.model import (
     COUNTS,
@@ -85,15 +86,13 @@ class _Builder:
         buffer = Buffer(state.name, True, init, state.kind, storage)
         if not buffer.is_quantized:
             return [buffer]
-        unsigned = state.name in self.nonnegative()
+        unsigned = buffer.format.unsigned is not None and state.name in self.nonnegative()
         return [replace(buffer, nonnegative=unsigned), Buffer(f"{state.name}.scale", True, 0.0, storage="scale")]
 
     def nonnegative(self) -> frozenset[str]:
-        """Asked for by 8-bit states alone: the bounds of all states take longer than the rest of this."""
+        """Found when the first quantized state needs it: the bounds of all states take longer than the rest."""
         if self._nonnegative is None:
-            from optgen.ir.storage.sign import nonnegative
-
-            self._nonnegative = nonnegative(self.optimizer, self.variant.flags)
+            self._nonnegative = nonnegative_states(self.optimizer, self.variant.flags)
         return self._nonnegative
 
     def kernel(self) -> Kernel:

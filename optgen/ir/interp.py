@@ -15,8 +15,8 @@ from optgen.ir import codec
 from optgen.ir import nodes as ir
 from optgen.ir.expand import Emitter, expand
 from optgen.ir.math import random
-from optgen.ir.nodes import BLOCK, LANES, QUANTUM, ROW_BLOCK, Buffer, Instr, Kernel, Op, Value
-from optgen.ir.storage import blocks
+from optgen.ir.nodes import BLOCK, LANES, ROW_BLOCK, Buffer, Instr, Kernel, Op, Value
+from optgen.ir.storage import QUANT_BLOCK, blocks
 from optgen.ir.verify import held_type
 from optgen.model import Kind
 
@@ -145,16 +145,16 @@ class _Run:
         found = self.seen(buffer)[...]
         dtype = DTYPES[held_type(buffer, self.kernel.compute).dtype]
         if buffer.is_quantized:
-            unit = call(codec.unit(buffer), self.seen(self.kernel.buffer(f"{buffer.name}.scale")))
-            return call(codec.decoder(buffer), found, unit)
-        if buffer.storage.startswith("bfloat16"):
-            return call(codec.decoder(buffer), found.view(np.uint16).astype(np.int32))
+            scale = call(codec.decode_scale(buffer), self.seen(self.kernel.buffer(f"{buffer.name}.scale")))
+            return call(codec.decoder(buffer), found, scale)
+        if buffer.format.codec is not None:
+            return call(codec.decoder(buffer), found.view(f"u{buffer.format.bytes}").astype(np.int32))
         return np.array(found, dtype)[()]
 
     def seen(self, buffer: Buffer) -> Array:
         """The elements of a buffer that this update sees; of scales, the one of each element."""
         array = self.tensor.buffers[buffer.name]
-        if buffer.storage == "scale":
+        if buffer.is_scale:
             return self.scale_of_each(array)
         array = array.reshape(self.full_shape(buffer))
         compact = ir.is_gradient(buffer.name) or self.shape(buffer.kind) == array.shape
@@ -184,25 +184,25 @@ class _Run:
         self.pending.clear()
 
     def rounded(self, buffer: Buffer, value: Array, dtype: np.dtype[Any]) -> Array:
-        if not buffer.storage.startswith("bfloat16"):
+        if buffer.format.codec is None:
             return np.array(value, dtype)
         args = [np.array(value, np.float32)]
-        if buffer.storage == "bfloat16_stochastic":
-            number = [b.name for b in self.kernel.buffers if b.storage == buffer.storage].index(buffer.name)
+        if buffer.format.needs_draws:
+            number = self.kernel.rounded.index(buffer.name)
             word = self.words(ir.ROUNDING_DRAW + number // 2).view(np.uint32)
             args.append(((word >> np.uint32(16 * (number % 2))) & np.uint32(0xFFFF)).astype(np.int32))
         codes: Array = call(codec.encoder(buffer), *args)
-        return codes.astype(np.uint16).view(dtype)
+        return codes.astype(f"u{buffer.format.bytes}").view(dtype)
 
-    # ------------------------------------------------------------ 8-bit blocks
+    # ------------------------------------------------------------ blocks of codes
 
     def block_of_each(self) -> Array:
         """The block of codes that each element belongs to: blocks restart at every row of a tensor updated by rows."""
         element = np.arange(self.rows * self.cols).reshape(self.rows, self.cols)
         if self.tensor.rows is None:
-            return (element // QUANTUM)[self.present]
-        per_row = -(-self.cols // QUANTUM)
-        return (element // max(self.cols, 1) * per_row + element % max(self.cols, 1) // QUANTUM)[self.present]
+            return (element // QUANT_BLOCK)[self.present]
+        per_row = -(-self.cols // QUANT_BLOCK)
+        return (element // max(self.cols, 1) * per_row + element % max(self.cols, 1) // QUANT_BLOCK)[self.present]
 
     def scale_of_each(self, scales: Array) -> Array:
         return scales.reshape(-1)[self.block_of_each()]
@@ -216,8 +216,8 @@ class _Run:
         np.maximum.at(largest, numbers, call(blocks.magnitude, value))
         touched = np.unique(numbers)
         scales[touched] = largest.view(np.float32)[touched]
-        factor = call(codec.factor(buffer), scales[numbers])
-        codes[self.present] = call(codec.encoder(buffer), value * factor).astype(np.uint8)
+        factor = call(codec.encode_scale(buffer), scales[numbers])
+        codes[self.present] = call(codec.encoder(buffer), value * factor).astype(codes.dtype)
 
     # ------------------------------------------------------------ draws
 
@@ -243,7 +243,7 @@ def call(function: Callable[..., Any], *args: Any) -> Any:
     names: dict[Any, ir.DType] = {np.dtype(t): name for name, t in DTYPES.items()}
     values = []
     for k, x in enumerate(args):
-        array = np.asarray(x).astype(np.int32) if np.asarray(x).dtype == np.uint8 else np.asarray(x)
+        array = np.asarray(x).astype(np.int32) if np.asarray(x).dtype.kind == "u" else np.asarray(x)
         v = Value(f"arg{k}", ir.Type(Kind.ELEM, names[array.dtype]))
         env[v.id] = array
         values.append(v)

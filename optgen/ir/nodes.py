@@ -12,33 +12,16 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Literal, get_args
 
+from optgen.ir.storage import SCALE, STORAGES, Storage
 from optgen.model import MAX_DRAWS, Flags, Kind
 
 DType = Literal["f64", "f32", "i64", "i32", "b1"]
 COMPUTE: dict[str, DType] = {"float32": "f32", "float64": "f64", "float16": "f32", "bfloat16": "f32"}
 """The dtype in which elements are computed, by the dtype of the parameters."""
 
-Storage = str
-"""How the elements of a buffer are stored: a key of BYTES.
-
-The 8-bit codes of "m" belong to the float32 scales "m.scale", one for each QUANTUM elements; their storage is "scale".
-"""
-EXACT: dict[DType, Storage] = {"f32": "float32", "f64": "float64"}
-"""The storage that keeps every bit of a compute dtype."""
-BYTES: dict[str, int] = {
-    "float64": 8,
-    "float32": 4,
-    "float16": 2,
-    "bfloat16": 2,
-    "bfloat16_stochastic": 2,
-    "int8_dynamic": 1,
-    "int8_linear": 1,
-}
-QUANTUM = 256
-"""Elements of a block of 8-bit codes, which share a scale."""
 ROUNDING_DRAW = MAX_DRAWS
-"""The first draw id of stochastic rounding: state k takes a half of the words of draw ROUNDING_DRAW + k//2. These are
-below 2^12, as a spec is too short for 2^12 states."""
+"""The first draw id of random rounding: buffer k of `Kernel.rounded` takes a half of the words of draw ROUNDING_DRAW +
+k//2. These are below 2^12, as a spec is too short for 2^12 states."""
 
 LANES, BLOCK = 128, 4096
 """The fixed reduction tree: a tensor is cut into blocks of BLOCK elements, element i of a block goes to lane i mod
@@ -438,7 +421,7 @@ class Variant:
     flags: Flags
     dtype: str = "float32"
     master: bool = False
-    storage: Mapping[str, Storage] = field(default_factory=dict)
+    storage: Mapping[str, str] = field(default_factory=dict)
     evaluate: bool = False
     gradients: int = 1
 
@@ -450,19 +433,33 @@ class Variant:
 
 @dataclass(frozen=True)
 class Buffer:
-    """What a step reads or writes: `kind` says of which shape, `storage` of which type; `init` is the start value of a
-    state: a number, a hyper-parameter's name, or `w`."""
+    """What a step reads or writes: `kind` says of which shape, `storage` by name how elements are stored; `init` is the
+    start value of a state: a number, a hyper-parameter's name, or `w`.
+
+    The codes of a quantized state "m" belong to the float32 scales "m.scale", one for each block of QUANT_BLOCK
+    elements; the storage of these is "scale".
+    """
 
     name: str
     written: bool
     init: float | str | None = None
     kind: Kind = Kind.ELEM
-    storage: Storage = "float32"
-    nonnegative: bool = False  # 8-bit codes are unsigned
+    storage: str = "float32"
+    nonnegative: bool = False  # no code stands for a negative number
+
+    @property
+    def format(self) -> Storage:
+        """The record of its storage."""
+        return SCALE if self.is_scale else STORAGES[self.storage]
+
+    @property
+    def is_scale(self) -> bool:
+        return self.storage == SCALE.name
 
     @property
     def is_quantized(self) -> bool:
-        return self.storage.startswith("int8")
+        """Whether its elements are codes in blocks, with scales in another buffer."""
+        return self.format.block is not None
 
 
 def gradient(k: int) -> str:
@@ -514,6 +511,11 @@ class Kernel:
         if kinds & {Kind.ROW, Kind.COL}:
             return "never" if Kind.SHARED in kinds else "tensors"
         return "blocks" if any(isinstance(i.op, Reduce | Across) for i in self.instrs()) else "anywhere"
+
+    @property
+    def rounded(self) -> list[str]:
+        """The buffers that are rounded at random. The place in this list decides which words a buffer takes."""
+        return [b.name for b in self.buffers if b.format.needs_draws]
 
     def buffer(self, name: str) -> Buffer:
         return self._by_name[name]

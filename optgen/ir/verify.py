@@ -43,7 +43,7 @@ def verify(kernel: Kernel) -> Kernel:
                 rules.check(instr)
             except InvalidKernel as error:
                 raise InvalidKernel(f"{kernel.name}: {phase.kind}: {instr}: {error}") from None
-    unstored = [b.name for b in kernel.buffers if b.written and b.storage != "scale" and b.name not in rules.stored]
+    unstored = [b.name for b in kernel.buffers if b.written and not b.is_scale and b.name not in rules.stored]
     _check(not unstored, f"{kernel.name}: never stored: {unstored}")
     return kernel
 

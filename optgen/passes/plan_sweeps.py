@@ -15,7 +15,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from optgen.ir import nodes as ir
-from optgen.ir.nodes import BYTES, EXACT, Instr, Kernel, Phase, Value
+from optgen.ir.nodes import Instr, Kernel, Phase, Value
 from optgen.model import Kind
 from optgen.passes.place_stores import Choice, place_stores
 
@@ -150,11 +150,11 @@ class _Schedule:
 
     def is_exact(self, buffer: str) -> bool:
         """Whether what is stored there keeps every bit."""
-        return self.kernel.buffer(buffer).storage == EXACT[self.kernel.compute]
+        return self.kernel.buffer(buffer).format.is_exact(self.kernel.compute)
 
     def weight(self, op: ir.Op) -> float:
         """The bytes of an element that an operation reads. What is written is the same in all plans."""
-        return BYTES[self.kernel.buffer(op.buffer).storage] if isinstance(op, ir.Load) else 0
+        return self.kernel.buffer(op.buffer).format.bytes if isinstance(op, ir.Load) else 0
 
     def swept(self, plan: Mapping[str, int], sweep: int) -> tuple[Instr, ...]:
         """What one sweep computes: its reductions and stores, and all they need that is not read back from a state."""

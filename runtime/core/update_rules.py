@@ -162,7 +162,7 @@ def evaluate(
 
 @dataclass(frozen=True)
 class Coding:
-    """How numbers became 8-bit codes: one of optgen's storages, and whether the codes have no sign."""
+    """How numbers became codes in blocks: one of optgen's storages, and whether the codes have no sign."""
 
     storage: str
     nonnegative: bool
@@ -175,9 +175,9 @@ class Coding:
 
     def part(self, scales: Any, begin: int, end: int) -> Any:
         """The scales of elements [begin, end), where `begin` is the first of a block."""
-        from optgen.ir.nodes import QUANTUM
+        from optgen.ir.storage import QUANT_BLOCK
 
-        return scales[begin // QUANTUM : -(-end // QUANTUM)]
+        return scales[begin // QUANT_BLOCK : -(-end // QUANT_BLOCK)]
 
     def encode(self, values: np.ndarray, by_row: bool) -> tuple[np.ndarray, np.ndarray]:
         """Codes and scales of numbers; `by_row`: the blocks restart at every row."""
@@ -195,14 +195,16 @@ class Coding:
         """ValueError for arrays that were not made so."""
         from optgen.execute import storage
         from optgen.ir.nodes import Buffer
+        from optgen.ir.storage import STORAGES
 
-        if not self._buffer().is_quantized or storage.dtype_of(self._buffer()) != "uint8":
+        found = STORAGES.get(self.storage)
+        if found is None or found.block is None:
             raise ValueError(f"'{self.storage[:60]}' is no storage in 8 bits")
         shapes = [storage.shape_of(Buffer("", True, storage="scale"), codes.shape, by_row) for by_row in (False, True)]
-        if (codes.dtype, scales.dtype) != (np.uint8, np.float32) or scales.shape not in shapes:
+        if (codes.dtype, scales.dtype) != (found.array_dtype, np.float32) or scales.shape not in shapes:
             raise ValueError(
-                f"codes are uint8, and scales float32, one for each block of them: not {codes.dtype} of {codes.shape} "
-                f"and {scales.dtype} of {scales.shape}"
+                f"codes are {found.array_dtype}, and scales float32, one for each block of them: not {codes.dtype} of "
+                f"{codes.shape} and {scales.dtype} of {scales.shape}"
             )
 
     def _buffer(self) -> Any:

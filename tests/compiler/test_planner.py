@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 import optgen
 from optgen import pipeline
 from optgen.ir import nodes as ir
-from optgen.ir.nodes import BYTES, Kernel, Phase, Variant
+from optgen.ir.nodes import Kernel, Phase, Variant
 from optgen.ir.text import to_text
 from optgen.model import Kind
 from optgen.passes import place_stores
@@ -90,7 +90,7 @@ def test_the_whole_compiler_takes_little_more_than_twice_the_work() -> None:
 def read(kernel: Kernel, sweeps: list[Phase]) -> int:
     """The bytes of an element that these sweeps read."""
     ops = [i.op for phase in sweeps for i in phase.instrs if isinstance(i.op, ir.Load)]
-    return sum(BYTES[kernel.buffer(op.buffer).storage] for op in ops)
+    return sum(kernel.buffer(op.buffer).format.bytes for op in ops)
 
 
 def least(kernel: Kernel) -> int:

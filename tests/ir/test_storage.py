@@ -174,8 +174,8 @@ def coded(storage: str, rows: Array, scale: Array, signed: bool) -> tuple[Array,
     """The codes of blocks, one a row, and the numbers they stand for."""
     buffer = Buffer("m", True, storage=storage, nonnegative=not signed)
     with np.errstate(all="ignore"):
-        codes = codec.encoder(buffer)(BUILDER, rows * codec.factor(buffer)(BUILDER, scale))
-        return codes, codec.decoder(buffer)(BUILDER, codes, codec.unit(buffer)(BUILDER, scale))
+        codes = codec.encoder(buffer)(BUILDER, rows * codec.encode_scale(buffer)(BUILDER, scale))
+        return codes, codec.decoder(buffer)(BUILDER, codes, codec.decode_scale(buffer)(BUILDER, scale))
 
 
 @SIGNED

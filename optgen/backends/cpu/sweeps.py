@@ -20,7 +20,8 @@ from optgen.backends.cpu.sweep import RAW, Body, for_elements
 from optgen.backends.layout import Extent, Region, blocks, reductions, widened
 from optgen.backends.llvm import F64, I64, IDENTITY, PTR, TYPES, at, fold, halving, integer, load, loop, smaller
 from optgen.ir import nodes as ir
-from optgen.ir.nodes import BLOCK, BYTES, LANES, QUANTUM, ROW_BLOCK, Phase, Value
+from optgen.ir.nodes import BLOCK, LANES, ROW_BLOCK, Phase, Value
+from optgen.ir.storage import QUANT_BLOCK
 from optgen.model import Kind
 
 
@@ -74,7 +75,7 @@ class Sweep:
         """What no cut may split, in elements."""
         if self.by_rows:
             return b.mul(integer(ROW_BLOCK), extent.cols)
-        flat = integer(BLOCK if self.m.layout.partials else QUANTUM if self.staged else LANES)
+        flat = integer(BLOCK if self.m.layout.partials else QUANT_BLOCK if self.staged else LANES)
         return b.select(extent.by_rows, extent.cols, flat) if self.m.kernel.lazy else flat
 
     # ------------------------------------------------------------ one tensor
@@ -140,12 +141,12 @@ class Sweep:
             start = self.m.pointer(b, s, i, buffer.name)
             if number is not None:
                 which = row if ir.is_gradient(buffer.name) else number
-                start = at(b, start, b.mul(which, extent.cols), RAW[BYTES[buffer.storage]])
+                start = at(b, start, b.mul(which, extent.cols), RAW[buffer.format.bytes])
             found.append(start)
         for name in self.scales:
             start = self.m.pointer(b, s, i, f"{name}.scale")
             if number is not None and self.m.kernel.lazy:
-                first = b.mul(number, blocks(b, extent.cols, QUANTUM))
+                first = b.mul(number, blocks(b, extent.cols, QUANT_BLOCK))
                 start = at(b, start, b.select(extent.by_rows, first, integer(0)), TYPES["f32"])
             found.append(start)
         return found
@@ -213,7 +214,7 @@ class Sweep:
         scales = dict(zip(self.scales, take(len(self.scales)), strict=True))
         buffers = {x.name: x for x in self.streams}
         env = dict(zip(scalars, rest, strict=True))
-        rounded = [x.name for x in m.kernel.buffers if x.storage == "bfloat16_stochastic"]
+        rounded = m.kernel.rounded
         body = Body(b, self.phase.instrs, m.kernel.compute, buffers, pointers, env, m.consts, rounded, columns)
         if self.staged:
             Staged(body, Where(*place), lines, scales, not self.by_rows).run(begin, end, partials, m.layout.stride)

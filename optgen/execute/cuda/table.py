@@ -17,7 +17,7 @@ from optgen.execute.cuda.memory import DeviceArray
 from optgen.execute.gradients import WHOLE, Rows
 from optgen.execute.piece import Exchange
 from optgen.execute.storage import matrix_view
-from optgen.ir.nodes import BLOCK, BYTES
+from optgen.ir.nodes import BLOCK
 from optgen.model import Kind
 
 RING = 8
@@ -68,13 +68,13 @@ class Table(table.Table):
         column["first"][:] = self._first
         column["blocks"][:] = -(-self._whole // BLOCK)
         self._elements = [k for name, k in self.kernel.columns.items() if self._is_streamed(name)]
-        self._itemsizes = np.array([BYTES[b.storage] for b in self.kernel.native.buffers if self._is_streamed(b.name)])
+        self._itemsizes = np.array([b.format.bytes for b in self.kernel.native.buffers if self._is_streamed(b.name)])
         values = self._places.values.of(n)
         self.step.workspace = self.image[values:].ctypes.data
 
     def _is_streamed(self, name: str) -> bool:
         buffer = next(b for b in self.kernel.native.buffers if b.name == name)
-        return buffer.kind is Kind.ELEM and buffer.storage != "scale"
+        return buffer.kind is Kind.ELEM and not buffer.is_scale
 
     # ------------------------------------------------------------ what may change between steps
 

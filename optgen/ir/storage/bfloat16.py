@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from optgen.ir.builder import Builder, V
+from optgen.ir.storage.record import Codec, Storage
 
 NAN = 0x7FC0
 
@@ -29,3 +30,7 @@ def encode_stochastic(b: Builder[V], x: V, random: V) -> V:
     """
     rounded = b.shr(b.iadd(b.bits(x), random), 16)
     return b.select(b.ne(x, x), b.iconst32(NAN), rounded)
+
+
+NEAREST = Storage("bfloat16", 16, "bfloat16", Codec(encode_nearest, decode))
+STOCHASTIC = Storage("bfloat16_stochastic", 16, "bfloat16", Codec(encode_stochastic, decode), needs_draws=True)

@@ -1,4 +1,4 @@
-"""The scale of a block of 8-bit codes: the largest magnitude among its elements, which a code of 1 stands for.
+"""The scale of a block of codes: the largest magnitude among its elements, which the largest code stands for.
 
 A block with an infinity or a NaN decodes to NaN everywhere: its scale shows, and does not hide, that it diverged.
 """

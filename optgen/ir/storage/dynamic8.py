@@ -12,7 +12,10 @@ has been rounded already when it was divided by its block's scale.
 
 from __future__ import annotations
 
+from functools import partial
+
 from optgen.ir.builder import Builder, V
+from optgen.ir.storage.record import QUANT_BLOCK, Codec, Storage
 from optgen.ir.storage.tools import EXPONENT, copy_sign
 
 ZERO = 127
@@ -79,3 +82,13 @@ def _cell(b: Builder[V], a: V, signed: bool) -> V:
     upper = b.add(b.mul(a, b.const32(n / 0.9)), b.const32(n * 8 / 9))
     lower = b.add(b.mul(a, b.const32(n / 2 * 10 / 0.9)), b.const32(n / 2 * 8 / 9))
     return b.mul(b.select(b.lt(lower, upper), lower, upper), scale)
+
+
+STORAGE = Storage(
+    "int8_dynamic",
+    8,
+    "uint8",
+    Codec(partial(encode, signed=True), partial(decode, signed=True)),
+    block=QUANT_BLOCK,
+    unsigned=Codec(partial(encode, signed=False), partial(decode, signed=False)),
+)

@@ -8,7 +8,10 @@ is cheaper than the dynamic map.
 
 from __future__ import annotations
 
+from functools import partial
+
 from optgen.ir.builder import Builder, V
+from optgen.ir.storage.record import QUANT_BLOCK, Codec, Storage
 
 SIGN = 0x80
 FRACTION_BITS = 4
@@ -47,3 +50,13 @@ def encode(b: Builder[V], x: V, signed: bool) -> V:
         return b.ior(number, b.select(b.lt(x, b.const32(0.0)), b.iconst32(SIGN), none))
     least = b.iconst32(1)
     return b.select(b.gt(x, b.const32(0.0)), b.select(b.gt(c, least), c, least), none)
+
+
+STORAGE = Storage(
+    "int8_linear",
+    8,
+    "uint8",
+    Codec(partial(encode, signed=True), partial(decode, signed=True), largest(signed=True)),
+    block=QUANT_BLOCK,
+    unsigned=Codec(partial(encode, signed=False), partial(decode, signed=False), largest(signed=False)),
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from optgen.diagnostics import Source
-from optgen.ir.storage.sign import nonnegative
+from optgen.ir.nonnegative_states import nonnegative_states
 from optgen.lang import parse
 
 SPEC = """optimizer Probe "a state and its equation"
@@ -51,4 +51,4 @@ update:
 def test_sign_of_a_state(update: str, known: bool) -> None:
     for start in ("0", "w", "-1"):
         optimizer = parse(Source("probe.opt", SPEC.format(start=start, update=update)))
-        assert nonnegative(optimizer, {}) == ({"s"} if known and start == "0" else set()), start
+        assert nonnegative_states(optimizer, {}) == ({"s"} if known and start == "0" else set()), start

@@ -1,4 +1,4 @@
-"""Which states are never negative, and so need no bit for a sign in an 8-bit code."""
+"""The states that are never negative: their codes need no bit for a sign."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from optgen.bounds import bounds
 from optgen.model import Flags, Optimizer
 
 
-def nonnegative(optimizer: Optimizer, flags: Flags) -> frozenset[str]:
+def nonnegative_states(optimizer: Optimizer, flags: Flags) -> frozenset[str]:
     """The states of one variant that no step can make negative, as far as bounds tell.
 
     They follow from the equations, the first values and the intervals of the parameters: `v' = b*v + (1 - b)*g^2` needs
