@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from optgen import serial
 from optgen.diagnostics import Source
-from optgen.ir import nodes as ir
 from optgen.ir.nodes import Buffer, Cut, Kernel, Variant
 from optgen.model import Kind, Optimizer
 from optgen.objectcode import cache
@@ -19,8 +18,6 @@ from optgen.objectcode import cache
 if TYPE_CHECKING:
     from optgen.backends.ptx import GpuModule
     from optgen.backends.ptx.table import Counts, Launch
-
-DTYPES = tuple(ir.COMPUTE)
 
 
 def check(source: Source) -> Optimizer:

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 from optgen.cli import common, workers
 from optgen.cli.common import Commands, Usage, command, package_version, paths_of, read, shown, variants, write
 from optgen.diagnostics import SpecErrors
-from optgen.ir.nodes import Variant
+from optgen.ir.nodes import COMPUTE, Variant
 from optgen.model import Optimizer
 
 if TYPE_CHECKING:
     from optgen.emit import Product, Target
 
-DTYPES = ("float32", "float64", "float16", "bfloat16")
+DTYPES = tuple(COMPUTE)
 TARGETS = ("cpu", "cuda")
 
 

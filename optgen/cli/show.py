@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 
 from optgen.cli.common import Commands, Usage, add_arch, arch, command, flags_text, path_of, read, settings
-from optgen.ir.nodes import Variant
+from optgen.ir.nodes import COMPUTE, Variant
 from optgen.ir.storage import STORAGES
 from optgen.model import Binary, Call, Expr, Flags, IsSet, Name, Number, Optimizer, Text, Unary
 
-DTYPES = ("float32", "float64", "float16", "bfloat16")
+DTYPES = tuple(COMPUTE)
 RANK = 2
 """Of the parameter that a variant is shown for."""
 STAGES = ("model", "ir", "llvm", "asm", "nvvm", "ptx")

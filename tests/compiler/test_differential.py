@@ -142,7 +142,7 @@ def disturb(rng: np.random.Generator, state: optgen.State) -> None:
     """A state that no history leads to is as good a test: every operation sees both signs, and NaN."""
     for name in [name for name in state.arrays if name != "w"][:1]:
         for array in state.arrays[name]:
-            if array is not None and array.dtype == np.uint8:
+            if array is not None and array.dtype.kind == "u":
                 array[...] = rng.integers(0, 255, array.shape)
             elif array is not None:
                 array[...] = numbers(rng, array.shape, array.dtype.name, special=True)
