@@ -59,7 +59,7 @@ class UpdateRule:
         self.target: Target = Cpu() if target is None else target
         self._kernels: dict[tuple[Any, ...], Kernel] = {}
         self._cuts: dict[tuple[Any, ...], Cut] = {}
-        if isinstance(self.target, Cpu) and "float16" in (dtype, *self.storage.values()):
+        if isinstance(self.target, Cpu) and any(STORAGES[x].is_half for x in (dtype, *self.storage.values())):
             _check_float16()
 
     def __repr__(self) -> str:
