@@ -16,8 +16,7 @@ import workloads
 from workloads import Array, Rule, Shape
 
 import optgen
-from optgen import pipeline
-from optgen.ir import nodes as ir
+from optgen import ir, pipeline
 from optgen.model import Kind
 
 

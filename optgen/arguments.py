@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from optgen.diagnostics import suggest
-from optgen.ir.nodes import COMPUTE
+from optgen.ir import COMPUTE
 from optgen.ir.storage import STORAGES, storages_of
 from optgen.model import (
     COMPARISONS,

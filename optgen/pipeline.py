@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from optgen import serial
 from optgen.diagnostics import Source
-from optgen.ir.nodes import Buffer, Cut, Kernel, Variant
+from optgen.ir import Buffer, Cut, Kernel, Variant
 from optgen.model import Kind, Optimizer
 from optgen.objectcode import cache
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from optgen.cli import common, workers
 from optgen.cli.common import Commands, Usage, command, package_version, paths_of, read, shown, variants, write
 from optgen.diagnostics import SpecErrors
-from optgen.ir.nodes import COMPUTE, Variant
+from optgen.ir import COMPUTE, Variant
 from optgen.model import Optimizer
 
 if TYPE_CHECKING:

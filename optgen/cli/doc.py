@@ -14,7 +14,7 @@ from optgen.model import Flags, Optimizer
 
 if TYPE_CHECKING:
     from optgen.emit.doc import Entry
-    from optgen.ir.nodes import Kernel
+    from optgen.ir import Kernel
 
 _ALL = Path("docs/optimizers.md")
 """The document about all specs that come along."""
@@ -79,6 +79,6 @@ def _entry(path: Path) -> Entry:
 
 def _kernel(optimizer: Optimizer, flags: Flags, *, evaluate: bool = False) -> Kernel:
     from optgen import pipeline
-    from optgen.ir.nodes import Variant
+    from optgen.ir import Variant
 
     return pipeline.plan(pipeline.build(optimizer, Variant(flags, evaluate=evaluate)))

@@ -73,7 +73,7 @@ def _first_steps(optimizer: Optimizer) -> str:
 
 def _launches(optimizer: Optimizer) -> str:
     from optgen import pipeline
-    from optgen.ir.nodes import Variant
+    from optgen.ir import Variant
 
     found: dict[str, list[str]] = {}
     for flags in variants(optimizer):
@@ -93,8 +93,8 @@ def _by_variant(found: dict[str, list[str]]) -> str:
 def _costs(optimizer: Optimizer) -> str:
     from optgen import num_threads, pipeline
     from optgen.cli.bandwidth import bandwidth
+    from optgen.ir import Variant
     from optgen.ir.cost import cost
-    from optgen.ir.nodes import Variant
 
     found = [(f, cost(pipeline.plan(pipeline.build(optimizer, Variant(f))))) for f in variants(optimizer)]
     speed = bandwidth()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from optgen.cli.common import Commands, Usage, add_arch, arch, command, flags_text, path_of, read, settings
-from optgen.ir.nodes import COMPUTE, Variant
+from optgen.ir import COMPUTE, Variant
 from optgen.ir.storage import STORAGES
 from optgen.model import Binary, Call, Expr, Flags, IsSet, Name, Number, Optimizer, Text, Unary
 

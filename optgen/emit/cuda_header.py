@@ -11,7 +11,7 @@ from optgen.backends.ptx import GpuModule
 from optgen.backends.ptx.table import AREAS, COLUMNS, HEAD, PASSES, SEGMENT, THREADS, Counts, Launch, Unit
 from optgen.emit.header import STEP, about, enum, framed, names
 from optgen.emit.manifest import Variant
-from optgen.ir.nodes import BLOCK, LANES, ROW_BLOCK
+from optgen.ir import BLOCK, LANES, ROW_BLOCK
 from optgen.model import Optimizer
 
 COLUMN_DOCS = {

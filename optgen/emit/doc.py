@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from optgen.ir import nodes as ir
+from optgen import ir
+from optgen.ir import Kernel
 from optgen.ir.cost import cost
-from optgen.ir.nodes import Kernel
 from optgen.model import RESERVED_PARAMS, Expr, Flag, Flags, FlagValue, Kind, Number, Optimizer, Param, State
 from optgen.symbolic import latex
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from optgen.emit.manifest import Variant
-from optgen.ir.nodes import Buffer
+from optgen.ir import Buffer
 from optgen.model import Kind, Optimizer, Param
 from optgen.symbolic import unicode
 

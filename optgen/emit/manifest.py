@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from optgen.ir import nodes
+from optgen import ir
+from optgen.ir import Buffer, Kernel
 from optgen.ir.cost import cost
-from optgen.ir.nodes import Buffer, Kernel
 from optgen.model import Interval, Number, Optimizer, Param, State
 
 FORMAT = 2
@@ -25,7 +25,7 @@ class Variant:
     IR."""
 
     symbol: str
-    chosen: nodes.Variant
+    chosen: ir.Variant
     kernel: Kernel
 
 
@@ -75,7 +75,7 @@ def entry(variant: Variant, files: Mapping[str, str]) -> Json:
 
     It is called as its header says; `buffers` and `hyper` give the order of pointers and values. Costs are per element
     of a tensor and step. `lazy`: rows of a tensor can be updated without the others. `cut`: where tensors can be cut
-    into pieces that are updated apart (`optgen.ir.nodes.Cut`).
+    into pieces that are updated apart (`optgen.ir.Cut`).
     """
     kernel = variant.kernel
     return {

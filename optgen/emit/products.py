@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TypeAlias
 
-from optgen import pipeline
+from optgen import ir, pipeline
 from optgen.backends import target
 from optgen.emit.cuda_header import cuda_header
 from optgen.emit.header import header
 from optgen.emit.manifest import Json, Variant, entry
-from optgen.ir import nodes
 from optgen.model import Optimizer
 
 
@@ -37,7 +36,7 @@ class Cpu:
     def owns(self, name: str) -> bool:
         return name.endswith(self.ENDS) and not name.endswith(Cuda.ENDS)
 
-    def make(self, optimizer: Optimizer, variant: nodes.Variant) -> Product:
+    def make(self, optimizer: Optimizer, variant: ir.Variant) -> Product:
         host, symbol = target.host(), pipeline.symbol(optimizer, variant)
         kernel = pipeline.plan(pipeline.build(optimizer, variant))
         code = target.compile_ir(pipeline.lower(kernel, symbol, host.triple), host)
@@ -64,7 +63,7 @@ class Cuda:
     def owns(self, name: str) -> bool:
         return name.endswith(self.ENDS)
 
-    def make(self, optimizer: Optimizer, variant: nodes.Variant) -> Product:
+    def make(self, optimizer: Optimizer, variant: ir.Variant) -> Product:
         host, symbol = target.host(), pipeline.symbol(optimizer, variant)
         kernel = pipeline.plan(pipeline.build(optimizer, variant))
         module = pipeline.lower_ptx(kernel, symbol)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from optgen.ir.nodes import COMPUTE
+from optgen.ir import COMPUTE
 
 Array = np.ndarray[Any, Any]
 

@@ -13,7 +13,7 @@ from optgen.execute import buffers
 from optgen.execute.buffers import Array, Tensor
 from optgen.execute.kernel import Kernel
 from optgen.execute.table import Table
-from optgen.ir.nodes import Variant
+from optgen.ir import Variant
 from optgen.model import Optimizer
 from optgen.pipeline import NativeKernel
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Mapping
 
-from optgen.ir.nodes import Buffer, Variant, is_gradient
+from optgen.ir import Buffer, Variant, is_gradient
 from optgen.objectcode import link
 from optgen.pipeline import NativeKernel
 

@@ -11,7 +11,7 @@ import numpy as np
 from optgen.execute import buffers
 from optgen.execute.buffers import Array, Tensor
 from optgen.execute.kernel import Kernel
-from optgen.ir.nodes import BLOCK
+from optgen.ir import BLOCK
 
 Exchange = Callable[[list[int], Array], None]
 """Given parameters, and the partial results of one sweep over them, fills in those of the pieces that are elsewhere.

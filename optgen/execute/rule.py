@@ -19,8 +19,8 @@ from optgen.execute.kernel import Kernel
 from optgen.execute.piece import Exchange, Piece
 from optgen.execute.state import State
 from optgen.execute.step import BoundStep
+from optgen.ir import Cut, Variant
 from optgen.ir.cost import Cost, cost
-from optgen.ir.nodes import Cut, Variant
 from optgen.ir.storage import STORAGES
 from optgen.model import Call, FlagValue, Kind, Optimizer, walk
 
@@ -78,7 +78,7 @@ class UpdateRule:
         return cost(pipeline.plan(pipeline.build(self.spec, self.variant(MATRIX))))
 
     def cut(self, shape: Sequence[int], flags: Mapping[str, FlagValue] | None = None) -> Cut:
-        """Where a parameter of this shape can be cut into pieces, as `optgen.ir.nodes.Cut` says."""
+        """Where a parameter of this shape can be cut into pieces, as `optgen.ir.Cut` says."""
         like = (len(shape), self._is_small(shape), *sorted((flags or {}).items()))
         if like not in self._cuts:
             self._cuts[like] = pipeline.build(self.spec, self.variant(shape, flags)).cut

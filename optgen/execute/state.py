@@ -14,7 +14,7 @@ import numpy as np
 from optgen.execute import buffers, storage
 from optgen.execute.buffers import Array, Tensor
 from optgen.execute.kernel import Kernel
-from optgen.ir.nodes import Buffer
+from optgen.ir import Buffer
 from optgen.model import Kind
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 
 from optgen.execute import buffers
 from optgen.execute.buffers import Array
-from optgen.ir.nodes import Buffer
+from optgen.ir import Buffer
 from optgen.ir.storage import QUANT_BLOCK
 from optgen.model import Kind
 

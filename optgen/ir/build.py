@@ -11,11 +11,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from optgen import ir
 from optgen.diagnostics import Span
-from optgen.ir import nodes as ir
+from optgen.ir import Buffer, Instr, Kernel, Phase, Value, Variant, join
 from optgen.ir.expand import Emitter
 from optgen.ir.math import random
-from optgen.ir.nodes import Buffer, Instr, Kernel, Phase, Value, Variant, join
 from optgen.ir.nonnegative_states import nonnegative_states
 from optgen.ir.verify import held_type, typed
 from optgen.model import (

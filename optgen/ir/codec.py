@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from optgen.ir.nodes import Buffer
+from optgen.ir import Buffer
 from optgen.ir.storage import Codec, blocks
 
 Function = Callable[..., Any]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from optgen.ir import nodes as ir
-from optgen.ir.nodes import Kernel
+from optgen import ir
+from optgen.ir import Kernel
 
 _FLOPS = (ir.Add, ir.Sub, ir.Mul, ir.Div, ir.Sqrt, ir.Floor, ir.Reduce)
 

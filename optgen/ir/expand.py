@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from optgen.ir import nodes as ir
+from optgen import ir
+from optgen.ir import Instr, Value
 from optgen.ir.math import FUNCTIONS
-from optgen.ir.nodes import Instr, Value
 from optgen.ir.verify import typed
 
 

@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from optgen.ir import codec
-from optgen.ir import nodes as ir
+from optgen import ir
+from optgen.ir import BLOCK, LANES, ROW_BLOCK, Buffer, Instr, Kernel, Op, Value, codec
 from optgen.ir.expand import Emitter, expand
 from optgen.ir.math import random
-from optgen.ir.nodes import BLOCK, LANES, ROW_BLOCK, Buffer, Instr, Kernel, Op, Value
 from optgen.ir.storage import QUANT_BLOCK, blocks
 from optgen.ir.verify import held_type
 from optgen.model import Kind

@@ -18,8 +18,8 @@ import re
 from dataclasses import fields
 from typing import Any, cast
 
-from optgen.ir import nodes as ir
-from optgen.ir.nodes import Buffer, Instr, Kernel, Op, Phase, PhaseKind, Type, Value, operands
+from optgen import ir
+from optgen.ir import Buffer, Instr, Kernel, Op, Phase, PhaseKind, Type, Value, operands
 from optgen.model import Kind
 
 _INSTR = re.compile(r"%(?P<id>[^:\s]+): (?P<kind>\w+) (?P<dtype>\w+) = (?P<op>\w+)(?P<rest>.*)")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from optgen.ir import nodes as ir
+from optgen import ir
+from optgen.ir import Buffer, Instr, Kernel, Phase, Type, Value, join
 from optgen.ir.math import FUNCTIONS
-from optgen.ir.nodes import Buffer, Instr, Kernel, Phase, Type, Value, join
 from optgen.model import DIMENSIONS, PER_PARAMETER, Kind
 
 # Constants may stand in any phase.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from optgen.ir.nodes import Kernel
+from optgen.ir import Kernel
 from optgen.passes.hoist_host import hoist_host
 from optgen.passes.plan_sweeps import plan_sweeps
 from optgen.passes.share import share

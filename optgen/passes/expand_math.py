@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from optgen.ir import nodes as ir
+from optgen import ir
+from optgen.ir import Instr, Kernel, Phase, PhaseKind
 from optgen.ir.expand import expand
-from optgen.ir.nodes import Instr, Kernel, Phase, PhaseKind
 from optgen.ir.verify import PHASE_KINDS
 from optgen.model import Kind
 

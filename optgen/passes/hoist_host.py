@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from optgen.ir import nodes as ir
-from optgen.ir.nodes import Instr, Kernel, Phase
+from optgen import ir
+from optgen.ir import Instr, Kernel, Phase
 from optgen.model import Kind
 
 HOST = (Kind.UNIFORM, Kind.HOST)

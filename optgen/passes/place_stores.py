@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-from optgen.ir import nodes as ir
-from optgen.ir.nodes import Instr, Value
+from optgen import ir
+from optgen.ir import Instr, Value
 from optgen.model import Kind
 
 FEW = 8

@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
-from optgen.ir import nodes as ir
-from optgen.ir.nodes import Instr, Kernel, Phase, Value
+from optgen import ir
+from optgen.ir import Instr, Kernel, Phase, Value
 from optgen.model import Kind
 from optgen.passes.place_stores import Choice, place_stores
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import struct
 from dataclasses import replace
 
-from optgen.ir import nodes as ir
-from optgen.ir.nodes import Instr, Kernel, Op, Phase, Type, Value
+from optgen import ir
+from optgen.ir import Instr, Kernel, Op, Phase, Type, Value
 
 
 def share(kernel: Kernel) -> Kernel:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from optgen.ir import nodes as ir
-from optgen.ir.nodes import Instr, Kernel, Phase, Value
+from optgen import ir
+from optgen.ir import Instr, Kernel, Phase, Value
 from optgen.model import Kind
 
 

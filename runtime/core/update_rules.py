@@ -194,7 +194,7 @@ class Coding:
     def check(self, codes: np.ndarray, scales: np.ndarray) -> None:
         """ValueError for arrays that were not made so."""
         from optgen.execute import storage
-        from optgen.ir.nodes import Buffer
+        from optgen.ir import Buffer
         from optgen.ir.storage import STORAGES
 
         found = STORAGES.get(self.storage)
@@ -208,7 +208,7 @@ class Coding:
             )
 
     def _buffer(self) -> Any:
-        from optgen.ir.nodes import Buffer
+        from optgen.ir import Buffer
 
         return Buffer("", True, storage=self.storage, nonnegative=self.nonnegative)
 
@@ -225,7 +225,7 @@ def piece(offset: int, shape: tuple[int, ...]) -> Piece:
 
 def block() -> int:
     """How many elements a block has: parameters are cut at multiples of it."""
-    from optgen.ir.nodes import BLOCK
+    from optgen.ir import BLOCK
 
     return BLOCK
 

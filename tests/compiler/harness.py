@@ -18,8 +18,8 @@ import numpy as np
 import optgen
 from optgen import RowSparse, State, arguments, pipeline, specfiles
 from optgen.execute.buffers import numpy_dtype
+from optgen.ir import Kernel, Variant, gradient
 from optgen.ir.interp import Tensor, interpret
-from optgen.ir.nodes import Kernel, Variant, gradient
 from optgen.model import Kind, Optimizer
 from optgen.passes.expand_math import expand_math
 from tests.process import run

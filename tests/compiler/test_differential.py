@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 import optgen
 from optgen import pipeline
 from optgen.execute import storage
+from optgen.ir import Kernel
 from optgen.ir.interp import Tensor, interpret
-from optgen.ir.nodes import Kernel
 from optgen.ir.verify import verify
 from optgen.model import Kind
 from optgen.passes import PASSES

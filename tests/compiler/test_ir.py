@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 import optgen
-from optgen import pipeline
-from optgen.ir import nodes as ir
+from optgen import ir, pipeline
+from optgen.ir import Variant
 from optgen.ir.cost import cost
-from optgen.ir.nodes import Variant
 from optgen.ir.text import from_text, to_text
 from optgen.ir.verify import InvalidKernel, verify
 from optgen.model import Kind

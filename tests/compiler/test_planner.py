@@ -13,9 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import optgen
-from optgen import pipeline
-from optgen.ir import nodes as ir
-from optgen.ir.nodes import Kernel, Phase, Variant
+from optgen import ir, pipeline
+from optgen.ir import Kernel, Phase, Variant
 from optgen.ir.text import to_text
 from optgen.model import Kind
 from optgen.passes import place_stores

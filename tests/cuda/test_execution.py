@@ -18,7 +18,7 @@ import optgen
 from optgen import Piece, RowSparse
 from optgen.execute.cuda import driver, memory
 from optgen.execute.cuda.table import RING
-from optgen.ir.nodes import BLOCK
+from optgen.ir import BLOCK
 from tests.compiler.harness import by_name, numbers, same_bits
 from tests.cuda.emulation import Gpu, GpuArray, emulated
 

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from optgen.ir import codec
+from optgen.ir import Buffer, codec
 from optgen.ir.interp import call
-from optgen.ir.nodes import Buffer
 from optgen.ir.storage import bfloat16, blocks, dynamic8, linear8
 from tests.ir.numpy_builder import NumpyBuilder
 

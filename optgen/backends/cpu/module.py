@@ -9,6 +9,7 @@ from typing import Any
 
 from llvmlite import ir as ll
 
+from optgen import ir
 from optgen.backends.cpu.reduce import fold_lanes
 from optgen.backends.layout import Extent, Layout, Region, blocks, narrowed, widened
 from optgen.backends.llvm import (
@@ -28,8 +29,7 @@ from optgen.backends.llvm import (
     smaller,
 )
 from optgen.backends.target import FPCR, MXCSR, is_arm, is_x86
-from optgen.ir import nodes as ir
-from optgen.ir.nodes import BLOCK, LANES, Instr, Kernel, Phase, Value
+from optgen.ir import BLOCK, LANES, Instr, Kernel, Phase, Value
 
 VOID = ll.VoidType()
 TASK = ll.FunctionType(VOID, [PTR, I64, I64])

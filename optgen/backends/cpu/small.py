@@ -6,11 +6,11 @@ from typing import Any
 
 from llvmlite import ir as ll
 
+from optgen import ir
 from optgen.backends.cpu.module import HYPER, VOID, Env, Lines, Module, Step, T, Tables
 from optgen.backends.layout import narrowed, widened
 from optgen.backends.llvm import F64, I64, IDENTITY, PTR, TYPES, at, fold, integer, load, loop
-from optgen.ir import nodes as ir
-from optgen.ir.nodes import Instr, Phase
+from optgen.ir import Instr, Phase
 from optgen.model import Kind
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from llvmlite import ir as ll
 
+from optgen import ir
 from optgen.backends.cpu.reduce import fold_lanes
 from optgen.backends.cpu.sweep import AHEAD, LINE, RAW, Body, magnitude, scale
 from optgen.backends.layout import narrowed
@@ -31,10 +32,8 @@ from optgen.backends.llvm import (
     loop,
     smaller,
 )
-from optgen.ir import codec
-from optgen.ir import nodes as ir
+from optgen.ir import BLOCK, LANES, ROUNDING_DRAW, Kernel, Phase, Value, codec
 from optgen.ir.math import random
-from optgen.ir.nodes import BLOCK, LANES, ROUNDING_DRAW, Kernel, Phase, Value
 from optgen.ir.storage import QUANT_BLOCK
 from optgen.model import Kind
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from llvmlite import ir as ll
 
+from optgen import ir
 from optgen.backends.llvm import (
     F64,
     I8,
@@ -25,9 +26,7 @@ from optgen.backends.llvm import (
     splat,
     vector,
 )
-from optgen.ir import codec
-from optgen.ir import nodes as ir
-from optgen.ir.nodes import ROUNDING_DRAW, Buffer, Instr, Value
+from optgen.ir import ROUNDING_DRAW, Buffer, Instr, Value, codec
 from optgen.ir.storage import blocks
 
 LINE = 64

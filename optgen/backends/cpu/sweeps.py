@@ -13,14 +13,14 @@ from typing import Any
 
 from llvmlite import ir as ll
 
+from optgen import ir
 from optgen.backends.cpu.module import ID, SEED, TASK, VOID, Env, Module, Step, T
 from optgen.backends.cpu.reduce import reduce_blocks
 from optgen.backends.cpu.staged import Staged, Where, is_staged, line_values
 from optgen.backends.cpu.sweep import RAW, Body, for_elements
 from optgen.backends.layout import Extent, Region, blocks, reductions, widened
 from optgen.backends.llvm import F64, I64, IDENTITY, PTR, TYPES, at, fold, halving, integer, load, loop, smaller
-from optgen.ir import nodes as ir
-from optgen.ir.nodes import BLOCK, LANES, ROW_BLOCK, Phase, Value
+from optgen.ir import BLOCK, LANES, ROW_BLOCK, Phase, Value
 from optgen.ir.storage import QUANT_BLOCK
 from optgen.model import Kind
 

@@ -8,15 +8,14 @@ from typing import Any
 
 from llvmlite import ir as ll
 
+from optgen import ir
 from optgen.backends.layout import narrowed
 from optgen.backends.llvm import F64, I8, I16, I32, TYPES, at, constant, inline, lower, smaller, splat, vector
 from optgen.backends.ptx.launches import coded
 from optgen.backends.ptx.module import Entry, Env, integer
 from optgen.backends.ptx.table import GROUP
-from optgen.ir import codec
-from optgen.ir import nodes as ir
+from optgen.ir import ROUNDING_DRAW, Buffer, Phase, Value, codec
 from optgen.ir.math import random
-from optgen.ir.nodes import ROUNDING_DRAW, Buffer, Phase, Value
 from optgen.ir.storage import QUANT_BLOCK, Storage, blocks
 from optgen.model import Kind
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from optgen import ir
 from optgen.backends.layout import reductions
 from optgen.backends.ptx.table import Launch, Unit
-from optgen.ir import nodes as ir
-from optgen.ir.nodes import BLOCK, LANES, Kernel, Phase
+from optgen.ir import BLOCK, LANES, Kernel, Phase
 from optgen.ir.storage import QUANT_BLOCK
 from optgen.model import Kind
 

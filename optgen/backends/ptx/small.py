@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from optgen import ir
 from optgen.backends.layout import narrowed, reductions, widened
 from optgen.backends.llvm import F64, I64, IDENTITY, TYPES, at, fold, integer
 from optgen.backends.ptx.launches import Task
 from optgen.backends.ptx.module import Entry, Env
 from optgen.backends.ptx.table import SEGMENT, THREADS, WARP
-from optgen.ir import nodes as ir
-from optgen.ir.nodes import BLOCK, LANES, ROW_BLOCK, Phase, Value
+from optgen.ir import BLOCK, LANES, ROW_BLOCK, Phase, Value
 from optgen.model import Kind
 
 Address = Callable[[Any], Any]

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from optgen import ir
 from optgen.backends.layout import reductions
 from optgen.backends.llvm import F64, I32, I64, IDENTITY, TYPES, at, constant, fold, lower, smaller, vector
 from optgen.backends.ptx.group import Elements, Span, raw_type
 from optgen.backends.ptx.launches import at_once
 from optgen.backends.ptx.module import Entry, Env, integer
 from optgen.backends.ptx.table import GROUP, SEED, THREADS, WARP, Launch, Place
-from optgen.ir import nodes as ir
-from optgen.ir.nodes import BLOCK, LANES, ROW_BLOCK, Instr, Phase, Value
+from optgen.ir import BLOCK, LANES, ROW_BLOCK, Instr, Phase, Value
 from optgen.ir.storage import QUANT_BLOCK
 from optgen.model import Kind
 

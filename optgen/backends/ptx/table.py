@@ -20,7 +20,7 @@ from typing import Any, Literal
 import numpy as np
 
 from optgen.backends.layout import Layout
-from optgen.ir.nodes import BLOCK, LANES, ROW_BLOCK, Kernel, Word
+from optgen.ir import BLOCK, LANES, ROW_BLOCK, Kernel, Word
 
 N, SEED = 0, 1
 HEAD = 2

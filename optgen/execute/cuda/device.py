@@ -16,7 +16,7 @@ from optgen.execute.cuda.kernel import Kernel
 from optgen.execute.cuda.memory import DeviceArray
 from optgen.execute.cuda.step import BoundStep
 from optgen.execute.cuda.table import Table
-from optgen.ir.nodes import Variant
+from optgen.ir import Variant
 from optgen.model import Optimizer
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from optgen.backends.ptx.table import THREADS, Launch
 from optgen.execute import kernel
 from optgen.execute.cuda.driver import Gpu
-from optgen.ir.nodes import Variant
+from optgen.ir import Variant
 from optgen.objectcode import link
 from optgen.pipeline import PtxKernel
 

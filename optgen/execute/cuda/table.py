@@ -17,7 +17,7 @@ from optgen.execute.cuda.memory import DeviceArray
 from optgen.execute.gradients import WHOLE, Rows
 from optgen.execute.piece import Exchange
 from optgen.execute.storage import matrix_view
-from optgen.ir.nodes import BLOCK
+from optgen.ir import BLOCK
 from optgen.model import Kind
 
 RING = 8

@@ -1,0 +1,168 @@
+"""Kernels: instructions in phases, the buffers that they read and write, and the variant that they are built for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from optgen.ir.ops import Across, Op, Reduce, operands
+from optgen.ir.storage import SCALE, STORAGES, Storage
+from optgen.ir.types import COMPUTE, DType, Value
+from optgen.model import MAX_DRAWS, Flags, Kind
+
+ROUNDING_DRAW = MAX_DRAWS
+"""The first draw id of random rounding: buffer k of `Kernel.rounded` takes a half of the words of draw ROUNDING_DRAW +
+k//2. These are below 2^12, as a spec is too short for 2^12 states."""
+
+
+@dataclass(frozen=True)
+class Instr:
+    """`result = op`; `result` is None for a store alone."""
+
+    result: Value | None
+    op: Op
+
+
+def live(instrs: tuple[Instr, ...], also: Collection[Value] = ()) -> tuple[Instr, ...]:
+    """The instructions that stores, or the values `also`, depend on."""
+    needed = {v.id for v in also}
+    kept: list[Instr] = []
+    for instr in reversed(instrs):
+        if instr.result is None or instr.result.id in needed:
+            needed.update(v.id for v in operands(instr.op))
+            kept.append(instr)
+    return tuple(reversed(kept))
+
+
+PhaseKind = Literal["update", "host", "shared", "scalar", "row", "col", "sweep"]
+
+
+@dataclass(frozen=True)
+class Phase:
+    """Instructions between two barriers.
+
+    `update`: all of a kernel, before it is cut. `host`: doubles known before any element is read, once per tensor.
+    `shared`: once. `scalar`: once per tensor. `row`, `col`: over the rows or the columns of each tensor. `sweep`: one
+    pass over the elements. A reduction is complete when its phase ends. A value other than an element may be used in
+    any later phase; an element only in its own.
+    """
+
+    kind: PhaseKind
+    instrs: tuple[Instr, ...]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """What a kernel is built for.
+
+    `dtype`: of parameters and gradients; `master`: the weight is kept in float32 beside a parameter of 16 bits;
+    `storage`: of each elementwise state (default: that of the weight); `evaluate`: the `eval:` section, not the update;
+    `gradients`: how many gradients of a parameter are summed, in order, as they are read.
+    """
+
+    flags: Flags
+    dtype: str = "float32"
+    master: bool = False
+    storage: Mapping[str, str] = field(default_factory=dict)
+    evaluate: bool = False
+    gradients: int = 1
+
+    @property
+    def weight(self) -> str:
+        """How the weight is stored that the equations read."""
+        return "float32" if self.master else self.dtype
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """What a step reads or writes: `kind` says of which shape, `storage` by name how elements are stored; `init` is the
+    start value of a state: a number, a hyper-parameter's name, or `w`.
+
+    The codes of a quantized state "m" belong to the float32 scales "m.scale", one for each block of QUANT_BLOCK
+    elements; the storage of these is "scale".
+    """
+
+    name: str
+    written: bool
+    init: float | str | None = None
+    kind: Kind = Kind.ELEM
+    storage: str = "float32"
+    nonnegative: bool = False  # no code stands for a negative number
+
+    @property
+    def format(self) -> Storage:
+        """The record of its storage."""
+        return SCALE if self.is_scale else STORAGES[self.storage]
+
+    @property
+    def is_scale(self) -> bool:
+        return self.storage == SCALE.name
+
+    @property
+    def is_quantized(self) -> bool:
+        """Whether its elements are codes in blocks, with scales in another buffer."""
+        return self.format.block is not None
+
+
+def gradient(k: int) -> str:
+    """The buffer of the k-th gradient."""
+    return f"grad.{k}" if k else "grad"
+
+
+def is_gradient(buffer: str) -> bool:
+    return buffer == "grad" or buffer.startswith("grad.")
+
+
+Cut = Literal["anywhere", "blocks", "tensors", "never"]
+"""Where tensors can be cut into pieces that are updated apart: at any block; at blocks, if partial results of
+reductions are exchanged; between tensors only; not even there."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One variant. `hyper` orders the host values it reads, `t` not among them; `advances`: `t` counts this step."""
+
+    name: str
+    dtype: str
+    buffers: tuple[Buffer, ...]
+    hyper: tuple[str, ...]
+    phases: tuple[Phase, ...]
+    advances: bool = True
+    kinds: frozenset[Kind] = field(init=False, repr=False, compare=False)
+    """The kinds of its values."""
+    _by_name: Mapping[str, Buffer] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        kinds = frozenset(i.result.type.kind for i in self.instrs() if i.result is not None)
+        object.__setattr__(self, "kinds", kinds)
+        object.__setattr__(self, "_by_name", {b.name: b for b in self.buffers})
+
+    @property
+    def compute(self) -> DType:
+        return COMPUTE[self.dtype]
+
+    @property
+    def lazy(self) -> bool:
+        """Whether rows can be updated without the others: no value depends on several of them."""
+        return not self.kinds & {Kind.SHARED, Kind.TENSOR, Kind.COL}
+
+    @property
+    def cut(self) -> Cut:
+        """Where the tensors of a step can be cut into pieces."""
+        kinds = self.kinds | {b.kind for b in self.buffers}
+        if kinds & {Kind.ROW, Kind.COL}:
+            return "never" if Kind.SHARED in kinds else "tensors"
+        return "blocks" if any(isinstance(i.op, Reduce | Across) for i in self.instrs()) else "anywhere"
+
+    @property
+    def rounded(self) -> list[str]:
+        """The buffers that are rounded at random. The place in this list decides which words a buffer takes."""
+        return [b.name for b in self.buffers if b.format.needs_draws]
+
+    def buffer(self, name: str) -> Buffer:
+        return self._by_name[name]
+
+    def instrs(self) -> Iterator[Instr]:
+        for phase in self.phases:
+            yield from phase.instrs

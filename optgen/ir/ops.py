@@ -1,0 +1,339 @@
+"""The operations, each defined for every input by its docstring."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+from typing import Literal, get_args
+
+from optgen.ir.types import Value
+
+LANES, BLOCK = 128, 4096
+"""The fixed reduction tree: a tensor is cut into blocks of BLOCK elements, element i of a block goes to lane i mod
+LANES, lanes add in index order, fold by halves, blocks fold pairwise. A row is such a tensor of its own; a column adds
+ROW_BLOCK rows in order, then these pairwise."""
+
+ROW_BLOCK = 64
+
+
+@dataclass(frozen=True)
+class Const:
+    """A floating-point constant, of kind host; a f32 constant is already rounded."""
+
+    value: float
+
+
+@dataclass(frozen=True)
+class Hyper:
+    """Host double: a hyper-parameter of this tensor at this step; an unset one is NaN, a bound that clips nothing."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Count:
+    """Host double: the number of updates of this tensor, this one included (`t`)."""
+
+
+@dataclass(frozen=True)
+class Word:
+    """Element i32: a word of Philox4x32-10 (Salmon et al. 2011), whose key is the step's seed.
+
+    Element e of the whole tensor takes word e mod 4 of the counter (e/4 low, e/4 high, id xor draw*2^20, t), where id
+    is that of the parameter.
+    """
+
+    draw: int
+
+
+@dataclass(frozen=True)
+class Load:
+    """What a buffer holds when the phase begins: its elements in the compute dtype, or f64 of a smaller kind."""
+
+    buffer: str
+
+
+@dataclass(frozen=True)
+class Store:
+    """Write to a buffer, each value rounded once to its storage type; seen by the phases that follow. No result."""
+
+    buffer: str
+    value: Value
+
+
+@dataclass(frozen=True)
+class Neg:
+    """-x: flips the sign bit, of zeros and NaN too."""
+
+    x: Value
+
+
+@dataclass(frozen=True)
+class Abs:
+    """|x|: clears the sign bit."""
+
+    x: Value
+
+
+@dataclass(frozen=True)
+class Sqrt:
+    """The correctly rounded square root; NaN below -0."""
+
+    x: Value
+
+
+@dataclass(frozen=True)
+class Floor:
+    """The largest integer not above x; keeps -0, infinities and NaN."""
+
+    x: Value
+
+
+@dataclass(frozen=True)
+class Add:
+    """a + b."""
+
+    a: Value
+    b: Value
+
+
+@dataclass(frozen=True)
+class Sub:
+    """a - b."""
+
+    a: Value
+    b: Value
+
+
+@dataclass(frozen=True)
+class Mul:
+    """a * b."""
+
+    a: Value
+    b: Value
+
+
+@dataclass(frozen=True)
+class Div:
+    """a / b, correctly rounded."""
+
+    a: Value
+    b: Value
+
+
+CompareOp = Literal["lt", "le", "gt", "ge", "eq", "ne"]
+
+
+@dataclass(frozen=True)
+class Compare:
+    """b1: an ordered comparison of floats or a signed one of i64; with a NaN, `ne` is true and all else false."""
+
+    op: CompareOp
+    a: Value
+    b: Value
+
+
+@dataclass(frozen=True)
+class And:
+    """a and b, of b1."""
+
+    a: Value
+    b: Value
+
+
+@dataclass(frozen=True)
+class Or:
+    """a or b, of b1."""
+
+    a: Value
+    b: Value
+
+
+@dataclass(frozen=True)
+class Not:
+    """not x, of b1."""
+
+    x: Value
+
+
+@dataclass(frozen=True)
+class Select:
+    """a where the b1 `condition` holds, else b; both are computed."""
+
+    condition: Value
+    a: Value
+    b: Value
+
+
+@dataclass(frozen=True)
+class Convert:
+    """Between f64 and f32: to f32 rounds once to nearest even, to f64 is exact."""
+
+    x: Value
+
+
+MathFunction = Literal["exp", "expm1", "log", "log1p", "tanh", "cbrt", "pow"]
+
+
+@dataclass(frozen=True)
+class Math:
+    """An elementary function of f64, defined by its expansion in `optgen.ir.math`; gone after `expand_math`."""
+
+    function: MathFunction
+    args: tuple[Value, ...]
+
+
+@dataclass(frozen=True)
+class IntConst:
+    """An integer constant, i64 or i32."""
+
+    value: int
+
+
+@dataclass(frozen=True)
+class Bits:
+    """The bits of a f64 as i64, of a f32 as i32."""
+
+    x: Value
+
+
+@dataclass(frozen=True)
+class FromBits:
+    """The number with these bits: a f64 of i64, a f32 of i32."""
+
+    x: Value
+
+
+@dataclass(frozen=True)
+class Extend:
+    """i64: an i32 with zeros above."""
+
+    x: Value
+
+
+@dataclass(frozen=True)
+class Truncate:
+    """i32: the low half of an i64."""
+
+    x: Value
+
+
+@dataclass(frozen=True)
+class ToFloat:
+    """A signed integer rounded to nearest even: f64 of i64, f32 of i32."""
+
+    x: Value
+
+
+@dataclass(frozen=True)
+class ToInt:
+    """A number without its fraction: i64 of f64, i32 of f32. It must be in the integer's range."""
+
+    x: Value
+
+
+IntOp = Literal["add", "sub", "mul", "and", "or", "xor"]
+
+
+@dataclass(frozen=True)
+class Int:
+    """Two's complement arithmetic with wrap-around, of two i64 or two i32."""
+
+    op: IntOp
+    a: Value
+    b: Value
+
+
+@dataclass(frozen=True)
+class Shift:
+    """An integer shifted by a constant number of bits, zeros coming in on either side."""
+
+    op: Literal["shl", "shr"]
+    x: Value
+    by: int
+
+
+ReduceOp = Literal["sum", "max", "min"]
+
+
+@dataclass(frozen=True)
+class Reduce:
+    """f64 elements, rows or columns folded in the fixed tree, starting from 0, -inf or +inf: all of them to a tensor
+    value, or (`scope`) the elements of each row or of each column.
+
+    `max` folds with `where(a != a or a > b, a, b)`, `min` likewise, so that a NaN stays.
+    """
+
+    op: ReduceOp
+    x: Value
+    scope: Literal["all", "row", "col"] = "all"
+
+
+@dataclass(frozen=True)
+class Across:
+    """Shared f64: a host or tensor f64 value folded over all tensors, in the order they are bound."""
+
+    op: ReduceOp
+    x: Value
+
+
+Op = (
+    Const
+    | Hyper
+    | Count
+    | Word
+    | Load
+    | Store
+    | Neg
+    | Abs
+    | Sqrt
+    | Floor
+    | Add
+    | Sub
+    | Mul
+    | Div
+    | Compare
+    | And
+    | Or
+    | Not
+    | Select
+    | Convert
+    | Math
+    | IntConst
+    | Bits
+    | FromBits
+    | Extend
+    | Truncate
+    | ToFloat
+    | ToInt
+    | Int
+    | Shift
+    | Reduce
+    | Across
+)
+
+OPS: dict[str, type[Op]] = {cls.__name__.lower(): cls for cls in get_args(Op)}
+
+_FIELDS = {cls: tuple(f.name for f in fields(cls)) for cls in OPS.values()}
+
+
+def operands(op: Op) -> Iterator[Value]:
+    """The values an operation reads, in order."""
+    for name in _FIELDS[type(op)]:
+        x = getattr(op, name)
+        if isinstance(x, Value):
+            yield x
+        elif isinstance(x, tuple):
+            yield from x
+
+
+def with_operands(op: Op, rename: Callable[[Value], Value]) -> Op:
+    """The same operation on other values."""
+    changes: dict[str, Value | tuple[Value, ...]] = {}
+    for name in _FIELDS[type(op)]:
+        x = getattr(op, name)
+        if isinstance(x, Value):
+            changes[name] = rename(x)
+        elif isinstance(x, tuple):
+            changes[name] = tuple(rename(v) for v in x)
+    return replace(op, **changes) if changes else op  # type: ignore[arg-type]
