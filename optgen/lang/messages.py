@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from optgen.diagnostics import suggest
+from optgen.lang.actions import LineError
 from optgen.lang.builtins import FUNCTIONS
-from optgen.lang.nodes import LineError
 from optgen.lang.syntax import HEADS, KEYWORDS, Line, Token
 
 _FORMS = {

@@ -1,6 +1,6 @@
 """From logical lines to the nodes of the model: what each line says, not yet whether the lines agree.
 
-Lark runs the grammar over our own tokens, one logical line at a time, and calls a method of `Nodes` for every match,
+Lark runs the grammar over our own tokens, one logical line at a time, and calls a method of `Actions` for every match,
 so no lark object is ever seen outside this file. A line that fails leaves the name it would have defined in
 `Draft.broken`: what uses that name is then not reported a second time.
 """
@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from optgen.diagnostics import Diagnostic, Source, Span
+from optgen.lang.actions import Actions, Cite, Header, LineError, Section, Statement
 from optgen.lang.messages import syntax_error
-from optgen.lang.nodes import Cite, Header, LineError, Nodes, Section, Statement
 from optgen.lang.syntax import MAX_ERRORS, Line, Token, read_lines
 from optgen.model import Equation, Expr, Flag, Input, Param, Require, State, children
 
@@ -180,17 +180,17 @@ def _grammar() -> Any:
     from lark.grammar import NonTerminal, Rule, Terminal
     from lark.parsers.lalr_parser import LALR_Parser
 
-    nodes = Nodes()
+    actions = Actions()
     callbacks: dict[Any, Any] = {}
     text = (Path(__file__).parent / "spec.lark").read_text(encoding="utf-8")
     for order, (origin, symbols, method) in enumerate(read_grammar(text)):
         expansion = [Terminal(s) if s.isupper() else NonTerminal(s) for s in symbols]
-        callbacks[Rule(NonTerminal(origin), expansion, order)] = getattr(nodes, method)
+        callbacks[Rule(NonTerminal(origin), expansion, order)] = getattr(actions, method)
     return LALR_Parser(ParserConf(list(callbacks), callbacks, ["line"]))
 
 
 def read_grammar(text: str) -> Iterator[tuple[str, list[str], str]]:
-    """The alternatives of spec.lark, one a row of the file: the rule, its symbols, the method of `Nodes` to call."""
+    """The alternatives of spec.lark, one a row of the file: the rule, its symbols, the method of `Actions` to call."""
     origin = ""
     for row in text.splitlines():
         if not row.strip() or row.startswith(("//", "%")):

@@ -86,7 +86,7 @@ def _span(node: Expr | Token) -> Span:
     return node.span
 
 
-class Nodes:
+class Actions:
     """One method for each name in the grammar; lark calls it with a list of what was matched."""
 
     def same(self, items: list[Any]) -> Any:
