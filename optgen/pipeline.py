@@ -147,7 +147,7 @@ def _signature(kernel: Kernel) -> dict[str, Any]:
     return {
         "buffers": [asdict(b) | {"kind": b.kind.value} for b in kernel.buffers],
         "hyper": kernel.hyper,
-        "lazy": kernel.lazy,
+        "lazy": kernel.rows_independent,
         "shared": Kind.SHARED in kernel.kinds,
         "cut": kernel.cut,
     }

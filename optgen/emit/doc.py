@@ -179,7 +179,9 @@ def _costs(entry: Entry) -> Iterator[tuple[str, ...]]:
 def _cost(kernel: Kernel) -> tuple[str, ...]:
     c = cost(kernel)
     sweeps = "; ".join(_sweep(kernel, phase) for phase in kernel.phases if phase.kind == "sweep")
-    rows_alone = ("yes" if kernel.lazy else "no") if kernel.advances else ""  # no gradient where it does not
+    rows_alone = (
+        ("yes" if kernel.rows_independent else "no") if kernel.advances else ""
+    )  # no gradient where it does not
     return sweeps or "none", f"{c.bytes:g}", str(c.flops), rows_alone
 
 

@@ -84,7 +84,7 @@ def entry(variant: Variant, files: Mapping[str, str]) -> Json:
         "flags": dict(variant.chosen.flags),
         "dtype": variant.chosen.dtype,
         "evaluate": variant.chosen.evaluate,
-        "lazy": kernel.lazy,
+        "lazy": kernel.rows_independent,
         "cut": kernel.cut,
         "buffers": [_buffer(b) for b in kernel.buffers],
         "hyper": list(kernel.hyper),

@@ -143,7 +143,7 @@ class Kernel:
         return COMPUTE[self.dtype]
 
     @property
-    def lazy(self) -> bool:
+    def rows_independent(self) -> bool:
         """Whether rows can be updated without the others: no value depends on several of them."""
         return not self.kinds & {Kind.SHARED, Kind.TENSOR, Kind.COL}
 

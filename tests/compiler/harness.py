@@ -340,7 +340,7 @@ def interpret_step(
         by_row = lazy and isinstance(grad, RowSparse)
         several = list(grad) if isinstance(grad, list) else [grad]
         variant = rule.variant(param.shape, own, sparse=by_row, gradients=len(several))
-        if by_row and not build(rule.spec, variant).lazy:
+        if by_row and not build(rule.spec, variant).rows_independent:
             variant = rule.variant(param.shape, own)
         kernel, tensors = together.setdefault(repr(variant), (build(rule.spec, variant), []))
         arrays = arrays_of(state, i) | {name: arrays[i] for name, arrays in (inputs or {}).items()}
@@ -389,7 +389,7 @@ def _rows(
             total[int(k)] = total[int(k)] + row if int(k) in total else row
         rows = np.array(sorted(total), np.int64)
         compact = np.array([total[k] for k in rows]).reshape(len(rows), *param.shape[1:]).astype(param.dtype)
-    if lazy and kernel.lazy:
+    if lazy and kernel.rows_independent:
         return rows, compact
     dense = np.zeros(param.shape, param.dtype)
     dense[rows] = compact

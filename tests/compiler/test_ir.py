@@ -117,7 +117,7 @@ def test_good_kernel() -> None:
     kernel = verify(from_text(GOOD))
     assert to_text(kernel) == GOOD
     assert cost(kernel).sweeps == 2
-    assert not kernel.lazy
+    assert not kernel.rows_independent
 
 
 @pytest.mark.parametrize("message", BROKEN)
@@ -252,7 +252,11 @@ def test_nothing_is_moved_twice() -> None:
 
 def test_lazy() -> None:
     """Which specs update rows without the others: those whose values depend on one row at most."""
-    lazy = {name for name, (c, v) in KERNELS.items() if c.spec not in FEATURES and pipeline.build(c.spec, v).lazy}
+    lazy = {
+        name
+        for name, (c, v) in KERNELS.items()
+        if c.spec not in FEATURES and pipeline.build(c.spec, v).rows_independent
+    }
     assert {"optgen_groupadagrad_f32", "optgen_adammini_by_row_f32", "optgen_sgld_f32"} <= lazy
     whole = {c.spec.name for name, (c, _) in KERNELS.items() if c.spec not in FEATURES and name not in lazy}
     assert whole == {

@@ -154,7 +154,7 @@ class Module:
     def extent(self, b: ll.IRBuilder, s: Step, i: Any) -> Extent:
         size = load(b, s.size, i, I64)
         whole, first = self.whole(b, s, i, size) if self.can_be_cut else (size, integer(0))
-        if not (self.layout.matrix or self.kernel.lazy):
+        if not (self.layout.matrix or self.kernel.rows_independent):
             return Extent(size, whole, first, None, None, None)
         cols, present = load(b, s.pointer(COLS), i, I64), self.cell(b, integer(-1))
         counts = s.pointer(PRESENT)

@@ -112,7 +112,7 @@ def lines(m: Module, phase: Phase, name: str) -> ll.Function:
         states = [x.op.buffer for x in phase.instrs if isinstance(x.op, ir.Load | ir.Store)]
         pointers = {name: m.pointer(b, s, i, name) for name in states}
         with loop(b, integer(0), arrays.count) as r:
-            at_row = m.row_number(b, s, i, r) if kind is Kind.ROW and m.kernel.lazy else r
+            at_row = m.row_number(b, s, i, r) if kind is Kind.ROW and m.kernel.rows_independent else r
             _line(m, b, phase, dict(env), arrays, pointers, r, at_row)
         scratch = at(b, region, places.tree, F64)
         for instr in phase.instrs:

@@ -76,7 +76,7 @@ class Sweep:
         if self.by_rows:
             return b.mul(integer(ROW_BLOCK), extent.cols)
         flat = integer(BLOCK if self.m.layout.partials else QUANT_BLOCK if self.staged else LANES)
-        return b.select(extent.by_rows, extent.cols, flat) if self.m.kernel.lazy else flat
+        return b.select(extent.by_rows, extent.cols, flat) if self.m.kernel.rows_independent else flat
 
     # ------------------------------------------------------------ one tensor
 
@@ -100,14 +100,14 @@ class Sweep:
 
         def rows() -> None:
             with loop(b, b.udiv(begin, extent.cols), b.udiv(end, extent.cols)) as row:
-                number = m.row_number(b, s, i, row) if m.kernel.lazy else row
+                number = m.row_number(b, s, i, row) if m.kernel.rows_independent else row
                 partials = self.row_partials(b, region, places, extent, row)
                 call(integer(0), extent.cols, row, number, partials, self.accumulators(b, region, places, extent, row))
                 self.fold_row(b, region, places, extent, row, partials)
 
         if self.by_rows:
             rows()
-        elif m.kernel.lazy:
+        elif m.kernel.rows_independent:
             with b.if_else(extent.by_rows) as (one_by_one, whole):
                 with one_by_one:
                     rows()
@@ -123,7 +123,7 @@ class Sweep:
         m, zero = self.m, integer(0)
         scale_origin = zero if number is None else b.mul(number, extent.cols)
         origin = b.add(extent.first, scale_origin)
-        if number is not None and m.kernel.lazy:
+        if number is not None and m.kernel.rows_independent:
             scale_origin = b.select(extent.by_rows, zero, scale_origin)
         cols = integer(1) if extent.cols is None else extent.cols
         id, t = (load(b, s.pointer(field), i, I64) for field in (ID, T))
@@ -145,7 +145,7 @@ class Sweep:
             found.append(start)
         for name in self.scales:
             start = self.m.pointer(b, s, i, f"{name}.scale")
-            if number is not None and self.m.kernel.lazy:
+            if number is not None and self.m.kernel.rows_independent:
                 first = b.mul(number, blocks(b, extent.cols, QUANT_BLOCK))
                 start = at(b, start, b.select(extent.by_rows, first, integer(0)), TYPES["f32"])
             found.append(start)

@@ -131,7 +131,7 @@ class Entry:
     def number(self, i: Any, row: Any) -> Any:
         """Which row of the whole tensor the visited one is."""
         b = self.b
-        if not self.m.kernel.lazy:
+        if not self.m.kernel.rows_independent:
             return row
         index, cell = self.column("index", i), self.cell(row)
         with b.if_then(b.icmp_signed("!=", index, integer(0))):

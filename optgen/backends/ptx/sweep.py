@@ -30,7 +30,7 @@ class Sweep:
         self.b, self.m = entry.b, entry.m
         self.by_rows = launch.unit == "row blocks"
         self.by_columns = launch.unit == "column tiles"
-        self.lazy = self.m.kernel.lazy
+        self.lazy = self.m.kernel.rows_independent
         touched = {i.op.buffer for i in phase.instrs if isinstance(i.op, ir.Load | ir.Store)}
         self.streams = [x for x in self.m.kernel.buffers if x.name in touched]
         self.reduced = [i for scope in ("all", "row", "col") for i in reductions(phase, scope)]
