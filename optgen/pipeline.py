@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from optgen import serial
 from optgen.diagnostics import Source
-from optgen.ir import Buffer, Cut, Kernel, Variant
+from optgen.ir import Buffer, Kernel, ShardGranularity, Variant
 from optgen.model import Kind, Optimizer
 from optgen.objectcode import cache
 
@@ -90,7 +90,7 @@ class NativeKernel:
     hyper: tuple[str, ...]
     lazy: bool  # rows can be updated without the others
     shared: bool  # some value depends on all tensors of a step
-    cut: Cut  # where tensors can be cut into pieces
+    cut: ShardGranularity  # where tensors can be cut into pieces
     object: bytes
 
 
@@ -149,7 +149,7 @@ def _signature(kernel: Kernel) -> dict[str, Any]:
         "hyper": kernel.hyper,
         "lazy": kernel.rows_independent,
         "shared": Kind.SHARED in kernel.kinds,
-        "cut": kernel.cut,
+        "cut": kernel.shard_granularity,
     }
 
 

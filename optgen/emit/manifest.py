@@ -75,7 +75,7 @@ def entry(variant: Variant, files: Mapping[str, str]) -> Json:
 
     It is called as its header says; `buffers` and `hyper` give the order of pointers and values. Costs are per element
     of a tensor and step. `lazy`: rows of a tensor can be updated without the others. `cut`: where tensors can be cut
-    into pieces that are updated apart (`optgen.ir.Cut`).
+    into pieces that are updated apart (`optgen.ir.ShardGranularity`).
     """
     kernel = variant.kernel
     return {
@@ -85,7 +85,7 @@ def entry(variant: Variant, files: Mapping[str, str]) -> Json:
         "dtype": variant.chosen.dtype,
         "evaluate": variant.chosen.evaluate,
         "lazy": kernel.rows_independent,
-        "cut": kernel.cut,
+        "cut": kernel.shard_granularity,
         "buffers": [_buffer(b) for b in kernel.buffers],
         "hyper": list(kernel.hyper),
         "cost": asdict(cost(kernel)),

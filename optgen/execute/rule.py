@@ -19,7 +19,7 @@ from optgen.execute.kernel import Kernel
 from optgen.execute.piece import Exchange, Piece
 from optgen.execute.state import State
 from optgen.execute.step import BoundStep
-from optgen.ir import Cut, Variant
+from optgen.ir import ShardGranularity, Variant
 from optgen.ir.cost import Cost, cost
 from optgen.ir.storage import STORAGES
 from optgen.model import Call, FlagValue, Kind, Optimizer, walk
@@ -58,7 +58,7 @@ class UpdateRule:
         self._joins = any(isinstance(e, Call) and e.scope == "params" for e in values)
         self.target: Target = Cpu() if target is None else target
         self._kernels: dict[tuple[Any, ...], Kernel] = {}
-        self._cuts: dict[tuple[Any, ...], Cut] = {}
+        self._cuts: dict[tuple[Any, ...], ShardGranularity] = {}
         if isinstance(self.target, Cpu) and any(STORAGES[x].is_half for x in (dtype, *self.storage.values())):
             _check_float16()
 
@@ -77,11 +77,11 @@ class UpdateRule:
         """Streams, bytes and operations per element of a large matrix and step, and the number of sweeps."""
         return cost(pipeline.plan(pipeline.build(self.spec, self.variant(MATRIX))))
 
-    def cut(self, shape: Sequence[int], flags: Mapping[str, FlagValue] | None = None) -> Cut:
-        """Where a parameter of this shape can be cut into pieces, as `optgen.ir.Cut` says."""
+    def cut(self, shape: Sequence[int], flags: Mapping[str, FlagValue] | None = None) -> ShardGranularity:
+        """Where a parameter of this shape can be cut into pieces, as `optgen.ir.ShardGranularity` says."""
         like = (len(shape), self._is_small(shape), *sorted((flags or {}).items()))
         if like not in self._cuts:
-            self._cuts[like] = pipeline.build(self.spec, self.variant(shape, flags)).cut
+            self._cuts[like] = pipeline.build(self.spec, self.variant(shape, flags)).shard_granularity
         return self._cuts[like]
 
     @property

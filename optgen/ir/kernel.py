@@ -114,7 +114,7 @@ def is_gradient(buffer: str) -> bool:
     return buffer == "grad" or buffer.startswith("grad.")
 
 
-Cut = Literal["anywhere", "blocks", "tensors", "never"]
+ShardGranularity = Literal["anywhere", "blocks", "tensors", "never"]
 """Where tensors can be cut into pieces that are updated apart: at any block; at blocks, if partial results of
 reductions are exchanged; between tensors only; not even there."""
 
@@ -148,7 +148,7 @@ class Kernel:
         return not self.kinds & {Kind.SHARED, Kind.TENSOR, Kind.COL}
 
     @property
-    def cut(self) -> Cut:
+    def shard_granularity(self) -> ShardGranularity:
         """Where the tensors of a step can be cut into pieces."""
         kinds = self.kinds | {b.kind for b in self.buffers}
         if kinds & {Kind.ROW, Kind.COL}:

@@ -125,7 +125,7 @@ class SpecOptimizer(Optimizer):
     # ------------------------------------------------------------ pieces
 
     def cut_of(self, index: Index, dtype: str, shape: tuple[int, ...]) -> str:
-        """Where the equations allow it: "anywhere", "blocks", "tensors" or "never" (`optgen.ir.Cut`)."""
+        """Where the equations allow it: "anywhere", "blocks", "tensors" or "never" (`optgen.ir.ShardGranularity`)."""
         rule = self._rule(dtype, self.multi_precision and dtype in HALVES)
         return rule.cut(shape, {name: found[0] for name, found in self._flags([index]).items()})
 

@@ -198,7 +198,7 @@ def built_for(judged: Judged, machine: Target) -> tuple[UpdateRule, list[str]]:
         compiled = target.compile_ir(pipeline.lower(kernel, "kernel", machine.triple), machine)
         assembly.append(compiled.assembly)
         shared = any(b.kind is Kind.SHARED for b in kernel.buffers)
-        signature = (kernel.buffers, kernel.hyper, kernel.rows_independent, shared, kernel.cut)
+        signature = (kernel.buffers, kernel.hyper, kernel.rows_independent, shared, kernel.shard_granularity)
         return NativeKernel("kernel", variant.dtype, *signature, compiled.object)
 
     args = arguments.resolve(judged.spec, {})
