@@ -148,6 +148,6 @@ def _crossing(kernel: Kernel) -> list[Value]:
                 found[instr.result] = None
                 if phase.kind in ("row", "col"):
                     found[instr.op.x] = None
-            if isinstance(instr.op, ir.Across):
+            if isinstance(instr.op, ir.ReduceOverParams):
                 found[instr.op.x] = None
     return list(found)

@@ -305,7 +305,7 @@ class _Builder:
             return self.emit(ir.Reduce(op, x, "row" if scope == "row" else "col"))
         swept = x.type.kind in (Kind.ROW, Kind.COL, Kind.ELEM)
         total = self.emit(ir.Reduce(op, x)) if swept else x
-        return self.emit(ir.Across(op, total)) if scope == "params" else total
+        return self.emit(ir.ReduceOverParams(op, total)) if scope == "params" else total
 
     def kind(self, expr: Expr) -> Kind:
         """The kind of a value by the language, where that of `lower` can be smaller: m' = lr is lr, but an element."""
@@ -335,7 +335,7 @@ class _Builder:
         if scope != "params":
             assert each is not None
             return self.load(each)
-        return self.emit(ir.Across("sum", self.load(each) if each is not None else self.const(1.0)))
+        return self.emit(ir.ReduceOverParams("sum", self.load(each) if each is not None else self.const(1.0)))
 
     def draw(self, call: Call) -> Value:
         word = self.emit(ir.Word(self.draws[call.span.line, call.span.column]))

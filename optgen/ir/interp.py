@@ -70,7 +70,7 @@ def interpret(kernel: Kernel, tensors: Sequence[Tensor], seed: int = 0) -> None:
 
 def _together(runs: Sequence[_Run], instr: Instr, shared: dict[str, Any]) -> None:
     """One instruction for all tensors, which may look across them."""
-    if isinstance(instr.op, ir.Across) and runs:
+    if isinstance(instr.op, ir.ReduceOverParams) and runs:
         assert instr.result is not None
         total = np.float64(IDENTITY[instr.op.op])
         for run in runs:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from optgen.ir.ops import Across, Op, Reduce, operands
+from optgen.ir.ops import Op, Reduce, ReduceOverParams, operands
 from optgen.ir.storage import SCALE, STORAGES, Storage
 from optgen.ir.types import COMPUTE, DType, Value
 from optgen.model import MAX_DRAWS, Flags, Kind
@@ -153,7 +153,7 @@ class Kernel:
         kinds = self.kinds | {b.kind for b in self.buffers}
         if kinds & {Kind.ROW, Kind.COL}:
             return "never" if Kind.SHARED in kinds else "tensors"
-        return "blocks" if any(isinstance(i.op, Reduce | Across) for i in self.instrs()) else "anywhere"
+        return "blocks" if any(isinstance(i.op, Reduce | ReduceOverParams) for i in self.instrs()) else "anywhere"
 
     @property
     def rounded(self) -> list[str]:

@@ -270,7 +270,7 @@ class Reduce:
 
 
 @dataclass(frozen=True)
-class Across:
+class ReduceOverParams:
     """Shared f64: a host or tensor f64 value folded over all tensors, in the order they are bound."""
 
     op: ReduceOp
@@ -309,7 +309,7 @@ Op = (
     | Int
     | Shift
     | Reduce
-    | Across
+    | ReduceOverParams
 )
 
 OPS: dict[str, type[Op]] = {cls.__name__.lower(): cls for cls in get_args(Op)}

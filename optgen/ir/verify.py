@@ -140,7 +140,7 @@ def result_type(op: ir.Op, wanted: ir.DType) -> Type:
         case ir.Reduce(x=x, scope=scope):
             _check(x.type.dtype == "f64" and x.type.kind in REDUCED[scope], "reduces f64 elements only")
             return Type(REDUCED[scope][x.type.kind], "f64")
-        case ir.Across(x=x):
+        case ir.ReduceOverParams(x=x):
             _check(x.type.dtype == "f64" and x.type.kind in (Kind.HOST, Kind.UNIFORM, Kind.TENSOR), "not of tensors")
             return Type(Kind.SHARED, "f64")
         case ir.Compare(a=a, b=b):

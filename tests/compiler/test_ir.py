@@ -64,7 +64,7 @@ scalar:
   store T %s
 
 shared:
-  %d: shared f64 = across sum %s
+  %d: shared f64 = reduceoverparams sum %s
   %e: shared f32 = convert %d
   store D %d
 
@@ -102,7 +102,7 @@ BROKEN: dict[str, list[tuple[str, str]]] = {
     "operands must be of one floating dtype": [("mul %w2 %h", "mul %w2 %lr")],
     "operands must be of one integer dtype": [("shift shr 9 %word", "shift shr 9 %w2")],
     "reduces f64 elements only": [("reduce sum all %wide", "reduce sum all %w")],
-    "not of tensors": [("across sum %s", "across sum %R'")],
+    "not of tensors": [("reduceoverparams sum %s", "reduceoverparams sum %R'")],
     "compares two numbers of one dtype": [("%b: elem", "%i: elem b1 = compare lt %w2 %lr\n  %b: elem")],
     "an operand of the wrong dtype": [("%b: elem", "%i: elem b1 = not %w2\n  %b: elem")],
     "operands of the wrong dtypes": [("%b: elem", "%i: elem f32 = select %w2 %w2 %w2\n  %b: elem")],

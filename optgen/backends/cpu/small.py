@@ -86,7 +86,7 @@ def one(m: Module, b: ll.IRBuilder, s: Tables, instr: Instr, env: Env, i: Any) -
             env[instr.result] = b.load(m.pointer(b, s, i, state), typ=F64)
         case ir.Store(buffer=state, value=v):
             b.store(env[v] if v in env else m.constant(b, v), m.pointer(b, s, i, state))
-        case ir.Across(op=op, x=x):
+        case ir.ReduceOverParams(op=op, x=x):
             assert instr.result is not None
             total = m.cell(b, ll.Constant(F64, IDENTITY[op]))
             with loop(b, integer(0), s.n) as k:

@@ -66,7 +66,7 @@ def _one(entry: Entry, instr: ir.Instr, env: Env, i: Any) -> None:
         case ir.Store(buffer=state):
             (x,) = entry.operands(instr.op, env)
             b.store(x, entry.pointer(state, i))
-        case ir.Across(op=op, x=x):
+        case ir.ReduceOverParams(op=op, x=x):
             assert instr.result is not None
             total, place = entry.cell(_identity(op)), entry.place(x)
             with entry.loop(integer(0), entry.count) as k:
