@@ -18,9 +18,9 @@ from optgen.ir import Kernel, Phase, Variant
 from optgen.ir.text import to_text
 from optgen.model import Kind
 from optgen.passes import place_stores
+from optgen.passes.cse_dce import cse_dce
 from optgen.passes.hoist_host import hoist_host
 from optgen.passes.plan_sweeps import _Schedule, plan_sweeps
-from optgen.passes.share import share
 from tests.compiler.harness import KERNELS
 
 
@@ -57,7 +57,7 @@ def update(text: str, storage: str = "float32") -> Kernel:
     """What the planner is given."""
     spec = optgen.parse(text)
     stored = {s.name: storage for s in spec.states if s.kind is Kind.ELEM}
-    return hoist_host(share(pipeline.build(spec, Variant({}, storage=stored))))
+    return hoist_host(cse_dce(pipeline.build(spec, Variant({}, storage=stored))))
 
 
 @pytest.mark.parametrize("storage", ["float32", "int8_dynamic"])
@@ -143,7 +143,7 @@ def specs(draw: st.DrawFn) -> tuple[str, dict[str, str]]:
 @given(specs(), st.sampled_from(("float32", "bfloat16")))
 def test_no_plan_reads_less(spec: tuple[str, dict[str, str]], dtype: str) -> None:
     text, stored = spec
-    kernel = hoist_host(share(pipeline.build(optgen.parse(text), Variant({}, dtype, storage=stored))))
+    kernel = hoist_host(cse_dce(pipeline.build(optgen.parse(text), Variant({}, dtype, storage=stored))))
     planned = plan_sweeps(kernel)
     assert read(kernel, [p for p in planned.phases if p.kind == "sweep"]) == least(kernel), text
 

@@ -9,7 +9,7 @@ from optgen import ir
 from optgen.ir import Instr, Kernel, Op, Phase, Type, Value
 
 
-def share(kernel: Kernel) -> Kernel:
+def cse_dce(kernel: Kernel) -> Kernel:
     """Needs a kernel of one `update` phase: there nothing is overwritten, so equal operations have equal values."""
     (phase,) = kernel.phases
     first: dict[tuple[Op | bytes, Type], Value] = {}
