@@ -61,10 +61,10 @@ def resolve(optimizer: Optimizer, given: Mapping[str, Any]) -> Arguments:
         spelt[param.name] = name
         values[param.name] = check(optimizer, param, x)
         check_read(optimizer, param, values[param.name])
-    return Arguments(values, chosen, decide(optimizer, values, chosen))
+    return Arguments(values, chosen, resolve_flags(optimizer, values, chosen))
 
 
-def decide(
+def resolve_flags(
     optimizer: Optimizer,
     values: Mapping[str, float | None],
     chosen: Mapping[str, FlagValue],

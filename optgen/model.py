@@ -318,9 +318,9 @@ class Optimizer:
         derived = [(f.name, f.condition) for f in self.flags if f.condition is not None]
         for combination in itertools.product(*values.values()):
             flags = dict(zip(values, combination, strict=True))
-            if any(decide(r.condition, flags) is False for r in self.requires):
+            if any(partial_truth(r.condition, flags) is False for r in self.requires):
                 continue
-            if all(decide(condition, flags) in (None, flags[name]) for name, condition in derived):
+            if all(partial_truth(condition, flags) in (None, flags[name]) for name, condition in derived):
                 yield flags
 
     def reads(self) -> frozenset[str]:
@@ -369,7 +369,7 @@ def truth(guard: Expr, flags: Flags) -> bool:
     raise TypeError(f"not a guard: {guard!r}")
 
 
-def decide(condition: Expr, flags: Flags, rank: int | None = None) -> bool | None:
+def partial_truth(condition: Expr, flags: Flags, rank: int | None = None) -> bool | None:
     """The value of a condition as far as flags, and `rank` where it is given, decide it; None where it depends on
     params."""
     match condition:
@@ -377,10 +377,10 @@ def decide(condition: Expr, flags: Flags, rank: int | None = None) -> bool | Non
             value = flags.get(name)
             return value if isinstance(value, bool) else None
         case Unary(op="not", operand=x):
-            inner = decide(x, flags, rank)
+            inner = partial_truth(x, flags, rank)
             return None if inner is None else not inner
         case Binary(op="and" | "or" as op, left=a, right=b):
-            sides = (decide(a, flags, rank), decide(b, flags, rank))
+            sides = (partial_truth(a, flags, rank), partial_truth(b, flags, rank))
             settles = op == "or"
             return settles if settles in sides else None if None in sides else not settles
         case Binary(op="==" | "!=" as op, left=Name(id=name), right=Text(value=choice)) if name in flags:

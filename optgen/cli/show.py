@@ -57,7 +57,7 @@ def show(args: argparse.Namespace) -> int:
     optimizer = read(path_of(args.spec))
     try:
         resolved = arguments.resolve(optimizer, given)
-        flags = arguments.decide(optimizer, resolved.values, resolved.chosen, rank=RANK)
+        flags = arguments.resolve_flags(optimizer, resolved.values, resolved.chosen, rank=RANK)
         arguments.check_dtype(args.dtype, args.master)
         storage = arguments.storages(optimizer, args.dtype, dict(x.partition("=")[::2] for x in args.storage))
     except (TypeError, ValueError) as error:

@@ -192,7 +192,7 @@ class UpdateRule:
         sparse: bool = False,
     ) -> dict[str, FlagValue]:
         """All flags of a parameter, given those that are set for it."""
-        return arguments.decide(self.spec, values or self.values, {**self._chosen, **flags}, rank, sparse=sparse)
+        return arguments.resolve_flags(self.spec, values or self.values, {**self._chosen, **flags}, rank, sparse=sparse)
 
     def variant(
         self,

@@ -10,7 +10,7 @@ from optgen.diagnostics import Diagnostic, Span
 from optgen.lang.names import readable_names
 from optgen.lang.numeric import negative_roots, undefined_quotients
 from optgen.lang.variants import distinct_variants
-from optgen.model import Call, Equation, Flags, Optimizer, decide, walk
+from optgen.model import Call, Equation, Flags, Optimizer, partial_truth, walk
 
 MAX_VARIANTS = 64
 """How many variants are looked at for numerical trouble: it rarely depends on all flags."""
@@ -92,7 +92,7 @@ def _takes(optimizer: Optimizer, flags: Flags, rank: int) -> bool:
     """Whether a variant can be that of parameters of this rank, as far as flags tell."""
     derived = [(f.condition, flags[f.name]) for f in optimizer.flags if f.condition is not None and f.name in flags]
     derived += [(r.condition, True) for r in optimizer.requires]
-    return all(decide(condition, flags, rank) in (None, value) for condition, value in derived)
+    return all(partial_truth(condition, flags, rank) in (None, value) for condition, value in derived)
 
 
 def _numeric(optimizer: Optimizer) -> Iterator[Diagnostic]:
