@@ -183,7 +183,7 @@ class Flag:
 
 
 @dataclass(frozen=True)
-class State:
+class StateDecl:
     """What is kept between steps. `init` is a Number, the Name of a param, or the Name `w`."""
 
     name: str
@@ -260,7 +260,7 @@ class Program:
 
     optimizer: str
     flags: Flags
-    states: tuple[State, ...]
+    states: tuple[StateDecl, ...]
     equations: tuple[Equation, ...]
 
 
@@ -273,7 +273,7 @@ class Optimizer:
     cite: str
     params: tuple[Param, ...]
     flags: tuple[Flag, ...]
-    states: tuple[State, ...]
+    states: tuple[StateDecl, ...]
     inputs: tuple[Input, ...]
     requires: tuple[Require, ...]
     update: tuple[Equation, ...]
@@ -332,7 +332,7 @@ class Optimizer:
 
     def reads_sparse(self) -> bool:
         """Whether a guard asks for the reserved flag `sparse` (a row-sparse update)."""
-        guarded: tuple[State | Equation, ...] = (*self.states, *self.update, *self.evaluate)
+        guarded: tuple[StateDecl | Equation, ...] = (*self.states, *self.update, *self.evaluate)
         guards = [x.guard for x in guarded if x.guard is not None]
         return any(isinstance(e, Name) and e.id == "sparse" for g in guards for e in walk(g))
 

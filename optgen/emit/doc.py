@@ -10,7 +10,7 @@ from itertools import groupby
 from optgen import ir
 from optgen.ir import Kernel
 from optgen.ir.cost import cost
-from optgen.model import RESERVED_PARAMS, Expr, Flag, Flags, FlagValue, Kind, Number, Optimizer, Param, State
+from optgen.model import RESERVED_PARAMS, Expr, Flag, Flags, FlagValue, Kind, Number, Optimizer, Param, StateDecl
 from optgen.symbolic import latex
 
 INTRODUCTION = """\
@@ -149,7 +149,7 @@ def _flag(f: Flag) -> tuple[str, ...]:
 _ONE_FOR_EACH = {Kind.ELEM: "element", Kind.SHARED: "optimizer", Kind.ROW: "row", Kind.COL: "column"}
 
 
-def _state(optimizer: Optimizer, s: State) -> tuple[str, ...]:
+def _state(optimizer: Optimizer, s: StateDecl) -> tuple[str, ...]:
     start = s.init.text if isinstance(s.init, Number) else f"`{s.init.id}`"
     kept = _ONE_FOR_EACH.get(s.kind, "parameter")
     guard = f"(if {_written(optimizer, s.guard)})" if s.guard is not None else ""

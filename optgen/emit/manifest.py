@@ -12,7 +12,7 @@ from typing import Any
 from optgen import ir
 from optgen.ir import Buffer, Kernel
 from optgen.ir.cost import cost
-from optgen.model import Interval, Number, Optimizer, Param, State
+from optgen.model import Interval, Number, Optimizer, Param, StateDecl
 
 FORMAT = 2
 """Raised when a reader of an older manifest would go wrong."""
@@ -121,7 +121,7 @@ def _interval(interval: Interval | None) -> Json | None:
     }
 
 
-def _state(state: State) -> Json:
+def _state(state: StateDecl) -> Json:
     init = _number(state.init.value) if isinstance(state.init, Number) else state.init.id
     return {"name": state.name, "kind": state.kind.value, "init": init, "doc": state.doc}
 

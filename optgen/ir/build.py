@@ -28,7 +28,7 @@ from optgen.model import (
     Name,
     Number,
     Optimizer,
-    State,
+    StateDecl,
     Unary,
     children,
     walk,
@@ -76,7 +76,7 @@ class _Builder:
     def tensors(self) -> list[str]:
         return [*map(ir.gradient, range(self.variant.gradients)), *(i.name for i in self.optimizer.inputs)]
 
-    def state_buffers(self, state: State) -> list[Buffer]:
+    def state_buffers(self, state: StateDecl) -> list[Buffer]:
         init = state.init.value if isinstance(state.init, Number) else state.init.id
         if state.kind is Kind.ELEM:
             storage = self.variant.storage.get(state.name, self.variant.weight)

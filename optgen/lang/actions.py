@@ -27,7 +27,7 @@ from optgen.model import (
     Number,
     Param,
     Require,
-    State,
+    StateDecl,
     Text,
     Unary,
 )
@@ -64,7 +64,7 @@ class Section(NamedTuple):
     span: Span
 
 
-Statement = Header | Cite | Param | Flag | State | Input | Require | Section | Equation
+Statement = Header | Cite | Param | Flag | StateDecl | Input | Require | Section | Equation
 
 
 class _Scope(NamedTuple):
@@ -257,7 +257,7 @@ class Actions:
             raise LineError("E409", "a flag per param is set, not derived", _span(first), "write 'true' or 'false'")
         return Flag(name.text, name.span, condition=first, doc=doc)
 
-    def state(self, items: list[Any]) -> State:
+    def state(self, items: list[Any]) -> StateDecl:
         _, name, kind, _, init, rest = items
         _plain(name, "a state")
         options = _options("a state", rest, ("if", "text"))
@@ -270,7 +270,7 @@ class Actions:
             raise LineError("E402", "a state always has a value", init.span, "start it at 0, at a param or at w")
         start = _name(init) if isinstance(init, Token) else _finite(init, "a state")
         span_kind = kinds[kind.text] if kind is not None else Kind.ELEM
-        return State(name.text, span_kind, start, options.get("if"), name.span, options.get("text", ""))
+        return StateDecl(name.text, span_kind, start, options.get("if"), name.span, options.get("text", ""))
 
     def input(self, items: list[Any]) -> Input:
         name = _plain(items[1], "an input")

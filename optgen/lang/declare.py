@@ -9,7 +9,7 @@ from optgen.lang.conditions import check_condition, check_guard
 from optgen.lang.kinds import MEANING
 from optgen.lang.parser import Draft
 from optgen.lang.scope import Scope, meaning
-from optgen.model import RESERVED_PARAMS, Flag, Input, Kind, Name, Param, State
+from optgen.model import RESERVED_PARAMS, Flag, Input, Kind, Name, Param, StateDecl
 
 
 def declare(draft: Draft) -> Scope:
@@ -23,7 +23,7 @@ def declare(draft: Draft) -> Scope:
                 scope.params[item.name] = item
             case Flag():
                 scope.flags[item.name] = item
-            case State():
+            case StateDecl():
                 scope.states[item.name] = item
             case Input():
                 scope.inputs[item.name] = item
@@ -42,7 +42,7 @@ def declare(draft: Draft) -> Scope:
     return scope
 
 
-def _is_free(item: Param | Flag | State | Input, scope: Scope) -> bool:
+def _is_free(item: Param | Flag | StateDecl | Input, scope: Scope) -> bool:
     """Whether a declaration may have its name."""
     name = item.name
     declared = scope.params.get(name) or scope.flags.get(name) or scope.states.get(name) or scope.inputs.get(name)
@@ -78,7 +78,7 @@ def _declare_aliases(scope: Scope) -> None:
                 scope.aliases[alias] = param.name
 
 
-def _check_init(state: State, scope: Scope) -> None:
+def _check_init(state: StateDecl, scope: Scope) -> None:
     """A state starts at a number, at a param, or at w."""
     init = state.init
     if not isinstance(init, Name) or init.id in scope.failed:

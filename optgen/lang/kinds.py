@@ -27,7 +27,7 @@ from optgen.model import (
     Number,
     Optimizer,
     Program,
-    State,
+    StateDecl,
     Text,
     Unary,
     children,
@@ -79,7 +79,7 @@ def fits(value: Value, kind: Kind) -> bool:
     return kind not in (Kind.HOST, Kind.SHARED) and join(value, Value(kind)).kind == kind
 
 
-def base_names(optimizer: Optimizer, states: tuple[State, ...]) -> dict[str, Value | None]:
+def base_names(optimizer: Optimizer, states: tuple[StateDecl, ...]) -> dict[str, Value | None]:
     """The values that are there before the first equation."""
     names: dict[str, Value | None] = dict.fromkeys(optimizer.all_params(), CONSTANT)
     names |= dict.fromkeys((*PER_PARAMETER, *COUNTS, *DIMENSIONS), Value(Kind.HOST))

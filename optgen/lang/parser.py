@@ -17,7 +17,7 @@ from optgen.diagnostics import Diagnostic, Source, Span
 from optgen.lang.actions import Actions, Cite, Header, LineError, Section, Statement
 from optgen.lang.messages import syntax_error
 from optgen.lang.syntax import MAX_ERRORS, Line, Token, read_lines
-from optgen.model import Equation, Expr, Flag, Input, Param, Require, State, children
+from optgen.model import Equation, Expr, Flag, Input, Param, Require, StateDecl, children
 
 MAX_DEPTH = 100
 """How many levels an expression may have: everything behind the parser recurses over it."""
@@ -31,7 +31,7 @@ class Draft:
     lines: list[Line] = field(default_factory=list)
     headers: list[Header] = field(default_factory=list)
     cites: list[Cite] = field(default_factory=list)
-    declarations: list[Param | Flag | State | Input] = field(default_factory=list)
+    declarations: list[Param | Flag | StateDecl | Input] = field(default_factory=list)
     requires: list[Require] = field(default_factory=list)
     sections: list[Section] = field(default_factory=list)
     update: list[Equation | Broken] = field(default_factory=list)
@@ -145,7 +145,7 @@ def _expressions(statement: Statement) -> list[Expr]:
     match statement:
         case Equation(value=a, guard=b):
             found = [a, b]
-        case Flag(condition=a) | State(guard=a) | Require(condition=a):
+        case Flag(condition=a) | StateDecl(guard=a) | Require(condition=a):
             found = [a]
         case _:
             found = []

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from optgen.diagnostics import Diagnostic, Span, listed, suggest
 from optgen.lang.builtins import COMMON_NAMES, FUNCTIONS, RESERVED
-from optgen.model import RESERVED_PARAMS, Flag, Input, Name, Param, State
+from optgen.model import RESERVED_PARAMS, Flag, Input, Name, Param, StateDecl
 
 
 @dataclass
@@ -19,7 +19,7 @@ class Scope:
 
     params: dict[str, Param] = field(default_factory=dict)
     flags: dict[str, Flag] = field(default_factory=dict)
-    states: dict[str, State] = field(default_factory=dict)
+    states: dict[str, StateDecl] = field(default_factory=dict)
     inputs: dict[str, Input] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
     locals: dict[str, Span] = field(default_factory=dict)
