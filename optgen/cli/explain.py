@@ -64,7 +64,7 @@ def _first_steps(optimizer: Optimizer) -> str:
     found: dict[str, list[str]] = {}
     for flags in variants(optimizer):
         try:
-            text = Unicode(optimizer).piece(first_step(optimizer, flags)).text
+            text = Unicode(optimizer).render(first_step(optimizer, flags)).text
         except NoClosedForm as error:
             text = str(error)
         found.setdefault(text, []).append(flags_text(flags))

@@ -67,7 +67,7 @@ class Time(Enum):
 
 
 @dataclass(frozen=True)
-class Piece:
+class Rendered:
     """Rendered text and its level. `minus`: it starts with a minus sign."""
 
     text: str
@@ -84,7 +84,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Line:
+class EquationLine:
     """One equation: `relation` is the equals sign or the one for draws; a single row may have a condition (a guard)."""
 
     target: str
@@ -93,7 +93,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Word:
+class Symbol:
     """A name taken apart: `m_hat` is m with an accent, `beta1` is beta with a subscript, `v_max` v with a subscript."""
 
     base: str
@@ -111,12 +111,12 @@ GREEK: dict[str, str] = dict(zip(_LETTERS.split(), "αβγδεζηθικλμνξ
 _SPELLINGS = {"lamda": "lambda", "Lamda": "Lambda", "eps": "epsilon"}
 
 
-def word(name: str) -> Word:
+def symbol(name: str) -> Symbol:
     """Take a name apart. A word of several letters keeps its underscores (`rescale_grad`), unless digits or a single
     letter follow (`lr_t`)."""
     base, *rest = name.split("_")
     if not base or not all(rest):
-        return Word(name)
+        return Symbol(name)
     accents: list[str] = []
     while rest and rest[-1] in ACCENTS:
         accents.insert(0, rest.pop())
@@ -125,9 +125,9 @@ def word(name: str) -> Word:
     spelled = _SPELLINGS.get(letters, letters)
     symbol = len(spelled) == 1 or spelled in GREEK
     if not symbol and any(len(r) > 1 and not r.isdigit() for r in rest):
-        return Word("_".join([base, *rest]), (), tuple(accents))
+        return Symbol("_".join([base, *rest]), (), tuple(accents))
     subscripts = ((digits,) if digits else ()) + tuple(rest)
-    return Word(spelled, subscripts, tuple(accents))
+    return Symbol(spelled, subscripts, tuple(accents))
 
 
 class Renderer(ABC):
@@ -142,10 +142,10 @@ class Renderer(ABC):
     # ------------------------------------------------------------ how things look
 
     @abstractmethod
-    def word(self, word: Word, time: Time) -> str: ...
+    def symbol(self, symbol: Symbol, time: Time) -> str: ...
 
     @abstractmethod
-    def number(self, number: Number) -> Piece: ...
+    def number(self, number: Number) -> Rendered: ...
 
     @abstractmethod
     def text(self, text: str) -> str: ...
@@ -165,10 +165,10 @@ class Renderer(ABC):
     def product(self, left: str, right: str) -> str: ...
 
     @abstractmethod
-    def quotient(self, left: Expr, right: Expr) -> Piece: ...
+    def quotient(self, left: Expr, right: Expr) -> Rendered: ...
 
     @abstractmethod
-    def power(self, base: str, exponent: Piece) -> str: ...
+    def power(self, base: str, exponent: Rendered) -> str: ...
 
     @abstractmethod
     def negation(self, operand: str) -> str:
@@ -201,108 +201,107 @@ class Renderer(ABC):
 
     def name(self, name: Name) -> str:
         time = self.time(name)
-        parts = word(name.id)
+        parts = symbol(name.id)
         # `lr_t` says already which step it belongs to; not so where `lr` itself would be written like that.
         if time is Time.NEW and parts.subscripts[-1:] == ("t",):
             stem = name.id.removesuffix("_t")
             if stem not in self.names or stem in self.bare:
                 time = Time.NONE
-        return self.word(parts, time)
+        return self.symbol(parts, time)
 
     # ------------------------------------------------------------ expressions
 
     def at_least(self, level: Level, expr: Expr, *, minus: bool = False) -> str:
         """The text of `expr`, in parentheses if it is looser than `level` or, unless `minus`, starts with a minus."""
-        piece = self.piece(expr)
+        piece = self.render(expr)
         return self.group(piece.text) if piece.level < level or (piece.minus and not minus) else piece.text
 
-    def piece(self, expr: Expr) -> Piece:
+    def render(self, expr: Expr) -> Rendered:
         match expr:
             case Number():
                 return self.number(expr)
             case Name():
-                return Piece(self.name(expr))
+                return Rendered(self.name(expr))
             case Text(value=value):
-                return Piece(self.text(value))
+                return Rendered(self.text(value))
             case IsSet(name=name):
-                return Piece(self.is_set(self.name(name)), Level.COMPARE)
+                return Rendered(self.is_set(self.name(name)), Level.COMPARE)
             case Unary(op="-", operand=x):
-                return Piece(self.minus(self.at_least(Level.MULTIPLY, x)), Level.NEGATIVE, minus=True)
+                return Rendered(self.minus(self.at_least(Level.MULTIPLY, x)), Level.NEGATIVE, minus=True)
             case Unary(operand=x):
-                return Piece(self.negation(self.at_least(Level.POWER, x)), Level.NOT)
+                return Rendered(self.negation(self.at_least(Level.POWER, x)), Level.NOT)
             case Binary():
                 return self._binary(expr)
             case Call():
                 return self._call(expr)
 
-    def _binary(self, expr: Binary) -> Piece:
+    def _binary(self, expr: Binary) -> Rendered:
         left, right = expr.left, expr.right
         match expr.op:
             case "+" | "-" as op:
-                first = self.piece(left)
+                first = self.render(left)
                 a = self.at_least(Level.ADD, left, minus=True)
                 b = self.at_least(Level.ADD if op == "+" else Level.MULTIPLY, right)
-                return Piece(self.infix(op, a, b), Level.ADD, first.minus and first.level >= Level.ADD)
+                return Rendered(self.infix(op, a, b), Level.ADD, first.minus and first.level >= Level.ADD)
             case "*":
-                first = self.piece(left)
+                first = self.render(left)
                 negative = first.level == Level.NEGATIVE
                 a = first.text if negative else self.at_least(Level.MULTIPLY, left)
                 b = self.at_least(Level.MULTIPLY, right)
-                return Piece(self.product(a, b), Level.NEGATIVE if negative else Level.MULTIPLY, negative)
+                return Rendered(self.product(a, b), Level.NEGATIVE if negative else Level.MULTIPLY, negative)
             case "/":
                 return self.quotient(left, right)
             case "^":
-                return Piece(self.power(self._base(left), self.piece(right)), Level.POWER)
+                return Rendered(self.power(self._base(left), self.render(right)), Level.POWER)
             case "and" | "or" as op:
                 level = Level.AND if op == "and" else Level.OR
-                return Piece(self.infix(op, self.at_least(level, left), self.at_least(level, right)), level)
+                return Rendered(self.infix(op, self.at_least(level, left), self.at_least(level, right)), level)
             case op:
                 a, b = (self.at_least(Level.ADD, x, minus=True) for x in (left, right))
-                return Piece(self.infix(op, a, b), Level.COMPARE)
+                return Rendered(self.infix(op, a, b), Level.COMPARE)
 
     def _base(self, base: Expr) -> str:
         """The base of a power: a root would look as if the power were under it."""
         root = isinstance(base, Call) and base.function in ("sqrt", "cbrt")
-        return self.group(self.piece(base).text) if root else self.at_least(Level.ATOM, base)
+        return self.group(self.render(base).text) if root else self.at_least(Level.ATOM, base)
 
-    def _call(self, expr: Call) -> Piece:
+    def _call(self, expr: Call) -> Rendered:
         match expr.function, expr.args:
             case "pow", (a, b):
-                return self.piece(Binary("^", a, b, expr.span))
+                return self.render(Binary("^", a, b, expr.span))
             case "log1p", (x,):
-                return self.piece(Call("log", (Binary("+", _ONE, x, expr.span),), None, expr.span))
+                return self.render(Call("log", (Binary("+", _ONE, x, expr.span),), None, expr.span))
             case "expm1", (x,):
-                return self.piece(Binary("-", Call("exp", (x,), None, expr.span), _ONE, expr.span))
+                return self.render(Binary("-", Call("exp", (x,), None, expr.span), _ONE, expr.span))
             case "where", (_, _, _):
-                return Piece(self.cases(self.rows(expr)), Level.CASES)
+                return Rendered(self.cases(self.rows(expr)), Level.CASES)
             case "clip", (x, bound):
-                args = (self.piece(x).text, self.plus_minus(self.at_least(Level.MULTIPLY, bound)))
-                return Piece(self.call("clip", args, None))
-        return Piece(self.call(expr.function, tuple(self.piece(x).text for x in expr.args), expr.scope))
+                args = (self.render(x).text, self.plus_minus(self.at_least(Level.MULTIPLY, bound)))
+                return Rendered(self.call("clip", args, None))
+        return Rendered(self.call(expr.function, tuple(self.render(x).text for x in expr.args), expr.scope))
 
     def rows(self, expr: Expr) -> tuple[Row, ...]:
         """The branches of a chain of `where`, one row for anything else."""
         if isinstance(expr, Call) and expr.function == "where" and len(expr.args) == 3:
             condition, a, b = expr.args
-            return (Row(self.at_least(Level.OR, a, minus=True), self.piece(condition).text), *self.rows(b))
-        return (Row(self.piece(expr).text, None),)
+            return (Row(self.at_least(Level.OR, a, minus=True), self.render(condition).text), *self.rows(b))
+        return (Row(self.render(expr).text, None),)
 
     # ------------------------------------------------------------ equations
 
-    def line(self, group: tuple[Equation, ...]) -> Line:
+    def line(self, group: tuple[Equation, ...]) -> EquationLine:
         """A case group, or a single equation with or without a guard."""
         target = self.name(group[0].target)
         draw = all(isinstance(e.value, Call) and e.value.function in ("normal", "uniform") for e in group)
         if len(group) == 1 and group[0].guard is None:
             rows = self.rows(group[0].value)
         else:
-            rows = tuple(
-                Row(self.at_least(Level.OR, e.value, minus=True), None if e.guard is None else self.piece(e.guard).text)
-                for e in group
-            )
-        return Line(target, self.equal(draw=draw), rows)
+            guards = [None if e.guard is None else self.render(e.guard).text for e in group]
+            values = [self.at_least(Level.OR, e.value, minus=True) for e in group]
+            rows = tuple(Row(value, guard) for value, guard in zip(values, guards, strict=True))
+        return EquationLine(target, self.equal(draw=draw), rows)
 
-    def lines(self, equations: tuple[Equation, ...]) -> list[Line]:
+    def lines(self, equations: tuple[Equation, ...]) -> list[EquationLine]:
         reads_g = any(isinstance(e, Name) and e.id == "g" for q in equations for e in walk(q.value))
         shown = (GRADIENT, *equations) if reads_g else equations
         return [self.line(tuple(group)) for _, group in groupby(shown, key=lambda e: e.target.key)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from optgen.model import Expr, Flags, Number, Optimizer
-from optgen.symbolic.render import GREEK, Level, Line, Piece, Renderer, Row, Time, Word, equations
+from optgen.symbolic.render import GREEK, EquationLine, Level, Rendered, Renderer, Row, Symbol, Time, equations
 
 _SUBSCRIPT = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 _SUPERSCRIPT = str.maketrans("0123456789t", "⁰¹²³⁴⁵⁶⁷⁸⁹ᵗ")
@@ -16,7 +16,7 @@ _ROOTS = {"sqrt": "√", "cbrt": "∛"}
 
 def unicode(optimizer: Optimizer, flags: Flags | None = None) -> str:
     """The equations, one a line, relation signs aligned; `flags` as for `latex`."""
-    lines: list[Line] = []
+    lines: list[EquationLine] = []
     for evaluate in (False, True):
         renderer = Unicode(optimizer, evaluate=evaluate)
         lines += renderer.lines(equations(optimizer, flags, evaluate=evaluate))
@@ -33,7 +33,7 @@ def _pad(text: str, width: int) -> str:
     return text + " " * (width - _width(text))
 
 
-def _line(line: Line, width: int) -> list[str]:
+def _line(line: EquationLine, width: int) -> list[str]:
     start = f"{_pad(line.target, width)} {line.relation} "
     if len(line.rows) == 1:
         (row,) = line.rows
@@ -52,17 +52,17 @@ def _line(line: Line, width: int) -> list[str]:
 
 
 class Unicode(Renderer):
-    def word(self, word: Word, time: Time) -> str:
-        base = GREEK.get(word.base, word.base) + "".join(_ACCENT[a] for a in word.accents)
-        for subscript in word.subscripts:
+    def symbol(self, symbol: Symbol, time: Time) -> str:
+        base = GREEK.get(symbol.base, symbol.base) + "".join(_ACCENT[a] for a in symbol.accents)
+        for subscript in symbol.subscripts:
             if subscript.isdigit():
                 base += subscript.translate(_SUBSCRIPT)
             else:
                 base += "ₜ" if subscript == "t" else "_" + GREEK.get(subscript, subscript)
         return base + _TIME[time]
 
-    def number(self, number: Number) -> Piece:
-        return Piece("∞" if number.text.lower().lstrip("+-") == "inf" else number.text)
+    def number(self, number: Number) -> Rendered:
+        return Rendered("∞" if number.text.lower().lstrip("+-") == "inf" else number.text)
 
     def text(self, text: str) -> str:
         return f"'{text}'"
@@ -79,11 +79,11 @@ class Unicode(Renderer):
     def product(self, left: str, right: str) -> str:
         return f"{left}·{right}"
 
-    def quotient(self, left: Expr, right: Expr) -> Piece:
+    def quotient(self, left: Expr, right: Expr) -> Rendered:
         a, b = self.at_least(Level.MULTIPLY, left), self.at_least(Level.POWER, right)
-        return Piece(f"{a}/{b}", Level.MULTIPLY)
+        return Rendered(f"{a}/{b}", Level.MULTIPLY)
 
-    def power(self, base: str, exponent: Piece) -> str:
+    def power(self, base: str, exponent: Rendered) -> str:
         raised = exponent.text.translate(_SUPERSCRIPT)
         if exponent.text == "t" or exponent.text.isdigit():
             return base + raised
