@@ -9,7 +9,7 @@ from optgen.model import RESERVED_PARAMS, Call
 
 
 @dataclass(frozen=True)
-class Function:
+class Builtin:
     """A built-in function. `reduces` holds the argument counts with which it reduces; with others it is elementwise."""
 
     name: str
@@ -20,21 +20,21 @@ class Function:
 
 _ELEMENTWISE = "sqrt cbrt exp log log1p expm1 tanh abs sign floor"
 
-FUNCTIONS: Mapping[str, Function] = {
+FUNCTIONS: Mapping[str, Builtin] = {
     f.name: f
     for f in (
-        *(Function(name, (1,), f"{name}(x)") for name in _ELEMENTWISE.split()),
-        Function("pow", (2,), "pow(x, y)"),
-        Function("min", (1, 2), "min(a, b), or min(x) over the elements of x", reduces=(1,)),
-        Function("max", (1, 2), "max(a, b), or max(x) over the elements of x", reduces=(1,)),
-        Function("clip", (2, 3), "clip(x, bound) or clip(x, low, high)"),
-        Function("where", (3,), "where(condition, a, b)"),
-        Function("sum", (1,), "sum(x)", reduces=(1,)),
-        Function("mean", (1,), "mean(x)", reduces=(1,)),
-        Function("norm", (1,), "norm(x)", reduces=(1,)),
-        Function("rms", (1,), "rms(x)", reduces=(1,)),
-        Function("normal", (0,), "normal()"),
-        Function("uniform", (0,), "uniform()"),
+        *(Builtin(name, (1,), f"{name}(x)") for name in _ELEMENTWISE.split()),
+        Builtin("pow", (2,), "pow(x, y)"),
+        Builtin("min", (1, 2), "min(a, b), or min(x) over the elements of x", reduces=(1,)),
+        Builtin("max", (1, 2), "max(a, b), or max(x) over the elements of x", reduces=(1,)),
+        Builtin("clip", (2, 3), "clip(x, bound) or clip(x, low, high)"),
+        Builtin("where", (3,), "where(condition, a, b)"),
+        Builtin("sum", (1,), "sum(x)", reduces=(1,)),
+        Builtin("mean", (1,), "mean(x)", reduces=(1,)),
+        Builtin("norm", (1,), "norm(x)", reduces=(1,)),
+        Builtin("rms", (1,), "rms(x)", reduces=(1,)),
+        Builtin("normal", (0,), "normal()"),
+        Builtin("uniform", (0,), "uniform()"),
     )
 }
 DRAWS = ("normal", "uniform")
