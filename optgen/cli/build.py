@@ -16,7 +16,7 @@ from optgen.ir import COMPUTE, Variant
 from optgen.model import Optimizer
 
 if TYPE_CHECKING:
-    from optgen.emit import Product, Target
+    from optgen.emit import Product, TargetProducts
 
 DTYPES = tuple(COMPUTE)
 TARGETS = ("cpu", "cuda")
@@ -74,12 +74,12 @@ def build(args: argparse.Namespace) -> int:
     return 0
 
 
-def _target(args: argparse.Namespace) -> Target:
+def _target(args: argparse.Namespace) -> TargetProducts:
     from optgen import emit
 
     if args.arch and args.target != "cuda":
         raise Usage("--arch is for --target cuda")
-    return emit.Cuda(common.arch(args)) if args.target == "cuda" else emit.Cpu()
+    return emit.CudaProducts(common.arch(args)) if args.target == "cuda" else emit.CpuProducts()
 
 
 def _read_all(paths: list[Path]) -> dict[Path, Optimizer] | None:
@@ -108,7 +108,7 @@ def _jobs(optimizer: Optimizer, dtypes: list[str], all_flags: bool) -> list[Vari
     return [Variant(flags, dtype, evaluate=e) for dtype in dtypes for flags in chosen for e in sections]
 
 
-def _write(optimizer: Optimizer, target: Target, products: Iterable[Product], folder: Path) -> None:
+def _write(optimizer: Optimizer, target: TargetProducts, products: Iterable[Product], folder: Path) -> None:
     """All files of a spec, the manifest last, which names the others; older ones of this target go."""
     from optgen import emit
     from optgen.backends.target import llvm_version

@@ -13,7 +13,7 @@ from optgen.cli.common import Commands, Usage, command, paths_of, read, shown, v
 from optgen.model import Flags, Optimizer
 
 if TYPE_CHECKING:
-    from optgen.emit.doc import Entry
+    from optgen.emit.doc import DocEntry
     from optgen.ir import Kernel
 
 _ALL = Path("docs/optimizers.md")
@@ -66,15 +66,15 @@ def document(specs: Iterable[Path]) -> str:
     return emit.document([_entry(path) for path in specs])
 
 
-def _entry(path: Path) -> Entry:
-    from optgen.emit import Entry
+def _entry(path: Path) -> DocEntry:
+    from optgen.emit import DocEntry
 
     optimizer = read(path)
     file = f"specs/{path.name}" if path.parent == specfiles.folder() else path.name
     update = [(flags, _kernel(optimizer, flags)) for flags in variants(optimizer)]
     if not optimizer.evaluate:
-        return Entry(optimizer, file, update)
-    return Entry(optimizer, file, update, [(f, _kernel(optimizer, f, evaluate=True)) for f, _ in update])
+        return DocEntry(optimizer, file, update)
+    return DocEntry(optimizer, file, update, [(f, _kernel(optimizer, f, evaluate=True)) for f, _ in update])
 
 
 def _kernel(optimizer: Optimizer, flags: Flags, *, evaluate: bool = False) -> Kernel:

@@ -54,7 +54,7 @@ touches only the rows that are present; if not, the gradient is made dense first
 
 
 @dataclass(frozen=True)
-class Entry:
+class DocEntry:
     """An optimizer, its spec's file as the document names it, and the planned float32 kernels of its variants;
     `evaluate` are those of its `eval:` section.
     """
@@ -65,7 +65,7 @@ class Entry:
     evaluate: Sequence[tuple[Flags, Kernel]] = ()
 
 
-def document(entries: Sequence[Entry]) -> str:
+def document(entries: Sequence[DocEntry]) -> str:
     """The text of the document, optimizers in alphabetical order."""
     entries = sorted(entries, key=lambda e: e.optimizer.name.lower())
     common = _table(("argument", "default", "values", ""), map(_param, RESERVED_PARAMS.values()))
@@ -76,7 +76,7 @@ def document(entries: Sequence[Entry]) -> str:
     return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
 
 
-def _summary(entry: Entry) -> tuple[str, ...]:
+def _summary(entry: DocEntry) -> tuple[str, ...]:
     o = entry.optimizer
     bytes = [cost(kernel).bytes for _, kernel in entry.update if kernel]
     ends = dict.fromkeys(f"{b:g}" for b in (min(bytes), max(bytes))) if bytes else ()
@@ -84,7 +84,7 @@ def _summary(entry: Entry) -> tuple[str, ...]:
     return f"[{o.name}](#{o.name.lower()})", _plain(o.title), states, " to ".join(ends)
 
 
-def _section(entry: Entry) -> Iterator[str]:
+def _section(entry: DocEntry) -> Iterator[str]:
     o = entry.optimizer
     yield f"## {o.name}"
     also = f", also called {' and '.join(f'`{a}`' for a in o.aliases)}" if o.aliases else ""
@@ -165,7 +165,7 @@ def _remarks(optimizer: Optimizer) -> str:
     return "  \n".join(lines)
 
 
-def _costs(entry: Entry) -> Iterator[tuple[str, ...]]:
+def _costs(entry: DocEntry) -> Iterator[tuple[str, ...]]:
     for label, variants in (("", entry.update), ("to evaluate", entry.evaluate)):
         rows: Rows = {frozenset((name, (x,)) for name, x in flags.items()): _cost(kernel) for flags, kernel in variants}
         names = list(variants[0][0]) if variants else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from optgen.emit.manifest import Variant
+from optgen.emit.manifest import BuiltKernel
 from optgen.ir import Buffer
 from optgen.model import Kind, Optimizer, Param
 from optgen.symbolic import unicode
@@ -76,20 +76,20 @@ DIMENSIONS = {
 }
 
 
-def header(optimizer: Optimizer, variant: Variant, cpu: str) -> str:
+def header(optimizer: Optimizer, built: BuiltKernel, cpu: str) -> str:
     """The text of `<symbol>.h`."""
-    symbol = variant.symbol
-    purpose = "The weights to evaluate with; no count changes" if variant.chosen.evaluate else "One step, in place"
+    symbol = built.symbol
+    purpose = "The weights to evaluate with; no count changes" if built.variant.evaluate else "One step, in place"
     made = f"built for {cpu}; the object file runs only where that CPU's instructions exist"
     parts = [
         STEP,
-        names(optimizer, variant),
+        names(optimizer, built),
         f"/* {purpose}. */",
         f"void {symbol}(const optgen_step *step);\n",
         "/* How many doubles step->workspace must hold; reads n, size, cols, index and present. */",
         f"int64_t {symbol}_workspace(const optgen_step *step);\n",
     ]
-    return framed(f"{symbol.upper()}_H", about(optimizer, variant, made), parts)
+    return framed(f"{symbol.upper()}_H", about(optimizer, built, made), parts)
 
 
 def framed(guard: str, title: str, parts: Sequence[str]) -> str:
@@ -105,23 +105,23 @@ def framed(guard: str, title: str, parts: Sequence[str]) -> str:
     )
 
 
-def about(optimizer: Optimizer, variant: Variant, made: str) -> str:
+def about(optimizer: Optimizer, built: BuiltKernel, made: str) -> str:
     """The comment at its top: what it is of, what was chosen, how it was `made`, the equations."""
-    flags = ", ".join(f"{name} = {_word(value)}" for name, value in variant.chosen.flags.items()) or "none"
+    flags = ", ".join(f"{name} = {_word(value)}" for name, value in built.variant.flags.items()) or "none"
     lines = [
         *(_safe(x) for x in (optimizer.name, optimizer.title, optimizer.cite) if x),
-        f"dtype {variant.chosen.dtype}; flags: {flags}",
+        f"dtype {built.variant.dtype}; flags: {flags}",
         made,
         "",
-        *unicode(optimizer, variant.chosen.flags).splitlines(),
+        *unicode(optimizer, built.variant.flags).splitlines(),
     ]
     body = "\n".join(f"   {line}".rstrip() for line in lines).lstrip()
     return f"/* {body} */"
 
 
-def names(optimizer: Optimizer, variant: Variant) -> str:
+def names(optimizer: Optimizer, built: BuiltKernel) -> str:
     """Enumerations, the same in all headers of a variant, of which one program may include several."""
-    symbol, kernel = variant.symbol, variant.kernel
+    symbol, kernel = built.symbol, built.kernel
     guard = f"{symbol.upper()}_NAMES"
     buffers = [(f"{symbol}_buffer_{b.name}", _buffer(b)) for b in kernel.buffers]
     docs = DIMENSIONS | {name: _param(param) for name, param in optimizer.all_params().items()}

@@ -20,12 +20,12 @@ Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Variant:
-    """One compiled kernel: its functions are named after `symbol`, `chosen` is what it is for, `kernel` its planned
+class BuiltKernel:
+    """One compiled kernel: its functions are named after `symbol`, `variant` is what it is for, `kernel` its planned
     IR."""
 
     symbol: str
-    chosen: ir.Variant
+    variant: ir.Variant
     kernel: Kernel
 
 
@@ -70,20 +70,20 @@ def manifest(optimizer: Optimizer, build: Build, entries: Sequence[Json]) -> str
     return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def entry(variant: Variant, files: Mapping[str, str]) -> Json:
+def entry(built: BuiltKernel, files: Mapping[str, str]) -> Json:
     """What the manifest says of a kernel; `files` are the names of its files.
 
     It is called as its header says; `buffers` and `hyper` give the order of pointers and values. Costs are per element
     of a tensor and step. `lazy`: rows of a tensor can be updated without the others. `cut`: where tensors can be cut
     into pieces that are updated apart (`optgen.ir.ShardGranularity`).
     """
-    kernel = variant.kernel
+    kernel = built.kernel
     return {
-        "symbol": variant.symbol,
+        "symbol": built.symbol,
         "files": dict(files),
-        "flags": dict(variant.chosen.flags),
-        "dtype": variant.chosen.dtype,
-        "evaluate": variant.chosen.evaluate,
+        "flags": dict(built.variant.flags),
+        "dtype": built.variant.dtype,
+        "evaluate": built.variant.evaluate,
         "lazy": kernel.rows_independent,
         "cut": kernel.shard_granularity,
         "buffers": [_buffer(b) for b in kernel.buffers],
