@@ -37,7 +37,7 @@ Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
-class Tensor:
+class TensorUpdate:
     """One tensor of a step: its `buffers` by name, of the kinds and dtypes the kernel says, changed in place.
 
     `hyper` holds the kernel's hyper-parameters, NaN for an unset one; `t` counts this update. `rows`: the rows that are
@@ -51,7 +51,7 @@ class Tensor:
     rows: Array | None = None
 
 
-def interpret(kernel: Kernel, tensors: Sequence[Tensor], seed: int = 0) -> None:
+def interpret(kernel: Kernel, tensors: Sequence[TensorUpdate], seed: int = 0) -> None:
     """One step, in place."""
     shared: dict[str, Any] = {}
     runs = [_Run(kernel, tensor, seed, shared) for tensor in tensors]
@@ -87,7 +87,7 @@ def _together(runs: Sequence[_Run], instr: Instr, shared: dict[str, Any]) -> Non
 class _Run:
     """One tensor on its way through a kernel; values have the shape of the matrix view, 1 where they do not vary."""
 
-    def __init__(self, kernel: Kernel, tensor: Tensor, seed: int, shared: dict[str, Any]) -> None:
+    def __init__(self, kernel: Kernel, tensor: TensorUpdate, seed: int, shared: dict[str, Any]) -> None:
         self.kernel = kernel
         self.tensor = tensor
         self.seed = seed

@@ -15,7 +15,7 @@ import optgen
 from optgen import pipeline
 from optgen.execute import storage
 from optgen.ir import Kernel
-from optgen.ir.interp import Tensor, interpret
+from optgen.ir.interp import TensorUpdate, interpret
 from optgen.ir.verify import verify
 from optgen.model import Kind
 from optgen.passes import PASSES
@@ -318,7 +318,7 @@ def check_passes(text: str, mode: Mapping[str, Any], seed: int) -> None:
         shared: dict[str, Array] = {}
         for i, shape in enumerate(((5, 300), (70,))):
             hyper = dict(zip(kernel.hyper, rng.uniform(0.1, 3, len(kernel.hyper)), strict=True))
-            tensors.append(Tensor(random_buffers(rng, kernel, shape, shared), hyper, i + 1, i))
+            tensors.append(TensorUpdate(random_buffers(rng, kernel, shape, shared), hyper, i + 1, i))
         interpret(kernel, tensors, seed)
         results.append([array for tensor in tensors for array in tensor.buffers.values()])
     assert all(same_bits(a, b) for other in results for a, b in zip(results[0], other, strict=True)), text
