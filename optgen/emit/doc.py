@@ -179,9 +179,8 @@ def _costs(entry: DocEntry) -> Iterator[tuple[str, ...]]:
 def _cost(kernel: Kernel) -> tuple[str, ...]:
     c = cost(kernel)
     sweeps = "; ".join(_sweep(kernel, phase) for phase in kernel.phases if phase.kind == "sweep")
-    rows_alone = (
-        ("yes" if kernel.rows_independent else "no") if kernel.advances else ""
-    )  # no gradient where it does not
+    # An evaluation reads no gradient, so that nothing can be said of its rows.
+    rows_alone = ("yes" if kernel.rows_independent else "no") if kernel.advances else ""
     return sweeps or "none", f"{c.bytes:g}", str(c.flops), rows_alone
 
 

@@ -1,4 +1,4 @@
-"""The operations that elementary functions, random numbers and storage codes are written in."""
+"""The operations in which elementary functions, random numbers and codecs are written."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ V = TypeVar("V")
 class Builder(Protocol[V]):
     """Primitive operations on values `V`, each of which is a float64, a float32, an int64, an int32 or a truth value.
 
-    The operands of one operation are of one type. Floating-point operations round to nearest even and keep denormals;
-    comparisons with NaN are false, `ne` is true; integers are compared as signed ones, wrap around, and `shr` shifts
-    zeros in. `select(c, a, b)` is a where c holds, else b. `bits` goes to the integer of the same width, `from_bits` to
-    the float; `to_float` rounds a signed integer to the float of its width; `to_int` cuts off the fraction, of a number
-    in the integer's range; `extend` puts 32 zeros above an int32, `truncate` keeps the low half of an int64; `convert`
-    takes each float type to the other.
+    The operands of one operation have one type. Floating-point operations round to nearest even and keep denormals.
+    Comparisons with NaN are false, except `ne`, which is true. Integers are compared as signed and wrap around; `shr`
+    shifts zeros in. `select(c, a, b)` is a where c holds, else b.
+
+    `bits` reinterprets a float as the integer of its width, `from_bits` an integer as the float. `to_float` rounds a
+    signed integer to the float of its width; `to_int` truncates a float, which must be in the integer's range.
+    `extend` puts 32 zeros above an int32, `truncate` keeps the low half of an int64. `convert` changes float32 to
+    float64 or back.
     """
 
     def const(self, x: float, /) -> V: ...

@@ -1,4 +1,4 @@
-"""What a planned kernel moves and computes for each element."""
+"""The cost of a planned kernel: what it moves and computes for each element."""
 
 from __future__ import annotations
 
@@ -36,6 +36,6 @@ def cost(kernel: Kernel) -> Cost:
 
 
 def _bytes(kernel: Kernel, name: str) -> float:
-    """Those of an element, with its share of a float32 scale."""
+    """The bytes of an element, with its share of a float32 scale."""
     storage = kernel.buffer(name).format
     return storage.bytes + (4 / storage.block if storage.block else 0)

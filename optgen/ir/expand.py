@@ -1,4 +1,4 @@
-"""An elementary function as a straight line of IR: the bridge between `Math` nodes and `optgen.ir.math`."""
+"""Expands a `Math` operation to the IR that computes it: the bridge to `optgen.ir.math`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def expand(instr: Instr) -> list[Instr]:
     result = function(emitter, *instr.op.args)
     last = next(i for i in emitter.instrs if i.result == result)
     head = [i for i in emitter.instrs if i is not last]
-    # The result need not be the last value made; nothing after it depends on it then, so it can move to the end.
+    # The result need not be the last value. Nothing after it depends on it, so it can move to the end.
     assert all(v != result for i in head for v in ir.operands(i.op))
     return [*head, Instr(instr.result, last.op)]
 

@@ -1,4 +1,4 @@
-"""Kernels: instructions in phases, the buffers that they read and write, and the variant that they are built for."""
+"""Kernels: instructions in phases, the buffers they read and write, and the variant they are built for."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from optgen.ir.types import COMPUTE, DType, Value
 from optgen.model import MAX_DRAWS, Flags, Kind
 
 ROUNDING_DRAW = MAX_DRAWS
-"""The first draw id of random rounding: buffer k of `Kernel.rounded` takes a half of the words of draw ROUNDING_DRAW +
-k//2. These are below 2^12, as a spec is too short for 2^12 states."""
+"""The first draw id of random rounding. Buffer k of `Kernel.rounded` takes one half of each word of draw ROUNDING_DRAW
++ k//2. All ids are below 2^12, because a spec is too short for 2^12 states."""
 
 
 @dataclass(frozen=True)
 class Instr:
-    """`result = op`; `result` is None for a store alone."""
+    """`result = op`. Only a store has the `result` None."""
 
     result: Value | None
     op: Op
@@ -42,10 +42,12 @@ PhaseKind = Literal["update", "host", "shared", "scalar", "row", "col", "sweep"]
 class Phase:
     """Instructions between two barriers.
 
-    `update`: all of a kernel, before it is cut. `host`: doubles known before any element is read, once per tensor.
-    `shared`: once. `scalar`: once per tensor. `row`, `col`: over the rows or the columns of each tensor. `sweep`: one
-    pass over the elements. A reduction is complete when its phase ends. A value other than an element may be used in
-    any later phase; an element only in its own.
+    `update`: the whole kernel, before it is split. `host`: once per tensor, doubles known before any element is read.
+    `shared`: once per step. `scalar`: once per tensor. `row`, `col`: once per row or column of each tensor. `sweep`:
+    one pass over the elements.
+
+    A reduction is complete when its phase ends. An element may be used in its own phase only, any other value in later
+    phases too.
     """
 
     kind: PhaseKind
@@ -76,11 +78,13 @@ class Variant:
 
 @dataclass(frozen=True)
 class Buffer:
-    """What a step reads or writes: `kind` says of which shape, `storage` by name how elements are stored; `init` is the
-    start value of a state: a number, a hyper-parameter's name, or `w`.
+    """An array that a step reads or writes.
 
-    The codes of a quantized state "m" belong to the float32 scales "m.scale", one for each block of QUANT_BLOCK
-    elements; the storage of these is "scale".
+    `kind` gives its shape, `storage` the name of the storage of its elements. `init` is the initial value of a state: a
+    number, the name of a hyper-parameter, or `w`.
+
+    The codes of a quantized state "m" have float32 scales in the buffer "m.scale", one for each block of QUANT_BLOCK
+    elements. The storage of that buffer is "scale".
     """
 
     name: str
@@ -92,7 +96,7 @@ class Buffer:
 
     @property
     def format(self) -> Storage:
-        """The record of its storage."""
+        """The record of the storage."""
         return SCALE if self.is_scale else STORAGES[self.storage]
 
     @property
@@ -101,7 +105,7 @@ class Buffer:
 
     @property
     def is_quantized(self) -> bool:
-        """Whether its elements are codes in blocks, with scales in another buffer."""
+        """Whether the elements are codes in blocks, with scales in another buffer."""
         return self.format.block is not None
 
 
@@ -115,13 +119,17 @@ def is_gradient(buffer: str) -> bool:
 
 
 ShardGranularity = Literal["anywhere", "blocks", "tensors", "never"]
-"""Where tensors can be cut into pieces that are updated apart: at any block; at blocks, if partial results of
-reductions are exchanged; between tensors only; not even there."""
+"""Where parameters can be cut into shards that are updated separately.
+
+"anywhere": at the boundary of any block. "blocks": the same, if the shards exchange partial results of reductions.
+"tensors": between tensors only. "never": all tensors must be updated together.
+"""
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """One variant. `hyper` orders the host values it reads, `t` not among them; `advances`: `t` counts this step."""
+    """The computation of one variant. `hyper` are the hyper-parameters it reads, in order, without `t`. `advances`: the
+    step counts in `t`."""
 
     name: str
     dtype: str
@@ -130,7 +138,7 @@ class Kernel:
     phases: tuple[Phase, ...]
     advances: bool = True
     kinds: frozenset[Kind] = field(init=False, repr=False, compare=False)
-    """The kinds of its values."""
+    """The kinds of all values."""
     _by_name: Mapping[str, Buffer] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -144,12 +152,12 @@ class Kernel:
 
     @property
     def rows_independent(self) -> bool:
-        """Whether rows can be updated without the others: no value depends on several of them."""
+        """Whether some rows can be updated without the others: no value depends on several rows."""
         return not self.kinds & {Kind.SHARED, Kind.TENSOR, Kind.COL}
 
     @property
     def shard_granularity(self) -> ShardGranularity:
-        """Where the tensors of a step can be cut into pieces."""
+        """Where the tensors of a step can be cut into shards."""
         kinds = self.kinds | {b.kind for b in self.buffers}
         if kinds & {Kind.ROW, Kind.COL}:
             return "never" if Kind.SHARED in kinds else "tensors"
@@ -157,7 +165,8 @@ class Kernel:
 
     @property
     def rounded(self) -> list[str]:
-        """The buffers that are rounded at random. The place in this list decides which words a buffer takes."""
+        """The buffers that are rounded at random. The position in this list decides which random words a buffer
+        takes."""
         return [b.name for b in self.buffers if b.format.needs_draws]
 
     def buffer(self, name: str) -> Buffer:

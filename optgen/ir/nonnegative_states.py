@@ -7,10 +7,10 @@ from optgen.model import Flags, Optimizer
 
 
 def nonnegative_states(optimizer: Optimizer, flags: Flags) -> frozenset[str]:
-    """The states of one variant that no step can make negative, as far as bounds tell.
+    """The states of one variant that no step can make negative, as far as their bounds prove it.
 
-    They follow from the equations, the first values and the intervals of the parameters: `v' = b*v + (1 - b)*g^2` needs
-    `b in [0, 1)`.
+    Bounds follow from the equations, the initial values and the intervals of the parameters: for `v' = b*v + (1 -
+    b)*g^2` the spec must declare `b in [0, 1)`.
     """
     program = optimizer.program(flags)
     known = bounds(program, optimizer)

@@ -1,4 +1,4 @@
-"""The operations, each defined for every input by its docstring."""
+"""The operations. Each docstring defines its operation for every input."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from typing import Literal, get_args
 from optgen.ir.types import Value
 
 LANES, BLOCK = 128, 4096
-"""The fixed reduction tree: a tensor is cut into blocks of BLOCK elements, element i of a block goes to lane i mod
-LANES, lanes add in index order, fold by halves, blocks fold pairwise. A row is such a tensor of its own; a column adds
-ROW_BLOCK rows in order, then these pairwise."""
-
 ROW_BLOCK = 64
+"""The fixed reduction tree. A tensor is cut into blocks of BLOCK elements. Element i of a block goes to lane i mod
+LANES; each lane adds its elements in index order, the lanes are folded by halves, the blocks pairwise. A row is reduced
+like a tensor of its own. A column adds blocks of ROW_BLOCK rows, each in order, then the blocks pairwise."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +24,8 @@ class Const:
 
 @dataclass(frozen=True)
 class Hyper:
-    """Host double: a hyper-parameter of this tensor at this step; an unset one is NaN, a bound that clips nothing."""
+    """Host double: a hyper-parameter of this tensor at this step. One that is unset is NaN, a bound that clips
+    nothing."""
 
     name: str
 
@@ -48,14 +48,14 @@ class Word:
 
 @dataclass(frozen=True)
 class Load:
-    """What a buffer holds when the phase begins: its elements in the compute dtype, or f64 of a smaller kind."""
+    """The contents of a buffer when the phase begins: elements in the compute dtype, smaller kinds in f64."""
 
     buffer: str
 
 
 @dataclass(frozen=True)
 class Store:
-    """Write to a buffer, each value rounded once to its storage type; seen by the phases that follow. No result."""
+    """Write to a buffer, each value rounded once to its storage. Later phases see it. There is no result."""
 
     buffer: str
     value: Value
@@ -227,7 +227,7 @@ class ToFloat:
 
 @dataclass(frozen=True)
 class ToInt:
-    """A number without its fraction: i64 of f64, i32 of f32. It must be in the integer's range."""
+    """A number truncated toward zero: i64 of f64, i32 of f32. It must be in the integer's range."""
 
     x: Value
 
@@ -246,7 +246,7 @@ class Int:
 
 @dataclass(frozen=True)
 class Shift:
-    """An integer shifted by a constant number of bits, zeros coming in on either side."""
+    """An integer shifted by a constant number of bits; zeros are shifted in."""
 
     op: Literal["shl", "shr"]
     x: Value
@@ -258,9 +258,9 @@ ReduceOp = Literal["sum", "max", "min"]
 
 @dataclass(frozen=True)
 class Reduce:
-    """f64 elements, rows or columns folded in the fixed tree, starting from 0, -inf or +inf: all of them to a tensor
-    value, or (`scope`) the elements of each row or of each column.
+    """f64 elements, rows or columns folded in the fixed tree, starting from 0, -inf or +inf.
 
+    By `scope`, all of them become one tensor value, or the elements of each row or of each column one value of it.
     `max` folds with `where(a != a or a > b, a, b)`, `min` likewise, so that a NaN stays.
     """
 
@@ -271,7 +271,7 @@ class Reduce:
 
 @dataclass(frozen=True)
 class ReduceOverParams:
-    """Shared f64: a host or tensor f64 value folded over all tensors, in the order they are bound."""
+    """Shared f64: a host or tensor f64 value folded over all tensors, in the order in which they are bound."""
 
     op: ReduceOp
     x: Value

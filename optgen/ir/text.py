@@ -51,7 +51,7 @@ def _instr(instr: Instr) -> str:
 
 
 def from_text(text: str) -> Kernel:
-    """Parse what `to_text` wrote; ValueError with the line where it is something else."""
+    """Parse the output of `to_text`. Anything else raises ValueError, with the line."""
     name = dtype = ""
     evaluate: list[str] = []
     hyper: tuple[str, ...] = ()

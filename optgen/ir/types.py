@@ -15,6 +15,8 @@ COMPUTE: dict[str, DType] = {"float32": "f32", "float64": "f64", "float16": "f32
 
 @dataclass(frozen=True)
 class Type:
+    """`kind`: how many numbers a value is; `dtype`: of what type they are."""
+
     kind: Kind
     dtype: DType
 
@@ -39,8 +41,11 @@ _ORDER = {
 
 
 def join(*kinds: Kind) -> Kind:
-    """The kind of a result: the largest of its operands'; a row and a column value make an element, a shared value and
-    one that differs between tensors a tensor value."""
+    """The kind of a result: the largest of the operands' kinds.
+
+    A row value and a column value make an element. A shared value and one that differs between tensors make a tensor
+    value.
+    """
     if Kind.ROW in kinds and Kind.COL in kinds:
         return Kind.ELEM
     largest = max(kinds, key=_ORDER.__getitem__, default=Kind.UNIFORM)

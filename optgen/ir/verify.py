@@ -1,4 +1,4 @@
-"""What a well-formed kernel is. Run after the build and after every pass: a failure is a bug of the compiler."""
+"""Checks that a kernel is well-formed, after the build and after every pass. A failure is a bug in the compiler."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from optgen.ir import Buffer, Instr, Kernel, Phase, Type, Value, join
 from optgen.ir.math import FUNCTIONS
 from optgen.model import DIMENSIONS, PER_PARAMETER, Kind
 
-# Constants may stand in any phase.
+# The kinds of the values that a phase may compute. Constants may stand in any phase.
 PHASE_KINDS: dict[ir.PhaseKind, tuple[Kind, ...]] = {
     "update": tuple(Kind),
     "host": (Kind.UNIFORM, Kind.HOST),
@@ -49,7 +49,7 @@ def verify(kernel: Kernel) -> Kernel:
 
 
 class _Rules:
-    """What is known on the way through a kernel."""
+    """The state of a walk through a kernel."""
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
@@ -117,12 +117,12 @@ def _check(condition: bool, message: str) -> None:
 
 
 def held_type(buffer: Buffer, compute: ir.DType) -> Type:
-    """The type of the values that a buffer holds for the kernel."""
+    """The type of a buffer's values in the kernel, whatever their storage."""
     return Type(buffer.kind, compute if buffer.kind is Kind.ELEM else "f64")
 
 
 def result_type(op: ir.Op, wanted: ir.DType) -> Type:
-    """The type of an operation's result; `wanted` decides the dtype of a constant. A load's is `held_type`."""
+    """The type of an operation's result. `wanted` is the dtype of a constant. The type of a load is `held_type`."""
     args = tuple(ir.operands(op))
     kind = join(*(v.type.kind for v in args))
     dtypes = {v.type.dtype for v in args}

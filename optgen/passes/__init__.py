@@ -1,6 +1,6 @@
-"""The passes between `ir.build` and a backend, in order; each takes a well-formed kernel and leaves one.
+"""The passes between `ir.build` and a backend, in order. Each takes and returns a well-formed kernel.
 
-`expand_math` is run last, by the lowering: until then a kernel says `pow`, which is easier to read.
+`expand_math` runs last, in the lowering: until then a kernel says `pow`, which is easier to read.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Common subexpressions are computed once, and what nothing uses is dropped."""
+"""Common subexpression elimination, then dead code elimination."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from optgen.ir import Instr, Kernel, Op, Phase, Type, Value
 
 
 def cse_dce(kernel: Kernel) -> Kernel:
-    """Needs a kernel of one `update` phase: there nothing is overwritten, so equal operations have equal values."""
+    """[update] -> [update]. Nothing is overwritten within that phase, so equal operations have equal values."""
     (phase,) = kernel.phases
     first: dict[tuple[Op | bytes, Type], Value] = {}
     same: dict[Value, Value] = {}
@@ -20,7 +20,7 @@ def cse_dce(kernel: Kernel) -> Kernel:
         if instr.result is None:
             kept.append(Instr(None, op))
             continue
-        # 0.0 == -0.0 to Python, but they are two constants.
+        # Python compares 0.0 and -0.0 as equal, but they are two constants.
         key: Op | bytes = struct.pack("<d", op.value) if isinstance(op, ir.Const) else op
         earlier = first.setdefault((key, instr.result.type), instr.result)
         if earlier is instr.result:

@@ -103,7 +103,7 @@ def least(kernel: Kernel) -> int:
     for sweeps in itertools.product(*({schedule.earliest(s), last} for s in stores)):
         plan = dict(zip((s.buffer for s in stores), sweeps, strict=True))
         try:
-            found.append(read(kernel, [Phase("sweep", schedule.swept(plan, k)) for k in range(last + 1)]))
+            found.append(read(kernel, [Phase("sweep", schedule.sweep_body(plan, k)) for k in range(last + 1)]))
         except AssertionError as error:
             assert "the old value is gone" in str(error)
     return min(found)
@@ -152,5 +152,5 @@ def test_the_search_finds_the_same_plans(monkeypatch: pytest.MonkeyPatch) -> Non
     """For all specs that come along, where few choices are not searched but all tried."""
     built = [pipeline.build(case.spec, variant) for case, variant in KERNELS.values()]
     expected = [to_text(pipeline.plan(kernel)) for kernel in built]
-    monkeypatch.setattr(place_stores, "FEW", -1)
+    monkeypatch.setattr(place_stores, "MAX_EXHAUSTIVE", -1)
     assert [to_text(pipeline.plan(kernel)) for kernel in built] == expected
