@@ -1,7 +1,7 @@
-"""What a caller's keyword arguments mean for a spec: parameter values checked, flags decided, helpful errors.
+"""The keyword arguments of `load`: values are checked, and flags decided.
 
-Flags may depend on a parameter: through its rank, or because they are set for each one (`per param`). So they are
-decided twice: when a rule is loaded as far as they are the same for all parameters, and for each parameter.
+A flag may depend on a parameter, through its rank or because it is set for each one (`per param`). Flags are therefore
+decided twice: those that are the same for all parameters when a rule is loaded, and all of them for each parameter.
 """
 
 from __future__ import annotations
@@ -33,12 +33,13 @@ from optgen.model import (
 )
 
 UNSET = math.nan
-"""What a kernel gets for a parameter that is none: a bound that no comparison meets."""
+"""The value in kernels of a parameter that is none. As a bound it clips nothing, because no comparison with it
+holds."""
 
 
 @dataclass(frozen=True)
 class Arguments:
-    """Values by canonical name (None: unset), the flags that were chosen, and all flags as far as they follow."""
+    """Checked arguments: values by canonical name (None: unset), the flags that were set, and all flags that follow."""
 
     values: Mapping[str, float | None]
     chosen: Mapping[str, FlagValue]
@@ -46,7 +47,7 @@ class Arguments:
 
 
 def resolve(optimizer: Optimizer, given: Mapping[str, Any]) -> Arguments:
-    """Check keyword arguments at construction: TypeError for unknown names, ValueError for bad values."""
+    """Check the keyword arguments of `load`. Raises TypeError for unknown names, ValueError for bad values."""
     params, flags = optimizer.all_params(), {f.name: f for f in optimizer.flags if f.condition is None}
     values: dict[str, float | None] = {name: p.default for name, p in params.items()}
     chosen: dict[str, FlagValue] = {f.name: f.default for f in flags.values() if f.default is not None}
@@ -72,9 +73,9 @@ def resolve_flags(
     *,
     sparse: bool = False,
 ) -> dict[str, FlagValue]:
-    """All flags: the chosen ones, and the derived ones from the parameter values; then what `require` demands.
+    """All flags: the chosen ones, and the derived ones by the parameter values. Raises ValueError if a `require` fails.
 
-    Without a rank, what depends on it is left out. `sparse`: the parameter is updated row by row.
+    Without a rank, the flags that depend on it are left out. `sparse`: the parameter is updated row by row.
     """
     flags: dict[str, FlagValue] = {}
     known = dict(values) if rank is None else {**values, "rank": rank}
@@ -96,7 +97,7 @@ def resolve_flags(
 
 
 def per_param(optimizer: Optimizer, given: Mapping[str, Iterable[Any]] | None, n: int) -> list[dict[str, FlagValue]]:
-    """The flags that are set for each of n parameters: TypeError for other flags, ValueError for bad values."""
+    """The flags that are set for each of n parameters. Raises TypeError for other flags, ValueError for bad values."""
     flags = {f.name: f for f in optimizer.flags if f.per_param}
     each: list[dict[str, FlagValue]] = [{} for _ in range(n)]
     for name, values in (given or {}).items():
@@ -114,7 +115,7 @@ def per_param(optimizer: Optimizer, given: Mapping[str, Iterable[Any]] | None, n
 
 
 def _listed(values: Iterable[Any]) -> list[Any] | None:
-    """The values of any iterable, an array's too, but of text or a mapping; None if there are none."""
+    """The values of an iterable, such as an array, as a list; None for text, a mapping, and what is not iterable."""
     try:
         return None if isinstance(values, str | bytes | Mapping) else list(values)
     except TypeError:
@@ -122,7 +123,7 @@ def _listed(values: Iterable[Any]) -> list[Any] | None:
 
 
 def check_dtype(dtype: str, master: bool) -> None:
-    """ValueError for a dtype that parameters cannot have, and for one that has no use for a master weight."""
+    """Raise ValueError for a dtype that parameters cannot have, and for one that has no master weight."""
     if dtype not in COMPUTE:
         raise ValueError(f"dtype must be one of {', '.join(COMPUTE)}, not {dtype!r}")
     if master and STORAGES[dtype].bits != 16:
@@ -130,9 +131,9 @@ def check_dtype(dtype: str, master: bool) -> None:
 
 
 def storages(optimizer: Optimizer, dtype: str, given: str | Mapping[str, str] | None) -> dict[str, str]:
-    """How elementwise states are to be stored, those that are named: one storage for all, or one for each of some.
+    """The storages of elementwise states by name. `given` is one for all of them, or a mapping for some.
 
-    Raises TypeError for the name of something else than an elementwise state, ValueError for an unknown storage.
+    Raises TypeError for a name that is no elementwise state, ValueError for an unknown storage.
     """
     allowed = storages_of(COMPUTE[dtype])
     states = [s.name for s in optimizer.states if s.kind is Kind.ELEM]
@@ -163,7 +164,7 @@ def deciding(optimizer: Optimizer) -> frozenset[str]:
 
 
 def find(optimizer: Optimizer, name: str) -> Param:
-    """A parameter by its name, an alias, or `learning_rate` for `lr`."""
+    """The parameter with this name or alias; `learning_rate` is `lr`. Raises TypeError if there is none."""
     params = optimizer.all_params()
     if name == "learning_rate":
         return params["lr"]
@@ -182,7 +183,7 @@ def find(optimizer: Optimizer, name: str) -> Param:
 
 
 def check(optimizer: Optimizer, param: Param, x: Any) -> float | None:
-    """The value of a parameter: a number in its interval, or None for one that may be unset."""
+    """The checked value of a parameter: a number in its interval, or None for one that may be unset."""
     if x is None:
         if param.optional:
             return None
@@ -205,7 +206,7 @@ def check(optimizer: Optimizer, param: Param, x: Any) -> float | None:
 
 
 def _flag_value(optimizer: Optimizer, flag: Flag, x: Any) -> FlagValue:
-    several = bool(getattr(x, "ndim", 0))  # of which `in` would ask whether all of it is true
+    several = bool(getattr(x, "ndim", 0))  # an array, which `in` cannot compare
     if flag.choices:
         if several or x not in flag.choices:
             one_of = ", ".join(map(repr, flag.choices))
@@ -217,14 +218,16 @@ def _flag_value(optimizer: Optimizer, flag: Flag, x: Any) -> FlagValue:
 
 
 def check_read(optimizer: Optimizer, param: Param, x: float | None) -> None:
-    """`wd` and `clip_gradient` where no equation of any variant reads them would be silently ignored."""
+    """Raise ValueError for `wd` or `clip_gradient` if no equation reads it: it would be silently ignored."""
     if param.name in ("wd", "clip_gradient") and x and param.name not in optimizer.reads():
         raise ValueError(f"{optimizer.name} does not use '{param.name}'; leave it at its default")
 
 
 def _value(expr: Expr, values: Mapping[str, float | None], flags: Mapping[str, FlagValue]) -> Any:
-    """A condition over params and flags. What is computed from an unset parameter is None; comparisons with it are
-    false."""
+    """The value of a condition over params and flags.
+
+    What is computed from an unset parameter is None; a comparison with it is false.
+    """
     match expr:
         case Number(value=x):
             return x

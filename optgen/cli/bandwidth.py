@@ -1,4 +1,4 @@
-"""How fast this machine streams memory now, measured with a kernel compiled like any other."""
+"""Measures the memory bandwidth of this machine with a kernel that is compiled like any other."""
 
 from __future__ import annotations
 

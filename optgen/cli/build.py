@@ -1,4 +1,4 @@
-"""The command build: some specs as object code or PTX, headers, LLVM IR and a manifest, for other programs."""
+"""The command build: writes object code or PTX, headers, LLVM IR and a manifest of specs, for other programs."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _target(args: argparse.Namespace) -> TargetProducts:
 
 
 def _read_all(paths: list[Path]) -> dict[Path, Optimizer] | None:
-    """All specs, or None after showing the errors of every one that has some."""
+    """All specs; None, after showing all errors, if any spec has errors."""
     stems = [path.stem for path in paths]
     for stem in stems:
         if stems.count(stem) > 1:
@@ -98,9 +98,9 @@ def _read_all(paths: list[Path]) -> dict[Path, Optimizer] | None:
 
 
 def _jobs(optimizer: Optimizer, dtypes: list[str], all_flags: bool) -> list[Variant]:
-    """What is built: the update, and the evaluation where there is one.
+    """The variants to build, of the update and of the evaluation, if there is one.
 
-    Flags that follow from parameters have all the values they can.
+    Flags that follow from parameters take all their values.
     """
     defaults = {} if all_flags else {f.name: f.default for f in optimizer.flags if f.condition is None}
     chosen = [flags for flags in variants(optimizer) if defaults.items() <= flags.items()]
@@ -109,7 +109,8 @@ def _jobs(optimizer: Optimizer, dtypes: list[str], all_flags: bool) -> list[Vari
 
 
 def _write(optimizer: Optimizer, target: TargetProducts, products: Iterable[Product], folder: Path) -> None:
-    """All files of a spec, the manifest last, which names the others; older ones of this target go."""
+    """Write all files of a spec. The manifest, which names the others, comes last. Older files of this target are
+    removed."""
     from optgen import emit
     from optgen.backends.target import llvm_version
 

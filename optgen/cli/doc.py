@@ -1,4 +1,4 @@
-"""The command doc: one Markdown document about some specs, or all that come with the package."""
+"""The command doc: writes one Markdown document about some specs, or all that come with the package."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from optgen.ir import Kernel
 
 _ALL = Path("docs/optimizers.md")
-"""The document about all specs that come along."""
+"""The document about all specs that come with the package."""
 
 
 def register(commands: Commands) -> None:
@@ -60,7 +60,7 @@ def doc(args: argparse.Namespace) -> int:
 
 
 def document(specs: Iterable[Path]) -> str:
-    """The text of a document about some specs. Raises SpecErrors for the first one that has errors."""
+    """The text of a document about some specs. Raises SpecErrors for the first spec with errors."""
     from optgen import emit
 
     return emit.document([_entry(path) for path in specs])

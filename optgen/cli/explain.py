@@ -1,4 +1,4 @@
-"""The command explain: a spec's equations, and what each of its variants costs."""
+"""The command explain: shows the equations of a spec, and the cost of each of its variants."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _table(rows: list[tuple[str, ...]]) -> str:
 
 
 def _params(optimizer: Optimizer) -> Iterator[tuple[str, ...]]:
-    """Those that some equation reads."""
+    """Rows about the params that some equation reads."""
     read = optimizer.reads()
     for param in optimizer.all_params().values():
         if param.name in read:
@@ -84,7 +84,7 @@ def _launches(optimizer: Optimizer) -> str:
 
 
 def _by_variant(found: dict[str, list[str]]) -> str:
-    """Texts, each with the variants that it is for; a text alone where it is for all."""
+    """Texts, each with its variants. A text that is the same for all variants stands alone."""
     if len(found) == 1:
         return next(iter(found))
     return _table([(" or ".join(where), text) for text, where in found.items()])

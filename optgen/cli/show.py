@@ -1,4 +1,4 @@
-"""The command show: one variant of a spec at any stage of its way to machine code, as text."""
+"""The command show: prints one variant of a spec at any stage of the compiler."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from optgen.model import Binary, Call, Expr, Flags, IsSet, Name, Number, Optimiz
 
 DTYPES = tuple(COMPUTE)
 RANK = 2
-"""Of the parameter that a variant is shown for."""
+"""The rank of the parameter for which a variant is shown."""
 STAGES = ("model", "ir", "llvm", "asm", "nvvm", "ptx")
 _COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 _OPERATORS = (("or",), ("and",), (), _COMPARISONS, ("+", "-"), ("*", "/"), (), ("^",))
 _NOT, _NEGATIVE, _ATOM = 2, 6, 8
-"""Levels of the grammar, loosest first: `or`, `and`, `not`, comparisons, sums, products, minus, powers, atoms."""
+"""Levels of precedence in the grammar, loosest first: `or`, `and`, `not`, comparisons, sums, products, minus, powers,
+atoms."""
 
 
 def register(commands: Commands) -> None:
@@ -81,7 +82,7 @@ def show(args: argparse.Namespace) -> int:
 
 
 def model_text(optimizer: Optimizer, flags: Flags) -> str:
-    """One variant as a straight line of equations: every value's kind, every expression as the tree has it."""
+    """One variant as a straight line of equations, with the kind of every value, and expressions as their trees are."""
     from optgen.lang.kinds import infer
 
     program = optimizer.program(flags)
@@ -94,7 +95,7 @@ def model_text(optimizer: Optimizer, flags: Flags) -> str:
 
 
 def expression(expr: Expr) -> str:
-    """The spec language again, with the parentheses that keep this tree and no others."""
+    """The expression in the spec language, with only the parentheses that its tree needs."""
     level = _level(expr)
     match expr:
         case Number(text=text):
@@ -120,7 +121,7 @@ def expression(expr: Expr) -> str:
 
 
 def _level(expr: Expr) -> int:
-    """How tightly the outermost operator binds in the grammar."""
+    """The level of the outermost operator in the grammar."""
     match expr:
         case Binary(op=op):
             return next(i for i, ops in enumerate(_OPERATORS) if op in ops)

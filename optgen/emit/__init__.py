@@ -1,4 +1,4 @@
-"""What is written for others: a manifest (JSON) for loading kernels, C headers for linking or launching them,
+"""Products of the compiler: a manifest (JSON) for loading kernels, C headers for linking or launching them,
 documentation."""
 
 from optgen.emit.doc import DocEntry, document

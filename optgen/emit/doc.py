@@ -55,8 +55,9 @@ touches only the rows that are present; if not, the gradient is made dense first
 
 @dataclass(frozen=True)
 class DocEntry:
-    """An optimizer, its spec's file as the document names it, and the planned float32 kernels of its variants;
-    `evaluate` are those of its `eval:` section.
+    """An optimizer in the document: the name of its spec file, and the planned float32 kernels of its variants.
+
+    `evaluate` are the kernels of its `eval:` section.
     """
 
     optimizer: Optimizer
@@ -104,14 +105,14 @@ def _section(entry: DocEntry) -> Iterator[str]:
 
 
 def _as_written(optimizer: Optimizer) -> str:
-    """The sections with equations; notes stand elsewhere."""
+    """The sections with equations as they are written, without notes."""
     lines = optimizer.source.lines
     first = next(i for i, line in enumerate(lines) if re.match(r"update\s*:", line))
     return "\n".join(line.rstrip() for line in lines[first:] if not line.startswith("#")).strip()
 
 
 def _notes(optimizer: Optimizer) -> Iterator[str]:
-    """A spec's comments that begin at the start of a line, those on adjacent lines as one paragraph."""
+    """The comments of a spec that begin a line. Those on adjacent lines are one paragraph."""
     for is_note, lines in groupby(optimizer.source.lines, key=lambda line: line.startswith("#")):
         if is_note:
             yield _plain(" ".join(line.lstrip("#").strip() for line in lines))
@@ -157,7 +158,7 @@ def _state(optimizer: Optimizer, s: StateDecl) -> tuple[str, ...]:
 
 
 def _remarks(optimizer: Optimizer) -> str:
-    """Flags that follow from others, what combinations need, and common arguments that are not read."""
+    """Derived flags, requirements, and common arguments that are not read."""
     lines = [f"`{f.name}` is {_written(optimizer, f.condition)}." for f in optimizer.flags if f.condition is not None]
     lines += [f"Needs {_written(optimizer, r.condition)}: {_plain(r.message)}." for r in optimizer.requires]
     unread = [f"`{name}`" for name in RESERVED_PARAMS if name not in optimizer.reads()]
@@ -193,12 +194,13 @@ def _sweep(kernel: Kernel, phase: ir.Phase) -> str:
 
 
 Setting = frozenset[tuple[str, tuple[FlagValue, ...]]]
-"""Flags, each with the values that give the same row."""
+"""Rows of a table by flags, each with the values that give the same row."""
 Rows = dict[Setting, tuple[str, ...]]
 
 
 def _merged(rows: Rows, name: str) -> Rows:
-    """`rows` with the values of a flag put together that make no difference; the flag is left out if none does."""
+    """`rows`, with those merged that differ only in the value of a flag. A flag that makes no difference is left
+    out."""
     groups: list[tuple[tuple[FlagValue, ...], Rows]] = []
     for values in dict.fromkeys(dict(setting)[name] for setting in rows):
         mine = {setting - {(name, values)}: row for setting, row in rows.items() if (name, values) in setting}
@@ -223,7 +225,7 @@ def _setting(name: str, values: tuple[FlagValue, ...]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text in which Markdown finds nothing to interpret; an underscore within a word means nothing to it."""
+    """The text with Markdown's characters escaped. An underscore within a word needs no escape."""
     return re.sub(r"[\\`*<>\[\]|$]|(?<!\w)_|_(?!\w)", r"\\\g<0>", text)
 
 
@@ -232,6 +234,6 @@ def _joined(*texts: str) -> str:
 
 
 def _table(head: Sequence[str], rows: Iterator[tuple[str, ...]] | Sequence[tuple[str, ...]]) -> str:
-    """A table, or nothing where there are no rows."""
+    """A table; an empty text if there are no rows."""
     lines = [f"| {' | '.join(row)} |" for row in rows]
     return "\n".join([f"| {' | '.join(head)} |", f"|{'---|' * len(head)}", *lines]) if lines else ""

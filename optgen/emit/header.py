@@ -1,4 +1,4 @@
-"""The C header of one variant built for a CPU: the step's structure, names for buffers and hyper-parameters, two
+"""The C header of one variant built for a CPU: the structure of a step, names of buffers and hyper-parameters, and two
 functions."""
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def framed(guard: str, title: str, parts: Sequence[str]) -> str:
 
 
 def about(optimizer: Optimizer, built: BuiltKernel, made: str) -> str:
-    """The comment at its top: what it is of, what was chosen, how it was `made`, the equations."""
+    """The comment at the top of a header: the optimizer, its flags, how it was `made`, the equations."""
     flags = ", ".join(f"{name} = {_word(value)}" for name, value in built.variant.flags.items()) or "none"
     lines = [
         *(_safe(x) for x in (optimizer.name, optimizer.title, optimizer.cite) if x),
@@ -120,7 +120,8 @@ def about(optimizer: Optimizer, built: BuiltKernel, made: str) -> str:
 
 
 def names(optimizer: Optimizer, built: BuiltKernel) -> str:
-    """Enumerations, the same in all headers of a variant, of which one program may include several."""
+    """The enumerations of buffers and hyper-parameters. All headers of a variant have the same, and one program may
+    include several."""
     symbol, kernel = built.symbol, built.kernel
     guard = f"{symbol.upper()}_NAMES"
     buffers = [(f"{symbol}_buffer_{b.name}", _buffer(b)) for b in kernel.buffers]
@@ -139,7 +140,7 @@ def names(optimizer: Optimizer, built: BuiltKernel) -> str:
 
 
 def enum(names: Sequence[tuple[str, str]], count: str) -> str:
-    """Numbers from 0 on, each with what it says; `count` names how many there are."""
+    """A C enumeration of names with comments. The last name, `count`, is their number."""
     rows = [f"    {name}, /* {_safe(doc)} */" for name, doc in names]
     return "\n".join(["enum {", *rows, f"    {count}", "};\n"])
 
@@ -165,5 +166,5 @@ def _param(param: Param) -> str:
 
 
 def _safe(text: str) -> str:
-    """Text that cannot end the comment it stands in."""
+    """The text without what could end the comment it stands in."""
     return " ".join(text.split()).replace("*/", "* /").replace("/*", "/ *")

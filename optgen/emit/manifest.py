@@ -15,14 +15,13 @@ from optgen.ir.cost import cost
 from optgen.model import Interval, Number, Optimizer, Param, StateDecl
 
 FORMAT = 2
-"""Raised when a reader of an older manifest would go wrong."""
+"""The version of the format. It is raised by changes that would mislead a reader of older manifests."""
 Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class BuiltKernel:
-    """One compiled kernel: its functions are named after `symbol`, `variant` is what it is for, `kernel` its planned
-    IR."""
+    """One compiled kernel: the `symbol` that its functions are named after, its `variant`, and its planned IR."""
 
     symbol: str
     variant: ir.Variant
@@ -31,7 +30,7 @@ class BuiltKernel:
 
 @dataclass(frozen=True)
 class Build:
-    """What a spec was compiled with, and for."""
+    """The compiler that made the products, and their target."""
 
     version: str
     llvm: str
@@ -39,7 +38,7 @@ class Build:
 
 
 def manifest(optimizer: Optimizer, build: Build, entries: Sequence[Json]) -> str:
-    """The text of a manifest; `entries`: one of `entry` for each kernel."""
+    """The text of a manifest. `entries` are those of `entry`, one for each kernel."""
     data = {
         "format": FORMAT,
         "optgen": build.version,
@@ -71,11 +70,11 @@ def manifest(optimizer: Optimizer, build: Build, entries: Sequence[Json]) -> str
 
 
 def entry(built: BuiltKernel, files: Mapping[str, str]) -> Json:
-    """What the manifest says of a kernel; `files` are the names of its files.
+    """The entry of a kernel in the manifest. `files` are the names of its files.
 
-    It is called as its header says; `buffers` and `hyper` give the order of pointers and values. Costs are per element
-    of a tensor and step. `lazy`: rows of a tensor can be updated without the others. `cut`: where tensors can be cut
-    into pieces that are updated apart (`optgen.ir.ShardGranularity`).
+    `buffers` and `hyper` are in the order in which the function takes pointers and values. Costs are per element and
+    step. `lazy`: some rows of a tensor can be updated without the others. `cut`: where tensors can be cut into shards
+    that are updated separately (`optgen.ir.ShardGranularity`).
     """
     kernel = built.kernel
     return {
@@ -106,7 +105,7 @@ def _param(param: Param) -> Json:
 
 
 def _number(x: float | str | None) -> float | str | None:
-    """JSON has no infinity: it is written as a string, `inf` or `-inf`."""
+    """A number for JSON, which has no infinity: that is written as a string, `inf` or `-inf`."""
     return str(x) if isinstance(x, float) and math.isinf(x) else x
 
 

@@ -1,4 +1,4 @@
-"""The files that one kernel becomes, for each target. Those of both can lie in one folder."""
+"""The files made of one kernel, for each target. Those of both targets can lie in one folder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from optgen.model import Optimizer
 
 @dataclass(frozen=True)
 class Product:
-    """`entry`: what the manifest says of a kernel; `files`: what they hold, by name."""
+    """The products of one kernel: its `entry` in the manifest, and the contents of its `files` by name."""
 
     entry: Json
     files: dict[str, bytes]
@@ -23,8 +23,11 @@ class Product:
 
 @dataclass(frozen=True)
 class CpuProducts:
-    """This machine. MANIFEST is the file that names the others, `description` what it says of the target; `owns` tells
-    whether a file that is named after a kernel is this target's."""
+    """Products for the CPU of this machine.
+
+    MANIFEST is the file that names the others, `description` its entry about the target. `owns` tells whether a file
+    named after a kernel belongs to this target.
+    """
 
     MANIFEST = "manifest.json"
     ENDS = (".ll", ".o", ".h")
@@ -51,7 +54,7 @@ class CpuProducts:
 
 @dataclass(frozen=True)
 class CudaProducts:
-    """GPUs from the architecture `arch` on, with this machine for the host's part."""
+    """Products for GPUs of architecture `arch` and later, with this machine as the host."""
 
     arch: str
     MANIFEST = "cuda.json"

@@ -1,7 +1,7 @@
-"""What each match of the grammar becomes: a node of the model, checked as far as one line can be.
+"""The semantic actions of the grammar: each match becomes a node of the model, checked as far as one line allows.
 
-A line that matches the grammar but says something impossible (a default outside its interval, an empty interval) raises
-LineError, as a line that does not match does.
+LineError is raised for a line that does not match the grammar, and for one that matches but is impossible: a default
+outside its interval, or an empty interval.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from optgen.model import (
 
 
 class LineError(Exception):
-    """What is wrong with a line: the parser gives up on the line and goes on with the next."""
+    """An error in a line. The parser gives up on the line and goes on with the next."""
 
     def __init__(self, code: str, message: str, span: Span, help: str | None = None) -> None:
         super().__init__(message)
@@ -75,7 +75,7 @@ class _Scope(NamedTuple):
 
 
 class _Option(NamedTuple):
-    """One of the parts that may follow a declaration; `span` is what a message about it points at."""
+    """An optional part of a declaration. `span` is the place that a message about it points at."""
 
     name: str
     value: Any
@@ -87,14 +87,14 @@ def _span(node: Expr | Token) -> Span:
 
 
 class Actions:
-    """One method for each name in the grammar; lark calls it with a list of what was matched."""
+    """One method for each name in the grammar. Lark calls it with the list of what was matched."""
 
     def same(self, items: list[Any]) -> Any:
-        """An alternative without an arrow."""
+        """The action of an alternative without an arrow."""
         return items[0]
 
     def several(self, items: list[Any]) -> list[Any]:
-        """A list that grows at its end; separators are dropped."""
+        """Append to a list; separators are dropped."""
         return [*items[0], items[-1]] if items and isinstance(items[0], list) else items
 
     # expressions
@@ -297,7 +297,7 @@ def _name(token: Token) -> Name:
 
 
 def _plain(token: Token, what: str) -> Token:
-    """A token that names something new, which cannot have a prime."""
+    """A token that names something new, and so cannot have a prime."""
     if token.text.endswith("'"):
         message = f"{what} is declared without a prime"
         raise LineError(

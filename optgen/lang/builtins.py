@@ -10,7 +10,7 @@ from optgen.model import RESERVED_PARAMS, Call
 
 @dataclass(frozen=True)
 class Builtin:
-    """A built-in function. `reduces` holds the argument counts with which it reduces; with others it is elementwise."""
+    """A built-in function. With the argument counts in `reduces` it is a reduction, with others elementwise."""
 
     name: str
     counts: tuple[int, ...]
@@ -42,7 +42,7 @@ DRAWS = ("normal", "uniform")
 TENSORS = ("w", "grad", "g")
 """The weight, the raw gradient, and the rescaled and clipped one."""
 SPARSE = "sparse"
-"""The reserved flag: the update is row-sparse."""
+"""The reserved flag that holds in a row-sparse update."""
 RESERVED: Mapping[str, str] = {
     "w": "the weight",
     "grad": "the gradient as it comes in",
@@ -55,7 +55,7 @@ RESERVED: Mapping[str, str] = {
     "cols": "the number of columns",
     "sparse": "row-sparse updates",
 } | {name: f"the {p.doc}" for name, p in RESERVED_PARAMS.items()}
-"""Every reserved name, and what it is."""
+"""Every reserved name, and its meaning."""
 
 COMMON_NAMES: Mapping[str, str] = {
     "learning_rate": "lr",
@@ -66,7 +66,7 @@ COMMON_NAMES: Mapping[str, str] = {
     "gradient": "grad",
     "num_update": "step",
 }
-"""What people call our reserved names elsewhere."""
+"""Names that are common elsewhere -> the reserved name."""
 
 _ABSENT = "sin cos tan asin acos atan atan2 sinh cosh asinh acosh atanh erf gamma prod sort argsort argmax argmin"
 COMMON_FUNCTIONS: Mapping[str, str | None] = {
@@ -96,7 +96,7 @@ COMMON_FUNCTIONS: Mapping[str, str | None] = {
     "rand": "uniform()",
     "random": "uniform()",
 } | dict.fromkeys(_ABSENT.split())
-"""What to write for functions that other languages have, None where there is nothing like it."""
+"""Functions of other languages -> what to write instead, None if there is nothing like it."""
 
 API_NAMES = frozenset(
     (
@@ -115,7 +115,7 @@ API_NAMES = frozenset(
         "lazy_update",
     )
 )
-"""Arguments that every optimizer has in Python, so that no param or flag can have their names."""
+"""Arguments that every optimizer has in Python. No param or flag can have their names."""
 
 
 def is_reduction(call: Call) -> bool:

@@ -1,4 +1,4 @@
-"""Declarations: each name once, under a name that is free, with what it starts from."""
+"""Checks declarations: each name is declared once and is not reserved, and initial values exist."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from optgen.model import RESERVED_PARAMS, Flag, Input, Kind, Name, Param, StateD
 
 
 def declare(draft: Draft) -> Scope:
-    """The scope of a spec: every declaration once, under a name that is free."""
+    """The scope of a spec, from its declarations."""
     scope = Scope(failed=set(draft.broken), reported=dict.fromkeys(draft.errors))
     for item in draft.declarations:
         if not _is_free(item, scope):

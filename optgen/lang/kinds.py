@@ -1,10 +1,10 @@
-"""The kind of every value (rule 5): how many numbers it is, and when they are known.
+"""Infers the kind of every value (rule 5): how many numbers it is, and when they are known.
 
-An expression has the join of its parts' kinds. A constant, a declared param and `step` are the same for every
-parameter: together with a `shared` value they stay shared, while a host value that differs between parameters (`lr`,
-`t`, `rows`) makes it one per parameter: `tensor`.
+The kind of an expression is the join of the kinds of its parts. A constant, a declared param and `step` are the same
+for all parameters, so joined with a `shared` value they stay shared. A host value that differs between parameters
+(`lr`, `t`, `rows`) joined with a shared value is `tensor`, one per parameter.
 
-Conditions are values too, of the same kinds; arithmetic takes numbers, `and`, `or`, `not` and `where` take conditions.
+Conditions are values of the same kinds. Arithmetic takes numbers; `and`, `or`, `not` and `where` take conditions.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from optgen.model import (
 )
 
 Report = Callable[[str, str, Span, str], None]
-"""Takes an error: code, message, span, help."""
+"""A function that reports an error: code, message, span, help."""
 
 MEANING = {
     Kind.HOST: "a host value",
@@ -48,7 +48,7 @@ MEANING = {
 
 @dataclass(frozen=True)
 class ValueKind:
-    """What is known of a value; `uniform`: host, and the same for all parameters."""
+    """The kind of a value. `uniform`: host, and the same for all parameters. `condition`: true or false, no number."""
 
     kind: Kind
     uniform: bool = False
@@ -57,11 +57,11 @@ class ValueKind:
 
 CONSTANT = ValueKind(Kind.HOST, uniform=True)
 Names = Mapping[str, ValueKind | None]
-"""Values by key (`m`, `m'`); None for one that already failed, about which nothing more is said."""
+"""Kinds of values by key (`m`, `m'`). None marks one with a reported error, about which nothing more is reported."""
 
 
 def join(a: ValueKind, b: ValueKind) -> ValueKind:
-    """The kind of what is computed from both."""
+    """The kind of a value that is computed from both."""
     if a.uniform or b.uniform:
         return b if a.uniform else a
     if a.kind == b.kind:
@@ -73,14 +73,14 @@ def join(a: ValueKind, b: ValueKind) -> ValueKind:
 
 
 def fits(value: ValueKind, kind: Kind) -> bool:
-    """Whether a state of this kind can take the value: as it is, or by repeating it."""
+    """Whether a state of this kind can take the value, as it is or repeated."""
     if value.uniform or value.kind == kind:
         return True
     return kind not in (Kind.HOST, Kind.SHARED) and join(value, ValueKind(kind)).kind == kind
 
 
 def base_names(optimizer: Optimizer, states: tuple[StateDecl, ...]) -> dict[str, ValueKind | None]:
-    """The values that are there before the first equation."""
+    """The values that exist before the first equation."""
     names: dict[str, ValueKind | None] = dict.fromkeys(optimizer.all_params(), CONSTANT)
     names |= dict.fromkeys((*PER_PARAMETER, *COUNTS, *DIMENSIONS), ValueKind(Kind.HOST))
     names |= dict.fromkeys(TENSORS, ValueKind(Kind.ELEM))
@@ -100,7 +100,7 @@ def _never(code: str, message: str, span: Span, help: str) -> None:
 
 
 def infer_values(program: Program, names: dict[str, ValueKind | None], report: Report) -> dict[str, ValueKind | None]:
-    """Walk the equations; reports what does not fit. Returns `names` and what the equations define."""
+    """Infer the kinds of what the equations define, and report errors. Returns `names` with these added."""
     declared = {s.name: s.kind for s in program.states} | {"w": Kind.ELEM}
     for equation in program.equations:
         target = equation.target
@@ -149,7 +149,7 @@ def _not_shared(target: Name, expr: Expr, names: Names, report: Report) -> None:
 
 def _differing(expr: Expr, names: Names) -> Iterator[tuple[Expr, ValueKind]]:
     """The smallest parts of an expression that are not the same for all parameters: names, reductions, draws."""
-    value = value_of(expr, names, lambda *error: None)  # it was reported with the whole
+    value = value_of(expr, names, lambda *error: None)  # errors were reported for the whole expression
     whole = isinstance(expr, Name) or (isinstance(expr, Call) and (expr.function in DRAWS or is_reduction(expr)))
     if value is None or value.uniform or value.kind is Kind.SHARED:
         return
@@ -164,7 +164,7 @@ def _differing(expr: Expr, names: Names) -> Iterator[tuple[Expr, ValueKind]]:
 
 
 def value_of(expr: Expr, names: Names, report: Report, *, draw_allowed: bool = False) -> ValueKind | None:
-    """What an expression is, or None where that was reported."""
+    """The kind of an expression; None if an error in it was reported."""
     match expr:
         case Number():
             return CONSTANT
@@ -234,7 +234,7 @@ _REDUCED = {
     "col": {Kind.ELEM: Kind.COL},
     "params": dict.fromkeys((Kind.HOST, Kind.TENSOR, Kind.ROW, Kind.COL, Kind.ELEM), Kind.SHARED),
 }
-"""Scope and kind of the argument -> kind of the reduction. What is not here has nothing to reduce over."""
+"""Scope and kind of the argument -> kind of the reduction. Other combinations have nothing to reduce over."""
 
 
 def _reduction(call: Call, names: Names, report: Report) -> ValueKind | None:

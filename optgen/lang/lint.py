@@ -1,4 +1,4 @@
-"""Warnings: what is legal in a checked spec, but probably not meant."""
+"""Warnings about a checked spec: what is legal, but probably not meant."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from optgen.lang.variants import distinct_variants
 from optgen.model import Call, Equation, Flags, Optimizer, partial_truth, walk
 
 MAX_VARIANTS = 64
-"""How many variants are looked at for numerical trouble: it rarely depends on all flags."""
+"""The largest number of variants that are checked numerically. Problems rarely depend on all flags."""
 
 
 def lint(optimizer: Optimizer) -> list[Diagnostic]:
@@ -23,7 +23,7 @@ def lint(optimizer: Optimizer) -> list[Diagnostic]:
 
 
 def _unread(optimizer: Optimizer) -> Iterator[Diagnostic]:
-    """Names that nothing reads. A state that only its own update reads is one."""
+    """Names that nothing reads, among them states that only their own update reads."""
     read = optimizer.reads()
     help = "remove it, or use it"
     declared = (("param", optimizer.params), ("flag", optimizer.flags), ("input", optimizer.inputs))
@@ -89,7 +89,7 @@ def _rows(optimizer: Optimizer) -> Iterator[Diagnostic]:
 
 
 def _takes(optimizer: Optimizer, flags: Flags, rank: int) -> bool:
-    """Whether a variant can be that of parameters of this rank, as far as flags tell."""
+    """Whether parameters of this rank can have the variant, as far as flags tell."""
     derived = [(f.condition, flags[f.name]) for f in optimizer.flags if f.condition is not None and f.name in flags]
     derived += [(r.condition, True) for r in optimizer.requires]
     return all(partial_truth(condition, flags, rank) in (None, value) for condition, value in derived)

@@ -1,4 +1,5 @@
-"""LaTeX of an optimizer's equations: `x'` is x_t, `x` is x_{t-1}, parameters stand bare, case groups become `cases`."""
+"""The equations of an optimizer as LaTeX: `x'` is x_t, `x` is x_{t-1}, parameters have no index, case groups become
+`cases`."""
 
 from __future__ import annotations
 
@@ -22,8 +23,8 @@ _TALL = (r"\frac", r"\sqrt", r"\begin", r"\left")
 def latex(optimizer: Optimizer, flags: Flags | None = None) -> str:
     """The equations as an `aligned` block (amsmath), to stand in display mode.
 
-    With `flags`, a value for every flag of the spec, only that variant's equations; else guards are shown. Raises
-    ValueError where `flags` names other flags than the spec's.
+    With `flags`, a value for every flag of the spec, only the equations of that variant; otherwise guards are shown.
+    Raises ValueError if `flags` does not name exactly the flags of the spec.
     """
     rows: list[str] = []
     for evaluate in (False, True):

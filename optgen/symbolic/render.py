@@ -1,6 +1,6 @@
-"""What LaTeX and Unicode have in common: the walk over an expression, precedence, the meaning of names and case groups.
+"""What LaTeX and Unicode have in common: the walk over expressions, precedence, names and case groups.
 
-The text follows the tree as written. Parentheses are the fewest that mathematics allows: `a + (b + c)` needs none,
+The text follows the tree as written. It has the fewest parentheses that mathematics allows: `a + (b + c)` needs none,
 although the kernel adds in the written order.
 """
 
@@ -39,11 +39,11 @@ GRADIENT = Equation(
     Call("clip", (Binary("*", _FACTOR, _RAW, _NOWHERE), _BOUND), None, _NOWHERE),
     _NOWHERE,
 )
-"""What the reserved name `g` stands for; shown before the equations that read it."""
+"""The definition of the reserved name `g`, shown before the equations that read it."""
 
 
 class Level(IntEnum):
-    """How tightly a piece of text holds together, loosest first."""
+    """The precedence of a rendered expression, loosest first."""
 
     CASES = 0
     OR = 1
@@ -58,7 +58,7 @@ class Level(IntEnum):
 
 
 class Time(Enum):
-    """Which step a name's value belongs to."""
+    """The step that the value of a name belongs to."""
 
     NONE = "none"
     OLD = "old"  # t - 1
@@ -68,7 +68,7 @@ class Time(Enum):
 
 @dataclass(frozen=True)
 class Rendered:
-    """Rendered text and its level. `minus`: it starts with a minus sign."""
+    """The text of an expression and its precedence. `minus`: it starts with a minus sign."""
 
     text: str
     level: Level = Level.ATOM
@@ -85,7 +85,8 @@ class Row:
 
 @dataclass(frozen=True)
 class EquationLine:
-    """One equation: `relation` is the equals sign or the one for draws; a single row may have a condition (a guard)."""
+    """One equation. `relation` is the equals sign, or the sign for draws. A single row may have a condition (a
+    guard)."""
 
     target: str
     relation: str
@@ -94,7 +95,7 @@ class EquationLine:
 
 @dataclass(frozen=True)
 class Symbol:
-    """A name taken apart: `m_hat` is m with an accent, `beta1` is beta with a subscript, `v_max` v with a subscript."""
+    """A name in parts: `m_hat` is m with an accent, `beta1` is beta with a subscript, `v_max` is v with a subscript."""
 
     base: str
     subscripts: tuple[str, ...] = ()
@@ -112,7 +113,7 @@ _SPELLINGS = {"lamda": "lambda", "Lamda": "Lambda", "eps": "epsilon"}
 
 
 def symbol(name: str) -> Symbol:
-    """Take a name apart. A word of several letters keeps its underscores (`rescale_grad`), unless digits or a single
+    """The parts of a name. A word of several letters keeps its underscores (`rescale_grad`), unless digits or a single
     letter follow (`lr_t`)."""
     base, *rest = name.split("_")
     if not base or not all(rest):
@@ -131,7 +132,7 @@ def symbol(name: str) -> Symbol:
 
 
 class Renderer(ABC):
-    """The walk. A subclass says how names, numbers, roots, fractions and the like look."""
+    """The walk over expressions. A subclass defines how names, numbers, roots, fractions and so on look."""
 
     def __init__(self, optimizer: Optimizer, *, evaluate: bool = False) -> None:
         self.evaluate = evaluate
@@ -202,7 +203,7 @@ class Renderer(ABC):
     def name(self, name: Name) -> str:
         time = self.time(name)
         parts = symbol(name.id)
-        # `lr_t` says already which step it belongs to; not so where `lr` itself would be written like that.
+        # `lr_t` names its step already, unless `lr` itself would be written like that.
         if time is Time.NEW and parts.subscripts[-1:] == ("t",):
             stem = name.id.removesuffix("_t")
             if stem not in self.names or stem in self.bare:
@@ -212,7 +213,8 @@ class Renderer(ABC):
     # ------------------------------------------------------------ expressions
 
     def at_least(self, level: Level, expr: Expr, *, minus: bool = False) -> str:
-        """The text of `expr`, in parentheses if it is looser than `level` or, unless `minus`, starts with a minus."""
+        """The text of `expr`. It is in parentheses if it binds more loosely than `level`, or starts with a minus and
+        not `minus`."""
         piece = self.render(expr)
         return self.group(piece.text) if piece.level < level or (piece.minus and not minus) else piece.text
 
@@ -261,7 +263,7 @@ class Renderer(ABC):
                 return Rendered(self.infix(op, a, b), Level.COMPARE)
 
     def _base(self, base: Expr) -> str:
-        """The base of a power: a root would look as if the power were under it."""
+        """The base of a power. A root is in parentheses, or the power would seem to be under it."""
         root = isinstance(base, Call) and base.function in ("sqrt", "cbrt")
         return self.group(self.render(base).text) if root else self.at_least(Level.ATOM, base)
 
@@ -281,7 +283,7 @@ class Renderer(ABC):
         return Rendered(self.call(expr.function, tuple(self.render(x).text for x in expr.args), expr.scope))
 
     def rows(self, expr: Expr) -> tuple[Row, ...]:
-        """The branches of a chain of `where`, one row for anything else."""
+        """The branches of a chain of `where`; one row for anything else."""
         if isinstance(expr, Call) and expr.function == "where" and len(expr.args) == 3:
             condition, a, b = expr.args
             return (Row(self.at_least(Level.OR, a, minus=True), self.render(condition).text), *self.rows(b))
@@ -308,9 +310,9 @@ class Renderer(ABC):
 
 
 def equations(optimizer: Optimizer, flags: Flags | None, *, evaluate: bool) -> tuple[Equation, ...]:
-    """The equations to show: all of them, or those of the variant with `flags` (a value for every flag).
+    """The equations to show: all of them, or those of the variant with `flags`, which has a value for every flag.
 
-    Raises ValueError where `flags` does not name exactly the flags of the spec.
+    Raises ValueError if `flags` does not name exactly the flags of the spec.
     """
     if flags is None:
         return optimizer.evaluate if evaluate else optimizer.update

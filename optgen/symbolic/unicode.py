@@ -1,4 +1,4 @@
-"""The equations as Unicode text for a terminal: `x'` is xₜ, `x` is xₜ₋₁, case groups stand behind a brace."""
+"""The equations of an optimizer as Unicode text for a terminal: `x'` is xₜ, `x` is xₜ₋₁, case groups have a brace."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ROOTS = {"sqrt": "√", "cbrt": "∛"}
 
 
 def unicode(optimizer: Optimizer, flags: Flags | None = None) -> str:
-    """The equations, one a line, relation signs aligned; `flags` as for `latex`."""
+    """The equations, one in a line, with aligned relation signs. `flags` are as for `latex`."""
     lines: list[EquationLine] = []
     for evaluate in (False, True):
         renderer = Unicode(optimizer, evaluate=evaluate)
@@ -25,7 +25,7 @@ def unicode(optimizer: Optimizer, flags: Flags | None = None) -> str:
 
 
 def _width(text: str) -> int:
-    """Columns on a terminal: accents take none."""
+    """The number of columns on a terminal. Accents take none."""
     return sum(c not in _ACCENT.values() for c in text)
 
 
@@ -41,7 +41,7 @@ def _line(line: EquationLine, width: int) -> list[str]:
     column = max(_width(row.value) for row in line.rows)
     ends = (f"if {row.condition}" if row.condition else "otherwise" for row in line.rows)
     bodies = [f"{_pad(row.value, column)}   {end}" for row, end in zip(line.rows, ends, strict=True)]
-    # A brace with its point in the middle needs an odd number of rows: an even one gets a row for the point alone.
+    # A brace has its point in the middle and so an odd number of rows. An even number gets a row for the point alone.
     middle = len(bodies) // 2
     if len(bodies) % 2 == 0:
         bodies.insert(middle, "")
