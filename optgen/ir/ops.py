@@ -62,63 +62,50 @@ class Store:
 
 
 @dataclass(frozen=True)
-class Neg:
+class UnaryOp:
+    """An operation on one value."""
+
+    x: Value
+
+
+@dataclass(frozen=True)
+class BinaryOp:
+    """An operation on two values."""
+
+    a: Value
+    b: Value
+
+
+class Neg(UnaryOp):
     """-x: flips the sign bit, of zeros and NaN too."""
 
-    x: Value
 
-
-@dataclass(frozen=True)
-class Abs:
+class Abs(UnaryOp):
     """|x|: clears the sign bit."""
 
-    x: Value
 
-
-@dataclass(frozen=True)
-class Sqrt:
+class Sqrt(UnaryOp):
     """The correctly rounded square root; NaN below -0."""
 
-    x: Value
 
-
-@dataclass(frozen=True)
-class Floor:
+class Floor(UnaryOp):
     """The largest integer not above x; keeps -0, infinities and NaN."""
 
-    x: Value
 
-
-@dataclass(frozen=True)
-class Add:
+class Add(BinaryOp):
     """a + b."""
 
-    a: Value
-    b: Value
 
-
-@dataclass(frozen=True)
-class Sub:
+class Sub(BinaryOp):
     """a - b."""
 
-    a: Value
-    b: Value
 
-
-@dataclass(frozen=True)
-class Mul:
+class Mul(BinaryOp):
     """a * b."""
 
-    a: Value
-    b: Value
 
-
-@dataclass(frozen=True)
-class Div:
+class Div(BinaryOp):
     """a / b, correctly rounded."""
-
-    a: Value
-    b: Value
 
 
 CompareOp = Literal["lt", "le", "gt", "ge", "eq", "ne"]
@@ -133,27 +120,16 @@ class Compare:
     b: Value
 
 
-@dataclass(frozen=True)
-class And:
+class And(BinaryOp):
     """a and b, of b1."""
 
-    a: Value
-    b: Value
 
-
-@dataclass(frozen=True)
-class Or:
+class Or(BinaryOp):
     """a or b, of b1."""
 
-    a: Value
-    b: Value
 
-
-@dataclass(frozen=True)
-class Not:
+class Not(UnaryOp):
     """not x, of b1."""
-
-    x: Value
 
 
 @dataclass(frozen=True)
@@ -165,11 +141,8 @@ class Select:
     b: Value
 
 
-@dataclass(frozen=True)
-class Convert:
+class Convert(UnaryOp):
     """Between f64 and f32: to f32 rounds once to nearest even, to f64 is exact."""
-
-    x: Value
 
 
 MathFunction = Literal["exp", "expm1", "log", "log1p", "tanh", "cbrt", "pow"]
@@ -190,46 +163,28 @@ class IntConst:
     value: int
 
 
-@dataclass(frozen=True)
-class Bits:
+class Bits(UnaryOp):
     """The bits of a f64 as i64, of a f32 as i32."""
 
-    x: Value
 
-
-@dataclass(frozen=True)
-class FromBits:
+class FromBits(UnaryOp):
     """The number with these bits: a f64 of i64, a f32 of i32."""
 
-    x: Value
 
-
-@dataclass(frozen=True)
-class Extend:
+class Extend(UnaryOp):
     """i64: an i32 with zeros above."""
 
-    x: Value
 
-
-@dataclass(frozen=True)
-class Truncate:
+class Truncate(UnaryOp):
     """i32: the low half of an i64."""
 
-    x: Value
 
-
-@dataclass(frozen=True)
-class ToFloat:
+class ToFloat(UnaryOp):
     """A signed integer rounded to nearest even: f64 of i64, f32 of i32."""
 
-    x: Value
 
-
-@dataclass(frozen=True)
-class ToInt:
+class ToInt(UnaryOp):
     """A number truncated toward zero: i64 of f64, i32 of f32. It must be in the integer's range."""
-
-    x: Value
 
 
 IntOp = Literal["add", "sub", "mul", "and", "or", "xor"]

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from optgen.ir.builder import Builder, V
+from typing import TYPE_CHECKING
+
 from optgen.ir.storage.record import Codec, Storage
+
+if TYPE_CHECKING:
+    from optgen.ir.builder import Builder, V
 
 NAN = 0x7FC0
 

@@ -6,9 +6,12 @@ A block with an infinity or a NaN decodes to NaN everywhere, so that it does not
 from __future__ import annotations
 
 from math import inf
+from typing import TYPE_CHECKING
 
-from optgen.ir.builder import Builder, V
 from optgen.ir.storage.tools import MAGNITUDE
+
+if TYPE_CHECKING:
+    from optgen.ir.builder import Builder, V
 
 
 def magnitude(b: Builder[V], x: V) -> V:

@@ -14,10 +14,13 @@ divided by the scale of its block.
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
-from optgen.ir.builder import Builder, V
 from optgen.ir.storage.record import QUANT_BLOCK, Codec, Storage
 from optgen.ir.storage.tools import EXPONENT, copy_sign
+
+if TYPE_CHECKING:
+    from optgen.ir.builder import Builder, V
 
 ZERO = 127
 """The code of 0 in the signed map."""

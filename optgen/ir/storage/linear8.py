@@ -9,9 +9,12 @@ cheaper than the dynamic map.
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
-from optgen.ir.builder import Builder, V
 from optgen.ir.storage.record import QUANT_BLOCK, Codec, Storage
+
+if TYPE_CHECKING:
+    from optgen.ir.builder import Builder, V
 
 SIGN = 0x80
 FRACTION_BITS = 4

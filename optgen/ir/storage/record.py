@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 QUANT_BLOCK = 256
 """Elements of a block of codes, which share a scale."""
 
 
-@dataclass(frozen=True)
-class Codec:
+class Codec(NamedTuple):
     """Integer codes that stand for float32 numbers.
 
     Both are functions of a `Builder`. `encode(b, x)` gives the int32 code of a float32, `decode(b, code)` the float32
