@@ -6,6 +6,7 @@ import ast
 import itertools
 import struct
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple, NoReturn
 
 import numpy as np
@@ -85,16 +86,15 @@ class _Emitter:
                 case ast.Assign(targets=[target], value=value):
                     self._assign(target, self._value(value))
                 case ast.AugAssign(target=target, op=op, value=value):
-                    loaded = ast.parse(ast.unparse(target), mode="eval").body
-                    self._assign(target, self._binary(op, self._value(loaded), self._value(value), s))
+                    self._assign(target, self._binary(op, self._value(target), self._value(value), s))
                 case ast.For(target=ast.Name(id=name), iter=ast.Call(func=ast.Name(id=kind), args=args), body=body) if (
                     kind in ("range", "short")
                 ):
                     self._for(name, [self._value(a) for a in args], body, ", !llvm.loop !0" if kind == "short" else "")
                 case ast.While(test=test, body=body):
-                    self._while(lambda test=test: self._value(test), lambda body=body: self._block(body))
+                    self._while(partial(self._value, test), partial(self._block, body))
                 case ast.If(test=test, body=body, orelse=orelse):
-                    self._if(self._value(test), lambda b=body: self._block(b), lambda b=orelse: self._block(b))
+                    self._if(self._value(test), partial(self._block, body), partial(self._block, orelse))
                 case ast.Return(value=ast.expr() as value):
                     self.lines.append(f"ret {self.f.returns} {self._typed(value, self.f.returns).text}")
                 case ast.Expr(value=ast.Constant()):
@@ -171,11 +171,10 @@ class _Emitter:
                 return self._value(ast.Constant(self.f.python.__globals__[name]))
             case ast.BinOp(left=left, op=op, right=right):
                 return self._binary(op, self._value(left), self._value(right), e)
-            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=value)):
-                return self._value(ast.Constant(-value))
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=(int() | float()) as number)):
+                return self._value(ast.Constant(-number))
             case ast.UnaryOp(op=ast.USub(), operand=operand):
-                value = self._value(operand)
-                return self._do("sub nsw", INT, Value(INT, "0"), value) if value.type == INT else self._negated(value)
+                return self._negated(self._value(operand))
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 return self._do("xor", BOOL, self._value(operand), Value(BOOL, "1"))
             case ast.Compare(left=left, ops=[op], comparators=[right]):
@@ -322,6 +321,8 @@ class _Emitter:
         return Value(FLOAT, "0x" + struct.pack(">d", float(self.dtype.type(value))).hex().upper())
 
     def _negated(self, value: Value) -> Value:
+        if value.type == INT:
+            return self._do("sub nsw", INT, Value(INT, "0"), value)
         return self._assigned(f"fneg {_of(value)}", FLOAT)
 
     def _load(self, name: str) -> Value:

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import array
+import contextlib
 import ctypes
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from optgen.loops import code, memory, numpy_blas
+from optgen.loops.checked import run_checked
 from optgen.loops.compile import module
 from optgen.loops.language import FLOAT, INT, INTS, WORDS, Function
 
-SMALL = 1 << 16
-"""Less work than this stays on the calling thread: a thread that sleeps takes longer to wake."""
-_WHOLE = {INTS: np.dtype(np.int64), WORDS: np.dtype(np.uint32)}
+POOL_MIN_WORK = 1 << 16
+"""Less work than this, in additions of two elements, stays on the calling thread: to wake a thread takes longer."""
+_INTEGERS: dict[str, np.dtype[Any]] = {INTS: np.dtype(np.int64), WORDS: np.dtype(np.uint32)}
 KERNELS: list[Kernel] = []
-"""All there are, for `python -m runtime.native`."""
+"""All that the process has imported, for `python -m runtime.native`."""
+_checking = False
+"""Whether kernels run in the checked mode, in all threads."""
 
 
 class Kernel(Function):
@@ -40,15 +44,17 @@ class Kernel(Function):
         self._types = [type for _, type in self.parameters[1 + self._uses_scratch :]]
         if self.parameters[0] != ("task", INT) or FLOAT in self._types:
             raise TypeError(f"{self.name}: a kernel takes `task: int` first, and no floats")
-        self._codes: dict[np.dtype, _Code] = {}
+        self._codes: dict[np.dtype[Any], _Code] = {}
         KERNELS.append(self)
 
     def __call__(self, tasks: int, work: int, *arguments: Any, scratch: int = 0) -> None:
+        if _checking:
+            return self.checked(tasks, work, *arguments, scratch=scratch)
         dtype = arguments[0].dtype
         loaded = self._codes.get(dtype) or self._codes.setdefault(dtype, self._load(dtype))
         values = [tasks, scratch * dtype.itemsize, loaded.gemm]
         for type, value in zip(self._types, arguments, strict=True):
-            values.append(value if type == INT else _address(value, _WHOLE.get(type, dtype)))
+            values.append(value if type == INT else _address(value, _INTEGERS.get(type, dtype)))
         numbers = array.array("q", values)
         if loaded.gemm:
             with numpy_blas.single:
@@ -58,11 +64,24 @@ class Kernel(Function):
         if numbers[0] < 0:
             raise MemoryError(f"{self.name}: no {values[1]} bytes for a thread's own memory")
 
-    def text(self, dtype: np.dtype) -> str:
+    def checked(self, tasks: int, work: int, *arguments: Any, scratch: int = 0) -> None:
+        """The same call, run as Python on the calling thread: the same results to the bit, thousands of times slower.
+
+        IndexError, naming kernel, argument, index and size, for an element out of bounds; RuntimeError for one that
+        two tasks use and at least one of them writes; others for what `language` asks of numbers.
+        """
+        dtype = arguments[0].dtype
+        for type, value in zip(self._types, arguments, strict=True):
+            if type != INT:
+                _address(value, _INTEGERS.get(type, dtype))
+        with numpy_blas.single:
+            run_checked(self, tasks, arguments, scratch if self._uses_scratch else None, dtype)
+
+    def text(self, dtype: np.dtype[Any]) -> str:
         """The IR for arrays of `dtype`."""
         return module(self, dtype, numpy_blas.gemm(dtype).types) + self._entry()
 
-    def _load(self, dtype: np.dtype) -> _Code:
+    def _load(self, dtype: np.dtype[Any]) -> _Code:
         memory.keep()
         text = self.text(dtype)
         gemm = numpy_blas.gemm(dtype).address if "call void %gemm(" in text else 0
@@ -86,6 +105,17 @@ def kernel(function: Callable[..., Any]) -> Kernel:
     return Kernel(function)
 
 
+@contextlib.contextmanager
+def checked() -> Iterator[None]:
+    """`with checked():` kernels run as `Kernel.checked` says, in all threads."""
+    global _checking
+    before, _checking = _checking, True
+    try:
+        yield
+    finally:
+        _checking = before
+
+
 class _Code(NamedTuple):
     """Loaded code: the address of GEMM if it needs that, else 0; and what runs it on the arguments at an address."""
 
@@ -93,14 +123,16 @@ class _Code(NamedTuple):
     run: Callable[[int, int], None]
 
 
-def _address(x: np.ndarray | None, dtype: np.dtype) -> int:
-    """Where the elements are. Of any other type, or with gaps, they would be misread: TypeError, ValueError."""
+def _address(x: np.ndarray[Any, Any] | None, dtype: np.dtype[Any]) -> int:
+    """The address of the elements; 0 for None. TypeError for elements of another type, ValueError for a layout other
+    than C-contiguous: they would be misread."""
     if x is None:
         return 0
     if x.dtype is not dtype and x.dtype != dtype:
         raise TypeError(f"an array of {x.dtype} was passed to a kernel for {dtype}")
     try:
-        return ctypes.addressof(ctypes.c_char.from_buffer(x))  # a third of the time that the other way takes
+        # A third of the time that the other way takes.
+        return ctypes.addressof(ctypes.c_char.from_buffer(x))  # type: ignore[arg-type]  # Buffer: since Python 3.12
     except (TypeError, ValueError):  # read-only, without elements, or not contiguous
         if not x.flags.c_contiguous:
             raise ValueError(f"an array of shape {x.shape} that was passed to a kernel is not C-contiguous") from None
@@ -117,7 +149,7 @@ def _runner(address: int) -> Callable[[int, int], None]:
         return lambda arguments, work: alone(arguments, 0, 1)
 
     def run(arguments: int, work: int) -> None:
-        if work < SMALL:
+        if work < POOL_MIN_WORK:
             alone(arguments, 0, 1)
         else:
             threads = pool.pool()

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
+from optgen.loops import fallback_gemm
 from optgen.loops.compile import Blas
 
 _DECORATIONS = tuple(itertools.product(("scipy_", ""), ("64_", "_64", "")))
@@ -104,15 +105,14 @@ class Gemm(NamedTuple):
 
 
 @functools.cache
-def gemm(dtype: np.dtype) -> Gemm:
-    """CBLAS's GEMM for matrices of `dtype`, float32 or float64: NumPy's, or else one of ours (see `fallback`)."""
+def gemm(dtype: np.dtype[Any]) -> Gemm:
+    """CBLAS's GEMM for matrices of `dtype`, float32 or float64: NumPy's, or else one of ours (see `fallback_gemm`)."""
     name = "cblas_sgemm" if dtype == np.float32 else "cblas_dgemm"
     for library in _libraries():
         found = library.find(name)
         if found is not None:
             function, suffix = found
             address = ctypes.cast(function, ctypes.c_void_p).value
+            assert address is not None  # a symbol that was found
             return Gemm(address, Blas("i32", "i64" if suffix else "i32"))
-    from optgen.loops import gemm
-
-    return Gemm(gemm.address(dtype), Blas("i64", "i64"))
+    return Gemm(fallback_gemm.address(dtype), fallback_gemm.TYPES)

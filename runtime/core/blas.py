@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from optgen.loops.language import PLAIN, TURNED
+from optgen.loops.language import NO_TRANS, TRANS
 from optgen.loops.numpy_blas import single
 from runtime.core.backend import is_host
 from runtime.native import products
@@ -69,6 +69,6 @@ def _rows(x: np.ndarray) -> tuple[np.ndarray, int, int]:
     """The matrix in memory, whether it is to be turned, and how far its rows are apart there."""
     if not x.flags.c_contiguous:
         if x.T.flags.c_contiguous:
-            return x.T, TURNED, x.shape[0]
+            return x.T, TRANS, x.shape[0]
         x = np.ascontiguousarray(x)
-    return x, PLAIN, x.shape[1]
+    return x, NO_TRANS, x.shape[1]

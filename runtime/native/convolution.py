@@ -8,7 +8,7 @@ the kernel, `fold` adds such columns to the image they were taken from.
 from __future__ import annotations
 
 from optgen.loops.kernel import kernel
-from optgen.loops.language import PLAIN, TURNED, Array, Ints, function, gemm, short
+from optgen.loops.language import NO_TRANS, TRANS, Array, Ints, function, gemm, short
 from runtime.native.vectors import clear
 
 # What `g`, the geometry, holds: the places of
@@ -121,7 +121,7 @@ def convolve(task: int, scratch: Array, x: Array, w: Array, bias: Array, y: Arra
             for p in range(n):
                 out[f * g[PIXELS] + p] = bias[group * filters + f]
     gemm(
-        PLAIN, PLAIN, filters, n, g[ROWS],
+        NO_TRANS, NO_TRANS, filters, n, g[ROWS],
         w + group * filters * g[ROWS], g[ROWS], scratch, n, float(has_bias), out, g[PIXELS],
     )  # fmt: skip
 
@@ -138,7 +138,7 @@ def convolve_image(task: int, scratch: Array, y: Array, w: Array, x: Array, g: I
         first = tile_start(tile, g)
         n = tile_start(tile + 1, g) - first
         gemm(
-            TURNED, PLAIN, g[ROWS], n, filters,
+            TRANS, NO_TRANS, g[ROWS], n, filters,
             w + group * filters * g[ROWS], g[ROWS], y + (task * filters * g[PIXELS] + first), g[PIXELS],
             0.0, scratch, n,
         )  # fmt: skip
@@ -171,7 +171,7 @@ def convolve_weight(
             n = tile_start(tile + 1, g) - first
             unfold(x + (image * channels + channel) * plane, scratch, count, first, n, g)
             gemm(
-                PLAIN, TURNED, filters, count * places, n,
+                NO_TRANS, TRANS, filters, count * places, n,
                 y + (image * filters * g[PIXELS] + first), g[PIXELS], scratch, n, again, to, g[ROWS],
             )  # fmt: skip
             again = 1.0

@@ -7,7 +7,7 @@ Values are normalized over planes, (batch, channels, size), each over its channe
 from __future__ import annotations
 
 from optgen.loops.kernel import kernel
-from optgen.loops.language import Array, function, total
+from optgen.loops.language import Array, function, sqrt, total
 from runtime.native.vectors import clear
 
 BLOCK = 1024
@@ -86,7 +86,7 @@ def planes(
     images behind, `together` in all."""
     stride = channels * size
     moments(scratch, x + task * size, mean + task, var + task, together, stride, size)
-    scale = gamma[task % channels] / sqrt(var[task] + eps[0])  # noqa: F821
+    scale = gamma[task % channels] / sqrt(var[task] + eps[0])
     for p in range(together):
         at = task * size + p * stride
         scale_and_shift(y + at, x + at, mean[task], scale, beta[task % channels], size)
@@ -127,7 +127,7 @@ def planes_back(
             products(block, flows, g + at, x + at, mu, runs, stride, n)
             add(scratch, total(block, runs * n))
             add(scratch + 2, total(flows, runs * n))
-    rate = 1.0 / sqrt(var[task] + eps[0])  # noqa: F821
+    rate = 1.0 / sqrt(var[task] + eps[0])
     dgamma[task] = (scratch[0] + scratch[1]) * rate
     dbeta[task] = scratch[2] + scratch[3]
     count = float(together * size)
@@ -156,7 +156,7 @@ def layers(
     """Rows of n elements, of which a task has `share`; gamma and beta lie along them."""
     for r in range(task * share, min(task * share + share, rows)):
         moments(scratch, x + r * n, mean + r, var + r, 1, 0, n)
-        rate = 1.0 / sqrt(var[r] + eps[0])  # noqa: F821
+        rate = 1.0 / sqrt(var[r] + eps[0])
         scale_and_shift_row(y + r * n, x + r * n, gamma, beta, mean[r], rate, n)
 
 
@@ -184,7 +184,7 @@ def layers_back(
     clear(dbeta + task * n, n)
     for r in range(task * share, min(task * share + share, rows)):
         at = r * n
-        rate = 1.0 / sqrt(var[r] + eps[0])  # noqa: F821
+        rate = 1.0 / sqrt(var[r] + eps[0])
         clear(scratch, 4)
         for i in range(0, n, BLOCK):
             count = min(BLOCK, n - i)

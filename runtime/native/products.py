@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from optgen.loops.kernel import kernel
-from optgen.loops.language import PLAIN, Array, gemm
+from optgen.loops.language import NO_TRANS, Array, gemm
 
 
 @kernel
@@ -17,7 +17,7 @@ def multiply(
     j = task % across * columns
     gemm(
         turn_a, turn_b, min(rows, m - i), min(columns, n - j), k,
-        a + (i * lda if turn_a == PLAIN else i), lda,
-        b + (j if turn_b == PLAIN else j * ldb), ldb,
+        a + (i * lda if turn_a == NO_TRANS else i), lda,
+        b + (j if turn_b == NO_TRANS else j * ldb), ldb,
         0.0, c + (i * n + j), n,
     )  # fmt: skip

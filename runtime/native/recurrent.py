@@ -8,7 +8,7 @@ What the arrays are is told in `ndarray.recurrent`, which has the formulas.
 from __future__ import annotations
 
 from optgen.loops.kernel import kernel
-from optgen.loops.language import PLAIN, TURNED, Array, function, gemm
+from optgen.loops.language import NO_TRANS, TRANS, Array, function, gemm
 from runtime.native.exponential import sigmoid, tanh
 from runtime.native.vectors import copy
 
@@ -41,14 +41,14 @@ def lstm(
         before = c0 + first * n if t == 0 else cells + (at - batch) * n
         gate = gates + at * 4 * n
         hidden = scratch + 0 if projects == 1 else y + at * n
-        gemm(PLAIN, PLAIN, count, 4 * n, state, h, state, turned, 4 * n, 1.0, gate, 4 * n)
+        gemm(NO_TRANS, NO_TRANS, count, 4 * n, state, h, state, turned, 4 * n, 1.0, gate, 4 * n)
         for r in range(count):
             i = gate + r * 4 * n
             lstm_cell(
                 i, i + n, i + 2 * n, i + 3 * n, before + r * n, cells + (at + r) * n, hidden + r * n, n
             )  # fmt: skip
         if projects == 1:
-            gemm(PLAIN, TURNED, count, state, n, scratch, n, wr, n, 0.0, y + at * state, state)
+            gemm(NO_TRANS, TRANS, count, state, n, scratch, n, wr, n, 0.0, y + at * state, state)
 
 
 @function
@@ -91,7 +91,7 @@ def lstm_back(
             add(dcell, dcells + at * n, count * n)
         if projects == 1:
             copy(dy + at * state, dstate, count * state)
-            gemm(PLAIN, PLAIN, count, n, state, dstate, state, wr, n, 0.0, scratch, n)
+            gemm(NO_TRANS, NO_TRANS, count, n, state, dstate, state, wr, n, 0.0, scratch, n)
         dhidden = scratch + 0 if projects == 1 else dstate + 0
         before = c0 + first * n if t == 0 else cells + (at - batch) * n
         for r in range(count):
@@ -101,7 +101,7 @@ def lstm_back(
                 i, i + n, i + 2 * n, i + 3 * n, before + r * n, cells + (at + r) * n, dhidden + r * n, dcell + r * n,
                 di, di + n, di + 2 * n, di + 3 * n, n,
             )  # fmt: skip
-        gemm(PLAIN, PLAIN, count, state, 4 * n, d + at * 4 * n, 4 * n, wh, state, 0.0, dstate, state)
+        gemm(NO_TRANS, NO_TRANS, count, state, 4 * n, d + at * 4 * n, 4 * n, wh, state, 0.0, dstate, state)
 
 
 # ---------------------------------------------------------------- GRU
@@ -134,7 +134,7 @@ def gru(
         h = h0 + first * n if t == 0 else y + (at - batch) * n
         for i in range(count):
             copy(scratch + i * 3 * n, bias, 3 * n)
-        gemm(PLAIN, PLAIN, count, 3 * n, n, h, n, turned, 3 * n, 1.0, scratch, 3 * n)
+        gemm(NO_TRANS, NO_TRANS, count, 3 * n, n, h, n, turned, 3 * n, 1.0, scratch, 3 * n)
         for i in range(count):
             gate = gates + (at + i) * 3 * n
             product = scratch + i * 3 * n
@@ -185,7 +185,7 @@ def gru_back(
                 gate, gate + n, gate + 2 * n, kept + (at + i) * n, before + i * n, dstate + i * n,
                 dgate, dgate + n, dgate + 2 * n, product, product + n, product + 2 * n, n,
             )  # fmt: skip
-        gemm(PLAIN, PLAIN, count, n, 3 * n, dproduct + at * 3 * n, 3 * n, wh, n, 1.0, dstate, n)
+        gemm(NO_TRANS, NO_TRANS, count, n, 3 * n, dproduct + at * 3 * n, 3 * n, wh, n, 1.0, dstate, n)
 
 
 # ---------------------------------------------------------------- both

@@ -10,10 +10,10 @@ import pytest
 
 import optgen
 from optgen.backends import target
-from optgen.loops import gemm, numpy_blas
+from optgen.loops import fallback_gemm, numpy_blas
 from optgen.loops.compile import module
 from optgen.loops.kernel import kernel
-from optgen.loops.language import Array, Function, Ints, Words, function, short, total
+from optgen.loops.language import Array, Function, Ints, Words, function, short, sqrt, total
 from runtime import nd
 from runtime.core import blas
 from runtime.native.exponential import decay
@@ -38,7 +38,7 @@ def of_everything(task: int, scratch: Array, x: Array, y: Array, n: int, g: Ints
         scratch[i] = x[task * n + i]
     y = y + task * 8
     y[0] = total(scratch, n)
-    y[1] = sqrt(abs(x[task * n])) + max(x[0], 0.5)  # noqa: F821
+    y[1] = sqrt(abs(x[task * n])) + max(x[0], 0.5)
     y[2] = collatz(task + 1)
     y[3] = -7 // 2 + (-7) % 3 / 4 if task > 1 or n < 0 else g[1] - 0.5
     y[4] = 0.0
@@ -173,7 +173,7 @@ def test_a_gemm_of_our_own(monkeypatch: pytest.MonkeyPatch) -> None:
     numpy_blas.gemm.cache_clear()
     monkeypatch.setattr(products.multiply, "_codes", {})
     try:
-        assert numpy_blas.gemm(np.dtype("float64")).types == gemm.TYPES
+        assert numpy_blas.gemm(np.dtype("float64")).types == fallback_gemm.TYPES
         for shape in ((64, 500, 80), (100, 70, 64)):
             for turned in ((False, False), (True, False), (False, True), (True, True)):
                 test_matmul(shape, turned)

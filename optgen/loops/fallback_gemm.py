@@ -6,7 +6,7 @@ import numpy as np
 
 from optgen.loops import code
 from optgen.loops.compile import Blas, module
-from optgen.loops.language import PLAIN, TURNED, Array, function
+from optgen.loops.language import NO_TRANS, TRANS, Array, function
 
 TYPES = Blas("i64", "i64")
 
@@ -21,8 +21,8 @@ def multiply(
         for j in range(n):
             row[j] = 0.0 if beta == 0.0 else beta * row[j]
         for p in range(k):
-            x = alpha * (a[p * lda + i] if ta == TURNED else a[i * lda + p])
-            if tb == PLAIN:
+            x = alpha * (a[p * lda + i] if ta == TRANS else a[i * lda + p])
+            if tb == NO_TRANS:
                 for j in range(n):
                     row[j] += x * b[p * ldb + j]
             else:
