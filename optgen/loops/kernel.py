@@ -95,7 +95,7 @@ class Kernel(Function):
         for i, type in enumerate(INT if type == INT else "ptr" for type in self._types):
             lines.append(f"%p{i} = getelementptr i64, ptr %args, i64 {i + 3}\n%a{i} = load {type}, ptr %p{i}")
             values.append(f"{type} %a{i}")
-        declare, begin, end = code.modes()
+        declare, begin, end = code.float_mode()
         texts = {"declare": declare, "begin": begin, "end": end}
         return _ENTRY.format(name=self.name, load="\n".join(lines), values=", ".join(values), **texts)
 
