@@ -1,5 +1,5 @@
-"""Every kernel of `runtime.native`, called by the operators that use it: compiled code gives the bits of its own Python,
-which runs over bounds-checked memory (`optgen.loops.checked`)."""
+"""Every kernel of `runtime.native`, called by the operators that use it: compiled code gives the bits of its
+Python, which runs over bounds-checked memory (`optgen.loops.checked`)."""
 
 from __future__ import annotations
 
@@ -223,21 +223,23 @@ def matrix_products(dtype: str) -> None:
 
 
 def recurrent_layers(dtype: str) -> None:
-    for steps, batch, size, hidden in ((1, 1, 1, 1), (3, 9, 2, 5), (2, 17, 3, 3)):
-        for mode, gates in (("lstm", 4), ("gru", 3)):
-            for projected in (None, 2) if mode == "lstm" else (None,):
-                state = projected or hidden
-                count = gates * hidden * (size + state + 2) + (state * hidden if projected else 0)
-                inputs = [numbers(dtype, steps, batch, size), numbers(dtype, count), numbers(dtype, 1, batch, state)]
-                inputs += [numbers(dtype, 1, batch, hidden)] if mode == "lstm" else []
+    for mode, gates, projected in (("lstm", 4, None), ("lstm", 4, 2), ("gru", 3, None)):
+        for steps, batch, size, hidden in ((1, 1, 1, 1), (3, 9, 2, 5), (2, 17, 3, 3)):
+            state = projected or hidden
+            count = gates * hidden * (size + state + 2) + (state * hidden if projected else 0)
+            shapes = [(steps, batch, size), (count,), (1, batch, state), *[(1, batch, hidden)] * (mode == "lstm")]
+            for part in (slice(None), slice(1), slice(1, None)):  # of the outputs: all, y alone, the last states alone
+                differentiate(recurrent(mode, hidden, projected, part), *(numbers(dtype, *shape) for shape in shapes))
 
-                def layer(*arrays: NDArray, mode: str = mode, n: int = hidden, p: int | None = projected) -> NDArray:
-                    outputs = nd.RNN(*arrays, mode=mode, state_size=n, num_layers=1, projection_size=p,
-                                     state_outputs=True)  # fmt: skip
-                    return nd.concat(*(y.reshape((-1,)) for y in outputs), dim=0)
 
-                differentiate(layer, *inputs)
-                differentiate(lambda *arrays, f=layer: f(*arrays)[: steps * batch], *inputs)
+def recurrent(mode: str, hidden: int, projected: int | None, part: slice) -> Callable[..., NDArray]:
+    options = {"mode": mode, "state_size": hidden, "num_layers": 1, "projection_size": projected}
+
+    def layer(*arrays: NDArray) -> NDArray:
+        outputs = nd.RNN(*arrays, **options, state_outputs=True)
+        return nd.concat(*(y.reshape((-1,)) for y in outputs[part]), dim=0)
+
+    return layer
 
 
 def regions(dtype: str) -> None:
