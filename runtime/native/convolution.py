@@ -27,15 +27,33 @@ def tile_start(tile: int, g: Ints) -> int:
     return row * g[OUT_WIDTH] + tile % across * g[TILE_WIDTH]
 
 
+UNFOLD, FOLD = 0, 1
+
+
 @function
 def unfold(image: Array, columns: Array, channels: int, start: int, count: int, g: Ints) -> None:
-    """Columns of `count` output pixels from `start` on, whole rows or a part of one; zeros stand for the padding."""
+    """Write the columns of `count` output pixels from `start` on, whole rows or a part of one. Padding gives zeros."""
+    visit_windows(UNFOLD, image, columns, channels, start, count, g)
+
+
+@function
+def fold(columns: Array, image: Array, channels: int, start: int, count: int, g: Ints) -> None:
+    """The transpose of `unfold`: add each element of such columns to the pixel that it would be copied from."""
+    visit_windows(FOLD, image, columns, channels, start, count, g)
+
+
+@function
+def visit_windows(way: int, image: Array, columns: Array, channels: int, start: int, count: int, g: Ints) -> None:
+    """Go through the columns in the order of memory: of each channel and place in the kernel, the rows of the output.
+
+    A row has `width` columns; those from `low` to before `high` lie over the image, the others over its padding.
+    """
     stride = g[STRIDE + 2]
     width = min(count, g[OUT_WIDTH])
     left = start % g[OUT_WIDTH]
     row = start // g[OUT_WIDTH]
     d0 = row // g[OUT_HEIGHT] * g[STRIDE] - g[PAD]
-    to = columns + 0
+    column = columns + 0
     for c in range(channels):
         for kd in range(g[KERNEL]):
             for kh in range(g[KERNEL + 1]):
@@ -48,21 +66,14 @@ def unfold(image: Array, columns: Array, channels: int, start: int, count: int, 
                     for _ in range(0, count, width):
                         h = oh * g[STRIDE + 1] - g[PAD + 1] + kh * g[DILATE + 1]
                         if d >= 0 and d < g[DEPTH] and h >= 0 and h < g[HEIGHT]:
-                            at = image + (((c * g[DEPTH] + d) * g[HEIGHT] + h) * g[WIDTH] + shift)
-                            for i in range(low):
-                                to[i] = 0.0
-                            if stride == 1:
-                                for i in short(low, high):
-                                    to[i] = at[i]
+                            pixel = image + (((c * g[DEPTH] + d) * g[HEIGHT] + h) * g[WIDTH] + shift)
+                            if way == UNFOLD:
+                                unfold_row(column, pixel, low, high, width, stride)
                             else:
-                                for i in range(low, high):
-                                    to[i] = at[i * stride]
-                            for i in range(high, width):
-                                to[i] = 0.0
-                        else:
-                            for i in range(width):
-                                to[i] = 0.0
-                        to = to + width
+                                fold_row(pixel, column, low, high, stride)
+                        elif way == UNFOLD:
+                            clear(column, width)
+                        column = column + width
                         oh += 1
                         if oh == g[OUT_HEIGHT]:
                             oh = 0
@@ -70,38 +81,27 @@ def unfold(image: Array, columns: Array, channels: int, start: int, count: int, 
 
 
 @function
-def fold(columns: Array, image: Array, start: int, count: int, g: Ints) -> None:
-    """Add each element of such columns to the pixel that it would be taken from."""
-    stride = g[STRIDE + 2]
-    width = min(count, g[OUT_WIDTH])
-    left = start % g[OUT_WIDTH]
-    row = start // g[OUT_WIDTH]
-    d0 = row // g[OUT_HEIGHT] * g[STRIDE] - g[PAD]
-    of = columns + 0
-    for c in range(g[CHANNELS] // g[GROUPS]):
-        for kd in range(g[KERNEL]):
-            for kh in range(g[KERNEL + 1]):
-                for kw in range(g[KERNEL + 2]):
-                    shift = left * stride + kw * g[DILATE + 2] - g[PAD + 2]
-                    low = min(max((stride - 1 - shift) // stride, 0), width)
-                    high = min(max((g[WIDTH] - shift + stride - 1) // stride, low), width)
-                    d = d0 + kd * g[DILATE]
-                    oh = row % g[OUT_HEIGHT]
-                    for _ in range(0, count, width):
-                        h = oh * g[STRIDE + 1] - g[PAD + 1] + kh * g[DILATE + 1]
-                        if d >= 0 and d < g[DEPTH] and h >= 0 and h < g[HEIGHT]:
-                            at = image + (((c * g[DEPTH] + d) * g[HEIGHT] + h) * g[WIDTH] + shift)
-                            if stride == 1:
-                                for i in short(low, high):
-                                    at[i] += of[i]
-                            else:
-                                for i in range(low, high):
-                                    at[i * stride] += of[i]
-                        of = of + width
-                        oh += 1
-                        if oh == g[OUT_HEIGHT]:
-                            oh = 0
-                            d += g[STRIDE]
+def unfold_row(column: Array, pixel: Array, low: int, high: int, width: int, stride: int) -> None:
+    for i in range(low):
+        column[i] = 0.0
+    if stride == 1:
+        for i in short(low, high):
+            column[i] = pixel[i]
+    else:
+        for i in range(low, high):
+            column[i] = pixel[i * stride]
+    for i in range(high, width):
+        column[i] = 0.0
+
+
+@function
+def fold_row(pixel: Array, column: Array, low: int, high: int, stride: int) -> None:
+    if stride == 1:
+        for i in short(low, high):
+            pixel[i] += column[i]
+    else:
+        for i in range(low, high):
+            pixel[i * stride] += column[i]
 
 
 @kernel
@@ -142,7 +142,7 @@ def convolve_image(task: int, scratch: Array, y: Array, w: Array, x: Array, g: I
             w + group * filters * g[ROWS], g[ROWS], y + (task * filters * g[PIXELS] + first), g[PIXELS],
             0.0, scratch, n,
         )  # fmt: skip
-        fold(scratch, image, first, n, g)
+        fold(scratch, image, g[CHANNELS] // g[GROUPS], first, n, g)
 
 
 @kernel
@@ -190,5 +190,6 @@ def im2col(task: int, x: Array, columns: Array, g: Ints) -> None:
 def col2im(task: int, columns: Array, x: Array, g: Ints) -> None:
     """Add the whole matrix of one image to it."""
     fold(
-        columns + task * g[ROWS] * g[PIXELS], x + task * g[CHANNELS] * g[DEPTH] * g[HEIGHT] * g[WIDTH], 0, g[PIXELS], g
-    )
+        columns + task * g[ROWS] * g[PIXELS], x + task * g[CHANNELS] * g[DEPTH] * g[HEIGHT] * g[WIDTH], g[CHANNELS],
+        0, g[PIXELS], g,
+    )  # fmt: skip
