@@ -43,8 +43,8 @@ class _Format:
 
 
 _FORMATS = {
-    "2bit": _Format(quantization.OF_2_BITS, quantization.pack_2bit, quantization.unpack_2bit),
-    "1bit": _Format(quantization.OF_1_BIT, quantization.pack_1bit, quantization.unpack_1bit),
+    "2bit": _Format(quantization.ELEMENTS_2BIT, quantization.pack_2bit, quantization.unpack_2bit),
+    "1bit": _Format(quantization.ELEMENTS_1BIT, quantization.pack_1bit, quantization.unpack_1bit),
 }
 
 

@@ -16,7 +16,7 @@ from optgen.loops.kernel import kernel
 from optgen.loops.language import Array, Function, Ints, Words, function, short, sqrt, total
 from runtime import nd
 from runtime.core import blas
-from runtime.native.exponential import decay
+from runtime.native.exponential import exp_nonpositive
 from tests.floats import ARM, FLUSH_DOWNWARD, arm_functions, exchange_mxcsr, x86_only
 from tests.process import run
 
@@ -92,7 +92,7 @@ def test_words() -> None:
 @kernel
 def of_decay(task: int, x: Array, y: Array, n: int) -> None:
     for i in range(n):
-        y[i] = decay(x[i])
+        y[i] = exp_nonpositive(x[i])
 
 
 @pytest.mark.parametrize("dtype, least", [("float32", -87.0), ("float64", -708.0)])
@@ -122,14 +122,14 @@ def test_what_is_not_in_the_subset() -> None:
             pass
 
 
-other = Function(decay.python)
+other = Function(exp_nonpositive.python)
 
 
 def test_two_functions_of_one_name() -> None:
     def both(x: Array) -> None:
-        x[0] = decay(x[0]) + other(x[0])
+        x[0] = exp_nonpositive(x[0]) + other(x[0])
 
-    with pytest.raises(TypeError, match="both calls two functions decay"):
+    with pytest.raises(TypeError, match="both calls two functions exp_nonpositive"):
         module(Function(both), np.dtype("float32"), numpy_blas.gemm(np.dtype("float32")).types)
 
 
