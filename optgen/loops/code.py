@@ -1,12 +1,12 @@
-"""From LLVM IR to addresses, through optgen's compiler, cache and linker."""
+"""From LLVM IR to addresses, by the compiler, the cache and the linker of optgen."""
 
 from __future__ import annotations
 
-# optgen and llvmlite are imported where they are first needed, so that `import runtime` does not wait for a compiler.
+# llvmlite is imported when the first kernel is compiled, so that `import runtime` does not wait for it.
 
 
 def build(text: str) -> bytes:
-    """Object code for this machine, from the cache, where it is kept."""
+    """Object code for this machine, from the cache; compiled and kept there if it is new."""
     from optgen.backends import target
     from optgen.objectcode import cache
 
@@ -38,7 +38,7 @@ def float_mode() -> tuple[str, str, str]:
 
 
 def load(text: str, symbol: str) -> int:
-    """The address of a function in such code."""
+    """The address of the function `symbol` of LLVM IR."""
     from optgen.objectcode import link
 
     return link.link(build(text), symbol)[symbol]

@@ -1,4 +1,4 @@
-"""A GEMM for where NumPy's BLAS does not show its own: rows of B added up in rows of C."""
+"""A GEMM for where that of NumPy's BLAS cannot be called: multiples of the rows of B, added up in the rows of C."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def multiply(
 
 
 def address(dtype: np.dtype) -> int:
-    """The function compiled, called as CBLAS is, with flags and sizes of 64 bits."""
+    """The address of the compiled function. It is called as CBLAS's is, with flags and sizes of 64 bits."""
     element = "float" if dtype == np.float32 else "double"
     parameters = ", ".join(f"{type} %{name}".replace("{T}", element) for name, type in multiply.parameters)
     entry = f"""

@@ -1,4 +1,4 @@
-"""Kernels: functions of the subset that are called from Python with arrays, their tasks shared among the threads."""
+"""Kernels: functions of the subset that Python calls with arrays. The threads of the pool share their tasks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from optgen.loops import code, memory, numpy_blas
+from optgen.loops import code, malloc, numpy_blas
 from optgen.loops.checked import run_checked
 from optgen.loops.compile import module
 from optgen.loops.language import FLOAT, INT, INTS, WORDS, Function
@@ -28,14 +28,17 @@ _checking = False
 class Kernel(Function):
     """`kernel(tasks, work, *arguments, scratch=n)` calls the function once for each task: 0, 1, ... tasks - 1.
 
-    The tasks are independent, run in any order and on any thread, so what a task is must follow from the arguments
-    alone: then the results are the same for any number of threads. `work` tells about how many additions of two arrays
-    take as long as all of it: small work stays on the calling thread.
+    The tasks are independent and run in any order, on any thread. What a task is follows from the arguments alone, so
+    that the results are the same for any number of threads. `work` is an estimate of the whole work, in additions of
+    two elements: small work stays on the calling thread.
 
     The function's first parameter is the task. If the second is called `scratch`, it is memory for `n` elements that
-    only this task uses; what is in it at first is left over from others. Then come the arguments: contiguous arrays,
-    all of the type of the first, float32 or float64, but for `Ints`, int64, and `Words`, uint32 (None is a pointer that
-    is not used), and whole numbers.
+    no other task uses meanwhile; its first content is left over from others. The arguments follow: C-contiguous arrays
+    and integers. The arrays for `Array` have the type of the first argument, float32 or float64; those for `Ints` are
+    int64 and those for `Words` uint32. None stands for a pointer that is not used.
+
+    Raises TypeError for arrays of other types, ValueError for arrays that are not C-contiguous, MemoryError where there
+    is no memory for `scratch`.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -65,7 +68,7 @@ class Kernel(Function):
             raise MemoryError(f"{self.name}: no {values[1]} bytes for a thread's own memory")
 
     def checked(self, tasks: int, work: int, *arguments: Any, scratch: int = 0) -> None:
-        """The same call, run as Python on the calling thread: the same results to the bit, thousands of times slower.
+        """The same call, run as Python on the calling thread: the same bits, thousands of times slower.
 
         IndexError, naming kernel, argument, index and size, for an element out of bounds; RuntimeError for one that
         two tasks use and at least one of them writes; others for what `language` asks of numbers.
@@ -78,17 +81,17 @@ class Kernel(Function):
             run_checked(self, tasks, arguments, scratch if self._uses_scratch else None, dtype)
 
     def text(self, dtype: np.dtype[Any]) -> str:
-        """The IR for arrays of `dtype`."""
+        """The LLVM IR for arrays of `dtype`."""
         return module(self, dtype, numpy_blas.gemm(dtype).types) + self._entry()
 
     def _load(self, dtype: np.dtype[Any]) -> _Code:
-        memory.keep()
+        malloc.keep_freed_memory()
         text = self.text(dtype)
         gemm = numpy_blas.gemm(dtype).address if "call void %gemm(" in text else 0
         return _Code(gemm, _runner(code.load(text, f"native_{self.name}")))
 
     def _entry(self) -> str:
-        """IR of what a thread calls: part `part` of `parts` of the tasks, with the arguments at `args`."""
+        """LLVM IR of what a thread calls: part `part` of `parts` of the tasks, with the arguments at address `args`."""
         lines, values = [], ["ptr %gemm", "i64 %task"]
         if self._uses_scratch:
             values.append("ptr %scratch")
@@ -117,10 +120,12 @@ def checked() -> Iterator[None]:
 
 
 class _Code(NamedTuple):
-    """Loaded code: the address of GEMM if it needs that, else 0; and what runs it on the arguments at an address."""
+    """Loaded code."""
 
     gemm: int
+    """The address of GEMM if the kernel calls it, else 0."""
     run: Callable[[int, int], None]
+    """Runs all tasks, given the address of the arguments and the work."""
 
 
 def _address(x: np.ndarray[Any, Any] | None, dtype: np.dtype[Any]) -> int:
@@ -140,28 +145,28 @@ def _address(x: np.ndarray[Any, Any] | None, dtype: np.dtype[Any]) -> int:
 
 
 def _runner(address: int) -> Callable[[int, int], None]:
-    """What runs loaded code on its arguments: all parts on this thread, or shared among the pool's."""
+    """The `run` of a `_Code`: all tasks on the calling thread, or shared among those of the pool."""
     from optgen.execute.cpu import pool
 
-    alone = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(address)
+    on_this_thread = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(address)
     pool.num_threads()  # a bad OPTGEN_NUM_THREADS is refused by the first call, large or not
     if not pool.supported():
-        return lambda arguments, work: alone(arguments, 0, 1)
+        return lambda arguments, work: on_this_thread(arguments, 0, 1)
 
     def run(arguments: int, work: int) -> None:
         if work < POOL_MIN_WORK:
-            alone(arguments, 0, 1)
+            on_this_thread(arguments, 0, 1)
         else:
             threads = pool.pool()
             threads.start()
-            _shared()(threads.address, address, arguments, work)
+            _pool_run()(threads.address, address, arguments, work)
 
     return run
 
 
 @functools.cache
-def _shared() -> Callable[[int, int, int, int], None]:
-    """The pool's `run`: a pool, a task, its arguments, how much work it is."""
+def _pool_run() -> Callable[[int, int, int, int], None]:
+    """The pool's entry, which takes the addresses of the pool, the function and its arguments, and the work."""
     from optgen.execute.cpu import pool
 
     kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)

@@ -180,7 +180,7 @@ def test_the_mode_ends_with_its_block() -> None:
         one_too_many(1, 0, X, x.astype(float), 1)
 
 
-ORDER = ("language", "compile", "code", "fallback_gemm", "numpy_blas", "memory", "checked", "kernel")
+ORDER = ("language", "compile", "code", "fallback_gemm", "numpy_blas", "malloc", "checked", "kernel")
 
 
 def test_the_files_import_one_way() -> None:
