@@ -22,6 +22,7 @@ LAYERS: dict[str, set[str]] = {
     "ir": {"diagnostics", "model", "bounds"},
     "passes": {"diagnostics", "model", "ir"},
     "backends": {"diagnostics", "model", "ir"},
+    "loops": {"backends", "objectcode", "execute"},
 }
 """What each part of optgen may import of optgen besides itself; parts that are not here may see all."""
 
