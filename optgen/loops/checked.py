@@ -1,9 +1,9 @@
 """Functions of the subset run as the Python that they are: the definition of what compiled code computes.
 
-Floats are NumPy scalars of the element type, so each operation rounds as the compiled one does. A constant has that
-type as well, and so does the quotient of two integers. Memory is bounds-checked, and what the language requires of a
-program without checking it (see `language`) is checked here. Errors name the kernel, the argument, the index and the
-size; the traceback has the kernel's line.
+Floats are NumPy scalars of the element type, so that each operation rounds as the compiled one does. Constants have
+that type as well, and so has the quotient of two integers. Here is checked what compiled code takes for granted (see
+`language`): bounds, that tasks are independent, that arrays do not overlap, and the ranges of integers. Errors name the
+kernel and the argument, with the index and the size; the traceback has the kernel's line.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import builtins
 import ctypes
 import functools
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import CodeType, FunctionType
 from typing import Any
@@ -40,11 +40,13 @@ _SEVERAL = -1
 class Memory:
     """The elements of one argument of a kernel, or its scratch memory, and the tasks that have used each."""
 
-    def __init__(self, call: Call, name: str, data: np.ndarray[Any, Any]) -> None:
+    def __init__(self, call: Call, name: str, data: np.ndarray[Any, Any], overlaps: str = "") -> None:
         self.call = call
         self.name = name
         self.data = data
         """(size,), in the memory of the argument."""
+        self.overlaps = overlaps
+        """The name of another argument in the same memory, if there is one."""
         self._readers: dict[int, int] = {}
         self._writers: dict[int, int] = {}
 
@@ -64,7 +66,10 @@ class Memory:
         self.data[i] = value
 
     def note_write(self, i: int) -> None:
-        """An element is written; IndexError out of bounds, RuntimeError where another task has read or written it."""
+        """An element is written; IndexError out of bounds, RuntimeError where another task has read or written it, or
+        it belongs to two arguments."""
+        if self.overlaps:
+            raise RuntimeError(f"{self} is written, and overlaps {self.overlaps}")
         self._check(i, "writes", self._readers, "read")
         self._check(i, "writes", self._writers, "written")
         self._writers[i] = self.call.task
@@ -104,22 +109,6 @@ class Pointer:
         if stride < columns:
             raise ValueError(f"{self.memory}: rows of {columns} elements cannot be {stride} elements apart")
         return [self.offset + i * stride + j for i in range(rows) for j in range(columns)]
-
-
-class NoPointer:
-    """A pointer that was passed as None: it may be moved, but not used."""
-
-    def __init__(self, call: Call, name: str) -> None:
-        self.where = f"{call.kernel}: {name}"
-
-    def __add__(self, offset: int) -> NoPointer:
-        return self
-
-    def __getitem__(self, index: int) -> Any:
-        raise IndexError(f"{self.where}[{index}] is out of bounds: it is None")
-
-    def __setitem__(self, index: int, value: Any) -> None:
-        self[index]
 
 
 # ---------------------------------------------------------------- numbers
@@ -169,7 +158,8 @@ _ON_FLOATS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 class Arithmetic:
-    """What operators and built-in functions mean for elements of `dtype`; `names` is by their names in the syntax."""
+    """Operators and built-in functions for elements of `dtype`. `names` has them by their names: operators by those of
+    their classes in `ast`."""
 
     def __init__(self, dtype: np.dtype[Any]) -> None:
         self.dtype = dtype
@@ -193,7 +183,7 @@ class Arithmetic:
         on_ints, on_floats = _ON_INTS.get(name), _ON_FLOATS.get(name)
 
         def result(a: Any, b: Any) -> Any:
-            if isinstance(a, Pointer | NoPointer):
+            if isinstance(a, Pointer):
                 return a + b
             if on_ints and isinstance(a, int) and isinstance(b, int):
                 return as_int(on_ints(a, b))
@@ -220,7 +210,7 @@ class Arithmetic:
         self, trans_a: int, trans_b: int, m: int, n: int, k: int, a: Pointer, lda: int, b: Pointer, ldb: int,
         beta: Any, c: Pointer, ldc: int,
     ) -> None:  # fmt: skip
-        """BLAS's own, whose order of additions is not ours to define, where all three matrices are in bounds."""
+        """The GEMM that compiled code calls, whose order of additions only BLAS defines, on matrices in bounds."""
         if min(m, n, k) < 0:
             raise ValueError(f"gemm: a product of ({m}, {k}) and ({k}, {n})")
         for i in a.matrix(*((k, m) if trans_a == TRANS else (m, k)), lda):
@@ -237,7 +227,7 @@ class Arithmetic:
 
 
 def _blas(dtype: np.dtype[Any]) -> Callable[..., None]:
-    """The GEMM that compiled code calls."""
+    """CBLAS's GEMM as a Python function."""
     address, (flag, size) = numpy_blas.gemm(dtype)
     types = {"i32": ctypes.c_int32, "i64": ctypes.c_int64}
     element = np.ctypeslib.as_ctypes_type(dtype)
@@ -249,7 +239,7 @@ def _blas(dtype: np.dtype[Any]) -> Callable[..., None]:
 
 
 class _Syntax(ast.NodeTransformer):
-    """Operators become calls of `Arithmetic`, and constants numbers of the element type."""
+    """Operators become calls of `Arithmetic`, and float constants become numbers of the element type."""
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         return self._call(type(node.op).__name__, node, self.visit(node.left), self.visit(node.right))
@@ -278,16 +268,13 @@ class Functions:
     def __getitem__(self, f: Function) -> Callable[..., Any]:
         """The function, with arguments and result of the types that it states."""
         if f not in self._made:
-            python: list[Callable[..., Any]] = []
-            kinds = [type for _, type in f.parameters]
 
             def call(*arguments: Any) -> Any:
-                if not python:
-                    python.append(self._python(f))
-                values = [self._typed(type, x) for type, x in zip(kinds, arguments, strict=True)]
-                return self._typed(f.returns, python[0](*values))
+                pairs = zip(f.parameters, arguments, strict=True)
+                return self._typed(f.returns, python(*(self._typed(type, x) for (_, type), x in pairs)))
 
             self._made[f] = call
+            python = self._python(f)  # last, as a function may call itself
         return self._made[f]
 
     def _typed(self, type: str, x: Any) -> Any:
@@ -305,7 +292,7 @@ class Functions:
         return FunctionType(body, self._names(f, body), f.name)
 
     def _names(self, f: Function, body: CodeType) -> dict[str, Any]:
-        """What the names in a function stand for that are none of its variables."""
+        """The global names of a function."""
         names: dict[str, Any] = {**self._arithmetic.names, "range": range, "short": range}
         for name in body.co_names:
             value = f.python.__globals__.get(name)
@@ -325,19 +312,30 @@ def run_checked(
     kernel: Function, tasks: int, arguments: Sequence[int | np.ndarray[Any, Any] | None], scratch: int | None,
     dtype: np.dtype[Any],
 ) -> None:  # fmt: skip
-    """Run the tasks of a kernel in order, on its arguments behind `task` (and `scratch`, which is None without it)."""
+    """Run the tasks of a kernel in order. `arguments` are those after `task` and `scratch`; `scratch` is the size of
+    that memory, or None if the kernel has none."""
     call = Call(kernel.name)
-    names = [name for name, _ in kernel.parameters][1 if scratch is None else 2 :]
-    values = [_passed(call, name, x) for name, x in zip(names, arguments, strict=True)]
+    names = [name for name, _ in kernel.parameters[1 if scratch is None else 2 :]]
+    values = _passed(call, dict(zip(names, arguments, strict=True)), dtype)
     with np.errstate(all="ignore"):
         for task in range(tasks):
             call.task = task
-            # Its content is left over from others in compiled code; NaN shows where that is used.
+            # In compiled code its first content is left over from others; NaN shows where that is used.
             memory = [] if scratch is None else [Pointer(Memory(call, "scratch", np.full(scratch, np.nan, dtype)))]
             functions(dtype)[kernel](task, *memory, *values)
 
 
-def _passed(call: Call, name: str, x: int | np.ndarray[Any, Any] | None) -> Any:
-    if x is None:
-        return NoPointer(call, name)
-    return Pointer(Memory(call, name, x.reshape(-1))) if isinstance(x, np.ndarray) else int(x)
+def _passed(
+    call: Call, arguments: Mapping[str, int | np.ndarray[Any, Any] | None], dtype: np.dtype[Any]
+) -> list[int | Pointer]:
+    """Integers, and pointers to arrays; None becomes a pointer to no elements."""
+    arrays = {name: x for name, x in arguments.items() if isinstance(x, np.ndarray)}
+    values: list[int | Pointer] = []
+    for name, x in arguments.items():
+        if x is None or isinstance(x, np.ndarray):
+            data = np.empty(0, dtype) if x is None else x.reshape(-1)
+            shared = [other for other, y in arrays.items() if other != name and np.may_share_memory(data, y)]
+            values.append(Pointer(Memory(call, name, data, ", ".join(shared))))
+        else:
+            values.append(int(x))
+    return values

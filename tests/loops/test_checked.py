@@ -72,7 +72,7 @@ def of_none(task: int, x: Array, y: Array, n: int) -> None:
         (lambda y: wide_product.checked(1, 0, X, y, 5), r"wide_product: y\[6\] is out of bounds: it has 6 elements"),
         (lambda y: of_indices.checked(1, 0, X, y, np.array([7]), 1), r"of_indices: x\[7\] is out of bounds"),
         (lambda y: of_indices.checked(1, 0, X, y, np.array([-1]), 1), r"of_indices: x\[-1\] is out of bounds"),
-        (lambda y: of_none.checked(1, 0, X, None, 1), r"of_none: y\[0\] is out of bounds: it is None"),
+        (lambda y: of_none.checked(1, 0, X, None, 1), r"of_none: y\[4\] is out of bounds: it has 0 elements"),
     ],
 )
 def test_an_element_out_of_bounds(run: Callable[[np.ndarray], None], words: str) -> None:
@@ -111,6 +111,19 @@ def test_tasks_that_depend_on_each_other() -> None:
         with pytest.raises(RuntimeError, match=words):
             run.checked(3, 0, X, np.zeros(3, np.float32))
         run.checked(1, 0, X, np.zeros(3, np.float32))
+
+
+def test_arrays_that_overlap() -> None:
+    x = np.zeros(8, np.float32)
+    long_sum.checked(1, 0, x[:7], x[7:], 6)
+    with pytest.raises(RuntimeError, match="long_sum: y is written, and overlaps x"):
+        long_sum.checked(1, 0, x, x[7:], 6)
+    gemm_of_one.checked(1, 0, x[:4], x[:4], x[4:])  # what is only read may overlap
+
+
+@kernel
+def gemm_of_one(task: int, a: Array, b: Array, c: Array) -> None:
+    gemm(NO_TRANS, NO_TRANS, 2, 2, 2, a, 2, b, 2, 0.0, c, 2)
 
 
 @kernel
