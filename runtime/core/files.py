@@ -14,7 +14,7 @@ import numpy as np
 from runtime.base import MXNetError
 from runtime.core.dtypes import element_type
 
-FORMAT = "runtime.core.backend"
+FORMAT = "runtime.arrays"
 
 _DTYPES = {
     **{f"F{8 * n}": f"float{8 * n}" for n in (2, 4, 8)},

@@ -222,6 +222,14 @@ def test_what_is_no_state_file_of_this_optimizer(tmp_path: Path) -> None:
         updater(1, nd.ones(33), nd.ones(33))
 
 
+def test_the_format_of_files_of_arrays_stays(tmp_path: Path) -> None:
+    """Files that are there already must be read, with their header and checksum, by whatever comes."""
+    files.save(tmp_path / "arrays", {"x": np.array([1.5], np.float32)}, {"a": 1})
+    _, metadata = files.from_bytes((tmp_path / "arrays").read_bytes(), "arrays")
+    sha = "28ec462c3afca828fe1655c9c9992437fbcaadba205a10733e2bf81678aafe5e"
+    assert metadata == {"format": "runtime.arrays", "version": "1", "header": '{"a": 1}', "sha256": sha}
+
+
 def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trainer, path = trainer_of("adam"), tmp_path / "states"
     train(trainer, 1)
