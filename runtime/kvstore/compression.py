@@ -27,7 +27,7 @@ from runtime.core import backend
 from runtime.kvstore import words as words_of
 from runtime.kvstore.base import Key
 from runtime.native import quantization
-from runtime.native.quantization import SHARE
+from runtime.native.quantization import WORDS_PER_TASK
 
 _KEPT_IN = {"float16": np.float32, "bfloat16": np.float32, "float32": np.float32, "float64": np.float64}
 """The types of residuals, by those of gradients."""
@@ -121,7 +121,7 @@ class GradientCompression:
         if words is None:
             words = self._words[place] = np.empty(self.words(n), np.uint32)
         grad = np.ascontiguousarray(grad, levels.dtype)
-        self._format.pack(-(-words.size // SHARE), n, grad, residual, levels, words, n)
+        self._format.pack(-(-words.size // WORDS_PER_TASK), n, grad, residual, levels, words, n)
         return words
 
     def _pack_there(self, place: tuple[Key, int], grad: Any, residual: Any, levels: np.ndarray) -> Any:
@@ -148,7 +148,7 @@ class GradientCompression:
             with out.device:
                 return words_of.unpack(32 // self.per_word, words, out, levels)
         numbers = out if out.dtype == levels.dtype else np.empty(out.shape, levels.dtype)
-        self._format.unpack(-(-words.size // SHARE), n, numbers, levels, words, n)
+        self._format.unpack(-(-words.size // WORDS_PER_TASK), n, numbers, levels, words, n)
         if numbers is not out:
             out[...] = numbers
 

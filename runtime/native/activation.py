@@ -1,4 +1,4 @@
-"""Activations and their gradients, one pass each. A task has `SHARE` elements; n is the number of all elements.
+"""Activations and their gradients, one pass each. n is the number of elements.
 
 x is the input, y the output, g the gradient with respect to y, and dx that with respect to x. relu, tanh, sigmoid and
 the gradient of sigmoid are left to NumPy, which is as fast.
@@ -10,33 +10,32 @@ from optgen.loops.kernel import kernel
 from optgen.loops.language import Array, function
 from runtime.native.exponential import exp_nonpositive
 
-SHARE = 1 << 13
-"""Elements of a task."""
+ELEMENTS_PER_TASK = 1 << 13
 
 
 @kernel
 def relu_back(task: int, y: Array, g: Array, dx: Array, n: int) -> None:
-    for i in range(task * SHARE, min(task * SHARE + SHARE, n)):
+    for i in range(task * ELEMENTS_PER_TASK, min(task * ELEMENTS_PER_TASK + ELEMENTS_PER_TASK, n)):
         # Where y is not positive, it is 0 or NaN, and so is the slope.
         dx[i] = g[i] * (1.0 if y[i] > 0.0 else abs(y[i]))
 
 
 @kernel
 def tanh_back(task: int, y: Array, g: Array, dx: Array, n: int) -> None:
-    for i in range(task * SHARE, min(task * SHARE + SHARE, n)):
+    for i in range(task * ELEMENTS_PER_TASK, min(task * ELEMENTS_PER_TASK + ELEMENTS_PER_TASK, n)):
         dx[i] = g[i] * (1.0 - y[i] * y[i])
 
 
 @kernel
 def leaky(task: int, x: Array, slope: Array, y: Array, n: int) -> None:
     """`slope` is an array of one element."""
-    for i in range(task * SHARE, min(task * SHARE + SHARE, n)):
+    for i in range(task * ELEMENTS_PER_TASK, min(task * ELEMENTS_PER_TASK + ELEMENTS_PER_TASK, n)):
         y[i] = x[i] * (1.0 if x[i] > 0.0 else slope[0])
 
 
 @kernel
 def leaky_back(task: int, x: Array, slope: Array, g: Array, dx: Array, n: int) -> None:
-    for i in range(task * SHARE, min(task * SHARE + SHARE, n)):
+    for i in range(task * ELEMENTS_PER_TASK, min(task * ELEMENTS_PER_TASK + ELEMENTS_PER_TASK, n)):
         dx[i] = g[i] * (1.0 if x[i] > 0.0 else slope[0])
 
 
@@ -88,7 +87,7 @@ def tail(x: float, density: float) -> float:
 @kernel
 def gelu(task: int, x: Array, y: Array, n: int) -> None:
     """x times the probability that a standard normal variable is below x."""
-    for i in range(task * SHARE, min(task * SHARE + SHARE, n)):
+    for i in range(task * ELEMENTS_PER_TASK, min(task * ELEMENTS_PER_TASK + ELEMENTS_PER_TASK, n)):
         v = x[i]
         above = tail(v, exp_nonpositive(-0.5 * v * v))
         y[i] = v * (above if v < 0.0 else 1.0 - above)
@@ -96,7 +95,7 @@ def gelu(task: int, x: Array, y: Array, n: int) -> None:
 
 @kernel
 def gelu_back(task: int, x: Array, g: Array, dx: Array, n: int) -> None:
-    for i in range(task * SHARE, min(task * SHARE + SHARE, n)):
+    for i in range(task * ELEMENTS_PER_TASK, min(task * ELEMENTS_PER_TASK + ELEMENTS_PER_TASK, n)):
         v = x[i]
         density = exp_nonpositive(-0.5 * v * v)
         above = tail(v, density)

@@ -4,7 +4,7 @@ A word has the layout of MXNet (see `runtime.kvstore.compression`). Each byte ha
 the first in the highest bits, and the first byte is the lowest: element i of a word is at bit `2 * (i ^ 3)`, or at bit
 `i ^ 7`. The bits after the last element are 0.
 
-`levels` has two elements: the threshold, and the number that is sent for elements beyond it. A task has `SHARE` words.
+`levels` has two elements: the threshold, and the number that is sent for elements beyond it.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from __future__ import annotations
 from optgen.loops.kernel import kernel
 from optgen.loops.language import Array, Words, function
 
-SHARE = 1 << 9
-"""Words of a task."""
+WORDS_PER_TASK = 1 << 9
 ELEMENTS_2BIT, ELEMENTS_1BIT = 16, 32
 """Elements of a word."""
 
@@ -64,39 +63,39 @@ def unpack_one_bit(to: Array, word: int, number: float, n: int) -> None:
 
 @kernel
 def pack_2bit(task: int, grad: Array, residual: Array, levels: Array, words: Words, n: int) -> None:
-    for w in range(task * SHARE, min(task * SHARE + SHARE, n // ELEMENTS_2BIT)):
+    for w in range(task * WORDS_PER_TASK, min(task * WORDS_PER_TASK + WORDS_PER_TASK, n // ELEMENTS_2BIT)):
         i = w * ELEMENTS_2BIT
         words[w] = pack_two_bits(grad + i, residual + i, levels[0], levels[1], ELEMENTS_2BIT)
     w = n // ELEMENTS_2BIT
-    if n % ELEMENTS_2BIT > 0 and w // SHARE == task:
+    if n % ELEMENTS_2BIT > 0 and w // WORDS_PER_TASK == task:
         i = w * ELEMENTS_2BIT
         words[w] = pack_two_bits(grad + i, residual + i, levels[0], levels[1], n % ELEMENTS_2BIT)
 
 
 @kernel
 def pack_1bit(task: int, grad: Array, residual: Array, levels: Array, words: Words, n: int) -> None:
-    for w in range(task * SHARE, min(task * SHARE + SHARE, n // ELEMENTS_1BIT)):
+    for w in range(task * WORDS_PER_TASK, min(task * WORDS_PER_TASK + WORDS_PER_TASK, n // ELEMENTS_1BIT)):
         i = w * ELEMENTS_1BIT
         words[w] = pack_one_bit(grad + i, residual + i, levels[0], levels[1], ELEMENTS_1BIT)
     w = n // ELEMENTS_1BIT
-    if n % ELEMENTS_1BIT > 0 and w // SHARE == task:
+    if n % ELEMENTS_1BIT > 0 and w // WORDS_PER_TASK == task:
         i = w * ELEMENTS_1BIT
         words[w] = pack_one_bit(grad + i, residual + i, levels[0], levels[1], n % ELEMENTS_1BIT)
 
 
 @kernel
 def unpack_2bit(task: int, out: Array, levels: Array, words: Words, n: int) -> None:
-    for w in range(task * SHARE, min(task * SHARE + SHARE, n // ELEMENTS_2BIT)):
+    for w in range(task * WORDS_PER_TASK, min(task * WORDS_PER_TASK + WORDS_PER_TASK, n // ELEMENTS_2BIT)):
         unpack_two_bits(out + w * ELEMENTS_2BIT, words[w], levels[1], ELEMENTS_2BIT)
     w = n // ELEMENTS_2BIT
-    if n % ELEMENTS_2BIT > 0 and w // SHARE == task:
+    if n % ELEMENTS_2BIT > 0 and w // WORDS_PER_TASK == task:
         unpack_two_bits(out + w * ELEMENTS_2BIT, words[w], levels[1], n % ELEMENTS_2BIT)
 
 
 @kernel
 def unpack_1bit(task: int, out: Array, levels: Array, words: Words, n: int) -> None:
-    for w in range(task * SHARE, min(task * SHARE + SHARE, n // ELEMENTS_1BIT)):
+    for w in range(task * WORDS_PER_TASK, min(task * WORDS_PER_TASK + WORDS_PER_TASK, n // ELEMENTS_1BIT)):
         unpack_one_bit(out + w * ELEMENTS_1BIT, words[w], levels[1], ELEMENTS_1BIT)
     w = n // ELEMENTS_1BIT
-    if n % ELEMENTS_1BIT > 0 and w // SHARE == task:
+    if n % ELEMENTS_1BIT > 0 and w // WORDS_PER_TASK == task:
         unpack_one_bit(out + w * ELEMENTS_1BIT, words[w], levels[1], n % ELEMENTS_1BIT)

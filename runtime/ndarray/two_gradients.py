@@ -12,7 +12,7 @@ from optgen.loops.kernel import Kernel
 from runtime import autograd
 from runtime.base import MXNetError
 from runtime.core import backend
-from runtime.native.activation import SHARE
+from runtime.native.activation import ELEMENTS_PER_TASK
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, differentiate_again
 
@@ -89,5 +89,5 @@ def one_pass(kernel: Kernel, *arrays: np.ndarray, work: int = 1) -> np.ndarray:
     """
     n = arrays[0].size
     result = np.empty_like(arrays[0])
-    kernel(-(-n // SHARE), work * n, *arrays, result, n)
+    kernel(-(-n // ELEMENTS_PER_TASK), work * n, *arrays, result, n)
     return result

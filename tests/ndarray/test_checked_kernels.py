@@ -16,7 +16,7 @@ from runtime import autograd, nd
 from runtime import native as kernels
 from runtime.kvstore.compression import GradientCompression
 from runtime.native import activation, softmax
-from runtime.native.activation import SHARE
+from runtime.native.activation import ELEMENTS_PER_TASK
 from runtime.native.normalization import SCRATCH
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.vision.boxes import survivors
@@ -94,8 +94,8 @@ def differentiate(function: Callable[..., NDArray], *inputs: np.ndarray, twice: 
 
 
 def elementwise(dtype: str) -> None:
-    for n in (1, 7, 33, SHARE + 5):
-        tasks, slope = -(-n // SHARE), np.array([0.25], dtype)
+    for n in (1, 7, 33, ELEMENTS_PER_TASK + 5):
+        tasks, slope = -(-n // ELEMENTS_PER_TASK), np.array([0.25], dtype)
         x, g = numbers(dtype, n, special=n > 1), numbers(dtype, n)
         for run, inputs in (
             (activation.relu_back, (x, g)),
