@@ -19,13 +19,13 @@ from optgen.loops.language import FLOAT, INT, INTS, WORDS, Function
 POOL_MIN_WORK = 1 << 16
 """Less work than this, in additions of two elements, stays on the calling thread: to wake a thread takes longer."""
 _INTEGERS: dict[str, np.dtype[Any]] = {INTS: np.dtype(np.int64), WORDS: np.dtype(np.uint32)}
-KERNELS: list[Kernel] = []
+KERNELS: list[LoopKernel] = []
 """All that the process has imported, for `python -m runtime.native`."""
 _checking = False
 """Whether kernels run in the checked mode, in all threads."""
 
 
-class Kernel(Function):
+class LoopKernel(Function):
     """`kernel(tasks, work, *arguments, scratch=n)` calls the function once for each task: 0, 1, ... tasks - 1.
 
     The tasks are independent and run in any order, on any thread. What a task is follows from the arguments alone, so
@@ -103,14 +103,14 @@ class Kernel(Function):
         return _ENTRY.format(name=self.name, load="\n".join(lines), values=", ".join(values), **texts)
 
 
-def kernel(function: Callable[..., Any]) -> Kernel:
-    """Decorator: a function of the subset (see `language`) as a `Kernel`."""
-    return Kernel(function)
+def kernel(function: Callable[..., Any]) -> LoopKernel:
+    """Decorator: a function of the subset (see `language`) as a `LoopKernel`."""
+    return LoopKernel(function)
 
 
 @contextlib.contextmanager
 def checked() -> Iterator[None]:
-    """`with checked():` kernels run as `Kernel.checked` says, in all threads."""
+    """`with checked():` kernels run as `LoopKernel.checked` says, in all threads."""
     global _checking
     before, _checking = _checking, True
     try:

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from optgen.loops.kernel import Kernel
+from optgen.loops.kernel import LoopKernel
 from runtime.base import MXNetError, did_you_mean
 from runtime.context import Context, cpu
 from runtime.core import backend
@@ -38,8 +38,8 @@ _CPU = cpu()
 @dataclass(frozen=True)
 class _Format:
     per_word: int
-    pack: Kernel
-    unpack: Kernel
+    pack: LoopKernel
+    unpack: LoopKernel
 
 
 _FORMATS = {

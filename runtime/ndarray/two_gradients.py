@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from optgen.loops.kernel import Kernel
+from optgen.loops.kernel import LoopKernel
 from runtime import autograd
 from runtime.base import MXNetError
 from runtime.core import backend
@@ -82,7 +82,7 @@ def is_large(x: np.ndarray) -> bool:
     return x.size >= LARGE and x.dtype.char in "fd" and type(x) is np.ndarray
 
 
-def one_pass(kernel: Kernel, *arrays: np.ndarray, work: int = 1) -> np.ndarray:
+def one_pass(kernel: LoopKernel, *arrays: np.ndarray, work: int = 1) -> np.ndarray:
     """What a kernel of `native.activation` makes of arrays, the first of which has the shape of the result.
 
     `work` is that for one element.

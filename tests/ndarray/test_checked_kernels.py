@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from optgen.loops.kernel import KERNELS, Kernel
+from optgen.loops.kernel import KERNELS, LoopKernel
 from runtime import autograd, nd
 from runtime import native as kernels
 from runtime.kvstore.compression import GradientCompression
@@ -30,17 +30,17 @@ for _module in pkgutil.iter_modules(kernels.__path__):
 Called = set[tuple[str, str]]
 
 
-def name_of(kernel: Kernel) -> str:
+def name_of(kernel: LoopKernel) -> str:
     return f"{kernel.python.__module__.removeprefix('runtime.native.')}.{kernel.name}"
 
 
 @pytest.fixture
 def called(monkeypatch: pytest.MonkeyPatch) -> Iterator[Called]:
     """Kernels run in both ways, and what they write is compared; the names and dtypes of those that were called."""
-    compiled = Kernel.__call__
+    compiled = LoopKernel.__call__
     seen: Called = set()
 
-    def both(self: Kernel, tasks: int, work: int, *arguments: Any, scratch: int = 0) -> None:
+    def both(self: LoopKernel, tasks: int, work: int, *arguments: Any, scratch: int = 0) -> None:
         copies = [x.copy() if isinstance(x, np.ndarray) else x for x in arguments]
         compiled(self, tasks, work, *arguments, scratch=scratch)
         self.checked(tasks, work, *copies, scratch=scratch)
@@ -50,7 +50,7 @@ def called(monkeypatch: pytest.MonkeyPatch) -> Iterator[Called]:
         if tasks:
             seen.add((name_of(self), arguments[0].dtype.name))
 
-    monkeypatch.setattr(Kernel, "__call__", both)
+    monkeypatch.setattr(LoopKernel, "__call__", both)
     yield seen
 
 

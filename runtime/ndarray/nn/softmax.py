@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from optgen.loops.kernel import Kernel
+from optgen.loops.kernel import LoopKernel
 from runtime.base import MXNetError, count
 from runtime.core.backend import is_host, module, on
 from runtime.core.dtypes import element_type
@@ -66,7 +66,7 @@ def _exponentials(
     return e, tops, sums
 
 
-def _back(run: Kernel, g: np.ndarray, y: np.ndarray, scale: float, rows: tuple[int, int, int]) -> np.ndarray:
+def _back(run: LoopKernel, g: np.ndarray, y: np.ndarray, scale: float, rows: tuple[int, int, int]) -> np.ndarray:
     """What flows into the scores, by a kernel of `native.softmax`."""
     dx = np.empty_like(y)
     run(-(-rows[0] // rows[2]), EXP * y.size, y, g, np.array([scale], y.dtype), dx, *rows, scratch=SCRATCH)
