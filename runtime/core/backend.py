@@ -50,7 +50,7 @@ def is_array(x: Any) -> bool:
     return type(x) is np.ndarray or hasattr(x, "__cuda_array_interface__")
 
 
-def settled(x: Any) -> Any:
+def as_contiguous(x: Any) -> Any:
     """What a function has computed as a C-contiguous array: NumPy gives scalars for arrays without axes, and some of
     CuPy's functions that work along an axis (`cumsum`, `argsort`) views of arrays in another order."""
     if not hasattr(x, "__cuda_array_interface__"):

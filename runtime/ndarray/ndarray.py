@@ -34,7 +34,7 @@ class NDArray:
         self, data: np.ndarray | None, ctx: Context = _CPU, node: autograd.Node | autograd.Variable | None = None
     ) -> None:
         """An array of None, as pickles of MXNet's make it, waits for `__setstate__`."""
-        self._data = data if type(data) is np.ndarray else backend.settled(data)  # not one of NumPy's scalars
+        self._data = data if type(data) is np.ndarray else backend.as_contiguous(data)  # not one of NumPy's scalars
         self._ctx = ctx
         self._node = node
 

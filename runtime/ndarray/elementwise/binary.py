@@ -187,7 +187,7 @@ def _power(a: Any, b: Any) -> np.ndarray:
 
 def _modulo(a: Any, b: Any) -> np.ndarray:
     """The remainder with the sign of the divisor; 0 where that is 0."""
-    remainder = backend.settled(np.remainder(a, b))  # of 0-d arrays NumPy's is a scalar
+    remainder = backend.as_contiguous(np.remainder(a, b))  # of 0-d arrays NumPy's is a scalar
     if not isinstance(b, NUMBER):
         np.copyto(remainder, 0, where=np.equal(b, 0))
     elif b == 0:
