@@ -87,7 +87,7 @@ def on(ctx: Any) -> contextlib.AbstractContextManager:
     return _cupy().cuda.Device(ctx.device_id)
 
 
-def put(data: Any, ctx: Any) -> Any:
+def to_context(data: Any, ctx: Any) -> Any:
     """`data`, an array of whatever memory, as one of a context's; no copy if it is there."""
     if ctx.on_cpu:
         return to_host(data)

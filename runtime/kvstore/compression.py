@@ -155,7 +155,7 @@ class GradientCompression:
     def __call__(self, key: Key, position: int, grad: np.ndarray, context: Context = _CPU) -> np.ndarray:
         """What arrives of `grad` in a context: an array of its shape and type, in memory of this key and position,
         which the next call for these uses again. Raises what `check` does, with nothing changed."""
-        words = backend.put(self.pack(key, position, grad), context)
+        words = backend.to_context(self.pack(key, position, grad), context)
         arrived = self._arrived.get((key, position))
         if arrived is None or arrived.dtype != grad.dtype or type(arrived) is not type(words):
             with backend.on(context):

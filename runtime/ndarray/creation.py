@@ -137,7 +137,7 @@ def arange_like(
 def place(data: np.ndarray, ctx: Context | None) -> NDArray:
     """An NDArray over `data`, C-contiguous, or over its copy where `ctx` is of another memory (None: the current)."""
     ctx = _checked(ctx)
-    return NDArray(backend.put(data, ctx), ctx)
+    return NDArray(backend.to_context(data, ctx), ctx)
 
 
 def _checked(ctx: Context | None) -> Context:

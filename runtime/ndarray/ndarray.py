@@ -234,7 +234,7 @@ class NDArray:
 def _restored(data: np.ndarray, ctx: Context) -> NDArray:
     """A pickled array, in the context it was in."""
     ctx.require()
-    return NDArray(backend.put(data, ctx), ctx)
+    return NDArray(backend.to_context(data, ctx), ctx)
 
 
 def __getattr__(name: str) -> Any:

@@ -169,7 +169,7 @@ _move = _Move()
 def move(x: NDArray, ctx: Context) -> NDArray:
     """A copy of x in `ctx`, recorded as an operator's call is."""
     with backend.on(ctx):
-        data = x._data.copy() if x._ctx.on_cpu == ctx.on_cpu else backend.put(x._data, ctx)
+        data = x._data.copy() if x._ctx.on_cpu == ctx.on_cpu else backend.to_context(x._data, ctx)
     node = None
     if autograd.mode.recording and x._in_graph():
         node = autograd.Node(_move, [x._node], [], None, {}, x._ctx)

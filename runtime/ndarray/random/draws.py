@@ -21,7 +21,7 @@ import numpy as np
 
 from runtime.base import ArgumentError, MXNetError, numeric_types
 from runtime.context import Context
-from runtime.core.backend import like, put, to_host
+from runtime.core.backend import like, to_context, to_host
 from runtime.core.dtypes import convert, element_type
 from runtime.core.generator import generator
 from runtime.ndarray.creation import Shape, place
@@ -282,7 +282,7 @@ def randint(
 
 def shuffle(data: NDArray, out: NDArray | None = None) -> NDArray:
     """A copy of `data` with its rows, along the first axis, in random order."""
-    return _deliver(gather(data.detach(), key=(put(generator.permutation(len(data)), data._ctx),)), out)
+    return _deliver(gather(data.detach(), key=(to_context(generator.permutation(len(data)), data._ctx),)), out)
 
 
 # ---------------------------------------------------------------- choices
@@ -314,7 +314,7 @@ def multinomial(
     indices = place((drawn % k).astype(dtype).reshape(result_shape), data._ctx)
     if not get_prob:
         return _deliver(indices, out)
-    results = [indices, log(gather(reshape(data, (-1,)), key=(put(drawn.reshape(result_shape), data._ctx),)))]
+    results = [indices, log(gather(reshape(data, (-1,)), key=(to_context(drawn.reshape(result_shape), data._ctx),)))]
     return results if out is None else [_deliver(y, o) for y, o in zip(results, out, strict=True)]
 
 

@@ -210,12 +210,12 @@ def _shaped(data: NDArray, shape: Shape, inplace: bool) -> NDArray:
 
 def shape_array(data: NDArray) -> NDArray:
     """The lengths of the axes, as int64."""
-    return NDArray(backend.put(np.array(data.shape, np.int64), data._ctx), data._ctx)
+    return NDArray(backend.to_context(np.array(data.shape, np.int64), data._ctx), data._ctx)
 
 
 def size_array(data: NDArray) -> NDArray:
     """The number of elements, of shape (1,), as int64."""
-    return NDArray(backend.put(np.array([data.size], np.int64), data._ctx), data._ctx)
+    return NDArray(backend.to_context(np.array([data.size], np.int64), data._ctx), data._ctx)
 
 
 # ---------------------------------------------------------------- the order of axes and elements

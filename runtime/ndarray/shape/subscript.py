@@ -270,7 +270,7 @@ def _source(value: Any, x: NDArray) -> Any:
     dtype = x._data.dtype
     if isinstance(value, NDArray):
         near = (x._ctx.on_cpu and value._ctx.on_cpu) or value._ctx == x._ctx
-        source = value._data if near else backend.put(value._data, x._ctx)
+        source = value._data if near else backend.to_context(value._data, x._ctx)
     elif isinstance(value, (float, int, np.generic)):
         return value
     else:
@@ -283,4 +283,4 @@ def _source(value: Any, x: NDArray) -> Any:
     if dtype.itemsize == 2 and source.dtype == np.float64:
         with backend.on(x._ctx):
             source = convert(source, dtype)
-    return source if x._ctx.on_cpu else backend.put(source, x._ctx)
+    return source if x._ctx.on_cpu else backend.to_context(source, x._ctx)

@@ -182,7 +182,7 @@ class BaseSparseNDArray(NDArray):
         context.require()
         with backend.on(context):
             near = context.on_cpu == self._ctx.on_cpu
-            parts = [part.copy() if near else backend.put(part, context) for part in self._parts]
+            parts = [part.copy() if near else backend.to_context(part, context) for part in self._parts]
         copied = type(self)(*parts, self._shape, context, self._settled)
         if in_graph(self):
             copied._node = identity(self)._node
@@ -244,7 +244,7 @@ class BaseSparseNDArray(NDArray):
 def _restored(kind: type, parts: tuple, shape: tuple[int, ...], ctx: Context, settled: bool) -> BaseSparseNDArray:
     """A pickled array, in the context it was in."""
     ctx.require()
-    return kind(*(backend.put(part, ctx) for part in parts), shape, ctx, settled)
+    return kind(*(backend.to_context(part, ctx) for part in parts), shape, ctx, settled)
 
 
 # ---------------------------------------------------------------- from one way of storing to another

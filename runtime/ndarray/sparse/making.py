@@ -110,7 +110,7 @@ def _rows(data: NDArray, indices: np.ndarray, shape: Any) -> RowSparseNDArray:
             f"row_sparse_array: data has shape {data.shape}; {len(indices)} indices and shape {shape} ask for "
             f"{(len(indices), *shape[1:])}"
         )
-    return RowSparseNDArray(data._data, backend.put(indices, data._ctx), shape, data._ctx, settled=False)
+    return RowSparseNDArray(data._data, backend.to_context(indices, data._ctx), shape, data._ctx, settled=False)
 
 
 def _compressed(data: NDArray, indices: np.ndarray, indptr: np.ndarray, shape: Any) -> CSRNDArray:
@@ -123,7 +123,7 @@ def _compressed(data: NDArray, indices: np.ndarray, indptr: np.ndarray, shape: A
         raise ArgumentError(
             f"csr_matrix: data has shape {data.shape} and indices {indices.shape}: they must be vectors of one length"
         )
-    places = (backend.put(x, data._ctx) for x in (indices, indptr))
+    places = (backend.to_context(x, data._ctx) for x in (indices, indptr))
     return CSRNDArray(data._data, *places, shape, data._ctx, settled=False)
 
 
@@ -141,7 +141,7 @@ def _coordinates(data: NDArray, row: np.ndarray, col: np.ndarray, shape: Any) ->
             raise ArgumentError(f"csr_matrix: {what} {outside[0]} is none of the {length} of shape {shape}")
     order = np.argsort(row, kind="stable")
     starts = np.searchsorted(row[order], np.arange(shape[0] + 1))
-    col, starts, order = (backend.put(x, data._ctx) for x in (col[order], starts, order))
+    col, starts, order = (backend.to_context(x, data._ctx) for x in (col[order], starts, order))
     with backend.on(data._ctx):
         return CSRNDArray(data._data[order], col, starts, shape, data._ctx, settled=False)._checked()
 

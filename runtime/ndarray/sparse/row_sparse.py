@@ -95,7 +95,7 @@ def retain(data: RowSparseNDArray, indices: Any) -> RowSparseNDArray:
         raise ArgumentError(f"retain takes a row-sparse array, not {type(data).__name__} of storage 'default' or 'csr'")
     indices = np.unique(integers(indices))
     _check_range(indices, data.shape)
-    indices = backend.put(indices, data._ctx)
+    indices = backend.to_context(indices, data._ctx)
     rows = np.zeros_like(data._values, shape=(len(indices), *data.shape[1:]))
     _, there, here = np.intersect1d(data._indices, indices, assume_unique=True, return_indices=True)
     rows[here] = data._values[there]

@@ -35,9 +35,9 @@ def total(arrays: Sequence[NDArray], context: Context, memory: np.ndarray | None
     if first.stype == "row_sparse":
         return _row_sparse(arrays, context)
     if len(arrays) == 1:
-        return NDArray(backend.put(first._data, context), context)
+        return NDArray(backend.to_context(first._data, context), context)
     on_cpu = context.on_cpu
-    terms = [a._data if on_cpu and a._ctx.on_cpu else backend.put(a._data, context) for a in arrays]
+    terms = [a._data if on_cpu and a._ctx.on_cpu else backend.to_context(a._data, context) for a in arrays]
     fits = type(memory) is type(terms[0]) and memory.shape == first.shape and memory.dtype == first.dtype
     with backend.on(context):
         if not fits or any(np.may_share_memory(memory, term) for term in terms):
@@ -79,7 +79,9 @@ def _add(terms: Sequence[np.ndarray], out: np.ndarray) -> None:
 
 def _row_sparse(arrays: Sequence[RowSparseNDArray], context: Context) -> RowSparseNDArray:
     shape = arrays[0].shape
-    indices, rows = ([backend.put(x, context) for x in parts] for parts in zip(*map(_parts, arrays), strict=True))
+    indices, rows = (
+        [backend.to_context(x, context) for x in parts] for parts in zip(*map(_parts, arrays), strict=True)
+    )
     if len(arrays) == 1:
         return RowSparseNDArray(rows[0], indices[0], shape, context)
     with backend.on(context):
