@@ -77,7 +77,7 @@ class Context(metaclass=_DefaultOfThread):
         self.require()
         if not self.on_cpu:
             with backend.on(self):
-                backend.of(self).get_default_memory_pool().free_all_blocks()
+                backend.xp_for(self).get_default_memory_pool().free_all_blocks()
 
     def __enter__(self) -> Context:
         _entered.stack.append(self)
@@ -120,7 +120,7 @@ def gpu_memory_info(device_id: int = 0) -> tuple[int, int]:
     ctx = gpu(device_id)
     ctx.require()
     with backend.on(ctx):
-        return backend.of(ctx).cuda.runtime.memGetInfo()
+        return backend.xp_for(ctx).cuda.runtime.memGetInfo()
 
 
 _entered = Entered(cpu)

@@ -74,7 +74,7 @@ def like(x: Any, data: Any) -> Any:
         return _cupy().asarray(data)
 
 
-def of(ctx: Any) -> ModuleType:
+def xp_for(ctx: Any) -> ModuleType:
     """The library whose arrays live in a context: its functions are called inside `with on(ctx):`."""
     return np if ctx.on_cpu else _cupy()
 

@@ -58,7 +58,7 @@ def kept(shape: tuple[int, ...], p: float, ctx: Any) -> Any:
         # on the GPU, and so would the draws.
         threads = BLOCK * min(max(-(-n // BLOCK), 1), BLOCKS)
         with backend.on(ctx):
-            random = backend.of(ctx).random
+            random = backend.xp_for(ctx).random
             draws = random.Generator(random.Philox4x3210(int(generator.integers(1 << 63)), size=threads))
             return draws.random(shape, np.float32) >= p
     words = generator.bit_generator.random_raw(-(-n // 2)).view(np.uint32)[:n]  # in half the time of floats

@@ -132,7 +132,7 @@ def _placed(array: Any, ctx: Context) -> Any:
     if ctx.on_cpu or type(array) is np.ndarray:
         return array
     with backend.on(ctx):
-        return backend.of(ctx).asarray(_Bits(array)).view(array.dtype).copy()
+        return backend.xp_for(ctx).asarray(_Bits(array)).view(array.dtype).copy()
 
 
 class _Bits:

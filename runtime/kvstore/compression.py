@@ -159,7 +159,7 @@ class GradientCompression:
         arrived = self._arrived.get((key, position))
         if arrived is None or arrived.dtype != grad.dtype or type(arrived) is not type(words):
             with backend.on(context):
-                arrived = self._arrived[key, position] = backend.of(context).empty(grad.shape, grad.dtype)
+                arrived = self._arrived[key, position] = backend.xp_for(context).empty(grad.shape, grad.dtype)
         self.unpack(words, arrived)
         return arrived
 

@@ -50,7 +50,7 @@ def _fits(values: list[Any], out: list[Any]) -> bool:
 
 def _stream(ctx: Any) -> int:
     with backend.on(ctx):
-        return backend.of(ctx).cuda.get_current_stream().ptr
+        return backend.xp_for(ctx).cuda.get_current_stream().ptr
 
 
 @functools.cache

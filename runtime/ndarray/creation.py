@@ -157,7 +157,7 @@ def _made(make: str, shape: Shape, ctx: Context | None, dtype: Any, name: str | 
         if ctx.on_cpu:
             return NDArray(getattr(np, make)(shape, dtype), ctx)
         with backend.on(ctx):
-            return NDArray(getattr(backend.of(ctx), make)(shape, dtype), ctx)
+            return NDArray(getattr(backend.xp_for(ctx), make)(shape, dtype), ctx)
     except (TypeError, ValueError) as error:
         raise ArgumentError(f"{name or make}: {shape!r} is no shape of an array: {error}") from None
 

@@ -77,7 +77,7 @@ def from_dlpack(dlpack: Any) -> NDArray:
         ctx = gpu(number) if kind == _CUDA else _of_the_cpu()
         ctx.require()
         with backend.on(ctx):
-            shared = backend.of(ctx).from_dlpack(given)
+            shared = backend.xp_for(ctx).from_dlpack(given)
         dtype = element_type(shared.dtype)
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
         raise ArgumentError(f"from_dlpack cannot take this {type(dlpack).__name__}: {error}") from None

@@ -333,7 +333,7 @@ def index_array(data: NDArray, axes: Sequence[int] | None = None) -> NDArray:
     """For each element of `data`, its coordinates on `axes` (None: all) along a new last axis, as int64."""
     axes = range(data.ndim) if axes is None else [axis_of("index_array", data.shape, a) for a in axes]
     with backend.on(data._ctx):
-        coordinates = backend.of(data._ctx).indices(data.shape, np.int64)
+        coordinates = backend.xp_for(data._ctx).indices(data.shape, np.int64)
         return NDArray(np.stack([coordinates[a] for a in axes], axis=-1), data._ctx)
 
 
@@ -390,6 +390,6 @@ def one_hot(
     depth = count("one_hot: depth", depth, 0)
     dtype = element_type(dtype)
     with backend.on(indices._ctx):
-        hot = indices._data.astype(np.int64)[..., None] == backend.of(indices._ctx).arange(depth)
+        hot = indices._data.astype(np.int64)[..., None] == backend.xp_for(indices._ctx).arange(depth)
         values = np.where(hot, dtype.type(on_value), dtype.type(off_value))
         return NDArray(values.astype(dtype, copy=False), indices._ctx)  # CuPy's `where` has no bfloat16

@@ -160,7 +160,7 @@ class CSRNDArray(BaseSparseNDArray):
         lengths = np.diff(self._indptr)[rows]
         starts = _sums(lengths)
         count = int(starts[-1])
-        place = backend.of(self._ctx).arange(count) + (self._indptr[rows] - starts[:-1])[_numbers(starts, count)]
+        place = backend.xp_for(self._ctx).arange(count) + (self._indptr[rows] - starts[:-1])[_numbers(starts, count)]
         shape = (len(rows), self._shape[1])
         return CSRNDArray(self._values[place], self._indices[place], starts, shape, self._ctx)
 

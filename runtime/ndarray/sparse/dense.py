@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 
-from runtime.core.backend import of, on
+from runtime.core.backend import on, xp_for
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.sparse.row_sparse import RowSparseNDArray
 
@@ -28,5 +28,5 @@ def _dense(array: NDArray) -> NDArray:
         return array.tostype("default") if array.stype == "csr" else array
     if len(array._indices) < len(array):
         with on(array._ctx):
-            array._parts = array._dense(), of(array._ctx).arange(len(array))
+            array._parts = array._dense(), xp_for(array._ctx).arange(len(array))
     return NDArray(array._rows, array.context)
