@@ -76,7 +76,7 @@ class Context(metaclass=_DefaultOfThread):
         """Free the memory that is cached for new arrays on a GPU. The memory of the CPU is freed with its arrays."""
         self.require()
         if not self.on_cpu:
-            with backend.on(self):
+            with backend.device_scope(self):
                 backend.xp_for(self).get_default_memory_pool().free_all_blocks()
 
     def __enter__(self) -> Context:
@@ -119,7 +119,7 @@ def gpu_memory_info(device_id: int = 0) -> tuple[int, int]:
     """The free and the total memory of a GPU, in bytes."""
     ctx = gpu(device_id)
     ctx.require()
-    with backend.on(ctx):
+    with backend.device_scope(ctx):
         return backend.xp_for(ctx).cuda.runtime.memGetInfo()
 
 

@@ -79,7 +79,7 @@ def xp_for(ctx: Any) -> ModuleType:
     return np if ctx.on_cpu else _cupy()
 
 
-def on(ctx: Any) -> contextlib.AbstractContextManager:
+def device_scope(ctx: Any) -> contextlib.AbstractContextManager:
     """The context's device is CUDA's current one inside: kernels run there, and new arrays live there."""
     if ctx.on_cpu:
         return _nowhere
@@ -91,7 +91,7 @@ def to_context(data: Any, ctx: Any) -> Any:
     """`data`, an array of whatever memory, as one of a context's; no copy if it is there."""
     if ctx.on_cpu:
         return to_host(data)
-    with on(ctx):
+    with device_scope(ctx):
         return _cupy().asarray(data, order="C")
 
 

@@ -57,7 +57,7 @@ def kept(shape: tuple[int, ...], p: float, ctx: Any) -> Any:
         # A state for each thread, of whole blocks, as CuPy's kernel runs. Its own number of them is large and depends
         # on the GPU, and so would the draws.
         threads = BLOCK * min(max(-(-n // BLOCK), 1), BLOCKS)
-        with backend.on(ctx):
+        with backend.device_scope(ctx):
             random = backend.xp_for(ctx).random
             draws = random.Generator(random.Philox4x3210(int(generator.integers(1 << 63)), size=threads))
             return draws.random(shape, np.float32) >= p

@@ -131,7 +131,7 @@ def _placed(array: Any, ctx: Context) -> Any:
     """An array that optgen has made for a weight in this context, as one of its library, in the memory of its pool."""
     if ctx.on_cpu or type(array) is np.ndarray:
         return array
-    with backend.on(ctx):
+    with backend.device_scope(ctx):
         return backend.xp_for(ctx).asarray(_Bits(array)).view(array.dtype).copy()
 
 

@@ -158,7 +158,7 @@ class GradientCompression:
         words = backend.to_context(self.pack(key, position, grad), context)
         arrived = self._arrived.get((key, position))
         if arrived is None or arrived.dtype != grad.dtype or type(arrived) is not type(words):
-            with backend.on(context):
+            with backend.device_scope(context):
                 arrived = self._arrived[key, position] = backend.xp_for(context).empty(grad.shape, grad.dtype)
         self.unpack(words, arrived)
         return arrived

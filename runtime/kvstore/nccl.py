@@ -49,7 +49,7 @@ def _fits(values: list[Any], out: list[Any]) -> bool:
 
 
 def _stream(ctx: Any) -> int:
-    with backend.on(ctx):
+    with backend.device_scope(ctx):
         return backend.xp_for(ctx).cuda.get_current_stream().ptr
 
 

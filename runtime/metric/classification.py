@@ -103,7 +103,7 @@ class _Confusion(EvalMetric):
     def update(self, labels: Arrays, preds: Arrays) -> None:
         table = np.zeros((2, 2), np.int64)
         for label, pred in zip(*check_label_shapes(labels, preds, wrap=True), strict=True):
-            with backend.on(pred.context):
+            with backend.device_scope(pred.context):
                 table = _sum(table, self._table(wide(backend.to_host(label._data)), wide(pred._data)))
         if self.average == "macro":
             self._add(self._score(table), 1)

@@ -44,7 +44,7 @@ def _copied(x: NDArray, ctx: Context, dtype: Any) -> NDArray:
     wanted = copied._data.dtype if dtype is None else element_type(dtype)
     if wanted == copied._data.dtype:
         return copied
-    with backend.on(ctx):
+    with backend.device_scope(ctx):
         return NDArray(convert(copied._data, wanted), ctx)
 
 
@@ -70,7 +70,7 @@ def ones(shape: Shape, ctx: Context | None = None, dtype: Any = None) -> NDArray
 def full(shape: Shape, val: float, ctx: Context | None = None, dtype: Any = None) -> NDArray:
     """An array of `shape` with `val` everywhere."""
     filled = _made("empty", shape, ctx, dtype, "full")
-    with backend.on(filled._ctx):
+    with backend.device_scope(filled._ctx):
         filled._data.fill(val)
     return filled
 
@@ -156,7 +156,7 @@ def _made(make: str, shape: Shape, ctx: Context | None, dtype: Any, name: str | 
     try:
         if ctx.on_cpu:
             return NDArray(getattr(np, make)(shape, dtype), ctx)
-        with backend.on(ctx):
+        with backend.device_scope(ctx):
             return NDArray(getattr(backend.xp_for(ctx), make)(shape, dtype), ctx)
     except (TypeError, ValueError) as error:
         raise ArgumentError(f"{name or make}: {shape!r} is no shape of an array: {error}") from None

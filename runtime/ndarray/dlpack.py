@@ -76,7 +76,7 @@ def from_dlpack(dlpack: Any) -> NDArray:
         kind, number = given.__dlpack_device__()
         ctx = gpu(number) if kind == _CUDA else _of_the_cpu()
         ctx.require()
-        with backend.on(ctx):
+        with backend.device_scope(ctx):
             shared = backend.xp_for(ctx).from_dlpack(given)
         dtype = element_type(shared.dtype)
     except (BufferError, RuntimeError, TypeError, ValueError) as error:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from runtime.base import MXNetError, count
-from runtime.core.backend import like, on
+from runtime.core.backend import device_scope, like
 from runtime.core.generator import generator
 from runtime.ndarray.creation import array
 from runtime.ndarray.elementwise import cast
@@ -46,7 +46,7 @@ def _check(name: str, data: NDArray, channels: int | None = None) -> None:
 def _changed(data: NDArray, function: Callable[[np.ndarray], np.ndarray]) -> NDArray:
     """`function` of the values as float32, in the type of `data`."""
     dtype = data._data.dtype
-    with on(data.context):
+    with device_scope(data.context):
         x = function(data._data.astype(np.float32))
         if dtype.kind in "iu":
             x = np.clip(x, np.iinfo(dtype).min, np.iinfo(dtype).max)
@@ -159,7 +159,7 @@ def flip_top_bottom(data: NDArray) -> NDArray:
 
 
 def _flipped(data: NDArray, axis: int) -> NDArray:
-    with on(data.context):
+    with device_scope(data.context):
         return NDArray(np.flip(data._data, axis).copy(), data.context)
 
 

@@ -188,7 +188,7 @@ class NDArray:
         return self._node is not None and not self._node.spent
 
     def _full_like(self, value: float) -> NDArray:
-        with backend.on(self._ctx):
+        with backend.device_scope(self._ctx):
             return NDArray(np.full_like(self._data, value), self._ctx)
 
     # ------------------------------------------------------------ gradients

@@ -51,7 +51,7 @@ def at_home(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def call(data: NDArray, *args: Any, **kwargs: Any) -> Any:
-        with backend.on(data._ctx):
+        with backend.device_scope(data._ctx):
             return function(data, *args, **kwargs)
 
     return call
@@ -111,7 +111,7 @@ class Operator:
         if ctx is None or ctx.on_cpu:
             output = self.forward(*given, **attrs)
         else:
-            with backend.on(ctx):
+            with backend.device_scope(ctx):
                 output = self.forward(*given, **attrs)
         node = None
         if in_graph and autograd.mode.recording:
@@ -168,7 +168,7 @@ _move = _Move()
 
 def move(x: NDArray, ctx: Context) -> NDArray:
     """A copy of x in `ctx`, recorded as an operator's call is."""
-    with backend.on(ctx):
+    with backend.device_scope(ctx):
         data = x._data.copy() if x._ctx.on_cpu == ctx.on_cpu else backend.to_context(x._data, ctx)
     node = None
     if autograd.mode.recording and x._in_graph():

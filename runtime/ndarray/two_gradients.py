@@ -61,7 +61,7 @@ class Fused(Operator):
         attrs = node.attrs
         if self._takes_wanted:
             attrs = {**attrs, "wanted": [parent is not None for parent in node.parents]}
-        with backend.on(node.ctx):
+        with backend.device_scope(node.ctx):
             gradients = self._backward(flows, node.output, *node.inputs, **attrs)
         for parent, dx in zip(node.parents, gradients, strict=False):
             if parent is not None and dx is not None:

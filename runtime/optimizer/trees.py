@@ -178,7 +178,7 @@ def _write(to: NDArray | Coded, saved: NDArray | Coded) -> None:
 
 
 def _set(to: NDArray, values: np.ndarray) -> None:
-    with backend.on(to.context):
+    with backend.device_scope(to.context):
         to._data[...] = backend.like(to._data, values)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from runtime import autograd
 from runtime.base import MXNetError, did_you_mean
-from runtime.core.backend import is_host, like, on
+from runtime.core.backend import device_scope, is_host, like
 from runtime.core.generator import generator
 from runtime.native import activation as native
 from runtime.native.activation import DENSITY_AT_0
@@ -130,7 +130,7 @@ def _(g: np.ndarray, y: np.ndarray, x: np.ndarray, *, slope: float) -> tuple[np.
 
 @_leaky.gradient
 def _(g: NDArray, y: NDArray, x: NDArray, *, slope: float) -> NDArray:
-    with on(x._ctx):
+    with device_scope(x._ctx):
         dtype = x._data.dtype
         slopes = np.where(x._data > 0, dtype.type(1), dtype.type(slope)).astype(dtype, copy=False)
     return g * NDArray(slopes, x._ctx)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from runtime import autograd
 from runtime.base import MXNetError, count
-from runtime.core.backend import on
+from runtime.core.backend import device_scope
 from runtime.core.generator import kept
 from runtime.ndarray.elementwise import identity
 from runtime.ndarray.linalg.products import _linear, _matmul
@@ -93,7 +93,7 @@ def Dropout(
     if axes:
         shared = _axes(data, axes)
         shape = tuple(1 if i in shared else n for i, n in enumerate(shape))
-    with on(data._ctx):
+    with device_scope(data._ctx):
         mask = kept(shape, p, data._ctx) * data._data.dtype.type(1 / (1 - p) if p < 1 else 0)
     return data * NDArray(mask, data._ctx)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from runtime import autograd
 from runtime.base import MXNetError, count
-from runtime.core.backend import is_host, on
+from runtime.core.backend import device_scope, is_host
 from runtime.native import normalization as native
 from runtime.ndarray.elementwise import ones_like, sqrt, square
 from runtime.ndarray.ndarray import NDArray
@@ -259,7 +259,7 @@ class _BatchNorm(Fused):
     def pull(self, node: autograd.Node, g: Any) -> Iterator[tuple[Any, NDArray]]:
         _, mu, var = node.output
         momentum = node.attrs["momentum"]
-        with on(node.ctx):
+        with device_scope(node.ctx):
             for running, batch in zip(node.attrs["moving"], (mu, var), strict=True):
                 running._data *= running._data.dtype.type(momentum)
                 running._data += (batch.reshape(-1) * (1 - momentum)).astype(running._data.dtype, copy=False)
@@ -360,7 +360,7 @@ def BatchNorm(
             f"{moving_mean.shape} and {moving_var.shape}"
         )
     if fix_gamma:
-        with on(gamma._ctx):
+        with device_scope(gamma._ctx):
             gamma._data.fill(1)
     view = _around(data, axis)
     if use_global_stats or not autograd.is_training():

@@ -9,7 +9,7 @@ import numpy as np
 
 from optgen.loops.kernel import LoopKernel
 from runtime.base import MXNetError, count
-from runtime.core.backend import is_host, module, on
+from runtime.core.backend import device_scope, is_host, module
 from runtime.core.dtypes import element_type
 from runtime.native import softmax as native
 from runtime.native.normalization import SCRATCH
@@ -259,7 +259,7 @@ def cross_entropy(data: NDArray, label: NDArray, axis: int = -1) -> NDArray:
             f"softmax cross-entropy: for scores of shape {data.shape} along axis {axis}, labels must have shape "
             f"{dropped} or {kept}, not {label.shape}{hint}"
         )
-    with on(label._ctx):
+    with device_scope(label._ctx):
         classes = label._data.astype(np.intp).reshape(kept)
         np.minimum(np.maximum(classes, 0, out=classes), data.shape[axis] - 1, out=classes)
         at = NDArray(places(classes, axis, data.shape[axis]), label._ctx)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from runtime.base import MXNetError
-from runtime.core.backend import module, on, to_host
+from runtime.core.backend import device_scope, module, to_host
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, quiet
 from runtime.ndarray.shape.reshape import flip
@@ -39,7 +39,7 @@ def SequenceMask(
     lengths = _lengths("SequenceMask", data, sequence_length, use_sequence_length, axis, least=None)
     if lengths is None:
         return part(data, key=...)
-    with on(data._ctx):
+    with device_scope(data._ctx):
         steps = module(lengths).arange(data.shape[axis])
         inside = steps < lengths[:, None] if axis else steps[:, None] < lengths
         inside = inside.reshape(*inside.shape, *[1] * (data.ndim - 2))
@@ -53,7 +53,7 @@ def SequenceLast(
     lengths = _lengths("SequenceLast", data, sequence_length, use_sequence_length, axis, least=1)
     if lengths is None:
         return part(data, key=(slice(None), -1) if axis else (-1,))
-    with on(data._ctx):
+    with device_scope(data._ctx):
         last, row = lengths - 1, module(lengths).arange(len(lengths))
     return gather(data, key=(row, last) if axis else (last, row))
 
@@ -71,7 +71,7 @@ def SequenceReverse(
     if lengths is None:
         return flip(data, 0)
     xp = module(lengths)
-    with on(data._ctx):
+    with device_scope(data._ctx):
         steps = xp.arange(len(data))[:, None]
         key = np.where(steps < lengths, lengths - 1 - steps, steps), xp.arange(len(lengths))
     return gather(data, key=key)
@@ -95,7 +95,7 @@ def _lengths(
         raise MXNetError(
             f"{name}: sequence_length has shape {lengths.shape}, not {(batch,)}: data has shape {data.shape}"
         )
-    with on(lengths._ctx):
+    with device_scope(lengths._ctx):
         found = lengths._data.astype(np.int64)
     if least is not None and batch:
         given = to_host(found)

@@ -61,7 +61,7 @@ def _index(item: Any) -> int | np.ndarray:
     """An integer or an integer array, from whatever stands for one."""
     if isinstance(item, NDArray):
         if not item._ctx.on_cpu:
-            with backend.on(item._ctx):
+            with backend.device_scope(item._ctx):
                 return _index(item._data)
         item = item._data
     elif isinstance(item, (list, tuple, range)):
@@ -182,7 +182,7 @@ def getitem(x: NDArray, key: Any) -> NDArray:
         return x
     key, advanced = numpy_key(key, len(shape))
     if advanced and not x._ctx.on_cpu:
-        with backend.on(x._ctx):
+        with backend.device_scope(x._ctx):
             _check_bounds(key, shape)
     return (gather if advanced else _view)(x, key=key)
 
@@ -227,7 +227,7 @@ def setitem(x: NDArray, key: Any, value: Any) -> None:
 
 
 def _write_on_device(x: NDArray, place: Any, advanced: bool, source: Any) -> None:
-    with backend.on(x._ctx):
+    with backend.device_scope(x._ctx):
         if advanced:
             _check_bounds(place, x.shape)
         x._data[place] = source
@@ -281,6 +281,6 @@ def _source(value: Any, x: NDArray) -> Any:
     if source is None or source.dtype.kind not in "biufV":  # V: bfloat16
         raise TypeError(f"cannot write {value!r} of type {type(value).__name__} to an array: it is no array of numbers")
     if dtype.itemsize == 2 and source.dtype == np.float64:
-        with backend.on(x._ctx):
+        with backend.device_scope(x._ctx):
             source = convert(source, dtype)
     return source if x._ctx.on_cpu else backend.to_context(source, x._ctx)

@@ -111,7 +111,7 @@ def _check_alike(function: Binary, lhs: NDArray, rhs: NDArray) -> None:
 
 def _union(function: Binary, lhs: BaseSparseNDArray, rhs: BaseSparseNDArray) -> BaseSparseNDArray:
     """A sum or difference, with the places of both."""
-    with backend.on(lhs._ctx):
+    with backend.device_scope(lhs._ctx):
         right = rhs._values if function is elementwise.add else np.negative(rhs._values)
         keys, values = np.concatenate([lhs._keys(), rhs._keys()]), np.concatenate([lhs._values, right])
         return lhs._of_keys(*sum_rows(keys, values))
@@ -119,7 +119,7 @@ def _union(function: Binary, lhs: BaseSparseNDArray, rhs: BaseSparseNDArray) -> 
 
 def _common(function: Binary, lhs: BaseSparseNDArray, rhs: BaseSparseNDArray) -> BaseSparseNDArray:
     """A product, in the places that both have."""
-    with backend.on(lhs._ctx):
+    with backend.device_scope(lhs._ctx):
         keys, left, right = np.intersect1d(lhs._keys(), rhs._keys(), assume_unique=True, return_indices=True)
         factors = [NDArray(x, lhs._ctx) for x in (lhs._values[left], rhs._values[right])]
     return lhs._of_keys(keys, function(*factors)._data)

@@ -119,7 +119,7 @@ class BaseSparseNDArray(NDArray):
         return self._copied(1)
 
     def _copied(self, part: int) -> NDArray:
-        with backend.on(self._ctx):
+        with backend.device_scope(self._ctx):
             return NDArray(self._parts[part].copy(), self._ctx)
 
     @property
@@ -180,7 +180,7 @@ class BaseSparseNDArray(NDArray):
         if context == self._ctx and not always_copy:
             return self
         context.require()
-        with backend.on(context):
+        with backend.device_scope(context):
             near = context.on_cpu == self._ctx.on_cpu
             parts = [part.copy() if near else backend.to_context(part, context) for part in self._parts]
         copied = type(self)(*parts, self._shape, context, self._settled)
@@ -197,7 +197,7 @@ class BaseSparseNDArray(NDArray):
             return self
         if in_graph(self):
             return tostype(NDArray.astype(self, dtype), self.stype)
-        with backend.on(self._ctx):
+        with backend.device_scope(self._ctx):
             return self._with(convert(self._values, dtype))
 
     def detach(self) -> NDArray:
@@ -260,7 +260,7 @@ def tostype(data: NDArray, stype: str) -> NDArray:
         return data.copy()
     if stype == "default":
         return identity(data) if in_graph(data) else NDArray(data._dense(), data._ctx)
-    with backend.on(data._ctx):
+    with backend.device_scope(data._ctx):
         result = KINDS[stype]._from_dense(data._data, data._ctx)
     if in_graph(data):
         result._node = identity(data)._node

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 
-from runtime.core.backend import on, xp_for
+from runtime.core.backend import device_scope, xp_for
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.sparse.row_sparse import RowSparseNDArray
 
@@ -27,6 +27,6 @@ def _dense(array: NDArray) -> NDArray:
     if not isinstance(array, RowSparseNDArray):
         return array.tostype("default") if array.stype == "csr" else array
     if len(array._indices) < len(array):
-        with on(array._ctx):
+        with device_scope(array._ctx):
             array._parts = array._dense(), xp_for(array._ctx).arange(len(array))
     return NDArray(array._rows, array.context)

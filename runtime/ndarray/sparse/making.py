@@ -142,7 +142,7 @@ def _coordinates(data: NDArray, row: np.ndarray, col: np.ndarray, shape: Any) ->
     order = np.argsort(row, kind="stable")
     starts = np.searchsorted(row[order], np.arange(shape[0] + 1))
     col, starts, order = (backend.to_context(x, data._ctx) for x in (col[order], starts, order))
-    with backend.on(data._ctx):
+    with backend.device_scope(data._ctx):
         return CSRNDArray(data._data[order], col, starts, shape, data._ctx, settled=False)._checked()
 
 

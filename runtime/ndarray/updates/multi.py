@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from runtime.base import MXNetError
-from runtime.core.backend import is_host, on, to_host
+from runtime.core.backend import device_scope, is_host, to_host
 from runtime.ndarray.creation import zeros
 from runtime.ndarray.ndarray import NDArray
 
@@ -22,7 +22,7 @@ def reset_arrays(*data: NDArray, num_arrays: int | None = None) -> None:
 def multi_sum_sq(*data: NDArray, num_arrays: int | None = None) -> NDArray:
     """For each of `data` the sum of its squares, as one float32 vector."""
     _check("multi_sum_sq", data, num_arrays)
-    with on(data[0]._ctx):
+    with device_scope(data[0]._ctx):
         sums = [np.square(x._data, dtype=np.result_type(x._data.dtype, np.float32)).sum() for x in data]
         return NDArray(_row(sums, data[0]).astype(np.float32, copy=False), data[0]._ctx)
 
@@ -42,7 +42,7 @@ def multi_all_finite(
     _check("multi_all_finite", data, num_arrays)
     if out is None:
         out, init_output = zeros(1, data[0]._ctx), True
-    with on(data[0]._ctx):
+    with device_scope(data[0]._ctx):
         finite = to_host(_row([np.isfinite(x._data).all() for x in data], data[0])).all()  # one wait for a GPU
     out[:] = float(finite and (init_output or bool(out)))
     return out

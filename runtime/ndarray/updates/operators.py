@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from runtime.base import MXNetError
-from runtime.core.backend import on
+from runtime.core.backend import device_scope
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.updates.rule import ANY, OFF, each, listed, several, update, with_master
 
@@ -126,7 +126,7 @@ def multi_lars(
     arrays = lrs, weights_sum_sq, grads_sum_sq, wds
     if len({x.shape for x in arrays}) > 1:
         raise MXNetError(f"multi_lars: arrays of one shape are expected, not {[x.shape for x in arrays]}")
-    with on(lrs._ctx), np.errstate(all="ignore"):
+    with device_scope(lrs._ctx), np.errstate(all="ignore"):
         rates, weights, grads, decays = (x._data.astype(np.float64) for x in arrays)
         norms = np.sqrt(weights)
         scaled = rates * eta * norms / (np.sqrt(grads) * rescale_grad + decays * norms + eps)

@@ -39,7 +39,7 @@ def total(arrays: Sequence[NDArray], context: Context, memory: np.ndarray | None
     on_cpu = context.on_cpu
     terms = [a._data if on_cpu and a._ctx.on_cpu else backend.to_context(a._data, context) for a in arrays]
     fits = type(memory) is type(terms[0]) and memory.shape == first.shape and memory.dtype == first.dtype
-    with backend.on(context):
+    with backend.device_scope(context):
         if not fits or any(np.may_share_memory(memory, term) for term in terms):
             memory = np.empty_like(terms[0], shape=first.shape)
         if _is_large(terms) and all(term.flags.c_contiguous for term in terms):
@@ -84,7 +84,7 @@ def _row_sparse(arrays: Sequence[RowSparseNDArray], context: Context) -> RowSpar
     )
     if len(arrays) == 1:
         return RowSparseNDArray(rows[0], indices[0], shape, context)
-    with backend.on(context):
+    with backend.device_scope(context):
         return RowSparseNDArray(*sum_rows(np.concatenate(indices), np.concatenate(rows))[::-1], shape, context)
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from runtime.base import MXNetError
-from runtime.core.backend import like, on, to_host
+from runtime.core.backend import device_scope, like, to_host
 from runtime.native import boxes as native
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.nn.convolution import floating
@@ -297,7 +297,7 @@ def box_encode(
             f"and means and stds (4,), not {samples.shape}, {matches.shape}, {anchors.shape}, {refs.shape}, "
             f"{means.shape} and {stds.shape}"
         )
-    with on(matches._ctx):
+    with device_scope(matches._ctx):
         number = matches._data
         fits = not number.size or bool(number.min() >= 0 and number.max() < refs.shape[1])
     if not fits:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from runtime.base import MXNetError, counts
-from runtime.core.backend import like, on
+from runtime.core.backend import device_scope, like
 from runtime.ndarray.linalg.products import dot
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.nn.convolution import floating
@@ -66,7 +66,7 @@ def BilinearSampler(data: NDArray, grid: NDArray, cudnn_off: bool | None = None)
     points = grid.shape[2] * grid.shape[3]
     at = reshape(grid, (batch, 2, points))
     corners = [(i, j) for i in (0, 1) for j in (0, 1)]
-    with on(data._ctx):
+    with device_scope(data._ctx):
         columns, across = _neighbours(at[:, 0], width)
         rows, down = _neighbours(at[:, 1], height)
         places = np.stack([rows[i] * width + columns[j] for i, j in corners], 2)
