@@ -66,7 +66,7 @@ def to_host(x: Any) -> np.ndarray:
     return x if type(x) is np.ndarray else x.get()
 
 
-def like(x: Any, data: Any) -> Any:
+def to_device_of(x: Any, data: Any) -> Any:
     """`data`, a NumPy array or numbers, as an array where x is; no copy if it is there."""
     if type(x) is np.ndarray:
         return np.asarray(data)

@@ -127,7 +127,7 @@ class GradientCompression:
     def _pack_there(self, place: tuple[Key, int], grad: Any, residual: Any, levels: np.ndarray) -> Any:
         """`pack` of a gradient on a GPU, where the words then are, and the residual stays."""
         if backend.is_host(residual) or residual.device != grad.device:
-            residual = backend.like(grad, backend.to_host(residual))
+            residual = backend.to_device_of(grad, backend.to_host(residual))
         self._residuals[place] = residual
         with grad.device:
             return words_of.pack(32 // self.per_word, grad.astype(levels.dtype, copy=False), residual, levels)

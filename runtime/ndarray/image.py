@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from runtime.base import MXNetError, count
-from runtime.core.backend import device_scope, like
+from runtime.core.backend import device_scope, to_device_of
 from runtime.core.generator import generator
 from runtime.ndarray.creation import array
 from runtime.ndarray.elementwise import cast
@@ -119,13 +119,13 @@ def _along(x: np.ndarray, axis: int, size: int, interp: int) -> np.ndarray:
     if old == size:
         return x
     if interp == 0:
-        return np.take(x, like(x, np.minimum(np.arange(size) * old // size, old - 1)), axis)
+        return np.take(x, to_device_of(x, np.minimum(np.arange(size) * old // size, old - 1)), axis)
     at = np.clip((np.arange(size) + 0.5) * old / size - 0.5, 0, old - 1)
     low = np.floor(at).astype(int)
     shape = [1] * x.ndim
     shape[axis] = size
-    share = like(x, (at - low).astype(np.float32).reshape(shape))
-    below, above = (np.take(x, like(x, i), axis) for i in (low, np.minimum(low + 1, old - 1)))
+    share = to_device_of(x, (at - low).astype(np.float32).reshape(shape))
+    below, above = (np.take(x, to_device_of(x, i), axis) for i in (low, np.minimum(low + 1, old - 1)))
     return below * (1 - share) + above * share
 
 
@@ -203,7 +203,9 @@ def _sampled(image: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.nda
             share = (1 - abs(rows - top - i)) * (1 - abs(columns - left - j))
             r = np.clip(top + i + 1, 0, image.shape[-2] + 1).astype(int)
             k = np.clip(left + j + 1, 0, image.shape[-1] + 1).astype(int)
-            found += padded[..., like(image, r), like(image, k)] * like(image, share.astype(np.float32))
+            found += padded[..., to_device_of(image, r), to_device_of(image, k)] * to_device_of(
+                image, share.astype(np.float32)
+            )
     return found
 
 
@@ -220,13 +222,13 @@ def _brightness(x: np.ndarray, factor: np.float32) -> np.ndarray:
 
 def _contrast(x: np.ndarray, factor: np.float32) -> np.ndarray:
     """Towards the mean brightness of the image."""
-    gray = x @ like(x, GRAY) if x.shape[-1] == 3 else x[..., 0]
+    gray = x @ to_device_of(x, GRAY) if x.shape[-1] == 3 else x[..., 0]
     return x * factor + (1 - factor) * gray.mean(axis=(-2, -1))[..., None, None, None]
 
 
 def _saturation(x: np.ndarray, factor: np.float32) -> np.ndarray:
     """Towards the brightness of each pixel."""
-    return x if x.shape[-1] == 1 else x * factor + (1 - factor) * (x @ like(x, GRAY))[..., None]
+    return x if x.shape[-1] == 1 else x * factor + (1 - factor) * (x @ to_device_of(x, GRAY))[..., None]
 
 
 def _hue(x: np.ndarray, factor: np.float32) -> np.ndarray:
@@ -293,7 +295,7 @@ def random_color_jitter(
 def adjust_lighting(data: NDArray, alpha: Sequence[float]) -> NDArray:
     """Colours plus `alpha` times the principal components of ImageNet's, (height, width, 3)."""
     _check("adjust_lighting", data, 3)
-    return _changed(data, lambda x: x + like(x, LIGHTING @ np.asarray(alpha, np.float32)))
+    return _changed(data, lambda x: x + to_device_of(x, LIGHTING @ np.asarray(alpha, np.float32)))
 
 
 @public

@@ -179,7 +179,7 @@ def _write(to: NDArray | Coded, saved: NDArray | Coded) -> None:
 
 def _set(to: NDArray, values: np.ndarray) -> None:
     with backend.device_scope(to.context):
-        to._data[...] = backend.like(to._data, values)
+        to._data[...] = backend.to_device_of(to._data, values)
 
 
 def _numbers(saved: NDArray | Coded) -> np.ndarray:

@@ -7,7 +7,7 @@ import functools
 import numpy as np
 
 from runtime.base import MXNetError, count
-from runtime.core.backend import like, module
+from runtime.core.backend import module, to_device_of
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator
 from runtime.ndarray.shape.reshape import axes_of
@@ -101,14 +101,14 @@ def _triangle_indices(n: int, offset: int, lower: bool) -> tuple[np.ndarray, np.
 
 @Operator
 def _extracttrian(A: np.ndarray, *, offset: int, lower: bool) -> np.ndarray:
-    rows, columns = (like(A, i) for i in _triangle_indices(A.shape[-1], offset, lower))
+    rows, columns = (to_device_of(A, i) for i in _triangle_indices(A.shape[-1], offset, lower))
     return A[..., rows, columns].copy()
 
 
 @Operator
 def _maketrian(x: np.ndarray, *, offset: int, lower: bool, n: int) -> np.ndarray:
     A = module(x).zeros((*x.shape[:-1], n, n), x.dtype)
-    rows, columns = (like(x, i) for i in _triangle_indices(n, offset, lower))
+    rows, columns = (to_device_of(x, i) for i in _triangle_indices(n, offset, lower))
     A[..., rows, columns] = x
     return A
 

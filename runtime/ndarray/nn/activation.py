@@ -8,7 +8,7 @@ import numpy as np
 
 from runtime import autograd
 from runtime.base import MXNetError, did_you_mean
-from runtime.core.backend import device_scope, is_host, like
+from runtime.core.backend import device_scope, is_host, to_device_of
 from runtime.core.generator import generator
 from runtime.native import activation as native
 from runtime.native.activation import DENSITY_AT_0
@@ -281,6 +281,6 @@ def LeakyReLU(
         if not autograd.is_training():
             return _leaky(data, slope=(lower_bound + upper_bound) / 2)
         drawn = lower_bound + (upper_bound - lower_bound) * generator.random(data.shape)
-        return _prelu(data, NDArray(like(data._data, drawn.astype(data._data.dtype)), data._ctx))
+        return _prelu(data, NDArray(to_device_of(data._data, drawn.astype(data._data.dtype)), data._ctx))
     known = ("elu", "gelu", "leaky", "prelu", "rrelu", "selu")
     raise MXNetError(f"LeakyReLU: unknown act_type '{act_type}'{did_you_mean(str(act_type), known)}")

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from runtime.base import MXNetError
-from runtime.core.backend import like, module, to_host
+from runtime.core.backend import module, to_device_of, to_host
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import quiet
 from runtime.ndarray.two_gradients import Fused, wide
@@ -168,7 +168,7 @@ def CTCLoss(
         )
     states = np.full((batch, 2 * labels.shape[1] + 1), blank)
     states[:, 1::2] = np.where(counted, labels, blank)
-    states, ends, times = (like(data._data, x) for x in (states, 2 * lengths, times))
+    states, ends, times = (to_device_of(data._data, x) for x in (states, 2 * lengths, times))
     return _ctc(data, states=states, ends=ends, times=times, blank=blank)[0].astype(data.dtype, copy=False)
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from runtime.base import MXNetError, did_you_mean
-from runtime.core.backend import is_host, like
+from runtime.core.backend import is_host, to_device_of
 from runtime.native import pooling as native
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.nn import gpu_windows
@@ -128,7 +128,7 @@ def _(g: NDArray, y: NDArray, of: NDArray, x: NDArray, *, pool: Pool) -> NDArray
 def _pool_sum(x: np.ndarray, *, pool: Pool) -> np.ndarray:
     g = _geometry(x.shape[2:], pool, x.dtype)
     if not is_host(x):
-        return gpu_windows.pool_sum(x, like(x, g.scale), pool.window, pool.outputs)
+        return gpu_windows.pool_sum(x, to_device_of(x, g.scale), pool.window, pool.outputs)
     y = np.empty((*x.shape[:2], *pool.outputs), x.dtype)
     native.pool_sum(_planes(x), x.size, x, g.scale, y, g.numbers, scratch=g.scratch)
     return y
@@ -139,7 +139,7 @@ def _pool_sum(x: np.ndarray, *, pool: Pool) -> np.ndarray:
 def _unpool_sum(y: np.ndarray, *, pool: Pool, plane: Shape) -> np.ndarray:
     g = _geometry(plane, pool, y.dtype)
     if not is_host(y):
-        return gpu_windows.unpool_sum(y, like(y, g.scale), pool.window, plane)
+        return gpu_windows.unpool_sum(y, to_device_of(y, g.scale), pool.window, plane)
     x = np.empty((*y.shape[:2], *plane), y.dtype)
     native.unpool_sum(_planes(y), x.size, y, g.scale, x, g.numbers, scratch=g.scratch)
     return x

@@ -21,7 +21,7 @@ import numpy as np
 
 from runtime.base import ArgumentError, MXNetError, numeric_types
 from runtime.context import Context
-from runtime.core.backend import like, to_context, to_host
+from runtime.core.backend import to_context, to_device_of, to_host
 from runtime.core.dtypes import convert, element_type
 from runtime.core.generator import generator
 from runtime.ndarray.creation import Shape, place
@@ -103,7 +103,7 @@ def _compute(draw: Callable, shape: tuple, dtype: np.dtype, *parameters: Any) ->
 def _draw_for_each(*parameters: np.ndarray, draw: Callable, shape: tuple, dtype: np.dtype) -> np.ndarray:
     lead = parameters[0].shape
     columns = [to_host(p).astype(np.float64).reshape(lead + (1,) * len(shape)) for p in parameters]
-    return like(parameters[0], _compute(draw, lead + shape, dtype, *columns))
+    return to_device_of(parameters[0], _compute(draw, lead + shape, dtype, *columns))
 
 
 def _sample(

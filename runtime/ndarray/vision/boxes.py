@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from runtime.base import MXNetError
-from runtime.core.backend import device_scope, like, to_host
+from runtime.core.backend import device_scope, to_device_of, to_host
 from runtime.native import boxes as native
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.nn.convolution import floating
@@ -178,7 +178,7 @@ def box_nms(
         left = order[survivors(boxes, classes, overlap_thresh)]
         kept[: len(left)] = left
     change = {("corner", "center"): to_centers, ("center", "corner"): to_corners}.get((in_format, out_format))
-    rows = like(flat._data, rows)
+    rows = to_device_of(flat._data, rows)
     return _arranged(flat, rows=rows, fill=-1, start=coord_start, change=change).reshape(data.shape)
 
 
@@ -221,7 +221,7 @@ def greedy(scores: np.ndarray, threshold: float, limit: float = math.inf) -> tup
 @Operator
 def _bipartite_matching(x: np.ndarray, *, sign: int, threshold: float, limit: float) -> tuple[np.ndarray, np.ndarray]:
     pairs = [greedy(sign * scores, sign * threshold, limit) for scores in to_host(x).reshape(-1, *x.shape[-2:])]
-    rows, columns = (like(x, np.stack(side).astype(x.dtype)) for side in zip(*pairs, strict=True))
+    rows, columns = (to_device_of(x, np.stack(side).astype(x.dtype)) for side in zip(*pairs, strict=True))
     return rows.reshape(x.shape[:-1]), columns.reshape(*x.shape[:-2], x.shape[-1])
 
 
@@ -309,7 +309,7 @@ def box_encode(
 @in_float32
 @quiet
 def _box_decode(x: np.ndarray, anchors: np.ndarray, *, stds: tuple, clip: float, format: str) -> np.ndarray:
-    offsets = x * like(x, np.array(stds, x.dtype))
+    offsets = x * to_device_of(x, np.array(stds, x.dtype))
     if clip > 0:
         offsets[..., 2:] = np.minimum(offsets[..., 2:], clip)
     return decoded(offsets, anchors if format == "center" else to_centers(anchors))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from runtime.base import MXNetError, counts
-from runtime.core.backend import device_scope, like
+from runtime.core.backend import device_scope, to_device_of
 from runtime.ndarray.linalg.products import dot
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.nn.convolution import floating
@@ -40,10 +40,10 @@ def GridGenerator(data: NDArray, transform_type: str, target_shape: Sequence[int
     scale = np.array([(width - 1) / 2, (height - 1) / 2]).astype(data.dtype)
     if affine:
         points = np.stack([x / scale[0] - 1, y / scale[1] - 1, np.ones_like(x)]).reshape(3, -1)
-        at = dot(reshape(data, (-1, 3)), NDArray(like(data._data, points), data._ctx))
+        at = dot(reshape(data, (-1, 3)), NDArray(to_device_of(data._data, points), data._ctx))
         return reshape(at, (len(data), 2, height, width))
     whole = (np.stack([x, y])[None], scale.reshape(1, 2, 1, 1))
-    here, scale = (NDArray(like(data._data, a), data._ctx) for a in whole)
+    here, scale = (NDArray(to_device_of(data._data, a), data._ctx) for a in whole)
     return (data + here) / scale - 1
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from runtime.core.backend import add_at, is_host, like, module
+from runtime.core.backend import add_at, is_host, module, to_device_of
 from runtime.native import regions as native
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, in_float32
@@ -103,7 +103,7 @@ def _ends(x: np.ndarray, taps: Taps) -> tuple[tuple[np.ndarray, np.ndarray], tup
     """On the device of x, what each tap joins: image and place, group and point; they choose rows of `_lines`."""
     group, point = np.divmod(np.repeat(np.arange(len(taps.starts) - 1), np.diff(taps.starts)), taps.output[2])
     seen, kept = (taps.images[group], taps.places), (group, point)
-    return tuple(like(x, i) for i in seen), tuple(like(x, i) for i in kept)
+    return tuple(to_device_of(x, i) for i in seen), tuple(to_device_of(x, i) for i in kept)
 
 
 @mix.gradient

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from runtime.core.backend import like, module
+from runtime.core.backend import module, to_device_of
 from runtime.ndarray.vision.boxes import encoded, overlaps, to_centers
 
 
@@ -43,7 +43,9 @@ def targets(
         negative &= _hardness(scores, negative) < np.floor(positive.sum(axis=1) * ratio)[:, None]
     truth = np.take_along_axis(label, np.maximum(of, 0)[:, :, None], 1)
     classes = np.where(positive, truth[:, :, 0] + 1, np.where(negative, dtype.type(0), dtype.type(ignored)))
-    offsets = encoded(to_centers(truth[:, :, 1:5]), to_centers(anchors)) / like(anchors, np.array(variances, dtype))
+    offsets = encoded(to_centers(truth[:, :, 1:5]), to_centers(anchors)) / to_device_of(
+        anchors, np.array(variances, dtype)
+    )
     mask = np.broadcast_to(positive[:, :, None], offsets.shape)
     return np.where(mask, offsets, 0).reshape(batch, -1), mask.astype(dtype).reshape(batch, -1), classes
 

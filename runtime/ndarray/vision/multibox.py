@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from runtime.base import MXNetError
-from runtime.core.backend import is_host, like, to_host
+from runtime.core.backend import is_host, to_device_of, to_host
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.nn.windows import floating
 from runtime.ndarray.operator import Operator, in_float32, quiet
@@ -38,7 +38,7 @@ def _prior(x: np.ndarray, *, sizes: Floats, ratios: Floats, clip: bool, steps: F
     )
     centers = np.stack(np.broadcast_arrays(across, down[:, None]), -1)[:, :, None]
     boxes = np.concatenate([centers - half, centers + half], -1).reshape(1, -1, 4)
-    return like(x, (np.clip(boxes, 0, 1) if clip else boxes).astype(x.dtype))
+    return to_device_of(x, (np.clip(boxes, 0, 1) if clip else boxes).astype(x.dtype))
 
 
 def MultiBoxPrior(
@@ -211,7 +211,7 @@ def _detection(
     topk: int,
 ) -> np.ndarray:
     batch, _, n = prob.shape
-    offsets = offsets.reshape(batch, n, 4) * like(prob, np.array(variances, prob.dtype))
+    offsets = offsets.reshape(batch, n, 4) * to_device_of(prob, np.array(variances, prob.dtype))
     boxes = decoded(offsets, to_centers(anchor))
     boxes = np.clip(boxes, 0, 1) if clip else boxes
     best = prob[:, 1:].argmax(1)
@@ -228,7 +228,7 @@ def _detection(
             rows[:kept][~left, 0] = -1
             rows[kept:, 0] = -1
         y[i, : len(rows)] = rows
-    return like(prob, y)
+    return to_device_of(prob, y)
 
 
 def MultiBoxDetection(

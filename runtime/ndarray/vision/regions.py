@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from runtime.base import MXNetError, counts
-from runtime.core.backend import like, to_host
+from runtime.core.backend import to_device_of, to_host
 from runtime.native import regions as native
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.nn.windows import floating
@@ -69,7 +69,7 @@ def ROIAlign(
         weights.append((row_weight[:, None, :, None] * column_weight[:, None]).astype(data.dtype).ravel())
     sets = bins if position_sensitive else 1
     taps = taps_of(np.maximum(images, 0), counts, np.concatenate(places), data.shape, sets)
-    y = mix(data, NDArray(like(data._data, np.concatenate(weights)), data._ctx), taps=taps)
+    y = mix(data, NDArray(to_device_of(data._data, np.concatenate(weights)), data._ctx), taps=taps)
     return reshape(y, (len(images), channels // sets, rows, columns))
 
 
@@ -116,7 +116,7 @@ def ROIPooling(data: NDArray, rois: NDArray, pooled_size: Sequence[int], spatial
     channel = images[:, None] * channels + np.arange(channels)
     places = found.reshape(-1, rows * columns)
     taps = taps_of(channel.ravel(), places >= 0, places[places >= 0], one_channel)
-    ones = NDArray(like(data._data, np.ones(len(taps.places), data.dtype)), data._ctx)
+    ones = NDArray(to_device_of(data._data, np.ones(len(taps.places), data.dtype)), data._ctx)
     y = mix(reshape(data, one_channel), ones, taps=taps)
     return reshape(y, found.shape)
 
