@@ -32,7 +32,7 @@ def devices() -> tuple[int, str]:
     return count, "" if count else "CUDA finds a driver, but no device"
 
 
-def module(*arrays: Any) -> ModuleType:
+def array_module(*arrays: Any) -> ModuleType:
     """CuPy if one of the arrays is of a device, else NumPy."""
     for x in arrays:
         if type(x) is not np.ndarray and hasattr(x, "__cuda_array_interface__"):

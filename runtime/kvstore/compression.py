@@ -114,7 +114,7 @@ class GradientCompression:
         residual = self._residuals.get(place)
         if residual is None or residual.dtype != levels.dtype:
             residual = np.zeros(grad.shape, levels.dtype) if residual is None else residual.astype(levels.dtype)
-        if backend.module(grad) is not np:
+        if backend.array_module(grad) is not np:
             return self._pack_there(place, grad, residual, levels)
         self._residuals[place] = residual = backend.to_host(residual)
         words = self._words.get(place)

@@ -41,4 +41,4 @@ def unpack(bits: int, words: Any, out: Any, levels: np.ndarray) -> None:
 
 def _shifts(bits: int, like: Any) -> Any:
     """How far from the right the elements of a word stand."""
-    return bits * (backend.module(like).arange(32 // bits, dtype=np.uint32) ^ np.uint32(8 // bits - 1))
+    return bits * (backend.array_module(like).arange(32 // bits, dtype=np.uint32) ^ np.uint32(8 // bits - 1))

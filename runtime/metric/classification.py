@@ -199,7 +199,7 @@ def _of_true_classes(name: str, label: np.ndarray, pred: np.ndarray, axis: int =
         raise ArgumentError(
             f"{name}: labels are in [0, {scores.shape[1]}), but these go from {label.min()} to {label.max()}"
         )
-    return scores[backend.module(label).arange(len(label)), label.astype(np.int64)]
+    return scores[backend.array_module(label).arange(len(label)), label.astype(np.int64)]
 
 
 @register

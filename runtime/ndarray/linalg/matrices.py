@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from runtime.base import MXNetError, count
-from runtime.core.backend import is_host, module
+from runtime.core.backend import array_module, is_host
 from runtime.ndarray.elementwise import log
 from runtime.ndarray.linalg.diagonals import (
     check_matrix,
@@ -238,7 +238,7 @@ def linalg_potri(A: NDArray, lower: bool = True) -> NDArray:
 
 @at_home
 def _identity_like(A: NDArray) -> NDArray:
-    eye = module(A._data).eye(A.shape[-1], dtype=A.dtype)
+    eye = array_module(A._data).eye(A.shape[-1], dtype=A.dtype)
     return NDArray(np.broadcast_to(eye, A.shape).copy(), A._ctx)
 
 
@@ -315,7 +315,7 @@ def _inverse(A: np.ndarray) -> np.ndarray:
 def _inverse_or_zero(A: np.ndarray) -> np.ndarray:
     """The inverse; zeros for a singular matrix."""
     singular = (np.linalg.slogdet(A)[0] == 0)[..., None, None]
-    inverse = np.linalg.inv(np.where(singular, module(A).eye(A.shape[-1], dtype=A.dtype), A))
+    inverse = np.linalg.inv(np.where(singular, array_module(A).eye(A.shape[-1], dtype=A.dtype), A))
     return np.where(singular, A.dtype.type(0), inverse)
 
 

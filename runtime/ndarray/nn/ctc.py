@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from runtime.base import MXNetError
-from runtime.core.backend import module, to_device_of, to_host
+from runtime.core.backend import array_module, to_device_of, to_host
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import quiet
 from runtime.ndarray.two_gradients import Fused, wide
@@ -59,7 +59,7 @@ def _may_skip(states: np.ndarray, blank: int) -> np.ndarray:
 
 def _total(counts: np.ndarray, times: np.ndarray, ends: np.ndarray) -> np.ndarray:
     """The log probability of all paths: those that are, after their last step, in the last state or the one before."""
-    samples = module(counts).arange(counts.shape[1])
+    samples = array_module(counts).arange(counts.shape[1])
     last = counts[times - 1, samples]
     before = np.where(ends > 0, last[samples, np.maximum(ends - 1, 0)], -np.inf)
     return np.logaddexp(last[samples, ends], before)
@@ -94,7 +94,7 @@ def _(
         forward + _backward_counts(emitted, _may_skip(states, blank), times, ends) - emitted - total[:, None]
     )
     dx = np.exp(log_p)
-    xp = module(dx)
+    xp = array_module(dx)
     steps, samples = xp.arange(len(dx))[:, None], xp.arange(dx.shape[1])
     for s in range(states.shape[1]):  # one state at a time: labels repeat
         dx[steps, samples, states[:, s]] -= likely[:, :, s]
@@ -110,7 +110,7 @@ def _backward_counts(emitted: np.ndarray, skip: np.ndarray, times: np.ndarray, e
     step.
     """
     counts = np.full_like(emitted, -np.inf)
-    states = module(emitted).arange(emitted.shape[2])
+    states = array_module(emitted).arange(emitted.shape[2])
     start = np.full_like(emitted[0], -np.inf)
     start[(states == ends[:, None]) | (states == ends[:, None] - 1)] = 0
     mirrored = np.full_like(skip, -np.inf)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from runtime.core.backend import module
+from runtime.core.backend import array_module
 from runtime.native.pooling import LOWEST
 from runtime.ndarray.nn.windows import Shape, Window
 
@@ -59,7 +59,7 @@ def _view(x: np.ndarray, window: Window, outputs: Shape) -> np.ndarray:
     steps = x.strides[2:]
     taps = (d * step for d, step in zip(window.dilate, steps, strict=True))
     places = (s * step for s, step in zip(window.stride, steps, strict=True))
-    return module(x).lib.stride_tricks.as_strided(
+    return array_module(x).lib.stride_tricks.as_strided(
         x, (*x.shape[:2], *window.kernel, *outputs), (*x.strides[:2], *taps, *places)
     )
 
@@ -154,7 +154,7 @@ def unpool_sum(y: np.ndarray, scale: np.ndarray, window: Window, plane: Shape) -
 def unpool_max(y: np.ndarray, x: np.ndarray, window: Window) -> np.ndarray:
     """Each element of y where the largest of its window is in x, the first of several; elsewhere zeros."""
     chosen = _largest(x, window, y.shape[2:])
-    taps = module(x).arange(math.prod(window.kernel)).reshape(*window.kernel, *(1 for _ in window.kernel))
+    taps = array_module(x).arange(math.prod(window.kernel)).reshape(*window.kernel, *(1 for _ in window.kernel))
     here = np.expand_dims(chosen, _taps(window)) == taps
     return fold(np.where(here, np.expand_dims(y, _taps(window)), y.dtype.type(0)), x.shape[2:], window)
 

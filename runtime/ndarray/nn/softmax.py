@@ -9,7 +9,7 @@ import numpy as np
 
 from optgen.loops.kernel import LoopKernel
 from runtime.base import MXNetError, count
-from runtime.core.backend import device_scope, is_host, module
+from runtime.core.backend import array_module, device_scope, is_host
 from runtime.core.dtypes import element_type
 from runtime.native import softmax as native
 from runtime.native.normalization import SCRATCH
@@ -206,7 +206,7 @@ def _beyond(data: NDArray, length: NDArray | None, axis: int) -> np.ndarray:
     if length is None or length.shape not in (expected, expected or (1,)):
         found = "none is given" if length is None else f"it has shape {length.shape}"
         raise MXNetError(f"softmax: use_length=True needs length, of shape {expected}, but {found}")
-    places = module(data._data).arange(data.shape[axis]).reshape((-1,) + (1,) * (data.ndim - axis - 1))
+    places = array_module(data._data).arange(data.shape[axis]).reshape((-1,) + (1,) * (data.ndim - axis - 1))
     return np.broadcast_to(places >= np.expand_dims(length._data.reshape(expected), axis), data.shape)
 
 

@@ -135,7 +135,7 @@ def places(index: np.ndarray, axis: int, length: int) -> np.ndarray:
     NumPy's functions for this (`take_along_axis`) take several times as long on small arrays.
     """
     before, after = math.prod(index.shape[:axis]), math.prod(index.shape[axis + 1 :])
-    found, xp = index.reshape(before, index.shape[axis], after), backend.module(index)
+    found, xp = index.reshape(before, index.shape[axis], after), backend.array_module(index)
     if after > 1:
         found = found * after + xp.arange(after)
     if before > 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from runtime.base import MXNetError
-from runtime.core.backend import device_scope, module, to_host
+from runtime.core.backend import array_module, device_scope, to_host
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, quiet
 from runtime.ndarray.shape.reshape import flip
@@ -40,7 +40,7 @@ def SequenceMask(
     if lengths is None:
         return part(data, key=...)
     with device_scope(data._ctx):
-        steps = module(lengths).arange(data.shape[axis])
+        steps = array_module(lengths).arange(data.shape[axis])
         inside = steps < lengths[:, None] if axis else steps[:, None] < lengths
         inside = inside.reshape(*inside.shape, *[1] * (data.ndim - 2))
     return _mask(data, inside=inside, value=value)
@@ -54,7 +54,7 @@ def SequenceLast(
     if lengths is None:
         return part(data, key=(slice(None), -1) if axis else (-1,))
     with device_scope(data._ctx):
-        last, row = lengths - 1, module(lengths).arange(len(lengths))
+        last, row = lengths - 1, array_module(lengths).arange(len(lengths))
     return gather(data, key=(row, last) if axis else (last, row))
 
 
@@ -70,7 +70,7 @@ def SequenceReverse(
     lengths = _lengths("SequenceReverse", data, sequence_length, use_sequence_length, axis, least=0)
     if lengths is None:
         return flip(data, 0)
-    xp = module(lengths)
+    xp = array_module(lengths)
     with device_scope(data._ctx):
         steps = xp.arange(len(data))[:, None]
         key = np.where(steps < lengths, lengths - 1 - steps, steps), xp.arange(len(lengths))

@@ -141,7 +141,7 @@ def _(g: NDArray, y: NDArray, x: NDArray, *, key: Any, shape: Shape) -> NDArray:
 @Operator
 def gather(x: np.ndarray, *, key: tuple) -> np.ndarray:
     """A copy, at least one-dimensional. The key may be advanced."""
-    return backend.module(x).array(x[key], ndmin=1, order="C")
+    return backend.array_module(x).array(x[key], ndmin=1, order="C")
 
 
 @Operator

@@ -176,14 +176,14 @@ KINDS["csr"] = CSRNDArray
 
 def _starts(rows: np.ndarray, count: int) -> np.ndarray:
     """Where each of `count` rows begins, and the last ends, among the ascending numbers `rows`."""
-    return np.searchsorted(rows, backend.module(rows).arange(count + 1))
+    return np.searchsorted(rows, backend.array_module(rows).arange(count + 1))
 
 
 def _numbers(starts: np.ndarray, count: int) -> np.ndarray:
     """Of `count` values the rows, which begin at `starts`."""
     if backend.is_host(starts):
         return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    return np.searchsorted(starts[1:], backend.module(starts).arange(count), "right")
+    return np.searchsorted(starts[1:], backend.array_module(starts).arange(count), "right")
 
 
 def _sums(lengths: np.ndarray) -> np.ndarray:

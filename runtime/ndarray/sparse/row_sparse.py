@@ -126,7 +126,7 @@ def sum_rows(indices: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 def _since(first: np.ndarray) -> np.ndarray:
     """How many elements are between each and the last one before it, or itself, that is True."""
-    position = backend.module(first).arange(len(first))
+    position = backend.array_module(first).arange(len(first))
     if backend.is_host(first):
         return position - np.maximum.accumulate(np.where(first, position, 0))
     return position - np.flatnonzero(first)[np.cumsum(first) - 1]  # CuPy's ufuncs do not accumulate

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from runtime.core.backend import add_at, is_host, module, to_device_of
+from runtime.core.backend import add_at, array_module, is_host, to_device_of
 from runtime.native import regions as native
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, in_float32
@@ -46,7 +46,7 @@ def taps_of(images: np.ndarray, counts: np.ndarray, places: Sequence, shape: tup
     _, channels, height, width = shape
     numbers = [groups, channels // sets, points, channels * height * width, sets * height * width]
     starts = np.concatenate([[0], np.cumsum(counts)])
-    whole = (module(x).ascontiguousarray(x, np.int64) for x in (images, starts, places))
+    whole = (array_module(x).ascontiguousarray(x, np.int64) for x in (images, starts, places))
     return Taps(*whole, shape, np.array(numbers, np.int64))
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from runtime.core.backend import module, to_device_of
+from runtime.core.backend import array_module, to_device_of
 from runtime.ndarray.vision.boxes import encoded, overlaps, to_centers
 
 
@@ -53,7 +53,7 @@ def targets(
 def _paired(iou: np.ndarray) -> np.ndarray:
     """Which box each anchor is paired with, (batch, n), or -1, by overlaps, (batch, n, m): see `boxes.greedy`."""
     batch, n, m = iou.shape
-    xp = module(iou)
+    xp = array_module(iou)
     samples = xp.arange(batch)
     left = np.where(iou > 1e-6, iou, 0)
     of = xp.full((batch, n), -1)
