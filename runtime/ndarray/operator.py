@@ -15,13 +15,13 @@ from runtime.context import Context, cpu
 from runtime.core import backend
 from runtime.ndarray.ndarray import NDArray
 
-quiet = np.errstate(all="ignore")
+ignore_fp_errors = np.errstate(all="ignore")
 """Decorator for functions in which infinities and NaN are values, not news."""
 
 
 def comparing(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
     """Decorator for functions that compare: of bfloat16, comparing NaN would warn."""
-    silent = quiet(function)
+    silent = ignore_fp_errors(function)
 
     @functools.wraps(function)
     def call(x: Any, *others: Any) -> np.ndarray:
@@ -37,7 +37,7 @@ def in_float32(forward: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
     def call(*arrays: np.ndarray, **attrs: Any) -> np.ndarray:
         return narrow(*arrays, **attrs) if arrays[0].dtype.itemsize == 2 else forward(*arrays, **attrs)
 
-    @quiet
+    @ignore_fp_errors
     def narrow(*arrays: np.ndarray | None, **attrs: Any) -> Any:
         dtype = arrays[0].dtype
         result = forward(*(x if x is None else x.astype(np.float32) for x in arrays), **attrs)

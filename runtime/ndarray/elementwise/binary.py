@@ -17,7 +17,7 @@ from runtime.base import MXNetError
 from runtime.core import backend
 from runtime.ndarray.elementwise.unary import floor, log
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import Operator, comparing, in_float32, quiet
+from runtime.ndarray.operator import Operator, comparing, ignore_fp_errors, in_float32
 from runtime.ndarray.reduce.reduce import sum_to
 
 __all__ = [
@@ -104,7 +104,7 @@ def _number(name: str, value: Any, dtype: np.dtype) -> Any:
         raise TypeError(f"{name}: operands must be NDArrays or numbers, not {type(value).__name__}{hint}")
     try:
         # Between these numbers no type of floats overflows, which would warn.
-        return dtype.type(value) if -6e4 < value < 6e4 else quiet(dtype.type)(value)
+        return dtype.type(value) if -6e4 < value < 6e4 else ignore_fp_errors(dtype.type)(value)
     except (OverflowError, ValueError):
         raise MXNetError(f"{name}: {value} is no number of the array's type, {dtype}") from None
 
@@ -160,7 +160,7 @@ def _arithmetic(forward: Callable) -> Callable:
     """The function on arrays of numbers; of truth values there is no arithmetic."""
 
     @functools.wraps(forward)
-    @quiet
+    @ignore_fp_errors
     def call(a: Any, b: Any) -> np.ndarray:
         if _dtype(a, b) is _BOOL:
             raise MXNetError(f"{forward.__name__}: no arithmetic with arrays of truth values; convert with astype()")
@@ -195,13 +195,13 @@ def _modulo(a: Any, b: Any) -> np.ndarray:
     return remainder
 
 
-@quiet
+@ignore_fp_errors
 def _hypot(a: Any, b: Any) -> np.ndarray:
     return np.hypot(a, b).astype(_dtype(a, b), copy=False)
 
 
 def _logarithm(a: Any) -> Any:
-    return log(a) if isinstance(a, NDArray) else quiet(np.log)(a)
+    return log(a) if isinstance(a, NDArray) else ignore_fp_errors(np.log)(a)
 
 
 add = _broadcasting(

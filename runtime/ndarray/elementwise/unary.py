@@ -15,7 +15,7 @@ from runtime.base import MXNetError
 from runtime.native import activation as native
 from runtime.ndarray.elementwise import special
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import Operator, comparing, quiet
+from runtime.ndarray.operator import Operator, comparing, ignore_fp_errors
 from runtime.ndarray.two_gradients import Fused, is_large, one_pass
 
 __all__ = [
@@ -96,7 +96,7 @@ def _function(
 ) -> Operator:
     """A function of real numbers as an operator."""
 
-    @quiet
+    @ignore_fp_errors
     def forward(x: np.ndarray) -> np.ndarray:
         if x.dtype.char in "fd":
             return function(x)
@@ -123,7 +123,7 @@ def _rounding(name: str, function: Forward, doc: str) -> Operator:
 identity = _operator("identity", np.copy, "A copy.", lambda g, y, x: g)
 negative = _operator("negative", np.negative, "`-x`.", lambda g, y, x: -g)
 abs = _operator("abs", np.abs, "`|x|`, whose slope at 0 is 0.", lambda g, y, x: g * sign(x))
-square = _operator("square", quiet(np.square), "`x²`.", lambda g, y, x: g * x * 2)
+square = _operator("square", ignore_fp_errors(np.square), "`x²`.", lambda g, y, x: g * x * 2)
 sign = _operator(
     "sign", comparing(lambda x: (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)), "1, -1, or 0 (also of NaN)."
 )
@@ -213,7 +213,7 @@ gammaln = _special("gammaln", special.gammaln, "`log |gamma(x)|`.", lambda g, y,
 
 
 @Operator
-@quiet
+@ignore_fp_errors
 def _polygamma(x: np.ndarray, *, n: int) -> np.ndarray:
     """The derivative of order n + 1 of gammaln."""
     return special.polygamma(n, x.astype(np.float64)).astype(x.dtype)
@@ -234,7 +234,7 @@ def relu_slope(y: np.ndarray) -> np.ndarray:
 
 
 @Operator
-@quiet
+@ignore_fp_errors
 def _clip(x: np.ndarray, *, a_min: float, a_max: float) -> np.ndarray:
     if x.dtype.kind in "iu":  # their bounds may lie outside of the type
         least, most = np.iinfo(x.dtype).min, np.iinfo(x.dtype).max

@@ -25,7 +25,7 @@ from runtime.ndarray.linalg.diagonals import (
 )
 from runtime.ndarray.linalg.products import _matmul, multiply_matrices
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import Operator, at_home, quiet
+from runtime.ndarray.operator import Operator, at_home, ignore_fp_errors
 from runtime.ndarray.reduce.reduce import sum as sum_
 from runtime.ndarray.shape.reshape import moveaxis, swapaxes
 
@@ -60,7 +60,7 @@ def _factorization(forward: Callable) -> Operator:
     name = f"linalg{forward.__name__}"
 
     @functools.wraps(forward)
-    @quiet
+    @ignore_fp_errors
     def call(*arrays: np.ndarray, **attrs: Any) -> Any:
         try:
             if is_host(arrays[0]):

@@ -17,7 +17,7 @@ from runtime.ndarray.elementwise import exp, minimum, tanh
 from runtime.ndarray.elementwise.special import erf
 from runtime.ndarray.elementwise.unary import relu_slope
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import Operator, comparing, in_float32, quiet
+from runtime.ndarray.operator import Operator, comparing, ignore_fp_errors, in_float32
 from runtime.ndarray.reduce.reduce import sum_to
 from runtime.ndarray.two_gradients import Fused, is_large, one_pass, wide
 
@@ -43,7 +43,7 @@ def _(g: NDArray, y: NDArray, x: NDArray) -> NDArray:
 
 @Fused
 @in_float32
-@quiet
+@ignore_fp_errors
 def sigmoid(x: np.ndarray) -> np.ndarray:
     """`1/(1 + exp(-x))`."""
     y = np.exp(-x)
@@ -66,7 +66,7 @@ def _(g: NDArray, y: NDArray, x: NDArray) -> NDArray:
 
 
 @Operator
-@quiet
+@ignore_fp_errors
 def softrelu(x: np.ndarray) -> np.ndarray:
     """`log(1 + exp(x))`, without overflow."""
     return np.logaddexp(x, x.dtype.type(0))
@@ -138,7 +138,7 @@ def _(g: NDArray, y: NDArray, x: NDArray, *, slope: float) -> NDArray:
 
 @Operator
 @in_float32
-@quiet
+@ignore_fp_errors
 def _elu(x: np.ndarray, *, slope: float, scale: float) -> np.ndarray:
     """`scale x` above zero, `slope (exp(x) - 1)` below."""
     y = np.expm1(np.minimum(x, 0))
@@ -149,7 +149,7 @@ def _elu(x: np.ndarray, *, slope: float, scale: float) -> np.ndarray:
 
 @Operator
 @in_float32
-@quiet
+@ignore_fp_errors
 def _elu_slopes(x: np.ndarray, *, slope: float, scale: float) -> np.ndarray:
     """`scale` above zero, `slope exp(x)` below."""
     return np.where(x > 0, x.dtype.type(scale), x.dtype.type(slope) * np.exp(np.minimum(x, 0)))

@@ -14,7 +14,7 @@ import numpy as np
 from runtime.base import MXNetError
 from runtime.core.backend import array_module, to_device_of, to_host
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import quiet
+from runtime.ndarray.operator import ignore_fp_errors
 from runtime.ndarray.two_gradients import Fused, wide
 
 __all__ = ["CTCLoss", "ctc_loss"]
@@ -66,7 +66,7 @@ def _total(counts: np.ndarray, times: np.ndarray, ends: np.ndarray) -> np.ndarra
 
 
 @Fused
-@quiet
+@ignore_fp_errors
 def _ctc(
     x: np.ndarray, *, states: np.ndarray, ends: np.ndarray, times: np.ndarray, blank: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -82,7 +82,7 @@ def _ctc(
 
 
 @_ctc.backward
-@quiet
+@ignore_fp_errors
 def _(
     g: tuple, y: tuple, x: np.ndarray, *, states: np.ndarray, ends: np.ndarray, times: np.ndarray, blank: int
 ) -> tuple[np.ndarray]:

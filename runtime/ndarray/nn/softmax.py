@@ -15,7 +15,7 @@ from runtime.native import softmax as native
 from runtime.native.normalization import SCRATCH
 from runtime.ndarray.elementwise import cast, exp
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import at_home, in_float32, quiet
+from runtime.ndarray.operator import at_home, ignore_fp_errors, in_float32
 from runtime.ndarray.reduce.reduce import sum as sum_
 from runtime.ndarray.shape.gather import places, take
 from runtime.ndarray.two_gradients import Fused, wide
@@ -75,7 +75,7 @@ def _back(run: LoopKernel, g: np.ndarray, y: np.ndarray, scale: float, rows: tup
 
 @Fused
 @in_float32
-@quiet
+@ignore_fp_errors
 def _softmax(x: np.ndarray, *, axis: int, scale: float, masked: np.ndarray | None) -> np.ndarray:
     """Softmax of `scale x`; 0 where `masked`, of the shape of x."""
     if masked is None:
@@ -109,7 +109,7 @@ def _(g: NDArray, y: NDArray, x: NDArray, *, axis: int, scale: float, masked: An
 
 @Fused
 @in_float32
-@quiet
+@ignore_fp_errors
 def _log_softmax(x: np.ndarray, *, axis: int, scale: float) -> np.ndarray:
     _, tops, sums = _exponentials(x, axis, scale)
     y = x - tops if scale == 1 else x * x.dtype.type(scale) - tops
@@ -118,7 +118,7 @@ def _log_softmax(x: np.ndarray, *, axis: int, scale: float) -> np.ndarray:
 
 
 @_log_softmax.backward
-@quiet
+@ignore_fp_errors
 def _(g: np.ndarray, y: np.ndarray, x: np.ndarray, *, axis: int, scale: float) -> tuple[np.ndarray]:
     wide_g, wide_y = wide(g), wide(y)
     if rows := _rows(wide_y, axis):
@@ -214,7 +214,7 @@ def _beyond(data: NDArray, length: NDArray | None, axis: int) -> np.ndarray:
 
 
 @Fused
-@quiet
+@ignore_fp_errors
 def _cross_entropy(x: np.ndarray, label: np.ndarray, *, axis: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """`-log softmax(x)[label]` along `axis`, which stays with length 1; and exp(x - max(x)) and its sum.
 

@@ -27,7 +27,7 @@ from runtime.core.generator import generator
 from runtime.ndarray.creation import Shape, place
 from runtime.ndarray.elementwise import log
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import Operator, quiet
+from runtime.ndarray.operator import Operator, ignore_fp_errors
 from runtime.ndarray.shape.reshape import reshape
 from runtime.ndarray.shape.subscript import gather
 
@@ -90,7 +90,7 @@ def _draw_generalized_negative_binomial(shape: tuple, dtype: np.dtype, mu: Any, 
 # ---------------------------------------------------------------- from parameters to an array
 
 
-@quiet
+@ignore_fp_errors
 def _compute(draw: Callable, shape: tuple, dtype: np.dtype, *parameters: Any) -> np.ndarray:
     """An array of draws; MXNetError, in the name of the distribution, for what cannot be drawn."""
     try:

@@ -11,7 +11,7 @@ import numpy as np
 from runtime.base import MXNetError, counts
 from runtime.core.backend import is_host
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import Operator, in_float32, quiet
+from runtime.ndarray.operator import Operator, ignore_fp_errors, in_float32
 from runtime.ndarray.shape.reshape import axes_of, axis_of, reshape
 from runtime.ndarray.two_gradients import wide
 
@@ -74,7 +74,7 @@ def _reduction(name: str, forward: Callable) -> Operator:
     As `in_float32` does, it computes with 16-bit floats in float32.
     """
 
-    @quiet
+    @ignore_fp_errors
     def call(x: np.ndarray, *, axes: Shape, shape: Shape) -> np.ndarray:
         if x.dtype.itemsize == 2:
             return forward(x.astype(np.float32), axes).reshape(shape).astype(x.dtype)
@@ -197,7 +197,7 @@ def _others_of(x: np.ndarray, axes: Shape) -> np.ndarray:
 
 @Operator
 @in_float32
-@quiet
+@ignore_fp_errors
 def _others(x: np.ndarray, *, axes: Shape) -> np.ndarray:
     return _others_of(x, axes)
 
@@ -344,7 +344,7 @@ def moments(data: NDArray, axes: Axes, keepdims: bool = False) -> list[NDArray]:
 
 @Operator
 @in_float32
-@quiet
+@ignore_fp_errors
 def _cumsum(x: np.ndarray, *, axis: int, reverse: bool) -> np.ndarray:
     """The sums of the elements up to each along `axis`; from each to the last if `reverse`."""
     if reverse:

@@ -22,7 +22,7 @@ from runtime.ndarray.linalg.products import dot
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.nn.activation import sigmoid
 from runtime.ndarray.nn.layers import FullyConnected
-from runtime.ndarray.operator import Operator, differentiate_again, in_float32, quiet
+from runtime.ndarray.operator import Operator, differentiate_again, ignore_fp_errors, in_float32
 from runtime.ndarray.rnn import recurrent_reference
 from runtime.ndarray.shape.slicing import split, stack
 
@@ -81,7 +81,7 @@ def _work(d: np.ndarray, state: int) -> int:
 
 @Operator
 @in_float32
-@quiet
+@ignore_fp_errors
 def _elman(
     x: np.ndarray, h: np.ndarray, wi: np.ndarray, wh: np.ndarray, bi: np.ndarray, bh: np.ndarray, *, activation: str
 ) -> Arrays:

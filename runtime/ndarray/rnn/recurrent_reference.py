@@ -10,7 +10,7 @@ import numpy as np
 
 from runtime.core.blas import matmul
 from runtime.ndarray.nn.activation import sigmoid
-from runtime.ndarray.operator import quiet
+from runtime.ndarray.operator import ignore_fp_errors
 
 
 def _parts(x: np.ndarray, count: int) -> list[np.ndarray]:
@@ -27,7 +27,7 @@ def _before(first: np.ndarray, states: np.ndarray, t: int) -> np.ndarray:
 # ---------------------------------------------------------------- LSTM
 
 
-@quiet
+@ignore_fp_errors
 def lstm(
     gates: np.ndarray, h: np.ndarray, c: np.ndarray, turned: np.ndarray, wr: np.ndarray | None, cells: np.ndarray,
     y: np.ndarray,
@@ -76,7 +76,7 @@ def lstm_back(
 # ---------------------------------------------------------------- GRU
 
 
-@quiet
+@ignore_fp_errors
 def gru(
     gates: np.ndarray, h: np.ndarray, turned: np.ndarray, bias: np.ndarray, kept: np.ndarray, y: np.ndarray
 ) -> None:

@@ -13,7 +13,7 @@ from runtime.base import MXNetError, count, counts, did_you_mean
 from runtime.core import backend
 from runtime.core.dtypes import element_type
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import Operator, quiet
+from runtime.ndarray.operator import Operator, ignore_fp_errors
 from runtime.ndarray.shape.reshape import axis_of, reshape
 from runtime.ndarray.shape.subscript import gather, setitem
 from runtime.ndarray.sparse import RowSparseNDArray, sum_rows
@@ -194,7 +194,7 @@ def fill_element_0index(lhs: NDArray, mhs: NDArray, rhs: NDArray) -> NDArray:
     return filled
 
 
-@quiet
+@ignore_fp_errors
 def _positions(
     name: str, index: NDArray, length: int, mode: str, modes: tuple[str, ...], shape: Shape | None = None
 ) -> NDArray:
@@ -254,7 +254,7 @@ def scatter_nd(data: NDArray, indices: NDArray, shape: Sequence[int]) -> NDArray
     return _scatter(data, key=key, shape=shape)
 
 
-@quiet
+@ignore_fp_errors
 def _coordinates(name: str, indices: NDArray, shape: Shape) -> tuple[np.ndarray, ...]:
     if indices.ndim < 2 or len(indices) > len(shape):
         raise MXNetError(

@@ -7,7 +7,7 @@ import numpy as np
 from runtime.base import MXNetError
 from runtime.core.backend import array_module, device_scope, to_host
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import Operator, quiet
+from runtime.ndarray.operator import Operator, ignore_fp_errors
 from runtime.ndarray.shape.reshape import flip
 from runtime.ndarray.shape.subscript import gather, part
 
@@ -77,7 +77,7 @@ def SequenceReverse(
     return gather(data, key=key)
 
 
-@quiet
+@ignore_fp_errors
 def _lengths(
     name: str, data: NDArray, lengths: NDArray | None, used: bool, axis: int, least: int | None
 ) -> np.ndarray | None:

@@ -15,7 +15,7 @@ from runtime.base import ArgumentError, MXNetError
 from runtime.core import backend
 from runtime.core.dtypes import convert
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import Operator, in_float32, quiet
+from runtime.ndarray.operator import Operator, ignore_fp_errors, in_float32
 
 __all__ = []
 
@@ -56,7 +56,7 @@ def numpy_key(key: Any, ndim: int) -> tuple[tuple, bool]:
     return tuple(items), advanced
 
 
-@quiet
+@ignore_fp_errors
 def _index(item: Any) -> int | np.ndarray:
     """An integer or an integer array, from whatever stands for one."""
     if isinstance(item, NDArray):

@@ -15,7 +15,7 @@ from runtime.base import ArgumentError, MXNetError
 from runtime.context import Context
 from runtime.core import backend
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import at_home, quiet
+from runtime.ndarray.operator import at_home, ignore_fp_errors
 from runtime.ndarray.sparse.base import KINDS, BaseSparseNDArray, _is_all
 
 
@@ -102,7 +102,7 @@ def retain(data: RowSparseNDArray, indices: Any) -> RowSparseNDArray:
     return RowSparseNDArray(rows, indices, data.shape, data._ctx)
 
 
-@quiet
+@ignore_fp_errors
 def sum_rows(indices: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The distinct `indices`, ascending, and for each the sum of its rows.
 

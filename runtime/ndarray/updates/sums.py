@@ -11,7 +11,7 @@ import numpy as np
 from runtime.context import Context
 from runtime.core import backend, update_rules
 from runtime.ndarray import NDArray
-from runtime.ndarray.operator import quiet
+from runtime.ndarray.operator import ignore_fp_errors
 from runtime.ndarray.sparse import RowSparseNDArray, sum_rows
 
 _SUM = """optimizer Sum "The sum of several gradients, which the kernel adds up as it reads them"
@@ -67,7 +67,7 @@ def _rule(dtype: str) -> Any:
     return update_rules.load(update_rules.read(_SUM), dtype, False, None, {})
 
 
-@quiet
+@ignore_fp_errors
 def _add(terms: Sequence[np.ndarray], out: np.ndarray) -> None:
     sums = np.empty_like(out, np.float32) if _is_half(out.dtype) else out
     np.add(terms[0], terms[1], out=sums, dtype=sums.dtype)

@@ -17,7 +17,7 @@ from runtime.core.backend import device_scope, to_device_of, to_host
 from runtime.native import boxes as native
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.nn.convolution import floating
-from runtime.ndarray.operator import Operator, in_float32, quiet
+from runtime.ndarray.operator import Operator, ignore_fp_errors, in_float32
 
 __all__: list[str] = []
 CONTRIB = (
@@ -49,7 +49,7 @@ def to_centers(boxes: np.ndarray) -> np.ndarray:
 # ---------------------------------------------------------------- overlaps
 
 
-@quiet
+@ignore_fp_errors
 def overlaps(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """(n, m): intersection over union of the boxes (n, 4) and (m, 4), given as corners; 0 where they do not meet.
 
@@ -260,7 +260,7 @@ def decoded(offsets: np.ndarray, anchors: np.ndarray) -> np.ndarray:
 
 @Operator
 @in_float32
-@quiet
+@ignore_fp_errors
 def _box_encode(
     samples: np.ndarray, matches: np.ndarray, anchors: np.ndarray, refs: np.ndarray, means: np.ndarray, stds: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -307,7 +307,7 @@ def box_encode(
 
 @Operator
 @in_float32
-@quiet
+@ignore_fp_errors
 def _box_decode(x: np.ndarray, anchors: np.ndarray, *, stds: tuple, clip: float, format: str) -> np.ndarray:
     offsets = x * to_device_of(x, np.array(stds, x.dtype))
     if clip > 0:

@@ -13,7 +13,7 @@ from runtime.base import MXNetError
 from runtime.core.backend import is_host, to_device_of, to_host
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.nn.windows import floating
-from runtime.ndarray.operator import Operator, in_float32, quiet
+from runtime.ndarray.operator import Operator, ignore_fp_errors, in_float32
 from runtime.ndarray.vision import matching
 from runtime.ndarray.vision.boxes import decoded, encoded, greedy, overlaps, survivors, to_centers
 
@@ -78,7 +78,7 @@ def MultiBoxPrior(
 
 @Operator
 @in_float32
-@quiet
+@ignore_fp_errors
 def _target(
     anchor: np.ndarray,
     label: np.ndarray,
@@ -197,7 +197,7 @@ def MultiBoxTarget(
 
 @Operator
 @in_float32
-@quiet
+@ignore_fp_errors
 def _detection(
     prob: np.ndarray,
     offsets: np.ndarray,
