@@ -46,7 +46,7 @@ def in_float32(forward: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
     return call
 
 
-def at_home(function: Callable[..., Any]) -> Callable[..., Any]:
+def on_own_device(function: Callable[..., Any]) -> Callable[..., Any]:
     """Decorator: what computes with the memory of an NDArray, its first argument, does so where that is."""
 
     @functools.wraps(function)

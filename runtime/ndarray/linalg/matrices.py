@@ -25,7 +25,7 @@ from runtime.ndarray.linalg.diagonals import (
 )
 from runtime.ndarray.linalg.products import _matmul, multiply_matrices
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import Operator, at_home, ignore_fp_errors
+from runtime.ndarray.operator import Operator, ignore_fp_errors, on_own_device
 from runtime.ndarray.reduce.reduce import sum as sum_
 from runtime.ndarray.shape.reshape import moveaxis, swapaxes
 
@@ -236,7 +236,7 @@ def linalg_potri(A: NDArray, lower: bool = True) -> NDArray:
     return _matmul(inverse, inverse, ta=True)
 
 
-@at_home
+@on_own_device
 def _identity_like(A: NDArray) -> NDArray:
     eye = array_module(A._data).eye(A.shape[-1], dtype=A.dtype)
     return NDArray(np.broadcast_to(eye, A.shape).copy(), A._ctx)

@@ -16,7 +16,7 @@ from runtime.ndarray.elementwise import identity, maximum, sign
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.nn.activation import sigmoid
 from runtime.ndarray.nn.softmax import _softmax
-from runtime.ndarray.operator import Operator, at_home
+from runtime.ndarray.operator import Operator, on_own_device
 from runtime.ndarray.shape.reshape import reshape
 
 __all__ = [
@@ -78,7 +78,7 @@ def _(g: NDArray, y: NDArray, x: NDArray, target: NDArray, weight: NDArray, *, a
     return dx * g if out_grad else dx
 
 
-@at_home
+@on_own_device
 def SoftmaxOutput(
     data: NDArray,
     label: NDArray,
@@ -163,7 +163,7 @@ def _(g: NDArray, y: NDArray, x: NDArray, sign: NDArray, *, margin: float, scale
     return sign * ((missing > 0) * -scale if linear else missing * (-2 * scale))
 
 
-@at_home
+@on_own_device
 def SVMOutput(
     data: NDArray,
     label: NDArray,
@@ -203,7 +203,7 @@ def _(g: NDArray, y: NDArray, x: NDArray, *, slope: float) -> NDArray:
     return x._full_like(slope)
 
 
-@at_home
+@on_own_device
 def MakeLoss(data: NDArray, grad_scale: float = 1.0, valid_thresh: float = 0.0, normalization: str = "null") -> NDArray:
     """`data`, with the gradient `grad_scale` whatever flows into it.
 

@@ -15,7 +15,7 @@ from runtime.native import softmax as native
 from runtime.native.normalization import SCRATCH
 from runtime.ndarray.elementwise import cast, exp
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import at_home, ignore_fp_errors, in_float32
+from runtime.ndarray.operator import ignore_fp_errors, in_float32, on_own_device
 from runtime.ndarray.reduce.reduce import sum as sum_
 from runtime.ndarray.shape.gather import places, take
 from runtime.ndarray.two_gradients import Fused, wide
@@ -199,7 +199,7 @@ def _in_type(name: str, data: NDArray, dtype: Any, function: Any) -> NDArray:
     return function(cast(data, asked)) if asked.itemsize > found.itemsize else cast(function(data), asked)
 
 
-@at_home
+@on_own_device
 def _beyond(data: NDArray, length: NDArray | None, axis: int) -> np.ndarray:
     """Where an element lies at or behind the length of its row, in the shape of `data`."""
     expected = (*data.shape[:axis], *data.shape[axis + 1 :])

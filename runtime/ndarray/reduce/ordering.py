@@ -10,7 +10,7 @@ from runtime.base import ArgumentError, MXNetError, count, did_you_mean
 from runtime.core.backend import is_host
 from runtime.core.dtypes import convert, element_type
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import at_home
+from runtime.ndarray.operator import on_own_device
 from runtime.ndarray.shape.gather import along
 from runtime.ndarray.shape.reshape import axis_of, reshape
 from runtime.ndarray.two_gradients import wide
@@ -21,21 +21,21 @@ METHODS = ("argsort", "sort", "topk")
 RETURNED = ("value", "indices", "mask", "both")
 
 
-@at_home
+@on_own_device
 def sort(data: NDArray, axis: int | None = -1, is_ascend: bool = True) -> NDArray:
     """The elements sorted along `axis` (None: those of the flattened array)."""
     data, axis = _flattened("sort", data, axis)
     return along(data, NDArray(_order(data._data, axis, is_ascend), data._ctx), axis=axis)
 
 
-@at_home
+@on_own_device
 def argsort(data: NDArray, axis: int | None = -1, is_ascend: bool = True, dtype: Any = "float32") -> NDArray:
     """Where along `axis` (None: in the flattened array) the elements that `sort` gives are, as numbers of `dtype`."""
     data, axis = _flattened("argsort", data, axis)
     return NDArray(convert(_order(data._data, axis, is_ascend), element_type(dtype)), data._ctx)
 
 
-@at_home
+@on_own_device
 def topk(
     data: NDArray,
     axis: int | None = -1,
@@ -70,7 +70,7 @@ def topk(
     return values if ret_typ == "value" else [values, indices]
 
 
-@at_home
+@on_own_device
 def histogram(a: NDArray, bins: int | NDArray = 10, range: tuple[float, float] | None = None) -> list[NDArray]:
     """How many elements lie in each of `bins`, as int64, and the edges of the bins, in the type of `a`.
 

@@ -9,7 +9,7 @@ from runtime.base import MXNetError
 from runtime.core.backend import is_host
 from runtime.ndarray.elementwise.binary import types_differ
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import Operator, at_home, in_float32
+from runtime.ndarray.operator import Operator, in_float32, on_own_device
 from runtime.ndarray.sparse.csr import CSRNDArray
 from runtime.ndarray.sparse.row_sparse import RowSparseNDArray, sum_rows
 
@@ -23,7 +23,7 @@ def matmul(a: CSRNDArray, b: NDArray, transposed: bool = False) -> NDArray:
     return _matmul(b, a=a, transposed=transposed)
 
 
-@at_home
+@on_own_device
 def present_rows(a: CSRNDArray, b: NDArray) -> RowSparseNDArray:
     """`aᵀ b` row-sparse: its rows are the columns that `a` has values in."""
     _check(a, b, True)

@@ -15,7 +15,7 @@ from runtime.base import ArgumentError, MXNetError
 from runtime.context import Context
 from runtime.core import backend
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import at_home, ignore_fp_errors
+from runtime.ndarray.operator import ignore_fp_errors, on_own_device
 from runtime.ndarray.sparse.base import KINDS, BaseSparseNDArray, _is_all
 
 
@@ -36,7 +36,7 @@ class RowSparseNDArray(BaseSparseNDArray):
     def _rows(self) -> np.ndarray:
         return self._values
 
-    @at_home
+    @on_own_device
     def _dense(self) -> np.ndarray:
         rows, indices = self._read()
         dense = np.zeros_like(rows, shape=self._shape)
@@ -51,7 +51,7 @@ class RowSparseNDArray(BaseSparseNDArray):
         """`x[:]` is the array itself; any other index takes from the dense values."""
         return self if _is_all(key) else super().__getitem__(key)
 
-    @at_home
+    @on_own_device
     def check_format(self, full_check: bool = True) -> None:
         rows, indices = self._parts
         if rows.shape != (len(indices), *self._shape[1:]):
@@ -61,7 +61,7 @@ class RowSparseNDArray(BaseSparseNDArray):
             if (indices[1:] <= indices[:-1]).any():
                 raise MXNetError("the indices of a row-sparse array must be ascending, each once")
 
-    @at_home
+    @on_own_device
     def _settle(self) -> tuple[np.ndarray, ...]:
         rows, indices = self._parts
         _check_range(indices, self._shape)
@@ -74,7 +74,7 @@ class RowSparseNDArray(BaseSparseNDArray):
     def _of_keys(self, keys: np.ndarray, values: np.ndarray) -> RowSparseNDArray:
         return RowSparseNDArray(values, keys, self._shape, self._ctx)
 
-    @at_home
+    @on_own_device
     def _pick(self, dense: np.ndarray) -> np.ndarray:
         return np.broadcast_to(dense, self._shape)[self._indices]
 
@@ -88,7 +88,7 @@ class RowSparseNDArray(BaseSparseNDArray):
 KINDS["row_sparse"] = RowSparseNDArray
 
 
-@at_home
+@on_own_device
 def retain(data: RowSparseNDArray, indices: Any) -> RowSparseNDArray:
     """The array that has the rows `indices` of `data`, and stores these alone, those that are 0 included."""
     if not isinstance(data, RowSparseNDArray):
