@@ -17,7 +17,7 @@ from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, differentiate_again
 
 
-class Fused(Operator):
+class TwoGradientOperator(Operator):
     """An operator whose gradients share work, or can be had in fewer passes over memory than operators make.
 
     `backward(g, y, *inputs, **attrs)`, over arrays as `forward` takes them, returns the gradient of each input (None

@@ -16,7 +16,7 @@ from runtime.native import activation as native
 from runtime.ndarray.elementwise import special
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, comparing, ignore_fp_errors
-from runtime.ndarray.two_gradients import Fused, is_large, one_pass
+from runtime.ndarray.two_gradients import TwoGradientOperator, is_large, one_pass
 
 __all__ = [
     "BlockGrad",
@@ -189,7 +189,7 @@ degrees = _function("degrees", np.degrees, "Radians as degrees.", lambda g, y, x
 radians = _function("radians", np.radians, "Degrees as radians.", lambda g, y, x: g * (math.pi / 180))
 sinh = _function("sinh", np.sinh, "The hyperbolic sine.", lambda g, y, x: g * cosh(x))
 cosh = _function("cosh", np.cosh, "The hyperbolic cosine.", lambda g, y, x: g * sinh(x))
-tanh = _function("tanh", np.tanh, "The hyperbolic tangent.", lambda g, y, x: g * (1 - y * y), Fused)
+tanh = _function("tanh", np.tanh, "The hyperbolic tangent.", lambda g, y, x: g * (1 - y * y), TwoGradientOperator)
 arcsinh = _function("arcsinh", np.arcsinh, "The inverse of `sinh`.", lambda g, y, x: g * rsqrt(x * x + 1))
 arccosh = _function("arccosh", np.arccosh, "The inverse of `cosh`.", lambda g, y, x: g * rsqrt((x - 1) * (x + 1)))
 arctanh = _function("arctanh", np.arctanh, "The inverse of `tanh`.", lambda g, y, x: g / (1 - x * x))

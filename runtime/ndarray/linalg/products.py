@@ -13,7 +13,7 @@ from runtime.ndarray.elementwise.unary import relu_slope
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, in_float32
 from runtime.ndarray.shape.reshape import reshape
-from runtime.ndarray.two_gradients import Fused, wide
+from runtime.ndarray.two_gradients import TwoGradientOperator, wide
 
 __all__ = ["batch_dot", "dot", "khatri_rao"]
 
@@ -128,7 +128,7 @@ def _check_types(name: str, a: NDArray, b: NDArray) -> None:
 # ---------------------------------------------------------------- with a bias
 
 
-@Fused
+@TwoGradientOperator
 @in_float32
 def _linear(x: np.ndarray, w: np.ndarray, b: np.ndarray, *, relu: bool = False) -> np.ndarray:
     """`x w^T + b`, the bias added in place; with `relu`, or 0 where that is negative."""

@@ -19,13 +19,13 @@ from runtime.ndarray.elementwise.unary import relu_slope
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, comparing, ignore_fp_errors, in_float32
 from runtime.ndarray.reduce.reduce import sum_to
-from runtime.ndarray.two_gradients import Fused, is_large, one_pass, wide
+from runtime.ndarray.two_gradients import TwoGradientOperator, is_large, one_pass, wide
 
 __all__ = ["Activation", "LeakyReLU", "hard_sigmoid", "relu", "sigmoid", "softsign"]
 METHODS = ("relu", "sigmoid")
 
 
-@Fused
+@TwoGradientOperator
 def relu(x: np.ndarray) -> np.ndarray:
     """`max(x, 0)`, whose slope at 0 is 0; both are NaN where x is."""
     return np.maximum(x, x.dtype.type(0))
@@ -41,7 +41,7 @@ def _(g: NDArray, y: NDArray, x: NDArray) -> NDArray:
     return g * relu_slope(y)
 
 
-@Fused
+@TwoGradientOperator
 @in_float32
 @ignore_fp_errors
 def sigmoid(x: np.ndarray) -> np.ndarray:
@@ -111,7 +111,7 @@ def Activation(data: NDArray, act_type: str) -> NDArray:
 # ---------------------------------------------------------------- with a slope below zero
 
 
-@Fused
+@TwoGradientOperator
 @in_float32
 def _leaky(x: np.ndarray, *, slope: float) -> np.ndarray:
     """x above zero, `slope x` below."""
@@ -225,7 +225,7 @@ def _(g: NDArray, y: NDArray, x: NDArray) -> NDArray:
     return g * exp(x * x * -0.5) * DENSITY_AT_0
 
 
-@Fused
+@TwoGradientOperator
 @in_float32
 def _gelu(x: np.ndarray) -> np.ndarray:
     """`x P(X <= x)`, X being a standard normal number."""

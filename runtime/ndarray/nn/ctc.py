@@ -15,7 +15,7 @@ from runtime.base import MXNetError
 from runtime.core.backend import array_module, to_device_of, to_host
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import ignore_fp_errors
-from runtime.ndarray.two_gradients import Fused, wide
+from runtime.ndarray.two_gradients import TwoGradientOperator, wide
 
 __all__ = ["CTCLoss", "ctc_loss"]
 CONTRIB = ("CTCLoss", "ctc_loss")
@@ -65,7 +65,7 @@ def _total(counts: np.ndarray, times: np.ndarray, ends: np.ndarray) -> np.ndarra
     return np.logaddexp(last[samples, ends], before)
 
 
-@Fused
+@TwoGradientOperator
 @ignore_fp_errors
 def _ctc(
     x: np.ndarray, *, states: np.ndarray, ends: np.ndarray, times: np.ndarray, blank: int

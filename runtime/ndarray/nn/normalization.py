@@ -19,7 +19,7 @@ from runtime.ndarray.operator import Operator
 from runtime.ndarray.reduce.reduce import mean
 from runtime.ndarray.reduce.reduce import sum as sum_
 from runtime.ndarray.shape.reshape import axis_of, reshape
-from runtime.ndarray.two_gradients import Fused, wide
+from runtime.ndarray.two_gradients import TwoGradientOperator, wide
 
 __all__ = ["BatchNorm", "GroupNorm", "InstanceNorm", "LayerNorm"]
 CONTRIB = ("BatchNormWithReLU",)
@@ -160,7 +160,7 @@ def _normalize_in_operators(x: NDArray, gamma: NDArray, beta: NDArray, *, view: 
     return reshape(y, x.shape).astype(x.dtype, copy=False)
 
 
-@Fused
+@TwoGradientOperator
 def _normalize(*inputs: np.ndarray, **attrs: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return _normalize_forward(*inputs, **attrs)
 
@@ -253,7 +253,7 @@ def _check_scale(name: str, data: NDArray, gamma: NDArray, beta: NDArray, length
 # ---------------------------------------------------------------- of batches
 
 
-class _BatchNorm(Fused):
+class _BatchNorm(TwoGradientOperator):
     """`moving` are the arrays of running means and variances, which move when a gradient comes back."""
 
     def pull(self, node: autograd.Node, g: Any) -> Iterator[tuple[Any, NDArray]]:

@@ -18,7 +18,7 @@ from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import ignore_fp_errors, in_float32, on_own_device
 from runtime.ndarray.reduce.reduce import sum as sum_
 from runtime.ndarray.shape.gather import places, take
-from runtime.ndarray.two_gradients import Fused, wide
+from runtime.ndarray.two_gradients import TwoGradientOperator, wide
 
 __all__ = ["SoftmaxActivation", "log_softmax", "softmax", "softmax_cross_entropy", "softmin"]
 METHODS = ("log_softmax", "softmax", "softmin")
@@ -73,7 +73,7 @@ def _back(run: LoopKernel, g: np.ndarray, y: np.ndarray, scale: float, rows: tup
     return dx
 
 
-@Fused
+@TwoGradientOperator
 @in_float32
 @ignore_fp_errors
 def _softmax(x: np.ndarray, *, axis: int, scale: float, masked: np.ndarray | None) -> np.ndarray:
@@ -107,7 +107,7 @@ def _(g: NDArray, y: NDArray, x: NDArray, *, axis: int, scale: float, masked: An
     return dx if scale == 1 else dx * scale
 
 
-@Fused
+@TwoGradientOperator
 @in_float32
 @ignore_fp_errors
 def _log_softmax(x: np.ndarray, *, axis: int, scale: float) -> np.ndarray:
@@ -213,7 +213,7 @@ def _beyond(data: NDArray, length: NDArray | None, axis: int) -> np.ndarray:
 # ---------------------------------------------------------------- cross entropy
 
 
-@Fused
+@TwoGradientOperator
 @ignore_fp_errors
 def _cross_entropy(x: np.ndarray, label: np.ndarray, *, axis: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """`-log softmax(x)[label]` along `axis`, which stays with length 1; and exp(x - max(x)) and its sum.
