@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from runtime.base import MXNetError, did_you_mean
 from runtime.core import backend
-from runtime.core.scope import Entered
+from runtime.core.scope import ThreadStack
 
 
 class _DefaultOfThread(type):
@@ -123,7 +123,7 @@ def gpu_memory_info(device_id: int = 0) -> tuple[int, int]:
         return backend.xp_for(ctx).cuda.runtime.memGetInfo()
 
 
-_entered = Entered(cpu)
+_entered = ThreadStack(cpu)
 
 
 def current_context() -> Context:

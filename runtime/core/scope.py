@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 
-class Entered(threading.local):
+class ThreadStack(threading.local):
     """The objects whose blocks this thread is in, after its default, which `make` makes."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
@@ -17,7 +17,7 @@ class Entered(threading.local):
 class _WithCurrent(type):
     """Makes `current` readable and assignable on the class."""
 
-    entered: Entered
+    entered: ThreadStack
 
     @property
     def current(cls) -> Any:
@@ -34,11 +34,11 @@ class Scoped(metaclass=_WithCurrent):
     A class made directly from this one is its own default: it can be made without arguments.
     """
 
-    entered: ClassVar[Entered]
+    entered: ClassVar[ThreadStack]
 
     def __init_subclass__(cls) -> None:
         if Scoped in cls.__bases__:
-            cls.entered = Entered(cls)
+            cls.entered = ThreadStack(cls)
 
     def __enter__(self) -> Self:
         type(self).entered.stack.append(self)
