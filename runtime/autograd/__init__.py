@@ -18,7 +18,7 @@ import numpy as np
 
 from runtime.autograd.function import Function
 from runtime.autograd.graph import Node, Part, Variable, check_arrays
-from runtime.autograd.mode import (
+from runtime.autograd.modes import (
     Scope,
     is_recording,
     is_training,
@@ -30,7 +30,7 @@ from runtime.autograd.mode import (
     set_training,
     train_mode,
 )
-from runtime.autograd.walk import age, reachable, release, walk
+from runtime.autograd.traversal import age, reachable, release, walk
 from runtime.base import ArgumentError, MXNetError, _as_list
 
 if TYPE_CHECKING:

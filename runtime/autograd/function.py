@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from runtime.autograd.graph import Gradients, Node, Part, check_arrays
-from runtime.autograd.mode import mode, pause
+from runtime.autograd.modes import mode, pause
 from runtime.base import MXNetError, _as_list
 
 if TYPE_CHECKING:
