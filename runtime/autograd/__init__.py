@@ -12,7 +12,7 @@ Recording and training mode belong to the thread; the graph belongs to its array
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -32,9 +32,7 @@ from runtime.autograd.modes import (
 )
 from runtime.autograd.traversal import age, reachable, release, walk
 from runtime.base import ArgumentError, MXNetError, _as_list
-
-if TYPE_CHECKING:
-    from runtime.ndarray import NDArray
+from runtime.core.protocols import NDArray
 
 
 def mark_variables(

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from runtime.autograd.graph import Gradients, Node, Part, check_arrays
 from runtime.autograd.modes import mode, pause
 from runtime.base import MXNetError, _as_list
-
-if TYPE_CHECKING:
-    from runtime.ndarray import NDArray
+from runtime.core.protocols import NDArray
 
 
 class Function:

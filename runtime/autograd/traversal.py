@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Container, Iterable
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
 from runtime.autograd.graph import Variable, check_arrays
 from runtime.base import ArgumentError, MXNetError, _as_list
-
-if TYPE_CHECKING:
-    from runtime.ndarray import NDArray
+from runtime.core.protocols import NDArray
 
 
 def walk(

@@ -14,17 +14,15 @@ import numpy as np
 from optgen import forks
 from runtime.core import backend
 from runtime.core.generator import generator
+from runtime.core.protocols import Context, NDArray
 
 if TYPE_CHECKING:
     from optgen import Piece, State, UpdateRule
     from optgen.arguments import Arguments
     from optgen.model import Call
     from optgen.model import Optimizer as Spec
-    from runtime.context import Context
 
-NDArray = Any
-"""An array of `nd`, dense or row-sparse, a class that is made of this module and cannot be imported here."""
-Gradient = NDArray | list[NDArray]
+    Gradient = NDArray | list[NDArray]
 
 # optgen is imported where it is first needed, so that `import runtime` does not wait for a compiler.
 
