@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,9 @@ CONTRIB = ("arange_like",)
 
 Shape = int | tuple[int, ...]
 
+SPARSE_MAKERS: dict[str, Callable[..., NDArray]] = {}
+"""`array` and `zeros` of `nd.sparse`, which enters them here: sparse arrays are made of dense ones."""
+
 
 def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> NDArray:
     """An array with the values of `source_array`: an NDArray, a NumPy array, a number, or numbers in nested sequences.
@@ -26,7 +30,7 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
     `dtype` is by default that of an NDArray, and float32 for everything else, NumPy arrays of other types included.
     """
     if getattr(source_array, "stype", "default") != "default" or hasattr(source_array, "tocsr"):
-        return _sparse().array(source_array, ctx, dtype)
+        return SPARSE_MAKERS["array"](source_array, ctx, dtype)
     if isinstance(source_array, NDArray):
         return _copied(source_array, _checked(source_array.context if ctx is None else ctx), dtype)
     wanted = element_type(dtype)
@@ -51,14 +55,14 @@ def _copied(x: NDArray, ctx: Context, dtype: Any) -> NDArray:
 def empty(shape: Shape, ctx: Context | None = None, dtype: Any = None, stype: str | None = None) -> NDArray:
     """An array of `shape` with arbitrary values, stored as `stype`; see `zeros`."""
     if stype not in (None, "default"):
-        return _sparse().zeros(stype, shape, ctx, dtype)
+        return SPARSE_MAKERS["zeros"](stype, shape, ctx, dtype)
     return _made("empty", shape, ctx, dtype)
 
 
 def zeros(shape: Shape, ctx: Context | None = None, dtype: Any = None, stype: str | None = None) -> NDArray:
     """An array of `shape` with zeros, stored as `stype`: 'default' (also None) or one of the ways of `nd.sparse`."""
     if stype not in (None, "default"):
-        return _sparse().zeros(stype, shape, ctx, dtype)
+        return SPARSE_MAKERS["zeros"](stype, shape, ctx, dtype)
     return _made("zeros", shape, ctx, dtype)
 
 
@@ -160,9 +164,3 @@ def _made(make: str, shape: Shape, ctx: Context | None, dtype: Any, name: str | 
             return NDArray(getattr(backend.xp_for(ctx), make)(shape, dtype), ctx)
     except (TypeError, ValueError) as error:
         raise ArgumentError(f"{name or make}: {shape!r} is no shape of an array: {error}") from None
-
-
-def _sparse() -> Any:
-    from runtime.ndarray import sparse  # made of what is above
-
-    return sparse

@@ -42,21 +42,6 @@ class NDArray:
         """Pickled and copied as values and context; a copy is outside of the graph."""
         return _restored, (self.asnumpy(), self._ctx)
 
-    def __getstate__(self) -> dict[str, bytes]:
-        """What is in a pickle of MXNet's: the array in the bytes of its files, under 'handle'."""
-        from runtime.ndarray.serialization import encoded
-
-        return {"handle": encoded(self)}
-
-    def __setstate__(self, state: dict[str, bytes]) -> None:
-        """Become the array whose `__getstate__`, here or in MXNet, gave this, in the current context.
-
-        MXNetError for what is no such state, or one of another kind of storage.
-        """
-        from runtime.ndarray.serialization import decoded
-
-        self._become(decoded(state, self.stype))
-
     def _become(self, other: NDArray) -> None:
         self._data, self._ctx, self._node = other._data, other._ctx, None
 
@@ -168,17 +153,6 @@ class NDArray:
             other[:] = self
         return other
 
-    def as_in_context(self, context: Context, always_copy: bool = False) -> NDArray:
-        """This array if it lives in `context`, else a copy there."""
-        if context == self._ctx and not always_copy:
-            return self
-        from runtime.ndarray.operator import move
-
-        context.require()
-        return move(self, context)
-
-    as_in_ctx = as_in_context
-
     def as_nd_ndarray(self) -> NDArray:
         """The array itself: there is no other kind of array here."""
         return self
@@ -192,17 +166,6 @@ class NDArray:
             return NDArray(np.full_like(self._data, value), self._ctx)
 
     # ------------------------------------------------------------ gradients
-
-    def attach_grad(self, grad_req: str = "write", stype: str | None = None) -> None:
-        """Want the gradient of this array: `backward` writes it to `grad` ('write'), adds it to it ('add'), or
-        ignores it ('null').
-
-        `grad` is stored as `stype`, 'default' (also None) or 'row_sparse'. The array forgets what it was computed
-        from.
-        """
-        from runtime.ndarray.creation import zeros
-
-        autograd.mark_variables(self, zeros(self.shape, self._ctx, self.dtype, stype), grad_req)
 
     @property
     def grad(self) -> NDArray | None:
@@ -235,12 +198,3 @@ def _restored(data: np.ndarray, ctx: Context) -> NDArray:
     """A pickled array, in the context it was in."""
     ctx.require()
     return NDArray(backend.to_context(data, ctx), ctx)
-
-
-def __getattr__(name: str) -> Any:
-    """The functions that make arrays, and others that MXNet has in this module too."""
-    if name.startswith("_"):
-        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    from runtime import ndarray
-
-    return getattr(ndarray, name)

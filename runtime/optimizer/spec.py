@@ -13,7 +13,7 @@ from runtime.context import Context, cpu
 from runtime.core import update_rules
 from runtime.core.backend import is_host
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.sparse.dense import as_dense
+from runtime.ndarray.sparse.densify import as_dense
 from runtime.optimizer.named import NamedStates
 from runtime.optimizer.optimizer import HALVES, Index, Optimizer
 

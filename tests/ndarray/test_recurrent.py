@@ -10,7 +10,7 @@ from optgen.loops.kernel import kernel
 from optgen.loops.language import Array
 from runtime import MXNetError, autograd, nd
 from runtime.native.exponential import expm1, sigmoid, tanh
-from runtime.ndarray.rnn.rnn import GATES
+from runtime.ndarray.rnn.stacked import GATES
 from tests.ndarray.gradients import Case
 
 

@@ -10,7 +10,7 @@ from runtime.base import ArgumentError, count
 from runtime.gluon.block import Block, HybridBlock
 from runtime.gluon.rnn.sequences import Steps, as_steps, check_states, last_valid, masked, merged, time_axis
 from runtime.ndarray import NDArray
-from runtime.ndarray.rnn.rnn import GATES
+from runtime.ndarray.rnn.stacked import GATES
 
 States = list[NDArray]
 

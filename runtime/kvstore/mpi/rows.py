@@ -12,7 +12,7 @@ from runtime.kvstore.base import Key
 from runtime.kvstore.mpi.world import DATA, Message, World
 from runtime.ndarray import NDArray
 from runtime.ndarray.sparse import RowSparseNDArray, sum_rows
-from runtime.ndarray.sparse.dense import as_dense
+from runtime.ndarray.sparse.densify import as_dense
 from runtime.ndarray.updates.sums import total
 
 Rows = tuple[np.ndarray, np.ndarray]

@@ -29,7 +29,7 @@ from runtime.kvstore.mpi.updates import Function, Optimizing, Sum, share_seed
 from runtime.kvstore.mpi.world import DATA, checked_timeout, world
 from runtime.ndarray import NDArray
 from runtime.ndarray.sparse import RowSparseNDArray
-from runtime.ndarray.sparse.dense import as_dense
+from runtime.ndarray.sparse.densify import as_dense
 from runtime.ndarray.updates.sums import total
 from runtime.optimizer import Optimizer, Updater, parts
 

@@ -18,7 +18,7 @@ from runtime.core import backend
 from runtime.ndarray.elementwise.unary import floor, log
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, comparing, ignore_fp_errors, in_float32
-from runtime.ndarray.reduce.reduce import sum_to
+from runtime.ndarray.reduce.reductions import sum_to
 
 __all__ = [
     "ElementWiseSum",

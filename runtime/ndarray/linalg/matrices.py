@@ -26,7 +26,7 @@ from runtime.ndarray.linalg.diagonals import (
 from runtime.ndarray.linalg.products import _matmul, multiply_matrices
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, ignore_fp_errors, on_own_device
-from runtime.ndarray.reduce.reduce import sum as sum_
+from runtime.ndarray.reduce.reductions import sum as sum_
 from runtime.ndarray.shape.reshape import moveaxis, swapaxes
 
 __all__ = [

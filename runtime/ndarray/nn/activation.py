@@ -18,7 +18,7 @@ from runtime.ndarray.elementwise.special import erf
 from runtime.ndarray.elementwise.unary import relu_slope
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, comparing, ignore_fp_errors, in_float32
-from runtime.ndarray.reduce.reduce import sum_to
+from runtime.ndarray.reduce.reductions import sum_to
 from runtime.ndarray.two_gradients import TwoGradientOperator, is_large, one_pass, wide
 
 __all__ = ["Activation", "LeakyReLU", "hard_sigmoid", "relu", "sigmoid", "softsign"]

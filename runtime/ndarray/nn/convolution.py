@@ -21,7 +21,7 @@ from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.nn import conv_small_images, gpu_windows
 from runtime.ndarray.nn.windows import Geometry, Shape, Window, check_places, floating, geometry, per_axis, window_of
 from runtime.ndarray.operator import Operator, in_float32
-from runtime.ndarray.reduce.reduce import sum as sum_
+from runtime.ndarray.reduce.reductions import sum as sum_
 
 __all__ = ["Convolution", "Deconvolution", "col2im", "im2col"]
 

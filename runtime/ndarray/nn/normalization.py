@@ -16,8 +16,8 @@ from runtime.ndarray.elementwise import ones_like, sqrt, square
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.nn.activation import relu
 from runtime.ndarray.operator import Operator
-from runtime.ndarray.reduce.reduce import mean
-from runtime.ndarray.reduce.reduce import sum as sum_
+from runtime.ndarray.reduce.reductions import mean
+from runtime.ndarray.reduce.reductions import sum as sum_
 from runtime.ndarray.shape.reshape import axis_of, reshape
 from runtime.ndarray.two_gradients import TwoGradientOperator, wide
 

@@ -16,7 +16,7 @@ from runtime.native.normalization import SCRATCH
 from runtime.ndarray.elementwise import cast, exp
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import ignore_fp_errors, in_float32, on_own_device
-from runtime.ndarray.reduce.reduce import sum as sum_
+from runtime.ndarray.reduce.reductions import sum as sum_
 from runtime.ndarray.shape.gather import places, take
 from runtime.ndarray.two_gradients import TwoGradientOperator, wide
 

@@ -1,6 +1,6 @@
 """`nd.random`: arrays of random numbers."""
 
-from runtime.ndarray.random.draws import (
+from runtime.ndarray.random.distributions import (
     exponential,
     exponential_like,
     gamma,

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from runtime.base import MXNetError
 from runtime.ndarray.elementwise import exp, gammaln, log
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.reduce.reduce import sum
+from runtime.ndarray.reduce.reductions import sum
 from runtime.ndarray.shape.reshape import reshape
 
 __all__ = [

@@ -21,7 +21,7 @@ from runtime.ndarray import elementwise as ew
 from runtime.ndarray.linalg.products import dot
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.nn.activation import sigmoid
-from runtime.ndarray.nn.layers import FullyConnected
+from runtime.ndarray.nn.fully_connected import FullyConnected
 from runtime.ndarray.operator import Operator, differentiate_again, ignore_fp_errors, in_float32
 from runtime.ndarray.rnn import recurrent_reference
 from runtime.ndarray.shape.slicing import split, stack

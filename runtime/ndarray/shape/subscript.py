@@ -14,8 +14,11 @@ from runtime import autograd
 from runtime.base import ArgumentError, MXNetError
 from runtime.core import backend
 from runtime.core.dtypes import convert
+from runtime.ndarray.elementwise.casting import cast
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, ignore_fp_errors, in_float32
+from runtime.ndarray.shape.broadcast import broadcast_to
+from runtime.ndarray.shape.reshape import reshape
 
 __all__ = []
 
@@ -256,9 +259,6 @@ def _address(x: np.ndarray) -> int:
 
 def _like(value: NDArray, x: NDArray) -> NDArray:
     """`value` in the shape and type of x, as a recorded copy."""
-    from runtime.ndarray.elementwise import cast  # both are made of what is here
-    from runtime.ndarray.shape.reshape import broadcast_to, reshape
-
     value = cast(value.as_in_context(x._ctx), x.dtype)
     if value.ndim > x.ndim:  # as NumPy, leave out axes of length 1 in front
         value = reshape(value, value.shape[value.ndim - x.ndim :])

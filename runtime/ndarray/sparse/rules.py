@@ -18,7 +18,7 @@ from runtime.core import backend
 from runtime.ndarray import creation, elementwise
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import plain
-from runtime.ndarray.reduce import reduce
+from runtime.ndarray.reduce import reductions
 from runtime.ndarray.sparse import arithmetic
 from runtime.ndarray.sparse.base import BaseSparseNDArray, in_graph, tostype
 from runtime.ndarray.sparse.csr import CSRNDArray
@@ -137,7 +137,7 @@ def _not_direct(data: NDArray, axis: Any, exclude: bool) -> bool:
 
 def _total(data: CSRNDArray, axis: Any, keepdims: bool) -> NDArray:
     if axis in (None, ()):
-        total = reduce.sum(_all_values(data))
+        total = reductions.sum(_all_values(data))
         return total.reshape((1, 1)) if keepdims else total
     down = axis in (0, -2)
     ones = creation.ones((data.shape[0 if down else 1], 1), data._ctx, data.dtype)

@@ -26,7 +26,7 @@ from runtime.base import MXNetError, did_you_mean
 from runtime.core import update_rules
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import _check_names
-from runtime.ndarray.sparse.dense import as_dense
+from runtime.ndarray.sparse.densify import as_dense
 
 RESERVED = ("lr", "wd", "rescale_grad", "clip_gradient", "t", "lazy_update")
 """Options that mean what they do in every optimizer. All but the last, which the equations don't see."""

@@ -14,7 +14,7 @@ from runtime.core.backend import is_host, to_device_of, to_host
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.nn.windows import floating
 from runtime.ndarray.operator import Operator, ignore_fp_errors, in_float32
-from runtime.ndarray.vision import matching
+from runtime.ndarray.vision import gpu_multibox
 from runtime.ndarray.vision.boxes import decoded, encoded, greedy, overlaps, survivors, to_centers
 
 __all__: list[str] = []
@@ -92,7 +92,7 @@ def _target(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     anchors = anchor[0]
     if not is_host(anchor):
-        return matching.targets(anchors, label, scores, threshold, ignored, ratio, mined_below, variances)
+        return gpu_multibox.targets(anchors, label, scores, threshold, ignored, ratio, mined_below, variances)
     batch, n = len(label), len(anchors)
     targets, mask = np.zeros((batch, n, 4), anchor.dtype), np.zeros((batch, n, 4), anchor.dtype)
     classes = np.full((batch, n), ignored, anchor.dtype)

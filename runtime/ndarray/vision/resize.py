@@ -13,7 +13,7 @@ from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.nn.convolution import Deconvolution
 from runtime.ndarray.nn.windows import floating
 from runtime.ndarray.operator import Operator, in_float32
-from runtime.ndarray.shape.reshape import broadcast_to
+from runtime.ndarray.shape.broadcast import broadcast_to
 from runtime.ndarray.shape.slicing import concat
 
 __all__ = ["UpSampling"]

@@ -94,6 +94,8 @@ def empty(stype: str, shape: Any, ctx: Context | None = None, dtype: Any = None)
     return zeros(stype, shape, ctx, dtype)
 
 
+creation.SPARSE_MAKERS.update(array=array, zeros=zeros)
+
 # ---------------------------------------------------------------- from parts
 
 

@@ -14,7 +14,7 @@ from runtime.base import MXNetError, count
 from runtime.context import Context, cpu
 from runtime.ndarray.creation import Shape, place
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.random import draws
+from runtime.ndarray.random import distributions
 
 __all__ = [
     "normal",
@@ -52,7 +52,7 @@ def random_uniform(
     out: Out = None,
 ) -> NDArray:
     """`random.uniform` of numbers."""
-    return draws.uniform(low, high, shape, dtype, ctx, out)
+    return distributions.uniform(low, high, shape, dtype, ctx, out)
 
 
 def random_normal(
@@ -64,7 +64,7 @@ def random_normal(
     out: Out = None,
 ) -> NDArray:
     """`random.normal` of numbers."""
-    return draws.normal(loc, scale, shape, dtype, ctx, out)
+    return distributions.normal(loc, scale, shape, dtype, ctx, out)
 
 
 def random_gamma(
@@ -76,7 +76,7 @@ def random_gamma(
     out: Out = None,
 ) -> NDArray:
     """`random.gamma` of numbers."""
-    return draws.gamma(alpha, beta, shape, dtype, ctx, out)
+    return distributions.gamma(alpha, beta, shape, dtype, ctx, out)
 
 
 def random_exponential(
@@ -84,14 +84,14 @@ def random_exponential(
 ) -> NDArray:
     """`random.exponential` with the mean 1/lam."""
     _check_rate("random_exponential", lam > 0, lam)
-    return draws.exponential(1 / lam, shape, dtype, ctx, out)
+    return distributions.exponential(1 / lam, shape, dtype, ctx, out)
 
 
 def random_poisson(
     lam: float = 1, shape: Shape | None = None, ctx: Context | None = None, dtype: Any = None, out: Out = None
 ) -> NDArray:
     """`random.poisson` of a number."""
-    return draws.poisson(lam, shape, dtype, ctx, out)
+    return distributions.poisson(lam, shape, dtype, ctx, out)
 
 
 def random_negative_binomial(
@@ -103,7 +103,7 @@ def random_negative_binomial(
     out: Out = None,
 ) -> NDArray:
     """`random.negative_binomial` of numbers."""
-    return draws.negative_binomial(k, p, shape, dtype, ctx, out)
+    return distributions.negative_binomial(k, p, shape, dtype, ctx, out)
 
 
 def random_generalized_negative_binomial(
@@ -115,14 +115,14 @@ def random_generalized_negative_binomial(
     out: Out = None,
 ) -> NDArray:
     """`random.generalized_negative_binomial` of numbers."""
-    return draws.generalized_negative_binomial(mu, alpha, shape, dtype, ctx, out)
+    return distributions.generalized_negative_binomial(mu, alpha, shape, dtype, ctx, out)
 
 
 def random_randint(
     low: int, high: int, shape: Shape | None = None, ctx: Context | None = None, dtype: Any = None, out: Out = None
 ) -> NDArray:
     """`random.randint`."""
-    return draws.randint(low, high, shape, dtype, ctx, out)
+    return distributions.randint(low, high, shape, dtype, ctx, out)
 
 
 uniform, normal = random_uniform, random_normal
@@ -132,56 +132,56 @@ def sample_uniform(
     low: NDArray, high: NDArray, shape: Shape | None = None, dtype: Any = None, out: Out = None
 ) -> NDArray:
     """`random.uniform` of arrays."""
-    return draws.uniform(low, high, shape, dtype, out=out)
+    return distributions.uniform(low, high, shape, dtype, out=out)
 
 
 def sample_normal(
     mu: NDArray, sigma: NDArray, shape: Shape | None = None, dtype: Any = None, out: Out = None
 ) -> NDArray:
     """`random.normal` of arrays."""
-    return draws.normal(mu, sigma, shape, dtype, out=out)
+    return distributions.normal(mu, sigma, shape, dtype, out=out)
 
 
 def sample_gamma(
     alpha: NDArray, beta: NDArray, shape: Shape | None = None, dtype: Any = None, out: Out = None
 ) -> NDArray:
     """`random.gamma` of arrays."""
-    return draws.gamma(alpha, beta, shape, dtype, out=out)
+    return distributions.gamma(alpha, beta, shape, dtype, out=out)
 
 
 def sample_exponential(lam: NDArray, shape: Shape | None = None, dtype: Any = None, out: Out = None) -> NDArray:
     """`random.exponential` with the means 1/lam."""
     _check_rate("sample_exponential", bool((lam.asnumpy() > 0).all()), lam)
-    return draws.exponential(1 / lam, shape, dtype, out=out)
+    return distributions.exponential(1 / lam, shape, dtype, out=out)
 
 
 def sample_poisson(lam: NDArray, shape: Shape | None = None, dtype: Any = None, out: Out = None) -> NDArray:
     """`random.poisson` of an array."""
-    return draws.poisson(lam, shape, dtype, out=out)
+    return distributions.poisson(lam, shape, dtype, out=out)
 
 
 def sample_negative_binomial(
     k: NDArray, p: NDArray, shape: Shape | None = None, dtype: Any = None, out: Out = None
 ) -> NDArray:
     """`random.negative_binomial` of arrays."""
-    return draws.negative_binomial(k, p, shape, dtype, out=out)
+    return distributions.negative_binomial(k, p, shape, dtype, out=out)
 
 
 def sample_generalized_negative_binomial(
     mu: NDArray, alpha: NDArray, shape: Shape | None = None, dtype: Any = None, out: Out = None
 ) -> NDArray:
     """`random.generalized_negative_binomial` of arrays."""
-    return draws.generalized_negative_binomial(mu, alpha, shape, dtype, out=out)
+    return distributions.generalized_negative_binomial(mu, alpha, shape, dtype, out=out)
 
 
 def sample_multinomial(
     data: NDArray, shape: Shape | None = None, get_prob: bool = False, dtype: Any = "int32", out: Any = None
 ) -> NDArray | list[NDArray]:
     """`random.multinomial`."""
-    return draws.multinomial(data, shape, get_prob, out, dtype)
+    return distributions.multinomial(data, shape, get_prob, out, dtype)
 
 
-shuffle = draws.shuffle
+shuffle = distributions.shuffle
 
 
 def rand_zipfian(
@@ -194,7 +194,7 @@ def rand_zipfian(
     """
     num_sampled, range_max = count("num_sampled", num_sampled), count("range_max", range_max)
     whole = math.log(range_max + 1)
-    drawn = np.exp(draws.uniform(0, whole, num_sampled, "float64", cpu())._data)
+    drawn = np.exp(distributions.uniform(0, whole, num_sampled, "float64", cpu())._data)
     sampled = (drawn - 1).astype(np.int64) % range_max
 
     def expected(classes: np.ndarray) -> NDArray:

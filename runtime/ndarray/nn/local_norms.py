@@ -8,7 +8,7 @@ from runtime.base import MXNetError, count
 from runtime.ndarray.elementwise import sqrt, square
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, in_float32
-from runtime.ndarray.reduce.reduce import sum as sum_
+from runtime.ndarray.reduce.reductions import sum as sum_
 
 __all__ = ["LRN", "L2Normalization"]
 

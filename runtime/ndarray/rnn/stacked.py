@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from runtime.base import MXNetError, did_you_mean
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.nn.layers import Dropout
+from runtime.ndarray.nn.dropout import Dropout
 from runtime.ndarray.rnn.recurrent import _elman, _gru, _lstm
 from runtime.ndarray.shape.reshape import flip, reshape
 from runtime.ndarray.shape.sequence import SequenceLast, SequenceMask, SequenceReverse
