@@ -10,7 +10,7 @@ import numpy as np
 
 from runtime.context import Context
 from runtime.core import backend, update_rules
-from runtime.ndarray import NDArray
+from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import ignore_fp_errors
 from runtime.ndarray.sparse import RowSparseNDArray, sum_rows
 
