@@ -24,6 +24,7 @@ from runtime.context import Context
 from runtime.core.backend import to_context, to_device_of, to_host
 from runtime.core.dtypes import convert, element_type
 from runtime.core.generator import generator
+from runtime.core.signatures import with_signature
 from runtime.ndarray.creation import Shape, place
 from runtime.ndarray.elementwise import log
 from runtime.ndarray.ndarray import NDArray
@@ -32,60 +33,6 @@ from runtime.ndarray.shape.reshape import reshape
 from runtime.ndarray.shape.subscript import gather
 
 Parameter = float | NDArray
-
-# ---------------------------------------------------------------- how each distribution is drawn
-
-# Functions of the result's shape, its element type and the parameters, which are numbers or float64 arrays that
-# broadcast to the shape. Each checks its parameters by `_require`.
-
-
-def _require(holds: Any, rule: str) -> None:
-    if not np.all(holds):  # NaN fails every comparison
-        raise ValueError(rule)
-
-
-def _draw_uniform(shape: tuple, dtype: np.dtype, low: Any, high: Any) -> np.ndarray:
-    _require(low <= high, "low is at most high")
-    _require(np.isfinite(np.subtract(high, low)), "low and high are finite")
-    below = np.nextafter(np.asarray(high).astype(dtype), np.asarray(low).astype(dtype)).astype(np.float64)
-    return np.minimum(low + (high - low) * generator.random(shape), below)  # which rounding could make `high`
-
-
-def _draw_normal(shape: tuple, dtype: np.dtype, loc: Any, scale: Any) -> np.ndarray:
-    _require(scale >= 0, "scale is not negative")
-    return loc + scale * generator.standard_normal(shape)
-
-
-def _draw_gamma(shape: tuple, dtype: np.dtype, alpha: Any, beta: Any) -> np.ndarray:
-    _require(alpha >= 0, "alpha is not negative")
-    _require(beta >= 0, "beta is not negative")
-    return beta * generator.standard_gamma(alpha, shape)
-
-
-def _draw_exponential(shape: tuple, dtype: np.dtype, scale: Any) -> np.ndarray:
-    _require(scale >= 0, "scale is not negative")
-    return scale * generator.standard_exponential(shape)
-
-
-def _draw_poisson(shape: tuple, dtype: np.dtype, lam: Any) -> np.ndarray:
-    _require(lam >= 0, "lam is not negative")
-    return generator.poisson(lam, shape)
-
-
-def _draw_negative_binomial(shape: tuple, dtype: np.dtype, k: Any, p: Any) -> np.ndarray:
-    _require(k > 0, "k is positive")
-    _require((p > 0) & (p <= 1), "p is in (0, 1]")
-    return generator.negative_binomial(k, p, shape)
-
-
-def _draw_generalized_negative_binomial(shape: tuple, dtype: np.dtype, mu: Any, alpha: Any) -> np.ndarray:
-    """A Poisson variable whose mean is a gamma variable of mean mu and variance alpha mu^2."""
-    _require(mu >= 0, "mu is not negative")
-    _require(alpha >= 0, "alpha is not negative")
-    alpha = np.asarray(alpha, np.float64)
-    spread = generator.standard_gamma(1 / np.where(alpha > 0, alpha, 1), shape) * alpha
-    return generator.poisson(mu * np.where(alpha > 0, spread, 1))
-
 
 # ---------------------------------------------------------------- from parameters to an array
 
@@ -108,25 +55,25 @@ def _draw_for_each(*parameters: np.ndarray, draw: Callable, shape: tuple, dtype:
 
 def _sample(
     draw: Callable,
-    parameters: dict[str, Parameter],
+    names: tuple[str, ...],
+    parameters: list[Parameter],
     shape: Shape | None,
     dtype: Any,
     ctx: Context | None,
     out: NDArray | None,
 ) -> NDArray:
-    name = draw.__name__.removeprefix("_draw_")
-    values = list(parameters.values())
-    if isinstance(values[0], NDArray) and all(isinstance(p, NDArray) for p in values):
-        shapes = {p: v.shape for p, v in parameters.items()}
+    name = draw.__name__
+    if isinstance(parameters[0], NDArray) and all(isinstance(p, NDArray) for p in parameters):
+        shapes = {p: v.shape for p, v in zip(names, parameters, strict=True)}
         if len(set(shapes.values())) > 1:
             raise MXNetError(f"random.{name}: the parameters' shapes differ: {shapes}")
         each = () if shape is None else _checked(name, shape)
-        return _deliver(_draw_for_each(*values, draw=draw, shape=each, dtype=_float(name, dtype, out)), out)
-    if not all(isinstance(p, numeric_types) for p in values):
-        kinds = ", ".join(f"{p} is {type(v).__name__}" for p, v in parameters.items())
+        return _deliver(_draw_for_each(*parameters, draw=draw, shape=each, dtype=_float(name, dtype, out)), out)
+    if not all(isinstance(p, numeric_types) for p in parameters):
+        kinds = ", ".join(f"{p} is {type(v).__name__}" for p, v in zip(names, parameters, strict=True))
         raise ArgumentError(f"random.{name}: parameters are all numbers or all NDArrays, but {kinds}")
     shape = _shape(name, shape, out)
-    return _deliver(place(_compute(draw, shape, _float(name, dtype, out), *map(float, values)), ctx), out)
+    return _deliver(place(_compute(draw, shape, _float(name, dtype, out), *map(float, parameters)), ctx), out)
 
 
 def _shape(name: str, shape: Shape | None, out: NDArray | None) -> tuple[int, ...]:
@@ -161,31 +108,97 @@ def _deliver(result: NDArray, out: NDArray | None) -> NDArray:
     return out
 
 
+_PLACEMENT = {
+    "shape": ("Shape | None", None),
+    "dtype": ("Any", None),
+    "ctx": ("Context | None", None),
+    "out": ("NDArray | None", None),
+}
+
+
+def _distribution(**defaults: float) -> Callable[[Callable[..., np.ndarray]], Callable[..., NDArray]]:
+    """Decorator: the function of `nd.random` that draws by `draw(shape, dtype, *parameters)`.
+
+    `draw` gets the shape and the element type of the result, and parameters that are numbers, or float64 arrays that
+    broadcast to the shape. It checks them by `_require`. `defaults` names the parameters.
+    """
+
+    def decorate(draw: Callable[..., np.ndarray]) -> Callable[..., NDArray]:
+        names, parameters = tuple(defaults), {name: ("Parameter", default) for name, default in defaults.items()}
+
+        @with_signature(draw.__name__, draw.__doc__, parameters | _PLACEMENT, returns="NDArray")
+        def call(*values: Any) -> NDArray:
+            *given, shape, dtype, ctx, out = values
+            return _sample(draw, names, given, shape, dtype, ctx, out)
+
+        return call
+
+    return decorate
+
+
+def _require(holds: Any, rule: str) -> None:
+    if not np.all(holds):  # NaN fails every comparison
+        raise ValueError(rule)
+
+
 # ---------------------------------------------------------------- distributions
 
 
-def uniform(
-    low: Parameter = 0,
-    high: Parameter = 1,
-    shape: Shape | None = None,
-    dtype: Any = None,
-    ctx: Context | None = None,
-    out: NDArray | None = None,
-) -> NDArray:
+@_distribution(low=0, high=1)
+def uniform(shape: tuple, dtype: np.dtype, low: Any, high: Any) -> np.ndarray:
     """Numbers evenly distributed in [low, high)."""
-    return _sample(_draw_uniform, {"low": low, "high": high}, shape, dtype, ctx, out)
+    _require(low <= high, "low is at most high")
+    _require(np.isfinite(np.subtract(high, low)), "low and high are finite")
+    below = np.nextafter(np.asarray(high).astype(dtype), np.asarray(low).astype(dtype)).astype(np.float64)
+    return np.minimum(low + (high - low) * generator.random(shape), below)  # which rounding could make `high`
 
 
-def normal(
-    loc: Parameter = 0,
-    scale: Parameter = 1,
-    shape: Shape | None = None,
-    dtype: Any = None,
-    ctx: Context | None = None,
-    out: NDArray | None = None,
-) -> NDArray:
+@_distribution(loc=0, scale=1)
+def normal(shape: tuple, dtype: np.dtype, loc: Any, scale: Any) -> np.ndarray:
     """Normally distributed numbers with mean `loc` and standard deviation `scale`."""
-    return _sample(_draw_normal, {"loc": loc, "scale": scale}, shape, dtype, ctx, out)
+    _require(scale >= 0, "scale is not negative")
+    return loc + scale * generator.standard_normal(shape)
+
+
+@_distribution(alpha=1, beta=1)
+def gamma(shape: tuple, dtype: np.dtype, alpha: Any, beta: Any) -> np.ndarray:
+    """Gamma distributed numbers of shape parameter `alpha` and scale `beta`: their mean is alpha*beta."""
+    _require(alpha >= 0, "alpha is not negative")
+    _require(beta >= 0, "beta is not negative")
+    return beta * generator.standard_gamma(alpha, shape)
+
+
+@_distribution(scale=1)
+def exponential(shape: tuple, dtype: np.dtype, scale: Any) -> np.ndarray:
+    """Exponentially distributed numbers with mean `scale`."""
+    _require(scale >= 0, "scale is not negative")
+    return scale * generator.standard_exponential(shape)
+
+
+@_distribution(lam=1)
+def poisson(shape: tuple, dtype: np.dtype, lam: Any) -> np.ndarray:
+    """Poisson distributed whole numbers, as floats, with mean `lam`."""
+    _require(lam >= 0, "lam is not negative")
+    return generator.poisson(lam, shape)
+
+
+@_distribution(k=1, p=1)
+def negative_binomial(shape: tuple, dtype: np.dtype, k: Any, p: Any) -> np.ndarray:
+    """How many failures come before the `k`-th success, with success of probability `p`; as floats."""
+    _require(k > 0, "k is positive")
+    _require((p > 0) & (p <= 1), "p is in (0, 1]")
+    return generator.negative_binomial(k, p, shape)
+
+
+@_distribution(mu=1, alpha=1)
+def generalized_negative_binomial(shape: tuple, dtype: np.dtype, mu: Any, alpha: Any) -> np.ndarray:
+    """Negative binomial numbers, as floats, by their mean `mu` and `alpha`: their variance is mu + alpha mu^2."""
+    _require(mu >= 0, "mu is not negative")
+    _require(alpha >= 0, "alpha is not negative")
+    # A Poisson variable whose mean is a gamma variable of mean mu and variance alpha mu^2.
+    alpha = np.asarray(alpha, np.float64)
+    spread = generator.standard_gamma(1 / np.where(alpha > 0, alpha, 1), shape) * alpha
+    return generator.poisson(mu * np.where(alpha > 0, spread, 1))
 
 
 def randn(
@@ -198,64 +211,6 @@ def randn(
 ) -> NDArray:
     """`normal`, with the lengths of the shape as arguments."""
     return normal(loc, scale, shape, dtype, ctx, out)
-
-
-def gamma(
-    alpha: Parameter = 1,
-    beta: Parameter = 1,
-    shape: Shape | None = None,
-    dtype: Any = None,
-    ctx: Context | None = None,
-    out: NDArray | None = None,
-) -> NDArray:
-    """Gamma distributed numbers of shape parameter `alpha` and scale `beta`: their mean is alpha*beta."""
-    return _sample(_draw_gamma, {"alpha": alpha, "beta": beta}, shape, dtype, ctx, out)
-
-
-def exponential(
-    scale: Parameter = 1,
-    shape: Shape | None = None,
-    dtype: Any = None,
-    ctx: Context | None = None,
-    out: NDArray | None = None,
-) -> NDArray:
-    """Exponentially distributed numbers with mean `scale`."""
-    return _sample(_draw_exponential, {"scale": scale}, shape, dtype, ctx, out)
-
-
-def poisson(
-    lam: Parameter = 1,
-    shape: Shape | None = None,
-    dtype: Any = None,
-    ctx: Context | None = None,
-    out: NDArray | None = None,
-) -> NDArray:
-    """Poisson distributed whole numbers, as floats, with mean `lam`."""
-    return _sample(_draw_poisson, {"lam": lam}, shape, dtype, ctx, out)
-
-
-def negative_binomial(
-    k: Parameter = 1,
-    p: Parameter = 1,
-    shape: Shape | None = None,
-    dtype: Any = None,
-    ctx: Context | None = None,
-    out: NDArray | None = None,
-) -> NDArray:
-    """How many failures come before the `k`-th success, with success of probability `p`; as floats."""
-    return _sample(_draw_negative_binomial, {"k": k, "p": p}, shape, dtype, ctx, out)
-
-
-def generalized_negative_binomial(
-    mu: Parameter = 1,
-    alpha: Parameter = 1,
-    shape: Shape | None = None,
-    dtype: Any = None,
-    ctx: Context | None = None,
-    out: NDArray | None = None,
-) -> NDArray:
-    """Negative binomial numbers, as floats, by their mean `mu` and `alpha`: their variance is mu + alpha mu^2."""
-    return _sample(_draw_generalized_negative_binomial, {"mu": mu, "alpha": alpha}, shape, dtype, ctx, out)
 
 
 def randint(

@@ -5,13 +5,16 @@
 
 from __future__ import annotations
 
+import inspect
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from runtime.base import MXNetError, count
 from runtime.context import Context, cpu
+from runtime.core.signatures import REQUIRED, with_signature
 from runtime.ndarray.creation import Shape, place
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.random import distributions
@@ -41,42 +44,57 @@ __all__ = [
 CONTRIB = ("rand_zipfian",)
 
 Out = NDArray | None
+_OUT = {"out": ("Out", None)}
 
 
-def random_uniform(
-    low: float = 0,
-    high: float = 1,
-    shape: Shape | None = None,
-    ctx: Context | None = None,
-    dtype: Any = None,
-    out: Out = None,
-) -> NDArray:
-    """`random.uniform` of numbers."""
-    return distributions.uniform(low, high, shape, dtype, ctx, out)
+def _of_numbers(draw: Callable[..., NDArray], numbers: str = "numbers") -> Callable[..., NDArray]:
+    """A function of `nd.random` as the operator `random_...`, whose parameters are numbers."""
+    shown = {name: ("float", p.default) for name, p in _parameters(draw)}
+    rest = {"shape": ("Shape | None", None), "ctx": ("Context | None", None), "dtype": ("Any", None)}
+    name, doc = f"random_{draw.__name__}", f"`random.{draw.__name__}` of {numbers}."
+
+    @with_signature(name, doc, shown | rest | _OUT, returns="NDArray")
+    def call(*values: Any) -> NDArray:
+        *given, shape, ctx, dtype, out = values
+        return draw.__wrapped__(*given, shape, dtype, ctx, out)
+
+    return call
 
 
-def random_normal(
-    loc: float = 0,
-    scale: float = 1,
-    shape: Shape | None = None,
-    ctx: Context | None = None,
-    dtype: Any = None,
-    out: Out = None,
-) -> NDArray:
-    """`random.normal` of numbers."""
-    return distributions.normal(loc, scale, shape, dtype, ctx, out)
+def _of_arrays(draw: Callable[..., NDArray], *names: str, arrays: str = "arrays") -> Callable[..., NDArray]:
+    """A function of `nd.random` as the operator `sample_...`, whose parameters are arrays, called `names` if given."""
+    shown = {name: ("NDArray", REQUIRED) for name in names or dict(_parameters(draw))}
+    name, doc = f"sample_{draw.__name__}", f"`random.{draw.__name__}` of {arrays}."
+
+    @with_signature(
+        name, doc, shown | {"shape": ("Shape | None", None), "dtype": ("Any", None)} | _OUT, returns="NDArray"
+    )
+    def call(*values: Any) -> NDArray:
+        *given, shape, dtype, out = values
+        return draw.__wrapped__(*given, shape, dtype, None, out)
+
+    return call
 
 
-def random_gamma(
-    alpha: float = 1,
-    beta: float = 1,
-    shape: Shape | None = None,
-    ctx: Context | None = None,
-    dtype: Any = None,
-    out: Out = None,
-) -> NDArray:
-    """`random.gamma` of numbers."""
-    return distributions.gamma(alpha, beta, shape, dtype, ctx, out)
+def _parameters(draw: Callable[..., NDArray]) -> list[tuple[str, inspect.Parameter]]:
+    """Those of the distribution: what comes before `shape`."""
+    parameters = list(inspect.signature(draw).parameters.items())
+    return parameters[: [name for name, _ in parameters].index("shape")]
+
+
+random_uniform = _of_numbers(distributions.uniform)
+random_normal = _of_numbers(distributions.normal)
+random_gamma = _of_numbers(distributions.gamma)
+random_poisson = _of_numbers(distributions.poisson, "a number")
+random_negative_binomial = _of_numbers(distributions.negative_binomial)
+random_generalized_negative_binomial = _of_numbers(distributions.generalized_negative_binomial)
+sample_uniform = _of_arrays(distributions.uniform)
+sample_normal = _of_arrays(distributions.normal, "mu", "sigma")
+sample_gamma = _of_arrays(distributions.gamma)
+sample_poisson = _of_arrays(distributions.poisson, arrays="an array")
+sample_negative_binomial = _of_arrays(distributions.negative_binomial)
+sample_generalized_negative_binomial = _of_arrays(distributions.generalized_negative_binomial)
+uniform, normal = random_uniform, random_normal
 
 
 def random_exponential(
@@ -87,35 +105,10 @@ def random_exponential(
     return distributions.exponential(1 / lam, shape, dtype, ctx, out)
 
 
-def random_poisson(
-    lam: float = 1, shape: Shape | None = None, ctx: Context | None = None, dtype: Any = None, out: Out = None
-) -> NDArray:
-    """`random.poisson` of a number."""
-    return distributions.poisson(lam, shape, dtype, ctx, out)
-
-
-def random_negative_binomial(
-    k: float = 1,
-    p: float = 1,
-    shape: Shape | None = None,
-    ctx: Context | None = None,
-    dtype: Any = None,
-    out: Out = None,
-) -> NDArray:
-    """`random.negative_binomial` of numbers."""
-    return distributions.negative_binomial(k, p, shape, dtype, ctx, out)
-
-
-def random_generalized_negative_binomial(
-    mu: float = 1,
-    alpha: float = 1,
-    shape: Shape | None = None,
-    ctx: Context | None = None,
-    dtype: Any = None,
-    out: Out = None,
-) -> NDArray:
-    """`random.generalized_negative_binomial` of numbers."""
-    return distributions.generalized_negative_binomial(mu, alpha, shape, dtype, ctx, out)
+def sample_exponential(lam: NDArray, shape: Shape | None = None, dtype: Any = None, out: Out = None) -> NDArray:
+    """`random.exponential` with the means 1/lam."""
+    _check_rate("sample_exponential", bool((lam.asnumpy() > 0).all()), lam)
+    return distributions.exponential(1 / lam, shape, dtype, out=out)
 
 
 def random_randint(
@@ -123,55 +116,6 @@ def random_randint(
 ) -> NDArray:
     """`random.randint`."""
     return distributions.randint(low, high, shape, dtype, ctx, out)
-
-
-uniform, normal = random_uniform, random_normal
-
-
-def sample_uniform(
-    low: NDArray, high: NDArray, shape: Shape | None = None, dtype: Any = None, out: Out = None
-) -> NDArray:
-    """`random.uniform` of arrays."""
-    return distributions.uniform(low, high, shape, dtype, out=out)
-
-
-def sample_normal(
-    mu: NDArray, sigma: NDArray, shape: Shape | None = None, dtype: Any = None, out: Out = None
-) -> NDArray:
-    """`random.normal` of arrays."""
-    return distributions.normal(mu, sigma, shape, dtype, out=out)
-
-
-def sample_gamma(
-    alpha: NDArray, beta: NDArray, shape: Shape | None = None, dtype: Any = None, out: Out = None
-) -> NDArray:
-    """`random.gamma` of arrays."""
-    return distributions.gamma(alpha, beta, shape, dtype, out=out)
-
-
-def sample_exponential(lam: NDArray, shape: Shape | None = None, dtype: Any = None, out: Out = None) -> NDArray:
-    """`random.exponential` with the means 1/lam."""
-    _check_rate("sample_exponential", bool((lam.asnumpy() > 0).all()), lam)
-    return distributions.exponential(1 / lam, shape, dtype, out=out)
-
-
-def sample_poisson(lam: NDArray, shape: Shape | None = None, dtype: Any = None, out: Out = None) -> NDArray:
-    """`random.poisson` of an array."""
-    return distributions.poisson(lam, shape, dtype, out=out)
-
-
-def sample_negative_binomial(
-    k: NDArray, p: NDArray, shape: Shape | None = None, dtype: Any = None, out: Out = None
-) -> NDArray:
-    """`random.negative_binomial` of arrays."""
-    return distributions.negative_binomial(k, p, shape, dtype, out=out)
-
-
-def sample_generalized_negative_binomial(
-    mu: NDArray, alpha: NDArray, shape: Shape | None = None, dtype: Any = None, out: Out = None
-) -> NDArray:
-    """`random.generalized_negative_binomial` of arrays."""
-    return distributions.generalized_negative_binomial(mu, alpha, shape, dtype, out=out)
 
 
 def sample_multinomial(
