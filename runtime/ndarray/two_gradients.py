@@ -68,21 +68,21 @@ class TwoGradientOperator(Operator):
                 yield parent, NDArray(dx, node.ctx)
 
 
-def wide(x: np.ndarray) -> np.ndarray:
+def widen_half(x: np.ndarray) -> np.ndarray:
     """The array in the type that sums are made in: float32 for 16-bit floats, its own for others."""
     return x.astype(np.float32) if x.dtype.itemsize == 2 else x
 
 
-LARGE = 1 << 14
+MIN_KERNEL_ELEMENTS = 1 << 14
 """For fewer elements than this, several short passes of NumPy take no longer than a kernel."""
 
 
-def is_large(x: np.ndarray) -> bool:
+def kernel_pays(x: np.ndarray) -> bool:
     """Whether a kernel can be called with the array, and pays."""
-    return x.size >= LARGE and x.dtype.char in "fd" and type(x) is np.ndarray
+    return x.size >= MIN_KERNEL_ELEMENTS and x.dtype.char in "fd" and type(x) is np.ndarray
 
 
-def one_pass(kernel: LoopKernel, *arrays: np.ndarray, work: int = 1) -> np.ndarray:
+def run_elementwise_kernel(kernel: LoopKernel, *arrays: np.ndarray, work: int = 1) -> np.ndarray:
     """What a kernel of `native.activation` makes of arrays, the first of which has the shape of the result.
 
     `work` is that for one element.

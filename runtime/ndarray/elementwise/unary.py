@@ -16,7 +16,7 @@ from runtime.native import activation as native
 from runtime.ndarray.elementwise import special
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, comparing, ignore_fp_errors
-from runtime.ndarray.two_gradients import TwoGradientOperator, is_large, one_pass
+from runtime.ndarray.two_gradients import TwoGradientOperator, kernel_pays, run_elementwise_kernel
 
 __all__ = [
     "BlockGrad",
@@ -197,7 +197,7 @@ arctanh = _function("arctanh", np.arctanh, "The inverse of `tanh`.", lambda g, y
 
 @tanh.backward
 def _(g: np.ndarray, y: np.ndarray, x: np.ndarray) -> tuple[np.ndarray]:
-    return (one_pass(native.tanh_back, y, g) if is_large(y) else g * (1 - y * y),)
+    return (run_elementwise_kernel(native.tanh_back, y, g) if kernel_pays(y) else g * (1 - y * y),)
 
 
 # ---------------------------------------------------------------- special functions

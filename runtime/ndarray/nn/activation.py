@@ -19,7 +19,7 @@ from runtime.ndarray.elementwise.unary import relu_slope
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, comparing, ignore_fp_errors, in_float32
 from runtime.ndarray.reduce.reductions import sum_to
-from runtime.ndarray.two_gradients import TwoGradientOperator, is_large, one_pass, wide
+from runtime.ndarray.two_gradients import TwoGradientOperator, kernel_pays, run_elementwise_kernel, widen_half
 
 __all__ = ["Activation", "LeakyReLU", "hard_sigmoid", "relu", "sigmoid", "softsign"]
 METHODS = ("relu", "sigmoid")
@@ -33,7 +33,7 @@ def relu(x: np.ndarray) -> np.ndarray:
 
 @relu.backward
 def _(g: np.ndarray, y: np.ndarray, x: np.ndarray) -> tuple[np.ndarray]:
-    return (one_pass(native.relu_back, y, g) if is_large(y) else g * relu_slope.forward(y),)
+    return (run_elementwise_kernel(native.relu_back, y, g) if kernel_pays(y) else g * relu_slope.forward(y),)
 
 
 @relu.gradient
@@ -117,15 +117,19 @@ def _leaky(x: np.ndarray, *, slope: float) -> np.ndarray:
     """x above zero, `slope x` below."""
     if not is_host(x):
         return np.where(x > 0, x, x * slope)
-    return one_pass(native.leaky, x, np.array([slope], x.dtype))
+    return run_elementwise_kernel(native.leaky, x, np.array([slope], x.dtype))
 
 
 @_leaky.backward
 def _(g: np.ndarray, y: np.ndarray, x: np.ndarray, *, slope: float) -> tuple[np.ndarray]:
     if not is_host(x):
         return (np.where(x > 0, g, g * slope),)
-    x, dtype = wide(x), x.dtype
-    return (one_pass(native.leaky_back, x, np.array([slope], x.dtype), wide(g)).astype(dtype, copy=False),)
+    x, dtype = widen_half(x), x.dtype
+    return (
+        run_elementwise_kernel(native.leaky_back, x, np.array([slope], x.dtype), widen_half(g)).astype(
+            dtype, copy=False
+        ),
+    )
 
 
 @_leaky.gradient
@@ -231,16 +235,18 @@ def _gelu(x: np.ndarray) -> np.ndarray:
     """`x P(X <= x)`, X being a standard normal number."""
     if not is_host(x):
         return x * _normal_cdf.forward(x)
-    return one_pass(native.gelu, x, work=GELU)
+    return run_elementwise_kernel(native.gelu, x, work=GELU)
 
 
 @_gelu.backward
 def _(g: np.ndarray, y: np.ndarray, x: np.ndarray) -> tuple[np.ndarray]:
     if not is_host(x):
-        x, g, dtype = wide(x), wide(g), x.dtype
+        x, g, dtype = widen_half(x), widen_half(g), x.dtype
         slopes = _normal_cdf.forward(x) + x * np.exp(x * x * -0.5) * DENSITY_AT_0
         return ((g * slopes).astype(dtype, copy=False),)
-    return (one_pass(native.gelu_back, wide(x), wide(g), work=GELU).astype(x.dtype, copy=False),)
+    return (
+        run_elementwise_kernel(native.gelu_back, widen_half(x), widen_half(g), work=GELU).astype(x.dtype, copy=False),
+    )
 
 
 @_gelu.gradient

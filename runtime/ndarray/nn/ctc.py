@@ -15,7 +15,7 @@ from runtime.base import MXNetError
 from runtime.core.backend import array_module, to_device_of, to_host
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import ignore_fp_errors
-from runtime.ndarray.two_gradients import TwoGradientOperator, wide
+from runtime.ndarray.two_gradients import TwoGradientOperator, widen_half
 
 __all__ = ["CTCLoss", "ctc_loss"]
 CONTRIB = ("CTCLoss", "ctc_loss")
@@ -78,7 +78,7 @@ def _ctc(
     log_p = _log_probabilities(x.astype(np.float64))
     counts = _forward_counts(_emitted(log_p, states), _may_skip(states, blank))
     total = _total(counts, times, ends)
-    return np.where(total == -np.inf, 0, -total).astype(wide(x).dtype), log_p, counts
+    return np.where(total == -np.inf, 0, -total).astype(widen_half(x).dtype), log_p, counts
 
 
 @_ctc.backward

@@ -19,7 +19,7 @@ from runtime.ndarray.operator import Operator
 from runtime.ndarray.reduce.reductions import mean
 from runtime.ndarray.reduce.reductions import sum as sum_
 from runtime.ndarray.shape.reshape import axis_of, reshape
-from runtime.ndarray.two_gradients import TwoGradientOperator, wide
+from runtime.ndarray.two_gradients import TwoGradientOperator, widen_half
 
 __all__ = ["BatchNorm", "GroupNorm", "InstanceNorm", "LayerNorm"]
 CONTRIB = ("BatchNormWithReLU",)
@@ -75,13 +75,13 @@ def _normalize_forward(
     x: np.ndarray, gamma: np.ndarray, beta: np.ndarray, *, view: tuple[int, ...], axes: tuple[int, ...], eps: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """`(x - mean)/sqrt(var + eps) gamma + beta`; and mean and variance, the reduced axes having length 1."""
-    values = wide(x).reshape(view)
+    values = widen_half(x).reshape(view)
     compiled = _compiled(view, axes)
     if compiled and values.dtype.char in "fd" and is_host(values):
         run, _, tasks, numbers = compiled
         y = np.empty_like(values)
         mu, var = np.empty((2, *(1 if i in axes else n for i, n in enumerate(view))), y.dtype)
-        rest = wide(gamma), wide(beta), y, mu, var, np.array([eps], y.dtype)
+        rest = widen_half(gamma), widen_half(beta), y, mu, var, np.array([eps], y.dtype)
         run(tasks, PASSES * x.size, values, *rest, *numbers, scratch=native.SCRATCH)
     else:
         y, mu, var = _normalize_in_numpy(values, gamma, beta, axes, eps)
@@ -107,17 +107,17 @@ def _normalize_backward(
     g: tuple, y: tuple, x: np.ndarray, gamma: np.ndarray, beta: np.ndarray, *, view: Any, axes: Any, eps: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """What flows into x, gamma and beta; that into mean and variance is ignored."""
-    dy, values, (_, mu, var) = wide(g[0]).reshape(view), wide(x).reshape(view), y
+    dy, values, (_, mu, var) = widen_half(g[0]).reshape(view), widen_half(x).reshape(view), y
     compiled = _compiled(view, axes)
     if compiled and values.dtype.char in "fd" and is_host(values):
         _, run, tasks, numbers = compiled
         dx = np.empty_like(values)
         parts = np.empty((2, tasks, view[1]) if axes == LAYER else (2, tasks), dx.dtype)
-        rest = wide(gamma), mu, var, np.array([eps], dx.dtype), dx, *parts
+        rest = widen_half(gamma), mu, var, np.array([eps], dx.dtype), dx, *parts
         run(tasks, PASSES * x.size, dy, values, *rest, *numbers, scratch=native.SCRATCH)
         dgamma, dbeta = np.add.reduce(parts.reshape(2, -1, view[1]), 1)
     else:
-        dx, dgamma, dbeta = _flow_in_numpy(dy, values, wide(gamma), mu, var, axes, eps)
+        dx, dgamma, dbeta = _flow_in_numpy(dy, values, widen_half(gamma), mu, var, axes, eps)
     return (
         dx.reshape(x.shape).astype(x.dtype, copy=False),
         dgamma.reshape(gamma.shape).astype(gamma.dtype, copy=False),
@@ -294,7 +294,7 @@ def _scale_and_shift(
 ) -> np.ndarray:
     """`(x - mu)/sqrt(var + eps) gamma + beta`, where mu and var are constants."""
     scale = gamma / np.sqrt(var + var.dtype.type(eps))
-    y = wide(x).reshape(view) * scale.reshape(_GAMMA)
+    y = widen_half(x).reshape(view) * scale.reshape(_GAMMA)
     y += (beta - mu * scale).reshape(_GAMMA)
     return y.reshape(x.shape).astype(x.dtype, copy=False)
 

@@ -18,7 +18,7 @@ from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import ignore_fp_errors, in_float32, on_own_device
 from runtime.ndarray.reduce.reductions import sum as sum_
 from runtime.ndarray.shape.gather import places, take
-from runtime.ndarray.two_gradients import TwoGradientOperator, wide
+from runtime.ndarray.two_gradients import TwoGradientOperator, widen_half
 
 __all__ = ["SoftmaxActivation", "log_softmax", "softmax", "softmax_cross_entropy", "softmin"]
 METHODS = ("log_softmax", "softmax", "softmin")
@@ -88,7 +88,7 @@ def _softmax(x: np.ndarray, *, axis: int, scale: float, masked: np.ndarray | Non
 
 @_softmax.backward
 def _(g: np.ndarray, y: np.ndarray, x: np.ndarray, *, axis: int, scale: float, masked: Any) -> tuple[np.ndarray]:
-    wide_g, wide_y = wide(g), wide(y)
+    wide_g, wide_y = widen_half(g), widen_half(y)
     if rows := _rows(wide_y, axis):
         dx = _back(native.softmax_back, wide_g, wide_y, scale, rows)
     else:
@@ -120,7 +120,7 @@ def _log_softmax(x: np.ndarray, *, axis: int, scale: float) -> np.ndarray:
 @_log_softmax.backward
 @ignore_fp_errors
 def _(g: np.ndarray, y: np.ndarray, x: np.ndarray, *, axis: int, scale: float) -> tuple[np.ndarray]:
-    wide_g, wide_y = wide(g), wide(y)
+    wide_g, wide_y = widen_half(g), widen_half(y)
     if rows := _rows(wide_y, axis):
         dx = _back(native.log_softmax_back, wide_g, wide_y, scale, rows)
     else:
@@ -220,7 +220,7 @@ def _cross_entropy(x: np.ndarray, label: np.ndarray, *, axis: int) -> tuple[np.n
 
     `label` has the places of the right classes in the whole array.
     """
-    x = wide(x)
+    x = widen_half(x)
     e, top, total = _exponentials(x, axis, 1.0)
     loss = np.log(total)
     loss += top

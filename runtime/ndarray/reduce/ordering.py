@@ -13,7 +13,7 @@ from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import on_own_device
 from runtime.ndarray.shape.gather import along
 from runtime.ndarray.shape.reshape import axis_of, reshape
-from runtime.ndarray.two_gradients import wide
+from runtime.ndarray.two_gradients import widen_half
 
 __all__ = ["argsort", "histogram", "sort", "topk"]
 METHODS = ("argsort", "sort", "topk")
@@ -93,7 +93,7 @@ def _flattened(name: str, data: NDArray, axis: int | None) -> tuple[NDArray, int
 
 def _order(x: np.ndarray, axis: int, ascending: bool) -> np.ndarray:
     """The places of the elements along `axis` in ascending or descending order, equal ones in theirs."""
-    x = x if is_host(x) else wide(x)  # CuPy does not sort bfloat16
+    x = x if is_host(x) else widen_half(x)  # CuPy does not sort bfloat16
     if ascending:
         return np.argsort(x, axis, kind="stable")
     backwards = np.argsort(np.flip(x, axis), axis, kind="stable")

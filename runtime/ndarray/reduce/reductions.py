@@ -13,7 +13,7 @@ from runtime.core.backend import is_host
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, ignore_fp_errors, in_float32
 from runtime.ndarray.shape.reshape import axes_of, axis_of, reshape
-from runtime.ndarray.two_gradients import wide
+from runtime.ndarray.two_gradients import widen_half
 
 __all__ = [
     "argmax",
@@ -265,7 +265,7 @@ max_axis, min_axis = max, min
 
 def _position(name: str, find: Callable) -> Operator:
     def forward(x: np.ndarray, *, axis: int, shape: Shape) -> np.ndarray:
-        found = find(x if is_host(x) else wide(x), axis)  # CuPy's functions have no bfloat16
+        found = find(x if is_host(x) else widen_half(x), axis)  # CuPy's functions have no bfloat16
         return found.reshape(shape).astype(x.dtype)
 
     operator = Operator(forward)

@@ -12,7 +12,7 @@ from runtime.native import regions as native
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.nn.windows import floating
 from runtime.ndarray.shape.reshape import reshape
-from runtime.ndarray.two_gradients import wide
+from runtime.ndarray.two_gradients import widen_half
 from runtime.ndarray.vision.interpolation import mix, taps_of
 
 __all__ = ["ROIPooling"]
@@ -108,7 +108,7 @@ def ROIPooling(data: NDArray, rois: NDArray, pooled_size: Sequence[int], spatial
     lefts, rights = _bins(corners[:, 0], sizes[:, 0], columns, width, data.dtype)
     plane = height * width
     x = to_host(data._data)  # there the largest are looked for
-    x = wide(x) if plane < 1 << 24 else x.astype(np.float64)  # places are numbers of its type
+    x = widen_half(x) if plane < 1 << 24 else x.astype(np.float64)  # places are numbers of its type
     found = np.empty((len(images), channels, rows, columns), x.dtype)
     g = np.array([len(images), channels, 0, channels * plane, plane, rows, columns, width], np.int64)
     native.largest(len(images) * channels, 2 * found.size, x, found, images, tops, bottoms, lefts, rights, g)
@@ -145,7 +145,7 @@ def _checked(name: str, data: NDArray, rois: NDArray, pooled_size: Sequence[int]
 
 def _regions(name: str, rois: NDArray, batch: int) -> tuple[np.ndarray, np.ndarray]:
     """The numbers of the images, and corners."""
-    values = wide(to_host(floating(name, rois)._data))
+    values = widen_half(to_host(floating(name, rois)._data))
     if not np.isfinite(values).all():
         raise MXNetError(f"{name}: rois has values that are not finite")
     if (values[:, 0] >= batch).any():
