@@ -26,11 +26,11 @@ METHODS = ("log_softmax", "softmax", "softmin")
 # ---------------------------------------------------------------- softmax
 
 
-SMALL = 1 << 11
+MIN_KERNEL_ELEMENTS = 1 << 11
 """Fewer elements than this NumPy's passes take no longer for than a kernel."""
-SHARE = 1 << 13
+TASK_ELEMENTS = 1 << 13
 """About so many elements has a task."""
-EXP = 5
+EXP_WORK = 5
 """So many additions of two arrays take as long as exp."""
 
 
@@ -40,9 +40,14 @@ def _rows(x: np.ndarray, axis: int) -> tuple[int, int, int] | None:
     None: NumPy is as good, rows are no rows, or they are on a device.
     """
     n = x.shape[axis]
-    if x.size < SMALL or math.prod(x.shape[axis + 1 :]) != 1 or x.dtype.char not in "fd" or not is_host(x):
+    if (
+        x.size < MIN_KERNEL_ELEMENTS
+        or math.prod(x.shape[axis + 1 :]) != 1
+        or x.dtype.char not in "fd"
+        or not is_host(x)
+    ):
         return None
-    return x.size // n, n, max(1, SHARE // n)
+    return x.size // n, n, max(1, TASK_ELEMENTS // n)
 
 
 def _exponentials(
@@ -53,7 +58,7 @@ def _exponentials(
         e = np.empty_like(x)
         tops, sums = np.empty((2, *x.shape[:axis], 1, *x.shape[axis + 1 :]), x.dtype)
         arrays = x, np.array([scale], x.dtype), e, tops, sums
-        native.softmax(-(-rows[0] // rows[2]), EXP * x.size, *arrays, *rows, int(divided), scratch=SCRATCH)
+        native.softmax(-(-rows[0] // rows[2]), EXP_WORK * x.size, *arrays, *rows, int(divided), scratch=SCRATCH)
         return e, tops, sums
     if scale != 1:
         x = x * x.dtype.type(scale)
@@ -69,7 +74,7 @@ def _exponentials(
 def _back(run: LoopKernel, g: np.ndarray, y: np.ndarray, scale: float, rows: tuple[int, int, int]) -> np.ndarray:
     """What flows into the scores, by a kernel of `native.softmax`."""
     dx = np.empty_like(y)
-    run(-(-rows[0] // rows[2]), EXP * y.size, y, g, np.array([scale], y.dtype), dx, *rows, scratch=SCRATCH)
+    run(-(-rows[0] // rows[2]), EXP_WORK * y.size, y, g, np.array([scale], y.dtype), dx, *rows, scratch=SCRATCH)
     return dx
 
 
