@@ -120,7 +120,7 @@ def test_images_side_by_side_are_the_same_as_one_by_one(monkeypatch: pytest.Monk
 def test_depthwise_is_what_gemm_gives(stride: int, dilate: int, filters: int, monkeypatch: pytest.MonkeyPatch) -> None:
     x, w, b = nd.array(random(2, 3, 19, 40)), nd.array(random(3 * filters, 1, 3, 3)), nd.array(random(3 * filters))
     found = []
-    for alone in (windows.ALONE, 0):
+    for alone in (windows.DEPTHWISE_MAX_FILTERS, 0):
         monkeypatch.setattr(windows, "ALONE", alone)
         windows.geometry.cache_clear()
         for v in (x, w, b):

@@ -16,9 +16,9 @@ from runtime.ndarray.ndarray import NDArray
 Shape = tuple[int, ...]
 LAYOUTS = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
 
-TILE = 1 << 16
+TILE_ELEMENTS = 1 << 16
 """So many elements has the part of the matrix of windows that is in use at a time: it fits into the L2 cache."""
-ALONE = 4
+DEPTHWISE_MAX_FILTERS = 4
 """Up to so many filters for a channel alone, GEMM gains nothing."""
 
 
@@ -55,14 +55,14 @@ def geometry(channels: int, image: Shape, filters: int, window: Window) -> Geome
     outputs = window.outputs(image)
     lead = (1,) * (3 - len(image))
     rows = channels // window.groups * math.prod(window.kernel)
-    columns = max(1, TILE // max(1, rows))
+    columns = max(1, TILE_ELEMENTS // max(1, rows))
     across = min(outputs[-1], columns)
     down = min(math.prod(outputs[:-1]), max(1, columns // outputs[-1]))
     tiles = -(-math.prod(outputs[:-1]) // down) * -(-outputs[-1] // across)
     numbers = [channels, *lead, *image, filters, *lead, *outputs, *lead, *window.kernel, *lead, *window.stride]
     numbers += [*(0 for _ in lead), *window.pad, *lead, *window.dilate]
     numbers += [window.groups, math.prod(outputs), rows, down, across, tiles]
-    by_itself = channels == window.groups > 1 and filters <= ALONE * channels
+    by_itself = channels == window.groups > 1 and filters <= DEPTHWISE_MAX_FILTERS * channels
     framed = math.prod(n + 2 * p for n, p in zip(image, window.pad, strict=True))
     return Geometry(np.array(numbers, np.int64), outputs, rows, down * across, tiles, by_itself, framed)
 
