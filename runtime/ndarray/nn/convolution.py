@@ -25,11 +25,11 @@ from runtime.ndarray.reduce.reductions import sum as sum_
 
 __all__ = ["Convolution", "Deconvolution", "col2im", "im2col"]
 
-CHUNKS = 8
+BATCH_CHUNKS = 8
 """Into so many parts a batch is cut, for each of which the weights' gradient is computed apart."""
-MANY = 1 << 18
+SPLIT_CHANNELS_MIN_WEIGHTS = 1 << 18
 """Weights of a layer whose images' channels are cut, instead of the batch."""
-DEPTHWISE = 8
+DEPTHWISE_WORK = 8
 """So many times as long as those of GEMM take the multiplications that it does not do."""
 
 
@@ -49,7 +49,7 @@ def _convolve(x: np.ndarray, w: np.ndarray, *bias: np.ndarray, window: Window) -
     work = 2 * y.size * g.rows // FLOPS
     if g.alone:
         arrays = x, w, bias[0] if bias else None, y
-        alone.convolve(len(x) * window.groups, DEPTHWISE * work, *arrays, len(bias), g.numbers, scratch=g.framed)
+        alone.convolve(len(x) * window.groups, DEPTHWISE_WORK * work, *arrays, len(bias), g.numbers, scratch=g.framed)
         return y
     native.convolve(
         len(x) * window.groups * g.tiles, work, x, w, bias[0] if bias else None, y, len(bias), g.numbers,
@@ -75,7 +75,7 @@ def _convolve_image(y: np.ndarray, w: np.ndarray, *, window: Window, image: Shap
     x = np.empty((len(y), channels, *image), y.dtype)
     work = 2 * y.size * g.rows // FLOPS
     if g.alone:
-        alone.convolve_image(len(y) * window.groups, DEPTHWISE * work, y, w, x, g.numbers, scratch=g.framed)
+        alone.convolve_image(len(y) * window.groups, DEPTHWISE_WORK * work, y, w, x, g.numbers, scratch=g.framed)
         return x
     native.convolve_image(len(y) * window.groups, work, y, w, x, g.numbers, scratch=g.rows * g.tile)
     return x
@@ -108,7 +108,7 @@ def _convolve_weight(y: np.ndarray, x: np.ndarray, *, window: Window) -> np.ndar
 def _convolve_alone_weight(y: np.ndarray, x: np.ndarray, g: Geometry, window: Window) -> np.ndarray:
     filters = y.shape[1]
     w = np.empty((filters, 1, *window.kernel), x.dtype)
-    work = DEPTHWISE * 2 * y.size * g.rows // FLOPS
+    work = DEPTHWISE_WORK * 2 * y.size * g.rows // FLOPS
     scratch = 2 * filters // window.groups * g.rows + math.prod(g.outputs) + g.framed
     alone.convolve_weight(window.groups, work, y, x, w, len(x), g.numbers, scratch=scratch)
     return w
@@ -119,9 +119,9 @@ def _shares(images: int, channels: int, weights: int) -> tuple[int, int]:
 
     To add up parts of the batch takes time for each weight, so where these are many, channels are shared.
     """
-    if weights >= MANY:
-        return -(-channels // CHUNKS), max(1, images)
-    return channels, max(1, -(-images // CHUNKS))
+    if weights >= SPLIT_CHANNELS_MIN_WEIGHTS:
+        return -(-channels // BATCH_CHUNKS), max(1, images)
+    return channels, max(1, -(-images // BATCH_CHUNKS))
 
 
 @_convolve.gradient
