@@ -14,18 +14,18 @@ from runtime.core.blas import matmul
 from runtime.native import convolution as native
 from runtime.ndarray.nn.windows import Geometry
 
-PLACES = 64
+MAX_PLACES = 64
 """Up to so many places for the kernel, images are gathered,"""
-WEIGHTS = 1 << 16
+MIN_WEIGHTS = 1 << 16
 """from so many weights on,"""
-COLUMNS = 1 << 23
+MAX_COLUMN_ELEMENTS = 1 << 23
 """if the matrix of windows has not more elements than this."""
 
 
 def pays(images: int, filters: int, groups: int, g: Geometry) -> bool:
     places = math.prod(g.outputs)
-    few = places <= PLACES and images * places * g.rows <= COLUMNS
-    return few and groups == 1 and images > 1 and filters * g.rows >= WEIGHTS
+    few = places <= MAX_PLACES and images * places * g.rows <= MAX_COLUMN_ELEMENTS
+    return few and groups == 1 and images > 1 and filters * g.rows >= MIN_WEIGHTS
 
 
 def convolve(x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, g: Geometry) -> np.ndarray:
