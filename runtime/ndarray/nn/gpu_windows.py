@@ -15,7 +15,7 @@ from runtime.core.backend import array_module
 from runtime.native.pooling import LOWEST
 from runtime.ndarray.nn.windows import Shape, Window
 
-COLUMNS = 1 << 28
+MAX_COLUMN_ELEMENTS = 1 << 28
 """A batch is cut so that its matrix of windows has no more elements than this: 1 GiB of float32."""
 
 # ---------------------------------------------------------------- views
@@ -119,7 +119,7 @@ def col2im(columns: np.ndarray, window: Window, image: Shape) -> np.ndarray:
 
 def _parts(images: int, channels: int, window: Window, outputs: Shape) -> Iterator[slice]:
     """The parts that a batch is cut into, one or more."""
-    step = max(1, COLUMNS // (channels * math.prod(window.kernel) * math.prod(outputs)))
+    step = max(1, MAX_COLUMN_ELEMENTS // (channels * math.prod(window.kernel) * math.prod(outputs)))
     return (slice(i, i + step) for i in range(0, images or 1, step))
 
 
