@@ -31,11 +31,11 @@ _DOTS = {BATCH: "abc,abc->b", LAYER: "abc,abc->ac", INSTANCE: "abc,abc->ab"}
 _GAMMA = (1, -1, 1)
 
 
-TASKS = 16
+LAYER_TASKS = 16
 """Rows are cut into so many parts, for each of which the gradients of gamma and beta are added up apart."""
-PASSES = 4
+NORMALIZE_WORK = 4
 """So many additions of two arrays take as long as a kernel."""
-SHORT = 8
+MIN_RUN_ELEMENTS = 8
 """Runs of fewer elements than this are not worth a loop of their own."""
 
 
@@ -61,11 +61,11 @@ def _compiled(view: tuple[int, int, int], axes: tuple[int, ...]) -> tuple[Any, A
     """
     before, channels, size = view
     if axes == LAYER:
-        if size > 1 or channels < SHORT:
+        if size > 1 or channels < MIN_RUN_ELEMENTS:
             return None
-        share = -(-before // TASKS) or 1
+        share = -(-before // LAYER_TASKS) or 1
         return native.layers, native.layers_back, -(-before // share), (before, channels, share)
-    if size < SHORT:
+    if size < MIN_RUN_ELEMENTS:
         return None
     tasks, together = (channels, before) if axes == BATCH else (before * channels, 1)
     return native.planes, native.planes_back, tasks, (channels, together, size)
@@ -82,7 +82,7 @@ def _normalize_forward(
         y = np.empty_like(values)
         mu, var = np.empty((2, *(1 if i in axes else n for i, n in enumerate(view))), y.dtype)
         rest = widen_half(gamma), widen_half(beta), y, mu, var, np.array([eps], y.dtype)
-        run(tasks, PASSES * x.size, values, *rest, *numbers, scratch=native.SCRATCH)
+        run(tasks, NORMALIZE_WORK * x.size, values, *rest, *numbers, scratch=native.SCRATCH)
     else:
         y, mu, var = _normalize_in_numpy(values, gamma, beta, axes, eps)
     return y.reshape(x.shape).astype(x.dtype, copy=False), mu, var
@@ -114,7 +114,7 @@ def _normalize_backward(
         dx = np.empty_like(values)
         parts = np.empty((2, tasks, view[1]) if axes == LAYER else (2, tasks), dx.dtype)
         rest = widen_half(gamma), mu, var, np.array([eps], dx.dtype), dx, *parts
-        run(tasks, PASSES * x.size, dy, values, *rest, *numbers, scratch=native.SCRATCH)
+        run(tasks, NORMALIZE_WORK * x.size, dy, values, *rest, *numbers, scratch=native.SCRATCH)
         dgamma, dbeta = np.add.reduce(parts.reshape(2, -1, view[1]), 1)
     else:
         dx, dgamma, dbeta = _flow_in_numpy(dy, values, widen_half(gamma), mu, var, axes, eps)
