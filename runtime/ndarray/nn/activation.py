@@ -206,7 +206,7 @@ def _channel_slopes(data: NDArray, gamma: NDArray | None) -> NDArray:
 
 # ---------------------------------------------------------------- gelu
 
-GELU = 16
+GELU_WORK = 16
 """So many additions of two arrays take as long as one gelu."""
 
 
@@ -235,7 +235,7 @@ def _gelu(x: np.ndarray) -> np.ndarray:
     """`x P(X <= x)`, X being a standard normal number."""
     if not is_host(x):
         return x * _normal_cdf.forward(x)
-    return run_elementwise_kernel(native.gelu, x, work=GELU)
+    return run_elementwise_kernel(native.gelu, x, work=GELU_WORK)
 
 
 @_gelu.backward
@@ -245,7 +245,9 @@ def _(g: np.ndarray, y: np.ndarray, x: np.ndarray) -> tuple[np.ndarray]:
         slopes = _normal_cdf.forward(x) + x * np.exp(x * x * -0.5) * DENSITY_AT_0
         return ((g * slopes).astype(dtype, copy=False),)
     return (
-        run_elementwise_kernel(native.gelu_back, widen_half(x), widen_half(g), work=GELU).astype(x.dtype, copy=False),
+        run_elementwise_kernel(native.gelu_back, widen_half(x), widen_half(g), work=GELU_WORK).astype(
+            x.dtype, copy=False
+        ),
     )
 
 
