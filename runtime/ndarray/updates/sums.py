@@ -19,7 +19,7 @@ _SUM = """optimizer Sum "The sum of several gradients, which the kernel adds up 
 update:
     w' = g
 """
-LARGE, LARGE_OF_HALVES = 1 << 22, 1 << 16
+MIN_KERNEL_ELEMENTS, MIN_KERNEL_ELEMENTS_16_BIT = 1 << 22, 1 << 16
 """From so many elements on, one kernel that reads each array once is faster than NumPy's passes, though it takes 0.1 ms
 to bind (and to be compiled, the first time). Of 16-bit floats, even for two, as NumPy converts them one by one. Others
 need three arrays: the sum of two is one pass to NumPy, too."""
@@ -54,8 +54,8 @@ def _is_large(terms: Sequence[np.ndarray]) -> bool:
     if not backend.is_host(terms[0]):
         return False
     if _is_half(dtype):
-        return size >= LARGE_OF_HALVES
-    return size >= LARGE and len(terms) > 2 and dtype.kind == "f"
+        return size >= MIN_KERNEL_ELEMENTS_16_BIT
+    return size >= MIN_KERNEL_ELEMENTS and len(terms) > 2 and dtype.kind == "f"
 
 
 def _is_half(dtype: np.dtype) -> bool:
