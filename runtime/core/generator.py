@@ -10,7 +10,7 @@ import numpy as np
 
 from runtime.core import backend
 
-BLOCK, BLOCKS = 256, 256
+THREADS_PER_BLOCK, MAX_BLOCKS = 256, 256
 """Threads of a block in CuPy's kernels of random numbers, and the number of blocks that keeps a GPU busy."""
 
 
@@ -45,7 +45,7 @@ class _Generator:
 generator = _Generator()
 
 
-def kept(shape: tuple[int, ...], p: float, ctx: Any) -> Any:
+def dropout_mask(shape: tuple[int, ...], p: float, ctx: Any) -> Any:
     """Booleans of `shape` in `ctx`, each False with probability `p`.
 
     A GPU draws them itself, with CuPy's Philox, which a number of our generator starts for each call: the seed alone
@@ -56,7 +56,7 @@ def kept(shape: tuple[int, ...], p: float, ctx: Any) -> Any:
     if not ctx.on_cpu:
         # A state for each thread, of whole blocks, as CuPy's kernel runs. Its own number of them is large and depends
         # on the GPU, and so would the draws.
-        threads = BLOCK * min(max(-(-n // BLOCK), 1), BLOCKS)
+        threads = THREADS_PER_BLOCK * min(max(-(-n // THREADS_PER_BLOCK), 1), MAX_BLOCKS)
         with backend.device_scope(ctx):
             random = backend.xp_for(ctx).random
             draws = random.Generator(random.Philox4x3210(int(generator.integers(1 << 63)), size=threads))

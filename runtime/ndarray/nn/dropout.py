@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from runtime import autograd
 from runtime.base import MXNetError
 from runtime.core.backend import device_scope
-from runtime.core.generator import kept
+from runtime.core.generator import dropout_mask
 from runtime.ndarray.elementwise import identity
 from runtime.ndarray.ndarray import NDArray
 
@@ -33,7 +33,7 @@ def Dropout(
         shared = _axes(data, axes)
         shape = tuple(1 if i in shared else n for i, n in enumerate(shape))
     with device_scope(data._ctx):
-        mask = kept(shape, p, data._ctx) * data._data.dtype.type(1 / (1 - p) if p < 1 else 0)
+        mask = dropout_mask(shape, p, data._ctx) * data._data.dtype.type(1 / (1 - p) if p < 1 else 0)
     return data * NDArray(mask, data._ctx)
 
 
