@@ -18,7 +18,7 @@ from runtime.ndarray.vision.interpolation import mix, taps_of
 __all__ = ["ROIPooling"]
 CONTRIB = ("ROIAlign",)
 
-MOST_TAPS = 1 << 24
+MAX_TAPS = 1 << 24
 """A region with more taps than this is a mistake: its size is divided among the bins by their number alone."""
 
 
@@ -60,7 +60,7 @@ def ROIAlign(
         (x, y), (w, h) = corners[i, :2], sizes[i]
         samples = [sample_ratio if sample_ratio > 0 else int(np.ceil(n / k)) for n, k in ((h, rows), (w, columns))]
         taps = 4 * samples[0] * samples[1]
-        if taps * bins > MOST_TAPS:
+        if taps * bins > MAX_TAPS:
             raise MXNetError(f"ROIAlign: region {i} of rois is {w:g} by {h:g} pixels large, too many to sample")
         counts[i] = taps
         row, row_weight = _samples(y, h / rows, rows, samples[0], height)
