@@ -19,7 +19,7 @@ ignore_fp_errors = np.errstate(all="ignore")
 """Decorator for functions in which infinities and NaN are values, not news."""
 
 
-def comparing(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+def ignore_bfloat16_nan(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
     """Decorator for functions that compare: of bfloat16, comparing NaN would warn."""
     silent = ignore_fp_errors(function)
 
@@ -196,7 +196,7 @@ _handle = Operator(lambda x: x, lambda g, y, x: g)
 # ---------------------------------------------------------------- as users call them
 
 
-def plain(function: Callable[..., Any]) -> Callable[..., Any]:
+def as_function(function: Callable[..., Any]) -> Callable[..., Any]:
     """An Operator as a function of one array, `data`; a function as it is."""
     if not isinstance(function, Operator):
         return function
@@ -216,7 +216,7 @@ def public(function: Callable[..., Any]) -> Callable[..., Any]:
 
     An argument that it does not have raises MXNetError.
     """
-    function = plain(function)
+    function = as_function(function)
     parameters = inspect.signature(function).parameters
     if "out" in parameters:
         return function

@@ -17,7 +17,7 @@ from runtime.base import MXNetError
 from runtime.core import backend
 from runtime.ndarray.elementwise.unary import floor, log
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import Operator, comparing, ignore_fp_errors, in_float32
+from runtime.ndarray.operator import Operator, ignore_bfloat16_nan, ignore_fp_errors, in_float32
 from runtime.ndarray.reduce.reductions import sum_to
 
 __all__ = [
@@ -246,7 +246,7 @@ modulo = _broadcasting(
 )
 maximum = _broadcasting(
     "maximum",
-    comparing(np.maximum),
+    ignore_bfloat16_nan(np.maximum),
     "The larger of two elements; of two equal ones the left gets the gradient, of an array and a number the array.",
     lambda g, y, a, b: g * (a >= b),
     lambda g, y, a, b: g * (b > a if isinstance(a, NDArray) else b >= a),
@@ -254,7 +254,7 @@ maximum = _broadcasting(
 )
 minimum = _broadcasting(
     "minimum",
-    comparing(np.minimum),
+    ignore_bfloat16_nan(np.minimum),
     "The smaller of two elements; of two equal ones the left gets the gradient, of an array and a number the array.",
     lambda g, y, a, b: g * (a <= b),
     lambda g, y, a, b: g * (b < a if isinstance(a, NDArray) else b <= a),
@@ -304,7 +304,7 @@ def broadcast_power(lhs: Any, rhs: Any) -> Any:
 
 def _compare(name: str, compare: Callable, doc: str, of_numbers: Callable) -> Callable[[Any, Any], Any]:
     """A test, whose result is 0 or 1 in the type of the arrays."""
-    compare = comparing(compare)
+    compare = ignore_bfloat16_nan(compare)
     return _broadcasting(name, lambda a, b: compare(a, b).astype(_dtype(a, b)), doc, of_numbers=of_numbers)
 
 

@@ -15,7 +15,7 @@ from runtime.base import MXNetError
 from runtime.native import activation as native
 from runtime.ndarray.elementwise import special
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import Operator, comparing, ignore_fp_errors
+from runtime.ndarray.operator import Operator, ignore_bfloat16_nan, ignore_fp_errors
 from runtime.ndarray.two_gradients import TwoGradientOperator, kernel_pays, run_elementwise_kernel
 
 __all__ = [
@@ -125,7 +125,9 @@ negative = _operator("negative", np.negative, "`-x`.", lambda g, y, x: -g)
 abs = _operator("abs", np.abs, "`|x|`, whose slope at 0 is 0.", lambda g, y, x: g * sign(x))
 square = _operator("square", ignore_fp_errors(np.square), "`x²`.", lambda g, y, x: g * x * 2)
 sign = _operator(
-    "sign", comparing(lambda x: (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)), "1, -1, or 0 (also of NaN)."
+    "sign",
+    ignore_bfloat16_nan(lambda x: (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)),
+    "1, -1, or 0 (also of NaN).",
 )
 zeros_like = _operator("zeros_like", np.zeros_like, "Zeros, in the shape and type of `data`.")
 ones_like = _operator("ones_like", np.ones_like, "Ones, in the shape and type of `data`.")

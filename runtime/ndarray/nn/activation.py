@@ -17,7 +17,7 @@ from runtime.ndarray.elementwise import exp, minimum, tanh
 from runtime.ndarray.elementwise.special import erf
 from runtime.ndarray.elementwise.unary import relu_slope
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import Operator, comparing, ignore_fp_errors, in_float32
+from runtime.ndarray.operator import Operator, ignore_bfloat16_nan, ignore_fp_errors, in_float32
 from runtime.ndarray.reduce.reductions import sum_to
 from runtime.ndarray.two_gradients import TwoGradientOperator, kernel_pays, run_elementwise_kernel, widen_half
 
@@ -88,7 +88,7 @@ def hard_sigmoid(data: NDArray, alpha: float = 0.2, beta: float = 0.5) -> NDArra
 
 
 @Operator
-@comparing
+@ignore_bfloat16_nan
 def _saturated(x: np.ndarray) -> np.ndarray:
     return np.minimum(np.maximum(x, x.dtype.type(0)), x.dtype.type(1))
 
@@ -173,7 +173,7 @@ _SELU_SLOPE, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805
 
 
 @Operator
-@comparing
+@ignore_bfloat16_nan
 def _prelu(x: np.ndarray, slope: np.ndarray) -> np.ndarray:
     """`slope`, of as many axes as x, is broadcast against it."""
     return np.where(x > 0, x, x * slope).astype(x.dtype, copy=False)  # CuPy's `where` has no bfloat16

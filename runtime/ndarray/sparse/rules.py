@@ -17,7 +17,7 @@ from runtime.base import MXNetError
 from runtime.core import backend
 from runtime.ndarray import creation, elementwise
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import plain
+from runtime.ndarray.operator import as_function
 from runtime.ndarray.reduce import reductions
 from runtime.ndarray.sparse import arithmetic
 from runtime.ndarray.sparse.base import BaseSparseNDArray, in_graph, tostype
@@ -35,7 +35,7 @@ def sparse_aware(name: str, function: Function) -> Function:
     rule = RULES.get(name)
     if rule is None:
         return function
-    function = plain(function)
+    function = as_function(function)
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
