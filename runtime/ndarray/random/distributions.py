@@ -7,7 +7,7 @@ to. `dtype` is by default float32. Draws are computed in float64 and rounded onc
 
 All are drawn on the CPU, and copied to where they are wanted: a seed gives the same numbers on every device, and what a
 network starts as does not depend on where it is trained. Arrays that every step draws anew, the masks of dropout, are
-another matter: see `generator.kept`.
+another matter: see `generator.dropout_mask`.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def test_convolution(case, columns: int) -> None:
     y = convolution._convolve.forward(x, w, bias, window=window)
     matrix = convolution._im2col.forward(x, window=whole)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(gpu_windows, "COLUMNS", columns)  # into how many parts batches are cut
+        patch.setattr(gpu_windows, "MAX_COLUMN_ELEMENTS", columns)  # into how many parts batches are cut
         pairs = [
             (gpu_windows.convolve(x, w, bias, window), y),
             (
