@@ -24,7 +24,7 @@ class Node:
     It holds raw arrays, never the NDArray it is the node of: there are no cycles, and memory goes when the arrays go.
     """
 
-    __slots__ = ("attrs", "ctx", "inputs", "operator", "output", "parents", "serial", "spent")
+    __slots__ = ("attrs", "ctx", "inputs", "operator", "output", "parents", "released_at", "serial")
 
     def __init__(self, operator: Any, parents: list, inputs: list, output: Any, attrs: dict, ctx: Any) -> None:
         self.serial = next(_serial)  # a node is younger than its parents: from old to young is a topological order
@@ -34,13 +34,13 @@ class Node:
         self.output = output
         self.attrs = attrs
         self.ctx = ctx
-        self.spent = 0  # when `backward` has been through here and let go of the arrays, in serial numbers
+        self.released_at = 0  # when `backward` has been through here and let go of the arrays, in serial numbers
 
     def pull(self, gradient: Any) -> Iterable[tuple[Any, Any]]:
         return self.operator.pull(self, gradient)
 
     def release(self) -> None:
-        self.spent = next(_serial)
+        self.released_at = next(_serial)
         self.inputs = self.output = self.operator = None
         self.parents = []
 
@@ -60,8 +60,8 @@ class Part:
         return [self.node]
 
     @property
-    def spent(self) -> int:
-        return self.node.spent
+    def released_at(self) -> int:
+        return self.node.released_at
 
     def pull(self, gradient: Any) -> Iterable[tuple[Any, Any]]:
         return [(self.node, Gradients({self.index: gradient}))]
@@ -87,7 +87,7 @@ class Variable:
 
     __slots__ = ("fresh", "grad", "grad_req", "ready", "serial")
     parents: tuple = ()
-    spent = 0
+    released_at = 0
 
     def __init__(self, grad: NDArray, grad_req: str) -> None:
         if grad_req not in ("write", "add"):

@@ -122,7 +122,7 @@ def reachable(heads: Iterable[Any], ends: Container) -> set:
         node = waiting.pop()
         if node in found:
             continue
-        if node.spent:
+        if node.released_at:
             released = True
             continue
         found.add(node)
@@ -146,7 +146,7 @@ def _left_over(nodes: set, ends: Container) -> set:
         if node in ends:
             continue
         parents = [p for p in node.parents if p is not None]
-        releases = [p.spent or when.get(p, 0) for p in parents]
+        releases = [p.released_at or when.get(p, 0) for p in parents]
         if any(release > node.serial for release in releases):
             if not all(releases):
                 _explain_released()

@@ -159,7 +159,7 @@ class NDArray:
 
     def _in_graph(self) -> bool:
         """Whether gradients can flow here: an array whose history `backward` has released is a constant."""
-        return self._node is not None and not self._node.spent
+        return self._node is not None and not self._node.released_at
 
     def _full_like(self, value: float) -> NDArray:
         with backend.device_scope(self._ctx):

@@ -96,7 +96,7 @@ class Operator:
                 given.append(x._data)
                 node = x._node
                 if node is not None:
-                    if node.spent:
+                    if node.released_at:
                         node = None
                     else:
                         in_graph = True

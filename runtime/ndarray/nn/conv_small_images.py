@@ -40,7 +40,7 @@ def convolve_image(y: np.ndarray, w: np.ndarray, image: tuple[int, ...], g: Geom
     """What each pixel of the images, (channels, ...), gave to y, (n, filters, ...)."""
     columns = matmul(w.reshape(len(w), g.rows).T, _together(y.reshape(*y.shape[:2], -1)))
     x = np.zeros((len(y), *image), y.dtype)
-    native.col2im(len(x), columns.size, _apart(columns, len(y)), x, g.numbers)
+    native.col2im(len(x), columns.size, _apart(columns, len(y)), x, g.kernel_params)
     return x
 
 
@@ -52,7 +52,7 @@ def convolve_weight(y: np.ndarray, x: np.ndarray, g: Geometry) -> np.ndarray:
 def _columns(x: np.ndarray, g: Geometry) -> np.ndarray:
     """The windows of all images, side by side."""
     columns = np.empty((len(x), g.rows, math.prod(g.outputs)), x.dtype)
-    native.im2col(len(x), columns.size, x, columns, g.numbers)
+    native.im2col(len(x), columns.size, x, columns, g.kernel_params)
     return _together(columns)
 
 

@@ -16,7 +16,7 @@ from runtime.base import MXNetError, count
 from runtime.core.backend import is_host
 from runtime.core.blas import FLOPS
 from runtime.native import convolution as native
-from runtime.native import depthwise as alone
+from runtime.native import depthwise
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.nn import conv_small_images, gpu_windows
 from runtime.ndarray.nn.windows import Geometry, Shape, Window, check_places, floating, geometry, per_axis, window_of
@@ -47,12 +47,14 @@ def _convolve(x: np.ndarray, w: np.ndarray, *bias: np.ndarray, window: Window) -
         return conv_small_images.convolve(x, w, bias[0] if bias else None, g)
     y = np.empty((len(x), len(w), *g.outputs), x.dtype)
     work = 2 * y.size * g.rows // FLOPS
-    if g.alone:
+    if g.depthwise:
         arrays = x, w, bias[0] if bias else None, y
-        alone.convolve(len(x) * window.groups, DEPTHWISE_WORK * work, *arrays, len(bias), g.numbers, scratch=g.framed)
+        depthwise.convolve(
+            len(x) * window.groups, DEPTHWISE_WORK * work, *arrays, len(bias), g.kernel_params, scratch=g.padded_size
+        )
         return y
     native.convolve(
-        len(x) * window.groups * g.tiles, work, x, w, bias[0] if bias else None, y, len(bias), g.numbers,
+        len(x) * window.groups * g.tiles, work, x, w, bias[0] if bias else None, y, len(bias), g.kernel_params,
         scratch=g.rows * g.tile,
     )  # fmt: skip
     return y
@@ -69,15 +71,17 @@ def _convolve_image(y: np.ndarray, w: np.ndarray, *, window: Window, image: Shap
     if conv_small_images.pays(len(y), len(w), window.groups, g):
         return conv_small_images.convolve_image(y, w, (channels, *image), g)
     around = tuple(d * (k - 1) - p for k, p, d in zip(window.kernel, window.pad, window.dilate, strict=True))
-    if g.alone and len(w) == channels and max(window.stride) == 1 and min(around) >= 0:  # it is a convolution, too
+    if g.depthwise and len(w) == channels and max(window.stride) == 1 and min(around) >= 0:  # it is a convolution, too
         turned = np.ascontiguousarray(np.flip(w, tuple(range(2, w.ndim))))
         return _convolve.forward(y, turned, window=window._replace(pad=around))
     x = np.empty((len(y), channels, *image), y.dtype)
     work = 2 * y.size * g.rows // FLOPS
-    if g.alone:
-        alone.convolve_image(len(y) * window.groups, DEPTHWISE_WORK * work, y, w, x, g.numbers, scratch=g.framed)
+    if g.depthwise:
+        depthwise.convolve_image(
+            len(y) * window.groups, DEPTHWISE_WORK * work, y, w, x, g.kernel_params, scratch=g.padded_size
+        )
         return x
-    native.convolve_image(len(y) * window.groups, work, y, w, x, g.numbers, scratch=g.rows * g.tile)
+    native.convolve_image(len(y) * window.groups, work, y, w, x, g.kernel_params, scratch=g.rows * g.tile)
     return x
 
 
@@ -94,23 +98,23 @@ def _convolve_weight(y: np.ndarray, x: np.ndarray, *, window: Window) -> np.ndar
     g = geometry(channels, x.shape[2:], filters, window)
     if conv_small_images.pays(len(x), filters, window.groups, g):
         return conv_small_images.convolve_weight(y, x, g).reshape(filters, channels, *window.kernel)
-    if g.alone:
-        return _convolve_alone_weight(y, x, g, window)
+    if g.depthwise:
+        return _convolve_depthwise_weight(y, x, g, window)
     share, chunk = _shares(len(x), channels // window.groups, filters * g.rows)
     parts = np.empty((-(-len(x) // chunk), filters, g.rows), x.dtype)
     work = 2 * y.size * g.rows // FLOPS
     tasks = len(parts) * window.groups * -(-channels // window.groups // share)
-    native.convolve_weight(tasks, work, y, x, parts, share, chunk, len(x), g.numbers, scratch=g.rows * g.tile)
+    native.convolve_weight(tasks, work, y, x, parts, share, chunk, len(x), g.kernel_params, scratch=g.rows * g.tile)
     w = parts[0] if len(parts) == 1 else parts.sum(axis=0)
     return w.reshape(filters, channels // window.groups, *window.kernel)
 
 
-def _convolve_alone_weight(y: np.ndarray, x: np.ndarray, g: Geometry, window: Window) -> np.ndarray:
+def _convolve_depthwise_weight(y: np.ndarray, x: np.ndarray, g: Geometry, window: Window) -> np.ndarray:
     filters = y.shape[1]
     w = np.empty((filters, 1, *window.kernel), x.dtype)
     work = DEPTHWISE_WORK * 2 * y.size * g.rows // FLOPS
-    scratch = 2 * filters // window.groups * g.rows + math.prod(g.outputs) + g.framed
-    alone.convolve_weight(window.groups, work, y, x, w, len(x), g.numbers, scratch=scratch)
+    scratch = 2 * filters // window.groups * g.rows + math.prod(g.outputs) + g.padded_size
+    depthwise.convolve_weight(window.groups, work, y, x, w, len(x), g.kernel_params, scratch=scratch)
     return w
 
 
@@ -266,7 +270,7 @@ def _im2col(x: np.ndarray, *, window: Window) -> np.ndarray:
         return gpu_windows.im2col(x, window)
     g = geometry(x.shape[1], x.shape[2:], 1, window)
     columns = np.empty((len(x), g.rows, math.prod(g.outputs)), x.dtype)
-    native.im2col(len(x), columns.size, x, columns, g.numbers)
+    native.im2col(len(x), columns.size, x, columns, g.kernel_params)
     return columns
 
 
@@ -278,7 +282,7 @@ def _col2im(columns: np.ndarray, *, window: Window, image: Shape) -> np.ndarray:
         return gpu_windows.col2im(columns, window, image)
     g = geometry(image[0], image[1:], 1, window)
     x = np.zeros((len(columns), *image), columns.dtype)
-    native.col2im(len(x), columns.size, columns, x, g.numbers)
+    native.col2im(len(x), columns.size, columns, x, g.kernel_params)
     return x
 
 

@@ -41,8 +41,8 @@ def fold(parts: np.ndarray, image: Shape, window: Window) -> np.ndarray:
     if all(out == 1 or d * (k - 1) < s for k, s, d, out in sizes):  # no element is seen twice
         view[...] = parts
     else:
-        for tap in np.ndindex(*window.kernel):
-            view[:, :, *tap] += parts[:, :, *tap]
+        for offset in np.ndindex(*window.kernel):
+            view[:, :, *offset] += parts[:, :, *offset]
     if any(map(any, frame)):
         inside = (slice(before, before + n) for n, (before, _) in zip(image, frame, strict=True))
         x = x[:, :, *inside].copy()
@@ -57,10 +57,10 @@ def _frame(image: Shape, window: Window, outputs: Shape) -> list[tuple[int, int]
 
 def _view(x: np.ndarray, window: Window, outputs: Shape) -> np.ndarray:
     steps = x.strides[2:]
-    taps = (d * step for d, step in zip(window.dilate, steps, strict=True))
+    kernel_strides = (d * step for d, step in zip(window.dilate, steps, strict=True))
     places = (s * step for s, step in zip(window.stride, steps, strict=True))
     return array_module(x).lib.stride_tricks.as_strided(
-        x, (*x.shape[:2], *window.kernel, *outputs), (*x.strides[:2], *taps, *places)
+        x, (*x.shape[:2], *window.kernel, *outputs), (*x.strides[:2], *kernel_strides, *places)
     )
 
 
@@ -137,26 +137,26 @@ def _grouped(x: np.ndarray, window: Window) -> np.ndarray:
 
 
 def pool_max(x: np.ndarray, window: Window, outputs: Shape) -> np.ndarray:
-    return windows(x, window, outputs, LOWEST).max(axis=_taps(window))
+    return windows(x, window, outputs, LOWEST).max(axis=_kernel_axes(window))
 
 
 def pool_sum(x: np.ndarray, scale: np.ndarray, window: Window, outputs: Shape) -> np.ndarray:
     """`scale`, (*outputs,), is what each sum is multiplied with."""
-    return windows(x, window, outputs).sum(axis=_taps(window)) * scale
+    return windows(x, window, outputs).sum(axis=_kernel_axes(window)) * scale
 
 
 def unpool_sum(y: np.ndarray, scale: np.ndarray, window: Window, plane: Shape) -> np.ndarray:
     """The transpose of `pool_sum`."""
-    parts = np.expand_dims(y * scale, _taps(window))
+    parts = np.expand_dims(y * scale, _kernel_axes(window))
     return fold(np.broadcast_to(parts, (*y.shape[:2], *window.kernel, *y.shape[2:])), plane, window)
 
 
 def unpool_max(y: np.ndarray, x: np.ndarray, window: Window) -> np.ndarray:
     """Each element of y where the largest of its window is in x, the first of several; elsewhere zeros."""
     chosen = _largest(x, window, y.shape[2:])
-    taps = array_module(x).arange(math.prod(window.kernel)).reshape(*window.kernel, *(1 for _ in window.kernel))
-    here = np.expand_dims(chosen, _taps(window)) == taps
-    return fold(np.where(here, np.expand_dims(y, _taps(window)), y.dtype.type(0)), x.shape[2:], window)
+    offsets = array_module(x).arange(math.prod(window.kernel)).reshape(*window.kernel, *(1 for _ in window.kernel))
+    here = np.expand_dims(chosen, _kernel_axes(window)) == offsets
+    return fold(np.where(here, np.expand_dims(y, _kernel_axes(window)), y.dtype.type(0)), x.shape[2:], window)
 
 
 def gather_max(of: np.ndarray, x: np.ndarray, window: Window, outputs: Shape) -> np.ndarray:
@@ -175,6 +175,6 @@ def _listed(view: np.ndarray, outputs: Shape) -> np.ndarray:
     return view.reshape(*view.shape[:2], math.prod(view.shape[2 : -len(outputs)]), *outputs)
 
 
-def _taps(window: Window) -> tuple[int, ...]:
+def _kernel_axes(window: Window) -> tuple[int, ...]:
     """The axes of the kernel in a view."""
     return tuple(range(2, 2 + len(window.kernel)))

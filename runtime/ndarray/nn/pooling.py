@@ -46,7 +46,7 @@ class Pool(NamedTuple):
 class Geometry(NamedTuple):
     """What the kernels of `native.pooling` want to know."""
 
-    numbers: np.ndarray
+    kernel_params: np.ndarray  # lengths and steps, as the kernels index them
     scale: np.ndarray  # for each window, what its sum is multiplied with
     scratch: int
 
@@ -79,7 +79,7 @@ def _pool_max(x: np.ndarray, *, pool: Pool) -> np.ndarray:
         return gpu_windows.pool_max(x, pool.window, pool.outputs)
     g = _geometry(x.shape[2:], pool, x.dtype)
     y = np.empty((*x.shape[:2], *pool.outputs), x.dtype)
-    native.pool_max(_planes(x), x.size, x, y, g.numbers, scratch=g.scratch)
+    native.pool_max(_planes(x), x.size, x, y, g.kernel_params, scratch=g.scratch)
     return y
 
 
@@ -93,7 +93,7 @@ def _unpool_max(y: np.ndarray, x: np.ndarray, *, pool: Pool) -> np.ndarray:
     squares = pool[:3] == ((2, 2), (2, 2), (0, 0)) and all(
         2 * o <= n for o, n in zip(pool.outputs, x.shape[2:], strict=True)
     )
-    native.unpool_max(_planes(x), 4 * x.size, y, x, to, int(squares), g.numbers)
+    native.unpool_max(_planes(x), 4 * x.size, y, x, to, int(squares), g.kernel_params)
     return to
 
 
@@ -104,7 +104,7 @@ def _gather_max(of: np.ndarray, x: np.ndarray, *, pool: Pool) -> np.ndarray:
         return gpu_windows.gather_max(of, x, pool.window, pool.outputs)
     g = _geometry(x.shape[2:], pool, x.dtype)
     y = np.empty((*x.shape[:2], *pool.outputs), x.dtype)
-    native.gather_max(_planes(x), 4 * x.size, of, x, y, g.numbers)
+    native.gather_max(_planes(x), 4 * x.size, of, x, y, g.kernel_params)
     return y
 
 
@@ -130,7 +130,7 @@ def _pool_sum(x: np.ndarray, *, pool: Pool) -> np.ndarray:
     if not is_host(x):
         return gpu_windows.pool_sum(x, to_device_of(x, g.scale), pool.window, pool.outputs)
     y = np.empty((*x.shape[:2], *pool.outputs), x.dtype)
-    native.pool_sum(_planes(x), x.size, x, g.scale, y, g.numbers, scratch=g.scratch)
+    native.pool_sum(_planes(x), x.size, x, g.scale, y, g.kernel_params, scratch=g.scratch)
     return y
 
 
@@ -141,7 +141,7 @@ def _unpool_sum(y: np.ndarray, *, pool: Pool, plane: Shape) -> np.ndarray:
     if not is_host(y):
         return gpu_windows.unpool_sum(y, to_device_of(y, g.scale), pool.window, plane)
     x = np.empty((*y.shape[:2], *plane), y.dtype)
-    native.unpool_sum(_planes(y), x.size, y, g.scale, x, g.numbers, scratch=g.scratch)
+    native.unpool_sum(_planes(y), x.size, y, g.scale, x, g.kernel_params, scratch=g.scratch)
     return x
 
 

@@ -40,13 +40,13 @@ class Window(NamedTuple):
 class Geometry(NamedTuple):
     """What the kernels of `native.convolution` want to know."""
 
-    numbers: np.ndarray
+    kernel_params: np.ndarray  # lengths and steps, as the kernels index them
     outputs: Shape
     rows: int  # of the matrix of windows, in one group
     tile: int  # its columns in one tile
     tiles: int
-    alone: bool  # each channel has a few filters of its own: see `native.depthwise`
-    framed: int  # elements of a channel with the zeros around it
+    depthwise: bool  # each channel has a few filters of its own: see `native.depthwise`
+    padded_size: int  # elements of a channel with the zeros around it
 
 
 @functools.lru_cache(maxsize=1024)
@@ -62,9 +62,9 @@ def geometry(channels: int, image: Shape, filters: int, window: Window) -> Geome
     numbers = [channels, *lead, *image, filters, *lead, *outputs, *lead, *window.kernel, *lead, *window.stride]
     numbers += [*(0 for _ in lead), *window.pad, *lead, *window.dilate]
     numbers += [window.groups, math.prod(outputs), rows, down, across, tiles]
-    by_itself = channels == window.groups > 1 and filters <= DEPTHWISE_MAX_FILTERS * channels
-    framed = math.prod(n + 2 * p for n, p in zip(image, window.pad, strict=True))
-    return Geometry(np.array(numbers, np.int64), outputs, rows, down * across, tiles, by_itself, framed)
+    depthwise = channels == window.groups > 1 and filters <= DEPTHWISE_MAX_FILTERS * channels
+    padded_size = math.prod(n + 2 * p for n, p in zip(image, window.pad, strict=True))
+    return Geometry(np.array(numbers, np.int64), outputs, rows, down * across, tiles, depthwise, padded_size)
 
 
 # ---------------------------------------------------------------- arguments

@@ -14,7 +14,7 @@ from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.nn.convolution import floating
 from runtime.ndarray.shape.reshape import reshape
 from runtime.ndarray.shape.slicing import stack
-from runtime.ndarray.vision.interpolation import mix, taps_of
+from runtime.ndarray.vision.interpolation import sources_of, weighted_sum
 
 __all__ = ["BilinearSampler", "GridGenerator", "SpatialTransformer"]
 
@@ -70,9 +70,9 @@ def BilinearSampler(data: NDArray, grid: NDArray, cudnn_off: bool | None = None)
         columns, across = _neighbours(at[:, 0], width)
         rows, down = _neighbours(at[:, 1], height)
         places = np.stack([rows[i] * width + columns[j] for i, j in corners], 2)
-        taps = taps_of(np.arange(batch), np.full((batch, points), 4), places.ravel(), data.shape)
+        sources = sources_of(np.arange(batch), np.full((batch, points), 4), places.ravel(), data.shape)
     weights = stack(*(down[i] * across[j] for i, j in corners), axis=2)
-    return reshape(mix(data, reshape(weights, (-1,)), taps=taps), (batch, channels, *grid.shape[2:]))
+    return reshape(weighted_sum(data, reshape(weights, (-1,)), sources=sources), (batch, channels, *grid.shape[2:]))
 
 
 def _neighbours(at: NDArray, n: int) -> tuple[list[np.ndarray], list[NDArray]]:

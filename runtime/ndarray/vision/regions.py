@@ -13,13 +13,13 @@ from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.nn.windows import floating
 from runtime.ndarray.shape.reshape import reshape
 from runtime.ndarray.two_gradients import widen_half
-from runtime.ndarray.vision.interpolation import mix, taps_of
+from runtime.ndarray.vision.interpolation import sources_of, weighted_sum
 
 __all__ = ["ROIPooling"]
 CONTRIB = ("ROIAlign",)
 
-MAX_TAPS = 1 << 24
-"""A region with more taps than this is a mistake: its size is divided among the bins by their number alone."""
+MAX_SOURCES = 1 << 24
+"""The most sources of one region. More are refused: its corners must be wrong."""
 
 
 def ROIAlign(
@@ -59,17 +59,17 @@ def ROIAlign(
     for i in np.flatnonzero(images >= 0):
         (x, y), (w, h) = corners[i, :2], sizes[i]
         samples = [sample_ratio if sample_ratio > 0 else int(np.ceil(n / k)) for n, k in ((h, rows), (w, columns))]
-        taps = 4 * samples[0] * samples[1]
-        if taps * bins > MAX_TAPS:
+        sources = 4 * samples[0] * samples[1]
+        if sources * bins > MAX_SOURCES:
             raise MXNetError(f"ROIAlign: region {i} of rois is {w:g} by {h:g} pixels large, too many to sample")
-        counts[i] = taps
+        counts[i] = sources
         row, row_weight = _samples(y, h / rows, rows, samples[0], height)
         column, column_weight = _samples(x, w / columns, columns, samples[1], width)
         places.append((row[:, None, :, None] * width + column[:, None] + offset).ravel())
         weights.append((row_weight[:, None, :, None] * column_weight[:, None]).astype(data.dtype).ravel())
     sets = bins if position_sensitive else 1
-    taps = taps_of(np.maximum(images, 0), counts, np.concatenate(places), data.shape, sets)
-    y = mix(data, NDArray(to_device_of(data._data, np.concatenate(weights)), data._ctx), taps=taps)
+    sources = sources_of(np.maximum(images, 0), counts, np.concatenate(places), data.shape, sets)
+    y = weighted_sum(data, NDArray(to_device_of(data._data, np.concatenate(weights)), data._ctx), sources=sources)
     return reshape(y, (len(images), channels // sets, rows, columns))
 
 
@@ -115,9 +115,9 @@ def ROIPooling(data: NDArray, rois: NDArray, pooled_size: Sequence[int], spatial
     one_channel = (len(data) * channels, 1, height, width)
     channel = images[:, None] * channels + np.arange(channels)
     places = found.reshape(-1, rows * columns)
-    taps = taps_of(channel.ravel(), places >= 0, places[places >= 0], one_channel)
-    ones = NDArray(to_device_of(data._data, np.ones(len(taps.places), data.dtype)), data._ctx)
-    y = mix(reshape(data, one_channel), ones, taps=taps)
+    sources = sources_of(channel.ravel(), places >= 0, places[places >= 0], one_channel)
+    ones = NDArray(to_device_of(data._data, np.ones(len(sources.places), data.dtype)), data._ctx)
+    y = weighted_sum(reshape(data, one_channel), ones, sources=sources)
     return reshape(y, found.shape)
 
 
