@@ -1,4 +1,4 @@
-"""The graph: what recorded calls leave behind. It belongs to its arrays and dies with them."""
+"""The graph: the nodes that recorded calls leave on their results. It is freed with its arrays."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _serial = itertools.count()
 
 
 def check_arrays(what: str, values: Iterable[Any]) -> None:
-    """TypeError, which speaks of `what`, if one of the values is no NDArray."""
+    """TypeError, which begins with `what`, if one of the values is no NDArray."""
     for x in values:
         if not hasattr(x, "_in_graph"):  # to import the class would be a cycle
             raise TypeError(f"{what} must be NDArrays, not {type(x).__name__}")
@@ -21,20 +21,21 @@ def check_arrays(what: str, values: Iterable[Any]) -> None:
 class Node:
     """One recorded call.
 
-    It holds raw arrays, never the NDArray it is the node of: there are no cycles, and memory goes when the arrays go.
+    It holds NumPy or CuPy arrays, never the NDArray it is the node of. So there are no cycles, and memory is freed as
+    soon as the arrays are.
     """
 
     __slots__ = ("attrs", "ctx", "inputs", "operator", "output", "parents", "released_at", "serial")
 
     def __init__(self, operator: Any, parents: list, inputs: list, output: Any, attrs: dict, ctx: Any) -> None:
-        self.serial = next(_serial)  # a node is younger than its parents: from old to young is a topological order
+        self.serial = next(_serial)  # larger than those of the parents: ascending serials are a topological order
         self.operator = operator
         self.parents: list[Node | Part | Variable | None] = parents
         self.inputs = inputs
         self.output = output
         self.attrs = attrs
         self.ctx = ctx
-        self.released_at = 0  # when `backward` has been through here and let go of the arrays, in serial numbers
+        self.released_at = 0  # the next serial number when `backward` released the arrays; 0: it has not
 
     def pull(self, gradient: Any) -> Iterable[tuple[Any, Any]]:
         return self.operator.pull(self, gradient)
@@ -46,7 +47,7 @@ class Node:
 
 
 class Part:
-    """The node of one output of a call that has several; what flows into it flows on to the call's node."""
+    """The node of one output of a call with several outputs. Its gradient is passed on to the node of the call."""
 
     __slots__ = ("index", "node", "serial")
 
@@ -71,7 +72,7 @@ class Part:
 
 
 class Gradients(dict):
-    """What flows into the outputs of one call, by position."""
+    """The gradients of the outputs of one call, by position."""
 
     def __add__(self, other: Gradients) -> Gradients:
         both = {i: self[i] + other[i] for i in self.keys() & other.keys()}
@@ -79,10 +80,10 @@ class Gradients(dict):
 
 
 class Variable:
-    """The node of an array that wants its gradient: the end of the walk.
+    """The node of an array with a gradient, where the walk ends.
 
-    `grad` is the array the gradient is written to ('write') or added to ('add'); `fresh` says whether that happened
-    since someone last set it to False. `ready` is called, if it is set, each time that it happens.
+    `grad` is the array that the gradient is written to (`grad_req` 'write') or added to ('add'). `fresh` is set to True
+    each time, and `ready` is called if it is not None.
     """
 
     __slots__ = ("fresh", "grad", "grad_req", "ready", "serial")
@@ -99,7 +100,7 @@ class Variable:
         self.ready: Callable[[], object] | None = None
 
     def receive(self, gradient: NDArray | None) -> None:
-        """Take the gradient of one backward pass, which is not recorded; None stands for zero."""
+        """Store the gradient of one backward pass, which is not recorded; None stands for zeros."""
         if self.grad_req == "write":
             self.grad[:] = 0 if gradient is None else gradient
         elif gradient is not None:

@@ -1,4 +1,4 @@
-"""What a thread is doing: whether it records, and whether it trains."""
+"""Whether a thread records, and whether it is in training mode; the scopes that change it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ mode = _Mode()
 
 
 class Scope:
-    """A `with` block in which recording and training are set; None leaves that one as it is."""
+    """A `with` block that sets recording and training mode; None leaves a mode as it is."""
 
     def __init__(self, recording: bool | None, training: bool | None) -> None:
         self._inner = (recording, training)

@@ -20,12 +20,11 @@ def walk(
     found: dict | None = None,
     ends: Container = (),
 ) -> set:
-    """Visit the nodes that lead to a head, newest first; `receive` takes what reaches a variable, None for nothing.
+    """Visit the nodes that lead to a head, newest first, and return them.
 
-    A variable that tells when it is `ready` is visited as soon as all is there that flows into it.
-
-    What flows into the nodes that are keys of `found` is entered there; `ends` are not looked behind. Returns the
-    nodes.
+    `receive(variable, gradient)` is called for each variable, with None for no gradient: as soon as its gradient is
+    complete if the variable has a `ready`. The keys of `found` are nodes, whose gradients become the values. The walk
+    does not go past the nodes in `ends`.
     """
     head_grads = [None] * len(heads) if head_grads is None else _as_list(head_grads)
     if len(head_grads) != len(heads):
@@ -48,7 +47,7 @@ age = operator.attrgetter("serial")
 
 
 def _ordered(nodes: set) -> list:
-    """Newest first, but variables that are waited for right behind the last node that leads to them."""
+    """Newest first, but each variable with a `ready` right behind the last node whose gradient it takes."""
     order = sorted(nodes, key=age, reverse=True)
     awaited = {node for node in nodes if isinstance(node, Variable) and node.ready is not None}
     if not awaited:
@@ -80,9 +79,9 @@ def release(nodes: Iterable[Any]) -> None:
 
 
 def _seeds(heads: list[NDArray], head_grads: list[NDArray | None]) -> dict:
-    """The gradients the walk starts from, by node; a head given twice counts twice.
+    """The gradients that the walk starts from, by node. A head that is given twice counts twice.
 
-    Heads that are in no graph, such as the loss of a part that is switched off, are passed over beside others.
+    Heads in no graph, such as the loss of a part that is switched off, are skipped if other heads are in one.
     """
     seeds: dict = {}
     some = any(head._node is not None for head in heads)
@@ -111,9 +110,9 @@ def _accumulate(gradients: dict, arrived: Iterable[tuple[Any, NDArray]]) -> None
 
 
 def reachable(heads: Iterable[Any], ends: Container) -> set:
-    """Every node that leads to a head, the heads included; `ends` are not looked behind.
+    """Every node that leads to a head, the heads included; the search does not go past `ends`.
 
-    MXNetError if an earlier backward released a part of what is needed.
+    MXNetError if an earlier backward released nodes that are needed.
     """
     found: set = set()
     released = False
@@ -136,12 +135,12 @@ def reachable(heads: Iterable[Any], ends: Container) -> set:
 
 
 def _left_over(nodes: set, ends: Container) -> set:
-    """Those of `nodes` that were computed from nothing but released nodes, before the release.
+    """Those of `nodes` that were computed from released nodes alone, before the release.
 
-    They are constants to what was recorded after it, as released nodes are: the last states of a recurrent layer in the
-    next piece of the text. MXNetError for nodes that need both what was released and what was not.
+    Like released nodes, they are constants to what was recorded later: the last states of a recurrent layer are, in the
+    next piece of the text. MXNetError for nodes that need both released nodes and others.
     """
-    when: dict = {}  # the release, of those that are left over
+    when: dict = {}  # of the nodes that are left over, the serial number of the release
     for node in sorted(nodes, key=age):
         if node in ends:
             continue

@@ -1,4 +1,4 @@
-"""Arrays out of nothing, or out of what is no array yet."""
+"""Functions that make arrays: of a shape, or of numbers, NumPy arrays and other data."""
 
 from __future__ import annotations
 
@@ -139,13 +139,13 @@ def arange_like(
 
 
 def place(data: np.ndarray, ctx: Context | None) -> NDArray:
-    """An NDArray over `data`, C-contiguous, or over its copy where `ctx` is of another memory (None: the current)."""
+    """An NDArray over `data`, C-contiguous; over a copy if `ctx` (None: the current context) is a GPU's."""
     ctx = _checked(ctx)
     return NDArray(backend.to_context(data, ctx), ctx)
 
 
 def _checked(ctx: Context | None) -> Context:
-    """The context (None: the current one), in which arrays can live."""
+    """`ctx`, or the current context for None; an error unless arrays can live there."""
     ctx = current_context() if ctx is None else ctx
     if not isinstance(ctx, Context):
         raise ArgumentError(f"ctx is a Context, such as mx.cpu(), not {ctx!r}")
@@ -154,7 +154,7 @@ def _checked(ctx: Context | None) -> Context:
 
 
 def _made(make: str, shape: Shape, ctx: Context | None, dtype: Any, name: str | None = None) -> NDArray:
-    """What the function `make` of NumPy or CuPy makes in `ctx`, for users who called `name`."""
+    """The array that the function `make` of NumPy or CuPy returns in `ctx`. `name` is for errors, `make` by default."""
     dtype = element_type(dtype)
     ctx = _checked(ctx)
     try:

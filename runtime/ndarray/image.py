@@ -1,7 +1,7 @@
-"""`nd.image`: what is done to images, (height, width, channels), or batches of them with an axis in front.
+"""`nd.image`: functions of images, (height, width, channels), and of batches of them, with one more axis in front.
 
-Types are kept, but by `to_tensor`; colours computed of whole numbers lose what is behind the point, as MXNet's do, and
-are kept within the type. Draws come from `mx.random`.
+Results have the type of the images, but for `to_tensor`. Colours of integer types are computed in float32, clipped to
+the type and truncated, as MXNet's are. Draws come from `mx.random`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The array: its storage, its place, reading and writing it. What it can compute is in the operator files."""
+"""The array: its memory, its context, reading it, its gradient. What it computes is in the files of operators."""
 
 from __future__ import annotations
 
@@ -13,28 +13,29 @@ from runtime.context import Context
 from runtime.core import backend
 
 _STORAGE_TYPE_STR_TO_ID = {"undefined": -1, "default": 0, "row_sparse": 1, "csr": 2}
-"""Kinds of storage by MXNet's numbers for them, which programs import from here."""
+"""MXNet's numbers for kinds of storage. Programs import this name from this module."""
 _CPU = Context("cpu")
 py_slice = slice
-"""The name under which programs import it from here."""
+"""Python's `slice`. Programs import this name from this module."""
 
 
 class NDArray:
     """An n-dimensional array of one type, over a C-contiguous NumPy array, or, in a GPU's context, a CuPy array.
 
-    `x[i]`, `x[i:j]` on the first axis and `reshape` give arrays that share memory with `x`; see `indexing` for other
-    keys and for writing. Every other result is a copy. Operators give no scalars: what would be one has shape (1,).
-    `nd.array`, `nd.zeros` and their like make arrays.
+    `x[i]`, `x[i:j]` on the first axis and `reshape` give arrays that share memory with `x`; `shape/subscript.py` has
+    the rules for other keys and for writing. Every other result is a copy. Operators return no scalars: what would be
+    one has shape (1,). `nd.array`, `nd.zeros` and their like make arrays. Methods that are made of operators are added
+    by `methods.py`.
     """
 
     __slots__ = ("__weakref__", "_ctx", "_data", "_node")
-    __array_priority__ = 1000.0  # so that `numpy_array + x` comes to us instead of going through x element by element
+    __array_priority__ = 1000.0  # `numpy_array + x` calls `x.__radd__`; else NumPy would add element by element
 
     def __init__(
         self, data: np.ndarray | None, ctx: Context = _CPU, node: autograd.Node | autograd.Variable | None = None
     ) -> None:
-        """An array of None, as pickles of MXNet's make it, waits for `__setstate__`."""
-        self._data = data if type(data) is np.ndarray else backend.as_contiguous(data)  # not one of NumPy's scalars
+        """`data` is None in pickles of MXNet's: `__setstate__` follows."""
+        self._data = data if type(data) is np.ndarray else backend.as_contiguous(data)  # else perhaps a NumPy scalar
         self._ctx = ctx
         self._node = node
 

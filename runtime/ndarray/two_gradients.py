@@ -1,4 +1,4 @@
-"""Operators with two gradients: one of raw arrays, for all inputs; one in operators, to be differentiated again."""
+"""Operators with two gradients: a fast one, of NumPy arrays, and one made of operators, which can be differentiated."""
 
 from __future__ import annotations
 
@@ -18,13 +18,15 @@ from runtime.ndarray.operator import Operator, differentiate_again
 
 
 class TwoGradientOperator(Operator):
-    """An operator whose gradients share work, or can be had in fewer passes over memory than operators make.
+    """An operator whose gradients share work, or take fewer passes over memory than operators would.
 
-    `backward(g, y, *inputs, **attrs)`, over arrays as `forward` takes them, returns the gradient of each input (None
-    for none); g and y are tuples where `forward` returns one. With a parameter `wanted` it is told, for each input,
-    whether its gradient is of use. It is used unless the walk is recorded (`create_graph=True`). Then the gradients
-    are those stated in operators (`gradient`), or those of `again`, which computes the first output from NDArrays in
-    operators. Without either, differentiating twice is an error.
+    `backward(g, y, *inputs, **attrs)` takes arrays as `forward` does, and returns the gradient of each input, or None.
+    g and y are tuples where `forward` returns a tuple. A parameter `wanted`, if it has one, is a list that says for
+    each input whether its gradient is needed.
+
+    While the walk is recorded (`create_graph=True`), the gradients made of operators are used instead: those given by
+    `gradient`, or those of the function given by `again`, which computes the first output with operators. Without
+    either, differentiating twice is an error.
     """
 
     def __init__(self, forward: Callable[..., Any]) -> None:
@@ -69,23 +71,23 @@ class TwoGradientOperator(Operator):
 
 
 def widen_half(x: np.ndarray) -> np.ndarray:
-    """The array in the type that sums are made in: float32 for 16-bit floats, its own for others."""
+    """x in the type that sums are computed in: float32 for 16-bit floats, else its own."""
     return x.astype(np.float32) if x.dtype.itemsize == 2 else x
 
 
 MIN_KERNEL_ELEMENTS = 1 << 14
-"""For fewer elements than this, several short passes of NumPy take no longer than a kernel."""
+"""From this many elements on, one pass of a kernel is faster than several of NumPy."""
 
 
 def kernel_pays(x: np.ndarray) -> bool:
-    """Whether a kernel can be called with the array, and pays."""
+    """Whether a kernel takes the array, and is faster than NumPy."""
     return x.size >= MIN_KERNEL_ELEMENTS and x.dtype.char in "fd" and type(x) is np.ndarray
 
 
 def run_elementwise_kernel(kernel: LoopKernel, *arrays: np.ndarray, work: int = 1) -> np.ndarray:
-    """What a kernel of `native.activation` makes of arrays, the first of which has the shape of the result.
+    """The result of a kernel of `native.activation`, in the shape of the first array.
 
-    `work` is that for one element.
+    `work` is that of one element, in additions.
     """
     n = arrays[0].size
     result = np.empty_like(arrays[0])

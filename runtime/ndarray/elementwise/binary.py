@@ -76,7 +76,7 @@ _BOOL = np.dtype(bool)
 
 
 def _operands(name: str, a: Any, b: Any) -> tuple[Any, Any]:
-    """Both operands as the NumPy function needs them, or an error that says what does not fit."""
+    """Both operands as the NumPy function takes them; an error for operands that do not fit."""
     if isinstance(a, NDArray):
         if isinstance(b, NDArray):
             if a._data.dtype is not b._data.dtype and a._data.dtype != b._data.dtype:
@@ -131,7 +131,7 @@ def _broadcasting(
     right: Gradient | None = None,
     of_numbers: Callable | None = None,
 ) -> Callable[[Any, Any], Any]:
-    """An operator on two arrays, or an array and a number; its gradients are given as if nothing were broadcast.
+    """An operator on two arrays, or an array and a number; the gradients given are for operands of one shape.
 
     Of two numbers it is the Python function `of_numbers`.
     """

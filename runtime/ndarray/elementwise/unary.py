@@ -1,7 +1,7 @@
 """Operators on each element of one array.
 
-Mathematical functions of integers are computed in float64 and cut off to the integer type; those of 16-bit floats are
-computed in float32 and rounded once.
+Mathematical functions of integers are computed in float64 and truncated; those of 16-bit floats are computed in float32
+and rounded once.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Operators that bend each element: activations."""
+"""Activations: relu, sigmoid, softrelu, softsign, tanh, leaky relu, elu, selu, prelu, rrelu, gelu."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def _(g: NDArray, y: NDArray, x: NDArray, slope: NDArray) -> NDArray:
 
 
 def _channel_slopes(data: NDArray, gamma: NDArray | None) -> NDArray:
-    """The slopes of prelu in a shape to be broadcast against `data`: one for all, or one for each place on axis 1."""
+    """The slopes of prelu in a shape that broadcasts against `data`: one for all, or one for each index of axis 1."""
     if gamma is None:
         raise MXNetError("LeakyReLU: act_type='prelu' needs gamma, the slopes")
     if gamma.ndim == data.ndim and all(m in (1, n) for m, n in zip(gamma.shape, data.shape, strict=True)):
@@ -207,13 +207,13 @@ def _channel_slopes(data: NDArray, gamma: NDArray | None) -> NDArray:
 # ---------------------------------------------------------------- gelu
 
 GELU_WORK = 16
-"""So many additions of two arrays take as long as one gelu."""
+"""The work of gelu per element, in additions."""
 
 
 @Operator
 @in_float32
 def _normal_cdf(x: np.ndarray) -> np.ndarray:
-    """How likely a standard normal number is below x."""
+    """The distribution function of the standard normal distribution."""
     if not is_host(x):
         from cupyx.scipy.special import ndtr
 

@@ -1,4 +1,4 @@
-"""Convolution, its transpose, and the matrices of windows that both are made of. One to three spatial axes.
+"""Convolution, its transpose, im2col and col2im, over one to three spatial axes.
 
 Three operators, of an image x, weights w and an output y, each linear in both inputs: y = w*x, the image that x gets
 from y and w, and the weights that y and x give. The gradients of each are the two others, so all can be differentiated
@@ -26,11 +26,11 @@ from runtime.ndarray.reduce.reductions import sum as sum_
 __all__ = ["Convolution", "Deconvolution", "col2im", "im2col"]
 
 BATCH_CHUNKS = 8
-"""Into so many parts a batch is cut, for each of which the weights' gradient is computed apart."""
+"""Parts that a batch is cut into. The gradient of the weights is computed for each part, then summed in order."""
 SPLIT_CHANNELS_MIN_WEIGHTS = 1 << 18
-"""Weights of a layer whose images' channels are cut, instead of the batch."""
+"""From this many weights on, channels are divided among tasks, and not the batch."""
 DEPTHWISE_WORK = 8
-"""So many times as long as those of GEMM take the multiplications that it does not do."""
+"""The time of a multiplication in the loops of `native.depthwise`, in those of GEMM."""
 
 
 # ---------------------------------------------------------------- three operators
@@ -119,9 +119,9 @@ def _convolve_depthwise_weight(y: np.ndarray, x: np.ndarray, g: Geometry, window
 
 
 def _shares(images: int, channels: int, weights: int) -> tuple[int, int]:
-    """How many channels of the images, and how many of the images, a task of `convolve_weight` has.
+    """Channels, and images, of one task of `convolve_weight`.
 
-    To add up parts of the batch takes time for each weight, so where these are many, channels are shared.
+    Summing parts of the batch takes time for each weight. So a layer with many weights divides its channels instead.
     """
     if weights >= SPLIT_CHANNELS_MIN_WEIGHTS:
         return -(-channels // BATCH_CHUNKS), max(1, images)

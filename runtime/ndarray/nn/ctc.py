@@ -1,4 +1,4 @@
-"""Connectionist temporal classification: how unlikely scores over time make a sequence of labels (Graves et al. 2006).
+"""Connectionist temporal classification: the loss of scores over time for a sequence of labels (Graves et al. 2006).
 
 A path through the T steps emits at each step a label or nothing (the blank); it spells a sequence once repeats are
 merged and blanks taken out. The loss is minus the logarithm of the probability of all paths that spell the label

@@ -1,7 +1,7 @@
-"""Convolution and pooling in functions of arrays, for those that live on a GPU: windows are views of the images.
+"""Convolution and pooling on a GPU, in functions of arrays.
 
-A view has the elements under the kernel, then its places: (n, channels, *kernel, *outputs). Copied to where they lie
-side by side, these are the matrices that the GPU's BLAS multiplies.
+The windows of images are a view with the axes (n, channels, *kernel, *outputs). Its contiguous copy is the matrix that
+the GPU's BLAS multiplies.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from runtime.native.pooling import LOWEST
 from runtime.ndarray.nn.windows import Shape, Window
 
 MAX_COLUMN_ELEMENTS = 1 << 28
-"""A batch is cut so that its matrix of windows has no more elements than this: 1 GiB of float32."""
+"""The most elements of a matrix of windows, 1 GiB of float32: larger batches are cut into parts."""
 
 # ---------------------------------------------------------------- views
 
@@ -30,7 +30,7 @@ def windows(x: np.ndarray, window: Window, outputs: Shape, fill: float = 0.0) ->
 
 
 def fold(parts: np.ndarray, image: Shape, window: Window) -> np.ndarray:
-    """The transpose of `windows`: (n, channels, *image), each element the sum of `parts` where windows show it."""
+    """The transpose of `windows`: (n, channels, *image), where each element is the sum of `parts` over its windows."""
     axes = len(image)
     outputs = parts.shape[2 + axes :]
     frame = _frame(image, window, outputs)
@@ -38,7 +38,7 @@ def fold(parts: np.ndarray, image: Shape, window: Window) -> np.ndarray:
     x = np.zeros_like(parts, shape=(*parts.shape[:2], *lengths))
     view = _view(x, window, outputs)
     sizes = zip(window.kernel, window.stride, window.dilate, outputs, strict=True)
-    if all(out == 1 or d * (k - 1) < s for k, s, d, out in sizes):  # no element is seen twice
+    if all(out == 1 or d * (k - 1) < s for k, s, d, out in sizes):  # windows do not overlap
         view[...] = parts
     else:
         for offset in np.ndindex(*window.kernel):
@@ -50,7 +50,7 @@ def fold(parts: np.ndarray, image: Shape, window: Window) -> np.ndarray:
 
 
 def _frame(image: Shape, window: Window, outputs: Shape) -> list[tuple[int, int]]:
-    """How many elements there must be before each axis and behind it."""
+    """The elements of padding before and behind each spatial axis."""
     sizes = zip(image, window.kernel, window.stride, window.pad, window.dilate, outputs, strict=True)
     return [(p, max(0, (out - 1) * s + d * (k - 1) + 1 - n - p)) for n, k, s, p, d, out in sizes]
 

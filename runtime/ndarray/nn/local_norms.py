@@ -1,4 +1,4 @@
-"""Operators that divide by how large values are: a sample's norm, or the squares of the neighbouring channels."""
+"""Operators that divide by a norm: that of a sample (L2Normalization), or of neighbouring channels (LRN)."""
 
 from __future__ import annotations
 

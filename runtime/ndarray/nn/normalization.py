@@ -1,4 +1,4 @@
-"""Operators that bring values to mean 0 and variance 1, over a batch, a layer, a channel or a group."""
+"""Normalization to mean 0 and variance 1, over a batch, a layer, a channel or a group."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ _GAMMA = (1, -1, 1)
 
 
 LAYER_TASKS = 16
-"""Rows are cut into so many parts, for each of which the gradients of gamma and beta are added up apart."""
+"""Tasks of a layer's rows. Each sums the gradients of gamma and beta of its rows, and these are summed in order."""
 NORMALIZE_WORK = 4
-"""So many additions of two arrays take as long as a kernel."""
+"""The work of a kernel per element, in additions."""
 MIN_RUN_ELEMENTS = 8
-"""Runs of fewer elements than this are not worth a loop of their own."""
+"""The fewest contiguous elements under one mean for which a kernel is faster than NumPy."""
 
 
 def _sum(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:

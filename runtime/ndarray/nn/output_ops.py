@@ -1,6 +1,6 @@
-"""Operators that end a network: each gives a prediction, and has the gradient of the loss that belongs to it.
+"""Output operators of a network: the output is the prediction, the gradient that of the loss that goes with it.
 
-What flows into their output is ignored; so `backward` can start from a prediction.
+The gradient of the output is ignored, so `backward` can start from a prediction.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Pooling, and other changes of an image's size. One to three spatial axes.
+"""Pooling over windows, with one to three spatial axes.
 
-Sums and means are linear, so the transpose is the gradient and the other way round; where a maximum lies does not
-depend on the gradient that goes there. So all can be differentiated any number of times.
+Sums and means are linear: each is the gradient of its transpose. The position of a maximum does not depend on the
+gradient. So all can be differentiated any number of times.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ __all__ = ["Pooling"]
 
 
 class Pool(NamedTuple):
-    """How windows lie over a plane: numbers for each spatial axis. `mean`: 0, sum; 1, of what lies in the plane; 2, of
-    the padding, too.
+    """The windows over a plane, with one number per spatial axis.
+
+    `mean` is 0 for sums, 1 for means over the elements in the plane, 2 for means over the padding, too.
     """
 
     kernel: Shape
@@ -44,7 +45,7 @@ class Pool(NamedTuple):
 
 
 class Geometry(NamedTuple):
-    """What the kernels of `native.pooling` want to know."""
+    """The sizes of one pooling, as the kernels of `native.pooling` take them."""
 
     kernel_params: np.ndarray  # lengths and steps, as the kernels index them
     scale: np.ndarray  # for each window, what its sum is multiplied with

@@ -1,4 +1,4 @@
-"""Softmax and what is made of it: probabilities from scores, and how unlikely they make the right class."""
+"""Softmax, its logarithm, and the cross-entropy of class labels."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ METHODS = ("log_softmax", "softmax", "softmin")
 
 
 MIN_KERNEL_ELEMENTS = 1 << 11
-"""Fewer elements than this NumPy's passes take no longer for than a kernel."""
+"""From this many elements on, a kernel is faster than the passes of NumPy."""
 TASK_ELEMENTS = 1 << 13
-"""About so many elements has a task."""
+"""Elements of a task, about."""
 EXP_WORK = 5
-"""So many additions of two arrays take as long as exp."""
+"""The work of exp per element, in additions."""
 
 
 def _rows(x: np.ndarray, axis: int) -> tuple[int, int, int] | None:
-    """How many rows there are, their length, and the rows of a task, for a kernel.
+    """The number of rows along the axis, their length, and the rows of one task of a kernel.
 
-    None: NumPy is as good, rows are no rows, or they are on a device.
+    None if no kernel is used: NumPy is as fast, rows are not contiguous, the type has no kernel, or x is on a GPU.
     """
     n = x.shape[axis]
     if (

@@ -1,4 +1,4 @@
-"""How kernels go over images, of one to three spatial axes, and what operators are told of it."""
+"""The windows of convolution and pooling over images with one to three spatial axes, and checks of their arguments."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ Shape = tuple[int, ...]
 LAYOUTS = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
 
 TILE_ELEMENTS = 1 << 16
-"""So many elements has the part of the matrix of windows that is in use at a time: it fits into the L2 cache."""
+"""Elements of the part of the matrix of windows that is used at a time: it fits into the L2 cache."""
 DEPTHWISE_MAX_FILTERS = 4
-"""Up to so many filters for a channel alone, GEMM gains nothing."""
+"""The most filters per channel of a depthwise convolution for which direct loops are as fast as GEMM."""
 
 
 class Window(NamedTuple):
-    """How a kernel goes over an image; a number for each spatial axis."""
+    """The size of a kernel and its steps over an image, with one number per spatial axis."""
 
     kernel: Shape
     stride: Shape
@@ -38,7 +38,7 @@ class Window(NamedTuple):
 
 
 class Geometry(NamedTuple):
-    """What the kernels of `native.convolution` want to know."""
+    """The sizes of one convolution, as the kernels of `native.convolution` and `native.depthwise` take them."""
 
     kernel_params: np.ndarray  # lengths and steps, as the kernels index them
     outputs: Shape
@@ -51,7 +51,7 @@ class Geometry(NamedTuple):
 
 @functools.lru_cache(maxsize=1024)
 def geometry(channels: int, image: Shape, filters: int, window: Window) -> Geometry:
-    """Of images with `channels` channels and spatial axes `image`, and of so many filters."""
+    """The geometry for images with `channels` channels and spatial axes `image`, and `filters` filters."""
     outputs = window.outputs(image)
     lead = (1,) * (3 - len(image))
     rows = channels // window.groups * math.prod(window.kernel)
@@ -118,7 +118,7 @@ def per_axis(name: str, what: str, given: Sequence[int] | int | None, axes: int,
 
 
 def check_places(name: str, window: Window, image: Shape) -> None:
-    """MXNetError for a kernel that has no place in the image."""
+    """MXNetError for a kernel that is larger than the padded image."""
     if min(window.outputs(image)) < 1:
         raise MXNetError(f"{name}: a kernel of {window.kernel} exceeds an image of {image} padded by {window.pad}")
 

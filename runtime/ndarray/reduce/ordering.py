@@ -1,4 +1,4 @@
-"""Operators that sort. Equal elements keep their order, NaN counts as larger than every number."""
+"""Operators that sort: sort, argsort, topk; and histograms. Equal elements keep their order; NaN is largest."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _order(x: np.ndarray, axis: int, ascending: bool) -> np.ndarray:
 
 
 def _first(x: np.ndarray, axis: int, k: int, ascending: bool) -> np.ndarray:
-    """The first `k` of `_order`; where they are few, without sorting the others, but on a device, which sorts fast."""
+    """The first `k` of `_order`. On the CPU, if k is small, the other elements are not sorted."""
     length = x.shape[axis]
     if length < 16 * k or not is_host(x) or (x.dtype.kind not in "iu" and np.isnan(x).any()):
         return _order(x, axis, ascending)[(slice(None),) * axis + (slice(k),)].copy()

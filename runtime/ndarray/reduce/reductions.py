@@ -1,4 +1,4 @@
-"""Operators that take one value from many: over all elements, or over some axes."""
+"""Operators that reduce axes to one value: sums, means, products, extremes, norms; and running sums."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _reduction(name: str, forward: Callable) -> Operator:
 
 @Operator
 def _spread(g: np.ndarray, *, axes: Shape, shape: Shape) -> np.ndarray:
-    """What was reduced over `axes` of an array of `shape`, repeated over them."""
+    """`g`, reduced over `axes` of an array of `shape`, repeated along them: the transpose of a sum."""
     x = np.empty_like(g, shape=shape)
     x[...] = g.reshape(_kept(shape, axes))
     return x
@@ -104,8 +104,10 @@ def _align(g: NDArray, x: NDArray, axes: Shape) -> NDArray:
 
 
 def _over(ufunc: np.ufunc, method: str) -> Callable:
-    """`ufunc` over axes, which stay with length 1, in the type of the elements: a method of the array, which for NumPy
-    is slower."""
+    """`ufunc` over axes, which stay with length 1, in the type of the elements.
+
+    A CuPy array has `method` for it; NumPy's methods are slower than `ufunc.reduce`.
+    """
 
     def reduce(x: np.ndarray, axes: Shape) -> np.ndarray:
         if is_host(x):

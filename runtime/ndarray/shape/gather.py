@@ -1,4 +1,4 @@
-"""Operators that choose elements by the values of an array: rows, one element along an axis, masks, positions."""
+"""Operators that choose elements by the values of an array: take, pick, gather_nd, where, one_hot, Embedding."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _put(g: np.ndarray, index: np.ndarray, *, axis: int, length: int) -> np.ndar
 
 @_take.gradient
 def _(g: NDArray, y: NDArray, x: NDArray, index: NDArray, *, axis: int, sparse_grad: bool) -> NDArray:
-    if sparse_grad and not autograd.is_recording():  # a gradient to be differentiated again is made of operators
+    if sparse_grad and not autograd.is_recording():  # while recording, the gradient is made of operators
         with backend.device_scope(g._ctx):
             indices, sums = sum_rows(index._data.ravel(), g._data.reshape(index.size, *x.shape[1:]))
         return RowSparseNDArray(sums, indices, x.shape, g._ctx)
@@ -130,7 +130,7 @@ def _put_along(g: np.ndarray, index: np.ndarray, *, axis: int, length: int) -> n
 
 
 def places(index: np.ndarray, axis: int, length: int) -> np.ndarray:
-    """Where in the flattened array, with `length` on `axis`, the elements at `index` are.
+    """The positions of the elements at `index` in the flattened array, which has `length` on `axis`.
 
     NumPy's functions for this (`take_along_axis`) take several times as long on small arrays.
     """

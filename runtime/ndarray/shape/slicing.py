@@ -1,4 +1,4 @@
-"""Operators that cut arrays and join them."""
+"""Operators that cut arrays and join them: slice, concat, stack, split, pad."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""`x[key]` and `x[key] = value`: what keys mean, and the operators that take elements out by key and put them back.
+"""`x[key]` and `x[key] = value`: keys, and the operators that take elements out by key and put them back.
 
-A key of integers, slices, None and `...` is *basic*; with an array, list, tuple or range in it, it is *advanced*. Basic
-keys name each element once. They share memory with x where what they take lies in one piece, as in MXNet.
+A key of integers, slices, None and `...` is *basic*. With an array, list, tuple or range in it, it is *advanced*. A
+basic key names each element once. Its result shares memory with x where it is contiguous, as in MXNet.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def numpy_key(key: Any, ndim: int) -> tuple[tuple, bool]:
 
 @ignore_fp_errors
 def _index(item: Any) -> int | np.ndarray:
-    """An integer or an integer array, from whatever stands for one."""
+    """An item of a key as an int or an int64 array; ArgumentError for what cannot be one."""
     if isinstance(item, NDArray):
         if not item._ctx.on_cpu:
             with backend.device_scope(item._ctx):
@@ -100,7 +100,7 @@ def _check_bounds(key: tuple, shape: Shape) -> None:
 
 
 def is_contiguous(key: tuple[slice, ...], shape: Shape) -> bool:
-    """Whether what a basic key takes from an array of `shape` lies in one piece."""
+    """Whether the part that a basic key takes from an array of `shape` is contiguous."""
     return np.empty(shape, np.int8)[key].flags.c_contiguous
 
 
@@ -109,7 +109,7 @@ def is_contiguous(key: tuple[slice, ...], shape: Shape) -> bool:
 
 @Operator
 def _view(x: np.ndarray, *, key: Any) -> np.ndarray:
-    """A view where the elements lie in one piece, else a copy. The key is basic."""
+    """A view if that is contiguous, else a copy. The key is basic."""
     part = x[key]
     if not part.flags.c_contiguous:
         return part.copy()
@@ -150,7 +150,7 @@ def gather(x: np.ndarray, *, key: tuple) -> np.ndarray:
 @Operator
 @in_float32
 def gather_add(g: np.ndarray, *, key: tuple, shape: Shape) -> np.ndarray:
-    """Zeros of `shape` with `g` added at `key`; a place named several times gets every share."""
+    """Zeros of `shape` with `g` added at `key`; an element named several times gets all of its values."""
     x = np.zeros_like(g, shape=shape)
     backend.add_at(x, key, g.reshape(x[key].shape))
     return x
@@ -266,7 +266,7 @@ def _like(value: NDArray, x: NDArray) -> NDArray:
 
 
 def _source(value: Any, x: NDArray) -> Any:
-    """`value` as it can be written, with one rounding, to x: in the memory of x."""
+    """`value` as an array on the device of x, or a number, that can be written to x with one rounding."""
     dtype = x._data.dtype
     if isinstance(value, NDArray):
         near = (x._ctx.on_cpu and value._ctx.on_cpu) or value._ctx == x._ctx
