@@ -1,4 +1,7 @@
-"""`nd.random`: arrays of random numbers."""
+"""`nd.random`: arrays of random numbers, from `distributions`.
+
+`operators` has the same under the names of MXNet's operators, `densities` the densities.
+"""
 
 from runtime.ndarray.random.distributions import (
     exponential,

@@ -5,9 +5,8 @@ is that of what is drawn for each of their elements, by default (), so that the 
 followed by `shape`. Without `shape`, numbers give an array of shape (1,), or of the shape of `out`, the array to write
 to. `dtype` is by default float32. Draws are computed in float64 and rounded once.
 
-All are drawn on the CPU, and copied to where they are wanted: a seed gives the same numbers on every device, and what a
-network starts as does not depend on where it is trained. Arrays that every step draws anew, the masks of dropout, are
-another matter: see `generator.dropout_mask`.
+All are drawn on the CPU, and copied to their context: a seed gives the same numbers, and a network the same first
+weights, on every device. The exception are masks of dropout, which each step draws anew: see `generator.dropout_mask`.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ def _compute(draw: Callable, shape: tuple, dtype: np.dtype, *parameters: Any) ->
         raise MXNetError(f"random.{draw.__name__.removeprefix('_draw_')}: {error}") from None
 
 
-@Operator  # without gradients: what flows into draws is 0 to their parameters
+@Operator  # without gradients: none flow to the parameters of draws
 def _draw_for_each(*parameters: np.ndarray, draw: Callable, shape: tuple, dtype: np.dtype) -> np.ndarray:
     lead = parameters[0].shape
     columns = [to_host(p).astype(np.float64).reshape(lead + (1,) * len(shape)) for p in parameters]
@@ -150,7 +149,7 @@ def uniform(shape: tuple, dtype: np.dtype, low: Any, high: Any) -> np.ndarray:
     _require(low <= high, "low is at most high")
     _require(np.isfinite(np.subtract(high, low)), "low and high are finite")
     below = np.nextafter(np.asarray(high).astype(dtype), np.asarray(low).astype(dtype)).astype(np.float64)
-    return np.minimum(low + (high - low) * generator.random(shape), below)  # which rounding could make `high`
+    return np.minimum(low + (high - low) * generator.random(shape), below)  # rounding could give `high`
 
 
 @_distribution(loc=0, scale=1)
@@ -293,7 +292,7 @@ def _probabilities(data: NDArray, dtype: np.dtype) -> np.ndarray:
 
 
 def _choose(rows: np.ndarray, n: int) -> np.ndarray:
-    """n indices into each row, (rows, n), as positions in the rows laid end to end."""
+    """n indices drawn from each row of probabilities, (rows, n), as positions in the flattened rows."""
     steps = np.cumsum(rows, axis=1)
     steps /= steps[:, -1:]
     lead = np.arange(len(rows), dtype=np.float64)[:, None]

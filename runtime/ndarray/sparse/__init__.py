@@ -1,11 +1,11 @@
-"""Arrays that store some of their elements: `nd.sparse`.
+"""`nd.sparse`: arrays that store some of their elements.
 
     gradient = nd.sparse.row_sparse_array((rows, indices), shape=(1000, 16))
     bag_of_words = nd.sparse.csr_matrix((counts, words, starts), shape=(64, 1000))
 
-`base` is what the two kinds share, `creation` how they come about, `arithmetic` their symbols; `rules` tells what other
-operators do with them. The functions of `nd` in OPERATORS are also called `nd.sparse.sqrt` and so on.
-`nd` puts them here.
+`base` has what the two kinds, `row_sparse` and `csr`, share. `creation` makes them, `arithmetic` has their symbols,
+`products` their products, `rules` what other operators do with them. The functions of `nd` in OPERATORS are also called
+`nd.sparse.sqrt` and so on: `nd` puts them here.
 """
 
 # ruff: noqa: F401 (this file gathers names)

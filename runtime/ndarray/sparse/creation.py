@@ -1,4 +1,4 @@
-"""Sparse arrays out of their parts, of dense arrays, of SciPy's matrices and out of nothing."""
+"""Functions that make sparse arrays: of parts, of dense arrays, of SciPy's matrices, of a shape."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def _whole(stype: str, source: Any, shape: Any, ctx: Context | None, dtype: Any)
 
 
 def to_stored(x: NDArray) -> Stored:
-    """An array as a file has it."""
+    """The array in the form of a file."""
     if isinstance(x, BaseSparseNDArray):
         values, *indices = map(backend.to_host, x._read())
         return Stored(x.stype, x.shape, values, tuple(indices))
@@ -175,7 +175,7 @@ def to_stored(x: NDArray) -> Stored:
 
 
 def from_stored(stored: Stored, ctx: Context) -> NDArray:
-    """A copy of what a file has; ArgumentError or MXNetError for sparse parts that are nonsense."""
+    """The array of a form of a file, as a copy; ArgumentError or MXNetError for invalid sparse parts."""
     dtype = element_type(stored.data.dtype)
     values = creation.place(stored.data.astype(dtype).reshape(stored.data.shape or (1,)), ctx)
     if stored.stype == "default":

@@ -82,7 +82,7 @@ class CSRNDArray(BaseSparseNDArray):
 
     @on_own_device
     def _block(self, rows: slice, columns: slice = slice(None)) -> NDArray:
-        """The elements in both, which have no steps."""
+        """The elements in these rows and columns, slices without steps."""
         if in_graph(self):
             return tostype(NDArray.__getitem__(self, (rows, columns)), "csr")
         begin, end, _ = rows.indices(self._shape[0])
@@ -180,14 +180,14 @@ def _starts(rows: np.ndarray, count: int) -> np.ndarray:
 
 
 def _numbers(starts: np.ndarray, count: int) -> np.ndarray:
-    """Of `count` values the rows, which begin at `starts`."""
+    """The row of each of `count` values; rows begin at `starts`."""
     if backend.is_host(starts):
         return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     return np.searchsorted(starts[1:], backend.array_module(starts).arange(count), "right")
 
 
 def _sums(lengths: np.ndarray) -> np.ndarray:
-    """0, and the sums of the lengths up to each: where rows begin, and the last one ends."""
+    """The places where rows of these lengths begin, and the last one ends."""
     starts = np.zeros_like(lengths, np.int64, shape=len(lengths) + 1)
     starts[1:] = np.cumsum(lengths)
     return starts

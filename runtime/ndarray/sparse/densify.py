@@ -1,4 +1,4 @@
-"""Sparse arrays for kernels that write to dense memory."""
+"""Dense memory for sparse arrays, for kernels that write to dense memory alone."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from runtime.ndarray.sparse.row_sparse import RowSparseNDArray
 
 @contextlib.contextmanager
 def as_dense(arrays: Sequence[NDArray]) -> Iterator[list[NDArray]]:
-    """Dense arrays in place of `arrays`; what is written to them is in the arrays at the end.
+    """Dense arrays in place of `arrays`. At the end of the block, `arrays` have what was written to them.
 
-    Afterwards a row-sparse array stores all of its rows. Its dense array is their very memory, as a dense one's is.
+    A row-sparse array stores all of its rows afterwards, and its dense array shares their memory.
     """
     dense = [_dense(x) for x in arrays]
     yield dense

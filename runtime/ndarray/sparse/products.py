@@ -14,7 +14,7 @@ from runtime.ndarray.sparse.csr import CSRNDArray
 from runtime.ndarray.sparse.row_sparse import RowSparseNDArray, sum_rows
 
 _MAX_PRODUCTS = 1 << 20
-"""How many products are held before they are added up."""
+"""The most products that are held before they are summed."""
 
 
 def matmul(a: CSRNDArray, b: NDArray, transposed: bool = False) -> NDArray:
@@ -64,7 +64,7 @@ def _product(b: np.ndarray, *, a: CSRNDArray) -> np.ndarray:
 
 
 def _add_products(y: np.ndarray, b: np.ndarray, a: CSRNDArray) -> None:
-    """Add `a b` to y without a loop over rows, and without atomic additions, whose order would be any."""
+    """Add `a b` to y without a loop over rows, and without atomic additions, whose order varies."""
     values, indices, _ = a._read()
     numbers, block = a._row_numbers(), max(_MAX_PRODUCTS // max(b.shape[1], 1), 1)
     for begin in range(0, len(values), block):

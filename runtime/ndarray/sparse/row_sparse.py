@@ -1,6 +1,6 @@
-"""Row-sparse arrays: those of which only some rows are there, such as the gradient of an embedding.
+"""Row-sparse arrays, which store some of their rows, such as the gradient of an embedding.
 
-A row is what one index of the first axis leads to.
+A row is `x[i]`, of one index on the first axis.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def sum_rows(indices: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 
 def _since(first: np.ndarray) -> np.ndarray:
-    """How many elements are between each and the last one before it, or itself, that is True."""
+    """The distance of each element from the last True up to it."""
     position = backend.array_module(first).arange(len(first))
     if backend.is_host(first):
         return position - np.maximum.accumulate(np.where(first, position, 0))

@@ -1,4 +1,4 @@
-"""Operators on several arrays at once: what clipping of gradients and scaling of losses need. None has a gradient."""
+"""Operators on several arrays at once, for clipping gradients and scaling losses. They have no gradients."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def multi_all_finite(
 
 
 def _row(numbers: list, x: NDArray) -> np.ndarray:
-    """One array of numbers that were computed where x lives: on a GPU they are arrays without axes."""
+    """A vector of scalars that were computed on the device of x; on a GPU they are arrays without axes."""
     return np.array(numbers) if is_host(x._data) else np.stack(numbers)
 
 

@@ -1,4 +1,4 @@
-"""Functions that update weights, made of equations: what the optimizers' operators in `updates` have in common.
+"""Operators that update weights, made from equations.
 
 A function says in its signature what it takes, and in equations of optgen's language what it does:
 
@@ -9,7 +9,7 @@ A function says in its signature what it takes, and in equations of optgen's lan
     def sgd_mom_update(weight, grad, mom, lr, momentum=0.0, wd=0.0, rescale_grad=1.0, clip_gradient=-1.0, out=None):
         ...
 
-They are compiled when it is first called, for the type of the arrays. A call is one native step.
+The equations are compiled on the first call, for the type of the arrays. A call is one native step.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from runtime.ndarray.operator import _check_names
 from runtime.ndarray.sparse.densify import as_dense
 
 RESERVED = ("lr", "wd", "rescale_grad", "clip_gradient", "t", "lazy_update")
-"""Options that mean what they do in every optimizer. All but the last, which the equations don't see."""
+"""Options with the meaning they have in every optimizer; equations cannot read `lazy_update`."""
 OFF = -1.0
-"""The default of bounds: below 0 there is none."""
+"""The default of a bound: negative bounds are none."""
 ANY = ("default", "row_sparse")
 
 
 class Rule:
     """An update of weights by equations.
 
-    `states` are what the equations call the arrays that are kept between updates, with spaces between them, a name with
-    `:row` for one value per row; `options` the arguments that are no arrays, with their defaults. A row-sparse gradient
-    updates its rows alone if the weight and its states are stored in one of the ways `by_row`.
+    `states` are the names, in the equations, of the arrays that are kept between updates, separated by spaces; one with
+    `:row` has one value per row. `options` are the arguments that are no arrays, with their defaults. A row-sparse
+    gradient updates its rows alone if the weight and its states have one of the storages `by_row`.
     """
 
     def __init__(
@@ -148,7 +148,7 @@ class Rule:
         grads: Sequence[NDArray],
         kept: Sequence[Sequence[NDArray]],
     ) -> update_rules.Binding:
-        """`_bind`, once for weights that are updated again and again; let go with the first of the weights."""
+        """`_bind`, cached for weights that are updated repeatedly, as long as the first of them lives."""
         key = id(weights[0]), *variant
         _, binding = self._bindings.get(key, (None, None))
         if binding is None or not binding.fits(weights, list(itertools.chain(*kept)), grads):
@@ -169,7 +169,7 @@ def _check(name: str, arrays: Iterable[Any]) -> None:
 
 
 def _written(name: str, weights: Sequence[NDArray], out: Sequence[NDArray]) -> Sequence[NDArray]:
-    """`out`, which has the weights now."""
+    """`out`, after the weights were copied to it."""
     if [x.shape for x in out] != [w.shape for w in weights]:
         raise MXNetError(f"{name}: out has the shapes {[x.shape for x in out]}, weights {[w.shape for w in weights]}")
     for weight, target in zip(weights, out, strict=True):

@@ -1,4 +1,4 @@
-"""The sum of several arrays of one kind, such as a gradient's in all contexts, in the order in which they are given."""
+"""The sum of several arrays of one kind, such as the gradients of all contexts, in the given order."""
 
 from __future__ import annotations
 
@@ -20,9 +20,11 @@ update:
     w' = g
 """
 MIN_KERNEL_ELEMENTS, MIN_KERNEL_ELEMENTS_16_BIT = 1 << 22, 1 << 16
-"""From so many elements on, one kernel that reads each array once is faster than NumPy's passes, though it takes 0.1 ms
-to bind (and to be compiled, the first time). Of 16-bit floats, even for two, as NumPy converts them one by one. Others
-need three arrays: the sum of two is one pass to NumPy, too."""
+"""The fewest elements for which one kernel that reads each array once is faster than the passes of NumPy.
+
+To bind the kernel takes 0.1 ms, to compile it more, once. It pays for three arrays or more, as NumPy adds two in one
+pass; of 16-bit floats, which NumPy converts one by one, also for two.
+"""
 
 
 def total(arrays: Sequence[NDArray], context: Context, memory: np.ndarray | None = None) -> NDArray:

@@ -1,8 +1,8 @@
-"""Boxes: how much they overlap, which are the best, and how networks say where they are.
+"""Boxes: overlaps, non-maximum suppression, matching, and offsets from anchors.
 
-A box is its corners (x, y, x, y), 'corner', or its centre and size (x, y, width, height), 'center'. But for `box_nms`,
-no gradient flows through any of it, as in MXNet. What is chosen one after the other, each choice depending on the last
-(`survivors`, `greedy`), is chosen on the host, wherever the arrays are: there is nothing to do at the same time.
+A box is its corners (x, y, x, y), 'corner', or its centre and size (x, y, width, height), 'center'. As in MXNet, only
+`box_nms` has a gradient. `survivors` and `greedy` run on the CPU wherever the arrays are: each choice depends on the
+one before, so a GPU could not choose in parallel.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def _arranged(x: np.ndarray, *, rows: np.ndarray, fill: float, start: int, chang
 
 @Operator
 def _returned(g: np.ndarray, *, rows: np.ndarray) -> np.ndarray:
-    """Zeros with the rows of `g` where `rows` says that they are from."""
+    """The transpose of `_arranged`: zeros with the rows of `g` at the places `rows`."""
     x = np.zeros_like(g)
     sample, place = np.nonzero(rows >= 0)
     x[sample, rows[sample, place]] = g[sample, place]
@@ -247,13 +247,13 @@ def bipartite_matching(
 
 
 def encoded(boxes: np.ndarray, anchors: np.ndarray) -> np.ndarray:
-    """How boxes are reached from anchors, both given as centers: the shift in units of size, and the log of growth."""
+    """Offsets of boxes from anchors, both 'center': the shift over the anchor's size, and the log ratio of sizes."""
     shift = (boxes[..., :2] - anchors[..., :2]) / anchors[..., 2:]
     return np.concatenate([shift, np.log(boxes[..., 2:] / anchors[..., 2:])], -1)
 
 
 def decoded(offsets: np.ndarray, anchors: np.ndarray) -> np.ndarray:
-    """The corners of the boxes that are `offsets` away from anchors, which are given as centers."""
+    """The corners of the boxes at `offsets`, as of `encoded`, from anchors, which are 'center'."""
     centers = offsets[..., :2] * anchors[..., 2:] + anchors[..., :2]
     return to_corners(np.concatenate([centers, np.exp(offsets[..., 2:]) * anchors[..., 2:]], -1))
 

@@ -1,7 +1,7 @@
-"""What a network is to say about each anchor, for a batch at once: `multibox._target` on a device.
+"""Training targets for anchors on a GPU, for a batch at once: `multibox._target` with the same results.
 
-On the host images are taken one by one, with the boxes that each has. Here all have as many, of which some are not
-there, and nothing is asked whose answer the host would have to wait for. The results are the same.
+On the CPU, images are taken one by one, with the boxes that each has. Here all images have as many boxes, some of them
+masked, and no value is read back that the CPU would have to wait for.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Images sampled at the points of a grid, as a spatial transformer does it."""
+"""Images sampled at the points of a grid, and the grids: spatial transformers."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def BilinearSampler(data: NDArray, grid: NDArray, cudnn_off: bool | None = None)
 
 
 def _neighbours(at: NDArray, n: int) -> tuple[list[np.ndarray], list[NDArray]]:
-    """The two elements of an axis of length n around each point: their places, and their weights."""
+    """The indices and weights of the two elements around each point, on an axis of length n."""
     at = (at + 1) * ((n - 1) / 2)
     low = np.floor(at._data)
     above = at - NDArray(low, at._ctx)

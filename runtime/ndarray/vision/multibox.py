@@ -1,4 +1,4 @@
-"""Single-shot detection: anchors over an image, what a network is to say about them, and boxes from what it says.
+"""Single-shot detection: anchors over an image, training targets for them, and boxes from predictions.
 
 Boxes are corners, from 0 to 1 in the image. No gradient flows through any of it, as in MXNet.
 """
@@ -115,8 +115,10 @@ def _target(
 
 
 def _matched(iou: np.ndarray, threshold: float) -> tuple[np.ndarray, np.ndarray]:
-    """Which anchors have a box, and which: each box has the anchor that it overlaps most, if no other box has it
-    already; then anchors have the box that they overlap most, if by more than the threshold.
+    """Which anchors have a box, and the number of that box, (n,) each.
+
+    First each box takes the anchor that it overlaps most of those that no other box has taken. Then each other anchor
+    has the box that it overlaps most, if by more than the threshold.
     """
     of, _ = greedy(iou, 1e-6)
     positive = of >= 0
