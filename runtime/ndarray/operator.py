@@ -73,6 +73,7 @@ class Operator:
 
     def __init__(self, forward: Callable[..., Any], *gradients: Callable[..., NDArray] | None) -> None:
         self.name = forward.__name__.lstrip("_")  # the name in errors
+        self.__doc__ = forward.__doc__
         self.forward = forward
         self.gradients = list(gradients)
         self.joint: Callable[..., Sequence[NDArray | None]] | None = None
