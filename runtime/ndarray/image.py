@@ -20,10 +20,10 @@ from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import public
 from runtime.ndarray.shape.reshape import transpose
 
-GRAY = np.array([0.299, 0.587, 0.114], np.float32)
+LUMA_WEIGHTS = np.array([0.299, 0.587, 0.114], np.float32)
 """Shares of red, green and blue in brightness (ITU-R BT.601)."""
 
-LIGHTING = np.array(
+LIGHTING_COMPONENTS = np.array(
     [
         [55.46 * -0.5675, 4.794 * 0.7192, 1.148 * 0.4009],
         [55.46 * -0.5808, 4.794 * -0.0045, 1.148 * -0.8140],
@@ -222,13 +222,13 @@ def _brightness(x: np.ndarray, factor: np.float32) -> np.ndarray:
 
 def _contrast(x: np.ndarray, factor: np.float32) -> np.ndarray:
     """Towards the mean brightness of the image."""
-    gray = x @ to_device_of(x, GRAY) if x.shape[-1] == 3 else x[..., 0]
+    gray = x @ to_device_of(x, LUMA_WEIGHTS) if x.shape[-1] == 3 else x[..., 0]
     return x * factor + (1 - factor) * gray.mean(axis=(-2, -1))[..., None, None, None]
 
 
 def _saturation(x: np.ndarray, factor: np.float32) -> np.ndarray:
     """Towards the brightness of each pixel."""
-    return x if x.shape[-1] == 1 else x * factor + (1 - factor) * (x @ to_device_of(x, GRAY))[..., None]
+    return x if x.shape[-1] == 1 else x * factor + (1 - factor) * (x @ to_device_of(x, LUMA_WEIGHTS))[..., None]
 
 
 def _hue(x: np.ndarray, factor: np.float32) -> np.ndarray:
@@ -295,7 +295,7 @@ def random_color_jitter(
 def adjust_lighting(data: NDArray, alpha: Sequence[float]) -> NDArray:
     """Colours plus `alpha` times the principal components of ImageNet's, (height, width, 3)."""
     _check("adjust_lighting", data, 3)
-    return _changed(data, lambda x: x + to_device_of(x, LIGHTING @ np.asarray(alpha, np.float32)))
+    return _changed(data, lambda x: x + to_device_of(x, LIGHTING_COMPONENTS @ np.asarray(alpha, np.float32)))
 
 
 @public

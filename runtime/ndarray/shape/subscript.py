@@ -192,7 +192,7 @@ def getitem(x: NDArray, key: Any) -> NDArray:
 
 # ---------------------------------------------------------------- x[key] = value
 
-REFUSED = (
+REFUSED_WHILE_RECORDING = (
     "Inplace operations (+=, -=, x[:]=, etc) are not supported when recording with autograd.record(), except for "
     "writing y to all of an array, x[:] = y, that is in no computational graph. Make a new array (x = x + y), or write "
     "inside autograd.pause() or after backward()"
@@ -211,7 +211,7 @@ def setitem(x: NDArray, key: Any, value: Any) -> None:
     if autograd.mode.recording:
         recorded = isinstance(value, NDArray) and value._in_graph()
         if x._in_graph() or (recorded and (advanced or not _is_whole(data, data[place]))):
-            raise MXNetError(REFUSED)
+            raise MXNetError(REFUSED_WHILE_RECORDING)
         if recorded:
             value = _like(value, x)
             node = value._node

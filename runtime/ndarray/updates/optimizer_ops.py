@@ -19,7 +19,7 @@ import numpy as np
 from runtime.base import MXNetError
 from runtime.core.backend import device_scope
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.updates.rule import ANY, OFF, each, listed, several, update, with_master
+from runtime.ndarray.updates.rule import ANY_STORAGE, OFF, each, listed, several, update, with_master
 
 __all__ = [
     "adagrad_update", "adam_update", "ftml_update", "ftrl_update", "lamb_update_phase1", "lamb_update_phase2",
@@ -38,7 +38,7 @@ CONTRIB = (
 # ---------------------------------------------------------------- gradient descent
 
 
-@update("", "w' = (1 - lr*wd)*w - lr*g", by_row=ANY)
+@update("", "w' = (1 - lr*wd)*w - lr*g", by_row=ANY_STORAGE)
 def sgd_update(
     weight, grad, lr, wd=0.0, rescale_grad=1.0, clip_gradient=OFF, lazy_update=True, out=None
 ):  # fmt: skip
@@ -51,7 +51,7 @@ def sgd_update(
     mom' = momentum*mom - lr*(g + wd*w)
     w'   = w + mom'
     """,
-    by_row=ANY,
+    by_row=ANY_STORAGE,
 )
 def sgd_mom_update(
     weight, grad, mom, lr, momentum=0.0, wd=0.0, rescale_grad=1.0, clip_gradient=OFF, lazy_update=True, out=None
@@ -144,7 +144,7 @@ def multi_lars(
     v' = beta2*v + (1 - beta2)*d^2
     w' = w - lr*m'/(sqrt(v') + epsilon)
     """,
-    by_row=ANY,
+    by_row=ANY_STORAGE,
 )
 def adam_update(
     weight, grad, mean, var, lr, beta1=0.9, beta2=0.999, epsilon=1e-8, wd=0.0, rescale_grad=1.0, clip_gradient=OFF,
@@ -226,7 +226,7 @@ def rmspropalex_update(
     h' = h + g^2
     w' = w - lr*g/sqrt(h' + epsilon)
     """,
-    by_row=ANY,
+    by_row=ANY_STORAGE,
 )
 def adagrad_update(
     weight, grad, history, lr, epsilon=1e-7, wd=0.0, rescale_grad=1.0, clip_gradient=OFF, out=None
@@ -240,7 +240,7 @@ def adagrad_update(
     h' = h + mean(g^2, per row)
     w' = w - lr*g/sqrt(h' + epsilon)
     """,
-    by_row=ANY,
+    by_row=ANY_STORAGE,
 )
 def _group_adagrad(
     weight, grad, history, lr, rescale_grad=1.0, clip_gradient=OFF, epsilon=1e-5, out=None

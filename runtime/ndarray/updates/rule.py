@@ -32,7 +32,7 @@ RESERVED = ("lr", "wd", "rescale_grad", "clip_gradient", "t", "lazy_update")
 """Options with the meaning they have in every optimizer; equations cannot read `lazy_update`."""
 OFF = -1.0
 """The default of a bound: negative bounds are none."""
-ANY = ("default", "row_sparse")
+ANY_STORAGE = ("default", "row_sparse")
 
 
 class Rule:
