@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from optgen import pipeline
+from optgen.compiled import NativeKernel
 from optgen.execute import buffers
 from optgen.execute.buffers import Array, Tensor
 from optgen.execute.kernel import Kernel
 from optgen.execute.table import Table
 from optgen.ir.nodes import Variant
 from optgen.model import Optimizer
-from optgen.pipeline import NativeKernel
 
 if TYPE_CHECKING:
     from optgen.execute.step import BoundStep

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Mapping
 
+from optgen.compiled import NativeKernel
 from optgen.ir.nodes import Buffer, Variant, is_gradient
 from optgen.objectcode import link
-from optgen.pipeline import NativeKernel
 
 
 class Step(ctypes.Structure):

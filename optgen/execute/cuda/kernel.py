@@ -6,11 +6,11 @@ import ctypes
 from dataclasses import dataclass
 
 from optgen.backends.ptx.table import THREADS, Launch
+from optgen.compiled import PtxKernel
 from optgen.execute import kernel
 from optgen.execute.cuda.driver import Gpu
 from optgen.ir.nodes import Variant
 from optgen.objectcode import link
-from optgen.pipeline import PtxKernel
 
 
 @dataclass(frozen=True)
