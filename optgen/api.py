@@ -10,7 +10,8 @@ from typing import Any
 
 from optgen import arguments, pipeline, specfiles
 from optgen.diagnostics import Source
-from optgen.execute.device import Cpu, Target
+from optgen.execute.cpu.device import Cpu
+from optgen.execute.protocols import Platform
 from optgen.execute.rule import UpdateRule
 from optgen.model import Optimizer
 
@@ -50,7 +51,7 @@ def load(
     optimizer = spec if isinstance(spec, Optimizer) else pipeline.checked(read(spec))
     args = arguments.resolve(optimizer, values)
     storages = arguments.storages(optimizer, dtype, storage)
-    return UpdateRule(optimizer, args, dtype, master=master, storage=storages, target=_target(target))
+    return UpdateRule(optimizer, args, dtype, master=master, storage=storages, target=_platform(target))
 
 
 def _typeset(optimizer: Optimizer) -> str:
@@ -63,7 +64,7 @@ def _typeset(optimizer: Optimizer) -> str:
 Optimizer._repr_latex_ = _typeset
 
 
-def _target(target: str) -> Target:
+def _platform(target: str) -> Platform:
     if target == "cpu":
         return Cpu()
     if target == "cuda":

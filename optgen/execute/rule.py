@@ -10,13 +10,15 @@ from typing import Any
 
 from optgen import arguments, pipeline
 from optgen.arguments import Arguments
-from optgen.backends import target
-from optgen.execute import buffers, piece, state
+from optgen.execute import buffers, piece
+from optgen.execute import state as states
 from optgen.execute.buffers import Tensor
-from optgen.execute.device import Cpu, Target
-from optgen.execute.evaluate import evaluate
-from optgen.execute.kernel import Kernel
+from optgen.execute.gradients import all_rows, count_gradients
+from optgen.execute.hyper import Values
+from optgen.execute.kernel import LoadedKernel, Rows, group_by_kernel
 from optgen.execute.piece import Exchange, Piece
+from optgen.execute.protocols import Platform
+from optgen.execute.sparse import RowSparse
 from optgen.execute.state import State
 from optgen.execute.step import BoundStep
 from optgen.ir.cost import Cost, cost
@@ -26,14 +28,14 @@ from optgen.model import Call, FlagValue, Kind, Optimizer, walk
 SMALLEST_QUANTIZED = 4096
 """8-bit states of parameters with fewer elements are float32 instead, as users of such optimizers know it, unless the
 spec sums over parameters."""
-MATRIX = (4096, 4096)
-"""A parameter to speak of when there is none yet."""
+EXAMPLE_SHAPE = (4096, 4096)
+"""The parameter that a rule's properties are about: a large matrix."""
 
 
 class UpdateRule:
     """An optimizer for parameters of one dtype: makes state, and binds it to parameters and gradients.
 
-    `target` is where: the CPU, unless given. A variant is compiled once, when a parameter needs it.
+    `target` is the platform that it is compiled for. A variant is compiled once, when a parameter needs it.
     """
 
     def __init__(
@@ -44,7 +46,7 @@ class UpdateRule:
         *,
         master: bool = False,
         storage: Mapping[str, Storage] | None = None,
-        target: Target | None = None,
+        target: Platform,
     ) -> None:
         self.spec = spec
         self.values = args.values
@@ -54,12 +56,11 @@ class UpdateRule:
         self.storage = dict(storage or {})
         self._chosen = args.chosen
         values = [e for line in spec.update for e in walk(line.value)]
-        self._joins = any(isinstance(e, Call) and e.scope == "params" for e in values)
-        self.target: Target = Cpu() if target is None else target
-        self._kernels: dict[tuple[Any, ...], Kernel] = {}
+        self._sums_over_params = any(isinstance(e, Call) and e.scope == "params" for e in values)
+        self.target = target
+        self._kernels: dict[tuple[Any, ...], LoadedKernel] = {}
         self._cuts: dict[tuple[Any, ...], Cut] = {}
-        if isinstance(self.target, Cpu) and "float16" in (dtype, *self.storage.values()):
-            _check_float16()
+        target.check_dtypes({dtype, *self.storage.values()})
 
     def __repr__(self) -> str:
         words = [self.spec.name, self.dtype, *([self.target.name] if self.target.name != "cpu" else [])]
@@ -74,19 +75,19 @@ class UpdateRule:
     @property
     def cost(self) -> Cost:
         """Streams, bytes and operations per element of a large matrix and step, and the number of sweeps."""
-        return cost(pipeline.plan(pipeline.build(self.spec, self.variant(MATRIX))))
+        return cost(pipeline.plan(pipeline.build(self.spec, self.variant(EXAMPLE_SHAPE))))
 
     def cut(self, shape: Sequence[int], flags: Mapping[str, FlagValue] | None = None) -> Cut:
         """Where a parameter of this shape can be cut into pieces, as `optgen.ir.nodes.Cut` says."""
-        like = (len(shape), self._is_small(shape), *sorted((flags or {}).items()))
-        if like not in self._cuts:
-            self._cuts[like] = pipeline.build(self.spec, self.variant(shape, flags)).cut
-        return self._cuts[like]
+        key = (len(shape), self._is_small(shape), *sorted((flags or {}).items()))
+        if key not in self._cuts:
+            self._cuts[key] = pipeline.build(self.spec, self.variant(shape, flags)).cut
+        return self._cuts[key]
 
     @property
     def lazy(self) -> bool:
-        """Whether a row-sparse gradient of a matrix updates its rows only: no value depends on several rows."""
-        return self.kernel(MATRIX, sparse=True).native.lazy
+        """Whether a row-sparse gradient of a matrix updates only its rows, as no value depends on several rows."""
+        return self.kernel(EXAMPLE_SHAPE, sparse=True).native.lazy
 
     def init(
         self,
@@ -104,10 +105,19 @@ class UpdateRule:
         wanted = [False] * len(tensors) if row_sparse is None else [bool(x) for x in row_sparse]
         if len(wanted) != len(tensors):
             raise ValueError(f"row_sparse: {len(wanted)} values for {len(tensors)} parameters")
-        own = arguments.per_param(self.spec, flags, len(tensors))
-        kernels = self.kernels(tensors, wanted, own, self.pieces(pieces, len(tensors)))
-        by_row = [x and kernel.native.lazy for x, kernel in zip(wanted, kernels, strict=True)]
-        return state.start(kernels, tensors, by_row, self.values, self.target.device(tensors))
+        own_flags = arguments.per_param(self.spec, flags, len(tensors))
+        return self._initial_state(tensors, wanted, own_flags, self.pieces(pieces, len(tensors)))
+
+    def _initial_state(
+        self,
+        params: Sequence[Tensor],
+        sparse: Sequence[bool],
+        flags: Sequence[Mapping[str, FlagValue]],
+        pieces: Sequence[Piece | None],
+    ) -> State:
+        kernels = self.kernels(params, sparse, flags, pieces)
+        by_row = [x and kernel.native.lazy for x, kernel in zip(sparse, kernels, strict=True)]
+        return states.initial(kernels, params, by_row, self.values, self.target.device(params))
 
     def bind(
         self,
@@ -146,11 +156,32 @@ class UpdateRule:
         `resize_`) is refused at the next call. What a call writes counts as changed in place for `backward`. While one
         thread calls a step, other threads, and its own exchange, get a RuntimeError.
         """
-        params = buffers.listed(params, "params")
-        where = self.pieces(pieces, len(params))
+        objects = buffers.listed(params, "params")
+        own_pieces = self.pieces(pieces, len(objects))
         with _without_collections():
-            return self.target.step(
-                self, params, grads, state, inputs, lazy=lazy, flags=flags, ids=ids, pieces=where, exchange=exchange
+            tensors = self.tensors(objects, "params")
+            device = self.target.device(tensors)
+            own_flags = arguments.per_param(self.spec, flags, len(objects))
+            listed = None if grads is None else buffers.listed(grads, "grads", len(objects))
+            sparse = [isinstance(g, RowSparse) for g in listed or [None] * len(objects)]
+            if state is None:
+                state = self._initial_state(tensors, sparse, own_flags, own_pieces)
+            by_row = [lazy and x for x in sparse]
+            kernels = self.kernels(tensors, by_row, own_flags, own_pieces, _gradients_per_param(listed or []))
+            return BoundStep(
+                self,
+                device,
+                tensors,
+                kernels,
+                state,
+                inputs,
+                grads=listed,
+                grad_sources=objects,
+                lazy=lazy,
+                flags=own_flags,
+                ids=ids,
+                pieces=own_pieces,
+                exchange=exchange,
             )
 
     def evaluate(
@@ -166,20 +197,49 @@ class UpdateRule:
         `flags`: those that are set for each parameter, as `bind` took them.
         """
         tensors = self.tensors(params, "params")
-        own = arguments.per_param(self.spec, flags, len(tensors))
-        return evaluate(self, tensors, own, state, self.values, self.pieces(pieces, len(tensors)))
+        own_flags = arguments.per_param(self.spec, flags, len(tensors))
+        return self.evaluate_tensors(tensors, state, own_flags, self.pieces(pieces, len(tensors)), self.values)
 
-    # ------------------------------------------------------------ what a bound step asks
+    def evaluate_tensors(
+        self,
+        params: Sequence[Tensor],
+        state: State,
+        flags: Sequence[Mapping[str, FlagValue]],
+        pieces: Sequence[Piece | None],
+        values: Values,
+    ) -> list[Any]:
+        """`evaluate` for tensors that are checked, the flags and pieces of each, and these hyper-parameters."""
+        if not self.spec.evaluate:
+            raise ValueError(f"{self.spec.name} has no eval: section; its weights are evaluated as they are")
+        shapes = [p.shape if own is None else own.shape for p, own in zip(params, pieces, strict=True)]
+        kernels = [self.kernel(shape, own, evaluate=True) for shape, own in zip(shapes, flags, strict=True)]
+        device = self.target.device(params)
+        tensors = states.tensors(state, kernels, params, repr(self), device)
+        by_row = states.by_row(tensors, kernels)
+        new = [device.full(p.shape, self.dtype, 0.0) for p in params]
+        tensors["out"] = [device.tensor(x, "out") for x in new]
+        tensors.setdefault("w", params)
+        counts = states.counts(state, len(params)).view()
+        members = [i for i, kernel in enumerate(kernels) if not piece.is_left_out(pieces[i], params[i], kernel)]
+        for kernel, own_members in group_by_kernel(kernels, members).items():
+            table = device.table(kernel, own_members, params, tensors, [0] * len(params), pieces)
+            table.counts[:] = counts[own_members]
+            table.set_hyper({**values, "step": float(counts.max())})
+            table.bind_gradients([((), all_rows(params[i]) if by_row[i] else Rows()) for i in own_members])
+            table.run()
+        return new
+
+    # ------------------------------------------------------------ what parameters are bound with
 
     def tensors(self, objects: Iterable[Any], what: str) -> list[Tensor]:
-        """The memory of parameters, of the rule's dtype."""
+        """The memory of parameters, which must have the rule's dtype."""
         found = [self.target.param(x, f"{what}[{i}]") for i, x in enumerate(buffers.listed(objects, what))]
         for t in found:
             buffers.check_dtype(t, self.dtype)
         return found
 
     def pieces(self, pieces: Iterable[Piece | None] | None, n: int) -> list[Piece | None]:
-        """Of each of n parameters, what it is a piece of, if it is one."""
+        """The piece that each of n parameters is, None for a whole tensor."""
         return [None] * n if pieces is None else buffers.listed(pieces, "pieces", n)
 
     def decide(
@@ -220,14 +280,14 @@ class UpdateRule:
         sparse: bool = False,
         evaluate: bool = False,
         gradients: int = 1,
-    ) -> Kernel:
+    ) -> LoadedKernel:
         """The kernel for a parameter of this shape."""
-        like = (len(shape), self._is_small(shape), *sorted((flags or {}).items()), sparse, evaluate, gradients)
-        if like not in self._kernels:
+        key = (len(shape), self._is_small(shape), *sorted((flags or {}).items()), sparse, evaluate, gradients)
+        if key not in self._kernels:
             variant = self.variant(shape, flags, sparse=sparse, evaluate=evaluate, gradients=gradients)
             same = next((k for k in self._kernels.values() if k.variant == variant), None)
-            self._kernels[like] = same or self.target.kernel(self.spec, variant)
-        return self._kernels[like]
+            self._kernels[key] = same or self.target.kernel(self.spec, variant)
+        return self._kernels[key]
 
     def kernels(
         self,
@@ -236,8 +296,8 @@ class UpdateRule:
         flags: Sequence[Mapping[str, FlagValue]],
         pieces: Sequence[Piece | None],
         gradients: int = 1,
-    ) -> list[Kernel]:
-        """The kernel of each parameter; `sparse`: those that are to be updated row by row, where that is possible."""
+    ) -> list[LoadedKernel]:
+        """The kernel of each parameter; `sparse` are those that are updated row by row, if the rule can."""
         found = []
         for param, wanted, own, part in zip(params, sparse, flags, pieces, strict=True):
             shape = param.shape if part is None else part.shape
@@ -251,20 +311,22 @@ class UpdateRule:
         return found
 
     def _is_small(self, shape: Sequence[int]) -> bool:
-        """Whether 8-bit states are not worth it; never where sums over parameters want one kernel for all."""
-        return math.prod(shape) < SMALLEST_QUANTIZED and not self._joins
+        """Whether 8-bit states are float32 for this shape. Sums over parameters need one kernel for all shapes."""
+        return math.prod(shape) < SMALLEST_QUANTIZED and not self._sums_over_params
 
 
-def _check_float16() -> None:
-    host = target.host()
-    if host.triple.startswith("x86_64") and "f16c" not in host.required():
-        raise ValueError("float16 needs a CPU with the F16C instructions, which this one does not have; use bfloat16")
+def _gradients_per_param(grads: Sequence[Any]) -> int:
+    """The number of gradients that are summed for each parameter; ValueError where parameters differ in it."""
+    counts = set(map(count_gradients, grads))
+    if len(counts) > 1 or 0 in counts:
+        raise ValueError(f"grads: as many for each parameter are summed, and not {sorted(counts)}")
+    return counts.pop() if counts else 1
 
 
 @contextmanager
 def _without_collections() -> Iterator[None]:
-    """Have Python look for no cyclic garbage meanwhile: among 100,000 tensors that are all kept, each look takes longer
-    than the one before, and finds none."""
+    """Turn the garbage collector off: among 100,000 new tensors that stay, each of its runs takes longer and finds
+    none."""
     was_on = gc.isenabled()
     gc.disable()
     try:

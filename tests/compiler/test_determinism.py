@@ -17,7 +17,7 @@ from optgen import RowSparse, State, UpdateRule, arguments, pipeline
 from optgen.backends import target
 from optgen.backends.target import Target
 from optgen.compiled import NativeKernel
-from optgen.execute.device import Cpu
+from optgen.execute.cpu.device import Cpu
 from optgen.ir.nodes import Variant
 from optgen.model import Kind, Optimizer
 from tests.compiler.harness import SPECS, Array, Shape, arrays_of, assert_same, copies, copy_state, numbers, same_bits
