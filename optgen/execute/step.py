@@ -13,7 +13,7 @@ from optgen.execute import buffers, state, watch
 from optgen.execute.buffers import Tensor
 from optgen.execute.gradients import Gradients
 from optgen.execute.hyper import HyperParameters, Values
-from optgen.execute.kernel import BufferTensors, LoadedKernel, group_by_kernel
+from optgen.execute.kernel import LoadedKernel, group_by_kernel
 from optgen.execute.overlap import OverlapCheck
 from optgen.execute.piece import Exchange, Piece, is_left_out
 from optgen.execute.protocols import Device, Launches
@@ -114,8 +114,9 @@ class BoundStep:
         self._tensors["copy" if rule.master else "w"] = params
         self._counts = state.counts(initial, n)
         self._high_count_bits, self._zero_bits = state.high_16_bits(self._counts), bytes(2 * n)
-        self._inputs = self._check_inputs(inputs or {})
-        written, read = self._written_tensors(), [t for tensors in self._inputs.values() for t in tensors]
+        checked_inputs = self._check_inputs(inputs or {})
+        written, read = self._written_tensors(), [t for tensors in checked_inputs.values() for t in tensors]
+        self._tensors |= checked_inputs
         self._overlap, self._watch = OverlapCheck(written, read), Watch([*written, *read])
         self._gradient_watch: Watch | None = None
         self._is_watched = bool(self._watch.owners)
@@ -277,11 +278,10 @@ class BoundStep:
         """Have steps update these parameters, those of one kernel in one table."""
         self._members = members
         self._gradient_watch = None
-        tensors: BufferTensors = {**self._tensors, **self._inputs}
         groups = group_by_kernel(self._kernels, members)
         self._check_sums_over_params(groups)
         self._tables = [
-            self._device.table(kernel, own, self._params, tensors, self._ids, self._pieces)
+            self._device.table(kernel, own, self._params, self._tensors, self._ids, self._pieces)
             for kernel, own in groups.items()
         ]
         for table in self._tables:
