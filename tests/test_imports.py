@@ -30,7 +30,7 @@ LAYERS: dict[str, list[str]] = {
         "__main__",
     ],
     "optgen.execute": [
-        "buffers cpus",
+        "buffers",
         "hyper kernel overlap storage watch",
         "piece",
         "table",
@@ -40,7 +40,7 @@ LAYERS: dict[str, list[str]] = {
         "step",
         "rule",
     ],
-    "optgen.execute.cpu": ["generate native kernel exchange", "pool", "chain table", "runner", "device"],
+    "optgen.execute.cpu": ["cpus generate native kernel exchange", "pool", "chain table", "runner", "device"],
     "optgen.execute.cuda": ["driver", "memory kernel", "table", "runner", "device"],
 }
 """The files and folders of each package, by the order of their imports.

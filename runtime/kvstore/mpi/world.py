@@ -103,7 +103,7 @@ class World:
     def _share_cpus(self, local: Any) -> None:
         """Use the CPUs of this process, those that ranks have in common divided among them."""
         import optgen
-        from optgen.execute import cpus
+        from optgen.execute.cpu import cpus
 
         mine = np.zeros(_CPUS, np.int32)
         mine[list(os.sched_getaffinity(0))] = 1

@@ -46,7 +46,7 @@ class Server:
     """
 
     def __init__(self, shard: int, workers: int, beside: int, modules: Sequence[str] = ()) -> None:
-        from optgen.execute import cpus
+        from optgen.execute.cpu import cpus
 
         os.environ.setdefault("OPTGEN_NUM_THREADS", str(max(1, min(256, cpus.available() // beside))))
         wire.provide(modules)
