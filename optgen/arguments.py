@@ -1,4 +1,4 @@
-"""What a caller's keyword arguments mean for a spec: parameter values checked, flags decided, helpful errors.
+"""A caller's keyword arguments for a spec: values are checked, flags are decided, and errors say what to do.
 
 Flags may depend on a parameter: through its rank, or because they are set for each one (`per param`). So they are
 decided twice: when a rule is loaded as far as they are the same for all parameters, and for each parameter.
@@ -32,7 +32,7 @@ from optgen.model import (
 )
 
 UNSET = math.nan
-"""What a kernel gets for a parameter that is none: a bound that no comparison meets."""
+"""The value that a kernel gets for an unset parameter: a bound that no comparison meets."""
 
 
 STORAGES: Mapping[str, tuple[Storage, ...]] = {
@@ -44,7 +44,7 @@ STORAGES: Mapping[str, tuple[Storage, ...]] = {
 
 @dataclass(frozen=True)
 class Arguments:
-    """Values by canonical name (None: unset), the flags that were chosen, and all flags as far as they follow."""
+    """Values by canonical name (None: unset), the flags that were chosen, and all flags that follow so far."""
 
     values: Mapping[str, float | None]
     chosen: Mapping[str, FlagValue]

@@ -58,21 +58,21 @@ def lower(kernel: Kernel, symbol: str, triple: str) -> str:
 
 
 def lower_ptx(kernel: Kernel, symbol: str) -> GpuModule:
-    """planned kernel -> LLVM IR text for GPUs of NVIDIA, and what is launched of it."""
+    """planned kernel -> LLVM IR text for GPUs of NVIDIA, and the launches of its functions."""
     from optgen.backends import ptx
 
     return ptx.emit(_for_gpu(kernel), symbol)
 
 
 def lower_host(kernel: Kernel, symbol: str, triple: str) -> str:
-    """planned kernel -> LLVM IR text of what the CPU computes before a GPU's launches."""
+    """planned kernel -> LLVM IR text of the part that the CPU computes before a GPU's launches."""
     from optgen.backends import cpu
 
     return cpu.emit_host(_for_gpu(kernel), symbol, triple)
 
 
 def _for_gpu(kernel: Kernel) -> Kernel:
-    """The form that both parts are made from: they agree on what is handed over."""
+    """The form that both parts are made from, so that they agree on the values that the CPU hands over."""
     from optgen.ir.verify import verify
     from optgen.passes.expand_math import expand_math
     from optgen.passes.split_sweeps import split_sweeps
@@ -90,7 +90,7 @@ def checked(source: Source) -> Optimizer:
 
 
 def symbol(optimizer: Optimizer, variant: Variant) -> str:
-    """What a variant is called in object code: `optgen_adam_amsgrad_f32`."""
+    """The symbol of a variant in object code: `optgen_adam_amsgrad_f32`."""
     words = ["optgen", optimizer.name.lower()]
     for name, value in variant.flags.items():
         if value is True:
@@ -123,7 +123,7 @@ def native(optimizer: Optimizer, variant: Variant) -> NativeKernel:
 
 
 def _key(optimizer: Optimizer, variant: Variant) -> tuple[str, ...]:
-    """All that object code of this machine depends on."""
+    """All that object code for this machine depends on, for the cache."""
     from optgen.backends import target
 
     host, chosen = target.host(), json.dumps(asdict(variant), sort_keys=True)

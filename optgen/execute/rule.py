@@ -1,4 +1,4 @@
-"""An update rule: the kernels of an optimizer, chosen for each parameter and compiled when one needs them."""
+"""An update rule: an optimizer's kernels, chosen for each parameter, and compiled when one is needed."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class UpdateRule:
 
     @property
     def cost(self) -> Cost:
-        """Streams, bytes and operations per element of a large matrix and step, and the number of sweeps."""
+        """Streams, bytes and operations per element of a large matrix in a step, and the number of sweeps."""
         return cost(pipeline.plan(pipeline.build(self.spec, self.variant(EXAMPLE_SHAPE))))
 
     def cut(self, shape: Sequence[int], flags: Mapping[str, FlagValue] | None = None) -> Cut:
@@ -98,8 +98,8 @@ class UpdateRule:
     ) -> State:
         """The state before the first update, for parameters of any shapes and the rule's dtype.
 
-        `row_sparse`: which of them will get row-sparse gradients. `flags`: those that are set for each parameter.
-        `pieces`: of which tensors which are pieces.
+        `row_sparse` says which of them will get row-sparse gradients. `flags` are those that are set for each
+        parameter. `pieces` says of which tensors parameters are pieces.
         """
         tensors = self.tensors(params, "params")
         wanted = [False] * len(tensors) if row_sparse is None else [bool(x) for x in row_sparse]
@@ -132,37 +132,37 @@ class UpdateRule:
         pieces: Iterable[Piece | None] | None = None,
         exchange: Exchange | None = None,
     ) -> BoundStep:
-        """Resolve all pointers once, and compile what is not compiled yet.
+        """Resolve all pointers once, and compile the kernels that are not compiled yet.
 
-        `params`, and wherever there is one tensor for each of them, can be any iterable, such as `net.parameters()`.
-        Without `grads`, each call reads `p.grad` of every parameter anew and leaves out those where it is None, counts
-        included; without `state` the step starts from `init`, and holds it as `step.state`. `inputs` are the further
-        tensors that the spec reads, by name. `flags` are those that are set for each parameter; `ids`, by which draws
-        of parameters differ, are 0, 1, ... unless given. In place of a gradient there may be a list of several, as many
-        for every parameter: they are summed, in that order, as they are read.
+        `params`, and every other sequence with an entry for each of them, can be any iterable, as `net.parameters()`.
+        Without `grads`, each call reads `p.grad` of every parameter anew, and leaves out parameters where it is None:
+        their counts do not advance. Without `state` the step starts from `init`; it holds its state as `step.state`.
+        `inputs` are the further tensors that the spec reads, by name. `flags` are those that are set for each
+        parameter. `ids` are the numbers by which the draws of parameters differ: 0, 1, ... unless given. In place of a
+        gradient there may be a list of several, as many for every parameter: they are summed in that order.
 
-        `pieces[i]` says of which tensor parameter i is a piece; gradients, inputs and elementwise states then are of
-        that piece. All pieces of a tensor come to the same bits as the whole, wherever they are updated. Where `cut`
-        says "blocks", `exchange` brings the partial results of the pieces that are not here, and every tensor must be
-        bound, those of which nothing is here as empty pieces. What `exchange` raises leaves the step half done.
+        `pieces[i]` says of which tensor parameter i is a piece; its gradient, inputs and elementwise states are then
+        those of the piece. All pieces of a tensor come to the same bits as the whole, wherever they are updated. Where
+        `cut` is "blocks", `exchange` brings the partial results of the pieces that are not here, and every tensor must
+        be bound, as an empty piece if nothing of it is here. If `exchange` raises, the step is left half done.
 
-        Parameters, gradients, inputs and states must be C-contiguous tensors where the rule computes (states of kind
-        host, and counts: NumPy arrays), gradients, inputs and elementwise states of their parameter's shape; what is
-        written must be writable and share memory with nothing else. A gradient may be `RowSparse`: with `lazy`, if the
-        rule is `lazy`, the other rows are left as they are; else they have a gradient of zero. TypeError and ValueError
-        name the tensor. The step keeps all of them alive.
+        Parameters, gradients, inputs and states must be C-contiguous tensors on the rule's platform (states of kind
+        host, and counts: NumPy arrays). Gradients, inputs and elementwise states have their parameter's shape. Tensors
+        that are written must be writable and share memory with no other. A gradient may be `RowSparse`: with `lazy`, if
+        the rule is `lazy`, the other rows are left as they are; else they have a gradient of zero. TypeError and
+        ValueError name the tensor. The step keeps all tensors alive.
 
-        A tensor of PyTorch that has got other memory, another shape or dtype since (`p.data = ...`, `module.to(...)`,
-        `resize_`) is refused at the next call. What a call writes counts as changed in place for `backward`. While one
-        thread calls a step, other threads, and its own exchange, get a RuntimeError.
+        A tensor of PyTorch that gets other memory, another shape or dtype later (`p.data = ...`, `module.to(...)`,
+        `resize_`) is refused at the next call. For `backward`, a call changes tensors in place. While one thread calls
+        a step, other threads, and its own exchange, get a RuntimeError.
         """
-        objects = buffers.listed(params, "params")
+        objects = buffers.as_list(params, "params")
         own_pieces = self.pieces(pieces, len(objects))
         with _without_collections():
             tensors = self.tensors(objects, "params")
             device = self.target.device(tensors)
             own_flags = arguments.per_param(self.spec, flags, len(objects))
-            listed = None if grads is None else buffers.listed(grads, "grads", len(objects))
+            listed = None if grads is None else buffers.as_list(grads, "grads", len(objects))
             sparse = [isinstance(g, RowSparse) for g in listed or [None] * len(objects)]
             if state is None:
                 state = self._initial_state(tensors, sparse, own_flags, own_pieces)
@@ -194,7 +194,7 @@ class UpdateRule:
     ) -> list[Any]:
         """New arrays with the weights to evaluate with, by the spec's `eval:` section; ValueError if it has none.
 
-        `flags`: those that are set for each parameter, as `bind` took them.
+        `flags` are those that are set for each parameter, as for `bind`.
         """
         tensors = self.tensors(params, "params")
         own_flags = arguments.per_param(self.spec, flags, len(tensors))
@@ -233,14 +233,14 @@ class UpdateRule:
 
     def tensors(self, objects: Iterable[Any], what: str) -> list[Tensor]:
         """The memory of parameters, which must have the rule's dtype."""
-        found = [self.target.param(x, f"{what}[{i}]") for i, x in enumerate(buffers.listed(objects, what))]
+        found = [self.target.param(x, f"{what}[{i}]") for i, x in enumerate(buffers.as_list(objects, what))]
         for t in found:
             buffers.check_dtype(t, self.dtype)
         return found
 
     def pieces(self, pieces: Iterable[Piece | None] | None, n: int) -> list[Piece | None]:
         """The piece that each of n parameters is, None for a whole tensor."""
-        return [None] * n if pieces is None else buffers.listed(pieces, "pieces", n)
+        return [None] * n if pieces is None else buffers.as_list(pieces, "pieces", n)
 
     def decide(
         self,
@@ -262,7 +262,7 @@ class UpdateRule:
         evaluate: bool = False,
         gradients: int = 1,
     ) -> Variant:
-        """What is compiled for a parameter of this shape."""
+        """The variant that is compiled for a parameter of this shape."""
         decided = self.decide(len(shape), flags or {}, sparse=sparse)
         small = self._is_small(shape)
         storage: dict[str, Storage] = {}

@@ -1,4 +1,4 @@
-"""What a rule keeps between steps: made for parameters, and checked against them."""
+"""The state of a rule, which it keeps between steps: made for parameters, and checked against them."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from optgen.model import Kind
 
 @dataclass(frozen=True)
 class State:
-    """What a rule keeps: `arrays[name][i]` belongs to parameter i, None where its variant has no such state.
+    """The state of a rule: `arrays[name][i]` belongs to parameter i, and is None if its variant has no such state.
 
-    An elementwise state has the shape of the parameter, one per row (rows,), one per column (cols,), in the matrix view
-    of shape[0] by the rest; host, tensor and shared states are float64 of shape (), a shared one the same array for
-    all i. Of an 8-bit state NAME the array holds codes (uint8) and "NAME.scale" what they are multiplied with (float32,
-    one for each 256 elements): of shape (ceil(size/256),), or (rows, ceil(cols/256)) for a parameter that takes
-    row-sparse updates. "w" are the float32 masters of parameters of 16 bits. `t[i]` counts the updates (int64).
+    An elementwise state has the shape of the parameter. A state per row has shape (rows,), one per column (cols,), in
+    the matrix view of shape[0] by the rest. Host, tensor and shared states are float64 of shape (); a shared one is the
+    same array for all i. An 8-bit state NAME has codes (uint8), and their scales as "NAME.scale" (float32, one for each
+    256 elements): of shape (ceil(size/256),), or (rows, ceil(cols/256)) for a parameter that takes row-sparse updates.
+    "w" are the float32 masters of parameters of 16 bits. `t[i]` counts the updates (int64).
     """
 
     arrays: Mapping[str, Sequence[Any]]

@@ -197,7 +197,7 @@ class BoundStep:
     @exclusive
     def rebind(self, grads: Iterable[Any]) -> None:
         """Take the gradients from other tensors of the same shapes."""
-        self._bind_gradients(dict(enumerate(buffers.listed(grads, "grads", len(self._params)))))
+        self._bind_gradients(dict(enumerate(buffers.as_list(grads, "grads", len(self._params)))))
         if self._grad_sources is not None:
             self._gradient_watch = None  # the next step looks for its gradients again
 
@@ -332,7 +332,7 @@ class BoundStep:
                 raise ValueError(
                     f"{spec.name} reads '{name}': give inputs={{'{name}': [...]}}, a tensor for each parameter"
                 )
-            listed = buffers.listed(given[name], f"inputs[{name!r}]", len(self._params))
+            listed = buffers.as_list(given[name], f"inputs[{name!r}]", len(self._params))
             found = [self._device.tensor(x, f"inputs[{name!r}][{i}]") for i, x in enumerate(listed)]
             for t, p in zip(found, self._params, strict=True):
                 buffers.check(t, self.rule.dtype, p.shape, "its parameter")

@@ -1,7 +1,7 @@
-"""How many CPUs this process may use: those that the scheduler gives it, and the quotas of its control groups.
+"""The number of CPUs that this process may use, by its affinity and by the quotas of its control groups.
 
-A container's quota is time, not cores: threads beyond it would spin until the system stops all of them for the rest of
-a period.
+A container's quota is time, and not cores. Threads beyond it spin until the system stops all of them for the rest of a
+period.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ ROOT = Path("/")
 
 
 def available(root: Path = ROOT) -> int:
-    """The CPUs of this process, quotas rounded up; at least 1. `root` is the folder that holds /proc and the rest."""
+    """The CPUs of this process, with quotas rounded up; at least 1. `root` is the root of the file system."""
     try:
         count = len(os.sched_getaffinity(0))
     except AttributeError:  # not on this system
@@ -26,12 +26,12 @@ def available(root: Path = ROOT) -> int:
 
 
 def quota(root: Path = ROOT) -> float:
-    """The CPUs that the control groups of this process leave it, infinite where none has a quota."""
+    """The CPUs that the control groups of this process may use: the smallest quota, infinite if none has one."""
     return min((x for folder in _groups(root) for x in _quotas(folder)), default=math.inf)
 
 
 def _groups(root: Path) -> Iterator[Path]:
-    """The folders of the process's groups that know of CPUs, each with all above it, of both versions."""
+    """The folders of the process's CPU control groups and of their parents, for both versions of control groups."""
     paths = {}
     for line in _lines(root / "proc/self/cgroup"):
         controllers, _, path = line.partition(":")[2].partition(":")
@@ -44,7 +44,7 @@ def _groups(root: Path) -> Iterator[Path]:
             continue
         top, mount = (_unescaped(x).strip("/") for x in place[3:5])
         path = paths.get("" if version2 else "cpu", "").strip("/")
-        # What is mounted may begin below the root of the hierarchy, and be all that the process sees of it.
+        # The mount may begin below the root of the hierarchy: then the process does not see what is above.
         inside = path == top or not top or path.startswith(f"{top}/")
         parts = [x for x in path[len(top) :].split("/") if x] if inside and ".." not in path.split("/") else []
         for n in range(len(parts) + 1):
@@ -52,7 +52,7 @@ def _groups(root: Path) -> Iterator[Path]:
 
 
 def _quotas(group: Path) -> Iterator[float]:
-    """The quota of one group, if it has one."""
+    """The quota of one group in CPUs, if it has one."""
     both = " ".join(_lines(group / "cpu.max"))  # "max 100000" or "150000 100000", in microseconds
     if not both:
         both = " ".join(line for name in ("quota", "period") for line in _lines(group / f"cpu.cfs_{name}_us"))
@@ -70,5 +70,5 @@ def _lines(path: Path) -> list[str]:
 
 
 def _unescaped(text: str) -> str:
-    """A path of mountinfo, in which spaces and the like are octal numbers."""
+    """A path of mountinfo, which has spaces and the like as octal numbers."""
     return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), text)

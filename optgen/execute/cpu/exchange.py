@@ -24,7 +24,7 @@ class ExchangeCallback:
 
         def call(_peers: int, partials: int, stride: int) -> int:
             try:
-                exchange(list(members), buffers.doubles(partials, (blocks, stride)))
+                exchange(list(members), buffers.float64_view(partials, (blocks, stride)))
             except BaseException as error:  # nothing may pass through native code
                 self._error = error
                 return 1

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from optgen.backends.ptx.table import AREAS, COLUMNS, GROUP, SEED, THREADS, N, Places
-from optgen.execute.buffers import Array, Tensor, words
+from optgen.execute.buffers import Array, Tensor, int64_view
 from optgen.execute.cuda import driver
 from optgen.execute.cuda.driver import Gpu
 from optgen.execute.cuda.kernel import GpuKernel, LoadedLaunch
@@ -186,8 +186,8 @@ class _Ring:
         self._device = DeviceArray((nbytes,), "uint8", gpu)
         self.address = self._device.address
         pinned = gpu.pinned(STEPS_IN_FLIGHT * nbytes)
-        driver.give_back_with(self, gpu.free_pinned, pinned)
-        self._slots = words(pinned, (STEPS_IN_FLIGHT, nbytes // 8))
+        driver.release_with(self, gpu.free_pinned, pinned)
+        self._slots = int64_view(pinned, (STEPS_IN_FLIGHT, nbytes // 8))
         self._events: list[int] = []
 
     def send(self, image: Array, stream: int) -> None:
@@ -196,7 +196,7 @@ class _Ring:
             self._gpu.wait(self._events[k])
         else:
             event = self._gpu.event()
-            driver.give_back_with(self, self._gpu.drop, event)
+            driver.release_with(self, self._gpu.drop, event)
             self._events.append(event)
         self._slots[k] = image
         self._gpu.send(self.address, self._slots[k], stream)
