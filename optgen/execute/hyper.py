@@ -37,10 +37,10 @@ class HyperParameters:
         calls = [e for line in spec.update for e in walk(line.value) if isinstance(e, Call)]
         self._sums_over_params = any(call.scope == "params" for call in calls)
 
-    def change(self, given: Mapping[str, Any]) -> dict[str, HyperValue | list[HyperValue]]:
+    def change(self, new: Mapping[str, Any]) -> dict[str, HyperValue | list[HyperValue]]:
         """Set hyper-parameters, all of them or, if one is wrong, none; returns them by canonical name."""
         changes: dict[str, HyperValue | list[HyperValue]] = {}
-        for name, value in given.items():
+        for name, value in new.items():
             param = arguments.find(self._spec, name)
             if param.name in changes:
                 raise TypeError(f"{self._spec.name}: '{param.name}' is given twice, once as '{name}'")

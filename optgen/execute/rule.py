@@ -102,11 +102,11 @@ class UpdateRule:
         parameter. `pieces` says of which tensors parameters are pieces.
         """
         tensors = self.tensors(params, "params")
-        wanted = [False] * len(tensors) if row_sparse is None else [bool(x) for x in row_sparse]
-        if len(wanted) != len(tensors):
-            raise ValueError(f"row_sparse: {len(wanted)} values for {len(tensors)} parameters")
+        sparse = [False] * len(tensors) if row_sparse is None else [bool(x) for x in row_sparse]
+        if len(sparse) != len(tensors):
+            raise ValueError(f"row_sparse: {len(sparse)} values for {len(tensors)} parameters")
         own_flags = arguments.per_param(self.spec, flags, len(tensors))
-        return self._initial_state(tensors, wanted, own_flags, self.pieces(pieces, len(tensors)))
+        return self._initial_state(tensors, sparse, own_flags, self.pieces(pieces, len(tensors)))
 
     def _initial_state(
         self,
@@ -299,15 +299,15 @@ class UpdateRule:
     ) -> list[LoadedKernel]:
         """The kernel of each parameter; `sparse` are those that are updated row by row, if the rule can."""
         found = []
-        for param, wanted, own, part in zip(params, sparse, flags, pieces, strict=True):
-            shape = param.shape if part is None else part.shape
+        for param, is_sparse, own_flags, own_piece in zip(params, sparse, flags, pieces, strict=True):
+            shape = param.shape if own_piece is None else own_piece.shape
             try:
-                kernel = self.kernel(shape, own, sparse=wanted, gradients=gradients)
+                kernel = self.kernel(shape, own_flags, sparse=is_sparse, gradients=gradients)
             except ValueError as error:
                 raise ValueError(f"{param.name}, of shape {shape}: {error}") from error
-            found.append(kernel if kernel.native.lazy else self.kernel(shape, own, gradients=gradients))
-            if part is not None:
-                piece.check(part, param, found[-1])
+            found.append(kernel if kernel.native.lazy else self.kernel(shape, own_flags, gradients=gradients))
+            if own_piece is not None:
+                piece.check(own_piece, param, found[-1])
         return found
 
     def _is_small(self, shape: Sequence[int]) -> bool:

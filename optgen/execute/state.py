@@ -130,9 +130,9 @@ def tensors(
             raise ValueError(f"state[{name!r}]: {len(arrays)} tensors for {n} parameters")
     found: dict[str, list[Tensor | None]] = defaultdict(lambda: [None] * n)
     for i, (kernel, param) in enumerate(zip(kernels, params, strict=True)):
-        given = {name: x for name, arrays in state.arrays.items() if (x := arrays[i]) is not None}
-        if given.keys() != kernel.states.keys():
-            names = [", ".join(x) or "nothing" for x in (given, kernel.states)]
+        arrays_of_param = {name: x for name, arrays in state.arrays.items() if (x := arrays[i]) is not None}
+        if arrays_of_param.keys() != kernel.states.keys():
+            names = [", ".join(x) or "nothing" for x in (arrays_of_param, kernel.states)]
             raise ValueError(
                 f"state: holds {names[0]} for params[{i}], where {what} keeps {names[1]}; it was made by another rule, "
                 "or with other flags"
@@ -140,7 +140,7 @@ def tensors(
         own = {}
         for name, b in kernel.states.items():
             find = buffers.tensor if b.kind is Kind.HOST else device.tensor
-            found[name][i] = own[name] = find(given[name], f"state[{name!r}][{i}]")
+            found[name][i] = own[name] = find(arrays_of_param[name], f"state[{name!r}][{i}]")
         in_rows = kernel.native.lazy and _is_by_row(kernel, own)
         for name, b in kernel.states.items():
             _check(own[name], b, param, in_rows)

@@ -128,8 +128,7 @@ class BoundStep:
         self._values = self._hyper.values
         self._gradients = Gradients(params, kernels, state.by_row(self._tensors, kernels), lazy, device)
         self._grad_sources = list(grad_sources) if grads is None else None
-        placed = zip(pieces, params, kernels, strict=True)
-        self._make_tables([i for i, place in enumerate(placed) if not is_left_out(*place)])
+        self._make_tables([i for i in range(n) if not is_left_out(pieces[i], params[i], kernels[i])])
         if grads is None:
             self._overlap.check_no_overlap([])
         else:
@@ -319,25 +318,26 @@ class BoundStep:
 
     # ------------------------------------------------------------ checks
 
-    def _check_inputs(self, given: Mapping[str, Iterable[Any]]) -> dict[str, list[Tensor]]:
+    def _check_inputs(self, inputs: Mapping[str, Iterable[Any]]) -> dict[str, list[Tensor]]:
+        """The tensors of each input, by name; TypeError or ValueError where one is unknown, missing or does not fit."""
         spec = self.rule.spec
         names = [i.name for i in spec.inputs]
-        for name in given:
+        for name in inputs:
             if name not in names:
                 hint = suggest(name, names) or (f"it has {', '.join(names)}" if names else "it has none")
                 raise TypeError(f"{spec.name} has no input '{name}'; {hint}")
-        columns: dict[str, list[Tensor]] = {}
+        tensors: dict[str, list[Tensor]] = {}
         for name in names:
-            if name not in given:
+            if name not in inputs:
                 raise ValueError(
                     f"{spec.name} reads '{name}': give inputs={{'{name}': [...]}}, a tensor for each parameter"
                 )
-            listed = buffers.as_list(given[name], f"inputs[{name!r}]", len(self._params))
+            listed = buffers.as_list(inputs[name], f"inputs[{name!r}]", len(self._params))
             found = [self._device.tensor(x, f"inputs[{name!r}][{i}]") for i, x in enumerate(listed)]
             for t, p in zip(found, self._params, strict=True):
                 buffers.check(t, self.rule.dtype, p.shape, "its parameter")
-            columns[name] = found
-        return columns
+            tensors[name] = found
+        return tensors
 
     def _written_tensors(self) -> list[Tensor]:
         """Parameters, states and counts, each once: the arrays of a shared state are all the same one."""
