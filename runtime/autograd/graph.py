@@ -83,10 +83,11 @@ class Variable:
     """The node of an array with a gradient, where the walk ends.
 
     `grad` is the array that the gradient is written to (`grad_req` 'write') or added to ('add'). `fresh` is set to True
-    each time, and `ready` is called if it is not None.
+    each time, and `ready` is called with the variable if it is not None. `exposed` is True once code outside of this
+    library was given `grad`: such code may write to it at any time.
     """
 
-    __slots__ = ("fresh", "grad", "grad_req", "ready", "serial")
+    __slots__ = ("exposed", "fresh", "grad", "grad_req", "ready", "serial")
     parents: tuple = ()
     released_at = 0
 
@@ -96,8 +97,8 @@ class Variable:
         self.serial = next(_serial)
         self.grad = grad
         self.grad_req = grad_req
-        self.fresh = False
-        self.ready: Callable[[], object] | None = None
+        self.fresh = self.exposed = False
+        self.ready: Callable[[Variable], object] | None = None
 
     def receive(self, gradient: NDArray | None) -> None:
         """Store the gradient of one backward pass, which is not recorded; None stands for zeros."""
@@ -107,4 +108,4 @@ class Variable:
             self.grad += gradient
         self.fresh = True
         if self.ready is not None:
-            self.ready()
+            self.ready(self)

@@ -281,7 +281,7 @@ class Trainer:
         A store of this package takes all keys in one call, others take them one by one.
         """
         learning = self._learning()
-        grads = {i: param.list_grad() for i, param in learning.items()}
+        grads = {i: param._grad for i, param in learning.items()}
         wanted = {i: p._data for i, p in learning.items()} if self._update_on_kvstore else grads
         if not isinstance(self._kvstore, KVStore):
             for i, arrays in grads.items():

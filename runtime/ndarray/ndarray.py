@@ -171,7 +171,16 @@ class NDArray:
     @property
     def grad(self) -> NDArray | None:
         """The gradient's array; None without `attach_grad`."""
-        return self._node.grad if isinstance(self._node, autograd.Variable) else None
+        node = self._node
+        if not isinstance(node, autograd.Variable):
+            return None
+        node.exposed = True
+        return node.grad
+
+    @property
+    def _grad_stype(self) -> str:
+        """How the gradient is stored; 'default' without one."""
+        return self._node.grad.stype if isinstance(self._node, autograd.Variable) else "default"
 
     @property
     def _fresh_grad(self) -> bool:

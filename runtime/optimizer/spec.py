@@ -178,8 +178,7 @@ class SpecOptimizer(Optimizer):
         raise TypeError(f"{type(self).__name__}: {type(state).__name__} is no state that create_state made")
 
     def _initial(self, index: Index, weight: NDArray, master: bool) -> dict[str, NDArray]:
-        stypes = weight.stype, "default" if weight.grad is None else weight.grad.stype
-        row_sparse = "row_sparse" in stypes and self.lazy_update
+        row_sparse = self.lazy_update and "row_sparse" in (weight.stype, weight._grad_stype)
         rule = self._rule(weight._data.dtype.name, master, update_rules.gpu_of(weight.context))
         arrays = update_rules.initial(rule, weight, row_sparse, self._flags([index]), self.pieces.get(index))
         ctx = weight.context

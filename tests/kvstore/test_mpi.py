@@ -61,7 +61,7 @@ def test_states_that_four_ranks_write_load_on_any_number(tmp_path: Path) -> None
 
 
 def test_gradients_sent_during_backward_come_to_the_same_bits() -> None:
-    ran(3, "early.py")
+    ran(3, "overlap.py")
 
 
 def test_parameters_and_states_that_are_loaded_after_the_trainer_was_made(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from runtime import autograd
 from runtime.base import MXNetError
 from runtime.context import cpu
 from runtime.core import dtypes, files
@@ -20,8 +21,8 @@ from runtime.kvstore.compression import GradientCompression
 from runtime.kvstore.local import Arrays, KVStore, Update, _check_alike, _unrecorded
 from runtime.kvstore.mpi import states
 from runtime.kvstore.mpi.bucket import Bucket
-from runtime.kvstore.mpi.early import OVERLAP, Early
 from runtime.kvstore.mpi.header import SIZE, Description, Headers, digest
+from runtime.kvstore.mpi.overlap import OVERLAP, OverlappedSends
 from runtime.kvstore.mpi.partials import Extent
 from runtime.kvstore.mpi.plan import Plan, described
 from runtime.kvstore.mpi.rows import RowKeys, summed
@@ -67,7 +68,8 @@ class SyncKVStore(KVStore):
         self._recorded: dict[Key, RowSparseNDArray | None] = {}  # None: in the bucket
         self._updated: set[Key] = set()
         self._plans: dict[tuple[Key, ...], Plan] = {}
-        self._early = Early(self._world) if self.num_workers > 1 and os.environ.get(OVERLAP, "0") == "1" else None
+        overlap = self.num_workers > 1 and os.environ.get(OVERLAP, "0") == "1"
+        self._overlap = OverlappedSends(self._world) if overlap else None
         self._tags: dict[Key, int] = {}  # of messages of single keys
         self.bytes_sent = 0
         """Bytes of gradients and values that this rank has sent in flushes."""
@@ -111,7 +113,7 @@ class SyncKVStore(KVStore):
         super().init(key, value)
         new = {k: v if v.context.on_cpu else v.as_in_context(cpu()) for k, v in self._values.items() if k not in before}
         try:
-            self._agree("init", {"the keys": list(new), **described(new), OVERLAP: self._early is not None})
+            self._agree("init", {"the keys": list(new), **described(new), OVERLAP: self._overlap is not None})
             for k, array in new.items():
                 if array.stype == "row_sparse":
                     new[k] = RowSparseNDArray(array.asnumpy(), np.arange(len(array)), array.shape, array.context)
@@ -120,7 +122,7 @@ class SyncKVStore(KVStore):
             self._values = before
             raise
         self._values.update(new)
-        self._tags |= {k: next(self._world.tags) for k in new} if self._early is not None else {}
+        self._tags |= {k: next(self._world.tags) for k in new} if self._overlap is not None else {}
 
     @_unrecorded
     def assign(self, key: Key | Sequence[Key], value: Arrays) -> None:
@@ -150,7 +152,7 @@ class SyncKVStore(KVStore):
                 compression.check(k, 0, slot.reshape(-1))
         for k, arrays in groups.items():
             if k in slots:
-                if self._early is None or not self._early.has(k, arrays[0]):
+                if self._overlap is None or not self._overlap.is_sent(k, arrays[0]):
                     self._write(slots[k], arrays)
                 self._recorded[k] = None
             else:
@@ -172,7 +174,7 @@ class SyncKVStore(KVStore):
         self._flush()
         super().row_sparse_pull(key, out, priority, row_ids)
 
-    def adopt(self, key: Key, array: NDArray) -> Callable[[], None] | None:
+    def adopt(self, key: Key, array: NDArray) -> Callable[[autograd.Variable], None] | None:
         """Give a gradient the memory that pushes of this key write to, so that pushing it copies nothing.
 
         It must then stay as it is from a push to the next flush, and be that of the key's only context. An array of
@@ -190,17 +192,18 @@ class SyncKVStore(KVStore):
         slot = self._slot(key)
         slot[...] = array._data
         array._data = slot
-        return None if self._early is None else functools.partial(self._begin, key, array)
+        return None if self._overlap is None else functools.partial(self._begin, key)
 
-    def _begin(self, key: Key, array: NDArray) -> None:
+    def _begin(self, key: Key, variable: autograd.Variable) -> None:
         """Send a gradient that is complete, ahead of its push."""
-        if key in self._slots and self._compression_of(self._slots[key].dtype) is None:
+        slot = self._slots.get(key)
+        if variable.grad._data is slot and self._compression_of(slot.dtype) is None:
             bucket = self._buckets[key]
-            self._early.begin(key, self._tags[key], bucket.traffic([key]).grads, array)
+            self._overlap.begin(key, self._tags[key], bucket.traffic([key]).grads, variable)
 
     def _finish(self, bucket: Bucket, keys: Sequence[Key], doing: str) -> None:
         messages = {k: (self._tags[k], bucket.traffic([k]).grads) for k in keys}
-        self.bytes_sent += self._early.finish(messages, doing)
+        self.bytes_sent += self._overlap.finish(messages, doing)
 
     # ------------------------------------------------------------ what is recorded
 
@@ -299,7 +302,7 @@ class SyncKVStore(KVStore):
         for bucket, keys, _ in plan.dense:
             bucket.pack(keys)
         for bucket, keys, traffic in plan.dense:
-            if self._early is not None and self._compression_of(bucket.dtype) is None:
+            if self._overlap is not None and self._compression_of(bucket.dtype) is None:
                 self._finish(bucket, keys, "the exchange of gradients")
             else:
                 self._world.exchange(*traffic.grads, DATA, "the exchange of gradients")
@@ -373,7 +376,7 @@ class SyncKVStore(KVStore):
         """Share the keys among the ranks as the update that is set allows it."""
         self._plans.clear()
         for bucket in dict.fromkeys(self._buckets.values()):
-            if self._early is not None and not bucket.is_compressed:  # what is on its way goes where parts were
+            if self._overlap is not None and not bucket.is_compressed:  # what is on its way goes where parts were
                 self._finish(bucket, list(bucket.layout.slots), "an exchange of gradients that are not used")
             shapes = {k: slot.shape for k, slot in bucket.layout.slots.items()}
             bucket.cut(self._cuts(shapes, bucket.dtype), self._compression_of(bucket.dtype))

@@ -45,7 +45,7 @@ def places_for(values: Mapping[Key, NDArray], loads: Sequence[int], optimizer: O
 
 def _has_rows(value: NDArray) -> bool:
     """Whether the value, or its gradient, is row-sparse: then rows travel, and the key must be whole."""
-    return value.stype != "default" or (value.grad is not None and value.grad.stype != "default")
+    return (value.stype, value._grad_stype) != ("default", "default")
 
 
 def places_again(
