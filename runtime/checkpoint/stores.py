@@ -16,13 +16,11 @@ from runtime.checkpoint.folder import Folder, Generation
 from runtime.checkpoint.header import check_pushes
 from runtime.core import files
 from runtime.gluon import Trainer
+from runtime.kvstore.environment import ATTEMPT, RUN
 from runtime.optimizer import states, wire
 
 if TYPE_CHECKING:
     from runtime.kvstore import KVStoreBase
-
-RUN, ATTEMPT = "RUNTIME_RUN", "RUNTIME_ATTEMPT"
-"""Environment variables of a worker of `runtime.launch`: which run it is of, and how often it was restarted."""
 
 
 def place(store: KVStoreBase | None) -> tuple[int, int]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from runtime.base import MXNetError
+from runtime.kvstore import environment
 from runtime.kvstore.servers.service import Service
 from runtime.kvstore.servers.start import connect
 from runtime.launch.arguments import Arguments, parse
@@ -141,15 +142,15 @@ def _maker(ray: Any, arguments: Arguments, variables: Mapping[str, str], namespa
     common = {
         **variables,
         **{name: value for name, value in sent(os.environ, ()).items() if name.startswith("RAY_")},
-        "RUNTIME_RUN": namespace,
-        "RUNTIME_RAY_ADDRESS": address,
-        "RUNTIME_NUM_WORKERS": str(arguments.workers),
-        "RUNTIME_NUM_SERVERS": str(arguments.servers),
+        environment.RUN: namespace,
+        environment.ADDRESS: address,
+        environment.WORKERS: str(arguments.workers),
+        environment.SERVERS: str(arguments.servers),
     }
     actor = ray.remote(Worker).options(num_cpus=0, max_concurrency=2, scheduling_strategy="SPREAD")
 
     def make(rank: int, attempt: int) -> Any:
-        own = {"RUNTIME_RANK": str(rank), "RUNTIME_ATTEMPT": str(attempt)}
+        own = {environment.RANK: str(rank), environment.ATTEMPT: str(attempt)}
         return actor.remote(script, arguments.args, folder, common | own, math.ceil(arguments.workers / machines))
 
     say(

@@ -21,6 +21,7 @@ import numpy as np
 import pytest
 import ray
 
+from runtime.kvstore import environment
 from runtime.kvstore.servers import adoption, link, member, server, service, start
 from tests.kvstore.simulation import Process, Simulation
 
@@ -382,7 +383,7 @@ def simulated(world: World, inline: int = 0, timeout: float = 30.0, room: int = 
         environ={}, sched_getaffinity=lambda _: {0}, getpid=lambda: world.me().number, _exit=world.exit
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(start.TIMEOUT, str(timeout))
+        patch.setenv(environment.TIMEOUT, str(timeout))
         patch.setattr(start, "load", lambda: fake)
         patch.setattr(link, "_INLINE", inline)
         patch.setattr(adoption, "ray", fake)

@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import runtime as mx
+from runtime.kvstore import environment
 from runtime.kvstore.local import KVStore
-from runtime.kvstore.servers import placing, start
+from runtime.kvstore.servers import placing
 from runtime.kvstore.servers.client import ServerStore
 from tests.kvstore.pairs import Pairs
 from tests.process import run, started
@@ -385,7 +386,7 @@ class Broken:
 
 
 def test_barriers_and_bounded_staleness(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(start.TIMEOUT, "0.2")
+    monkeypatch.setenv(environment.TIMEOUT, "0.2")
     pairs = Pairs(1)
     stores = [store(pairs, rank) for rank in (0, 1)]
     with pytest.raises(

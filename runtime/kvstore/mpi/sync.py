@@ -16,6 +16,7 @@ from runtime.base import MXNetError
 from runtime.context import cpu
 from runtime.core import dtypes, files
 from runtime.core.backend import to_host
+from runtime.kvstore import environment
 from runtime.kvstore.base import Key
 from runtime.kvstore.compression import GradientCompression
 from runtime.kvstore.local import Arrays, KVStore, Update, _check_alike, _unrecorded
@@ -27,7 +28,7 @@ from runtime.kvstore.mpi.partials import Extent
 from runtime.kvstore.mpi.plan import Plan, described
 from runtime.kvstore.mpi.rows import RowKeys, summed
 from runtime.kvstore.mpi.updates import Function, Optimizing, Sum, share_seed
-from runtime.kvstore.mpi.world import DATA, checked_timeout, world
+from runtime.kvstore.mpi.world import DATA, world
 from runtime.ndarray import NDArray
 from runtime.ndarray.sparse import RowSparseNDArray
 from runtime.ndarray.sparse.densify import as_dense
@@ -89,7 +90,7 @@ class SyncKVStore(KVStore):
 
     @timeout.setter
     def timeout(self, seconds: float) -> None:
-        self._world.timeout = checked_timeout(seconds)
+        self._world.timeout = environment.checked_timeout(seconds)
 
     @_unrecorded
     def barrier(self) -> None:

@@ -22,9 +22,7 @@ from typing import Any
 import numpy as np
 
 from runtime.base import MXNetError
-
-TIMEOUT = 600.0
-"""Seconds that a rank waits for the others, unless RUNTIME_KVSTORE_TIMEOUT or `store.timeout` says otherwise."""
+from runtime.kvstore import environment
 
 _HELLO, _HEADER, _TEXT, _DATA, _NOTICE = range(32000, 32005)
 """What messages are, as MPI's tags. The first goes over the world that user code may also use."""
@@ -47,7 +45,7 @@ def _wait_until_all_ranks_start_mpi() -> ModuleType:
     print is where the process was, hence the name.
     """
     if sys.__stderr__ is not None:
-        faulthandler.dump_traceback_later(_timeout(), exit=True, file=sys.__stderr__)
+        faulthandler.dump_traceback_later(environment.timeout(), exit=True, file=sys.__stderr__)
     try:
         from mpi4py import MPI
     except (ImportError, RuntimeError) as error:  # RuntimeError: there is mpi4py, but no libmpi
@@ -55,21 +53,6 @@ def _wait_until_all_ranks_start_mpi() -> ModuleType:
     finally:
         faulthandler.cancel_dump_traceback_later()
     return MPI
-
-
-def _timeout() -> float:
-    text = os.environ.get("RUNTIME_KVSTORE_TIMEOUT", str(TIMEOUT))
-    try:
-        return checked_timeout(float(text))
-    except ValueError:
-        raise MXNetError(f"RUNTIME_KVSTORE_TIMEOUT is a number of seconds above 0, not {text!r}") from None
-
-
-def checked_timeout(seconds: float) -> float:
-    """ValueError for what is no number of seconds above 0."""
-    if not 0 < seconds < 1e9:
-        raise ValueError(f"a time limit is a number of seconds above 0, not {seconds!r}")
-    return float(seconds)
 
 
 class World:
@@ -80,7 +63,7 @@ class World:
     """
 
     def __init__(self) -> None:
-        self.timeout = _timeout()
+        self.timeout = environment.timeout()
         self.broken: str | None = None  # why nothing can be exchanged any more
         self._mpi = _wait_until_all_ranks_start_mpi()
         self._testall: Callable[[list[Any]], bool] = self._mpi.Request.Testall
@@ -221,7 +204,7 @@ class World:
             if waited > self.timeout:
                 raise self._give_up(
                     f"{doing}: {ranks(missing)} did not come within {self.timeout:g} s. All ranks must make the same "
-                    "calls of the kvstore in the same order; RUNTIME_KVSTORE_TIMEOUT or store.timeout, in seconds, "
+                    f"calls of the kvstore in the same order; {environment.TIMEOUT} or store.timeout, in seconds, "
                     "says how long to wait",
                     requests,
                 )

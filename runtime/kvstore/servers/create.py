@@ -10,14 +10,11 @@ import uuid
 from pathlib import Path
 
 from runtime.base import MXNetError
+from runtime.kvstore.environment import ADDRESS, ATTEMPT, RANK, RUN, SERVERS, WORKERS
 from runtime.kvstore.servers import start
 from runtime.kvstore.servers.client import ServerStore
 from runtime.kvstore.servers.link import Link
 from runtime.optimizer import modules
-
-RUN, ADDRESS = "RUNTIME_RUN", "RUNTIME_RAY_ADDRESS"
-"""Environment variables that the launcher sets: the namespace of the run, and where Ray is."""
-RANK, WORKERS, SERVERS, ATTEMPT = "RUNTIME_RANK", "RUNTIME_NUM_WORKERS", "RUNTIME_NUM_SERVERS", "RUNTIME_ATTEMPT"
 
 _open: list[ServerStore] = []
 

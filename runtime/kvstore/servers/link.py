@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from runtime.base import MXNetError
+from runtime.kvstore import environment
 from runtime.kvstore.servers import start
 from runtime.kvstore.servers.messages import Arrays, Message
 from runtime.kvstore.servers.service import name_of
@@ -32,7 +33,7 @@ class Link:
         self._ray = start.load()
         self._primaries: dict[int, Any] = {}
         self._deaths = start.deaths(self._ray)
-        self._timeout = start.timeout()
+        self._timeout = environment.timeout()
 
     def ask(self, requests: Requests, seconds: float | None = None) -> dict[int, tuple[Message, Arrays]]:
         """Send all requests at once, and wait for all answers: `seconds`, by default the time-out.
@@ -110,7 +111,7 @@ class Link:
     def _late(self, shard: int, what: str) -> MXNetError:
         return MXNetError(
             f"server {shard} has not answered '{what}' of worker {self._rank} within {self._timeout:g} s "
-            f"({start.TIMEOUT})"
+            f"({environment.TIMEOUT})"
         )
 
     def _found(self, shard: int, deadline: float) -> Any:
@@ -128,8 +129,8 @@ class Link:
                 )
             if time.monotonic() > deadline:
                 raise MXNetError(
-                    f"worker {self._rank} has found no server {shard} within {self._timeout:g} s ({start.TIMEOUT}): is "
-                    "the launcher still running?"
+                    f"worker {self._rank} has found no server {shard} within {self._timeout:g} s "
+                    f"({environment.TIMEOUT}): is the launcher still running?"
                 )
             time.sleep(min(max((time.monotonic() - began) / 8, 0.02), 0.5))
 

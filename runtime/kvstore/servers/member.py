@@ -9,8 +9,9 @@ import weakref
 from collections.abc import Callable
 
 from runtime.base import ArgumentError, MXNetError
+from runtime.kvstore import environment
 from runtime.kvstore.local import KVStore
-from runtime.kvstore.servers import gather, start
+from runtime.kvstore.servers import gather
 from runtime.kvstore.servers.link import BEAT_SECONDS, Link, Requests
 from runtime.kvstore.servers.messages import Arrays, Message
 
@@ -38,7 +39,7 @@ class Member(KVStore):
     ) -> None:
         super().__init__(name)
         self._link, self._rank, self._num_workers, self._closing = link, rank, num_workers, closing
-        self._timeout = start.timeout()
+        self._timeout = environment.timeout()
         self._bound: int | None = None
         self._barriers = 0  # how many this worker has come to
         # Newer than those of this rank's processes before, and of this process's stores before.
@@ -144,7 +145,8 @@ class Member(KVStore):
             if waited > self._timeout:
                 names = ", ".join(map(str, workers))
                 raise MXNetError(
-                    f"{what}: worker {self._rank} has waited {self._timeout:g} s ({start.TIMEOUT}) for worker {names}"
+                    f"{what}: worker {self._rank} has waited {self._timeout:g} s ({environment.TIMEOUT}) for worker "
+                    f"{names}"
                 )
             time.sleep(min(max(waited / 8, 0.0005), _LONGEST_PAUSE))
 

@@ -20,7 +20,7 @@ import ray
 from ray.exceptions import GetTimeoutError, RayError
 
 from runtime.base import MXNetError
-from runtime.kvstore.servers import start
+from runtime.kvstore import environment
 from runtime.kvstore.servers.adoption import DONE, Adoption
 from runtime.kvstore.servers.messages import Arrays, Message
 from runtime.kvstore.servers.shard import Answer, Shard
@@ -52,7 +52,7 @@ class Server:
         wire.provide(modules)
         self._shard = Shard(shard)
         self._workers = range(workers)
-        self._timeout = start.timeout()
+        self._timeout = environment.timeout()
         self._role, self._epoch = "new", 0
         self._number = 0  # of the last change
         self._replica: Any = None

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from runtime.base import MXNetError
+from runtime.kvstore import environment
 from runtime.kvstore.servers import start
 
 _PATIENCE = 60.0
@@ -40,7 +41,7 @@ class Service:
         """
         for thread in self._threads:
             thread.start()
-        deadline = time.monotonic() + start.timeout()
+        deadline = time.monotonic() + environment.timeout()
         for keeper in self._keepers:
             while keeper.copies < 2:
                 if keeper.failure or time.monotonic() > deadline:

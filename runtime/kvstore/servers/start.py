@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 import logging
-import math
 import os
 import signal
 from typing import Any
-
-from runtime.base import MXNetError
-
-TIMEOUT = "RUNTIME_KVSTORE_TIMEOUT"
-"""The environment variable with the seconds that anything may take, by default 600."""
 
 _ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "0",
@@ -63,15 +57,3 @@ def deaths(ray: Any) -> tuple[type[Exception], ...]:
     """What Ray raises in place of the answer of a process that has died, or that cannot be reached."""
     errors = ray.exceptions
     return errors.RayActorError, errors.NodeDiedError, errors.OutOfMemoryError, errors.WorkerCrashedError
-
-
-def timeout() -> float:
-    """The seconds that anything may take; MXNetError where the environment variable is no such number."""
-    text = os.environ.get(TIMEOUT, "600")
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not 0 < seconds < math.inf:
-        raise MXNetError(f"{TIMEOUT} is a number of seconds above 0, not {text!r}")
-    return seconds
