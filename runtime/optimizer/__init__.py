@@ -22,7 +22,8 @@ def register_spec(spec: str | os.PathLike[str]) -> type[SpecOptimizer]:
 
     `spec` is the path of a `.opt` file, the spec's text, or the name of one that comes with optgen.
 
-    Raises optgen.SpecErrors, with all of the spec's errors.
+    Raises optgen.SpecErrors, with all of the spec's errors, and ArgumentError for a param or flag that is called like
+    an attribute of all optimizers, such as `num_update`.
     """
     return _registry.register_spec(spec)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import os
 import textwrap
@@ -10,6 +11,7 @@ from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from runtime.base import ArgumentError
 from runtime.core import update_rules
 from runtime.optimizer import mxnet
 from runtime.optimizer.optimizer import Optimizer
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from optgen.model import Optimizer as Spec
 
 _RESERVED = ("wd", "rescale_grad", "clip_gradient")  # arguments of all optimizers, though a spec may set their defaults
+_SET_BY_SPEC_OPTIMIZER = ("lazy_update", "seed", "storage")  # what its constructor adds to what Optimizer's sets
 
 
 class OptimizerRegistry(Registry):
@@ -71,7 +74,12 @@ def is_made(cls: type[Optimizer]) -> bool:
 
 
 def make_class(spec: Spec) -> type[SpecOptimizer]:
-    """The optimizer class of a spec."""
+    """The optimizer class of a spec.
+
+    Raises ArgumentError for a param or flag that is called like something that every optimizer has: both would be one
+    attribute.
+    """
+    _check_names(spec)
     beyond = mxnet.CLASSES.get(spec.name, {})
     per_param = [f.name for f in spec.flags if f.per_param]
     members = {
@@ -87,6 +95,28 @@ def make_class(spec: Spec) -> type[SpecOptimizer]:
     cls = type(spec.name, (SpecOptimizer,), members)
     cls.__signature__ = _signature(cls)
     return cls
+
+
+def _check_names(spec: Spec) -> None:
+    """ArgumentError, which has a line for each, where params or flags are called like attributes of all optimizers."""
+    taken = _attributes()
+    lines = [
+        f"{spec.source.name}:{x.span.line}:{x.span.column}: the {kind} '{x.name}' is called like an attribute that "
+        "every optimizer of runtime has: give it another name"
+        for kind, declared in (("param", spec.params), ("flag", [f for f in spec.flags if f.condition is None]))
+        for x in declared
+        if x.name in taken or x.name.startswith("_")
+    ]
+    if lines:
+        raise ArgumentError("\n".join(lines))
+
+
+@functools.cache
+def _attributes() -> frozenset[str]:
+    """The attributes and constructor arguments that are no reserved params, but that all optimizers have."""
+    arguments = inspect.signature(Optimizer).parameters
+    names = {*dir(SpecOptimizer), *SpecOptimizer.__annotations__, *vars(Optimizer()), *arguments}
+    return frozenset({*names, *_SET_BY_SPEC_OPTIMIZER} - {"lr", *_RESERVED})
 
 
 # ---------------------------------------------------------------- signature
