@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from runtime.core import update_rules
+from runtime.core import optgen_bridge
 from runtime.kvstore.base import Key
 
 Cut = Literal["anywhere", "blocks", "tensors", "never"]
@@ -117,7 +117,7 @@ def layout(shapes: Mapping[Key, tuple[int, ...]], cuts: Mapping[Key, Cut], owner
 
 def _nearest(slot: Slot, wanted: int, cut: Cut) -> int:
     """The place nearest to `wanted`, in or right behind a slot, where it may be cut."""
-    unit = slot.size if cut == "tensors" else update_rules.block()
+    unit = slot.size if cut == "tensors" else optgen_bridge.block()
     inside = (wanted - slot.begin + unit // 2) // max(unit, 1) * unit
     return slot.begin + min(inside, slot.size)
 

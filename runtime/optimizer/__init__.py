@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from runtime.core import update_rules
+from runtime.core import optgen_bridge
 from runtime.optimizer.classes import OptimizerRegistry
 from runtime.optimizer.optimizer import Optimizer
 from runtime.optimizer.spec import SpecOptimizer
@@ -37,4 +37,4 @@ def __getattr__(name: str) -> type[Optimizer]:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *(_registry.get(name).__name__ for name in update_rules.names())])
+    return sorted([*globals(), *(_registry.get(name).__name__ for name in optgen_bridge.names())])

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runtime.base import ArgumentError
-from runtime.core import update_rules
+from runtime.core import optgen_bridge
 from runtime.optimizer import mxnet
 from runtime.optimizer.optimizer import Optimizer
 from runtime.optimizer.spec import SpecOptimizer
@@ -36,7 +36,7 @@ class OptimizerRegistry(Registry):
 
     def get(self, name: str) -> type[Optimizer]:
         if not super().__contains__(name):
-            shipped = {key_of(stem): stem for stem in update_rules.names()}
+            shipped = {key_of(stem): stem for stem in optgen_bridge.names()}
             # An alias is known only to its spec: then all are read.
             for stem in [shipped[key_of(name)]] if key_of(name) in shipped else shipped.values():
                 if not super().__contains__(stem):
@@ -46,7 +46,7 @@ class OptimizerRegistry(Registry):
     __getitem__ = get
 
     def __contains__(self, name: str) -> bool:
-        return super().__contains__(name) or key_of(name) in map(key_of, update_rules.names())
+        return super().__contains__(name) or key_of(name) in map(key_of, optgen_bridge.names())
 
     def of_class(self, name: str) -> type[Optimizer] | None:
         """The optimizer whose class is called so, or which has that class name as an alias; None if there is none."""
@@ -58,7 +58,7 @@ class OptimizerRegistry(Registry):
 
     def register_spec(self, spec: str | os.PathLike[str]) -> type[SpecOptimizer]:
         is_text = isinstance(spec, str) and "\n" in spec
-        cls = make_class(update_rules.read(spec))
+        cls = make_class(optgen_bridge.read(spec))
         self.register(cls, *cls.spec.aliases, *([] if is_text else [Path(spec).stem]))
         return cls
 
@@ -149,7 +149,7 @@ def _common(cls: type[SpecOptimizer]) -> Iterator[Parameter]:
     extra: dict[str, tuple[str, Any]] = {
         name: ("bool | tuple[str, ...]", default) for name, default in cls.per_param_defaults.items()
     }
-    if update_rules.can_be_lazy(cls.spec) or "lazy_update" in cls.follows:
+    if optgen_bridge.can_be_lazy(cls.spec) or "lazy_update" in cls.follows:
         extra["lazy_update"] = "bool", cls.lazy_default
     extra["storage"] = "str | Mapping[str, str] | None", None
     for name, (annotation, default) in extra.items():

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from runtime.base import MXNetError
-from runtime.core import update_rules
+from runtime.core import optgen_bridge
 
 LARGEST = 1 << 53
 """Counts above are no counts: kernels compute with them in float64."""
@@ -27,7 +27,7 @@ def seed(value: Any, what: str) -> int:
 def number(value: Any, what: str) -> int:
     """The number of a parameter in random draws; MXNetError calling it `what` for anything else."""
     return _whole(
-        value, update_rules.largest_id(), what, f"the number of a parameter, from 0 to {update_rules.largest_id()}"
+        value, optgen_bridge.largest_id(), what, f"the number of a parameter, from 0 to {optgen_bridge.largest_id()}"
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from runtime.base import MXNetError
-from runtime.core.update_rules import Coding
+from runtime.core.optgen_bridge import Coding
 from runtime.optimizer import counts
 from runtime.optimizer.counts import shown
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from runtime.core import update_rules
+from runtime.core import optgen_bridge
 from runtime.optimizer.classes import key_of
 from runtime.optimizer.mxnet import ALIASES
 from runtime.optimizer.optimizer import Optimizer
@@ -44,7 +44,7 @@ def defining(script: Path) -> list[str]:
         if path is not None:
             sources[name] = _read(path, name)
             waiting += sources[name].imports
-    optimizers = {key_of(name) for name in ("Optimizer", "SpecOptimizer", *ALIASES, *update_rules.names())}
+    optimizers = {key_of(name) for name in ("Optimizer", "SpecOptimizer", *ALIASES, *optgen_bridge.names())}
     found: set[str] = set()
     while (now := set(_with_subclass(sources, optimizers))) != found:
         found = now

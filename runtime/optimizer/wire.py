@@ -26,7 +26,7 @@ import numpy as np
 
 from runtime import random
 from runtime.base import MXNetError
-from runtime.core import update_rules
+from runtime.core import optgen_bridge
 from runtime.ndarray.ndarray import NDArray
 from runtime.optimizer import counts, modules, schedules
 from runtime.optimizer.classes import is_made, make_class
@@ -320,7 +320,7 @@ def _table(content: Mapping[str, Any], name: str, kind: type) -> dict[Index, Any
 def _made_here(text: str) -> type[SpecOptimizer]:
     """The class of a spec that is not registered in this process."""
     with _refused("the spec of an optimizer has errors"):
-        return make_class(update_rules.read(text))
+        return make_class(optgen_bridge.read(text))
 
 
 def _of_spec(text: str) -> type[SpecOptimizer]:

@@ -12,7 +12,7 @@ import pytest
 
 import runtime as mx
 from runtime import MXNetError, autograd, gluon, nd, optimizer
-from runtime.core import files, update_rules
+from runtime.core import files, optgen_bridge
 
 SHAPES = ((70, 80), (33,), (1,))
 STORAGES = (None, "bfloat16_stochastic", "int8_dynamic", "int8_linear")
@@ -72,7 +72,7 @@ def contents(trainer: gluon.Trainer) -> bytes:
 # ---------------------------------------------------------------- going on
 
 
-@pytest.mark.parametrize("name", [*update_rules.names(), "nested"])
+@pytest.mark.parametrize("name", [*optgen_bridge.names(), "nested"])
 def test_training_goes_on_bit_by_bit(name: str, tmp_path: Path) -> None:
     shapes = SHAPES[:1] if name == "groupadagrad" else SHAPES
     first = trainer_of(name, shapes=shapes)

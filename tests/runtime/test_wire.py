@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import runtime as mx
 from runtime import MXNetError, gluon, lr_scheduler, nd, optimizer
-from runtime.core import update_rules
+from runtime.core import optgen_bridge
 from runtime.optimizer import modules, wire
 
 SHAPES = ((7, 90), (33,), (1,))
@@ -109,7 +109,7 @@ def slower(optimizer_: optimizer.Optimizer) -> None:
 # ---------------------------------------------------------------- there and back
 
 
-@pytest.mark.parametrize("name", [name for name in update_rules.names() if name != "sophia"])
+@pytest.mark.parametrize("name", [name for name in optgen_bridge.names() if name != "sophia"])
 def test_every_optimizer_goes_on_bit_by_bit(name: str) -> None:
     mx.random.seed(3)
     matrices_only = name == "groupadagrad"

@@ -10,7 +10,7 @@ import numpy as np
 from runtime import random
 from runtime.base import MXNetError
 from runtime.context import Context, cpu
-from runtime.core import update_rules
+from runtime.core import optgen_bridge
 from runtime.kvstore.base import Key
 from runtime.kvstore.layout import Cut
 from runtime.kvstore.mpi.bucket import Item
@@ -114,7 +114,7 @@ class Optimizing(Sum):
         self.updater, self.optimizer = updater, updater.optimizer
         self._world, self._partials = world, Partials(world, extents)
         self._numbers = Numbers(self.optimizer)
-        self._pieces: dict[Key, update_rules.Piece] = {}
+        self._pieces: dict[Key, optgen_bridge.Piece] = {}
 
     @contextlib.contextmanager
     def at_work(self) -> Iterator[Updater]:
@@ -174,7 +174,7 @@ class Optimizing(Sum):
                 self._pieces.pop(key, None)
                 of = shape
             else:
-                self._pieces[key] = update_rules.piece(item.part.offset, shape)
+                self._pieces[key] = optgen_bridge.piece(item.part.offset, shape)
                 of = (item.weight.size,)
             found[key] = (
                 NDArray(item.weight.reshape(of), context),
@@ -187,7 +187,7 @@ class Optimizing(Sum):
         if here:
             self._pieces.pop(key, None)
             return value
-        self._pieces[key] = update_rules.piece(0, value.shape)
+        self._pieces[key] = optgen_bridge.piece(0, value.shape)
         return NDArray(np.empty(0, value.dtype), value.context)
 
     def apply_rows(self, grads: RowGrads, values: Mapping[Key, NDArray]) -> dict[Key, np.ndarray | None]:

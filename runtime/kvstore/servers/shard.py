@@ -14,7 +14,7 @@ import numpy as np
 
 from runtime.base import MXNetError
 from runtime.context import cpu
-from runtime.core import update_rules
+from runtime.core import optgen_bridge
 from runtime.core.dtypes import element_type
 from runtime.kvstore.base import Key
 from runtime.kvstore.servers import messages
@@ -204,7 +204,7 @@ class Shard:
         if self._updater is None:
             return
         cut = {key: place for key, place in self._places.items() if key in self._values and place.is_cut}
-        pieces = {key: update_rules.piece(place.part(self.number).start, place.shape) for key, place in cut.items()}
+        pieces = {key: optgen_bridge.piece(place.part(self.number).start, place.shape) for key, place in cut.items()}
         self._updater.optimizer.pieces = pieces
         if Backups.needed(self._updater.optimizer):
             self._backups = self._backups or Backups()

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from runtime.base import MXNetError, did_you_mean
-from runtime.core import update_rules
+from runtime.core import optgen_bridge
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import _check_names
 from runtime.ndarray.sparse.densify import as_dense
@@ -51,7 +51,7 @@ class Rule:
         self.flags = [x for x, default in options.items() if isinstance(default, bool) and x not in RESERVED]
         self._names = [state.partition(":")[0] for state in self.states]
         self._compiled: dict[tuple[Any, ...], Any] = {}  # by type, GPU, and flags
-        self._bindings: dict[tuple[Any, ...], tuple[weakref.ref[NDArray], update_rules.Binding]] = {}
+        self._bindings: dict[tuple[Any, ...], tuple[weakref.ref[NDArray], optgen_bridge.Binding]] = {}
 
     def __call__(
         self,
@@ -123,7 +123,7 @@ class Rule:
         key = dtype, gpu, master, *flags
         if key not in self._compiled:
             chosen = dict(zip(self.flags, flags, strict=True))
-            self._compiled[key] = update_rules.load(update_rules.read(self.text()), dtype, master, None, chosen, gpu)
+            self._compiled[key] = optgen_bridge.load(optgen_bridge.read(self.text()), dtype, master, None, chosen, gpu)
         return self._compiled[key]
 
     def _bind(
@@ -132,14 +132,14 @@ class Rule:
         weights: Sequence[NDArray],
         grads: Sequence[NDArray],
         kept: Sequence[Sequence[NDArray]],
-    ) -> update_rules.Binding:
+    ) -> optgen_bridge.Binding:
         master, lazy, *flags = variant
         names = ["weight"] if len(weights) == 1 else [f"weight {i}" for i in range(len(weights))]
         columns = dict(zip([*self._names, *["w"] * master], kept, strict=True))
         states = [{key: column[i] for key, column in columns.items()} for i in range(len(weights))]
         first = weights[0]
-        rule = self._rule(first._data.dtype.name, update_rules.gpu_of(first._ctx), master, flags)
-        return update_rules.Binding(rule, names, weights, grads, states, 0, list(itertools.chain(*kept)), lazy=lazy)
+        rule = self._rule(first._data.dtype.name, optgen_bridge.gpu_of(first._ctx), master, flags)
+        return optgen_bridge.Binding(rule, names, weights, grads, states, 0, list(itertools.chain(*kept)), lazy=lazy)
 
     def _bound(
         self,
@@ -147,7 +147,7 @@ class Rule:
         weights: Sequence[NDArray],
         grads: Sequence[NDArray],
         kept: Sequence[Sequence[NDArray]],
-    ) -> update_rules.Binding:
+    ) -> optgen_bridge.Binding:
         """`_bind`, cached for weights that are updated repeatedly, as long as the first of them lives."""
         key = id(weights[0]), *variant
         _, binding = self._bindings.get(key, (None, None))

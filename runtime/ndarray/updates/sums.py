@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from runtime.context import Context
-from runtime.core import backend, update_rules
+from runtime.core import backend, optgen_bridge
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import ignore_fp_errors
 from runtime.ndarray.sparse import RowSparseNDArray, sum_rows
@@ -66,7 +66,7 @@ def _is_half(dtype: np.dtype) -> bool:
 
 @functools.cache
 def _rule(dtype: str) -> Any:
-    return update_rules.load(update_rules.read(_SUM), dtype, False, None, {})
+    return optgen_bridge.load(optgen_bridge.read(_SUM), dtype, False, None, {})
 
 
 @ignore_fp_errors
