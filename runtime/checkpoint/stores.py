@@ -17,7 +17,7 @@ from runtime.checkpoint.header import check_pushes
 from runtime.core import files
 from runtime.gluon import Trainer
 from runtime.kvstore.environment import ATTEMPT, RUN
-from runtime.optimizer import states, wire
+from runtime.optimizer import serialization, states
 
 if TYPE_CHECKING:
     from runtime.kvstore import KVStoreBase
@@ -103,7 +103,7 @@ def read(trainer: Trainer, folder: Folder, latest: Generation) -> Snapshot | Non
     check_pushes(header, f"'{path}'")
     if header["optimizer"] is not None:
         with _naming(path):
-            wire.loads(header["optimizer"])
+            serialization.loads(header["optimizer"])
     return arrays, header
 
 

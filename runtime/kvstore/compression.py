@@ -24,7 +24,7 @@ from optgen.loops.kernel import LoopKernel
 from runtime.base import MXNetError, did_you_mean
 from runtime.context import Context, cpu
 from runtime.core import backend
-from runtime.kvstore import words as words_of
+from runtime.kvstore import gpu_compression as words_of
 from runtime.kvstore.base import Key
 from runtime.native import quantization
 from runtime.native.quantization import WORDS_PER_TASK

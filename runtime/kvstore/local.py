@@ -185,7 +185,7 @@ class KVStore(KVStoreBase):
             for array, ids in zip(arrays, wanted[k], strict=True):
                 self._rows(k, ids).copyto(array)
 
-    def adopt(self, key: Key, array: NDArray) -> Callable[[autograd.Variable], None] | None:
+    def bind_gradient_buffer(self, key: Key, array: NDArray) -> Callable[[autograd.Variable], None] | None:
         """Take notice that `array` is what the only context pushes as the gradient of this key from now on: it may get
         other memory, from which nothing needs to be copied. Here it keeps its own.
 

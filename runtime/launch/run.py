@@ -15,15 +15,15 @@ from typing import Any
 
 from runtime.base import MXNetError
 from runtime.kvstore import environment
+from runtime.kvstore.servers.ray_setup import connect
 from runtime.kvstore.servers.service import Service
-from runtime.kvstore.servers.start import connect
 from runtime.launch.arguments import Arguments, parse
 from runtime.launch.environment import sent
 from runtime.launch.output import say
 from runtime.launch.signals import Interrupted, Signals
 from runtime.launch.worker import Worker
 from runtime.launch.workers import Workers
-from runtime.optimizer import modules
+from runtime.optimizer import handwritten_modules
 
 _REACH_SECONDS = 10
 """How long the head of a cluster may take to answer."""
@@ -122,7 +122,7 @@ def _check_reachable(address: str) -> None:
 @contextlib.contextmanager
 def _servers(arguments: Arguments) -> Iterator[None]:
     """The servers of the run, until the end of the block."""
-    written = arguments.modules or modules.defining(arguments.script)
+    written = arguments.modules or handwritten_modules.defining(arguments.script)
     service = Service(arguments.servers, arguments.workers, modules=written)
     try:
         service.start()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from runtime.base import ArgumentError
 from runtime.core import optgen_bridge
-from runtime.optimizer import mxnet
+from runtime.optimizer import mxnet_overrides
 from runtime.optimizer.optimizer import Optimizer
 from runtime.optimizer.spec import SpecOptimizer
 from runtime.registry import Registry
@@ -50,7 +50,7 @@ class OptimizerRegistry(Registry):
 
     def of_class(self, name: str) -> type[Optimizer] | None:
         """The optimizer whose class is called so, or which has that class name as an alias; None if there is none."""
-        known = mxnet.ALIASES.get(name, name)
+        known = mxnet_overrides.ALIASES.get(name, name)
         if name.startswith("_") or known not in self:
             return None
         cls = self.get(known)
@@ -80,7 +80,7 @@ def make_class(spec: Spec) -> type[SpecOptimizer]:
     attribute.
     """
     _check_names(spec)
-    beyond = mxnet.CLASSES.get(spec.name, {})
+    beyond = mxnet_overrides.CLASSES.get(spec.name, {})
     per_param = [f.name for f in spec.flags if f.per_param]
     members = {
         "spec": spec,

@@ -14,7 +14,7 @@ from runtime.core import optgen_bridge
 from runtime.core.backend import is_host
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.sparse.densify import as_dense
-from runtime.optimizer.named import NamedStates
+from runtime.optimizer.named_states import NamedStates
 from runtime.optimizer.optimizer import HALVES, Index, Optimizer
 
 if TYPE_CHECKING:

@@ -27,10 +27,10 @@ from runtime.core.optgen_bridge import Coding
 from runtime.ndarray.ndarray import NDArray
 from runtime.optimizer import counts
 from runtime.optimizer.classes import is_made
-from runtime.optimizer.header import check as check_header
 from runtime.optimizer.optimizer import Index, Optimizer, device_number
 from runtime.optimizer.spec import SpecOptimizer
-from runtime.optimizer.trees import Coded, converted, joined
+from runtime.optimizer.state_header import check as check_header
+from runtime.optimizer.state_trees import Coded, converted, joined
 
 FORMAT, VERSION = "runtime.optimizer", 1
 _OWN_CHOICE = ("multi_precision", "storage", "aggregate_num")  # the loading optimizer's, whatever the file's was

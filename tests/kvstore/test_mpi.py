@@ -88,7 +88,7 @@ REFUSED = {
     "twice": "MXNetError: init: key 0 is initialized twice; init and broadcast take every key once",
     "unknown": "MXNetError: push: key 9 is not initialized; call init or broadcast first",
     "shape": "MXNetError: push: key 0 has shape (4,), and an array shape (3,)",
-    "adopt": "MXNetError: adopt: key 0 has shape (4,), and an array shape (5,)",
+    "bind_gradient_buffer": "MXNetError: bind_gradient_buffer: key 0 has shape (4,), and an array shape (5,)",
     "no states": "MXNetError: there are no states to save: this kvstore has no optimizer (see set_optimizer)",
     "integers": "MXNetError: SGD cannot update key 'n': dtype must be one of float32, float64, float16, bfloat16, not "
     "'int64'",

@@ -411,7 +411,7 @@ def test_senseless_contents_change_nothing(
 
     def now() -> Any:
         weights = [param.data().asnumpy().tolist() for param in net.collect_params().values()]
-        return weights, mx.optimizer.wire.changes(trainer.optimizer), checkpoint.epoch, checkpoint.batch
+        return weights, mx.optimizer.serialization.changes(trainer.optimizer), checkpoint.epoch, checkpoint.batch
 
     checkpoint = Checkpoint(saved, net, trainer)
     before, draws = now(), generators.current()

@@ -27,11 +27,11 @@ from runtime.kvstore import environment
 _HELLO, _HEADER, _TEXT, _DATA, _NOTICE = range(32000, 32005)
 """What messages are, as MPI's tags. The first goes over the world that user code may also use."""
 HEADER, TEXT, DATA = _HEADER, _TEXT, _DATA
-_PATIENCE = 0.02
+_SPIN_SECONDS = 0.02
 """Seconds after which a rank that waits for others to come sleeps between looks, and looks for notices."""
-_LAST_WORDS = 0.25
+_ABORT_DELAY_SECONDS = 0.25
 """Seconds from the error's text to the abort of the job: mpiexec drops what it has not passed on by then."""
-_CPUS = 8192
+_MAX_CPUS = 8192
 """More than Linux has."""
 
 Message = tuple[int, list[Any]]
@@ -68,7 +68,7 @@ class World:
         self._mpi = _wait_until_all_ranks_start_mpi()
         self._testall: Callable[[list[Any]], bool] = self._mpi.Request.Testall
         self.tags = itertools.count(_NOTICE + 1)  # for messages of another kind, each tag of which is used once
-        self._left: list[Any] = []  # what was given up; its memory must stay
+        self._unfinished_requests: list[Any] = []  # what was given up; its memory must stay
         self._notices: dict[int, str] = {}  # what ranks have told that will not come, by rank
         self._pid = os.getpid()
         comm = self._mpi.COMM_WORLD
@@ -77,18 +77,18 @@ class World:
         self.others = [r for r in range(self.size) if r != self.rank]
         self._comm = comm
         if self.size > 1:
-            self._hook()
+            self._install_exit_hooks()
             hello = [(r, self.message(np.zeros(1, np.uint8))) for r in self.others]
             self.exchange(hello, [(r, self.message(np.zeros(1, np.uint8))) for r in self.others], _HELLO, "create")
             self._comm = comm.Dup()
-        self._share_cpus(comm.Split_type(self._mpi.COMM_TYPE_SHARED))
+        self._divide_cpus(comm.Split_type(self._mpi.COMM_TYPE_SHARED))
 
-    def _share_cpus(self, local: Any) -> None:
+    def _divide_cpus(self, local: Any) -> None:
         """Use the CPUs of this process, those that ranks have in common divided among them."""
         import optgen
         from optgen.execute.cpu import cpus
 
-        mine = np.zeros(_CPUS, np.int32)
+        mine = np.zeros(_MAX_CPUS, np.int32)
         mine[list(os.sched_getaffinity(0))] = 1
         all_ = np.empty_like(mine)
         local.Allreduce(mine, all_)
@@ -149,7 +149,7 @@ class World:
         else:
             self.exchange([], [(0, m) for m in messages], DATA, doing)
 
-    def spread(self, parts: Sequence[np.ndarray], doing: str) -> None:
+    def allgather(self, parts: Sequence[np.ndarray], doing: str) -> None:
         """Have in the array of each rank, one for each in `parts`, what that rank has there."""
         self.exchange(
             [(r, self.message(parts[self.rank])) for r in self.others if parts[self.rank].size],
@@ -158,7 +158,7 @@ class World:
             doing,
         )
 
-    def share_bytes(self, content: bytes, doing: str) -> bytes:
+    def bcast_bytes(self, content: bytes, doing: str) -> bytes:
         """What rank 0 gave, on every rank."""
         size = np.array([len(content)], np.int64)
         self.broadcast([size], doing)
@@ -188,7 +188,7 @@ class World:
     def _wait(self, requests: list[Any], peers: Sequence[int], tag: int, doing: str) -> None:
         """Look until all is done, and let others have the CPU meanwhile: there may be more ranks than CPUs."""
         begin = time.monotonic()
-        rest = _PATIENCE if tag in (_HELLO, HEADER) else 1.0  # data flows only while it is looked after
+        rest = _SPIN_SECONDS if tag in (_HELLO, HEADER) else 1.0  # data flows only while it is looked after
         while not self._testall(requests):
             waited = time.monotonic() - begin
             if waited < rest:
@@ -217,7 +217,7 @@ class World:
 
     def _give_up(self, text: str, requests: list[Any]) -> MXNetError:
         self.broken = text
-        self._left += requests
+        self._unfinished_requests += requests
         return MXNetError(text)
 
     def _failed(self, error: BaseException, doing: str, requests: list[Any]) -> BaseException:
@@ -232,7 +232,7 @@ class World:
     # ------------------------------------------------------------ failures and ends
 
     @contextlib.contextmanager
-    def telling(self, doing: str) -> Iterator[None]:
+    def report_failures(self, doing: str) -> Iterator[None]:
         """Tell the other ranks of an error in this block, which they could not know of, and raise it."""
         try:
             yield
@@ -246,7 +246,7 @@ class World:
         if self._comm == self._mpi.COMM_WORLD:  # there is none of our own yet
             return
         content = np.frombuffer(text.encode()[:4000], np.uint8)
-        self._left += [self._comm.Isend(self.message(content), r, _NOTICE) for r in self.others]
+        self._unfinished_requests += [self._comm.Isend(self.message(content), r, _NOTICE) for r in self.others]
 
     def _read_notices(self) -> None:
         """Take what ranks have told that will not come."""
@@ -257,7 +257,7 @@ class World:
                 self._comm.Recv(self.message(content), rank, _NOTICE)
                 self._notices[rank] = content.tobytes().decode(errors="replace")
 
-    def _hook(self) -> None:
+    def _install_exit_hooks(self) -> None:
         """Have an uncaught exception end the job, and the end of the script told to the others."""
         sys.excepthook = functools.partial(self._abort_with, sys.excepthook)
         atexit.register(self._leave)
@@ -281,7 +281,7 @@ class World:
         with contextlib.suppress(Exception):
             sys.stderr.write(text)
             sys.stderr.flush()
-        time.sleep(_LAST_WORDS)
+        time.sleep(_ABORT_DELAY_SECONDS)
         self._mpi.COMM_WORLD.Abort(1)
         os._exit(1)  # Abort can return
 

@@ -21,10 +21,10 @@ from ray.exceptions import GetTimeoutError, RayError
 
 from runtime.base import MXNetError
 from runtime.kvstore import environment
-from runtime.kvstore.servers.adoption import DONE, Adoption
 from runtime.kvstore.servers.messages import Arrays, Message
 from runtime.kvstore.servers.shard import Answer, Shard
-from runtime.optimizer import wire
+from runtime.kvstore.servers.state_transfer import DONE, StateTransfer
+from runtime.optimizer import serialization
 
 Reference = list[Any]
 """A reference to arrays in Ray's memory, in a list, which Ray hands on as it is; an empty list for none."""
@@ -49,15 +49,15 @@ class Server:
         from optgen.execute.cpu import cpus
 
         os.environ.setdefault("OPTGEN_NUM_THREADS", str(max(1, min(256, cpus.available() // beside))))
-        wire.provide(modules)
+        serialization.provide(modules)
         self._shard = Shard(shard)
         self._workers = range(workers)
         self._timeout = environment.timeout()
         self._role, self._epoch = "new", 0
         self._number = 0  # of the last change
         self._replica: Any = None
-        self._adoption: Adoption | None = None
-        self._told = threading.Condition()
+        self._transfer: StateTransfer | None = None
+        self._role_changed = threading.Condition()
         self._seen = dict.fromkeys(self._workers, time.monotonic())
 
     # ------------------------------------------------------------ answered at once
@@ -93,12 +93,12 @@ class Server:
         return {"waiting": of(request["number"], self._workers, silent)}, []
 
     @ray.method(concurrency_group="control")
-    def lead(self, epoch: int) -> bool:
+    def become_primary(self, epoch: int) -> bool:
         """Be the primary from now on, alone. False where this server cannot, as it lacks changes.
 
         A new one has none, and may lead in the first epoch, 1, only.
         """
-        with self._told:
+        with self._role_changed:
             if self._role == "primary" and epoch == self._epoch:  # it was told before
                 return True
             lacks = self._role not in ("replica", "primary") and (self._role, epoch) != ("new", 1)
@@ -106,12 +106,12 @@ class Server:
                 return False
             if self._role != "primary":
                 self._seen = dict.fromkeys(self._workers, time.monotonic())
-            self._epoch, self._role, self._replica, self._adoption = epoch, "primary", None, None
-            self._told.notify_all()
+            self._epoch, self._role, self._replica, self._transfer = epoch, "primary", None, None
+            self._role_changed.notify_all()
         return True
 
     @ray.method(concurrency_group="control")
-    def mourn(self) -> None:
+    def mark_lost(self) -> None:
         """Tell whoever asks that the shard is lost."""
         self._role = "lost"
 
@@ -124,13 +124,13 @@ class Server:
             return MOVED
         if not self._shard.changes(request):
             return self._done(request, arrays)
-        self._make_room()
+        self._limit_backlog()
         self._number += 1
         following = self._forward(request, None if reference else arrays, reference)
         answer = self._done(request, arrays)
-        adoption = self._adoption  # which the other threads may take away
-        if adoption is not None:
-            adoption.keep(request, arrays)
+        transfer = self._transfer  # which the other threads may take away
+        if transfer is not None:
+            transfer.keep(request, arrays)
         self._confirm(following, request, arrays)
         return answer
 
@@ -167,9 +167,9 @@ class Server:
             if found == DONE:
                 return
             # One that is not reached has died, as the service will say, or is out of reach for a while.
-            with self._told:
+            with self._role_changed:
                 seconds = 1.0 if found == _UNREACHED else 0.0
-                if self._told.wait_for(lambda old=replica: self._replica is not old, seconds):
+                if self._role_changed.wait_for(lambda old=replica: self._replica is not old, seconds):
                     return  # this server goes on alone
             if found == _REFUSED or time.monotonic() > deadline:
                 os._exit(1)
@@ -178,47 +178,47 @@ class Server:
 
     # ------------------------------------------------------------ a new replica
 
-    def adopt(self, epoch: int, learner: Any) -> bool:
+    def begin_transfer(self, epoch: int, learner: Any) -> bool:
         """Begin to give all there is to a new server, which then follows; False, as it is not done with that."""
-        adoption = Adoption(epoch, learner, self._number, self._shard.snapshot(), self._timeout)
-        with self._told:
+        transfer = StateTransfer(epoch, learner, self._number, self._shard.snapshot(), self._timeout)
+        with self._role_changed:
             if self._role != "primary" or epoch <= self._epoch:
                 raise MXNetError("this server was told otherwise meanwhile")
-            self._epoch, self._adoption = epoch, adoption
+            self._epoch, self._transfer = epoch, transfer
         return False
 
-    def adopted(self) -> bool:
+    def finish_transfer(self) -> bool:
         """Whether the new server has everything: from then on nothing is acknowledged without it.
 
         RayError or MXNetError where it never will.
         """
-        adoption = self._adoption
-        if adoption is not None and not adoption.is_loaded(0):
+        transfer = self._transfer
+        if transfer is not None and not transfer.is_loaded(0):
             return False
-        number = 0 if adoption is None else adoption.replay()
-        with self._told:
-            if adoption is None or self._adoption is not adoption:
+        number = 0 if transfer is None else transfer.replay()
+        with self._role_changed:
+            if transfer is None or self._transfer is not transfer:
                 raise MXNetError("this server was told otherwise meanwhile, or has given up the new one")
             # Before it is told, for it may lead as soon as it is: then it must lack nothing.
-            self._replica, self._adoption = adoption.learner, None
-        if not ray.get(adoption.learner.settle.remote(adoption.epoch, number), timeout=self._timeout):
+            self._replica, self._transfer = transfer.learner, None
+        if not ray.get(transfer.learner.become_replica.remote(transfer.epoch, number), timeout=self._timeout):
             raise MXNetError("the new server lacks changes")
         return True
 
-    def _make_room(self) -> None:
+    def _limit_backlog(self) -> None:
         """Wait while more is kept for a new server than there is room for, until it has that.
 
         One that dies meanwhile, or fails, is given up; for one that stands still the service does that.
         """
-        while (adoption := self._adoption) is not None and adoption.is_full():
-            if not adoption.is_loaded(0.1):
+        while (transfer := self._transfer) is not None and transfer.is_full():
+            if not transfer.is_loaded(0.1):
                 continue
             try:
-                adoption.replay()
+                transfer.replay()
             except (RayError, MXNetError):
-                with self._told:
-                    if self._adoption is adoption:
-                        self._adoption = None
+                with self._role_changed:
+                    if self._transfer is transfer:
+                        self._transfer = None
 
     # ------------------------------------------------------------ the replica
 
@@ -240,9 +240,9 @@ class Server:
             self._number = number
         return DONE if number <= self._number else _REFUSED
 
-    def settle(self, epoch: int, number: int) -> bool:
+    def become_replica(self, epoch: int, number: int) -> bool:
         """Nothing is acknowledged without this server any more, if it has all changes up to `number`."""
-        with self._told:
+        with self._role_changed:
             if epoch != self._epoch or self._role not in ("learner", "replica") or self._number < number:
                 return False
             self._role = "replica"

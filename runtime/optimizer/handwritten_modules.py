@@ -11,7 +11,7 @@ from pathlib import Path
 
 from runtime.core import optgen_bridge
 from runtime.optimizer.classes import key_of
-from runtime.optimizer.mxnet import ALIASES
+from runtime.optimizer.mxnet_overrides import ALIASES
 from runtime.optimizer.optimizer import Optimizer
 
 _NOT_SEARCHED = ("runtime", "optgen", "mxnet")

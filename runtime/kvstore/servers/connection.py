@@ -8,13 +8,13 @@ from typing import Any
 
 from runtime.base import MXNetError
 from runtime.kvstore import environment
-from runtime.kvstore.servers import start
+from runtime.kvstore.servers import ray_setup
 from runtime.kvstore.servers.messages import Arrays, Message
 from runtime.kvstore.servers.service import name_of
 
 BEAT_SECONDS = 2.0
 """How often a worker says that it is alive."""
-_INLINE = 1 << 16
+_MAX_INLINE_BYTES = 1 << 16
 """Messages of fewer bytes travel within the call; larger ones are put into Ray's memory once, where both servers read
 them."""
 _WAITS = ("barrier", "pace")
@@ -24,15 +24,15 @@ Requests = Mapping[int, tuple[Message, Arrays]]
 """By shard."""
 
 
-class Link:
+class ServerConnection:
     """The servers of the run `namespace`, in `shards` shards, to the worker `rank`."""
 
     def __init__(self, namespace: str, shards: int, rank: int) -> None:
         self.shards = shards
         self._namespace, self._rank = namespace, rank
-        self._ray = start.load()
+        self._ray = ray_setup.load()
         self._primaries: dict[int, Any] = {}
-        self._deaths = start.deaths(self._ray)
+        self._deaths = ray_setup.deaths(self._ray)
         self._timeout = environment.timeout()
 
     def ask(self, requests: Requests, seconds: float | None = None) -> dict[int, tuple[Message, Arrays]]:
@@ -79,7 +79,7 @@ class Link:
 
         A reference of its own is what Ray reads before the call begins; in a list it stays a reference.
         """
-        if sum(array.nbytes for array in arrays) <= _INLINE:
+        if sum(array.nbytes for array in arrays) <= _MAX_INLINE_BYTES:
             return arrays, []
         reference = self._ray.put(arrays)
         return reference, [reference]

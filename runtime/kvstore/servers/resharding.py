@@ -17,7 +17,7 @@ from runtime.kvstore.base import Key
 from runtime.kvstore.servers import messages
 from runtime.kvstore.servers.messages import Arrays, Message, Place
 from runtime.ndarray import NDArray
-from runtime.optimizer import parts, states
+from runtime.optimizer import state_sharding, states
 
 Places = Mapping[Key, Place]
 
@@ -27,11 +27,11 @@ Places = Mapping[Key, Place]
 def join_states(contents: Sequence[bytes], places: Places) -> bytes:
     """The state files of all shards as one; `places` are those of all keys."""
 
-    def share(key: Key) -> parts.Share:
+    def share(key: Key) -> state_sharding.Share:
         place = places[key]
-        return parts.Share(place.owners[0], place.shape if place.is_cut else None)
+        return state_sharding.Share(place.owners[0], place.shape if place.is_cut else None)
 
-    return parts.merged(contents, share)
+    return state_sharding.merged(contents, share)
 
 
 def cut_states(content: bytes, places: Places, shards: int) -> tuple[list[bytes], Message]:
@@ -44,7 +44,7 @@ def cut_states(content: bytes, places: Places, shards: int) -> tuple[list[bytes]
     if unknown:
         raise MXNetError(f"the file has states of key {unknown[0]!r}, which this kvstore has not")
     own = [[key for key, place in places.items() if s in place.owners] for s in range(shards)]
-    return [parts.only(header, arrays, keys) for keys in own], header
+    return [state_sharding.only(header, arrays, keys) for keys in own], header
 
 
 # ---------------------------------------------------------------- snapshots
@@ -59,8 +59,9 @@ def join_snapshots(snapshots: Sequence[Snapshot]) -> Snapshot:
     places = {key: Place.load(place) for key, place in first["places"]}
     feeds = [iter(arrays) for _, arrays in snapshots]
     arrays: Arrays = []
-    held = [_values(content, places, s, feed) for s, (content, feed) in enumerate(_with_feeds(snapshots, feeds))]
-    backups = [_backups(content, places, s, feed) for s, (content, feed) in enumerate(_with_feeds(snapshots, feeds))]
+    of_shards = list(_with_feeds(snapshots, feeds))
+    held = [_values(content, places, s, feed) for s, (content, feed) in enumerate(of_shards)]
+    pulled = [_pulled_weights(content, places, s, feed) for s, (content, feed) in enumerate(of_shards)]
     content = first | {
         "places": [[key, _alone(place).dump()] for key, place in places.items()],
         "values": [[key, messages.put(_together(held, key, place), None, arrays)] for key, place in places.items()],
@@ -73,12 +74,10 @@ def join_snapshots(snapshots: Sequence[Snapshot]) -> Snapshot:
         "incarnations": [],
     }
     if first["backups"] is not None:
-        names = dict.fromkeys(name for found in backups for name in found)
+        names = dict.fromkeys(name for found in pulled for name in found)
         content["backups"] = []
         for w, key in names:
-            value = _together(
-                [{key: found[w, key]} if (w, key) in found else {} for found in backups], key, places[key]
-            )
+            value = _together([{key: found[w, key]} if (w, key) in found else {} for found in pulled], key, places[key])
             content["backups"].append([w, key, list(value.shape), messages.put(value, None, arrays)])
     if first["optimizer"] is not None:
         files = [next(feed).tobytes() for feed in feeds]
@@ -91,7 +90,7 @@ def cut_snapshot(snapshot: Snapshot, places: Places, shards: int) -> list[Snapsh
     content, feed = snapshot[0], iter(snapshot[1])
     whole = {key: Place.load(place) for key, place in content["places"]}
     held = _values(content, whole, 0, feed)
-    backups = _backups(content, whole, 0, feed)
+    pulled = _pulled_weights(content, whole, 0, feed)
     files: list[bytes] = []
     if content["optimizer"] is not None:
         files, _ = cut_states(next(feed).tobytes(), places, shards)
@@ -107,7 +106,7 @@ def cut_snapshot(snapshot: Snapshot, places: Places, shards: int) -> list[Snapsh
         }
         if content["backups"] is not None:
             cut["backups"] = []
-            for (w, key), value in backups.items():
+            for (w, key), value in pulled.items():
                 if key in part:
                     form = messages.put(value, part[key], arrays)
                     shape = value.shape if part[key] is None else arrays[-1].shape
@@ -134,7 +133,7 @@ def _values(content: Message, places: Places, shard: int, feed: Iterator[np.ndar
     return {key: messages.take(form, places[key].shape_on(shard), feed) for key, form in content["values"]}
 
 
-def _backups(
+def _pulled_weights(
     content: Message, places: Places, shard: int, feed: Iterator[np.ndarray]
 ) -> dict[tuple[Any, Key], NDArray]:
     return {(w, key): messages.take(form, tuple(shape), feed) for w, key, shape, form in content["backups"] or ()}

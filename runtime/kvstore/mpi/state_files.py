@@ -13,20 +13,20 @@ from runtime.ndarray import NDArray
 from runtime.optimizer import Updater, states
 
 
-def on_first(world: World, function: Callable[[], bytes | None], doing: str) -> bytes:
+def on_rank_0(world: World, function: Callable[[], bytes | None], doing: str) -> bytes:
     """What rank 0's `function` returns, on all ranks; what it raises, an OSError or MXNetError, is raised on all."""
     error, content = None, b""
-    with world.telling(doing):
+    with world.report_failures(doing):
         try:
             content = (function() if world.rank == 0 else None) or b""
         except (OSError, MXNetError) as caught:
             error = caught
-    told = json.loads(world.share_bytes(json.dumps(_described(error)).encode(), doing))
+    told = json.loads(world.bcast_bytes(json.dumps(_described(error)).encode(), doing))
     if error is not None:
         raise error
     if told is not None:
         raise OSError(*told) if isinstance(told, list) else MXNetError(told)
-    return world.share_bytes(content, doing)
+    return world.bcast_bytes(content, doing)
 
 
 def _described(error: OSError | MXNetError | None) -> Any:

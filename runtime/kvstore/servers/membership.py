@@ -11,8 +11,8 @@ from collections.abc import Callable
 from runtime.base import ArgumentError, MXNetError
 from runtime.kvstore import environment
 from runtime.kvstore.local import KVStore
-from runtime.kvstore.servers import gather
-from runtime.kvstore.servers.link import BEAT_SECONDS, Link, Requests
+from runtime.kvstore.servers import resharding
+from runtime.kvstore.servers.connection import BEAT_SECONDS, Requests, ServerConnection
 from runtime.kvstore.servers.messages import Arrays, Message
 
 _PARTING_SECONDS = 5.0
@@ -25,20 +25,20 @@ _LONGEST_PAUSE = 1.0
 _stores = itertools.count()
 
 
-class Member(KVStore):
+class WorkerMembership(KVStore):
     """The base of ServerStore, which says what the arguments are."""
 
     def __init__(
         self,
         name: str,
-        link: Link,
+        link: ServerConnection,
         rank: int,
         num_workers: int,
         attempt: int = 0,
         closing: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__(name)
-        self._link, self._rank, self._num_workers, self._closing = link, rank, num_workers, closing
+        self._connection, self._rank, self._num_workers, self._closing = link, rank, num_workers, closing
         self._timeout = environment.timeout()
         self._bound: int | None = None
         self._barriers = 0  # how many this worker has come to
@@ -55,7 +55,7 @@ class Member(KVStore):
     def _joined(self) -> tuple[int, int]:
         """Tell the servers that this worker is there: its last push that is done, and the barriers before it."""
         answers = [answer for answer, _ in self._all({"do": "join"})]
-        return gather.completed([(a["number"], a["shards"]) for a in answers]), max(a["barriers"] for a in answers)
+        return resharding.completed([(a["number"], a["shards"]) for a in answers]), max(a["barriers"] for a in answers)
 
     def close(self) -> None:
         """Leave the servers: others no longer wait for this worker. It is done when the process ends, too."""
@@ -112,7 +112,7 @@ class Member(KVStore):
         def behind() -> list[int]:
             """A push may have gone to any of the shards."""
             found = self._ask_one(0, request)[0]["waiting"]
-            for shard in range(1, self._link.shards):
+            for shard in range(1, self._connection.shards):
                 if not found:
                     break
                 behind_there = self._ask_one(shard, request)[0]["waiting"]
@@ -154,7 +154,8 @@ class Member(KVStore):
 
     def _ask(self, requests: Requests, seconds: float | None = None) -> dict[int, tuple[Message, Arrays]]:
         """The answers to requests by shard, which say who asks: servers refuse what comes from a worker's past."""
-        return self._link.ask({s: (self._mine | request, arrays) for s, (request, arrays) in requests.items()}, seconds)
+        signed = {s: (self._mine | request, arrays) for s, (request, arrays) in requests.items()}
+        return self._connection.ask(signed, seconds)
 
     def _ask_one(self, shard: int, request: Message, arrays: Arrays | None = None) -> tuple[Message, Arrays]:
         """The answer of one shard."""
@@ -162,11 +163,11 @@ class Member(KVStore):
 
     def _all(self, request: Message, seconds: float | None = None) -> list[tuple[Message, Arrays]]:
         """The answers of all shards, in order."""
-        answers = self._ask({shard: (request, []) for shard in range(self._link.shards)}, seconds)
-        return [answers[shard] for shard in range(self._link.shards)]
+        answers = self._ask({shard: (request, []) for shard in range(self._connection.shards)}, seconds)
+        return [answers[shard] for shard in range(self._connection.shards)]
 
 
-def _beat(link: Link, ended: threading.Event) -> None:
+def _beat(link: ServerConnection, ended: threading.Event) -> None:
     """Tell the servers now and then that a worker is alive, until it has ended or Ray was shut down. It knows nothing
     of the store, which would otherwise never go."""
     pause = BEAT_SECONDS

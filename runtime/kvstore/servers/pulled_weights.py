@@ -17,7 +17,7 @@ _NAMES = {"DCASGD": "previous"}
 """The specs that have such a state, and its name."""
 
 
-class Backups:
+class PulledWeights:
     """w_bak(m) of Zheng et al. 2017, algorithm 2: the weights as worker m has last pulled them.
 
     A worker that has not pulled a key yet has it as it was when it, or the optimizer, came to the server.
@@ -67,8 +67,8 @@ class Backups:
         return [[w, key, list(v.shape), messages.put(v, None, arrays)] for w, key, v in [*first, *pulled]]
 
     @staticmethod
-    def load(content: list[Any], arrays: Iterator[np.ndarray]) -> Backups:
-        found = Backups()
+    def load(content: list[Any], arrays: Iterator[np.ndarray]) -> PulledWeights:
+        found = PulledWeights()
         for worker, key, shape, form in content:
             value = messages.take(form, tuple(shape), arrays).copy()
             if worker is None:

@@ -11,34 +11,34 @@ import numpy as np
 
 from runtime.base import MXNetError
 from runtime.kvstore.mpi.world import HEADER, World
-from runtime.optimizer import Optimizer, states, wire
+from runtime.optimizer import Optimizer, serialization, states
 from runtime.optimizer.spec import SpecOptimizer
 
 Description = Mapping[str, Any]
 """What a rank is about to do, in values that JSON can hold; the names are those that errors call them by."""
 
-SIZE = 16
+DIGEST_BYTES = 16
 """Bytes of a digest."""
 
 
 def digest(description: Description) -> bytes:
     """Equal for equal descriptions."""
-    return hashlib.blake2b(json.dumps(description, sort_keys=True).encode(), digest_size=SIZE).digest()
+    return hashlib.blake2b(json.dumps(description, sort_keys=True).encode(), digest_size=DIGEST_BYTES).digest()
 
 
-class Headers:
+class Agreement:
     """Exchanges digests of two descriptions, and the descriptions themselves where they differ."""
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._own = np.zeros(2 * SIZE, np.uint8)
-        self._theirs = np.zeros((world.size, 2 * SIZE), np.uint8)
+        self._own = np.zeros(2 * DIGEST_BYTES, np.uint8)
+        self._theirs = np.zeros((world.size, 2 * DIGEST_BYTES), np.uint8)
         self._sends = [(r, world.message(self._own)) for r in world.others]
         self._receives = [(r, world.message(self._theirs[r])) for r in world.others]
         self._row = self._theirs.tobytes
 
     def agree(self, doing: str, digests: bytes, describe: Callable[[], Description]) -> None:
-        """Return when all ranks are here with the same digests (2 x SIZE bytes, of what `describe` describes).
+        """Return when all ranks are here with the same digests (2 x DIGEST_BYTES bytes, of what `describe` describes).
 
         Raises MXNetError, the same on all ranks, where they differ.
         """
@@ -79,7 +79,7 @@ def _shown(name: str, own: Description, other: Description) -> str:
 # ---------------------------------------------------------------- hyper-parameters
 
 
-class Numbers:
+class HyperParameterDigest:
     """The hyper-parameters of an optimizer, described anew only when one may have changed."""
 
     def __init__(self, optimizer: Optimizer) -> None:
@@ -99,13 +99,14 @@ class Numbers:
     def describe(self, keys: tuple[Any, ...]) -> Description:
         """The class, its numbers, and the rate and weight decay of each key."""
         optimizer = self._optimizer
-        numbers = {name: value for name, value in wire.changes(optimizer).items() if not isinstance(value, list)}
+        changes = serialization.changes(optimizer)
+        numbers = {name: value for name, value in changes.items() if not isinstance(value, list)}
         rates = {
             f"{what} of key {k!r}": float(value)
             for what, values in (("the learning rate", optimizer._get_lrs(keys)), ("wd", optimizer._get_wds(keys)))
             for k, value in zip(keys, values, strict=True)
         }
-        arguments = wire._arguments(optimizer)
+        arguments = serialization._arguments(optimizer)
         equations = states._spec_hash(optimizer)
         return {
             "the optimizer": type(optimizer).__name__,

@@ -28,7 +28,7 @@ from runtime import random
 from runtime.base import MXNetError
 from runtime.core import optgen_bridge
 from runtime.ndarray.ndarray import NDArray
-from runtime.optimizer import counts, modules, schedules
+from runtime.optimizer import counts, handwritten_modules, schedules
 from runtime.optimizer.classes import is_made, make_class
 from runtime.optimizer.optimizer import Index, Optimizer
 from runtime.optimizer.spec import SpecOptimizer
@@ -369,7 +369,7 @@ def _named(name: str) -> type[Optimizer]:
 def _classes() -> dict[str, type[Optimizer]]:
     """All classes of optimizers that there are, as `module:qualname`; of equal ones, as a module that is imported again
     makes them, the last."""
-    return {f"{cls.__module__}:{cls.__qualname__}": cls for cls in modules.classes()}
+    return {f"{cls.__module__}:{cls.__qualname__}": cls for cls in handwritten_modules.classes()}
 
 
 def _import_provided() -> None:

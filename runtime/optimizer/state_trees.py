@@ -14,7 +14,7 @@ from runtime.context import Context, cpu
 from runtime.core import backend, dtypes
 from runtime.core.optgen_bridge import Coding
 from runtime.ndarray.ndarray import NDArray
-from runtime.optimizer.named import NamedStates
+from runtime.optimizer.named_states import NamedStates
 from runtime.optimizer.optimizer import Index, Optimizer
 from runtime.optimizer.spec import SpecOptimizer
 

@@ -12,7 +12,7 @@ from runtime.base import ArgumentError
 from runtime.gluon.parameter import Parameter
 from runtime.kvstore import KVStore, KVStoreBase
 
-LARGE = 16 * 1024 * 1024
+MAX_LOCAL_STORE_ELEMENTS = 16 * 1024 * 1024
 """With a parameter of more elements than this, a 'local' store leaves the updates to the contexts."""
 
 Choice = tuple[KVStoreBase | None, bool | None]
@@ -80,5 +80,5 @@ def _by_default(store: KVStoreBase, params: Sequence[Parameter]) -> bool:
     if "async" in store.type:
         return True
     wanted = bool(int(os.environ.get("MXNET_UPDATE_ON_KVSTORE", "1")))
-    large = store.type == "local" and any(math.prod(param.shape) > LARGE for param in params)
+    large = store.type == "local" and any(math.prod(param.shape) > MAX_LOCAL_STORE_ELEMENTS for param in params)
     return wanted and not large and store.is_capable(KVStoreBase.OPTIMIZER)

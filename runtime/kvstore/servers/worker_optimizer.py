@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from runtime.optimizer import Optimizer, wire
+from runtime.optimizer import Optimizer, serialization
 
 _KEPT = ("lr_mult", "wd_mult", "lr_scheduler")
 """What a worker's optimizer has from its script, whatever a checkpoint says."""
 
 
-class Mirror:
+class WorkerOptimizer:
     """What the worker must tell the servers of its optimizer, and what they tell it.
 
     `updates`: how many updates the optimizer of the servers has made.
@@ -19,7 +19,7 @@ class Mirror:
     def __init__(self, optimizer: Optimizer, updates: int) -> None:
         self.optimizer = optimizer
         self.updated(updates)
-        self._sent = wire.changes(optimizer)
+        self._sent = serialization.changes(optimizer)
 
     @property
     def updates(self) -> int:
@@ -36,7 +36,7 @@ class Mirror:
         These are those that were changed here since they were last sent. `rescale_grad`, of the push alone, always
         goes, as batches differ between workers; so does the rate of a schedule that servers do not have.
         """
-        now = wire.changes(self.optimizer)
+        now = serialization.changes(self.optimizer)
         own_schedule = self.optimizer.lr_scheduler is not None and now["lr_scheduler"] is None
         always = ("rescale_grad", "lr") if own_schedule else ("rescale_grad",)
         changed = {n for n, x in now.items() if n not in always and (n not in self._sent or self._sent[n] != x)}
@@ -49,10 +49,10 @@ class Mirror:
     def loaded(self, optimizer: Optimizer) -> None:
         """The servers' states are from a file, and `optimizer` is the worker's as the file has it."""
         vars(self.optimizer).update(vars(optimizer))
-        self._sent = wire.changes(self.optimizer)
+        self._sent = serialization.changes(self.optimizer)
 
     def restored(self, saved: Optimizer) -> None:
         """The servers have the optimizer of a checkpoint."""
-        self._sent = wire.changes(saved)
-        wire.apply(self.optimizer, {name: x for name, x in self._sent.items() if name not in _KEPT})
+        self._sent = serialization.changes(saved)
+        serialization.apply(self.optimizer, {name: x for name, x in self._sent.items() if name not in _KEPT})
         self.updated(saved.num_update)

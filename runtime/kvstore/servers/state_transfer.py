@@ -13,13 +13,13 @@ from runtime.kvstore.servers.shard import Answer
 
 DONE = "done"
 """What a server says that has made a change."""
-_ROOM = 1 << 26
+_MAX_BACKLOG_BYTES = 1 << 26
 """The bytes of changes that are kept for a server that loads; or as many as it loads, if these are more."""
-_OVERHEAD = 1 << 10
+_CHANGE_OVERHEAD_BYTES = 1 << 10
 """About the bytes of a change beside its arrays."""
 
 
-class Adoption:
+class StateTransfer:
     """The learner loads what there was when the adoption began, then makes the changes that came after it, in order.
 
     The primary keeps these changes (`keep`) until the learner can make them (`replay`).
@@ -38,7 +38,7 @@ class Adoption:
         self.epoch, self.learner = epoch, learner
         self._number = number  # of the last change that the learner has, or loads
         self._timeout = timeout
-        self._room = max(_ROOM, _size(arrays))
+        self._max_backlog_bytes = max(_MAX_BACKLOG_BYTES, _size(arrays))
         self._kept: deque[tuple[Message, Arrays]] = deque()
         self._bytes = 0
         self._loading = learner.load.remote(epoch, number, content, arrays)
@@ -46,11 +46,11 @@ class Adoption:
     def keep(self, request: Message, arrays: Arrays) -> None:
         """The shard is changed, and the learner will be."""
         self._kept.append((request, arrays))
-        self._bytes += _size(arrays) + _OVERHEAD
+        self._bytes += _size(arrays) + _CHANGE_OVERHEAD_BYTES
 
     def is_full(self) -> bool:
         """Whether so much is kept that the learner must have it before there is more."""
-        return self._bytes > self._room
+        return self._bytes > self._max_backlog_bytes
 
     def is_loaded(self, seconds: float) -> bool:
         """Whether the learner has loaded, or died, after so many seconds at most."""
@@ -70,7 +70,7 @@ class Adoption:
                 raise MXNetError(f"the new server has not made change {self._number + 1}: it is {found}")
             self._number += 1
             self._kept.popleft()
-            self._bytes -= _size(arrays) + _OVERHEAD
+            self._bytes -= _size(arrays) + _CHANGE_OVERHEAD_BYTES
         return self._number
 
 

@@ -19,7 +19,7 @@ from runtime.ndarray import NDArray
 from runtime.ndarray.sparse import RowSparseNDArray
 from runtime.optimizer import Optimizer
 
-_LARGE = 1 << 18
+_MIN_CUT_ELEMENTS = 1 << 18
 """Keys of fewer elements are not cut."""
 
 
@@ -33,7 +33,7 @@ def places_for(values: Mapping[Key, NDArray], loads: Sequence[int], optimizer: O
     for key, value in values.items():
         dtype = np.dtype(value.dtype)
         cut = "tensors" if optimizer is None else optimizer.cut_of(key, dtype.name, value.shape)
-        if cut == "anywhere" and value.size >= _LARGE and not _has_rows(value):
+        if cut == "anywhere" and value.size >= _MIN_CUT_ELEMENTS and not _has_rows(value):
             cuts = layout({key: value.shape}, {key: "anywhere"}, len(loads)).cuts
         else:
             owner = 0 if cut == "never" else loads.index(min(loads))
