@@ -178,5 +178,5 @@ def test_ranks_share_the_quota_of_their_container(quota: float, threads: int, mo
     monkeypatch.delenv("OPTGEN_NUM_THREADS", raising=False)
     rank = object.__new__(World)
     rank.size = 4
-    rank._share_cpus(Machine())
+    rank._divide_cpus(Machine())
     assert set_to == [threads]

@@ -48,9 +48,9 @@ class SyncKVStore(KVStore):
 
     `push` only records the values as they are then. They may be changed afterwards, except for an array that was given
     to `bind_gradient_buffer`. The first `pull`, `barrier`, save or load, or the second push of a key, *flushes* all
-    that is recorded. These calls, `init`, `set_optimizer` and all others that change how values are updated must be made by
-    all ranks, in the same order and with the same keys, shapes, types and hyper-parameters. A difference is an
-    MXNetError on all ranks: what was recorded is dropped, and nothing has changed.
+    that is recorded. These calls, `init`, `set_optimizer` and all others that change how values are updated must be
+    made by all ranks, in the same order and with the same keys, shapes, types and hyper-parameters. A difference is
+    an MXNetError on all ranks: what was recorded is dropped, and nothing has changed.
 
     All of this is in the memory of the host: gradients of GPUs are copied there, and new values back.
 
