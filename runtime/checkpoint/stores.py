@@ -1,4 +1,4 @@
-"""What kvstores have of a checkpoint: barriers, optimizer states, values on servers, residuals, numbers of pushes."""
+"""The part of a checkpoint that is in a kvstore: optimizer states, values on servers, residuals, counts of pushes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one door to optgen: specs in, updates of parameters out."""
+"""The bridge to optgen: specs in, updates of parameters out. Only this module compiles and runs optimizers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `autograd` and `update_rules` ask of arrays and contexts, for annotations: the classes are above them."""
+"""What `autograd` and `optgen_bridge` ask of arrays and contexts, for annotations: the classes are above them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words of gradient compression by operations on whole arrays: for GPUs, where the loops of `native` do not run.
+"""Gradient compression on GPUs, by operations on whole arrays: the loops of `native` run on CPUs only.
 
 `bits` is 2 or 1. `levels` are the threshold, and the number that is sent for what is beyond it, in the type of the
 residual (see `compression`, which says what a word is).

@@ -15,7 +15,7 @@ ShardGranularity = Literal["anywhere", "blocks", "tensors", "never"]
 """Where a key may be cut: at any block of its elements ("blocks": if partial sums are exchanged); between keys; or not
 even there, when all keys need one owner."""
 KEY_ALIGNMENT_ELEMENTS = 64
-"""Keys begin at multiples of so many elements: a cache line at least, and whole words of compressed gradients."""
+"""Keys begin at multiples of so many elements: at least a cache line, and whole words of compressed gradients."""
 
 
 @dataclass(frozen=True)

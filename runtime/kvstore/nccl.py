@@ -64,5 +64,5 @@ def _library() -> ModuleType | None:
 
 @functools.cache
 def _communicators(gpus: tuple[int, ...]) -> list[Any]:
-    """One of each GPU; they stay, as making them takes long."""
+    """The communicator of each GPU. They are kept, as making them takes long."""
     return _library().NcclCommunicator.initAll(list(gpus))

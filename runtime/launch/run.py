@@ -25,8 +25,8 @@ from runtime.launch.worker import Worker
 from runtime.launch.workers import Workers
 from runtime.optimizer import handwritten_modules
 
-_REACH_SECONDS = 10
-"""How long the head of a cluster may take to answer."""
+_CONNECT_SECONDS = 10
+"""The head of a cluster may take so long to accept a connection."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -109,7 +109,7 @@ def _check_reachable(address: str) -> None:
     """MXNetError if nothing listens there: Ray itself would try for minutes."""
     host, _, port = address.rpartition(":")
     try:
-        socket.create_connection((host, int(port)), timeout=_REACH_SECONDS).close()
+        socket.create_connection((host, int(port)), timeout=_CONNECT_SECONDS).close()
     except OSError as e:
         raise MXNetError(
             f"there is no Ray cluster at {address} ({e}); `ray start --head --port={port}` starts one on {host}"
@@ -132,7 +132,7 @@ def _servers(arguments: Arguments) -> Iterator[None]:
 
 
 def _maker(ray: Any, arguments: Arguments, variables: Mapping[str, str], namespace: str) -> Callable[[int, int], Any]:
-    """What makes the actor of a rank and an attempt. It also says what runs."""
+    """The function that makes the actor of a rank and an attempt. Prints what runs, too."""
     address = ray.get_runtime_context().gcs_address
     alone = arguments.address is None
     machines = sum(node["Alive"] for node in ray.nodes())

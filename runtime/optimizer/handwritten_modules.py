@@ -1,4 +1,4 @@
-"""Which modules define optimizers by hand: those of a script are found by reading it, and nothing of it is run."""
+"""Finds the modules that define optimizers by hand. Those of a script are found by parsing it: nothing of it is run."""
 
 from __future__ import annotations
 

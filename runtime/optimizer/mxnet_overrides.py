@@ -1,4 +1,4 @@
-"""What MXNet's optimizers do beyond their equations, as overrides of the attributes of `SpecOptimizer`."""
+"""What MXNet's optimizers do beyond their equations: overrides of attributes of `SpecOptimizer`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 ALIASES: Mapping[str, str] = {"ccSGD": "SGD"}
-"""Classes that are others by another name."""
+"""Further names of classes."""
 
 CLASSES: Mapping[str, Mapping[str, Any]] = {
     "AdaGrad": {"lazy_default": True},

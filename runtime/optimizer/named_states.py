@@ -1,4 +1,4 @@
-"""The arrays of a state, as MXNet lays them out and yet known by the names that the spec gives them."""
+"""The arrays of a state, in the order of MXNet, and by the names of the spec."""
 
 from __future__ import annotations
 

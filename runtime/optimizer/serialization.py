@@ -306,7 +306,7 @@ def _table(content: Mapping[str, Any], name: str, kind: type) -> dict[Index, Any
         kinds = (int, float) if kind is float else kind
         if not isinstance(key, (int, str)) or not isinstance(value, kinds) or isinstance(key, bool):
             raise MXNetError(f"'{name}' has pairs of an index or name and a {kind.__name__}; {pair!r} is none")
-        fits = math.isfinite(value) if kind is float else kind is str or 0 <= value <= counts.LARGEST
+        fits = math.isfinite(value) if kind is float else kind is str or 0 <= value <= counts.MAX_COUNT
         if isinstance(value, bool) or not fits:
             raise MXNetError(f"'{name}' has the value {value!r} for {key!r}, which is out of range")
         found[key] = value

@@ -12,8 +12,8 @@ from runtime.core.optgen_bridge import Coding
 from runtime.optimizer import counts
 from runtime.optimizer.counts import shown
 
-_DEEPEST = 64
-"""How many tuples, lists and dicts of a state may lie in each other."""
+_MAX_DEPTH = 64
+"""Tuples, lists and dicts of a state may be nested so deep."""
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -45,7 +45,7 @@ def check(header: Any, arrays: Arrays) -> None:
 def _check_tree(tree: Any, arrays: Arrays, where: str, depth: int) -> None:
     """What a state is made of: a dict whose one key says of what kind it is."""
     _be(where, tree, dict)
-    if len(tree) != 1 or depth > _DEEPEST:
+    if len(tree) != 1 or depth > _MAX_DEPTH:
         raise MXNetError(f"{where} is a state, which has one kind, not {shown(tree)}")
     ((kind, content),) = tree.items()
     match kind:

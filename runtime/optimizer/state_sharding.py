@@ -1,4 +1,4 @@
-"""State files of processes that each have a part of the parameters, as one file of the whole, and that cut again."""
+"""Joins the state files of processes that each have a part of the parameters, and cuts one for some of them."""
 
 from __future__ import annotations
 

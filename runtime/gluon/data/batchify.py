@@ -95,7 +95,7 @@ def _arrays(data: Sequence[Any]) -> list[np.ndarray]:
 
 
 def _home(data: Sequence[Any]) -> Context:
-    """Where the samples are."""
+    """The context of the samples."""
     return data[0].context if isinstance(data[0], NDArray) else cpu()
 
 

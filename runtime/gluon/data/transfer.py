@@ -1,7 +1,7 @@
-"""Batches and errors on their way from a worker process: bytes, and files in memory that have no name.
+"""Sends batches and errors from a worker process, as bytes and as files in memory that have no name.
 
-The files hold large arrays, which the receiver maps: it copies nothing. They are handed over through a socket, as
-descriptors, and each lasts as long as somebody has it open or mapped: whatever ends in whichever way, nothing is left.
+The files hold large arrays. The receiver maps them, and copies nothing. They are sent through a socket, as descriptors.
+A file exists as long as a process has it open or mapped. So nothing is left, however a process ends.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from runtime.ndarray import NDArray
 from runtime.ndarray.creation import place
 
 MIN_FILE_BYTES = 1 << 16
-"""Arrays of so many bytes go through a file: below, the socket is faster."""
+"""Arrays of at least so many bytes go through a file. For smaller ones the socket is faster."""
 MAX_FILES = 16
-"""The files of a batch: further large arrays share these, so that few descriptors are open or on their way."""
+"""The most files of a batch. Further large arrays share them, so that few descriptors are open."""
 ALIGNMENT_BYTES = 64
 """An array begins at a multiple of so many bytes."""
 

@@ -24,13 +24,13 @@ import numpy as np
 from runtime.base import MXNetError
 from runtime.kvstore import environment
 
-_HELLO, _HEADER, _TEXT, _DATA, _NOTICE = range(32000, 32005)
-"""What messages are, as MPI's tags. The first goes over the world that user code may also use."""
-HEADER, TEXT, DATA = _HEADER, _TEXT, _DATA
+_HELLO, HEADER, TEXT, DATA, _NOTICE = range(32000, 32005)
+"""MPI tags, by kind of message. `_HELLO` goes over MPI's world communicator, which user code may also use."""
 _SPIN_SECONDS = 0.02
-"""Seconds after which a rank that waits for others to come sleeps between looks, and looks for notices."""
+"""Seconds for which a rank that waits for others polls without a pause. After that it sleeps between polls, and reads
+notices."""
 _ABORT_DELAY_SECONDS = 0.25
-"""Seconds from the error's text to the abort of the job: mpiexec drops what it has not passed on by then."""
+"""Seconds between writing an error and the abort of the job: mpiexec drops output that it has not passed on by then."""
 _MAX_CPUS = 8192
 """More than Linux has."""
 
@@ -142,7 +142,7 @@ class World:
         self._testall(list(requests))
 
     def broadcast(self, arrays: Sequence[np.ndarray], doing: str) -> None:
-        """Have what rank 0 has in these arrays, contiguous and alike everywhere."""
+        """Copy the arrays of rank 0 to those of all ranks, which are contiguous and alike everywhere."""
         messages = [self.message(a) for a in arrays if a.size]
         if self.rank == 0:
             self.exchange([(r, m) for r in self.others for m in messages], [], DATA, doing)
@@ -150,7 +150,7 @@ class World:
             self.exchange([], [(0, m) for m in messages], DATA, doing)
 
     def allgather(self, parts: Sequence[np.ndarray], doing: str) -> None:
-        """Have in the array of each rank, one for each in `parts`, what that rank has there."""
+        """Copy `parts[r]` of each rank r to `parts[r]` of all other ranks."""
         self.exchange(
             [(r, self.message(parts[self.rank])) for r in self.others if parts[self.rank].size],
             [(r, self.message(parts[r])) for r in self.others if parts[r].size],
@@ -159,7 +159,7 @@ class World:
         )
 
     def bcast_bytes(self, content: bytes, doing: str) -> bytes:
-        """What rank 0 gave, on every rank."""
+        """The content that rank 0 gave, on every rank."""
         size = np.array([len(content)], np.int64)
         self.broadcast([size], doing)
         memory = np.frombuffer(content, np.uint8).copy() if self.rank == 0 else np.empty(int(size[0]), np.uint8)
@@ -167,7 +167,7 @@ class World:
         return content if self.rank == 0 else memory.tobytes()
 
     def gather_bytes(self, content: bytes, to: Sequence[int], doing: str) -> list[bytes]:
-        """What every rank gave, in their order, on the ranks `to`; an empty list on the others."""
+        """The contents of all ranks, by rank, on the ranks `to`; an empty list on the others."""
         mine = np.frombuffer(content, np.uint8)
         sizes = {r: np.zeros(1, np.int64) for r in self.others if self.rank in to}
         send = [r for r in to if r != self.rank]
@@ -186,7 +186,7 @@ class World:
         return [content if r == self.rank else found[r].tobytes() for r in range(self.size)]
 
     def _wait(self, requests: list[Any], peers: Sequence[int], tag: int, doing: str) -> None:
-        """Look until all is done, and let others have the CPU meanwhile: there may be more ranks than CPUs."""
+        """Poll until all is done, and leave the CPU to others meanwhile: there may be more ranks than CPUs."""
         begin = time.monotonic()
         rest = _SPIN_SECONDS if tag in (_HELLO, HEADER) else 1.0  # data flows only while it is looked after
         while not self._testall(requests):
@@ -233,7 +233,7 @@ class World:
 
     @contextlib.contextmanager
     def report_failures(self, doing: str) -> Iterator[None]:
-        """Tell the other ranks of an error in this block, which they could not know of, and raise it."""
+        """Report an error in this block to the other ranks, which could not know of it, and raise it."""
         try:
             yield
         except BaseException as error:
@@ -249,7 +249,7 @@ class World:
         self._unfinished_requests += [self._comm.Isend(self.message(content), r, _NOTICE) for r in self.others]
 
     def _read_notices(self) -> None:
-        """Take what ranks have told that will not come."""
+        """Receive the notices of ranks that failed or left their script."""
         status = self._mpi.Status()
         for rank in self.others if self._comm != self._mpi.COMM_WORLD else ():
             if rank not in self._notices and self._comm.Iprobe(rank, _NOTICE, status):
@@ -258,7 +258,7 @@ class World:
                 self._notices[rank] = content.tobytes().decode(errors="replace")
 
     def _install_exit_hooks(self) -> None:
-        """Have an uncaught exception end the job, and the end of the script told to the others."""
+        """Let an uncaught exception abort the job, and tell the other ranks when the script ends."""
         sys.excepthook = functools.partial(self._abort_with, sys.excepthook)
         atexit.register(self._leave)
 

@@ -1,4 +1,4 @@
-"""A worker's way to the servers: it finds the primary of each shard, and asks again where one has died."""
+"""A worker's connection to the servers: it finds the primary of each shard, and asks again where one has died."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from runtime.kvstore.servers.messages import Arrays, Message
 from runtime.kvstore.servers.service import name_of
 
 BEAT_SECONDS = 2.0
-"""How often a worker says that it is alive."""
+"""The interval at which a worker reports that it is alive."""
 _MAX_INLINE_BYTES = 1 << 16
-"""Messages of fewer bytes travel within the call; larger ones are put into Ray's memory once, where both servers read
-them."""
+"""Messages of at most so many bytes travel within the call. Larger ones are put into Ray's memory, where both servers
+read them."""
 _WAITS = ("barrier", "pace")
 """Requests that servers answer also while they are busy with others."""
 
@@ -59,7 +59,7 @@ class ServerConnection:
         return answers
 
     def beat(self) -> None:
-        """Tell the first shard that this worker is alive. Errors of Ray's that are no death are raised as they come."""
+        """Report to the first shard that this worker is alive. Errors of Ray that are no death are raised."""
         primary = self._primaries.get(0) or self._leading(self._views(0))
         if primary is None:
             return
@@ -71,7 +71,7 @@ class ServerConnection:
             self._primaries.pop(0, None)
 
     def is_connected(self) -> bool:
-        """Whether Ray is there: it would otherwise start, or connect to, whatever it finds."""
+        """Whether this process is connected to Ray. Without a connection, a call would start or find some Ray."""
         return self._ray.is_initialized()
 
     def _payload(self, arrays: Arrays) -> tuple[Any, list[Any]]:
@@ -141,7 +141,7 @@ class ServerConnection:
         return max(leading, key=lambda pair: pair[0])[1] if leading else None
 
     def _views(self, shard: int) -> list[tuple[Any, Message]]:
-        """The servers of a shard that answer at once, and how they are."""
+        """The servers of a shard that answer at once, and their `view`."""
         ray, asked = self._ray, {}
         for entry in ray.util.list_named_actors(all_namespaces=True):
             if entry["namespace"] == self._namespace and entry["name"].startswith(name_of(shard, "")):

@@ -16,11 +16,11 @@ from runtime.kvstore.servers.connection import BEAT_SECONDS, Requests, ServerCon
 from runtime.kvstore.servers.messages import Arrays, Message
 
 _PARTING_SECONDS = 5.0
-"""How long a worker that ends may try to tell the servers."""
+"""A worker that ends tries for so long to tell the servers."""
 _LONGEST_BEAT = 4 * BEAT_SECONDS
-"""How often a worker says that it is alive where that fails: still well within what servers wait."""
+"""The longest interval between reports that the worker is alive, where they fail: well within what servers wait."""
 _LONGEST_PAUSE = 1.0
-"""How often a worker that waits for others asks about them, after a while."""
+"""The longest interval at which a worker that waits for others asks about them."""
 
 _stores = itertools.count()
 

@@ -1,4 +1,4 @@
-"""Values that servers send, and the arrays they are wanted in."""
+"""Writes the values that servers send to the arrays they were pulled into."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The weights that each worker computes gradients from, for the optimizer that compensates for their delay."""
+"""The weights that each worker last pulled, for optimizers that compensate for the delay of gradients (DC-ASGD)."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ class PulledWeights:
         return isinstance(optimizer, SpecOptimizer) and optimizer.spec.name in _NAMES
 
     def begin(self, values: Mapping[Key, NDArray]) -> None:
-        """Keep the values of keys that are new."""
+        """Keep the first values of keys that are new."""
         self._first |= {key: value.copy() for key, value in values.items() if key not in self._first}
 
     def restart(self, key: Key, value: NDArray) -> None:
-        """A key has another value, from which all workers start."""
+        """Start anew with another value of a key, for all workers."""
         self._pulled = {place: pulled for place, pulled in self._pulled.items() if place[1] != key}
         self._first[key] = value.copy()
 
     def keep(self, worker: int, values: Mapping[Key, NDArray]) -> None:
-        """A worker pulls these values."""
+        """Keep the values that a worker pulls."""
         for key, value in values.items():
             if (worker, key) in self._pulled:
                 value.copyto(self._pulled[worker, key])
@@ -49,7 +49,7 @@ class PulledWeights:
                 self._pulled[worker, key] = value.copy()
 
     def use(self, worker: int, values: Mapping[Key, NDArray], updater: Updater) -> None:
-        """Bring the state of these keys to what the worker has pulled."""
+        """Write the weights that the worker pulled to the optimizer's states of these keys."""
         optimizer = updater.optimizer
         assert isinstance(optimizer, SpecOptimizer)
         updater.prepare(list(values), list(values.values()))

@@ -1,4 +1,4 @@
-"""The way into Ray: what must be set before it is imported, and how it is started on this machine alone."""
+"""Imports Ray, with the environment that it needs, and connects to a cluster or starts Ray on this machine."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""What is cut among shards, put together, and cut again: optimizer states and whole snapshots.
+"""Optimizer states and snapshots of all shards are joined, and cut again for another number of shards.
 
-Both have the form that they have where there is only one shard, so that any number of shards can read what any other
-number wrote.
+In files, both have the form of a single shard. So any number of shards can read what any other number wrote.
 """
 
 from __future__ import annotations

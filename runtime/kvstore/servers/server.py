@@ -1,11 +1,12 @@
 """The process that holds a shard: as the primary, which fixes the order of changes, or as its replica, which follows.
 
-A change is acknowledged when both have it. Who is what, the service says (`service`), by epochs that only grow: a
-replica refuses to follow a primary of an earlier epoch than its own, so that a primary that was replaced, and does not
-know it yet, can acknowledge nothing.
+A change is acknowledged when both processes have it. The service assigns the roles (`service`), with epochs that only
+grow. A replica refuses to follow a primary of an earlier epoch than its own. So a primary that was replaced, and does
+not know it yet, can acknowledge nothing.
 
-Requests are done by one thread, in order; another few answer how things are, also while that one is busy. Arrays of a
-request are here before its turn comes: Ray sees to that, so that a worker that stands still keeps nobody else waiting.
+One thread executes requests, in order. A few other threads answer questions about the state of the server, also while
+that thread is busy. Ray brings the arrays of a request here before its turn, so that a worker that stands still
+keeps no other worker waiting.
 """
 
 from __future__ import annotations
@@ -69,12 +70,12 @@ class Server:
 
     @ray.method(concurrency_group="control")
     def view(self) -> Message:
-        """How things are here."""
+        """Role, epoch and process id of this server, and how many servers have the shard as far as it knows."""
         return {"role": self._role, "epoch": self._epoch, "pid": os.getpid(), "copies": 1 + (self._replica is not None)}
 
     @ray.method(concurrency_group="control")
     def seen(self, worker: int) -> bool:
-        """A worker says that it is alive. Whether this server is the primary, which is who must know."""
+        """Note that a worker is alive. Whether this server is the primary, which alone needs to know."""
         now = time.monotonic()
         if now - max(self._seen.values()) > SILENT_SECONDS / 2:  # nobody was heard of: this process stood still
             self._seen = dict.fromkeys(self._workers, now)
@@ -83,7 +84,7 @@ class Server:
 
     @ray.method(concurrency_group="control")
     def waiting(self, request: Message) -> Answer:
-        """For which workers a barrier, or a worker that is ahead, must wait, as far as this shard knows."""
+        """The workers that a barrier, or a worker that is ahead, must wait for, as far as this shard knows."""
         if not self.seen(request["worker"]):
             return MOVED
         since = time.monotonic() - SILENT_SECONDS
@@ -94,9 +95,9 @@ class Server:
 
     @ray.method(concurrency_group="control")
     def become_primary(self, epoch: int) -> bool:
-        """Be the primary from now on, alone. False where this server cannot, as it lacks changes.
+        """Become the primary, without a replica. Returns False where this server lacks changes.
 
-        A new one has none, and may lead in the first epoch, 1, only.
+        A new server has no changes: it may become the primary in the first epoch, 1, alone.
         """
         with self._role_changed:
             if self._role == "primary" and epoch == self._epoch:  # it was told before
@@ -112,7 +113,7 @@ class Server:
 
     @ray.method(concurrency_group="control")
     def mark_lost(self) -> None:
-        """Tell whoever asks that the shard is lost."""
+        """Answer from now on that the shard is lost."""
         self._role = "lost"
 
     # ------------------------------------------------------------ the primary
@@ -179,7 +180,7 @@ class Server:
     # ------------------------------------------------------------ a new replica
 
     def begin_transfer(self, epoch: int, learner: Any) -> bool:
-        """Begin to give all there is to a new server, which then follows; False, as it is not done with that."""
+        """Begin to send the whole shard to a new server. Returns False: the transfer is not finished."""
         transfer = StateTransfer(epoch, learner, self._number, self._shard.snapshot(), self._timeout)
         with self._role_changed:
             if self._role != "primary" or epoch <= self._epoch:
@@ -188,9 +189,9 @@ class Server:
         return False
 
     def finish_transfer(self) -> bool:
-        """Whether the new server has everything: from then on nothing is acknowledged without it.
+        """Whether the new server has everything. From then on no change is acknowledged without it.
 
-        RayError or MXNetError where it never will.
+        RayError or MXNetError where it will never have everything.
         """
         transfer = self._transfer
         if transfer is not None and not transfer.is_loaded(0):
@@ -206,9 +207,9 @@ class Server:
         return True
 
     def _limit_backlog(self) -> None:
-        """Wait while more is kept for a new server than there is room for, until it has that.
+        """While more changes wait for a new server than may be kept, wait until it has made them.
 
-        One that dies meanwhile, or fails, is given up; for one that stands still the service does that.
+        A new server that dies or fails meanwhile is given up. The service gives up one that stands still.
         """
         while (transfer := self._transfer) is not None and transfer.is_full():
             if not transfer.is_loaded(0.1):
@@ -228,7 +229,7 @@ class Server:
         self._role, self._epoch, self._number = "learner", epoch, number
 
     def follow(self, epoch: int, number: int, request: Message, arrays: Arrays | None, reference: Reference) -> str:
-        """Do what the primary does, with `arrays`, or those that `reference` is of."""
+        """Make change `number` of the primary, with `arrays` or those that `reference` refers to."""
         if epoch != self._epoch or self._role not in ("learner", "replica"):
             return _REFUSED
         if number == self._number + 1:
@@ -241,7 +242,7 @@ class Server:
         return DONE if number <= self._number else _REFUSED
 
     def become_replica(self, epoch: int, number: int) -> bool:
-        """Nothing is acknowledged without this server any more, if it has all changes up to `number`."""
+        """Become the replica, without which no change is acknowledged. False where changes up to `number` lack."""
         with self._role_changed:
             if epoch != self._epoch or self._role not in ("learner", "replica") or self._number < number:
                 return False

@@ -14,7 +14,7 @@ from runtime.kvstore import environment
 from runtime.kvstore.servers import ray_setup
 
 _UNRESPONSIVE_SECONDS = 60.0
-"""Seconds in which a server must say how it is. One that does not is ended, as if it had died."""
+"""Seconds in which a server must answer. One that does not is killed, as if it had died."""
 
 
 class Service:
@@ -80,7 +80,7 @@ class _RunSettings:
 
 
 class ShardSupervisor:
-    """Keeps two servers of one shard."""
+    """Keeps two servers of one shard running."""
 
     def __init__(self, shard: int, run: _RunSettings, stopping: threading.Event) -> None:
         self.shard = shard
@@ -121,7 +121,7 @@ class ShardSupervisor:
     # ------------------------------------------------------------ what happens to servers
 
     def _watch(self) -> None:
-        """Wait until one dies, or is silent for too long; then the other goes on alone."""
+        """Wait until one of the two dies, or is silent for too long. The other goes on alone."""
         assert self._primary is not None and self._replica is not None
         self.copies = 2
         dead = self._first_dead([self._primary, self._replica])
@@ -135,7 +135,7 @@ class ShardSupervisor:
             self._mark_lost()
 
     def _replace(self) -> None:
-        """Give the primary, which is alone, a replica."""
+        """Give the primary, which is alone, a new replica."""
         assert self._primary is not None
         handle = self._replica_to_be or self._make(other_than=self._primary)
         self._replica_to_be = handle
@@ -150,7 +150,7 @@ class ShardSupervisor:
         self._stopping.wait(0.2)
 
     def _transferred(self, primary: ServerHandle, handle: ServerHandle) -> bool:
-        """Whether the new server came to have all that the primary has, and the primary to rely on it."""
+        """Transfer the shard from the primary to a new server. Whether that server is the replica now."""
         epoch = self._next_epoch()
         while not self._done(handle.actor.view.remote(), 1.0):
             if self._is_over() or not self._is_alive(primary):
@@ -169,14 +169,14 @@ class ShardSupervisor:
         return False
 
     def _is_replica(self, handle: ServerHandle) -> bool:
-        """Whether a server is a replica: the primary may have told it so, and not have come to say it."""
+        """Whether a server is a replica. The primary may have made it one, and died before it could report that."""
         try:
             return self._ray.get(handle.actor.view.remote(), timeout=_UNRESPONSIVE_SECONDS)["role"] == "replica"
         except self._ray.exceptions.RayError:
             return False
 
     def _mark_lost(self) -> None:
-        """Both died at once: have a server that says so to workers."""
+        """Both servers died: start one that says so to workers."""
         if self._is_over():
             return
         self.copies = 0
@@ -253,7 +253,7 @@ class ServerHandle:
 
 
 class _LivenessProbe:
-    """Servers that are asked how they are, again and again."""
+    """Asks servers for their `view`, again and again, and finds those that died or do not answer."""
 
     def __init__(self, ray: Any, servers: list[ServerHandle]) -> None:
         self._ray, self._servers = ray, servers

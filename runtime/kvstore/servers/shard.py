@@ -263,7 +263,7 @@ class Shard:
     # ------------------------------------------------------------ all of it
 
     def snapshot(self) -> Answer:
-        """Everything, for `restored`; the arrays are the shard's own."""
+        """All that the shard has, for `restored`. The arrays are the shard's own, and not copies."""
         arrays: Arrays = []
         content: Message = {
             "number": self.number,

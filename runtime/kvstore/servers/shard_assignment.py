@@ -1,4 +1,4 @@
-"""Which shard has what of which key."""
+"""Assigns keys, or parts of them, to shards."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from runtime.ndarray.sparse import RowSparseNDArray
 from runtime.optimizer import Optimizer
 
 _MIN_CUT_ELEMENTS = 1 << 18
-"""Keys of fewer elements are not cut."""
+"""Keys of fewer elements are not cut among shards."""
 
 
 def places_for(values: Mapping[Key, NDArray], loads: Sequence[int], optimizer: Optimizer | None) -> dict[Key, Place]:

@@ -1,4 +1,4 @@
-"""How a new server comes to have all that the primary has, while workers go on."""
+"""The transfer of a shard to a new server while workers go on."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from runtime.kvstore.servers.messages import Arrays, Message
 from runtime.kvstore.servers.shard import Answer
 
 DONE = "done"
-"""What a server says that has made a change."""
+"""The answer of a server that has made a change."""
 _MAX_BACKLOG_BYTES = 1 << 26
-"""The bytes of changes that are kept for a server that loads; or as many as it loads, if these are more."""
+"""At most so many bytes of changes are kept for a new server, or as many as its snapshot has, if these are more."""
 _CHANGE_OVERHEAD_BYTES = 1 << 10
-"""About the bytes of a change beside its arrays."""
+"""The approximate size of a change without its arrays."""
 
 
 class StateTransfer:
-    """The learner loads what there was when the adoption began, then makes the changes that came after it, in order.
+    """The learner loads a snapshot of the shard, then makes the changes that came after it, in order.
 
     The primary keeps these changes (`keep`) until the learner can make them (`replay`).
 
@@ -44,22 +44,22 @@ class StateTransfer:
         self._loading = learner.load.remote(epoch, number, content, arrays)
 
     def keep(self, request: Message, arrays: Arrays) -> None:
-        """The shard is changed, and the learner will be."""
+        """Keep a change that the shard has made, for the learner."""
         self._kept.append((request, arrays))
         self._bytes += _size(arrays) + _CHANGE_OVERHEAD_BYTES
 
     def is_full(self) -> bool:
-        """Whether so much is kept that the learner must have it before there is more."""
+        """Whether the learner must make the changes that are kept before the shard makes more."""
         return self._bytes > self._max_backlog_bytes
 
     def is_loaded(self, seconds: float) -> bool:
-        """Whether the learner has loaded, or died, after so many seconds at most."""
+        """Whether the learner has loaded the snapshot, or died. Waits for `seconds` at most."""
         return bool(ray.wait([self._loading], timeout=seconds)[0])
 
     def replay(self) -> int:
-        """Have a learner that has loaded make the changes that were kept; the number of the last one.
+        """Let a learner that has loaded make the changes that were kept. Returns the number of the last one.
 
-        RayError or MXNetError where it has not made one of them: then it must not become a replica.
+        RayError or MXNetError where it has not made one of them. It must not become a replica then.
         """
         ray.get(self._loading)
         while self._kept:

@@ -27,7 +27,7 @@ class WorkerOptimizer:
         return self.optimizer.num_update
 
     def updated(self, updates: int) -> None:
-        """The servers have made so many updates: schedules go by that."""
+        """Note how many updates the servers have made. Schedules depend on that."""
         self.optimizer.num_update = updates
 
     def changes(self) -> tuple[dict[str, Any], bool]:
@@ -43,7 +43,7 @@ class WorkerOptimizer:
         return {name: x for name, x in now.items() if name in always or name in changed}, bool(changed)
 
     def sent(self, changes: dict[str, Any]) -> None:
-        """These have been sent."""
+        """Note that these changes were sent."""
         self._sent |= changes
 
     def loaded(self, optimizer: Optimizer) -> None:
@@ -52,7 +52,7 @@ class WorkerOptimizer:
         self._sent = serialization.changes(self.optimizer)
 
     def restored(self, saved: Optimizer) -> None:
-        """The servers have the optimizer of a checkpoint."""
+        """Take the hyper-parameters of a checkpoint, which the servers have loaded."""
         self._sent = serialization.changes(saved)
         serialization.apply(self.optimizer, {name: x for name, x in self._sent.items() if name not in _KEPT})
         self.updated(saved.num_update)
