@@ -36,6 +36,7 @@ class OverlappedSends:
     def __init__(self, world: World) -> None:
         self._world = world
         self._in_flight: dict[Key, tuple[list[Any], list[int]]] = {}  # requests, and the ranks that they are for
+        world.keep(self._in_flight)
         self._variables: dict[Key, autograd.Variable] = {}  # whose gradients were sent ahead of their push
         self._copies: dict[Key, np.ndarray] = {}  # of exposed gradients, as they were sent; the memory is kept
         self._copied: set[Key] = set()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import ctypes
 import faulthandler
 import functools
 import itertools
@@ -78,6 +79,8 @@ class World:
         self._comm = comm
         if self.size > 1:
             self._install_exit_hooks()
+            # MPI ends when Python has freed its objects. The memory of unfinished requests must be there until then.
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))
             hello = [(r, self.message(np.zeros(1, np.uint8))) for r in self.others]
             self.exchange(hello, [(r, self.message(np.zeros(1, np.uint8))) for r in self.others], _HELLO, "create")
             self._comm = comm.Dup()
@@ -136,6 +139,10 @@ class World:
                 self._wait(requests, peers, tag, doing)
         except BaseException as error:
             raise self._failed(error, doing, requests) from None
+
+    def keep(self, requests: Any) -> None:
+        """Keep an object that holds requests, and so their memory, until MPI has ended: a store may go before."""
+        self._unfinished_requests.append(requests)
 
     def progress(self, requests: Iterable[Any]) -> None:
         """Let MPI go on with these."""
