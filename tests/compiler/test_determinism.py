@@ -16,10 +16,10 @@ import optgen
 from optgen import RowSparse, State, UpdateRule, arguments, pipeline
 from optgen.backends import target
 from optgen.backends.target import Target
-from optgen.execute.device import Cpu
+from optgen.compiled import NativeKernel
+from optgen.execute.cpu.device import Cpu
 from optgen.ir import Variant
 from optgen.model import Kind, Optimizer
-from optgen.pipeline import NativeKernel
 from tests.compiler.harness import SPECS, Array, Shape, arrays_of, assert_same, copies, copy_state, numbers, same_bits
 from tests.conftest import Golden
 from tests.floats import ARM, FLUSH_DOWNWARD, arm_functions, exchange_mxcsr, x86_only
