@@ -20,7 +20,8 @@ create = Optimizer.create_optimizer
 def register_spec(spec: str | os.PathLike[str]) -> type[SpecOptimizer]:
     """Make an optimizer class of a spec and register it under the spec's names, and under that of its file.
 
-    `spec` is the path of a `.opt` file, the spec's text, or the name of one that comes with optgen.
+    `spec` is the path of a `.opt` file, the spec's text, or the name of one that comes with optgen. A spec that takes
+    the name of an optimizer that comes with optgen replaces it, with a warning.
 
     Raises optgen.SpecErrors, with all of the spec's errors, and ArgumentError for a param or flag that is called like
     an attribute of all optimizers, such as `num_update`.

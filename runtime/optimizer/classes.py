@@ -6,7 +6,8 @@ import functools
 import inspect
 import os
 import textwrap
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Sequence
 from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,8 +60,22 @@ class OptimizerRegistry(Registry):
     def register_spec(self, spec: str | os.PathLike[str]) -> type[SpecOptimizer]:
         is_text = isinstance(spec, str) and "\n" in spec
         cls = make_class(optgen_bridge.read(spec))
-        self.register(cls, *cls.spec.aliases, *([] if is_text else [Path(spec).stem]))
+        names = (cls.__name__, *cls.spec.aliases, *([] if is_text else [Path(spec).stem]))
+        _warn_of_replaced(cls, names)
+        self.register(cls, *names)
         return cls
+
+
+def _warn_of_replaced(cls: type[SpecOptimizer], names: Sequence[str]) -> None:
+    """Warn if `cls` is about to take the name of another spec, one that comes with optgen."""
+    shipped = {key_of(stem): stem for stem in optgen_bridge.names()}
+    for stem in dict.fromkeys(shipped[key_of(name)] for name in names if key_of(name) in shipped):
+        if optgen_bridge.read(stem).source.text != cls.spec.source.text:
+            warnings.warn(
+                f"register_spec: the name '{stem}' now means {cls.__name__} of {cls.spec.source.name}, not the "
+                f"optimizer '{stem}' that comes with optgen; give it another name to keep both",
+                stacklevel=4,
+            )
 
 
 def key_of(name: str) -> str:

@@ -6,6 +6,7 @@ import copy
 import inspect
 import pickle
 import re
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,10 @@ import pytest
 
 import optgen
 import runtime as mx
+from optgen import specfiles
 from runtime import nd, optimizer
 from runtime.optimizer import stub
+from runtime.optimizer.classes import OptimizerRegistry
 
 HALVING = """\
 optimizer Halving "Gradient descent at half the rate"
@@ -202,3 +205,33 @@ def test_params_and_flags_cannot_be_called_like_attributes_of_all_optimizers(
     with pytest.raises(mx.base.ArgumentError, match=rf"halving.opt:{line}:\d+: the {kind} '{name}' .* another name"):
         optimizer.register_spec(path)
     assert "Misnamed" not in optimizer._registry
+
+
+@pytest.mark.parametrize(
+    ("header", "file"),
+    [("AdamMini", "mine.opt"), ("Halving alias yogi", "mine.opt"), ("Halving", "schedulefree_sgd.opt")],
+)
+def test_a_spec_that_takes_the_name_of_a_shipped_one_warns(header: str, file: str, tmp_path: Path) -> None:
+    registry = OptimizerRegistry()
+    path = tmp_path / file
+    path.write_text(HALVING.replace("Halving", header))
+    with pytest.warns(UserWarning, match=rf"the name '\w+' now means \w+ of .*{file}, not the optimizer"):
+        cls = registry.register_spec(path)
+    assert registry.get(Path(file).stem) is cls
+
+
+def test_the_warning_names_the_line_of_the_caller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(optimizer, "_registry", OptimizerRegistry())
+    (tmp_path / "lion.opt").write_text(HALVING)
+    with pytest.warns(UserWarning) as caught:
+        optimizer.register_spec(tmp_path / "lion.opt")
+    assert caught[0].filename == __file__
+
+
+def test_other_specs_register_without_a_warning(tmp_path: Path) -> None:
+    registry = OptimizerRegistry()
+    (tmp_path / "lion.opt").write_text(specfiles.spec_path("lion").read_text())
+    with warnings.catch_warnings(action="error"):
+        for spec in (HALVING, HALVING, "lion", tmp_path / "lion.opt"):
+            registry.register_spec(spec)
+        assert registry.get("ccsgd") is registry.get("sgd")
