@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import optgen
@@ -34,9 +35,24 @@ def run(script: str, folder: Path) -> str:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout
 
 
+def test_the_spec_is_that_of_tiger() -> None:
+    """Su 2023: m <- beta m + (1 - beta) g, then w <- w - lr (sign(m) + wd w)."""
+    rng = np.random.default_rng(0)
+    w, g = rng.normal(size=100).astype("float32"), np.zeros(100, "float32")
+    step = optgen.load(optgen.parse(SPEC)).bind([w], [g])
+    expected, m = w.astype("float64"), np.zeros(100)
+    for _ in range(20):
+        g[:] = rng.normal(size=100)
+        step(lr=0.01, wd=0.1)
+        m = 0.965 * m + 0.035 * g
+        expected -= 0.01 * (np.sign(m) + 0.1 * expected)
+    np.testing.assert_allclose(w, expected, atol=1e-6)
+
+
 def test_the_spec_has_ten_lines_and_trains(tmp_path: Path) -> None:
     assert len([line for line in SPEC.splitlines() if line]) <= 10
-    (tmp_path / "lion.opt").write_text(SPEC)
+    (tmp_path / "tiger.opt").write_text(SPEC)
+    assert "tiger" not in specfiles.available()
     losses = [float(line.rpartition(" ")[2]) for line in run(TRAIN, tmp_path).splitlines()]
     assert len(losses) == 20 and losses[-1] < 0.5 * losses[0]
 
@@ -67,7 +83,7 @@ def test_every_optimizer_is_named() -> None:
     assert not [x for x in specfiles.available() if optgen.parse(specfiles.spec_path(x).read_text()).name not in named]
 
 
-@pytest.mark.parametrize("line", re.findall(r"^    optgen (.*?)(?:   |$)", KERNELS, re.MULTILINE))
+@pytest.mark.parametrize("line", re.findall(r"^    optgen (.*?)(?:   |$)", README + KERNELS, re.MULTILINE))
 def test_commands_parse(line: str) -> None:
     assert parser().parse_args(line.split()).run
 
