@@ -192,8 +192,9 @@ class SpecOptimizer(Optimizer):
     def set_input(self, name: str, arrays: Mapping[Index, NDArray]) -> None:
         """Give a further input of the equations, such as Sophia's estimate `h` of the Hessian's diagonal.
 
-        `arrays` are of the weights' shapes and types, by index or by name of the parameter. They are copied, and used
-        by every update until they are set again.
+        `arrays` have the shapes and types of the weights. Their keys are the names of the parameters, or the indices:
+        a Trainer numbers its parameters in the order of the list it is given, those of `collect_params()` in the order
+        of their names. The arrays are copied, and used by every update until they are set again.
         """
         if name not in self._inputs:
             raise ValueError(f"{type(self).__name__} has no input '{name}'{did_you_mean(name, self._inputs)}")

@@ -25,7 +25,7 @@ def code(text: str) -> list[str]:
 
 
 SPEC, TRAIN, TORCH = code(README)
-LENET, STORED = code(TRAINING)
+LENET, STORED, OWN = code(TRAINING)
 
 
 def run(script: str, folder: Path) -> str:
@@ -70,6 +70,10 @@ def test_the_network(tmp_path: Path) -> None:
 
 def test_the_script_with_masters_and_stored_states(tmp_path: Path) -> None:
     assert run(STORED, tmp_path) == "[1 0]\n"
+
+
+def test_the_script_with_a_flag_and_an_input(tmp_path: Path) -> None:
+    assert run(OWN, tmp_path).strip() == OWN.strip().rpartition("  # ")[2]
 
 
 def test_every_optimizer_is_named() -> None:
