@@ -201,7 +201,7 @@ SETTINGS: tuple[dict[str, Any], ...] = (
     {"wd": 0.01, "rescale_grad": 1 / 3, "lr": 0.37},
     {"wd": 0.1, "clip_gradient": 1.5},
 )
-LEFT_OUT = {"SGLD": "its noise is the larger part of a step, and is no formula of its inputs"}
+LEFT_OUT = {"SGLD": "its noise is the larger part of a step, and is not a function of its inputs"}
 MEASURED = {
     symbol.removeprefix("optgen_").removesuffix("_f32"): (case, variant)
     for symbol, (case, variant) in KERNELS.items()
@@ -289,26 +289,28 @@ def errors(case: Case, variant: Variant, *, history: int) -> dict[str, tuple[flo
 HEAD = """\
 # Accuracy of a step
 
-One float32 step of every spec and variant is compared with the same equations in float64, which are exact for this
-purpose. Each figure is the largest error over a parameter of 20,000 elements: a matrix, unless the variant is for
-vectors. It is the largest of three settings, as far as the spec reads them: the defaults; wd 0.01, rescale_grad 1/3 and
-lr 0.37; wd 0.1 and clip_gradient 1.5. Gradients and further inputs are log-uniform in 1e-18..1e18, with both signs and
-with zeros among them. Weights are normal, and one in ten is 0. The first step starts from the initial state, and the
-sixth from the state after five steps with such gradients.
+This page compares one float32 step of every spec and variant with the same equations in float64, whose own errors are
+negligible here. Each figure is the largest error over a parameter of 20,000 elements: a matrix, unless the variant is
+for vectors. It is also the largest over three settings, applied as far as the spec reads them: the defaults; wd 0.01,
+rescale_grad 1/3 and lr 0.37; wd 0.1 and clip_gradient 1.5. Gradients and further inputs are log-uniform in
+1e-18..1e18, with both signs and some zeros. Weights are normal, and one in ten is 0. The step called `first` starts
+from the initial state, and the one called `sixth` follows five steps with such gradients.
 
-Errors are in ULPs of the largest term of each sum. The ULP of a magnitude is 2^-23 times that magnitude. The error of a
-difference is measured against the larger of its terms, not against what is left of them; products, quotients, roots and
-reductions pass this measure on as they pass on an error. An element is left out where rounding may turn a comparison
-that chooses between different values (the sign of a sum around 0, the threshold of FTRL). The limit is {limit:g} for
-all of them. In brackets are the same errors in spacings of float32 at that magnitude. A spacing is between one half and
+Errors are in ULPs of the largest term of each sum. The ULP of a magnitude is 2^-23 times that magnitude. So the error
+of a difference is measured against the larger of its terms, even if the difference is small. Products, quotients, roots
+and reductions carry this measure over to their results as they carry over errors. An element is left out if rounding
+could change the outcome of a comparison that chooses between different values, such as the sign of a sum near 0 or the
+threshold of FTRL. The limit is {limit:g} for all specs.
+
+The figures in brackets are the same errors in spacings of float32 at that magnitude. A spacing is between one half and
 one of these ULPs, and a single operation errs by at most half a spacing. The error of the weight is also below
 {limit:g} spacings, except for these optimizers, where it is below {long_limit:g}:
 {long}.
 
 Not in the table: {left_out}.
 
-`python -m pytest tests/compiler/test_accuracy.py --update-golden` reproduces the table. Without the option, the test
-asserts the limits, and that the table holds what is measured.
+`python -m pytest tests/compiler/test_accuracy.py --update-golden` writes the table anew. Without the option, the test
+asserts the limits, and that the table holds the measured figures.
 
 | variant | step | w | states |
 |---|---|---|---|
@@ -327,7 +329,7 @@ def test_every_spec(golden: Golden) -> None:
             cells = {name: f"{error:.2f} ({spacings:.2f})" for name, (error, spacings) in found.items()}
             states = ", ".join(f"{name} {cell}" for name, cell in cells.items() if name != "w")
             rows.append(f"| {variant} | {step} | {cells['w']} | {states} |\n")
-    left_out = "; ".join(f"{name}, for {reason}" for name, reason in LEFT_OUT.items())
+    left_out = "; ".join(f"{name}, because {reason}" for name, reason in LEFT_OUT.items())
     head = HEAD.format(limit=LIMIT, long_limit=LONG_LIMIT, long=", ".join(sorted(LONG)), left_out=left_out)
     golden(TABLE, head + "".join(rows))
 
