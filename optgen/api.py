@@ -41,8 +41,8 @@ def load(
     (rounded up or down at random, so that the mean is right), `int8_dynamic` or `int8_linear` (blocks of 256 with a
     scale each; float32 for parameters of less than 4096 elements, unless the spec sums over parameters); otherwise
     they have the dtype of the weight. `target` is `cpu`, or `cuda` for tensors of a GPU, which come to the same bits
-    there. `values` are the spec's flags, which choose the code, and parameters, which become the defaults of every
-    step; the learning rate is `lr` or `learning_rate`.
+    there. `values` are the spec's flags, which choose the equations that are compiled, and its hyper-parameters, which
+    every step uses until a step changes them; the learning rate is `lr` or `learning_rate`.
 
     Raises FileNotFoundError, SpecErrors, TypeError for an unknown argument, ValueError for one outside its interval.
     """
