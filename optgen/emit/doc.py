@@ -146,12 +146,20 @@ def _flag(f: Flag) -> tuple[str, ...]:
     return f"`{f.name}`", repr(f.default), values, _joined(f.doc, "set for each parameter" if f.per_param else "")
 
 
-_ONE_FOR_EACH = {Kind.ELEM: "element", Kind.SHARED: "optimizer", Kind.ROW: "row", Kind.COL: "column"}
+ONE_FOR_EACH = {
+    Kind.ELEM: "element",
+    Kind.ROW: "row",
+    Kind.COL: "column",
+    Kind.SHARED: "optimizer",
+    Kind.TENSOR: "parameter",
+    Kind.HOST: "parameter",
+}
+"""How many values a state has, in words."""
 
 
 def _state(optimizer: Optimizer, s: State) -> tuple[str, ...]:
     start = s.init.text if isinstance(s.init, Number) else f"`{s.init.id}`"
-    kept = _ONE_FOR_EACH.get(s.kind, "parameter")
+    kept = ONE_FOR_EACH[s.kind]
     guard = f"(if {_written(optimizer, s.guard)})" if s.guard is not None else ""
     return f"`{s.name}`", kept, start, f"{_plain(s.doc)} {guard}".strip()
 
