@@ -70,9 +70,15 @@ def document(entries: Sequence[Entry]) -> str:
     entries = sorted(entries, key=lambda e: e.optimizer.name.lower())
     common = _table(("argument", "default", "values", ""), map(_param, RESERVED_PARAMS.values()))
     overview = _table(("optimizer", "", "states", "bytes"), map(_summary, entries))
-    parts = [INTRODUCTION.format(common=common), overview]
-    for entry in entries:
-        parts += _section(entry)
+    return _paragraphs([INTRODUCTION.format(common=common), overview, sections(entries)])
+
+
+def sections(entries: Sequence[Entry]) -> str:
+    """The sections of some optimizers, without an introduction."""
+    return _paragraphs([part for entry in entries for part in _section(entry)])
+
+
+def _paragraphs(parts: Sequence[str]) -> str:
     return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
 
 

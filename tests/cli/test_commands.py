@@ -196,8 +196,9 @@ def test_specs_that_come_along_are_formatted() -> None:
 
 def test_list(capsys: Capture) -> None:
     assert main(["list"]) == 0
-    rows = capsys.readouterr().out.splitlines()
+    *rows, blank, note = capsys.readouterr().out.splitlines()
     assert [row.split()[0] for row in rows] == ["spec", *specfiles.available()]
+    assert not blank and note.startswith("a flag in brackets is no argument")
     adam = next(row for row in rows if row.startswith("adam "))
     assert "amsgrad" in adam and "m v" in adam and optgen.parse(_text("adam")).title in adam
 
@@ -213,6 +214,7 @@ def test_new_is_a_spec_to_start_from(here: Path, capsys: Capture) -> None:
     optimizer = optgen.parse(path.read_text())
     assert optimizer.name == "MyAdam" and not optimizer.warnings
     assert path.read_text().count("#") > 5
+    assert not any(line.startswith("#") for line in path.read_text().splitlines())  # no remark of `optgen doc`
     assert main(["fmt", "--check", "my_adam.opt"]) == 0
     path.write_text("mine")
     assert main(["new", "my_adam.opt"]) == 2
