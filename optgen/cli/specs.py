@@ -16,7 +16,8 @@ TEMPLATE = """\
 optimizer {name} "what it is called in the paper"
 cite "authors and year, where to find it"
 
-  # The language is described in docs/language.md of the project; `optgen language` prints it.
+  # The language is described in docs/language.md of the project; `optgen language` prints it. A comment that begins in
+  # the first column becomes a remark in what `optgen doc` writes; these do not.
 
   # A hyper-parameter: its default, the values it may have, a line of documentation. `lr`, `wd`, `rescale_grad` and
   # `clip_gradient` need no declaration; here `lr` gets a default of its own.

@@ -64,7 +64,7 @@ def read_draft(source: Source) -> Draft:
             continue
         goes_on = unfinished and not begins_statement(line.tokens)
         unfinished = line.unfinished
-        if goes_on:
+        if goes_on and not line.broken:
             continue
         if line.broken:
             _keep_names(draft, line)
