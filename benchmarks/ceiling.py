@@ -16,9 +16,7 @@ import workloads
 from workloads import Array, Rule, Shape
 
 import optgen
-from optgen import pipeline
-from optgen.ir import nodes as ir
-from optgen.ir.nodes import BYTES
+from optgen import ir, pipeline
 from optgen.model import Kind
 
 
@@ -38,7 +36,7 @@ class Streams:
     def of(cls, rule: optgen.UpdateRule, shape: Shape) -> Streams:
         """Those of the kernel for a parameter of this shape."""
         kernel = pipeline.plan(pipeline.build(rule.spec, rule.variant(shape)))
-        bytes_of = {b.name: BYTES[b.storage] for b in kernel.buffers if b.kind is Kind.ELEM and b.storage in BYTES}
+        bytes_of = {b.name: b.format.bytes for b in kernel.buffers if b.kind is Kind.ELEM and not b.is_scale}
         ops = [i.op for i in kernel.instrs()]
         reads = {op.buffer for op in ops if isinstance(op, ir.Load)}
         writes = {op.buffer for op in ops if isinstance(op, ir.Store)}

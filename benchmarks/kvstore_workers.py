@@ -112,9 +112,9 @@ def exchange(store: kvstore.KVStoreBase, name: str, shapes: Sequence[tuple[int, 
     weights, gradients = values(shapes)
     keys = [f"{name}{k}" for k in range(len(shapes))]
     store.init(keys, weights)
-    if hasattr(store, "adopt"):
+    if hasattr(store, "bind_gradient_buffer"):
         for key, gradient in zip(keys, gradients, strict=True):
-            store.adopt(key, gradient)
+            store.bind_gradient_buffer(key, gradient)
     return functools.partial(store.pushpull, keys, gradients, out=weights)
 
 

@@ -10,7 +10,8 @@ from typing import Any
 
 from optgen import arguments, pipeline, specfiles
 from optgen.diagnostics import Source
-from optgen.execute.device import Cpu, Target
+from optgen.execute.cpu.device import Cpu
+from optgen.execute.protocols import Platform
 from optgen.execute.rule import UpdateRule
 from optgen.model import Optimizer
 
@@ -33,7 +34,7 @@ def load(
 ) -> UpdateRule:
     """An optimizer; its kernels are compiled, or taken from the cache, when parameters need them.
 
-    `spec` is the name of one that comes with the package, the path of a `.opt` file, or what `parse` returned.
+    `spec` is the name of a spec that comes with the package, the path of a `.opt` file, or what `parse` returned.
     `dtype` is that of parameters and gradients: `float32`, `float64`, `float16` or `bfloat16`. With `master` a
     parameter of 16 bits has a float32 weight beside it, which is what the equations read and write. `storage` says how
     elementwise states are stored, all of them or by name: `float32`, `float16`, `bfloat16`, `bfloat16_stochastic`
@@ -50,7 +51,7 @@ def load(
     optimizer = spec if isinstance(spec, Optimizer) else pipeline.checked(read(spec))
     args = arguments.resolve(optimizer, values)
     storages = arguments.storages(optimizer, dtype, storage)
-    return UpdateRule(optimizer, args, dtype, master=master, storage=storages, target=_target(target))
+    return UpdateRule(optimizer, args, dtype, master=master, storage=storages, target=_platform(target))
 
 
 def _typeset(optimizer: Optimizer) -> str:
@@ -63,7 +64,7 @@ def _typeset(optimizer: Optimizer) -> str:
 Optimizer._repr_latex_ = _typeset
 
 
-def _target(target: str) -> Target:
+def _platform(target: str) -> Platform:
     if target == "cpu":
         return Cpu()
     if target == "cuda":
@@ -78,7 +79,7 @@ def read(spec: str | os.PathLike[str]) -> Source:
     given = os.fspath(spec) if isinstance(spec, os.PathLike) else spec
     text = _text(given, "the name of a spec, a path, or what parse() returns")
     path = Path(text) if text.endswith(".opt") or os.path.dirname(text) else specfiles.spec_path(text)
-    # A byte-order mark is no part of the text; the codec that would drop it takes longer to import than a spec to read.
+    # A byte-order mark is no part of the text. Importing the codec that drops it would take longer than reading a spec.
     try:
         content = path.read_bytes().removeprefix(codecs.BOM_UTF8).decode()
     except UnicodeDecodeError as error:

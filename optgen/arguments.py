@@ -1,7 +1,7 @@
-"""What a caller's keyword arguments mean for a spec: parameter values checked, flags decided, helpful errors.
+"""The keyword arguments of `load`: values are checked, and flags decided.
 
-Flags may depend on a parameter: through its rank, or because they are set for each one (`per param`). So they are
-decided twice: when a rule is loaded as far as they are the same for all parameters, and for each parameter.
+A flag may depend on a parameter, through its rank or because it is set for each one (`per param`). Flags are therefore
+decided twice: those that are the same for all parameters when a rule is loaded, and all of them for each parameter.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from optgen.diagnostics import suggest
-from optgen.ir.nodes import COMPUTE, Storage
+from optgen.ir import COMPUTE
+from optgen.ir.storage import STORAGES, storages_of
 from optgen.model import (
     COMPARISONS,
     Binary,
@@ -32,19 +33,13 @@ from optgen.model import (
 )
 
 UNSET = math.nan
-"""What a kernel gets for a parameter that is none: a bound that no comparison meets."""
-
-
-STORAGES: Mapping[str, tuple[Storage, ...]] = {
-    "f32": ("float32", "float16", "bfloat16", "bfloat16_stochastic", "int8_dynamic", "int8_linear"),
-    "f64": ("float64",),
-}
-"""How elementwise states may be stored, by the dtype in which they are computed."""
+"""The value in kernels of a parameter that is none. As a bound it clips nothing, because no comparison with it
+holds."""
 
 
 @dataclass(frozen=True)
 class Arguments:
-    """Values by canonical name (None: unset), the flags that were chosen, and all flags as far as they follow."""
+    """Checked arguments: values by canonical name (None: unset), the flags that were set, and all flags that follow."""
 
     values: Mapping[str, float | None]
     chosen: Mapping[str, FlagValue]
@@ -52,7 +47,7 @@ class Arguments:
 
 
 def resolve(optimizer: Optimizer, given: Mapping[str, Any]) -> Arguments:
-    """Check keyword arguments at construction: TypeError for unknown names, ValueError for bad values."""
+    """Check the keyword arguments of `load`. Raises TypeError for unknown names, ValueError for bad values."""
     params, flags = optimizer.all_params(), {f.name: f for f in optimizer.flags if f.condition is None}
     values: dict[str, float | None] = {name: p.default for name, p in params.items()}
     chosen: dict[str, FlagValue] = {f.name: f.default for f in flags.values() if f.default is not None}
@@ -67,10 +62,10 @@ def resolve(optimizer: Optimizer, given: Mapping[str, Any]) -> Arguments:
         spelt[param.name] = name
         values[param.name] = check(optimizer, param, x)
         check_read(optimizer, param, values[param.name])
-    return Arguments(values, chosen, decide(optimizer, values, chosen))
+    return Arguments(values, chosen, resolve_flags(optimizer, values, chosen))
 
 
-def decide(
+def resolve_flags(
     optimizer: Optimizer,
     values: Mapping[str, float | None],
     chosen: Mapping[str, FlagValue],
@@ -78,9 +73,9 @@ def decide(
     *,
     sparse: bool = False,
 ) -> dict[str, FlagValue]:
-    """All flags: the chosen ones, and the derived ones from the parameter values; then what `require` demands.
+    """All flags: the chosen ones, and the derived ones by the parameter values. Raises ValueError if a `require` fails.
 
-    Without a rank, what depends on it is left out. `sparse`: the parameter is updated row by row.
+    Without a rank, the flags that depend on it are left out. `sparse`: the parameter is updated row by row.
     """
     flags: dict[str, FlagValue] = {}
     known = dict(values) if rank is None else {**values, "rank": rank}
@@ -102,7 +97,7 @@ def decide(
 
 
 def per_param(optimizer: Optimizer, given: Mapping[str, Iterable[Any]] | None, n: int) -> list[dict[str, FlagValue]]:
-    """The flags that are set for each of n parameters: TypeError for other flags, ValueError for bad values."""
+    """The flags that are set for each of n parameters. Raises TypeError for other flags, ValueError for bad values."""
     flags = {f.name: f for f in optimizer.flags if f.per_param}
     each: list[dict[str, FlagValue]] = [{} for _ in range(n)]
     for name, values in (given or {}).items():
@@ -120,7 +115,7 @@ def per_param(optimizer: Optimizer, given: Mapping[str, Iterable[Any]] | None, n
 
 
 def _listed(values: Iterable[Any]) -> list[Any] | None:
-    """The values of any iterable, an array's too, but of text or a mapping; None if there are none."""
+    """The values of an iterable, such as an array, as a list; None for text, a mapping, and what is not iterable."""
     try:
         return None if isinstance(values, str | bytes | Mapping) else list(values)
     except TypeError:
@@ -128,22 +123,22 @@ def _listed(values: Iterable[Any]) -> list[Any] | None:
 
 
 def check_dtype(dtype: str, master: bool) -> None:
-    """ValueError for a dtype that parameters cannot have, and for one that has no use for a master weight."""
+    """Raise ValueError for a dtype that parameters cannot have, and for one that has no master weight."""
     if dtype not in COMPUTE:
         raise ValueError(f"dtype must be one of {', '.join(COMPUTE)}, not {dtype!r}")
-    if master and dtype not in ("float16", "bfloat16"):
+    if master and STORAGES[dtype].bits != 16:
         raise ValueError(f"master weights are for float16 and bfloat16 parameters; those of {dtype} are their own")
 
 
-def storages(optimizer: Optimizer, dtype: str, given: str | Mapping[str, str] | None) -> dict[str, Storage]:
-    """How elementwise states are to be stored, those that are named: one storage for all, or one for each of some.
+def storages(optimizer: Optimizer, dtype: str, given: str | Mapping[str, str] | None) -> dict[str, str]:
+    """The storages of elementwise states by name. `given` is one for all of them, or a mapping for some.
 
-    Raises TypeError for the name of something else than an elementwise state, ValueError for an unknown storage.
+    Raises TypeError for a name that is no elementwise state, ValueError for an unknown storage.
     """
-    allowed = STORAGES[COMPUTE[dtype]]
+    allowed = storages_of(COMPUTE[dtype])
     states = [s.name for s in optimizer.states if s.kind is Kind.ELEM]
 
-    def check(x: str) -> Storage:
+    def check(x: str) -> str:
         for storage in allowed:
             if storage == x:
                 return storage
@@ -169,7 +164,7 @@ def deciding(optimizer: Optimizer) -> frozenset[str]:
 
 
 def find(optimizer: Optimizer, name: str) -> Param:
-    """A parameter by its name, an alias, or `learning_rate` for `lr`."""
+    """The parameter with this name or alias; `learning_rate` is `lr`. Raises TypeError if there is none."""
     params = optimizer.all_params()
     if name == "learning_rate":
         return params["lr"]
@@ -188,7 +183,7 @@ def find(optimizer: Optimizer, name: str) -> Param:
 
 
 def check(optimizer: Optimizer, param: Param, x: Any) -> float | None:
-    """The value of a parameter: a number in its interval, or None for one that may be unset."""
+    """The checked value of a parameter: a number in its interval, or None for one that may be unset."""
     if x is None:
         if param.optional:
             return None
@@ -211,7 +206,7 @@ def check(optimizer: Optimizer, param: Param, x: Any) -> float | None:
 
 
 def _flag_value(optimizer: Optimizer, flag: Flag, x: Any) -> FlagValue:
-    several = bool(getattr(x, "ndim", 0))  # of which `in` would ask whether all of it is true
+    several = bool(getattr(x, "ndim", 0))  # an array, which `in` cannot compare
     if flag.choices:
         if several or x not in flag.choices:
             one_of = ", ".join(map(repr, flag.choices))
@@ -223,14 +218,16 @@ def _flag_value(optimizer: Optimizer, flag: Flag, x: Any) -> FlagValue:
 
 
 def check_read(optimizer: Optimizer, param: Param, x: float | None) -> None:
-    """`wd` and `clip_gradient` where no equation of any variant reads them would be silently ignored."""
+    """Raise ValueError for `wd` or `clip_gradient` if no equation reads it: it would be silently ignored."""
     if param.name in ("wd", "clip_gradient") and x and param.name not in optimizer.reads():
         raise ValueError(f"{optimizer.name} does not use '{param.name}'; leave it at its default")
 
 
 def _value(expr: Expr, values: Mapping[str, float | None], flags: Mapping[str, FlagValue]) -> Any:
-    """A condition over params and flags. What is computed from an unset parameter is None; comparisons with it are
-    false."""
+    """The value of a condition over params and flags.
+
+    What is computed from an unset parameter is None; a comparison with it is false.
+    """
     match expr:
         case Number(value=x):
             return x

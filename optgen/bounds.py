@@ -1,7 +1,7 @@
-"""Between which bounds the values of a spec lie: what a warning and the choice of a storage code need of them.
+"""Interval analysis of a spec: the bounds of its values, for warnings and for the choice of a codec.
 
-A bound that is not known is infinite. What is said of exact arithmetic holds for floating point, where rounding keeps
-order and sign; a value may be NaN whatever its bounds.
+An unknown bound is infinite. Bounds of exact arithmetic hold in floating point too, because rounding keeps order and
+sign. A value may be NaN whatever its bounds.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from optgen.model import COUNTS, DIMENSIONS, Binary, Call, Expr, Name, Number, O
 
 
 class Bounds(NamedTuple):
-    """What a value lies between."""
+    """The bounds of a value, both included."""
 
     low: float
     high: float
@@ -32,9 +32,10 @@ ARITHMETIC: Mapping[str, Callable[[float, float], float]] = {
 
 
 def bounds(program: Program, optimizer: Optimizer) -> dict[str, Bounds]:
-    """Bounds of every name, by key; those of a state hold at every step.
+    """The bounds of every name, by key. Those of a state hold at every step.
 
-    A state starts at its first value; where a step leads beyond, the bound is widened to 0 or infinity.
+    A state starts with the bounds of its initial value. A bound that a step exceeds is widened to 0, or to infinity,
+    until no step exceeds one.
     """
     base: dict[str, Bounds] = dict.fromkeys(("w", "grad", "g", *(i.name for i in optimizer.inputs)), ALL)
     for name, param in optimizer.all_params().items():
@@ -60,7 +61,7 @@ def _widen(old: Bounds, new: Bounds) -> Bounds:
 
 
 def bounds_of(expr: Expr, names: Mapping[str, Bounds]) -> Bounds:
-    """Bounds of an expression, given those of the names in it."""
+    """The bounds of an expression, given those of its names."""
     match expr:
         case Number(value=value):
             return Bounds(value, value)
@@ -86,13 +87,15 @@ def _negative(x: Bounds) -> Bounds:
 
 
 def _arithmetic(op: str, a: Bounds, b: Bounds) -> Bounds:
-    """The hull of the results at the corners."""
+    """The hull of the results at the corners of the two intervals."""
     if op == "/" and b.low <= 0 <= b.high:
         return NONNEGATIVE if a.low >= 0 and b.low >= 0 else ALL
     corners = []
     for x in a:
         for y in b:
-            zero = op in "*/" and (x == 0 or (op == "*" and y == 0))  # 0 times an unbounded, but finite, value
+            zero = op in "*/" and (
+                x == 0 or (op == "*" and y == 0)
+            )  # 0 times a value that is finite, though its bound is not
             corners.append(0.0 if zero else ARITHMETIC[op](x, y))
     if any(c != c for c in corners):
         return ALL
@@ -138,5 +141,5 @@ def _call(call: Call, args: list[Bounds]) -> Bounds:
 
 
 def _clip(x: Bounds, least: Bounds, most: Bounds) -> Bounds:
-    """A bound of `clip` may be unset, so it is taken only where it is nearer than x."""
+    """The bounds of `clip(x, least, most)`. Either bound may be unset, so it counts only where it reaches beyond x."""
     return Bounds(min(x.low, most.low), max(x.high, least.high))

@@ -1,4 +1,4 @@
-"""Where a message points and how it looks: spans, diagnostics, and the exception with all errors of a file."""
+"""Messages about a spec: their place, their text, and the exception with all errors of a file."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 MAX_SHOWN = 160
-"""How many columns of a line a message shows."""
+"""The number of columns of a line that a message shows."""
 
 SECTIONS: Mapping[str, str] = {
     code: section
@@ -45,7 +45,7 @@ SECTIONS: Mapping[str, str] = {
 
 @dataclass(frozen=True, order=True)
 class Span:
-    """A piece of one source line: 1-based `line` and `column`, and `end`, the column after its last character."""
+    """A part of one source line. `line` and `column` count from 1; `end` is the column after the last character."""
 
     line: int
     column: int
@@ -58,7 +58,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Source:
-    """The text of a spec and the name it is reported under (a path, or `<text>`)."""
+    """The text of a spec, and its name in messages: a path, or `<text>`."""
 
     name: str
     text: str
@@ -112,7 +112,7 @@ class Diagnostic:
             line = ("..." if start else "") + line[start:end] + ("..." if end < len(line) else "")
             shift = start - 3 if start else 0
             left, right = left - shift, min(right, end) - shift
-        # A tab is one column to us; it is shown as one space, so that the caret stands under its character.
+        # A tab counts as one column. It is shown as one space, so that the caret stands under its character.
         shown = "".join(c if c.isprintable() else " " for c in line)
         gutter = str(self.span.line)
         pad = " " * len(gutter)
@@ -141,7 +141,7 @@ def render(diagnostics: Iterable[Diagnostic], source: Source) -> str:
 
 
 class SpecErrors(ValueError):
-    """All errors of one spec, in the order of its text; `str` shows each with its line and a caret."""
+    """All errors of one spec, in the order of its text. `str` shows each with its line and a caret."""
 
     def __init__(self, source: Source, diagnostics: Iterable[Diagnostic]) -> None:
         self.source = source
@@ -150,14 +150,17 @@ class SpecErrors(ValueError):
 
 
 def suggest(name: str, known: Iterable[str]) -> str | None:
-    """The help line "did you mean ...?" for a misspelt name, None where nothing is near."""
+    """The help line "did you mean ...?" for a misspelt name; None if no known name is near."""
     near = nearest(name, known)
     return f"did you mean '{near}'?" if near is not None else None
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The first of the names that differ least from `name`: by capitals alone, or by one edit for every four letters,
-    two at most; else one that `name` abbreviates by four letters or more; None where there is none."""
+    """The known name that is nearest to `name`, the first of several; None if there is none.
+
+    It differs in capitals only, or by one edit for every four letters and at most two. Failing that, `name`
+    abbreviates it, with four letters or more.
+    """
     names = [(k, min(2, max(len(name), len(k)) // 4)) for k in known]
     for edits in range(3):
         for k, most in names:
@@ -167,7 +170,8 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def _within(a: str, b: str, edits: int) -> bool:
-    """Whether so many edits, or fewer, make b of a: a letter more, a letter less, another one, neighbours swapped."""
+    """Whether at most `edits` edits turn a into b. An edit inserts, deletes or replaces a letter, or swaps
+    neighbours."""
     same = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
     a, b = a[same:], b[same:]
     if not a or not b or not edits:
@@ -178,11 +182,11 @@ def _within(a: str, b: str, edits: int) -> bool:
 
 
 MOST_LISTED = 20
-"""How many names a message has at most."""
+"""The largest number of names in a message."""
 
 
 def listed(names: Iterable[str]) -> str:
-    """`a, b, c`: each name once, and how many there are beyond the first MOST_LISTED."""
+    """`a, b, c`: each name once. Names beyond the first MOST_LISTED are only counted."""
     found = list(dict.fromkeys(names))
     more = [f"and {len(found) - MOST_LISTED} more"] if len(found) > MOST_LISTED else []
     return ", ".join([*found[:MOST_LISTED], *more])

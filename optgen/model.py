@@ -1,7 +1,7 @@
-"""The checked model of an optimizer: what the front end promises to everything behind it.
+"""The checked model of an optimizer: the result of the front end, on which all later stages work.
 
-Expressions keep the order in which they were written: the checked tree is what is lowered, and nothing re-sorts it.
-A model still holds all flag variants; `Optimizer.program(flags)` is one of them as a straight line of equations.
+Expressions keep the order in which they were written: the checked tree is lowered as it is. A model holds all flag
+variants; `Optimizer.program(flags)` is one of them, as a straight line of equations.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import ClassVar
 from optgen.diagnostics import Diagnostic, Source, Span
 
 MAX_DRAWS = 2048
-"""So many draws a spec may have. A draw id is 12 bits of what tells random words apart: the first half are draws, the
-other half stochastic rounding."""
+"""The largest number of draws in a spec. A draw id has 12 bits: the lower half of the ids are draws, the upper half are
+for random rounding."""
 
 
 class Kind(Enum):
@@ -38,7 +38,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Number:
-    """A literal; `text` is how it was written (`1e-8`), for `fmt` and LaTeX."""
+    """A literal. `text` is how it was written (`1e-8`), for `fmt` and LaTeX."""
 
     value: float
     text: str
@@ -47,7 +47,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Name:
-    """A use of a name; `primed` for `m'`, the value after this step."""
+    """A use of a name. `primed`: `m'`, the value after this step."""
 
     id: str
     primed: bool
@@ -95,7 +95,8 @@ class IsSet:
 
 @dataclass(frozen=True)
 class Call:
-    """A call; `scope` is None, `row`, `col` or `params` for a reduction (`mean(s, per row)`, `sum(x, over params)`)."""
+    """A call. `scope` is that of a reduction: `row` for `mean(s, per row)`, `params` for `sum(x, over params)`, or
+    `col`; None for none."""
 
     function: str
     args: tuple[Expr, ...]
@@ -133,7 +134,7 @@ def walk(expr: Expr) -> Iterator[Expr]:
 
 @dataclass(frozen=True)
 class Interval:
-    """`[low, high)` and its like."""
+    """An interval of numbers, such as `[low, high)`."""
 
     low: float
     high: float
@@ -151,7 +152,10 @@ class Interval:
 
 @dataclass(frozen=True)
 class Param:
-    """A host double that may change between steps. `default` None: may stay unset; `zero_off`: 0 means unset."""
+    """A hyper-parameter: a host double that may change between steps.
+
+    With a `default` of None it may stay unset. `zero_off`: 0 means unset.
+    """
 
     name: str
     default: float | int | None
@@ -166,11 +170,11 @@ class Param:
 
 @dataclass(frozen=True)
 class Flag:
-    """What specialises code. Exactly one of these holds:
+    """A flag chooses code. It is one of these:
 
-    - a constructor argument true/false: `default` is a bool, `choices` empty, `condition` None;
-    - a choice: `default` is the first of `choices`;
-    - derived: `condition` over params, other flags, choices, `p set` or `rank`; `default` None.
+    - a constructor argument that is true or false: `default` is a bool, `choices` is empty, `condition` is None;
+    - a constructor argument with `choices`: `default` is the first of them;
+    - derived: `condition` is over params, other flags, choices, `p set` or `rank`; `default` is None.
     """
 
     name: str
@@ -183,8 +187,9 @@ class Flag:
 
 
 @dataclass(frozen=True)
-class State:
-    """What is kept between steps. `init` is a Number, the Name of a param, or the Name `w`."""
+class StateDecl:
+    """The declaration of a state, which is kept between steps. `init` is a Number, the Name of a param, or the Name
+    `w`."""
 
     name: str
     kind: Kind
@@ -196,7 +201,7 @@ class State:
 
 @dataclass(frozen=True)
 class Input:
-    """A further read-only tensor shaped like `w`."""
+    """A further tensor of the shape of `w`, which is only read."""
 
     name: str
     span: Span = field(compare=False)
@@ -205,7 +210,7 @@ class Input:
 
 @dataclass(frozen=True)
 class Require:
-    """What a combination of params and flags needs (`require`), with the message for when it does not hold."""
+    """A condition that params and flags must meet (`require`), and the message if they do not."""
 
     condition: Expr
     message: str
@@ -216,8 +221,8 @@ class Require:
 class Equation:
     """`target = value` or `target' = value`, where `guard` holds (None: always).
 
-    Adjacent equations for one target form a case group, the first match wins; the parser turns `otherwise` into
-    `is_otherwise` with guard None.
+    Adjacent equations for one target form a case group, of which the first match is taken. `otherwise` is parsed as
+    `is_otherwise`, with guard None.
     """
 
     target: Name
@@ -246,41 +251,42 @@ RESERVED_PARAMS: Mapping[str, Param] = {
         ),
     )
 }
-"""Names every spec may read without declaring them; a `param` line of the same name replaces default and interval."""
+"""Params that every spec may read without declaring them. A `param` line of the same name replaces default and
+interval."""
 
 PER_PARAMETER = ("lr", "wd")
-"""Params that differ from parameter to parameter, by their multipliers."""
+"""Params that differ between parameters, by their multipliers."""
 COUNTS = ("t", "step")
 DIMENSIONS = ("rank", "size", "rows", "cols")
 
 
 @dataclass(frozen=True)
 class Program:
-    """One flag variant: no guards are left, each name is defined once and before its use."""
+    """One flag variant, without guards. Each name is defined once, before its use."""
 
     optimizer: str
     flags: Flags
-    states: tuple[State, ...]
+    states: tuple[StateDecl, ...]
     equations: tuple[Equation, ...]
 
 
 @dataclass(frozen=True)
 class Optimizer:
-    """A spec that parsed and checked. `params` holds the declared ones, in order."""
+    """A spec that was parsed and checked. `params` are the declared ones, in order."""
 
     name: str
     title: str
     cite: str
     params: tuple[Param, ...]
     flags: tuple[Flag, ...]
-    states: tuple[State, ...]
+    states: tuple[StateDecl, ...]
     inputs: tuple[Input, ...]
     requires: tuple[Require, ...]
     update: tuple[Equation, ...]
     evaluate: tuple[Equation, ...]
     source: Source = field(compare=False)
     warnings: tuple[Diagnostic, ...] = field(compare=False, default=())
-    aliases: tuple[str, ...] = ()  # other names the optimizer is found under
+    aliases: tuple[str, ...] = ()  # other names of the optimizer
 
     _repr_latex_: ClassVar[Callable[[Optimizer], str]]
     """The equations, as notebooks show them. `optgen.api` sets it: a model does not know how equations are typeset."""
@@ -299,45 +305,45 @@ class Optimizer:
         return next(f for f in self.flags if f.name == name)
 
     def guards(self) -> list[Expr]:
-        """The guards of all lines that have one."""
+        """The guards of all lines."""
         guards = [s.guard for s in self.states] + [e.guard for e in (*self.update, *self.evaluate)]
         return [g for g in guards if g is not None]
 
     def flag_values(self) -> dict[str, tuple[FlagValue, ...]]:
-        """The values each flag can have, `sparse` among them if a guard reads it."""
+        """The values that each flag can have. `sparse` is among the flags if a guard reads it."""
         values: dict[str, tuple[FlagValue, ...]] = {f.name: f.choices or (False, True) for f in self.flags}
         return values | ({"sparse": (False, True)} if self.reads_sparse() else {})
 
     def variants(self) -> Iterator[dict[str, FlagValue]]:
         """Every combination of flag values that can occur.
 
-        A derived flag is free, for its params are not known here, unless other flags alone decide it; a combination
-        that fails a `require` whatever the params are is left out.
+        A derived flag can have any value, because params are not known here, unless other flags alone decide it.
+        Combinations that fail a `require` for all params are left out.
         """
         values = self.flag_values()
         derived = [(f.name, f.condition) for f in self.flags if f.condition is not None]
         for combination in itertools.product(*values.values()):
             flags = dict(zip(values, combination, strict=True))
-            if any(decide(r.condition, flags) is False for r in self.requires):
+            if any(partial_truth(r.condition, flags) is False for r in self.requires):
                 continue
-            if all(decide(condition, flags) in (None, flags[name]) for name, condition in derived):
+            if all(partial_truth(condition, flags) in (None, flags[name]) for name, condition in derived):
                 yield flags
 
     def reads(self) -> frozenset[str]:
-        """The names that some line reads. Who reads `g` reads rescale_grad, grad and clip_gradient, too."""
+        """The names that some line reads. A line that reads `g` also reads rescale_grad, grad and clip_gradient."""
         conditions = [f.condition for f in self.flags if f.condition is not None] + [r.condition for r in self.requires]
         values = [e.value for e in (*self.update, *self.evaluate)] + [s.init for s in self.states]
         names = {e.id for x in (*self.guards(), *conditions, *values) for e in walk(x) if isinstance(e, Name)}
         return frozenset(names | ({"rescale_grad", "grad", "clip_gradient"} if "g" in names else set()))
 
     def reads_sparse(self) -> bool:
-        """Whether a guard asks for the reserved flag `sparse` (a row-sparse update)."""
-        guarded: tuple[State | Equation, ...] = (*self.states, *self.update, *self.evaluate)
+        """Whether a guard reads the reserved flag `sparse` (a row-sparse update)."""
+        guarded: tuple[StateDecl | Equation, ...] = (*self.states, *self.update, *self.evaluate)
         guards = [x.guard for x in guarded if x.guard is not None]
         return any(isinstance(e, Name) and e.id == "sparse" for g in guards for e in walk(g))
 
     def program(self, flags: Flags, *, evaluate: bool = False) -> Program:
-        """The straight line of equations of one variant: guards decided, first match of a case group taken."""
+        """The equations of one variant: guards are decided, and the first match of each case group is taken."""
         states = tuple(s for s in self.states if s.guard is None or truth(s.guard, flags))
         lines = self.evaluate if evaluate else self.update
         chosen: list[Equation] = []
@@ -354,7 +360,7 @@ class Optimizer:
 
 
 def truth(guard: Expr, flags: Flags) -> bool:
-    """The value of a guard: flags, `not and or`, and `flag == 'choice'` (or `!=`); the checker admits nothing else."""
+    """The value of a guard. The checker admits flags, `not`, `and`, `or`, and `flag == 'choice'` (or `!=`)."""
     match guard:
         case Name(id=name):
             return bool(flags[name])
@@ -369,18 +375,17 @@ def truth(guard: Expr, flags: Flags) -> bool:
     raise TypeError(f"not a guard: {guard!r}")
 
 
-def decide(condition: Expr, flags: Flags, rank: int | None = None) -> bool | None:
-    """The value of a condition as far as flags, and `rank` where it is given, decide it; None where it depends on
-    params."""
+def partial_truth(condition: Expr, flags: Flags, rank: int | None = None) -> bool | None:
+    """The value of a condition if flags, and `rank` where it is given, decide it; None if it depends on params."""
     match condition:
         case Name(id=name):
             value = flags.get(name)
             return value if isinstance(value, bool) else None
         case Unary(op="not", operand=x):
-            inner = decide(x, flags, rank)
+            inner = partial_truth(x, flags, rank)
             return None if inner is None else not inner
         case Binary(op="and" | "or" as op, left=a, right=b):
-            sides = (decide(a, flags, rank), decide(b, flags, rank))
+            sides = (partial_truth(a, flags, rank), partial_truth(b, flags, rank))
             settles = op == "or"
             return settles if settles in sides else None if None in sides else not settles
         case Binary(op="==" | "!=" as op, left=Name(id=name), right=Text(value=choice)) if name in flags:

@@ -1,4 +1,4 @@
-"""A checked model as JSON and back, so that a spec that was parsed once need not be parsed again."""
+"""Checked models as JSON, so that a spec is parsed only once: the cache keeps the result."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def loads(data: bytes) -> model.Optimizer:
 
 
 def _encode(x: Any) -> Any:
-    """A dataclass is ["Name", field, ...], a tuple ["", item, ...], a kind ["Kind", name]."""
+    """JSON of a model: a dataclass is ["Name", field, ...], a tuple ["", item, ...], a kind ["Kind", name]."""
     if isinstance(x, model.Kind):
         return ["Kind", x.value]
     if is_dataclass(x):

@@ -1,5 +1,7 @@
-"""Where the specs that come with the package lie, and the reference of their language: in optgen/ in a wheel, beside it
-in a checkout."""
+"""The files that come with the package: the specs, and the reference of their language.
+
+They are in optgen/ in a wheel, beside it in a checkout.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +28,12 @@ def language() -> Path:
 
 
 def available() -> tuple[str, ...]:
-    """The names of those specs, sorted."""
+    """The names of the specs that come with the package, sorted."""
     return tuple(sorted(path.stem for path in folder().glob("*.opt")))
 
 
 def spec_path(name: str) -> Path:
-    """The file of the spec `name`, FileNotFoundError (with a suggestion) where there is none."""
+    """The file of the spec `name`. Raises FileNotFoundError, with a suggestion, if there is none."""
     path = folder() / f"{name}.opt"
     if not path.is_file():
         names = available()

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from runtime.base import MXNetError, did_you_mean
 from runtime.core import backend
-from runtime.core.scope import Entered
+from runtime.core.scope import ThreadStack
 
 
 class _DefaultOfThread(type):
@@ -76,8 +76,8 @@ class Context(metaclass=_DefaultOfThread):
         """Free the memory that is cached for new arrays on a GPU. The memory of the CPU is freed with its arrays."""
         self.require()
         if not self.on_cpu:
-            with backend.on(self):
-                backend.of(self).get_default_memory_pool().free_all_blocks()
+            with backend.device_scope(self):
+                backend.xp_for(self).get_default_memory_pool().free_all_blocks()
 
     def __enter__(self) -> Context:
         _entered.stack.append(self)
@@ -119,11 +119,11 @@ def gpu_memory_info(device_id: int = 0) -> tuple[int, int]:
     """The free and the total memory of a GPU, in bytes."""
     ctx = gpu(device_id)
     ctx.require()
-    with backend.on(ctx):
-        return backend.of(ctx).cuda.runtime.memGetInfo()
+    with backend.device_scope(ctx):
+        return backend.xp_for(ctx).cuda.runtime.memGetInfo()
 
 
-_entered = Entered(cpu)
+_entered = ThreadStack(cpu)
 
 
 def current_context() -> Context:

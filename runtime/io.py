@@ -13,7 +13,7 @@ import numpy as np
 
 from runtime import ndarray as nd
 from runtime.base import MXNetError, count
-from runtime.core.backend import on, put
+from runtime.core.backend import device_scope, to_context
 from runtime.ndarray import NDArray
 from runtime.ndarray.sparse import CSRNDArray
 
@@ -211,8 +211,8 @@ class NDArrayIter(DataIter):
             raise MXNetError("NDArrayIter: there is no batch yet; call next() or iter_next()")
         if isinstance(x, CSRNDArray):
             return _csr_rows(x, self._batch)
-        batch = put(self._batch, x.context)
-        with on(x.context):
+        batch = to_context(self._batch, x.context)
+        with device_scope(x.context):
             return NDArray(np.take(x._data, batch, axis=self._axis), x.context)
 
 

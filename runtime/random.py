@@ -6,7 +6,7 @@ import numbers
 
 from runtime.context import Context
 from runtime.core.generator import generator
-from runtime.ndarray.random.draws import (
+from runtime.ndarray.random.distributions import (
     exponential,
     gamma,
     generalized_negative_binomial,

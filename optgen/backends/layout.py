@@ -13,9 +13,9 @@ from typing import Any
 
 from llvmlite import ir as ll
 
+from optgen import ir
 from optgen.backends.llvm import F64, I32, I64, TYPES, integer, is_const
-from optgen.ir import nodes as ir
-from optgen.ir.nodes import BLOCK, ROW_BLOCK, Instr, Kernel, Phase, Value
+from optgen.ir import BLOCK, ROW_BLOCK, Instr, Kernel, Phase, Value
 from optgen.model import Kind
 
 SCALAR = (Kind.UNIFORM, Kind.HOST, Kind.TENSOR)
@@ -148,6 +148,6 @@ def _crossing(kernel: Kernel) -> list[Value]:
                 found[instr.result] = None
                 if phase.kind in ("row", "col"):
                     found[instr.op.x] = None
-            if isinstance(instr.op, ir.Across):
+            if isinstance(instr.op, ir.ReduceOverParams):
                 found[instr.op.x] = None
     return list(found)

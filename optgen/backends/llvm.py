@@ -12,9 +12,9 @@ from typing import Any
 
 from llvmlite import ir as ll
 
-from optgen.ir import nodes as ir
+from optgen import ir
+from optgen.ir import Instr, Type, Value
 from optgen.ir.expand import Emitter
-from optgen.ir.nodes import Instr, Type, Value
 from optgen.model import Kind
 
 TYPES: dict[ir.DType, ll.Type] = {

@@ -34,18 +34,29 @@ def host() -> Target:
     return Target(llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
 
 
-MXCSR, FPCR = 0x1F80, 0
-"""The floating-point modes that kernels set on x86 and 64-bit Arm, whatever the calling thread has: round to nearest,
-denormals kept, NaN as IEEE 754 has it, exceptions masked."""
+@dataclass(frozen=True)
+class ControlRegister:
+    """The register of a CPU's floating-point mode, and the mode that kernels set whatever the calling thread has: round
+    to nearest, denormals kept, NaN as in IEEE 754, exceptions masked."""
+
+    read: str
+    """The LLVM intrinsic that reads it; `write`: the one that sets it."""
+    write: str
+    bits: int
+    value: int
+    by_address: bool
+    """Whether the intrinsics take the address of a value; else one returns it, and the other takes it."""
 
 
-def is_x86(triple: str) -> bool:
-    return triple.startswith(("x86_64", "i386", "i686"))
+MXCSR = ControlRegister("llvm.x86.sse.stmxcsr", "llvm.x86.sse.ldmxcsr", 32, 0x1F80, by_address=True)
+FPCR = ControlRegister("llvm.aarch64.get.fpcr", "llvm.aarch64.set.fpcr", 64, 0, by_address=False)
 
 
-def is_arm(triple: str) -> bool:
-    """64-bit Arm."""
-    return triple.startswith(("aarch64", "arm64"))
+def control_register(triple: str) -> ControlRegister | None:
+    """That of x86 or of 64-bit Arm; None for other machines, whose mode is left as it is."""
+    if triple.startswith(("x86_64", "i386", "i686")):
+        return MXCSR
+    return FPCR if triple.startswith(("aarch64", "arm64")) else None
 
 
 def llvm_version() -> str:

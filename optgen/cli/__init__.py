@@ -1,6 +1,7 @@
-"""The command `optgen`: a thin layer over the Python API. Each command is one module; this one only reads the line.
+"""The command `optgen`, a thin layer over the Python API. Each command is one module; this one parses the line.
 
-Exit codes: 0 done, 1 a spec has errors (or `fmt --check` found differences), 2 the command itself makes no sense here.
+Exit codes: 0 for success, 1 if a spec has errors (or `fmt --check` found differences), 2 if the command itself is
+wrong.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(errors, file=sys.stderr)
         return 1
     except BrokenPipeError:
-        # The reader (`| head`) has seen enough; keep Python from complaining when it flushes at exit.
+        # The reader (`| head`) closed the pipe. This keeps Python from complaining when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (Usage, OSError) as error:

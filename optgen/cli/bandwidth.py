@@ -1,4 +1,4 @@
-"""How fast this machine streams memory now, measured with a kernel compiled like any other."""
+"""Measures the memory bandwidth of this machine with a kernel that is compiled like any other."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ update:
   w' = w + grad
 """
 ELEMENTS = 1 << 24  # 64 MiB a stream: larger than the caches in all but the largest machines
-BYTES = 7 * 4
+BYTES_PER_ELEMENT = 7 * 4  # seven streams of float32
 
 
 def bandwidth() -> float:
@@ -35,4 +35,4 @@ def bandwidth() -> float:
         begin = time.perf_counter()
         step()
         times.append(time.perf_counter() - begin)
-    return BYTES * ELEMENTS / statistics.median(times)
+    return BYTES_PER_ELEMENT * ELEMENTS / statistics.median(times)

@@ -1,4 +1,4 @@
-"""The command build: some specs as object code or PTX, headers, LLVM IR and a manifest, for other programs."""
+"""The command build: writes object code or PTX, headers, LLVM IR and a manifest of specs, for other programs."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 from optgen.cli import common, workers
 from optgen.cli.common import Commands, Usage, command, package_version, paths_of, read, shown, variants, write
 from optgen.diagnostics import SpecErrors
-from optgen.ir.nodes import Variant
+from optgen.ir import COMPUTE, Variant
 from optgen.model import Optimizer
 
 if TYPE_CHECKING:
-    from optgen.emit import Product, Target
+    from optgen.emit import Product, TargetProducts
 
-DTYPES = ("float32", "float64", "float16", "bfloat16")
+DTYPES = tuple(COMPUTE)
 TARGETS = ("cpu", "cuda")
 
 
@@ -74,16 +74,16 @@ def build(args: argparse.Namespace) -> int:
     return 0
 
 
-def _target(args: argparse.Namespace) -> Target:
+def _target(args: argparse.Namespace) -> TargetProducts:
     from optgen import emit
 
     if args.arch and args.target != "cuda":
         raise Usage("--arch is for --target cuda")
-    return emit.Cuda(common.arch(args)) if args.target == "cuda" else emit.Cpu()
+    return emit.CudaProducts(common.arch(args)) if args.target == "cuda" else emit.CpuProducts()
 
 
 def _read_all(paths: list[Path]) -> dict[Path, Optimizer] | None:
-    """All specs, or None after showing the errors of every one that has some."""
+    """All specs; None, after showing all errors, if any spec has errors."""
     stems = [path.stem for path in paths]
     for stem in stems:
         if stems.count(stem) > 1:
@@ -98,9 +98,9 @@ def _read_all(paths: list[Path]) -> dict[Path, Optimizer] | None:
 
 
 def _jobs(optimizer: Optimizer, dtypes: list[str], all_flags: bool) -> list[Variant]:
-    """What is built: the update, and the evaluation where there is one.
+    """The variants to build, of the update and of the evaluation, if there is one.
 
-    Flags that follow from parameters have all the values they can.
+    Flags that follow from parameters take all their values.
     """
     defaults = {} if all_flags else {f.name: f.default for f in optimizer.flags if f.condition is None}
     chosen = [flags for flags in variants(optimizer) if defaults.items() <= flags.items()]
@@ -108,8 +108,9 @@ def _jobs(optimizer: Optimizer, dtypes: list[str], all_flags: bool) -> list[Vari
     return [Variant(flags, dtype, evaluate=e) for dtype in dtypes for flags in chosen for e in sections]
 
 
-def _write(optimizer: Optimizer, target: Target, products: Iterable[Product], folder: Path) -> None:
-    """All files of a spec, the manifest last, which names the others; older ones of this target go."""
+def _write(optimizer: Optimizer, target: TargetProducts, products: Iterable[Product], folder: Path) -> None:
+    """Write all files of a spec. The manifest, which names the others, comes last. Older files of this target are
+    removed."""
     from optgen import emit
     from optgen.backends.target import llvm_version
 

@@ -1,4 +1,4 @@
-"""The command cache: what is kept of earlier compilations, and its removal."""
+"""The command cache: shows or clears what is kept of earlier compilations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the commands share: finding specs, reading NAME=VALUE, writing files, adding a command to the command line."""
+"""Functions that several commands use: find specs, parse NAME=VALUE, write files, add a command."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ else:
 
 
 class Usage(ValueError):
-    """The command cannot be carried out as given: exit code 2."""
+    """The command cannot be carried out as given. The exit code is 2."""
 
 
 def check_environment() -> None:
@@ -57,7 +57,7 @@ def add_arch(parser: argparse.ArgumentParser) -> None:
 
 
 def arch(args: argparse.Namespace) -> str:
-    """The architecture to make PTX for."""
+    """The architecture for which PTX is made."""
     from optgen.backends.target import ARCHITECTURES, OLDEST
 
     if args.arch not in (None, *ARCHITECTURES):
@@ -66,7 +66,7 @@ def arch(args: argparse.Namespace) -> str:
 
 
 def path_of(spec: str) -> Path:
-    """The file of a spec given by name or path; a path has a folder or ends in .opt."""
+    """The file of a spec given by name or path. A path has a folder, or ends in .opt."""
     path = Path(spec)
     if path.suffix == ".opt" or path.name != spec:
         if not path.is_file():
@@ -76,18 +76,18 @@ def path_of(spec: str) -> Path:
 
 
 def paths_of(specs: Iterable[str]) -> list[Path]:
-    """The files of some specs; all that come with the package where none is given."""
+    """The files of the given specs; of all that come with the package if none is given."""
     return [path_of(spec) for spec in specs] or [specfiles.spec_path(name) for name in specfiles.available()]
 
 
 def shown(path: Path) -> str:
-    """A path as messages show it: from the current folder where it lies below."""
+    """A path for messages, relative to the current folder if it lies below that."""
     relative = os.path.relpath(path)
     return str(path) if relative.startswith("..") else relative
 
 
 def source_of(path: Path) -> Source:
-    """The text of a spec file. Raises Usage where it is not UTF-8."""
+    """The text of a spec file. Raises Usage if it is not UTF-8."""
     try:
         return Source(shown(path), path.read_text("utf-8-sig"))
     except UnicodeDecodeError as error:
@@ -95,7 +95,7 @@ def source_of(path: Path) -> Source:
 
 
 def read(path: Path) -> Optimizer:
-    """Parse and check a spec file; its warnings go to stderr. Raises SpecErrors."""
+    """Parse and check a spec file, and print warnings to stderr. Raises SpecErrors."""
     from optgen.pipeline import check
 
     optimizer = check(source_of(path))
@@ -143,7 +143,7 @@ def _number_or_text(text: str) -> float | str:
 
 
 def write(path: Path, data: bytes) -> None:
-    """Write a file at once: a reader sees the old one or the new one, never a part."""
+    """Write a file atomically: a reader sees the old or the new contents, never a part."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with files.replacing(path) as file:
         file.write(data)

@@ -1,4 +1,4 @@
-"""The command doc: one Markdown document about some specs, or all that come with the package."""
+"""The command doc: writes one Markdown document about some specs, or all that come with the package."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from optgen.cli.common import Commands, Usage, command, paths_of, read, shown, v
 from optgen.model import Flags, Optimizer
 
 if TYPE_CHECKING:
-    from optgen.emit.doc import Entry
-    from optgen.ir.nodes import Kernel
+    from optgen.emit.doc import DocEntry
+    from optgen.ir import Kernel
 
 _ALL = Path("docs/optimizers.md")
-"""The document about all specs that come along."""
+"""The document about all specs that come with the package."""
 
 
 def register(commands: Commands) -> None:
@@ -60,7 +60,7 @@ def doc(args: argparse.Namespace) -> int:
 
 
 def document(specs: Iterable[Path]) -> str:
-    """The text of a document about some specs. Raises SpecErrors for the first one that has errors."""
+    """The text of a document about some specs. Raises SpecErrors for the first spec with errors."""
     from optgen import emit
 
     return emit.document([_entry(path) for path in specs])
@@ -73,19 +73,19 @@ def sections(specs: Iterable[Path]) -> str:
     return emit.sections([_entry(path) for path in specs])
 
 
-def _entry(path: Path) -> Entry:
-    from optgen.emit import Entry
+def _entry(path: Path) -> DocEntry:
+    from optgen.emit import DocEntry
 
     optimizer = read(path)
     file = f"specs/{path.name}" if path.parent == specfiles.folder() else path.name
     update = [(flags, _kernel(optimizer, flags)) for flags in variants(optimizer)]
     if not optimizer.evaluate:
-        return Entry(optimizer, file, update)
-    return Entry(optimizer, file, update, [(f, _kernel(optimizer, f, evaluate=True)) for f, _ in update])
+        return DocEntry(optimizer, file, update)
+    return DocEntry(optimizer, file, update, [(f, _kernel(optimizer, f, evaluate=True)) for f, _ in update])
 
 
 def _kernel(optimizer: Optimizer, flags: Flags, *, evaluate: bool = False) -> Kernel:
     from optgen import pipeline
-    from optgen.ir.nodes import Variant
+    from optgen.ir import Variant
 
     return pipeline.plan(pipeline.build(optimizer, Variant(flags, evaluate=evaluate)))

@@ -1,4 +1,4 @@
-"""The command explain: a spec's equations, and what each of its variants costs."""
+"""The command explain: shows the equations of a spec, and the cost of each of its variants."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _table(rows: list[tuple[str, ...]]) -> str:
 
 
 def _params(optimizer: Optimizer) -> Iterator[tuple[str, ...]]:
-    """Those that some equation reads."""
+    """Rows about the params that some equation reads."""
     read = optimizer.reads()
     for param in optimizer.all_params().values():
         if param.name in read:
@@ -107,7 +107,7 @@ def _first_steps(optimizer: Optimizer) -> str:
     found: dict[str, list[str]] = {}
     for flags in variants(optimizer):
         try:
-            text = Unicode(optimizer).piece(first_step(optimizer, flags)).text
+            text = Unicode(optimizer).render(first_step(optimizer, flags)).text
         except NoClosedForm as error:
             text = str(error)
         found.setdefault(text, []).append(flags_text(flags))
@@ -116,7 +116,7 @@ def _first_steps(optimizer: Optimizer) -> str:
 
 def _launches(optimizer: Optimizer) -> str:
     from optgen import pipeline
-    from optgen.ir.nodes import Variant
+    from optgen.ir import Variant
 
     found: dict[str, list[str]] = {}
     for flags in variants(optimizer):
@@ -128,7 +128,7 @@ def _launches(optimizer: Optimizer) -> str:
 
 
 def _by_variant(found: dict[str, list[str]]) -> str:
-    """Texts, each with the variants that it is for; a text alone where it is for all."""
+    """Texts, each with its variants. A text that is the same for all variants stands alone."""
     if len(found) == 1:
         return next(iter(found))
     return _table([(" or ".join(where), text) for text, where in found.items()])
@@ -137,8 +137,8 @@ def _by_variant(found: dict[str, list[str]]) -> str:
 def _costs(optimizer: Optimizer) -> str:
     from optgen import num_threads, pipeline
     from optgen.cli.bandwidth import bandwidth
+    from optgen.ir import Variant
     from optgen.ir.cost import cost
-    from optgen.ir.nodes import Variant
 
     found = [(f, cost(pipeline.plan(pipeline.build(optimizer, Variant(f))))) for f in variants(optimizer)]
     speed = bandwidth()

@@ -1,21 +1,23 @@
-"""The command show: one variant of a spec at any stage of its way to machine code, as text."""
+"""The command show: prints one variant of a spec at any stage of the compiler."""
 
 from __future__ import annotations
 
 import argparse
 
 from optgen.cli.common import Commands, Usage, add_arch, arch, command, flags_text, path_of, read, settings
-from optgen.ir.nodes import BYTES, Variant
+from optgen.ir import COMPUTE, Variant
+from optgen.ir.storage import STORAGES
 from optgen.model import Binary, Call, Expr, Flags, IsSet, Name, Number, Optimizer, Text, Unary
 
-DTYPES = ("float32", "float64", "float16", "bfloat16")
+DTYPES = tuple(COMPUTE)
 RANK = 2
-"""Of the parameter that a variant is shown for."""
+"""The rank of the parameter for which a variant is shown."""
 STAGES = ("model", "ir", "llvm", "asm", "nvvm", "ptx")
 _COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 _OPERATORS = (("or",), ("and",), (), _COMPARISONS, ("+", "-"), ("*", "/"), (), ("^",))
 _NOT, _NEGATIVE, _ATOM = 2, 6, 8
-"""Levels of the grammar, loosest first: `or`, `and`, `not`, comparisons, sums, products, minus, powers, atoms."""
+"""Levels of precedence in the grammar, loosest first: `or`, `and`, `not`, comparisons, sums, products, minus, powers,
+atoms."""
 
 
 def register(commands: Commands) -> None:
@@ -40,7 +42,7 @@ def register(commands: Commands) -> None:
     parser.add_argument("--dtype", default="float32", choices=DTYPES, help="of parameters (default: float32)")
     parser.add_argument("--master", action="store_true", help="keep a float32 weight beside a parameter of 16 bits")
     parser.add_argument(
-        "--storage", action="append", default=[], metavar="STATE=STORAGE", help=f"one of {', '.join(BYTES)}"
+        "--storage", action="append", default=[], metavar="STATE=STORAGE", help=f"one of {', '.join(STORAGES)}"
     )
     add_arch(parser)
 
@@ -56,7 +58,7 @@ def show(args: argparse.Namespace) -> int:
     optimizer = read(path_of(args.spec))
     try:
         resolved = arguments.resolve(optimizer, given)
-        flags = arguments.decide(optimizer, resolved.values, resolved.chosen, rank=RANK)
+        flags = arguments.resolve_flags(optimizer, resolved.values, resolved.chosen, rank=RANK)
         arguments.check_dtype(args.dtype, args.master)
         storage = arguments.storages(optimizer, args.dtype, dict(x.partition("=")[::2] for x in args.storage))
     except (TypeError, ValueError) as error:
@@ -80,7 +82,7 @@ def show(args: argparse.Namespace) -> int:
 
 
 def model_text(optimizer: Optimizer, flags: Flags) -> str:
-    """One variant as a straight line of equations: every value's kind, every expression as the tree has it."""
+    """One variant as a straight line of equations, with the kind of every value, and expressions as their trees are."""
     from optgen.lang.kinds import infer
 
     program = optimizer.program(flags)
@@ -93,7 +95,7 @@ def model_text(optimizer: Optimizer, flags: Flags) -> str:
 
 
 def expression(expr: Expr) -> str:
-    """The spec language again, with the parentheses that keep this tree and no others."""
+    """The expression in the spec language, with only the parentheses that its tree needs."""
     level = _level(expr)
     match expr:
         case Number(text=text):
@@ -119,7 +121,7 @@ def expression(expr: Expr) -> str:
 
 
 def _level(expr: Expr) -> int:
-    """How tightly the outermost operator binds in the grammar."""
+    """The level of the outermost operator in the grammar."""
     match expr:
         case Binary(op=op):
             return next(i for i, ops in enumerate(_OPERATORS) if op in ops)

@@ -1,4 +1,4 @@
-"""Work shared by processes: LLVM compiles one module at a time in each."""
+"""Runs work in several processes, because LLVM compiles one module at a time in each."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from optgen.execute import cpus
+from optgen.execute.cpu import cpus
 
 R = TypeVar("R")
-PER_PROCESS = 8
-"""Kernels that take longer than it takes to start a process."""
-MOST = 8
-"""Processes; more would wait for the one that starts them and reads what they made."""
+KERNELS_PER_PROCESS = 8
+"""The smallest number of kernels for which starting a process pays."""
+MAX_PROCESSES = 8
+"""More processes would wait for the one that starts them and reads their results."""
 
 
 @contextmanager
 def each(function: Callable[..., R], work: Sequence[tuple[Any, ...]]) -> Iterator[Iterator[R]]:
-    """`function(*arguments)` for all of `work`, in this order; function and arguments are such as can be pickled."""
+    """The results of `function(*arguments)` for all of `work`, in order. Function and arguments must be picklable."""
     columns = tuple(zip(*work, strict=True))
-    processes = min(cpus.available(), len(work) // PER_PROCESS, MOST)
+    processes = min(cpus.available(), len(work) // KERNELS_PER_PROCESS, MAX_PROCESSES)
     if processes < 2:
         yield map(function, *columns)
         return
-    # Not forked: a lock that another thread holds at that moment would never be released in the copy.
+    # Not forked: a lock that another thread holds at that moment would never be released in the child.
     context = multiprocessing.get_context("spawn")
     executor = ProcessPoolExecutor(processes, context, initializer=_begin)
     try:
@@ -38,7 +38,7 @@ def each(function: Callable[..., R], work: Sequence[tuple[Any, ...]]) -> Iterato
 
 
 def _begin() -> None:
-    """A worker ends with the process that started it, which alone hears of Ctrl-C."""
+    """Let a worker ignore Ctrl-C, and end with the process that started it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 

@@ -1,8 +1,18 @@
-"""What is written for others: a manifest (JSON) for loading kernels, C headers for linking or launching them,
+"""Products of the compiler: a manifest (JSON) for loading kernels, C headers for linking or launching them,
 documentation."""
 
-from optgen.emit.doc import Entry, document, sections
+from optgen.emit.doc import DocEntry, document, sections
 from optgen.emit.manifest import Build, manifest
-from optgen.emit.products import Cpu, Cuda, Product, Target
+from optgen.emit.products import CpuProducts, CudaProducts, Product, TargetProducts
 
-__all__ = ["Build", "Cpu", "Cuda", "Entry", "Product", "Target", "document", "manifest", "sections"]
+__all__ = [
+    "Build",
+    "CpuProducts",
+    "CudaProducts",
+    "DocEntry",
+    "Product",
+    "TargetProducts",
+    "document",
+    "manifest",
+    "sections",
+]

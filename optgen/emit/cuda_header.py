@@ -10,8 +10,8 @@ from typing import get_args
 from optgen.backends.ptx import GpuModule
 from optgen.backends.ptx.table import AREAS, COLUMNS, HEAD, PASSES, SEGMENT, THREADS, Counts, Launch, Unit
 from optgen.emit.header import STEP, about, enum, framed, names
-from optgen.emit.manifest import Variant
-from optgen.ir.nodes import BLOCK, LANES, ROW_BLOCK
+from optgen.emit.manifest import BuiltKernel
+from optgen.ir import BLOCK, LANES, ROW_BLOCK
 from optgen.model import Optimizer
 
 COLUMN_DOCS = {
@@ -189,14 +189,14 @@ static inline int64_t optgen_table_blocks(const optgen_kernel *kernel, const int
 """
 
 
-def cuda_header(optimizer: Optimizer, variant: Variant, module: GpuModule, arch: str, cpu: str) -> str:
+def cuda_header(optimizer: Optimizer, built: BuiltKernel, module: GpuModule, arch: str, cpu: str) -> str:
     """The text of `<symbol>_cuda.h`."""
-    symbol = variant.symbol
+    symbol = built.symbol
     made = f"PTX for {arch} and later GPUs; the object file of the host's part runs only on CPUs as {cpu}"
     parts = [
         STEP,
         table(),
-        names(optimizer, variant),
+        names(optimizer, built),
         "/* The functions of the PTX, in order. */",
         _launches(symbol, module.launches),
         f"static const optgen_kernel {symbol}_cuda = {{",
@@ -205,7 +205,7 @@ def cuda_header(optimizer: Optimizer, variant: Variant, module: GpuModule, arch:
         "/* What the host does before each step. */",
         f"void {symbol}_host(const optgen_step *step);\n",
     ]
-    return framed(f"{symbol.upper()}_CUDA_H", about(optimizer, variant, made), parts)
+    return framed(f"{symbol.upper()}_CUDA_H", about(optimizer, built, made), parts)
 
 
 def table() -> str:

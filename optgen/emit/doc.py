@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from optgen.ir import nodes as ir
+from optgen import ir
+from optgen.ir import Kernel
 from optgen.ir.cost import cost
-from optgen.ir.nodes import Kernel
-from optgen.model import RESERVED_PARAMS, Expr, Flag, Flags, FlagValue, Kind, Number, Optimizer, Param, State
+from optgen.model import RESERVED_PARAMS, Expr, Flag, Flags, FlagValue, Kind, Number, Optimizer, Param, StateDecl
 from optgen.symbolic import latex
 
 INTRODUCTION = """\
@@ -54,9 +54,10 @@ touches only the rows that are present; if not, the gradient is made dense first
 
 
 @dataclass(frozen=True)
-class Entry:
-    """An optimizer, its spec's file as the document names it, and the planned float32 kernels of its variants;
-    `evaluate` are those of its `eval:` section.
+class DocEntry:
+    """An optimizer in the document: the name of its spec file, and the planned float32 kernels of its variants.
+
+    `evaluate` are the kernels of its `eval:` section.
     """
 
     optimizer: Optimizer
@@ -65,7 +66,7 @@ class Entry:
     evaluate: Sequence[tuple[Flags, Kernel]] = ()
 
 
-def document(entries: Sequence[Entry]) -> str:
+def document(entries: Sequence[DocEntry]) -> str:
     """The text of the document, optimizers in alphabetical order."""
     entries = sorted(entries, key=lambda e: e.optimizer.name.lower())
     common = _table(("argument", "default", "values", ""), map(_param, RESERVED_PARAMS.values()))
@@ -73,7 +74,7 @@ def document(entries: Sequence[Entry]) -> str:
     return _paragraphs([INTRODUCTION.format(common=common), overview, sections(entries)])
 
 
-def sections(entries: Sequence[Entry]) -> str:
+def sections(entries: Sequence[DocEntry]) -> str:
     """The sections of some optimizers, without an introduction."""
     return _paragraphs([part for entry in entries for part in _section(entry)])
 
@@ -82,7 +83,7 @@ def _paragraphs(parts: Sequence[str]) -> str:
     return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
 
 
-def _summary(entry: Entry) -> tuple[str, ...]:
+def _summary(entry: DocEntry) -> tuple[str, ...]:
     o = entry.optimizer
     bytes = [cost(kernel).bytes for _, kernel in entry.update if kernel]
     ends = dict.fromkeys(f"{b:g}" for b in (min(bytes), max(bytes))) if bytes else ()
@@ -90,7 +91,7 @@ def _summary(entry: Entry) -> tuple[str, ...]:
     return f"[{o.name}](#{o.name.lower()})", _plain(o.title), states, " to ".join(ends)
 
 
-def _section(entry: Entry) -> Iterator[str]:
+def _section(entry: DocEntry) -> Iterator[str]:
     o = entry.optimizer
     yield f"## {o.name}"
     also = f", also called {' and '.join(f'`{a}`' for a in o.aliases)}" if o.aliases else ""
@@ -110,14 +111,14 @@ def _section(entry: Entry) -> Iterator[str]:
 
 
 def _as_written(optimizer: Optimizer) -> str:
-    """The sections with equations; notes stand elsewhere."""
+    """The sections with equations as they are written, without notes."""
     lines = optimizer.source.lines
     first = next(i for i, line in enumerate(lines) if re.match(r"update\s*:", line))
     return "\n".join(line.rstrip() for line in lines[first:] if not line.startswith("#")).strip()
 
 
 def _notes(optimizer: Optimizer) -> Iterator[str]:
-    """A spec's comments that begin at the start of a line, those on adjacent lines as one paragraph."""
+    """The comments of a spec that begin a line. Those on adjacent lines are one paragraph."""
     for is_note, lines in groupby(optimizer.source.lines, key=lambda line: line.startswith("#")):
         if is_note:
             yield _plain(" ".join(line.lstrip("#").strip() for line in lines))
@@ -163,7 +164,7 @@ ONE_FOR_EACH = {
 """How many values a state has, in words."""
 
 
-def _state(optimizer: Optimizer, s: State) -> tuple[str, ...]:
+def _state(optimizer: Optimizer, s: StateDecl) -> tuple[str, ...]:
     start = s.init.text if isinstance(s.init, Number) else f"`{s.init.id}`"
     kept = ONE_FOR_EACH[s.kind]
     guard = f"(if {_written(optimizer, s.guard)})" if s.guard is not None else ""
@@ -171,7 +172,7 @@ def _state(optimizer: Optimizer, s: State) -> tuple[str, ...]:
 
 
 def _remarks(optimizer: Optimizer) -> str:
-    """Flags that follow from others, what combinations need, and common arguments that are not read."""
+    """Derived flags, requirements, and common arguments that are not read."""
     lines = [f"`{f.name}` is {_written(optimizer, f.condition)}." for f in optimizer.flags if f.condition is not None]
     lines += [f"Needs {_written(optimizer, r.condition)}: {_plain(r.message)}." for r in optimizer.requires]
     unread = [f"`{name}`" for name in RESERVED_PARAMS if name not in optimizer.reads()]
@@ -179,7 +180,7 @@ def _remarks(optimizer: Optimizer) -> str:
     return "  \n".join(lines)
 
 
-def _costs(entry: Entry) -> Iterator[tuple[str, ...]]:
+def _costs(entry: DocEntry) -> Iterator[tuple[str, ...]]:
     for label, variants in (("", entry.update), ("to evaluate", entry.evaluate)):
         rows: Rows = {frozenset((name, (x,)) for name, x in flags.items()): _cost(kernel) for flags, kernel in variants}
         names = list(variants[0][0]) if variants else []
@@ -193,7 +194,8 @@ def _costs(entry: Entry) -> Iterator[tuple[str, ...]]:
 def _cost(kernel: Kernel) -> tuple[str, ...]:
     c = cost(kernel)
     sweeps = "; ".join(_sweep(kernel, phase) for phase in kernel.phases if phase.kind == "sweep")
-    rows_alone = ("yes" if kernel.lazy else "no") if kernel.advances else ""  # no gradient where it does not
+    # An evaluation reads no gradient, so that nothing can be said of its rows.
+    rows_alone = ("yes" if kernel.rows_independent else "no") if kernel.advances else ""
     return sweeps or "none", f"{c.bytes:g}", str(c.flops), rows_alone
 
 
@@ -206,12 +208,13 @@ def _sweep(kernel: Kernel, phase: ir.Phase) -> str:
 
 
 Setting = frozenset[tuple[str, tuple[FlagValue, ...]]]
-"""Flags, each with the values that give the same row."""
+"""Rows of a table by flags, each with the values that give the same row."""
 Rows = dict[Setting, tuple[str, ...]]
 
 
 def _merged(rows: Rows, name: str) -> Rows:
-    """`rows` with the values of a flag put together that make no difference; the flag is left out if none does."""
+    """`rows`, with those merged that differ only in the value of a flag. A flag that makes no difference is left
+    out."""
     groups: list[tuple[tuple[FlagValue, ...], Rows]] = []
     for values in dict.fromkeys(dict(setting)[name] for setting in rows):
         mine = {setting - {(name, values)}: row for setting, row in rows.items() if (name, values) in setting}
@@ -236,7 +239,7 @@ def _setting(name: str, values: tuple[FlagValue, ...]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text in which Markdown finds nothing to interpret; an underscore within a word means nothing to it."""
+    """The text with Markdown's characters escaped. An underscore within a word needs no escape."""
     return re.sub(r"[\\`*<>\[\]|$]|(?<!\w)_|_(?!\w)", r"\\\g<0>", text)
 
 
@@ -245,6 +248,6 @@ def _joined(*texts: str) -> str:
 
 
 def _table(head: Sequence[str], rows: Iterator[tuple[str, ...]] | Sequence[tuple[str, ...]]) -> str:
-    """A table, or nothing where there are no rows."""
+    """A table; an empty text if there are no rows."""
     lines = [f"| {' | '.join(row)} |" for row in rows]
     return "\n".join([f"| {' | '.join(head)} |", f"|{'---|' * len(head)}", *lines]) if lines else ""

@@ -1,12 +1,12 @@
-"""The C header of one variant built for a CPU: the step's structure, names for buffers and hyper-parameters, two
+"""The C header of one variant built for a CPU: the structure of a step, names of buffers and hyper-parameters, and two
 functions."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from optgen.emit.manifest import Variant
-from optgen.ir.nodes import Buffer
+from optgen.emit.manifest import BuiltKernel
+from optgen.ir import Buffer
 from optgen.model import Kind, Optimizer, Param
 from optgen.symbolic import unicode
 
@@ -58,6 +58,7 @@ TYPES = {
     "float16": "uint16_t, the bits of a float16,",
     "bfloat16": "uint16_t, the bits of a bfloat16,",
 }
+"""What C calls the elements of an array, by its NumPy dtype."""
 SHAPES = {
     Kind.ELEM: "each element",
     Kind.ROW: "each row",
@@ -75,20 +76,20 @@ DIMENSIONS = {
 }
 
 
-def header(optimizer: Optimizer, variant: Variant, cpu: str) -> str:
+def header(optimizer: Optimizer, built: BuiltKernel, cpu: str) -> str:
     """The text of `<symbol>.h`."""
-    symbol = variant.symbol
-    purpose = "The weights to evaluate with; no count changes" if variant.chosen.evaluate else "One step, in place"
+    symbol = built.symbol
+    purpose = "The weights to evaluate with; no count changes" if built.variant.evaluate else "One step, in place"
     made = f"built for {cpu}; the object file runs only where that CPU's instructions exist"
     parts = [
         STEP,
-        names(optimizer, variant),
+        names(optimizer, built),
         f"/* {purpose}. */",
         f"void {symbol}(const optgen_step *step);\n",
         "/* How many doubles step->workspace must hold; reads n, size, cols, index and present. */",
         f"int64_t {symbol}_workspace(const optgen_step *step);\n",
     ]
-    return framed(f"{symbol.upper()}_H", about(optimizer, variant, made), parts)
+    return framed(f"{symbol.upper()}_H", about(optimizer, built, made), parts)
 
 
 def framed(guard: str, title: str, parts: Sequence[str]) -> str:
@@ -104,23 +105,24 @@ def framed(guard: str, title: str, parts: Sequence[str]) -> str:
     )
 
 
-def about(optimizer: Optimizer, variant: Variant, made: str) -> str:
-    """The comment at its top: what it is of, what was chosen, how it was `made`, the equations."""
-    flags = ", ".join(f"{name} = {_word(value)}" for name, value in variant.chosen.flags.items()) or "none"
+def about(optimizer: Optimizer, built: BuiltKernel, made: str) -> str:
+    """The comment at the top of a header: the optimizer, its flags, how it was `made`, the equations."""
+    flags = ", ".join(f"{name} = {_word(value)}" for name, value in built.variant.flags.items()) or "none"
     lines = [
         *(_safe(x) for x in (optimizer.name, optimizer.title, optimizer.cite) if x),
-        f"dtype {variant.chosen.dtype}; flags: {flags}",
+        f"dtype {built.variant.dtype}; flags: {flags}",
         made,
         "",
-        *unicode(optimizer, variant.chosen.flags).splitlines(),
+        *unicode(optimizer, built.variant.flags).splitlines(),
     ]
     body = "\n".join(f"   {line}".rstrip() for line in lines).lstrip()
     return f"/* {body} */"
 
 
-def names(optimizer: Optimizer, variant: Variant) -> str:
-    """Enumerations, the same in all headers of a variant, of which one program may include several."""
-    symbol, kernel = variant.symbol, variant.kernel
+def names(optimizer: Optimizer, built: BuiltKernel) -> str:
+    """The enumerations of buffers and hyper-parameters. All headers of a variant have the same, and one program may
+    include several."""
+    symbol, kernel = built.symbol, built.kernel
     guard = f"{symbol.upper()}_NAMES"
     buffers = [(f"{symbol}_buffer_{b.name}", _buffer(b)) for b in kernel.buffers]
     docs = DIMENSIONS | {name: _param(param) for name, param in optimizer.all_params().items()}
@@ -138,7 +140,7 @@ def names(optimizer: Optimizer, variant: Variant) -> str:
 
 
 def enum(names: Sequence[tuple[str, str]], count: str) -> str:
-    """Numbers from 0 on, each with what it says; `count` names how many there are."""
+    """A C enumeration of names with comments. The last name, `count`, is their number."""
     rows = [f"    {name}, /* {_safe(doc)} */" for name, doc in names]
     return "\n".join(["enum {", *rows, f"    {count}", "};\n"])
 
@@ -152,7 +154,7 @@ def _buffer(b: Buffer) -> str:
     access = "read only" if not b.written else "written" if b.name == "out" else "read and written"
     start = "" if b.init is None else f", starts as {b.init}"
     place = ", in the memory of the host" if b.kind is Kind.HOST else ""
-    return f"{TYPES[b.storage]} of {SHAPES[b.kind]}, {access}{start}{place}"
+    return f"{TYPES[b.format.array_dtype]} of {SHAPES[b.kind]}, {access}{start}{place}"
 
 
 def _param(param: Param) -> str:
@@ -164,5 +166,5 @@ def _param(param: Param) -> str:
 
 
 def _safe(text: str) -> str:
-    """Text that cannot end the comment it stands in."""
+    """The text without what could end the comment it stands in."""
     return " ".join(text.split()).replace("*/", "* /").replace("/*", "/ *")

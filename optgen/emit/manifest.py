@@ -9,29 +9,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from optgen.ir import nodes
+from optgen import ir
+from optgen.ir import Buffer, Kernel
 from optgen.ir.cost import cost
-from optgen.ir.nodes import Buffer, Kernel
-from optgen.model import Interval, Number, Optimizer, Param, State
+from optgen.model import Interval, Number, Optimizer, Param, StateDecl
 
 FORMAT = 2
-"""Raised when a reader of an older manifest would go wrong."""
+"""The version of the format. It is raised by changes that would mislead a reader of older manifests."""
 Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Variant:
-    """One compiled kernel: its functions are named after `symbol`, `chosen` is what it is for, `kernel` its planned
-    IR."""
+class BuiltKernel:
+    """One compiled kernel: the `symbol` that its functions are named after, its `variant`, and its planned IR."""
 
     symbol: str
-    chosen: nodes.Variant
+    variant: ir.Variant
     kernel: Kernel
 
 
 @dataclass(frozen=True)
 class Build:
-    """What a spec was compiled with, and for."""
+    """The compiler that made the products, and their target."""
 
     version: str
     llvm: str
@@ -39,7 +38,7 @@ class Build:
 
 
 def manifest(optimizer: Optimizer, build: Build, entries: Sequence[Json]) -> str:
-    """The text of a manifest; `entries`: one of `entry` for each kernel."""
+    """The text of a manifest. `entries` are those of `entry`, one for each kernel."""
     data = {
         "format": FORMAT,
         "optgen": build.version,
@@ -70,22 +69,22 @@ def manifest(optimizer: Optimizer, build: Build, entries: Sequence[Json]) -> str
     return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def entry(variant: Variant, files: Mapping[str, str]) -> Json:
-    """What the manifest says of a kernel; `files` are the names of its files.
+def entry(built: BuiltKernel, files: Mapping[str, str]) -> Json:
+    """The entry of a kernel in the manifest. `files` are the names of its files.
 
-    It is called as its header says; `buffers` and `hyper` give the order of pointers and values. Costs are per element
-    of a tensor and step. `lazy`: rows of a tensor can be updated without the others. `cut`: where tensors can be cut
-    into pieces that are updated apart (`optgen.ir.nodes.Cut`).
+    `buffers` and `hyper` are in the order in which the function takes pointers and values. Costs are per element and
+    step. `lazy`: some rows of a tensor can be updated without the others. `cut`: where tensors can be cut into shards
+    that are updated separately (`optgen.ir.ShardGranularity`).
     """
-    kernel = variant.kernel
+    kernel = built.kernel
     return {
-        "symbol": variant.symbol,
+        "symbol": built.symbol,
         "files": dict(files),
-        "flags": dict(variant.chosen.flags),
-        "dtype": variant.chosen.dtype,
-        "evaluate": variant.chosen.evaluate,
-        "lazy": kernel.lazy,
-        "cut": kernel.cut,
+        "flags": dict(built.variant.flags),
+        "dtype": built.variant.dtype,
+        "evaluate": built.variant.evaluate,
+        "lazy": kernel.rows_independent,
+        "cut": kernel.shard_granularity,
         "buffers": [_buffer(b) for b in kernel.buffers],
         "hyper": list(kernel.hyper),
         "cost": asdict(cost(kernel)),
@@ -106,7 +105,7 @@ def _param(param: Param) -> Json:
 
 
 def _number(x: float | str | None) -> float | str | None:
-    """JSON has no infinity: it is written as a string, `inf` or `-inf`."""
+    """A number for JSON, which has no infinity: that is written as a string, `inf` or `-inf`."""
     return str(x) if isinstance(x, float) and math.isinf(x) else x
 
 
@@ -121,7 +120,7 @@ def _interval(interval: Interval | None) -> Json | None:
     }
 
 
-def _state(state: State) -> Json:
+def _state(state: StateDecl) -> Json:
     init = _number(state.init.value) if isinstance(state.init, Number) else state.init.id
     return {"name": state.name, "kind": state.kind.value, "init": init, "doc": state.doc}
 

@@ -1,31 +1,33 @@
-"""The files that one kernel becomes, for each target. Those of both can lie in one folder."""
+"""The files made of one kernel, for each target. Those of both targets can lie in one folder."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from typing import TypeAlias
 
-from optgen import pipeline
+from optgen import ir, pipeline
 from optgen.backends import target
 from optgen.emit.cuda_header import cuda_header
 from optgen.emit.header import header
-from optgen.emit.manifest import Json, Variant, entry
-from optgen.ir import nodes
+from optgen.emit.manifest import BuiltKernel, Json, entry
 from optgen.model import Optimizer
 
 
 @dataclass(frozen=True)
 class Product:
-    """`entry`: what the manifest says of a kernel; `files`: what they hold, by name."""
+    """The products of one kernel: its `entry` in the manifest, and the contents of its `files` by name."""
 
     entry: Json
     files: dict[str, bytes]
 
 
 @dataclass(frozen=True)
-class Cpu:
-    """This machine. MANIFEST is the file that names the others, `description` what it says of the target; `owns` tells
-    whether a file that is named after a kernel is this target's."""
+class CpuProducts:
+    """Products for the CPU of this machine.
+
+    MANIFEST is the file that names the others, `description` its entry about the target. `owns` tells whether a file
+    named after a kernel belongs to this target.
+    """
 
     MANIFEST = "manifest.json"
     ENDS = (".ll", ".o", ".h")
@@ -35,55 +37,55 @@ class Cpu:
         return {"cpu": host.cpu, "features": list(host.required())}
 
     def owns(self, name: str) -> bool:
-        return name.endswith(self.ENDS) and not name.endswith(Cuda.ENDS)
+        return name.endswith(self.ENDS) and not name.endswith(CudaProducts.ENDS)
 
-    def make(self, optimizer: Optimizer, variant: nodes.Variant) -> Product:
+    def make(self, optimizer: Optimizer, variant: ir.Variant) -> Product:
         host, symbol = target.host(), pipeline.symbol(optimizer, variant)
         kernel = pipeline.plan(pipeline.build(optimizer, variant))
         code = target.compile_ir(pipeline.lower(kernel, symbol, host.triple), host)
-        made = Variant(symbol, variant, kernel)
+        built = BuiltKernel(symbol, variant, kernel)
         files = {
             "llvm": (f"{symbol}.ll", code.llvm.encode()),
             "object": (f"{symbol}.o", code.object),
-            "header": (f"{symbol}.h", header(optimizer, made, host.cpu).encode()),
+            "header": (f"{symbol}.h", header(optimizer, built, host.cpu).encode()),
         }
-        return _product(made, files)
+        return _product(built, files)
 
 
 @dataclass(frozen=True)
-class Cuda:
-    """GPUs from the architecture `arch` on, with this machine for the host's part."""
+class CudaProducts:
+    """Products for GPUs of architecture `arch` and later, with this machine as the host."""
 
     arch: str
     MANIFEST = "cuda.json"
     ENDS = (".ptx", "_cuda.ll", "_cuda.h", "_host.ll", "_host.o")
 
     def description(self) -> Json:
-        return {"arch": self.arch, "host": Cpu().description()}
+        return {"arch": self.arch, "host": CpuProducts().description()}
 
     def owns(self, name: str) -> bool:
         return name.endswith(self.ENDS)
 
-    def make(self, optimizer: Optimizer, variant: nodes.Variant) -> Product:
+    def make(self, optimizer: Optimizer, variant: ir.Variant) -> Product:
         host, symbol = target.host(), pipeline.symbol(optimizer, variant)
         kernel = pipeline.plan(pipeline.build(optimizer, variant))
         module = pipeline.lower_ptx(kernel, symbol)
         code = target.compile_ir(pipeline.lower_host(kernel, f"{symbol}_host", host.triple), host)
-        made = Variant(symbol, variant, kernel)
+        built = BuiltKernel(symbol, variant, kernel)
         files = {
             "ptx": (f"{symbol}.ptx", target.compile_ptx(module.llvm, self.arch).encode()),
             "llvm": (f"{symbol}_cuda.ll", module.llvm.encode()),
-            "header": (f"{symbol}_cuda.h", cuda_header(optimizer, made, module, self.arch, host.cpu).encode()),
+            "header": (f"{symbol}_cuda.h", cuda_header(optimizer, built, module, self.arch, host.cpu).encode()),
             "host_llvm": (f"{symbol}_host.ll", code.llvm.encode()),
             "host_object": (f"{symbol}_host.o", code.object),
         }
         launches = [asdict(x) | {"per_block": x.per_block} for x in module.launches]
-        return _product(made, files, launches=launches, counts=asdict(module.counts))
+        return _product(built, files, launches=launches, counts=asdict(module.counts))
 
 
-Target: TypeAlias = Cpu | Cuda
+TargetProducts: TypeAlias = CpuProducts | CudaProducts
 
 
-def _product(made: Variant, files: dict[str, tuple[str, bytes]], **more: object) -> Product:
+def _product(built: BuiltKernel, files: dict[str, tuple[str, bytes]], **more: object) -> Product:
     names = {kind: name for kind, (name, _) in files.items()}
-    return Product(entry(made, names) | more, dict(files.values()))
+    return Product(entry(built, names) | more, dict(files.values()))

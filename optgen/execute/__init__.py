@@ -1,0 +1,1 @@
+"""Rules, their states, and steps bound to tensors. `cpu/` and `cuda/` are the devices that steps run on."""

@@ -1,7 +1,7 @@
-"""Where a tensor's elements are: an address found in whatever the caller has, or an error that names the tensor.
+"""The memory of a caller's tensor: its address, shape and dtype, or an error that names the tensor.
 
-Understood are objects with `__array_interface__` (NumPy), with `data_ptr/shape/stride/dtype/device` (PyTorch, which is
-not imported for it), and with DLPack. Nothing is ever copied: a step writes into the caller's memory or not at all.
+A tensor is an object with `__array_interface__` (NumPy), with `data_ptr/shape/stride/dtype/device` (PyTorch, which is
+not imported here), or with DLPack. Nothing is ever copied: a step writes into the caller's memory or not at all.
 """
 
 from __future__ import annotations
@@ -14,24 +14,26 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from optgen.ir.nodes import COMPUTE
+from optgen.ir import COMPUTE
 
 Array = np.ndarray[Any, Any]
 
-READ = ("grads", "inputs")
-"""How the names begin of tensors that a step only reads."""
+READ_ONLY_NAMES = ("grads", "inputs")
+"""The beginnings of the names of tensors that a step only reads."""
 _TO_READ = "pass a C-contiguous copy"
 _TO_WRITE = "a step updates memory in place, so pass a C-contiguous tensor and copy the result back yourself"
 _WRITABLE = 0x200
+"""PyBUF_WRITE"""
 _memory = ctypes.pythonapi.PyMemoryView_FromMemory
-"""Of an address, a size in bytes, and a flag. (An array of ctypes has a type, made for each size, that is a cycle.)"""
+"""Takes an address, a size in bytes, and a flag. (An array of ctypes would need a type for each size, which is garbage
+in a cycle of references.)"""
 _memory.restype = ctypes.py_object
 _memory.argtypes = (ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int)
 
 
 @functools.cache
 def numpy_dtype(name: str) -> np.dtype[Any]:
-    """The NumPy dtype of that name; bfloat16 is the one of ml_dtypes."""
+    """The NumPy dtype of a name; bfloat16 is that of ml_dtypes."""
     if name == "bfloat16":
         import ml_dtypes
 
@@ -42,13 +44,13 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
 
 @functools.lru_cache(maxsize=64)
 def _name(dtype: np.dtype[Any]) -> str:
-    """Its name, which NumPy spells out anew each time."""
+    """The name of a dtype, kept, as NumPy spells it out anew each time."""
     return dtype.name
 
 
 class Tensor(NamedTuple):
-    """A dense tensor in C order. `owner` keeps the memory alive; `name` is what errors call it; `gpu` is the number of
-    the GPU that it is on, None for the CPU."""
+    """A dense tensor in C order. `name` is what errors call it. `owner` keeps the memory alive. `gpu` is the number of
+    its GPU, None for the CPU."""
 
     name: str
     address: int
@@ -67,25 +69,25 @@ class Tensor(NamedTuple):
         return self.size * numpy_dtype(self.dtype).itemsize
 
     def view(self) -> Array:
-        """Its memory as an array; whoever holds the array must hold the tensor, too."""
+        """Its memory as an array, which does not keep the memory alive."""
         return np.ndarray(self.shape, numpy_dtype(self.dtype), _memory(self.address, self.nbytes, _WRITABLE))
 
 
-def doubles(address: int, shape: tuple[int, ...]) -> Array:
-    """Memory of native code as an array of doubles, for as long as it is there."""
+def float64_view(address: int, shape: tuple[int, ...]) -> Array:
+    """Memory of native code as an array of float64, which does not keep the memory alive."""
     return np.ndarray(shape, np.float64, _memory(address, math.prod(shape) * 8, _WRITABLE))
 
 
-def words(address: int, shape: tuple[int, ...]) -> Array:
-    """Memory that others own as an array of int64, for as long as it is there."""
+def int64_view(address: int, shape: tuple[int, ...]) -> Array:
+    """Memory at an address as an array of int64, which does not keep the memory alive."""
     return np.ndarray(shape, np.int64, _memory(address, math.prod(shape) * 8, _WRITABLE))
 
 
-def listed(objects: Iterable[Any], what: str, n: int | None = None) -> list[Any]:
-    """`objects` as a list, of n if that is given; TypeError or ValueError calling it `what` otherwise.
+def as_list(objects: Iterable[Any], what: str, n: int | None = None) -> list[Any]:
+    """The objects of any iterable, such as `net.parameters()`; of length n, if that is given.
 
-    Any iterable will do, such as `net.parameters()`, but for what has no order of its own, and for text and tensors,
-    which are iterable, too.
+    Errors call it `what`: TypeError for sets and mappings, which have no order of their own, and for text and tensors,
+    which are iterable as well; ValueError for another length.
     """
     unfit = isinstance(objects, str | bytes | Mapping | Set) or hasattr(objects, "dtype")
     if unfit or not isinstance(objects, Iterable):
@@ -104,7 +106,7 @@ def tensor(obj: Any, name: str) -> Tensor:
         return _from_torch(obj, name)
     if hasattr(obj, "__cuda_array_interface__"):
         raise ValueError(f"{name}: on a CUDA device; this kernel runs on the CPU")
-    # A NumPy scalar has the interface too, but it cannot change: what NumPy would give is a copy.
+    # A NumPy scalar has the interface as well, but cannot change: an array of it would be a copy.
     if hasattr(obj, "__array_interface__") and not isinstance(obj, np.generic):
         return _from_interface(obj, name)
     if hasattr(obj, "__dlpack__"):
@@ -134,13 +136,13 @@ def _from_array(array: Any, name: str, owner: Any) -> Tensor:
     if not flags.c_contiguous:
         check_order(name, shape, array.strides, array.itemsize)
     check_address(name, address, shape, owner)
-    kept = array if owner is array else (owner, array)
-    return Tensor(name, address, shape, _name(array.dtype), flags.writeable, kept)
+    alive = array if owner is array else (owner, array)
+    return Tensor(name, address, shape, _name(array.dtype), flags.writeable, alive)
 
 
 def _address(array: Array) -> int:
     try:
-        # A third of the time that the other way takes.
+        # This takes a third of the time of array.ctypes.data.
         return ctypes.addressof(ctypes.c_char.from_buffer(cast(Any, array)))
     except (BufferError, TypeError, ValueError):  # read-only, without elements, not contiguous, of no C type
         return array.ctypes.data
@@ -150,16 +152,16 @@ def _from_torch(obj: Any, name: str) -> Tensor:
     device = str(obj.device)
     if not device.startswith("cpu"):
         raise ValueError(f"{name}: on device '{device}'; this kernel runs on the CPU")
-    return strided(obj, name)
+    return from_pytorch_like(obj, name)
 
 
 def is_like_pytorch(obj: Any) -> bool:
-    """Whether `strided` understands it. (A shape is not asked for: parameters of PyTorch may have none yet.)"""
+    """Whether an object has the interface of a PyTorch tensor. (A parameter of PyTorch may have no shape yet.)"""
     return all(hasattr(obj, a) for a in ("data_ptr", "stride", "dtype", "device"))
 
 
-def strided(obj: Any, name: str, gpu: int | None = None) -> Tensor:
-    """The memory of what is like a PyTorch tensor, wherever that is."""
+def from_pytorch_like(obj: Any, name: str, gpu: int | None = None) -> Tensor:
+    """The memory of an object with the interface of a PyTorch tensor, on the CPU or a GPU."""
     layout = str(getattr(obj, "layout", "torch.strided"))
     if layout != "torch.strided":
         hint = "; of its coalesce(), pass RowSparse(x.indices()[0], x.values())" if layout == "torch.sparse_coo" else ""
@@ -176,7 +178,7 @@ def strided(obj: Any, name: str, gpu: int | None = None) -> Tensor:
 
 
 def _check_storage(name: str, obj: Any, size: int) -> None:
-    """That a tensor of PyTorch has all of its elements, and has them as they are."""
+    """ValueError if a tensor of PyTorch has less memory than elements, or the negative of its values there."""
     needed, there = (obj.storage_offset() + size) * obj.element_size(), obj.untyped_storage().nbytes()
     if there < needed:
         raise ValueError(f"{name}: its storage was made smaller (resize_): {there} bytes, and its shape needs {needed}")
@@ -185,7 +187,7 @@ def _check_storage(name: str, obj: Any, size: int) -> None:
 
 
 def check_address(name: str, address: int, shape: Sequence[int], obj: Any) -> None:
-    """TypeError for what has elements but no memory."""
+    """TypeError if an object has elements and no memory."""
     if address or 0 in shape:
         return
     hint = "pass its to_local()" if hasattr(obj, "to_local") else "it was freed, or stands for tensors elsewhere"
@@ -193,7 +195,10 @@ def check_address(name: str, address: int, shape: Sequence[int], obj: Any) -> No
 
 
 def check_order(name: str, shape: Sequence[int], strides: Sequence[int], unit: int) -> None:
-    """C order, where neighbours are `unit` apart; the stride of an axis of length 1 means nothing."""
+    """ValueError unless strides are those of C order, with neighbours `unit` apart.
+
+    The stride of an axis of length 1 means nothing.
+    """
     if 0 in shape:
         return
     expected = unit
@@ -201,23 +206,24 @@ def check_order(name: str, shape: Sequence[int], strides: Sequence[int], unit: i
         if n != 1 and stride != expected:
             raise ValueError(
                 f"{name}: not contiguous (shape {tuple(shape)}, strides {tuple(strides)}); "
-                f"{_TO_READ if name.startswith(READ) else _TO_WRITE}"
+                f"{_TO_READ if name.startswith(READ_ONLY_NAMES) else _TO_WRITE}"
             )
         expected *= n
 
 
 def check(t: Tensor, dtype: str, shape: tuple[int, ...], of: str) -> None:
-    """`t` must have this dtype, and this shape, which is that of `of`."""
+    """TypeError or ValueError unless `t` has this dtype, and this shape; errors say that `of` has the shape."""
     check_dtype(t, dtype)
     if t.shape != shape:
         raise ValueError(f"{t.name}: shape {t.shape}, but {of} has {shape}")
 
 
 def check_dtype(t: Tensor, dtype: str) -> None:
+    """TypeError unless `t` has this dtype; ValueError if a GPU cannot read it, as it is not aligned to its elements."""
     if t.dtype != dtype:
         hint = f"; optgen.load(..., dtype={t.dtype!r}) makes one for it" if _is_parameter(t) else ""
         raise TypeError(f"{t.name}: dtype {t.dtype}, but the kernel takes {dtype}{hint}")
-    if t.gpu is not None and t.address % numpy_dtype(dtype).itemsize:  # which a CPU does not mind
+    if t.gpu is not None and t.address % numpy_dtype(dtype).itemsize:  # CPUs read it
         raise ValueError(f"{t.name}: not aligned to its elements; copy it")
 
 
@@ -231,7 +237,7 @@ def check_writable(t: Tensor) -> None:
 
 
 def aligned(shape: tuple[int, ...], dtype: str, value: float = 0.0) -> Array:
-    """A new array on a cache line, filled with `value`; zeros cost nothing until they are touched."""
+    """A new array that begins on a cache line, filled with `value`. Zeros take no time until they are touched."""
     size, element = math.prod(shape), numpy_dtype(dtype)
     raw = np.zeros(size + 64 // element.itemsize, element)
     skip = -raw.ctypes.data % 64 // element.itemsize

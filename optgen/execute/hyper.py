@@ -10,33 +10,37 @@ import numpy as np
 from optgen import arguments
 from optgen.model import PER_PARAMETER, Call, FlagValue, Optimizer, Param, walk
 
-Value = float | None
-Decide = Callable[[int, Mapping[str, Value]], Mapping[str, FlagValue]]
+HyperValue = float | None
+"""A hyper-parameter; None where it is unset."""
+Values = Mapping[str, HyperValue | Sequence[HyperValue]]
+"""Hyper-parameters by name: one value for all parameters, or one for each."""
+DecideFlags = Callable[[int, Mapping[str, HyperValue]], Mapping[str, FlagValue]]
 """The flags of parameter i for these values."""
 
 
-class Hyper:
-    """`values` by name: a number for all parameters, or a list with one for each; None where unset.
+class HyperParameters:
+    """The hyper-parameters of a step: `values` by name, a number for all parameters or a list with one for each.
 
-    `flags` are those of each parameter's kernel; values with which `decide` finds others are refused.
+    `flags` are those of each parameter's kernel. Values with which `decide_flags` returns others are refused.
     """
 
     def __init__(
         self,
         spec: Optimizer,
-        values: Mapping[str, Value],
+        values: Mapping[str, HyperValue],
         flags: Sequence[Mapping[str, FlagValue]],
-        decide: Decide,
+        decide_flags: DecideFlags,
     ) -> None:
-        self.values: dict[str, Value | list[Value]] = dict(values)
-        self._spec, self._n, self._flags, self._decide = spec, len(flags), flags, decide
-        self._deciding = arguments.deciding(spec)
-        self._joins = any(isinstance(e, Call) and e.scope == "params" for q in spec.update for e in walk(q.value))
+        self.values: dict[str, HyperValue | list[HyperValue]] = dict(values)
+        self._spec, self._n, self._flags, self._decide_flags = spec, len(flags), flags, decide_flags
+        self._deciding_flags = arguments.deciding(spec)
+        calls = [e for line in spec.update for e in walk(line.value) if isinstance(e, Call)]
+        self._sums_over_params = any(call.scope == "params" for call in calls)
 
-    def change(self, given: Mapping[str, Any]) -> dict[str, Value | list[Value]]:
-        """The new values by canonical name, which are kept from now on: all of them, or none where one is wrong."""
-        changes: dict[str, Value | list[Value]] = {}
-        for name, value in given.items():
+    def change(self, new: Mapping[str, Any]) -> dict[str, HyperValue | list[HyperValue]]:
+        """Set hyper-parameters, all of them or, if one is wrong, none; returns them by canonical name."""
+        changes: dict[str, HyperValue | list[HyperValue]] = {}
+        for name, value in new.items():
             param = arguments.find(self._spec, name)
             if param.name in changes:
                 raise TypeError(f"{self._spec.name}: '{param.name}' is given twice, once as '{name}'")
@@ -45,14 +49,14 @@ class Hyper:
         self.values |= changes
         return changes
 
-    def _checked(self, param: Param, value: Any) -> Value | list[Value]:
+    def _checked(self, param: Param, value: Any) -> HyperValue | list[HyperValue]:
         spec = self._spec
         several = isinstance(value, Sequence) and not isinstance(value, str | bytes)
         if not several and not (isinstance(value, np.ndarray) and value.ndim):
             checked = arguments.check(spec, param, value)
             arguments.check_read(spec, param, checked)
             return checked
-        if self._joins and param.name not in PER_PARAMETER:
+        if self._sums_over_params and param.name not in PER_PARAMETER:
             raise ValueError(f"{spec.name} sums over all parameters, so '{param.name}' must be one number for them all")
         if len(value) != self._n:
             count = f"{len(value)} value{'' if len(value) == 1 else 's'}"
@@ -62,15 +66,15 @@ class Hyper:
             arguments.check_read(spec, param, x)
         return each
 
-    def _check_flags(self, changes: Mapping[str, Value | list[Value]]) -> None:
+    def _check_flags(self, changes: Mapping[str, HyperValue | list[HyperValue]]) -> None:
         """Derived flags chose the kernels; values that would choose others are an error."""
-        causes = self._deciding & set(changes)
+        causes = self._deciding_flags & set(changes)
         if not causes:
             return
         values = {**self.values, **changes}
         for i, flags in enumerate(self._flags):
             here = {name: x[i] if isinstance(x, list) else x for name, x in values.items()}
-            after = self._decide(i, here)
+            after = self._decide_flags(i, here)
             for flag, old in flags.items():
                 if after[flag] != old:
                     named = ", ".join(f"{name}={here[name]}" for name in changes if name in causes)

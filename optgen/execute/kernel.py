@@ -1,16 +1,20 @@
-"""A kernel in memory: its signature, its two entry points, and the structure they read."""
+"""A kernel in memory: what its callers know of it, and the structure that its entry point reads."""
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from optgen.ir.nodes import Buffer, Variant, is_gradient
-from optgen.objectcode import link
-from optgen.pipeline import NativeKernel
+from optgen.compiled import NativeKernel
+from optgen.execute.buffers import Array, Tensor
+from optgen.ir import Buffer, Variant, is_gradient
+
+BufferTensors = Mapping[str, Sequence[Tensor | None]]
+"""The tensors of each buffer, one for each parameter, None where the parameter's kernel does not have the buffer."""
 
 
-class Step(ctypes.Structure):
+class StepStruct(ctypes.Structure):
     """optgen_step of backends/cpu/emit.py."""
 
     _fields_ = (
@@ -34,29 +38,45 @@ class Step(ctypes.Structure):
     )
 
 
-class Kernel:
-    """One variant of an optimizer, loaded; `columns` and `rows` are the places of buffers and of hyper-parameters.
+NOT_BY_ROW = -1
+"""What `present` holds for a tensor that is updated as one array of elements, and not row by row."""
 
-    `states` is what it keeps between steps, by name: the states, their `scales`, and the master weight as "w".
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The rows of a parameter that are updated: `count` of them, numbered by `index` (int64; None: all, in order).
+
+    With a count of NOT_BY_ROW the parameter is updated as one array of elements.
     """
 
-    def __init__(self, variant: Variant, native: NativeKernel) -> None:
-        self._describe(variant, native)
-        symbols = link.link(native.object, native.symbol, f"{native.symbol}_workspace")
-        self.address = symbols[native.symbol]
-        self.run = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self.address)
-        self._workspace = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(symbols[f"{native.symbol}_workspace"])
+    count: int = NOT_BY_ROW
+    index: Array | None = None
 
-    def _describe(self, variant: Variant, native: NativeKernel) -> None:
-        self.variant, self.native = variant, native
-        self.columns = {b.name: k for k, b in enumerate(native.buffers)}
-        self.rows = {name: k for k, name in enumerate(native.hyper)}
-        self.gradients = [k for name, k in self.columns.items() if is_gradient(name)]
-        kept = [b for b in native.buffers if b.init is not None or (b.name == "w" and variant.master)]
-        self.states: Mapping[str, Buffer] = {b.name: b for b in kept}
-        self.scales = [b.name for b in kept if b.storage == "scale"]
+
+class LoadedKernel:
+    """One variant of an optimizer, loaded.
+
+    `address` is its entry point on the CPU, and `run` calls that with the address of a StepStruct. `buffer_index` and
+    `hyper_index` number its buffers and hyper-parameters by name; `gradients` are the numbers of gradients among the
+    buffers. `states` are the buffers that are kept between steps, by name: the states, their `scales`, and the master
+    weight as "w".
+    """
+
+    def __init__(self, variant: Variant, native: NativeKernel, address: int) -> None:
+        self.variant, self.native, self.address = variant, native, address
+        self.run = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
+        self.buffer_index = {b.name: k for k, b in enumerate(native.buffers)}
+        self.hyper_index = {name: k for k, name in enumerate(native.hyper)}
+        self.gradients = [k for name, k in self.buffer_index.items() if is_gradient(name)]
+        states = [b for b in native.buffers if b.init is not None or (b.name == "w" and variant.master)]
+        self.states: Mapping[str, Buffer] = {b.name: b for b in states}
+        self.scales = [b.name for b in states if b.is_scale]
         self.is_quantized = any(b.is_quantized for b in native.buffers)
 
-    def workspace(self, step: Step) -> int:
-        """How many doubles a step needs."""
-        return int(self._workspace(ctypes.addressof(step)))
+
+def group_by_kernel(kernels: Sequence[LoadedKernel], members: Sequence[int]) -> dict[LoadedKernel, list[int]]:
+    """The parameters among `members` that each kernel updates; `kernels` are those of all parameters."""
+    groups: dict[LoadedKernel, list[int]] = {}
+    for i in members:
+        groups.setdefault(kernels[i], []).append(i)
+    return groups

@@ -1,4 +1,4 @@
-"""An update rule: the kernels of an optimizer, chosen for each parameter and compiled when one needs them."""
+"""An update rule: an optimizer's kernels, chosen for each parameter, and compiled when one is needed."""
 
 from __future__ import annotations
 
@@ -10,30 +10,33 @@ from typing import Any
 
 from optgen import arguments, pipeline
 from optgen.arguments import Arguments
-from optgen.backends import target
-from optgen.execute import buffers, piece, state
+from optgen.execute import buffers, piece
+from optgen.execute import state as states
 from optgen.execute.buffers import Tensor
-from optgen.execute.device import Cpu, Target
-from optgen.execute.evaluate import evaluate
-from optgen.execute.kernel import Kernel
+from optgen.execute.gradients import all_rows, count_gradients
+from optgen.execute.hyper import Values
+from optgen.execute.kernel import LoadedKernel, Rows, group_by_kernel
 from optgen.execute.piece import Exchange, Piece
+from optgen.execute.protocols import Platform
+from optgen.execute.sparse import RowSparse
 from optgen.execute.state import State
 from optgen.execute.step import BoundStep
+from optgen.ir import ShardGranularity, Variant
 from optgen.ir.cost import Cost, cost
-from optgen.ir.nodes import Cut, Storage, Variant
+from optgen.ir.storage import STORAGES
 from optgen.model import Call, FlagValue, Kind, Optimizer, walk
 
 SMALLEST_QUANTIZED = 4096
 """8-bit states of parameters with fewer elements are float32 instead, as users of such optimizers know it, unless the
 spec sums over parameters."""
-MATRIX = (4096, 4096)
-"""A parameter to speak of when there is none yet."""
+EXAMPLE_SHAPE = (4096, 4096)
+"""The parameter that a rule's properties are about: a large matrix."""
 
 
 class UpdateRule:
     """An optimizer for parameters of one dtype: makes state, and binds it to parameters and gradients.
 
-    `target` is where: the CPU, unless given. A variant is compiled once, when a parameter needs it.
+    `target` is the platform that it is compiled for. A variant is compiled once, when a parameter needs it.
     """
 
     def __init__(
@@ -43,8 +46,8 @@ class UpdateRule:
         dtype: str,
         *,
         master: bool = False,
-        storage: Mapping[str, Storage] | None = None,
-        target: Target | None = None,
+        storage: Mapping[str, str] | None = None,
+        target: Platform,
     ) -> None:
         self.spec = spec
         self.values = args.values
@@ -54,12 +57,11 @@ class UpdateRule:
         self.storage = dict(storage or {})
         self._chosen = args.chosen
         values = [e for line in spec.update for e in walk(line.value)]
-        self._joins = any(isinstance(e, Call) and e.scope == "params" for e in values)
-        self.target: Target = Cpu() if target is None else target
-        self._kernels: dict[tuple[Any, ...], Kernel] = {}
-        self._cuts: dict[tuple[Any, ...], Cut] = {}
-        if isinstance(self.target, Cpu) and "float16" in (dtype, *self.storage.values()):
-            _check_float16()
+        self._sums_over_params = any(isinstance(e, Call) and e.scope == "params" for e in values)
+        self.target = target
+        self._kernels: dict[tuple[Any, ...], LoadedKernel] = {}
+        self._cuts: dict[tuple[Any, ...], ShardGranularity] = {}
+        target.check_dtypes({dtype, *self.storage.values()})
 
     def __repr__(self) -> str:
         words = [self.spec.name, self.dtype, *([self.target.name] if self.target.name != "cpu" else [])]
@@ -73,20 +75,20 @@ class UpdateRule:
 
     @property
     def cost(self) -> Cost:
-        """Streams, bytes and operations per element of a large matrix and step, and the number of sweeps."""
-        return cost(pipeline.plan(pipeline.build(self.spec, self.variant(MATRIX))))
+        """Streams, bytes and operations per element of a large matrix in a step, and the number of sweeps."""
+        return cost(pipeline.plan(pipeline.build(self.spec, self.variant(EXAMPLE_SHAPE))))
 
-    def cut(self, shape: Sequence[int], flags: Mapping[str, FlagValue] | None = None) -> Cut:
-        """Where a parameter of this shape can be cut into pieces, as `optgen.ir.nodes.Cut` says."""
-        like = (len(shape), self._is_small(shape), *sorted((flags or {}).items()))
-        if like not in self._cuts:
-            self._cuts[like] = pipeline.build(self.spec, self.variant(shape, flags)).cut
-        return self._cuts[like]
+    def cut(self, shape: Sequence[int], flags: Mapping[str, FlagValue] | None = None) -> ShardGranularity:
+        """Where a parameter of this shape can be cut into pieces, as `optgen.ir.ShardGranularity` says."""
+        key = (len(shape), self._is_small(shape), *sorted((flags or {}).items()))
+        if key not in self._cuts:
+            self._cuts[key] = pipeline.build(self.spec, self.variant(shape, flags)).shard_granularity
+        return self._cuts[key]
 
     @property
     def lazy(self) -> bool:
-        """Whether a row-sparse gradient of a matrix updates its rows only: no value depends on several rows."""
-        return self.kernel(MATRIX, sparse=True).native.lazy
+        """Whether a row-sparse gradient of a matrix updates only its rows, as no value depends on several rows."""
+        return self.kernel(EXAMPLE_SHAPE, sparse=True).native.lazy
 
     def init(
         self,
@@ -97,17 +99,26 @@ class UpdateRule:
     ) -> State:
         """The state before the first update, for parameters of any shapes and the rule's dtype.
 
-        `row_sparse`: which of them will get row-sparse gradients. `flags`: those that are set for each parameter.
-        `pieces`: of which tensors which are pieces.
+        `row_sparse` says which of them will get row-sparse gradients. `flags` are those that are set for each
+        parameter. `pieces` says of which tensors parameters are pieces.
         """
         tensors = self.tensors(params, "params")
-        wanted = [False] * len(tensors) if row_sparse is None else [bool(x) for x in row_sparse]
-        if len(wanted) != len(tensors):
-            raise ValueError(f"row_sparse: {len(wanted)} values for {len(tensors)} parameters")
-        own = arguments.per_param(self.spec, flags, len(tensors))
-        kernels = self.kernels(tensors, wanted, own, self.pieces(pieces, len(tensors)))
-        by_row = [x and kernel.native.lazy for x, kernel in zip(wanted, kernels, strict=True)]
-        return state.start(kernels, tensors, by_row, self.values, self.target.device(tensors))
+        sparse = [False] * len(tensors) if row_sparse is None else [bool(x) for x in row_sparse]
+        if len(sparse) != len(tensors):
+            raise ValueError(f"row_sparse: {len(sparse)} values for {len(tensors)} parameters")
+        own_flags = arguments.per_param(self.spec, flags, len(tensors))
+        return self._initial_state(tensors, sparse, own_flags, self.pieces(pieces, len(tensors)))
+
+    def _initial_state(
+        self,
+        params: Sequence[Tensor],
+        sparse: Sequence[bool],
+        flags: Sequence[Mapping[str, FlagValue]],
+        pieces: Sequence[Piece | None],
+    ) -> State:
+        kernels = self.kernels(params, sparse, flags, pieces)
+        by_row = [x and kernel.native.lazy for x, kernel in zip(sparse, kernels, strict=True)]
+        return states.initial(kernels, params, by_row, self.values, self.target.device(params))
 
     def bind(
         self,
@@ -122,35 +133,56 @@ class UpdateRule:
         pieces: Iterable[Piece | None] | None = None,
         exchange: Exchange | None = None,
     ) -> BoundStep:
-        """Resolve all pointers once, and compile what is not compiled yet.
+        """Resolve all pointers once, and compile the kernels that are not compiled yet.
 
-        `params`, and wherever there is one tensor for each of them, can be any iterable, such as `net.parameters()`.
-        Without `grads`, each call reads `p.grad` of every parameter anew and leaves out those where it is None, counts
-        included; without `state` the step starts from `init`, and holds it as `step.state`. `inputs` are the further
-        tensors that the spec reads, by name. `flags` are those that are set for each parameter; `ids`, by which draws
-        of parameters differ, are 0, 1, ... unless given. In place of a gradient there may be a list of several, as many
-        for every parameter: they are summed, in that order, as they are read.
+        `params`, and every other sequence with an entry for each of them, can be any iterable, as `net.parameters()`.
+        Without `grads`, each call reads `p.grad` of every parameter anew, and leaves out parameters where it is None:
+        their counts do not advance. Without `state` the step starts from `init`; it holds its state as `step.state`.
+        `inputs` are the further tensors that the spec reads, by name. `flags` are those that are set for each
+        parameter. `ids` are the numbers by which the draws of parameters differ: 0, 1, ... unless given. In place of a
+        gradient there may be a list of several, as many for every parameter: they are summed in that order.
 
-        `pieces[i]` says of which tensor parameter i is a piece; gradients, inputs and elementwise states then are of
-        that piece. All pieces of a tensor come to the same bits as the whole, wherever they are updated. Where `cut`
-        says "blocks", `exchange` brings the partial results of the pieces that are not here, and every tensor must be
-        bound, those of which nothing is here as empty pieces. What `exchange` raises leaves the step half done.
+        `pieces[i]` says of which tensor parameter i is a piece; its gradient, inputs and elementwise states are then
+        those of the piece. All pieces of a tensor come to the same bits as the whole, wherever they are updated. Where
+        `cut` is "blocks", `exchange` brings the partial results of the pieces that are not here, and every tensor must
+        be bound, as an empty piece if nothing of it is here. If `exchange` raises, the step is left half done.
 
-        Parameters, gradients, inputs and states must be C-contiguous tensors where the rule computes (states of kind
-        host, and counts: NumPy arrays), gradients, inputs and elementwise states of their parameter's shape; what is
-        written must be writable and share memory with nothing else. A gradient may be `RowSparse`: with `lazy`, if the
-        rule is `lazy`, the other rows are left as they are; else they have a gradient of zero. TypeError and ValueError
-        name the tensor. The step keeps all of them alive.
+        Parameters, gradients, inputs and states must be C-contiguous tensors on the rule's platform (states of kind
+        host, and counts: NumPy arrays). Gradients, inputs and elementwise states have their parameter's shape. Tensors
+        that are written must be writable and share memory with no other. A gradient may be `RowSparse`: with `lazy`, if
+        the rule is `lazy`, the other rows are left as they are; else they have a gradient of zero. TypeError and
+        ValueError name the tensor. The step keeps all tensors alive.
 
-        A tensor of PyTorch that has got other memory, another shape or dtype since (`p.data = ...`, `module.to(...)`,
-        `resize_`) is refused at the next call. What a call writes counts as changed in place for `backward`. While one
-        thread calls a step, other threads, and its own exchange, get a RuntimeError.
+        A tensor of PyTorch that gets other memory, another shape or dtype later (`p.data = ...`, `module.to(...)`,
+        `resize_`) is refused at the next call. For `backward`, a call changes tensors in place. While one thread calls
+        a step, other threads, and its own exchange, get a RuntimeError.
         """
-        params = buffers.listed(params, "params")
-        where = self.pieces(pieces, len(params))
+        objects = buffers.as_list(params, "params")
+        own_pieces = self.pieces(pieces, len(objects))
         with _without_collections():
-            return self.target.step(
-                self, params, grads, state, inputs, lazy=lazy, flags=flags, ids=ids, pieces=where, exchange=exchange
+            tensors = self.tensors(objects, "params")
+            device = self.target.device(tensors)
+            own_flags = arguments.per_param(self.spec, flags, len(objects))
+            listed = None if grads is None else buffers.as_list(grads, "grads", len(objects))
+            sparse = [isinstance(g, RowSparse) for g in listed or [None] * len(objects)]
+            if state is None:
+                state = self._initial_state(tensors, sparse, own_flags, own_pieces)
+            by_row = [lazy and x for x in sparse]
+            kernels = self.kernels(tensors, by_row, own_flags, own_pieces, _gradients_per_param(listed or []))
+            return BoundStep(
+                self,
+                device,
+                tensors,
+                kernels,
+                state,
+                inputs,
+                grads=listed,
+                grad_sources=objects,
+                lazy=lazy,
+                flags=own_flags,
+                ids=ids,
+                pieces=own_pieces,
+                exchange=exchange,
             )
 
     def evaluate(
@@ -163,24 +195,53 @@ class UpdateRule:
     ) -> list[Any]:
         """New arrays with the weights to evaluate with, by the spec's `eval:` section; ValueError if it has none.
 
-        `flags`: those that are set for each parameter, as `bind` took them.
+        `flags` are those that are set for each parameter, as for `bind`.
         """
         tensors = self.tensors(params, "params")
-        own = arguments.per_param(self.spec, flags, len(tensors))
-        return evaluate(self, tensors, own, state, self.values, self.pieces(pieces, len(tensors)))
+        own_flags = arguments.per_param(self.spec, flags, len(tensors))
+        return self.evaluate_tensors(tensors, state, own_flags, self.pieces(pieces, len(tensors)), self.values)
 
-    # ------------------------------------------------------------ what a bound step asks
+    def evaluate_tensors(
+        self,
+        params: Sequence[Tensor],
+        state: State,
+        flags: Sequence[Mapping[str, FlagValue]],
+        pieces: Sequence[Piece | None],
+        values: Values,
+    ) -> list[Any]:
+        """`evaluate` for tensors that are checked, the flags and pieces of each, and these hyper-parameters."""
+        if not self.spec.evaluate:
+            raise ValueError(f"{self.spec.name} has no eval: section; its weights are evaluated as they are")
+        shapes = [p.shape if own is None else own.shape for p, own in zip(params, pieces, strict=True)]
+        kernels = [self.kernel(shape, own, evaluate=True) for shape, own in zip(shapes, flags, strict=True)]
+        device = self.target.device(params)
+        tensors = states.tensors(state, kernels, params, repr(self), device)
+        by_row = states.by_row(tensors, kernels)
+        new = [device.full(p.shape, self.dtype, 0.0) for p in params]
+        tensors["out"] = [device.tensor(x, "out") for x in new]
+        tensors.setdefault("w", params)
+        counts = states.counts(state, len(params)).view()
+        members = [i for i, kernel in enumerate(kernels) if not piece.is_left_out(pieces[i], params[i], kernel)]
+        for kernel, own_members in group_by_kernel(kernels, members).items():
+            table = device.table(kernel, own_members, params, tensors, [0] * len(params), pieces)
+            table.counts[:] = counts[own_members]
+            table.set_hyper({**values, "step": float(counts.max())})
+            table.bind_gradients([((), all_rows(params[i]) if by_row[i] else Rows()) for i in own_members])
+            table.run()
+        return new
+
+    # ------------------------------------------------------------ what parameters are bound with
 
     def tensors(self, objects: Iterable[Any], what: str) -> list[Tensor]:
-        """The memory of parameters, of the rule's dtype."""
-        found = [self.target.param(x, f"{what}[{i}]") for i, x in enumerate(buffers.listed(objects, what))]
+        """The memory of parameters, which must have the rule's dtype."""
+        found = [self.target.param(x, f"{what}[{i}]") for i, x in enumerate(buffers.as_list(objects, what))]
         for t in found:
             buffers.check_dtype(t, self.dtype)
         return found
 
     def pieces(self, pieces: Iterable[Piece | None] | None, n: int) -> list[Piece | None]:
-        """Of each of n parameters, what it is a piece of, if it is one."""
-        return [None] * n if pieces is None else buffers.listed(pieces, "pieces", n)
+        """The piece that each of n parameters is, None for a whole tensor."""
+        return [None] * n if pieces is None else buffers.as_list(pieces, "pieces", n)
 
     def decide(
         self,
@@ -191,7 +252,7 @@ class UpdateRule:
         sparse: bool = False,
     ) -> dict[str, FlagValue]:
         """All flags of a parameter, given those that are set for it."""
-        return arguments.decide(self.spec, values or self.values, {**self._chosen, **flags}, rank, sparse=sparse)
+        return arguments.resolve_flags(self.spec, values or self.values, {**self._chosen, **flags}, rank, sparse=sparse)
 
     def variant(
         self,
@@ -202,14 +263,14 @@ class UpdateRule:
         evaluate: bool = False,
         gradients: int = 1,
     ) -> Variant:
-        """What is compiled for a parameter of this shape."""
+        """The variant that is compiled for a parameter of this shape."""
         decided = self.decide(len(shape), flags or {}, sparse=sparse)
         small = self._is_small(shape)
-        storage: dict[str, Storage] = {}
+        storage: dict[str, str] = {}
         for s in self.spec.program(decided).states:
             if s.kind is Kind.ELEM and s.name in self.storage:
                 wanted = self.storage[s.name]
-                storage[s.name] = "float32" if small and wanted.startswith("int8") else wanted
+                storage[s.name] = "float32" if small and STORAGES[wanted].block else wanted
         return Variant(decided, self.dtype, self.master, storage, evaluate, gradients)
 
     def kernel(
@@ -220,14 +281,14 @@ class UpdateRule:
         sparse: bool = False,
         evaluate: bool = False,
         gradients: int = 1,
-    ) -> Kernel:
+    ) -> LoadedKernel:
         """The kernel for a parameter of this shape."""
-        like = (len(shape), self._is_small(shape), *sorted((flags or {}).items()), sparse, evaluate, gradients)
-        if like not in self._kernels:
+        key = (len(shape), self._is_small(shape), *sorted((flags or {}).items()), sparse, evaluate, gradients)
+        if key not in self._kernels:
             variant = self.variant(shape, flags, sparse=sparse, evaluate=evaluate, gradients=gradients)
             same = next((k for k in self._kernels.values() if k.variant == variant), None)
-            self._kernels[like] = same or self.target.kernel(self.spec, variant)
-        return self._kernels[like]
+            self._kernels[key] = same or self.target.kernel(self.spec, variant)
+        return self._kernels[key]
 
     def kernels(
         self,
@@ -236,35 +297,37 @@ class UpdateRule:
         flags: Sequence[Mapping[str, FlagValue]],
         pieces: Sequence[Piece | None],
         gradients: int = 1,
-    ) -> list[Kernel]:
-        """The kernel of each parameter; `sparse`: those that are to be updated row by row, where that is possible."""
+    ) -> list[LoadedKernel]:
+        """The kernel of each parameter; `sparse` are those that are updated row by row, if the rule can."""
         found = []
-        for param, wanted, own, part in zip(params, sparse, flags, pieces, strict=True):
-            shape = param.shape if part is None else part.shape
+        for param, is_sparse, own_flags, own_piece in zip(params, sparse, flags, pieces, strict=True):
+            shape = param.shape if own_piece is None else own_piece.shape
             try:
-                kernel = self.kernel(shape, own, sparse=wanted, gradients=gradients)
+                kernel = self.kernel(shape, own_flags, sparse=is_sparse, gradients=gradients)
             except ValueError as error:
                 raise ValueError(f"{param.name}, of shape {shape}: {error}") from error
-            found.append(kernel if kernel.native.lazy else self.kernel(shape, own, gradients=gradients))
-            if part is not None:
-                piece.check(part, param, found[-1])
+            found.append(kernel if kernel.native.lazy else self.kernel(shape, own_flags, gradients=gradients))
+            if own_piece is not None:
+                piece.check(own_piece, param, found[-1])
         return found
 
     def _is_small(self, shape: Sequence[int]) -> bool:
-        """Whether 8-bit states are not worth it; never where sums over parameters want one kernel for all."""
-        return math.prod(shape) < SMALLEST_QUANTIZED and not self._joins
+        """Whether 8-bit states are float32 for this shape. Sums over parameters need one kernel for all shapes."""
+        return math.prod(shape) < SMALLEST_QUANTIZED and not self._sums_over_params
 
 
-def _check_float16() -> None:
-    host = target.host()
-    if host.triple.startswith("x86_64") and "f16c" not in host.required():
-        raise ValueError("float16 needs a CPU with the F16C instructions, which this one does not have; use bfloat16")
+def _gradients_per_param(grads: Sequence[Any]) -> int:
+    """The number of gradients that are summed for each parameter; ValueError where parameters differ in it."""
+    counts = set(map(count_gradients, grads))
+    if len(counts) > 1 or 0 in counts:
+        raise ValueError(f"grads: as many for each parameter are summed, and not {sorted(counts)}")
+    return counts.pop() if counts else 1
 
 
 @contextmanager
 def _without_collections() -> Iterator[None]:
-    """Have Python look for no cyclic garbage meanwhile: among 100,000 tensors that are all kept, each look takes longer
-    than the one before, and finds none."""
+    """Turn the garbage collector off: among 100,000 new tensors that stay, each of its runs takes longer and finds
+    none."""
     was_on = gc.isenabled()
     gc.disable()
     try:

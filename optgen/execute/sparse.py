@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from optgen.execute import buffers
 from optgen.execute.buffers import Array, Tensor
-
-if TYPE_CHECKING:
-    from optgen.execute.device import Device
+from optgen.execute.protocols import Device
 
 
 @dataclass(frozen=True, eq=False)
 class RowSparse:
-    """A gradient of which only some rows are there; the others are zero.
+    """A gradient that holds some rows; the others are zero.
 
-    `indices`: integers of shape (k,), the row numbers. A row that comes several times is summed, in the order given, in
-    float32 (float64 if that is the dtype). `values`: the rows, of shape (k, *shape[1:]) for a parameter of that shape,
-    and of its dtype. Both are read when they are bound; after they changed, `rebind`.
+    `indices` are the row numbers, integers of shape (k,). `values` are the rows, of shape (k, *shape[1:]) for a
+    parameter of that shape, and of its dtype. Rows of one number are summed in the order given, in float32 (float64 if
+    that is the dtype). Both arrays are read when they are bound; after they changed, `rebind`.
     """
 
     indices: Any
@@ -30,7 +28,7 @@ class RowSparse:
 def check(grad: RowSparse, param: Tensor, dtype: str, name: str, device: Device) -> tuple[Array, Tensor]:
     """The ascending row numbers (int64) of a gradient, and its rows in that order; errors call it `name`."""
     values = device.tensor(grad.values, f"{name}.values")
-    indices = _numbers(grad.indices, f"{name}.indices", device)
+    indices = _row_numbers(grad.indices, f"{name}.indices", device)
     if not param.shape:
         raise ValueError(f"{name}: row-sparse, but its parameter is a single number, which has no rows")
     if indices.dtype.kind not in "iu" or indices.ndim != 1:
@@ -50,8 +48,8 @@ def check(grad: RowSparse, param: Tensor, dtype: str, name: str, device: Device)
     return index, device.tensor(device.put(summed), values.name)
 
 
-def _numbers(obj: Any, name: str, device: Device) -> Array:
-    """Row numbers, which the host looks at, wherever they are."""
+def _row_numbers(obj: Any, name: str, device: Device) -> Array:
+    """The row numbers as an array of the host, from the device or from the memory of the CPU."""
     try:
         return device.get(device.tensor(obj, name))
     except ValueError:
@@ -59,9 +57,9 @@ def _numbers(obj: Any, name: str, device: Device) -> Array:
 
 
 def _sum_rows(index: Array, values: Array, dtype: str) -> tuple[Array, Array]:
-    """Sorted, with one row for each index; those of one index are added in the order given."""
+    """The distinct row numbers, ascending, and their rows; rows of one number are added in the order given."""
     distinct, places = np.unique(index, return_inverse=True)
-    # -0 is what changes no number that is added to it, +0 among them.
+    # The sums start at -0, which leaves every number that is added to it as it is, -0 too.
     total = np.full((len(distinct), *values.shape[1:]), -0.0, np.float64 if dtype == "float64" else np.float32)
     with np.errstate(all="ignore"):
         np.add.at(total, places, values.astype(total.dtype, copy=False))

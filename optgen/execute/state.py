@@ -1,4 +1,4 @@
-"""What a rule keeps between steps: made for parameters, and checked against them."""
+"""The state of a rule, which it keeps between steps: made for parameters, and checked against them."""
 
 from __future__ import annotations
 
@@ -7,29 +7,27 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from optgen.execute import buffers, storage
 from optgen.execute.buffers import Array, Tensor
-from optgen.execute.kernel import Kernel
-from optgen.ir.nodes import Buffer
+from optgen.execute.kernel import LoadedKernel
+from optgen.execute.protocols import Device
+from optgen.ir import Buffer
 from optgen.model import Kind
-
-if TYPE_CHECKING:
-    from optgen.execute.device import Device
 
 
 @dataclass(frozen=True)
 class State:
-    """What a rule keeps: `arrays[name][i]` belongs to parameter i, None where its variant has no such state.
+    """The state of a rule: `arrays[name][i]` belongs to parameter i, and is None if its variant has no such state.
 
-    An elementwise state has the shape of the parameter, one per row (rows,), one per column (cols,), in the matrix view
-    of shape[0] by the rest; host, tensor and shared states are float64 of shape (), a shared one the same array for
-    all i. Of an 8-bit state NAME the array holds codes (uint8) and "NAME.scale" what they are multiplied with (float32,
-    one for each 256 elements): of shape (ceil(size/256),), or (rows, ceil(cols/256)) for a parameter that takes
-    row-sparse updates. "w" are the float32 masters of parameters of 16 bits. `t[i]` counts the updates (int64).
+    An elementwise state has the shape of the parameter. A state per row has shape (rows,), one per column (cols,), in
+    the matrix view of shape[0] by the rest. Host, tensor and shared states are float64 of shape (); a shared one is the
+    same array for all i. An 8-bit state NAME has codes (uint8), and their scales as "NAME.scale" (float32, one for each
+    256 elements): of shape (ceil(size/256),), or (rows, ceil(cols/256)) for a parameter that takes row-sparse updates.
+    "w" are the float32 masters of parameters of 16 bits. `t[i]` counts the updates (int64).
     """
 
     arrays: Mapping[str, Sequence[Any]]
@@ -61,45 +59,45 @@ def _summary(state: State) -> Iterator[tuple[str, str, int, int]]:
         yield name, ", ".join(dtypes), len(present), sum(math.prod(x.shape) for x in present)
 
 
-def start(
-    kernels: Sequence[Kernel],
+def initial(
+    kernels: Sequence[LoadedKernel],
     params: Sequence[Tensor],
     by_row: Sequence[bool],
     values: Mapping[str, float | None],
     device: Device,
 ) -> State:
-    """The state before the first update; `values` of the params that states start as."""
+    """The state before the first update; `values` has the params that states start as."""
     arrays: dict[str, list[Any]] = defaultdict(lambda: [None] * len(params))
     shared: dict[str, Any] = {}
     for i, (kernel, param, rows) in enumerate(zip(kernels, params, by_row, strict=True)):
-        for name, array in _start(kernel, param, rows, values, device).items():
+        for name, array in _initial_arrays(kernel, param, rows, values, device).items():
             if kernel.states[name].kind is Kind.SHARED:
                 array = shared.setdefault(name, array)
             arrays[name][i] = array
     return State(dict(arrays), np.zeros(len(params), np.int64))
 
 
-def _start(
-    kernel: Kernel, param: Tensor, by_row: bool, values: Mapping[str, float | None], device: Device
+def _initial_arrays(
+    kernel: LoadedKernel, param: Tensor, by_row: bool, values: Mapping[str, float | None], device: Device
 ) -> dict[str, Any]:
     arrays: dict[str, Any] = {}
     for b in kernel.states.values():
-        if b.storage == "scale":
+        if b.is_scale:
             continue  # made with its codes
         shape, dtype = storage.shape_of(b, param.shape, by_row), storage.dtype_of(b)
         value = values[b.init] if isinstance(b.init, str) and b.init != "w" else b.init
         if b.is_quantized:
-            arrays |= _quantized(b, param, by_row, value, device)
+            arrays |= _initial_codes(b, param, by_row, value, device)
         elif value == "w" or b.name == "w":
             arrays[b.name] = device.copy(param, dtype)
         else:
             assert isinstance(value, float | int)
-            # What is known before any element is read is the host's.
+            # A state of kind host is computed before any element is read, by the CPU.
             arrays[b.name] = (buffers.aligned if b.kind is Kind.HOST else device.full)(shape, dtype, value)
     return arrays
 
 
-def _quantized(b: Buffer, param: Tensor, by_row: bool, value: float | str | None, device: Device) -> dict[str, Any]:
+def _initial_codes(b: Buffer, param: Tensor, by_row: bool, value: float | str | None, device: Device) -> dict[str, Any]:
     scale = f"{b.name}.scale"
     if value == "w":
         codes, scales = storage.encode(device.get(param), b, by_row)
@@ -108,20 +106,22 @@ def _quantized(b: Buffer, param: Tensor, by_row: bool, value: float | str | None
     code, (magnitude,) = storage.encode(np.full(1, value, np.float32), b, by_row=False)
     shape = storage.shape_of(Buffer(scale, True, storage="scale"), param.shape, by_row)
     return {
-        b.name: device.full(param.shape, "uint8", int(code[0])),
+        b.name: device.full(param.shape, storage.dtype_of(b), int(code[0])),
         scale: device.full(shape, "float32", float(magnitude)),
     }
 
 
-# ---------------------------------------------------------------- a state that somebody brings
+# ---------------------------------------------------------------- a state that a caller brings
 
 
-Columns = dict[str, Sequence[Tensor | None]]
-"""The tensors of each buffer, one for each parameter, None where its kernel does not have the buffer."""
+StateTensors = dict[str, Sequence[Tensor | None]]
+"""The tensors of each state, one for each parameter, None where the parameter's kernel does not have the state."""
 
 
-def columns(state: State, kernels: Sequence[Kernel], params: Sequence[Tensor], what: str, device: Device) -> Columns:
-    """The tensors of a state, checked; `what` is the rule's name in errors."""
+def tensors(
+    state: State, kernels: Sequence[LoadedKernel], params: Sequence[Tensor], what: str, device: Device
+) -> StateTensors:
+    """The tensors of a state, checked; `what` is what errors call the rule."""
     if not isinstance(state, State):
         raise TypeError(f"state: expected what init() returns, not {type(state).__name__}")
     n = len(params)
@@ -130,36 +130,36 @@ def columns(state: State, kernels: Sequence[Kernel], params: Sequence[Tensor], w
             raise ValueError(f"state[{name!r}]: {len(arrays)} tensors for {n} parameters")
     found: dict[str, list[Tensor | None]] = defaultdict(lambda: [None] * n)
     for i, (kernel, param) in enumerate(zip(kernels, params, strict=True)):
-        given = {name: x for name, arrays in state.arrays.items() if (x := arrays[i]) is not None}
-        if given.keys() != kernel.states.keys():
-            names = [", ".join(x) or "nothing" for x in (given, kernel.states)]
+        arrays_of_param = {name: x for name, arrays in state.arrays.items() if (x := arrays[i]) is not None}
+        if arrays_of_param.keys() != kernel.states.keys():
+            names = [", ".join(x) or "nothing" for x in (arrays_of_param, kernel.states)]
             raise ValueError(
                 f"state: holds {names[0]} for params[{i}], where {what} keeps {names[1]}; it was made by another rule, "
                 "or with other flags"
             )
-        tensors = {}
+        own = {}
         for name, b in kernel.states.items():
             find = buffers.tensor if b.kind is Kind.HOST else device.tensor
-            found[name][i] = tensors[name] = find(given[name], f"state[{name!r}][{i}]")
-        in_rows = kernel.native.lazy and _is_by_row(kernel, tensors)
+            found[name][i] = own[name] = find(arrays_of_param[name], f"state[{name!r}][{i}]")
+        in_rows = kernel.native.lazy and _is_by_row(kernel, own)
         for name, b in kernel.states.items():
-            _check(tensors[name], b, param, in_rows)
-    for name, places in found.items():
-        if is_shared(name, kernels) and len({t.address for t in places if t is not None}) > 1:
+            _check(own[name], b, param, in_rows)
+    for name, column in found.items():
+        if is_shared(name, kernels) and len({t.address for t in column if t is not None}) > 1:
             raise ValueError(f"state[{name!r}]: one value for all parameters, so all its arrays must be the same one")
     return {**found}
 
 
-def by_row(found: Columns, kernels: Sequence[Kernel]) -> list[bool]:
-    """Of which parameters the 8-bit blocks among the states restart at each row."""
+def by_row(found: StateTensors, kernels: Sequence[LoadedKernel]) -> list[bool]:
+    """Whether the 8-bit blocks of a parameter's states restart at each row, for each parameter."""
     return [_is_by_row(k, {name: found[name][i] for name in k.scales}) for i, k in enumerate(kernels)]
 
 
-def _is_by_row(kernel: Kernel, tensors: Mapping[str, Tensor | None]) -> bool:
+def _is_by_row(kernel: LoadedKernel, tensors: Mapping[str, Tensor | None]) -> bool:
     return any((t := tensors[name]) is not None and len(t.shape) == 2 for name in kernel.scales)
 
 
-def is_shared(name: str, kernels: Sequence[Kernel]) -> bool:
+def is_shared(name: str, kernels: Sequence[LoadedKernel]) -> bool:
     """Whether a state is one value for all parameters."""
     return any(name in k.states and k.states[name].kind is Kind.SHARED for k in kernels)
 
@@ -173,7 +173,7 @@ def _check(t: Tensor, b: Buffer, param: Tensor, by_row: bool) -> None:
 
 
 LARGEST_COUNT = 1 << 53
-"""Up to this, float64 has all whole numbers: kernels compute with counts in float64."""
+"""Kernels compute with counts in float64, which has all whole numbers up to this one."""
 
 
 def counts(state: State, n: int) -> Tensor:
@@ -187,11 +187,11 @@ def counts(state: State, n: int) -> Tensor:
 
 
 def check_counts(t: Array) -> None:
-    """ValueError for what no number of updates can be."""
+    """ValueError naming a count that is negative or above LARGEST_COUNT."""
     for i in np.flatnonzero((t < 0) | (t > LARGEST_COUNT)):
         raise ValueError(f"state.t[{i}]: {t[i]} updates; a count is from 0 to 2^53")
 
 
-def high_parts(t: Tensor) -> Array:
-    """The highest 16 bits of each count, as they are now: all 0 unless one is negative, or 2^48 and more."""
+def high_16_bits(t: Tensor) -> Array:
+    """A view of the highest 16 bits of each count: all 0 unless a count is negative, or 2^48 and more."""
     return t.view().view(np.uint16)[3 if sys.byteorder == "little" else 0 :: 4]

@@ -1,4 +1,4 @@
-"""How the buffers of a kernel lie in memory: their dtypes, their shapes, and the 8-bit codes of numbers."""
+"""How the buffers of a kernel lie in memory: their dtypes, their shapes, and codes in blocks."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ import numpy as np
 
 from optgen.execute import buffers
 from optgen.execute.buffers import Array
-from optgen.ir.nodes import QUANTUM, Buffer
+from optgen.ir import Buffer
+from optgen.ir.storage import QUANT_BLOCK
 from optgen.model import Kind
 
-_DTYPES = {"bfloat16_stochastic": "bfloat16", "int8_dynamic": "uint8", "int8_linear": "uint8", "scale": "float32"}
 _SLAB = 4096
 """Blocks that are encoded at once: what is between their numbers and their codes takes some 50 times their memory."""
 
 
 def dtype_of(buffer: Buffer) -> str:
     """The dtype of a buffer's array."""
-    return _DTYPES.get(buffer.storage, buffer.storage)
+    return buffer.format.array_dtype
 
 
 def shape_of(buffer: Buffer, shape: Sequence[int], by_row: bool) -> tuple[int, ...]:
     """The shape of a buffer's array, for a parameter of this shape; `by_row`: its 8-bit blocks restart at each row."""
-    if buffer.storage == "scale":
+    if buffer.is_scale:
         rows, cols = matrix_view(shape)
-        return (rows, -(-cols // QUANTUM)) if by_row else (-(-rows * cols // QUANTUM),)
+        return (rows, -(-cols // QUANT_BLOCK)) if by_row else (-(-rows * cols // QUANT_BLOCK),)
     if buffer.kind is Kind.ELEM:
         return tuple(shape)
     if buffer.kind is Kind.ROW or buffer.kind is Kind.COL:
@@ -40,16 +40,16 @@ def matrix_view(shape: Sequence[int]) -> tuple[int, int]:
 
 
 def encode(values: Array, buffer: Buffer, by_row: bool) -> tuple[Array, Array]:
-    """The uint8 codes of float32 numbers, and the float32 scales of their blocks, as an 8-bit state holds them."""
+    """The codes of float32 numbers, and the float32 scales of their blocks, as a quantized state holds them."""
     from optgen.ir import codec
     from optgen.ir.interp import call
 
     blocks = _blocks(np.asarray(values, np.float32), by_row)
     scales = np.abs(blocks).max(axis=1, initial=0)
-    codes = np.empty(blocks.shape, np.uint8)
+    codes = np.empty(blocks.shape, dtype_of(buffer))
     for begin in range(0, len(blocks), _SLAB):
         slab = slice(begin, begin + _SLAB)
-        factor = call(codec.factor(buffer), scales[slab])[:, None]
+        factor = call(codec.encode_scale(buffer), scales[slab])[:, None]
         with np.errstate(all="ignore"):
             scaled = blocks[slab] * factor
         codes[slab] = call(codec.encoder(buffer), scaled)
@@ -57,7 +57,7 @@ def encode(values: Array, buffer: Buffer, by_row: bool) -> tuple[Array, Array]:
 
 
 def decode(codes: Array, scales: Array, buffer: Buffer) -> Array:
-    """The float32 numbers of an 8-bit state, of the shape of `codes`."""
+    """The float32 numbers of a quantized state, of the shape of `codes`."""
     from optgen.ir import codec
     from optgen.ir.interp import call
 
@@ -66,8 +66,8 @@ def decode(codes: Array, scales: Array, buffer: Buffer) -> Array:
     values = np.empty(blocks.shape, np.float32)
     for begin in range(0, len(blocks), _SLAB):
         slab = slice(begin, begin + _SLAB)
-        unit = call(codec.unit(buffer), scales.reshape(-1, 1)[slab])
-        values[slab] = call(codec.decoder(buffer), blocks[slab], unit)
+        scale = call(codec.decode_scale(buffer), scales.reshape(-1, 1)[slab])
+        values[slab] = call(codec.decoder(buffer), blocks[slab], scale)
     return _whole(values, codes.shape, by_row)
 
 
@@ -78,14 +78,14 @@ def _scale_shape(shape: Sequence[int], by_row: bool) -> tuple[int, ...]:
 def _blocks(array: Array, by_row: bool) -> Array:
     """The elements with one block a row, the last one of a row or of the tensor filled up with zeros."""
     lines = array.reshape(matrix_view(array.shape) if by_row else (1, array.size))
-    filled = np.zeros((len(lines), -(-lines.shape[1] // QUANTUM) * QUANTUM), array.dtype)
+    filled = np.zeros((len(lines), -(-lines.shape[1] // QUANT_BLOCK) * QUANT_BLOCK), array.dtype)
     filled[:, : lines.shape[1]] = lines
-    return filled.reshape(-1, QUANTUM)
+    return filled.reshape(-1, QUANT_BLOCK)
 
 
 def _whole(blocks: Array, shape: Sequence[int], by_row: bool) -> Array:
     rows, cols = matrix_view(shape) if by_row else (1, math.prod(shape))
-    per_row = -(-cols // QUANTUM) * QUANTUM
+    per_row = -(-cols // QUANT_BLOCK) * QUANT_BLOCK
     whole = buffers.aligned(tuple(shape), blocks.dtype.name)
     whole[...] = blocks.reshape(rows, per_row)[:, :cols].reshape(shape)
     return whole

@@ -1,7 +1,7 @@
-"""Tensors of PyTorch while a step is bound to them: whether they are still the memory that was bound, and that autograd
-knows what a step has written.
+"""Tensors of PyTorch that a step is bound to: whether they still are the memory that was bound, and what autograd is
+told of a step's writes.
 
-PyTorch is not imported for this: who has such tensors has imported it.
+PyTorch is not imported here: a caller who has such tensors has imported it.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from optgen.execute.buffers import Tensor
 
 
 class Watch:
-    """What tensors were when this was made, those of PyTorch's kind among the given ones.
+    """The memory, shapes, dtypes and strides of tensors when this was made: of those that are like PyTorch's.
 
-    They alone can be given other memory (`p.data = x`, `module.to`), another shape (`p.t_()`), or lose their memory
-    (`untyped_storage().resize_`). What `p.data = x` replaces is kept alive. `owners` are these tensors.
+    Only such tensors can get other memory (`p.data = x`, `module.to`) or another shape (`p.t_()`), or lose their memory
+    (`untyped_storage().resize_`). The memory that `p.data = x` replaces is kept alive. `owners` are these tensors.
     """
 
     def __init__(self, tensors: Iterable[Tensor]) -> None:
@@ -29,9 +29,9 @@ class Watch:
         self._storages = [t.owner.untyped_storage() for t in self._stored]
         self._sizes = [s.nbytes() for s in self._storages]
 
-    def finds(self, owners: Sequence[Any]) -> bool:
-        """Whether these are, in this order, tensors of the same memory, shapes, dtypes and strides."""
-        # Asked at each step. One list after the other takes least, and leaves nothing to the garbage collector.
+    def matches(self, owners: Sequence[Any]) -> bool:
+        """Whether these tensors, in this order, have the same memory, shapes, dtypes and strides."""
+        # Called at each step. Lists one after the other take the least time, and leave the garbage collector no work.
         try:
             return (
                 [x.data_ptr() for x in owners] == self._addresses
@@ -44,8 +44,8 @@ class Watch:
             return False
 
     def check(self, advice: str) -> None:
-        """ValueError that names a tensor which has changed, and gives this advice."""
-        if self.finds(self.owners):
+        """ValueError naming a tensor that has changed, with this advice."""
+        if self.matches(self.owners):
             return
         name = next(self._changed())
         raise ValueError(
@@ -69,16 +69,16 @@ def _place(x: Any) -> tuple[Any, ...]:
         return ()
 
 
-def of_pytorch(tensors: Iterable[Tensor]) -> list[Any]:
-    """PyTorch's own among the owners of tensors, each once."""
+def pytorch_owners(tensors: Iterable[Tensor]) -> list[Any]:
+    """The tensors of PyTorch among the owners of tensors, each once."""
     kind = getattr(sys.modules.get("torch"), "Tensor", ())
     return list({id(t.owner): t.owner for t in tensors if isinstance(t.owner, kind)}.values())
 
 
-def written(owners: list[Any]) -> None:
-    """Have `backward` refuse to use these, tensors of PyTorch, where it needs what they were before now.
+def mark_written(owners: list[Any]) -> None:
+    """Tell autograd that these tensors of PyTorch have changed: a `backward` that needs the old values is refused.
 
-    A step writes behind autograd's back. Without this, gradients would silently be those of the new values.
+    Autograd does not see the writes of a step. Without this, gradients would silently be those of the new values.
     """
     if owners:
         sys.modules["torch"].autograd.graph.increment_version(owners)

@@ -1,7 +1,8 @@
-"""One variant of a checked model becomes one kernel: a single `update` phase in the order the spec is written.
+"""Lowers one variant of a checked model to a kernel: a single `update` phase, in the order in which the spec is
+written.
 
-Elements are of the kernel's compute dtype, all smaller kinds are doubles. Where a double meets elements it is rounded
-once (spec-language rule 6); reductions and elementary functions widen elements to double.
+Elements have the kernel's compute dtype, all smaller kinds are doubles. A double that meets elements is rounded once
+(spec-language rule 6). Reductions and elementary functions widen elements to double.
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from optgen import ir
 from optgen.diagnostics import Span
-from optgen.ir import nodes as ir
+from optgen.ir import Buffer, Instr, Kernel, Phase, Value, Variant, join
 from optgen.ir.expand import Emitter
 from optgen.ir.math import random
-from optgen.ir.nodes import Buffer, Instr, Kernel, Phase, Value, Variant, join
+from optgen.ir.nonnegative_states import nonnegative_states
 from optgen.ir.verify import held_type, typed
 from optgen.model import (
     COUNTS,
@@ -27,7 +29,7 @@ from optgen.model import (
     Name,
     Number,
     Optimizer,
-    State,
+    StateDecl,
     Unary,
     children,
     walk,
@@ -42,10 +44,10 @@ DRAWS = ("normal", "uniform")
 
 def build(optimizer: Optimizer, variant: Variant) -> Kernel:
     """The kernel of one variant."""
-    return _Builder(optimizer, variant).kernel()
+    return _Lowering(optimizer, variant).kernel()
 
 
-class _Builder:
+class _Lowering:
     def __init__(self, optimizer: Optimizer, variant: Variant) -> None:
         self.optimizer = optimizer
         self.variant = variant
@@ -75,7 +77,7 @@ class _Builder:
     def tensors(self) -> list[str]:
         return [*map(ir.gradient, range(self.variant.gradients)), *(i.name for i in self.optimizer.inputs)]
 
-    def state_buffers(self, state: State) -> list[Buffer]:
+    def state_buffers(self, state: StateDecl) -> list[Buffer]:
         init = state.init.value if isinstance(state.init, Number) else state.init.id
         if state.kind is Kind.ELEM:
             storage = self.variant.storage.get(state.name, self.variant.weight)
@@ -85,15 +87,14 @@ class _Builder:
         buffer = Buffer(state.name, True, init, state.kind, storage)
         if not buffer.is_quantized:
             return [buffer]
-        unsigned = state.name in self.nonnegative()
+        unsigned = buffer.format.unsigned is not None and state.name in self.nonnegative()
         return [replace(buffer, nonnegative=unsigned), Buffer(f"{state.name}.scale", True, 0.0, storage="scale")]
 
     def nonnegative(self) -> frozenset[str]:
-        """Asked for by 8-bit states alone: the bounds of all states take longer than the rest of this."""
+        """The states that are never negative. Found when first asked for: bounds take longer than the rest of the
+        lowering."""
         if self._nonnegative is None:
-            from optgen.ir.storage.sign import nonnegative
-
-            self._nonnegative = nonnegative(self.optimizer, self.variant.flags)
+            self._nonnegative = nonnegative_states(self.optimizer, self.variant.flags)
         return self._nonnegative
 
     def kernel(self) -> Kernel:
@@ -106,7 +107,7 @@ class _Builder:
             if value == self.values.get(name):  # m' = m
                 self.buffers[name] = replace(self.buffers[name], written=False)
             else:
-                self.instrs.append(Instr(None, ir.Store(name, self.held(self.buffers[name], value))))
+                self.instrs.append(Instr(None, ir.Store(name, self.converted(self.buffers[name], value))))
         read = {i.op.name for i in self.instrs if isinstance(i.op, ir.Hyper)}
         hyper = tuple(name for name in (*self.optimizer.all_params(), *DIMENSIONS, "step") if name in read)
         phases = (Phase("update", tuple(self.instrs)),)
@@ -114,13 +115,13 @@ class _Builder:
         return Kernel(self.optimizer.name, self.variant.dtype, tuple(self.buffers.values()), hyper, phases, advances)
 
     def stored(self) -> dict[str, str]:
-        """Buffer -> key of the value it gets."""
+        """Buffer -> key of the value that is stored there."""
         if self.variant.evaluate:
             return {"out": "w'"}
         stored = {name: f"{name}'" for name in ("w", *(s.name for s in self.program.states))}
         return stored | ({"copy": "w'"} if self.variant.master else {})
 
-    def held(self, buffer: Buffer, x: Value) -> Value:
+    def converted(self, buffer: Buffer, x: Value) -> Value:
         return self.element(x) if held_type(buffer, self.compute).dtype == self.compute else self.double(x)
 
     # ------------------------------------------------------------ emitting
@@ -135,7 +136,7 @@ class _Builder:
         return value
 
     def rename(self, value: Value, id: str) -> Value:
-        """Give an equation's value the name of its target, for whoever reads the IR."""
+        """Name the value of an equation after its target, so that the IR can be read."""
         last = self.instrs[-1]
         if last.result is None or last.result != value or not value.id.isdigit():
             return value
@@ -147,7 +148,7 @@ class _Builder:
         return self.emit(ir.Const(x))
 
     def element(self, x: Value) -> Value:
-        """x in the compute dtype: a double is rounded here, once."""
+        """x in the compute dtype. A double is rounded here, once."""
         if x.type.dtype == self.compute:
             return x
         definition = self.instrs[int(x.id)].op if x.id.isdigit() else None
@@ -159,8 +160,8 @@ class _Builder:
     def double(self, x: Value) -> Value:
         return x if x.type.dtype == "f64" else self.emit(ir.Convert(x))
 
-    def together(self, *values: Value) -> list[Value]:
-        """The operands of one operation in one dtype; a row and a column value meet in elements."""
+    def coerce_operands(self, *values: Value) -> list[Value]:
+        """The operands of one operation in one dtype. A row value and a column value make elements, and are rounded."""
         if join(*(v.type.kind for v in values)) is Kind.ELEM:
             return [self.element(v) for v in values]
         return list(values)
@@ -179,7 +180,7 @@ class _Builder:
         if id in self.buffers:
             return self.emit(ir.Load(id), id)
         if id == "g":
-            rescaled = self.emit(ir.Mul(*self.together(self.hyper_value("rescale_grad"), self.load("grad"))))
+            rescaled = self.emit(ir.Mul(*self.coerce_operands(self.hyper_value("rescale_grad"), self.load("grad"))))
             bound = self.hyper_value("clip_gradient")
             return self.rename(self.clip(rescaled, self.emit(ir.Neg(bound)), bound), "g")
         if id == COUNTS[0]:
@@ -192,7 +193,7 @@ class _Builder:
         names = map(ir.gradient, range(self.variant.gradients))
         terms = [self.emit(ir.Load(name), name) for name in names]
         total = functools.reduce(lambda a, b: self.emit(ir.Add(a, b)), terms)
-        return self.rename(total, "grad.sum")  # an equation that is it, m' = grad, gives it no other name
+        return self.rename(total, "grad.sum")  # so that an equation m' = grad does not rename it
 
     def load(self, buffer: str) -> Value:
         return self.name(Name(buffer, False, Span(0, 0, 0)))
@@ -225,7 +226,7 @@ class _Builder:
     def binary(self, op: str, x: Value, y: Value) -> Value:
         if op in ("and", "or"):
             return self.emit(ir.And(x, y) if op == "and" else ir.Or(x, y))
-        a, b = self.together(x, y)
+        a, b = self.coerce_operands(x, y)
         if op in COMPARISONS:
             return self.emit(ir.Compare(COMPARISONS[op], a, b))
         return self.emit(ARITHMETIC[op](a, b))
@@ -234,7 +235,7 @@ class _Builder:
         name = call.function
         args = [self.lower(a) for a in call.args]
         if name in REDUCTIONS and len(args) == 1:
-            return self.reduce(name, call.scope, self.repeated(args[0], self.kind(call.args[0])))
+            return self.reduce(name, call.scope, self.broadcast(args[0], self.kind(call.args[0])))
         if name in DRAWS:
             return self.draw(call)
         if name in MATH:
@@ -251,20 +252,20 @@ class _Builder:
             case "sign", [x]:
                 return self.sign(x)
             case (("max" | "min"), [x, y]):
-                return self.extreme("gt" if name == "max" else "lt", x, y)
+                return self.min_or_max("gt" if name == "max" else "lt", x, y)
             case "clip", [x, bound]:
                 return self.clip(x, self.emit(ir.Neg(bound)), bound)
             case "clip", [x, low, high]:
                 return self.clip(x, low, high)
             case "where", [condition, x, y]:
                 elements = condition.type.kind is Kind.ELEM
-                a, b = (self.element(x), self.element(y)) if elements else self.together(x, y)
+                a, b = (self.element(x), self.element(y)) if elements else self.coerce_operands(x, y)
                 return self.emit(ir.Select(condition, a, b))
         raise TypeError(f"not a call of an equation: {call!r}")
 
     def sign(self, x: Value) -> Value:
         """1 with the sign of x, but +0 for both zeros, and NaN for NaN."""
-        x, zero, one = self.together(x, self.const(0.0), self.const(1.0))
+        x, zero, one = self.coerce_operands(x, self.const(0.0), self.const(1.0))
         integer: ir.DType = "i64" if x.type.dtype == "f64" else "i32"
         mask = self.emit(ir.IntConst(-1 << (63 if integer == "i64" else 31)), wanted=integer)
         sign = self.emit(ir.Int("and", self.emit(ir.Bits(x)), mask))
@@ -272,26 +273,26 @@ class _Builder:
         nonzero = self.emit(ir.Compare("gt", self.emit(ir.Abs(x)), zero))
         return self.emit(ir.Select(nonzero, unit, self.emit(ir.Add(x, zero))))  # -0 + 0 is +0
 
-    def extreme(self, op: ir.CompareOp, x: Value, y: Value) -> Value:
+    def min_or_max(self, op: ir.CompareOp, x: Value, y: Value) -> Value:
         """where(a != a or a > b, a, b): a NaN on either side stays."""
-        a, b = self.together(x, y)
+        a, b = self.coerce_operands(x, y)
         nan = self.emit(ir.Compare("ne", a, a))
         return self.emit(ir.Select(self.emit(ir.Or(nan, self.emit(ir.Compare(op, a, b)))), a, b))
 
     def clip(self, x: Value, low: Value, high: Value) -> Value:
-        """Compare and select: NaN stays NaN, a bound that is NaN (unset) clips nothing, and where low > high, any
-        number becomes low."""
-        x, low, high = self.together(x, low, high)
+        """x clipped by compare and select. NaN stays NaN, a bound that is NaN (unset) clips nothing, and if low > high,
+        every number becomes low."""
+        x, low, high = self.coerce_operands(x, low, high)
         capped = self.emit(ir.Select(self.emit(ir.Compare("gt", x, high)), high, x))
         return self.emit(ir.Select(self.emit(ir.Compare("lt", capped, low)), low, capped))
 
     def math(self, function: ir.MathFunction, *args: Value) -> Value:
-        met = self.together(*args)
+        met = self.coerce_operands(*args)
         result = self.emit(ir.Math(function, tuple(self.double(a) for a in met)))
         return self.element(result) if result.type.kind is Kind.ELEM else result
 
     def reduce(self, name: str, scope: str | None, x: Value) -> Value:
-        """Doubles all the way: the square of a float32 neither overflows nor underflows in a norm."""
+        """A reduction, in doubles throughout: in a norm, the square of a float32 neither overflows nor underflows."""
         op: ir.ReduceOp = "max" if name == "max" else "min" if name == "min" else "sum"
         x = self.double(x)
         if name in ("norm", "rms"):
@@ -306,10 +307,11 @@ class _Builder:
             return self.emit(ir.Reduce(op, x, "row" if scope == "row" else "col"))
         swept = x.type.kind in (Kind.ROW, Kind.COL, Kind.ELEM)
         total = self.emit(ir.Reduce(op, x)) if swept else x
-        return self.emit(ir.Across(op, total)) if scope == "params" else total
+        return self.emit(ir.ReduceOverParams(op, total)) if scope == "params" else total
 
     def kind(self, expr: Expr) -> Kind:
-        """The kind of a value by the language, where that of `lower` can be smaller: m' = lr is lr, but an element."""
+        """The kind that the language gives an expression. Its lowered value can have a smaller one: in m' = lr, m' is
+        an element, but its value is that of lr."""
         match expr:
             case Name():
                 return self.kinds.get(expr.key) or self.name(expr).type.kind
@@ -319,8 +321,9 @@ class _Builder:
                 return {"row": Kind.ROW, "col": Kind.COL, "params": Kind.SHARED}.get(scope or "", Kind.TENSOR)
         return join(*map(self.kind, children(expr)))
 
-    def repeated(self, x: Value, kind: Kind) -> Value:
-        """x for each element, row or column, where a state of that kind took a smaller value: it is reduced as such."""
+    def broadcast(self, x: Value, kind: Kind) -> Value:
+        """x repeated for each element, row or column, if x is the smaller value of a state of that kind: reductions
+        count it as often."""
         if x.type.kind is kind or kind not in (Kind.ELEM, Kind.ROW, Kind.COL):
             return x
         like = "w" if kind is Kind.ELEM else next(b.name for b in self.buffers.values() if b.kind is kind)
@@ -336,7 +339,7 @@ class _Builder:
         if scope != "params":
             assert each is not None
             return self.load(each)
-        return self.emit(ir.Across("sum", self.load(each) if each is not None else self.const(1.0)))
+        return self.emit(ir.ReduceOverParams("sum", self.load(each) if each is not None else self.const(1.0)))
 
     def draw(self, call: Call) -> Value:
         word = self.emit(ir.Word(self.draws[call.span.line, call.span.column]))

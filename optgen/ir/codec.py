@@ -1,46 +1,44 @@
-"""How elements are decoded and encoded that are stored in fewer bits than they are computed in."""
+"""The codec of a buffer: how its elements become codes, and codes become elements.
+
+Each function returns one of a `Builder` and values, which emitters inline and the interpreter runs.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from optgen.ir.nodes import Buffer
-from optgen.ir.storage import bfloat16, blocks, dynamic8, linear8
+from optgen.ir import Buffer
+from optgen.ir.storage import Codec, blocks
 
-Codec = Callable[..., Any]
-
-
-def decoder(buffer: Buffer) -> Codec:
-    """f(builder, code) -> float32; for 8-bit codes f(builder, code, unit), with the `unit` of their block."""
-    if not buffer.is_quantized:
-        return bfloat16.decode
-    codes = _codes(buffer)
-    return lambda b, code, unit: b.mul(codes.decode(b, code, not buffer.nonnegative), unit)
+Function = Callable[..., Any]
 
 
-def encoder(buffer: Buffer) -> Codec:
-    """f(builder, x) -> code, for stochastic rounding f(builder, x, random); an 8-bit code is of x times `factor`."""
-    if buffer.storage == "bfloat16_stochastic":
-        return bfloat16.encode_stochastic
-    if not buffer.is_quantized:
-        return bfloat16.encode_nearest
-    codes = _codes(buffer)
-    return lambda b, x: codes.encode(b, x, not buffer.nonnegative)
+def decoder(buffer: Buffer) -> Function:
+    """f(builder, code) -> float32; for codes in blocks f(builder, code, scale), with the block's `decode_scale`."""
+    decode = _codec(buffer).decode
+    return (lambda b, code, scale: b.mul(decode(b, code), scale)) if buffer.is_quantized else decode
 
 
-def unit(buffer: Buffer) -> Codec:
-    """f(builder, scale) -> float32: what the numbers of a block's codes are multiplied with."""
-    if buffer.storage == "int8_dynamic":
-        return lambda b, scale: scale
-    steps = linear8.largest(not buffer.nonnegative)
-    return lambda b, scale: b.mul(scale, b.const32(1 / steps))
+def encoder(buffer: Buffer) -> Function:
+    """f(builder, x) -> code, for random rounding f(builder, x, random); in blocks x was multiplied with the block's
+    `encode_scale`."""
+    return _codec(buffer).encode
 
 
-def factor(buffer: Buffer) -> Codec:
-    """f(builder, scale) -> float32: what a block's elements are multiplied with before they are encoded."""
-    return lambda b, scale: blocks.reciprocal(b, unit(buffer)(b, scale))
+def decode_scale(buffer: Buffer) -> Function:
+    """f(builder, scale) -> float32: the factor from the number that a code stands for to the element."""
+    largest = _codec(buffer).largest
+    return lambda b, scale: scale if largest == 1 else b.mul(scale, b.const32(1 / largest))
 
 
-def _codes(buffer: Buffer) -> Any:
-    return dynamic8 if buffer.storage == "int8_dynamic" else linear8
+def encode_scale(buffer: Buffer) -> Function:
+    """f(builder, scale) -> float32: the factor from an element to the number that is encoded."""
+    return lambda b, scale: blocks.reciprocal(b, decode_scale(buffer)(b, scale))
+
+
+def _codec(buffer: Buffer) -> Codec:
+    storage = buffer.format
+    codec = (storage.unsigned or storage.codec) if buffer.nonnegative else storage.codec
+    assert codec is not None, f"{storage.name} has no codes"
+    return codec

@@ -1,11 +1,11 @@
-"""What a planned kernel moves and computes for each element."""
+"""The cost of a planned kernel: what it moves and computes for each element."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from optgen.ir import nodes as ir
-from optgen.ir.nodes import BYTES, QUANTUM, Kernel
+from optgen import ir
+from optgen.ir import Kernel
 
 _FLOPS = (ir.Add, ir.Sub, ir.Mul, ir.Div, ir.Sqrt, ir.Floor, ir.Reduce)
 
@@ -36,6 +36,6 @@ def cost(kernel: Kernel) -> Cost:
 
 
 def _bytes(kernel: Kernel, name: str) -> float:
-    """Of an element, with its part of a scale."""
-    buffer = kernel.buffer(name)
-    return BYTES[buffer.storage] + (4 / QUANTUM if buffer.is_quantized else 0)
+    """The bytes of an element, with its share of a float32 scale."""
+    storage = kernel.buffer(name).format
+    return storage.bytes + (4 / storage.block if storage.block else 0)

@@ -1,12 +1,12 @@
-"""An elementary function as a straight line of IR: the bridge between `Math` nodes and `optgen.ir.math`."""
+"""Expands a `Math` operation to the IR that computes it: the bridge to `optgen.ir.math`."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from optgen.ir import nodes as ir
+from optgen import ir
+from optgen.ir import Instr, Value
 from optgen.ir.math import FUNCTIONS
-from optgen.ir.nodes import Instr, Value
 from optgen.ir.verify import typed
 
 
@@ -18,13 +18,13 @@ def expand(instr: Instr) -> list[Instr]:
     result = function(emitter, *instr.op.args)
     last = next(i for i in emitter.instrs if i.result == result)
     head = [i for i in emitter.instrs if i is not last]
-    # The result need not be the last value made; nothing after it depends on it then, so it can move to the end.
+    # The result need not be the last value. Nothing after it depends on it, so it can move to the end.
     assert all(v != result for i in head for v in ir.operands(i.op))
     return [*head, Instr(instr.result, last.op)]
 
 
 class Emitter:
-    """The `Builder` of `optgen.ir.math` over IR values, all of them of the kinds their operands have."""
+    """The `Builder` that makes IR instructions. A result has the join of its operands' kinds."""
 
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix

@@ -1,6 +1,6 @@
-"""The living definition of the IR: a kernel executed with NumPy, phase by phase.
+"""The definition of the IR: an interpreter that executes a kernel with NumPy, phase by phase.
 
-Runs kernels at any stage between build and backend, so that every pass can be compared with what it started from.
+It runs kernels at any stage between build and backend, so that the result of every pass can be compared with its input.
 """
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from optgen.ir import codec
-from optgen.ir import nodes as ir
+from optgen import ir
+from optgen.ir import BLOCK, LANES, ROW_BLOCK, Buffer, Instr, Kernel, Op, Value, codec
 from optgen.ir.expand import Emitter, expand
 from optgen.ir.math import random
-from optgen.ir.nodes import BLOCK, LANES, QUANTUM, ROW_BLOCK, Buffer, Instr, Kernel, Op, Value
-from optgen.ir.storage import blocks
+from optgen.ir.storage import QUANT_BLOCK, blocks
 from optgen.ir.verify import held_type
 from optgen.model import Kind
 
@@ -38,11 +37,12 @@ Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
-class Tensor:
-    """One tensor of a step: its `buffers` by name, of the kinds and dtypes the kernel says, changed in place.
+class TensorUpdate:
+    """The update of one tensor in a step.
 
-    `hyper` holds the kernel's hyper-parameters, NaN for an unset one; `t` counts this update. `rows`: the rows that are
-    updated, where not the tensor as a whole is; gradients hold these rows only.
+    `buffers` are the kernel's, by name; they are changed in place. `hyper` are its hyper-parameters, NaN for one that
+    is unset. `t` is the number of updates, this one included. `rows` are the rows to update, None for the tensor as a
+    whole; gradients hold these rows only.
     """
 
     buffers: Mapping[str, Array]
@@ -52,15 +52,15 @@ class Tensor:
     rows: Array | None = None
 
 
-def interpret(kernel: Kernel, tensors: Sequence[Tensor], seed: int = 0) -> None:
-    """One step, in place."""
+def interpret(kernel: Kernel, tensors: Sequence[TensorUpdate], seed: int = 0) -> None:
+    """Execute one step, in place."""
     shared: dict[str, Any] = {}
     runs = [_Run(kernel, tensor, seed, shared) for tensor in tensors]
     with np.errstate(all="ignore"):
         for phase in kernel.phases:
             if phase.kind in ("update", "shared"):
                 for instr in phase.instrs:
-                    _together(runs, instr, shared)
+                    _execute_for_all(runs, instr, shared)
             else:
                 for run in runs:
                     for instr in phase.instrs:
@@ -69,16 +69,16 @@ def interpret(kernel: Kernel, tensors: Sequence[Tensor], seed: int = 0) -> None:
                 run.write()
 
 
-def _together(runs: Sequence[_Run], instr: Instr, shared: dict[str, Any]) -> None:
-    """One instruction for all tensors, which may look across them."""
-    if isinstance(instr.op, ir.Across) and runs:
+def _execute_for_all(runs: Sequence[_Run], instr: Instr, shared: dict[str, Any]) -> None:
+    """Execute one instruction for all tensors. It may reduce over them."""
+    if isinstance(instr.op, ir.ReduceOverParams) and runs:
         assert instr.result is not None
         total = np.float64(IDENTITY[instr.op.op])
         for run in runs:
             total = _fold(instr.op.op, total, run.value(instr.op.x))
         shared[instr.result.id] = total
         return
-    # What is shared is computed once, from the uniform values of the first tensor.
+    # A shared value is computed once, from the uniform values of the first tensor.
     of = instr.op.value if isinstance(instr.op, ir.Store) else instr.result
     assert of is not None
     for run in runs[:1] if of.type.kind is Kind.SHARED else runs:
@@ -86,9 +86,10 @@ def _together(runs: Sequence[_Run], instr: Instr, shared: dict[str, Any]) -> Non
 
 
 class _Run:
-    """One tensor on its way through a kernel; values have the shape of the matrix view, 1 where they do not vary."""
+    """The execution of a kernel for one tensor. Values have the shape of the matrix view, with length 1 along an axis
+    on which they do not depend."""
 
-    def __init__(self, kernel: Kernel, tensor: Tensor, seed: int, shared: dict[str, Any]) -> None:
+    def __init__(self, kernel: Kernel, tensor: TensorUpdate, seed: int, shared: dict[str, Any]) -> None:
         self.kernel = kernel
         self.tensor = tensor
         self.seed = seed
@@ -145,16 +146,17 @@ class _Run:
         found = self.seen(buffer)[...]
         dtype = DTYPES[held_type(buffer, self.kernel.compute).dtype]
         if buffer.is_quantized:
-            unit = call(codec.unit(buffer), self.seen(self.kernel.buffer(f"{buffer.name}.scale")))
-            return call(codec.decoder(buffer), found, unit)
-        if buffer.storage.startswith("bfloat16"):
-            return call(codec.decoder(buffer), found.view(np.uint16).astype(np.int32))
+            scale = call(codec.decode_scale(buffer), self.seen(self.kernel.buffer(f"{buffer.name}.scale")))
+            return call(codec.decoder(buffer), found, scale)
+        if buffer.format.codec is not None:
+            return call(codec.decoder(buffer), found.view(f"u{buffer.format.bytes}").astype(np.int32))
         return np.array(found, dtype)[()]
 
     def seen(self, buffer: Buffer) -> Array:
-        """The elements of a buffer that this update sees; of scales, the one of each element."""
+        """The elements of a buffer that this update sees; for a buffer of scales, the scale of each of these
+        elements."""
         array = self.tensor.buffers[buffer.name]
-        if buffer.storage == "scale":
+        if buffer.is_scale:
             return self.scale_of_each(array)
         array = array.reshape(self.full_shape(buffer))
         compact = ir.is_gradient(buffer.name) or self.shape(buffer.kind) == array.shape
@@ -168,7 +170,7 @@ class _Run:
         )
 
     def write(self) -> None:
-        """End of a phase: what it stored is seen from now on."""
+        """End a phase: its stores take effect."""
         for buffer, value in self.pending:
             value = np.broadcast_to(value, self.shape(buffer.kind))
             if buffer.is_quantized:
@@ -184,25 +186,25 @@ class _Run:
         self.pending.clear()
 
     def rounded(self, buffer: Buffer, value: Array, dtype: np.dtype[Any]) -> Array:
-        if not buffer.storage.startswith("bfloat16"):
+        if buffer.format.codec is None:
             return np.array(value, dtype)
         args = [np.array(value, np.float32)]
-        if buffer.storage == "bfloat16_stochastic":
-            number = [b.name for b in self.kernel.buffers if b.storage == buffer.storage].index(buffer.name)
+        if buffer.format.needs_draws:
+            number = self.kernel.rounded.index(buffer.name)
             word = self.words(ir.ROUNDING_DRAW + number // 2).view(np.uint32)
             args.append(((word >> np.uint32(16 * (number % 2))) & np.uint32(0xFFFF)).astype(np.int32))
         codes: Array = call(codec.encoder(buffer), *args)
-        return codes.astype(np.uint16).view(dtype)
+        return codes.astype(f"u{buffer.format.bytes}").view(dtype)
 
-    # ------------------------------------------------------------ 8-bit blocks
+    # ------------------------------------------------------------ blocks of codes
 
     def block_of_each(self) -> Array:
-        """The block of codes that each element belongs to: blocks restart at every row of a tensor updated by rows."""
+        """The block of codes that each element belongs to. In a tensor updated by rows, blocks restart at every row."""
         element = np.arange(self.rows * self.cols).reshape(self.rows, self.cols)
         if self.tensor.rows is None:
-            return (element // QUANTUM)[self.present]
-        per_row = -(-self.cols // QUANTUM)
-        return (element // max(self.cols, 1) * per_row + element % max(self.cols, 1) // QUANTUM)[self.present]
+            return (element // QUANT_BLOCK)[self.present]
+        per_row = -(-self.cols // QUANT_BLOCK)
+        return (element // max(self.cols, 1) * per_row + element % max(self.cols, 1) // QUANT_BLOCK)[self.present]
 
     def scale_of_each(self, scales: Array) -> Array:
         return scales.reshape(-1)[self.block_of_each()]
@@ -216,8 +218,8 @@ class _Run:
         np.maximum.at(largest, numbers, call(blocks.magnitude, value))
         touched = np.unique(numbers)
         scales[touched] = largest.view(np.float32)[touched]
-        factor = call(codec.factor(buffer), scales[numbers])
-        codes[self.present] = call(codec.encoder(buffer), value * factor).astype(np.uint8)
+        factor = call(codec.encode_scale(buffer), scales[numbers])
+        codes[self.present] = call(codec.encoder(buffer), value * factor).astype(codes.dtype)
 
     # ------------------------------------------------------------ draws
 
@@ -231,19 +233,19 @@ class _Run:
 
 
 def matrix_view(shape: Sequence[int]) -> tuple[int, int]:
-    """Rows and columns: the first dimension and the product of the others."""
+    """The numbers of rows and columns: the first dimension, and the product of the others."""
     rows = shape[0] if shape else 1
     return rows, int(np.prod(shape[1:], dtype=np.int64))
 
 
 def call(function: Callable[..., Any], *args: Any) -> Any:
-    """A function over a Builder, run with NumPy; of several results a list."""
+    """Run a function of a Builder with NumPy. Several results are returned as a list."""
     emitter = Emitter("")
     env: dict[str, Any] = {}
     names: dict[Any, ir.DType] = {np.dtype(t): name for name, t in DTYPES.items()}
     values = []
     for k, x in enumerate(args):
-        array = np.asarray(x).astype(np.int32) if np.asarray(x).dtype == np.uint8 else np.asarray(x)
+        array = np.asarray(x).astype(np.int32) if np.asarray(x).dtype.kind == "u" else np.asarray(x)
         v = Value(f"arg{k}", ir.Type(Kind.ELEM, names[array.dtype]))
         env[v.id] = array
         values.append(v)
@@ -257,7 +259,7 @@ def call(function: Callable[..., Any], *args: Any) -> Any:
 
 
 def evaluate(op: Op, args: list[Any], dtype: type) -> Any:
-    """What an operation on numbers gives."""
+    """The result of an operation on numbers."""
     match op:
         case ir.Const(value=x) | ir.IntConst(value=x):
             return dtype(x)
@@ -308,7 +310,7 @@ IDENTITY: dict[ir.ReduceOp, float] = {"sum": 0.0, "max": float("-inf"), "min": f
 
 
 def tree_reduce(op: ir.ReduceOp, x: Array) -> np.float64:
-    """The fixed tree: a lane in index order, lanes by halves, blocks pairwise; absent elements are skipped."""
+    """The fixed tree: each lane in index order, lanes by halves, blocks pairwise. Missing elements are skipped."""
     blocks = []
     for begin in range(0, x.size, BLOCK):
         lanes = np.full(LANES, IDENTITY[op])
@@ -323,7 +325,7 @@ def tree_reduce(op: ir.ReduceOp, x: Array) -> np.float64:
 
 
 def column_reduce(op: ir.ReduceOp, x: Array) -> Array:
-    """Of each column: ROW_BLOCK rows in order, these pairwise."""
+    """The reduction of each column: blocks of ROW_BLOCK rows in order, the blocks pairwise."""
     blocks = []
     for begin in range(0, len(x), ROW_BLOCK):
         total = np.full(x.shape[1], IDENTITY[op])

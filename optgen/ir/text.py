@@ -18,8 +18,8 @@ import re
 from dataclasses import fields
 from typing import Any, cast
 
-from optgen.ir import nodes as ir
-from optgen.ir.nodes import Buffer, Instr, Kernel, Op, Phase, PhaseKind, Type, Value, operands
+from optgen import ir
+from optgen.ir import Buffer, Instr, Kernel, Op, Phase, PhaseKind, Type, Value, operands
 from optgen.model import Kind
 
 _INSTR = re.compile(r"%(?P<id>[^:\s]+): (?P<kind>\w+) (?P<dtype>\w+) = (?P<op>\w+)(?P<rest>.*)")
@@ -51,7 +51,7 @@ def _instr(instr: Instr) -> str:
 
 
 def from_text(text: str) -> Kernel:
-    """Parse what `to_text` wrote; ValueError with the line where it is something else."""
+    """Parse the output of `to_text`. Anything else raises ValueError, with the line."""
     name = dtype = ""
     evaluate: list[str] = []
     hyper: tuple[str, ...] = ()

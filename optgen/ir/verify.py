@@ -1,13 +1,13 @@
-"""What a well-formed kernel is. Run after the build and after every pass: a failure is a bug of the compiler."""
+"""Checks that a kernel is well-formed, after the build and after every pass. A failure is a bug in the compiler."""
 
 from __future__ import annotations
 
-from optgen.ir import nodes as ir
+from optgen import ir
+from optgen.ir import Buffer, Instr, Kernel, Phase, Type, Value, join
 from optgen.ir.math import FUNCTIONS
-from optgen.ir.nodes import Buffer, Instr, Kernel, Phase, Type, Value, join
 from optgen.model import DIMENSIONS, PER_PARAMETER, Kind
 
-# Constants may stand in any phase.
+# The kinds of the values that a phase may compute. Constants may stand in any phase.
 PHASE_KINDS: dict[ir.PhaseKind, tuple[Kind, ...]] = {
     "update": tuple(Kind),
     "host": (Kind.UNIFORM, Kind.HOST),
@@ -43,13 +43,13 @@ def verify(kernel: Kernel) -> Kernel:
                 rules.check(instr)
             except InvalidKernel as error:
                 raise InvalidKernel(f"{kernel.name}: {phase.kind}: {instr}: {error}") from None
-    unstored = [b.name for b in kernel.buffers if b.written and b.storage != "scale" and b.name not in rules.stored]
+    unstored = [b.name for b in kernel.buffers if b.written and not b.is_scale and b.name not in rules.stored]
     _check(not unstored, f"{kernel.name}: never stored: {unstored}")
     return kernel
 
 
 class _Rules:
-    """What is known on the way through a kernel."""
+    """The state of a walk through a kernel."""
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
@@ -117,12 +117,12 @@ def _check(condition: bool, message: str) -> None:
 
 
 def held_type(buffer: Buffer, compute: ir.DType) -> Type:
-    """The type of the values that a buffer holds for the kernel."""
+    """The type of a buffer's values in the kernel, whatever their storage."""
     return Type(buffer.kind, compute if buffer.kind is Kind.ELEM else "f64")
 
 
 def result_type(op: ir.Op, wanted: ir.DType) -> Type:
-    """The type of an operation's result; `wanted` decides the dtype of a constant. A load's is `held_type`."""
+    """The type of an operation's result. `wanted` is the dtype of a constant. The type of a load is `held_type`."""
     args = tuple(ir.operands(op))
     kind = join(*(v.type.kind for v in args))
     dtypes = {v.type.dtype for v in args}
@@ -140,7 +140,7 @@ def result_type(op: ir.Op, wanted: ir.DType) -> Type:
         case ir.Reduce(x=x, scope=scope):
             _check(x.type.dtype == "f64" and x.type.kind in REDUCED[scope], "reduces f64 elements only")
             return Type(REDUCED[scope][x.type.kind], "f64")
-        case ir.Across(x=x):
+        case ir.ReduceOverParams(x=x):
             _check(x.type.dtype == "f64" and x.type.kind in (Kind.HOST, Kind.UNIFORM, Kind.TENSOR), "not of tensors")
             return Type(Kind.SHARED, "f64")
         case ir.Compare(a=a, b=b):

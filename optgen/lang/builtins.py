@@ -9,8 +9,8 @@ from optgen.model import RESERVED_PARAMS, Call
 
 
 @dataclass(frozen=True)
-class Function:
-    """A built-in function. `reduces` holds the argument counts with which it reduces; with others it is elementwise."""
+class Builtin:
+    """A built-in function. With the argument counts in `reduces` it is a reduction, with others elementwise."""
 
     name: str
     counts: tuple[int, ...]
@@ -20,21 +20,21 @@ class Function:
 
 _ELEMENTWISE = "sqrt cbrt exp log log1p expm1 tanh abs sign floor"
 
-FUNCTIONS: Mapping[str, Function] = {
+FUNCTIONS: Mapping[str, Builtin] = {
     f.name: f
     for f in (
-        *(Function(name, (1,), f"{name}(x)") for name in _ELEMENTWISE.split()),
-        Function("pow", (2,), "pow(x, y)"),
-        Function("min", (1, 2), "min(a, b), or min(x) over the elements of x", reduces=(1,)),
-        Function("max", (1, 2), "max(a, b), or max(x) over the elements of x", reduces=(1,)),
-        Function("clip", (2, 3), "clip(x, bound) or clip(x, low, high)"),
-        Function("where", (3,), "where(condition, a, b)"),
-        Function("sum", (1,), "sum(x)", reduces=(1,)),
-        Function("mean", (1,), "mean(x)", reduces=(1,)),
-        Function("norm", (1,), "norm(x)", reduces=(1,)),
-        Function("rms", (1,), "rms(x)", reduces=(1,)),
-        Function("normal", (0,), "normal()"),
-        Function("uniform", (0,), "uniform()"),
+        *(Builtin(name, (1,), f"{name}(x)") for name in _ELEMENTWISE.split()),
+        Builtin("pow", (2,), "pow(x, y)"),
+        Builtin("min", (1, 2), "min(a, b), or min(x) over the elements of x", reduces=(1,)),
+        Builtin("max", (1, 2), "max(a, b), or max(x) over the elements of x", reduces=(1,)),
+        Builtin("clip", (2, 3), "clip(x, bound) or clip(x, low, high)"),
+        Builtin("where", (3,), "where(condition, a, b)"),
+        Builtin("sum", (1,), "sum(x)", reduces=(1,)),
+        Builtin("mean", (1,), "mean(x)", reduces=(1,)),
+        Builtin("norm", (1,), "norm(x)", reduces=(1,)),
+        Builtin("rms", (1,), "rms(x)", reduces=(1,)),
+        Builtin("normal", (0,), "normal()"),
+        Builtin("uniform", (0,), "uniform()"),
     )
 }
 DRAWS = ("normal", "uniform")
@@ -42,7 +42,7 @@ DRAWS = ("normal", "uniform")
 TENSORS = ("w", "grad", "g")
 """The weight, the raw gradient, and the rescaled and clipped one."""
 SPARSE = "sparse"
-"""The reserved flag: the update is row-sparse."""
+"""The reserved flag that holds in a row-sparse update."""
 RESERVED: Mapping[str, str] = {
     "w": "the weight",
     "grad": "the gradient as it comes in",
@@ -55,7 +55,7 @@ RESERVED: Mapping[str, str] = {
     "cols": "the number of columns",
     "sparse": "row-sparse updates",
 } | {name: f"the {p.doc}" for name, p in RESERVED_PARAMS.items()}
-"""Every reserved name, and what it is."""
+"""Every reserved name, and its meaning."""
 
 COMMON_NAMES: Mapping[str, str] = {
     "learning_rate": "lr",
@@ -66,7 +66,7 @@ COMMON_NAMES: Mapping[str, str] = {
     "gradient": "grad",
     "num_update": "step",
 }
-"""What people call our reserved names elsewhere."""
+"""Names that are common elsewhere -> the reserved name."""
 
 _ABSENT = "sin cos tan asin acos atan atan2 sinh cosh asinh acosh atanh erf gamma prod sort argsort argmax argmin"
 COMMON_FUNCTIONS: Mapping[str, str | None] = {
@@ -96,7 +96,7 @@ COMMON_FUNCTIONS: Mapping[str, str | None] = {
     "rand": "uniform()",
     "random": "uniform()",
 } | dict.fromkeys(_ABSENT.split())
-"""What to write for functions that other languages have, None where there is nothing like it."""
+"""Functions of other languages -> what to write instead, None if there is nothing like it."""
 
 API_NAMES = frozenset(
     (
@@ -115,7 +115,7 @@ API_NAMES = frozenset(
         "lazy_update",
     )
 )
-"""Arguments that every optimizer has in Python, so that no param or flag can have their names."""
+"""Arguments that every optimizer has in Python. No param or flag can have their names."""
 
 
 def is_reduction(call: Call) -> bool:

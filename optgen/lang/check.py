@@ -1,4 +1,4 @@
-"""From the parsed lines of a spec to the checked model: the front end on one page."""
+"""Checks the parsed lines of a spec and makes the model of them: the front end on one page."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _check_outline(draft: Draft, scope: Scope) -> None:
 
 
 def _check_section(lines: list[Equation | Broken], scope: Scope, *, evaluate: bool) -> tuple[Equation, ...]:
-    """The equations that can be walked: their target and guard are sound. Names and groups are checked on the way."""
+    """The equations of a section whose target and guard are sound. Names and case groups are checked too."""
     own = {x.target.id: x.target.span for x in lines if isinstance(x, Equation) and not x.target.primed}
     for name, span in own.items():
         if scope.what(name) is None:
@@ -94,7 +94,7 @@ def _check_cases(cases: list[Equation], scope: Scope) -> None:
 
 
 def _check_draws(update: tuple[Equation, ...], scope: Scope) -> None:
-    """Draws are numbered over all variants: no more than there are numbers."""
+    """Limit the draws of all variants together to the number of draw ids."""
     draws = [e for line in update for e in walk(line.value) if isinstance(e, Call) and e.function in DRAWS]
     if len(draws) > MAX_DRAWS:
         message = f"a spec of {len(draws)} draws; the limit is {MAX_DRAWS}, and this is the first one beyond it"

@@ -1,4 +1,4 @@
-"""Conditions of flags and requirements, and guards: what is decided before any step."""
+"""Checks guards and the conditions of flags and requirements, all of which are decided before any step."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from optgen.model import RESERVED_PARAMS, Binary, Call, Expr, Flag, IsSet, Name,
 
 
 def check_condition(condition: Expr, scope: Scope, flags: Iterable[Flag], what: str) -> bool:
-    """Check a flag's condition or a requirement: true or false, from params, flags, choices, `p set` and `rank`."""
+    """Check a condition of a flag or requirement. It is true or false, by params, flags, choices, `p set` and
+    `rank`."""
     visible = {f.name: f for f in flags}
     before = len(scope.reported)
     for node in walk(condition):
@@ -40,7 +41,7 @@ def check_condition(condition: Expr, scope: Scope, flags: Iterable[Flag], what: 
 
 
 def _check_truth(condition: Expr, scope: Scope, flags: dict[str, Flag], what: str) -> None:
-    """That `and or not` join conditions, that comparisons compare numbers, or a choice flag with one of its choices."""
+    """Check that `and`, `or` and `not` join conditions, and that comparisons have numbers, or a flag and its choice."""
     match condition:
         case Unary(op="not", operand=x):
             _check_truth(x, scope, flags, what)
@@ -83,7 +84,7 @@ _CONDITIONS = ("<", "<=", ">", ">=", "==", "!=", "and", "or")
 
 
 def check_guard(guard: Expr, scope: Scope) -> bool:
-    """Whether a guard is one: flags, `and or not`, and choices. Reports what it is not, once for the guard."""
+    """Whether a guard is made of flags, choices, `and`, `or` and `not` only. Reports at most one error for it."""
     before = len(scope.reported)
     names = [n for n in walk(guard) if isinstance(n, Name)]
     if any(n.id in scope.failed for n in names):
@@ -130,7 +131,7 @@ def _check_guard_form(guard: Expr, scope: Scope) -> None:
 
 
 def _check_choice(comparison: Binary, scope: Scope) -> None:
-    """`flag == 'choice'`: a flag with choices, and one of them."""
+    """Check `flag == 'choice'`: a flag with choices, and one of them."""
     name, text = comparison.left, comparison.right
     assert isinstance(text, Text)
     flag = scope.flags.get(name.id) if isinstance(name, Name) else None

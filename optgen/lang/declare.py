@@ -1,4 +1,4 @@
-"""Declarations: each name once, under a name that is free, with what it starts from."""
+"""Checks declarations: each name is declared once and is not reserved, and initial values exist."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from optgen.lang.conditions import check_condition, check_guard
 from optgen.lang.kinds import MEANING
 from optgen.lang.parser import Draft
 from optgen.lang.scope import Scope, meaning
-from optgen.model import RESERVED_PARAMS, Flag, Input, Kind, Name, Param, State
+from optgen.model import RESERVED_PARAMS, Flag, Input, Kind, Name, Param, StateDecl
 
 
 def declare(draft: Draft) -> Scope:
-    """The scope of a spec: every declaration once, under a name that is free."""
+    """The scope of a spec, from its declarations."""
     scope = Scope(failed=set(draft.broken), reported=dict.fromkeys(draft.errors))
     for item in draft.declarations:
         if not _is_free(item, scope):
@@ -23,7 +23,7 @@ def declare(draft: Draft) -> Scope:
                 scope.params[item.name] = item
             case Flag():
                 scope.flags[item.name] = item
-            case State():
+            case StateDecl():
                 scope.states[item.name] = item
             case Input():
                 scope.inputs[item.name] = item
@@ -42,7 +42,7 @@ def declare(draft: Draft) -> Scope:
     return scope
 
 
-def _is_free(item: Param | Flag | State | Input, scope: Scope) -> bool:
+def _is_free(item: Param | Flag | StateDecl | Input, scope: Scope) -> bool:
     """Whether a declaration may have its name."""
     name = item.name
     declared = scope.params.get(name) or scope.flags.get(name) or scope.states.get(name) or scope.inputs.get(name)
@@ -78,7 +78,7 @@ def _declare_aliases(scope: Scope) -> None:
                 scope.aliases[alias] = param.name
 
 
-def _check_init(state: State, scope: Scope) -> None:
+def _check_init(state: StateDecl, scope: Scope) -> None:
     """A state starts at a number, at a param, or at w."""
     init = state.init
     if not isinstance(init, Name) or init.id in scope.failed:

@@ -1,8 +1,8 @@
-"""The one layout of a spec: `optgen fmt`.
+"""The formatter of specs: `optgen fmt`.
 
-Works on tokens, so that comments, and where a line was broken inside brackets, stay as they are. Lines that follow one
-another without a blank line form a paragraph, in which `=`, intervals, texts and guards stand in columns. The layout
-depends on the tokens alone, never on the spaces between them: that makes it idempotent.
+It works on tokens, so that comments stay, and lines stay broken inside brackets where they were. Lines without a blank
+line between them form a paragraph, in which `=`, intervals, texts and guards are aligned in columns. The layout depends
+on the tokens only, never on the spaces between them, which makes it idempotent.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def format_text(source: Source) -> str:
 
 @dataclass
 class _Layout:
-    """One logical line on its way to text: cells on one row, or rows that were broken inside brackets."""
+    """The layout of one logical line: cells on one row, or several rows if it was broken inside brackets."""
 
     line: Line
     indent: str
@@ -67,7 +67,7 @@ class _Layout:
 
 
 def _paragraph(lines: list[_Layout]) -> Iterator[str]:
-    """The rows of lines that stand together."""
+    """The rows of a paragraph."""
     for layout in lines:
         layout.cells = _cells(layout.line.tokens) if layout.kind else [_render(layout.line.tokens)]
     keyword = max((len(x.line.tokens[0].text) for x in lines if x.kind == "DECLARATION"), default=0)
@@ -87,7 +87,7 @@ def _paragraph(lines: list[_Layout]) -> Iterator[str]:
 
 
 def _cells(tokens: tuple[Token, ...]) -> list[str]:
-    """What stands in columns: the name, `= value`, then options and text, or the guard."""
+    """The cells of a line: the name, `= value`, then options and text, or the guard."""
     equal = next((i for i, t in enumerate(tokens) if t.type == "EQUAL"), len(tokens))
     end = _value_end(tokens, equal)
     last = len(tokens) - 1 if tokens[-1].type == "STRING" and tokens[0].type != "NAME" else len(tokens)
@@ -97,7 +97,7 @@ def _cells(tokens: tuple[Token, ...]) -> list[str]:
 
 
 def _value_end(tokens: tuple[Token, ...], equal: int) -> int:
-    """Where the options or the guard begin."""
+    """The index of the token at which the options or the guard begin."""
     depth = 0
     for i, token in enumerate(tokens):
         depth += {"OPEN": 1, "CLOSE": -1}.get(token.type, 0)
@@ -145,9 +145,9 @@ def _rows(layout: _Layout, widths: list[int]) -> Iterator[tuple[str, str]]:
 
 
 def _broken_rows(line: Line, name: str | None, indent: str, comments: dict[int, str]) -> Iterator[tuple[str, str]]:
-    """The rows of a line that goes on inside brackets: each row begins behind the bracket that is open.
+    """The rows of a line that is broken inside brackets: each row is indented to behind the open bracket.
 
-    `name` is the laid out text before `=`; None if the line is not aligned with others.
+    `name` is the formatted text before `=`; None if the line is not aligned with others.
     """
     tokens = line.tokens
     start = next((i for i, t in enumerate(tokens) if t.type == "EQUAL"), 0) if name is not None else 0
@@ -179,7 +179,7 @@ def _render(tokens: tuple[Token, ...]) -> str:
 
 
 def _space(tokens: tuple[Token, ...], index: int) -> str:
-    """What stands before a token: `*`, `/` and `^` bind tightly, as do calls, signs and the inside of brackets."""
+    """The space before a token: none beside `*`, `/` and `^`, in calls, after signs, and inside brackets."""
     left, right = tokens[index - 1], tokens[index]
     if left.type == "OPEN" or right.type in ("CLOSE", "COMMA", "COLON"):
         return ""

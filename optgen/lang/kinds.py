@@ -1,10 +1,10 @@
-"""The kind of every value (rule 5): how many numbers it is, and when they are known.
+"""Infers the kind of every value (rule 5): how many numbers it is, and when they are known.
 
-An expression has the join of its parts' kinds. A constant, a declared param and `step` are the same for every
-parameter: together with a `shared` value they stay shared, while a host value that differs between parameters (`lr`,
-`t`, `rows`) makes it one per parameter: `tensor`.
+The kind of an expression is the join of the kinds of its parts. A constant, a declared param and `step` are the same
+for all parameters, so joined with a `shared` value they stay shared. A host value that differs between parameters
+(`lr`, `t`, `rows`) joined with a shared value is `tensor`, one per parameter.
 
-Conditions are values too, of the same kinds; arithmetic takes numbers, `and`, `or`, `not` and `where` take conditions.
+Conditions are values of the same kinds. Arithmetic takes numbers; `and`, `or`, `not` and `where` take conditions.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from optgen.model import (
     Number,
     Optimizer,
     Program,
-    State,
+    StateDecl,
     Text,
     Unary,
     children,
@@ -52,45 +52,45 @@ MEANING = {
 
 
 @dataclass(frozen=True)
-class Value:
-    """What is known of a value; `uniform`: host, and the same for all parameters."""
+class ValueKind:
+    """The kind of a value. `uniform`: host, and the same for all parameters. `condition`: true or false, no number."""
 
     kind: Kind
     uniform: bool = False
     condition: bool = False
 
 
-CONSTANT = Value(Kind.HOST, uniform=True)
-Names = Mapping[str, Value | None]
-"""Values by key (`m`, `m'`); None for one that already failed, about which nothing more is said."""
+CONSTANT = ValueKind(Kind.HOST, uniform=True)
+Names = Mapping[str, ValueKind | None]
+"""Kinds of values by key (`m`, `m'`). None marks one with a reported error, about which nothing more is reported."""
 
 
-def join(a: Value, b: Value) -> Value:
-    """The kind of what is computed from both."""
+def join(a: ValueKind, b: ValueKind) -> ValueKind:
+    """The kind of a value that is computed from both."""
     if a.uniform or b.uniform:
         return b if a.uniform else a
     if a.kind == b.kind:
         return a
     kinds = {a.kind, b.kind}
     if Kind.ELEM in kinds or kinds == {Kind.ROW, Kind.COL}:
-        return Value(Kind.ELEM)
-    return Value(next((k for k in (Kind.ROW, Kind.COL) if k in kinds), Kind.TENSOR))
+        return ValueKind(Kind.ELEM)
+    return ValueKind(next((k for k in (Kind.ROW, Kind.COL) if k in kinds), Kind.TENSOR))
 
 
-def fits(value: Value, kind: Kind) -> bool:
-    """Whether a state of this kind can take the value: as it is, or by repeating it."""
+def fits(value: ValueKind, kind: Kind) -> bool:
+    """Whether a state of this kind can take the value, as it is or repeated."""
     if value.uniform or value.kind == kind:
         return True
-    return kind not in (Kind.HOST, Kind.SHARED) and join(value, Value(kind)).kind == kind
+    return kind not in (Kind.HOST, Kind.SHARED) and join(value, ValueKind(kind)).kind == kind
 
 
-def base_names(optimizer: Optimizer, states: tuple[State, ...]) -> dict[str, Value | None]:
-    """The values that are there before the first equation."""
-    names: dict[str, Value | None] = dict.fromkeys(optimizer.all_params(), CONSTANT)
-    names |= dict.fromkeys((*PER_PARAMETER, *COUNTS, *DIMENSIONS), Value(Kind.HOST))
-    names |= dict.fromkeys(TENSORS, Value(Kind.ELEM))
-    names |= {i.name: Value(Kind.ELEM) for i in optimizer.inputs}
-    names |= {s.name: Value(s.kind) for s in states}
+def base_names(optimizer: Optimizer, states: tuple[StateDecl, ...]) -> dict[str, ValueKind | None]:
+    """The values that exist before the first equation."""
+    names: dict[str, ValueKind | None] = dict.fromkeys(optimizer.all_params(), CONSTANT)
+    names |= dict.fromkeys((*PER_PARAMETER, *COUNTS, *DIMENSIONS), ValueKind(Kind.HOST))
+    names |= dict.fromkeys(TENSORS, ValueKind(Kind.ELEM))
+    names |= {i.name: ValueKind(Kind.ELEM) for i in optimizer.inputs}
+    names |= {s.name: ValueKind(s.kind) for s in states}
     return names | {"step": CONSTANT}
 
 
@@ -104,8 +104,8 @@ def _never(code: str, message: str, span: Span, help: str, section: str | None =
     raise AssertionError(f"{code} in a checked spec: {message}")
 
 
-def infer_values(program: Program, names: dict[str, Value | None], report: Report) -> dict[str, Value | None]:
-    """Walk the equations; reports what does not fit. Returns `names` and what the equations define."""
+def infer_values(program: Program, names: dict[str, ValueKind | None], report: Report) -> dict[str, ValueKind | None]:
+    """Infer the kinds of what the equations define, and report errors. Returns `names` with these added."""
     declared = {s.name: s.kind for s in program.states} | {"w": Kind.ELEM}
     for equation in program.equations:
         target = equation.target
@@ -116,11 +116,11 @@ def infer_values(program: Program, names: dict[str, Value | None], report: Repor
         kind = declared.get(target.id)
         if value is not None and kind is not None:
             _check_state(target, kind, value, equation.value, names, report)
-        names[target.key] = Value(kind) if kind is not None else None
+        names[target.key] = ValueKind(kind) if kind is not None else None
     return names
 
 
-def _check_state(target: Name, kind: Kind, value: Value, expr: Expr, names: Names, report: Report) -> None:
+def _check_state(target: Name, kind: Kind, value: ValueKind, expr: Expr, names: Names, report: Report) -> None:
     if value.condition:
         report("E305", f"{target.key} is a number, but this is a condition", expr.span, "write where(condition, 1, 0)")
     elif fits(value, kind):
@@ -132,7 +132,7 @@ def _check_state(target: Name, kind: Kind, value: Value, expr: Expr, names: Name
         if kind is Kind.HOST:
             help = f"a host value is known before any element is read; declare 'state {target.id}: {value.kind.value}'"
         else:
-            help = f"declare 'state {target.id}: {join(value, Value(kind)).kind.value}', or reduce the value"
+            help = f"declare 'state {target.id}: {join(value, ValueKind(kind)).kind.value}', or reduce the value"
         report("E301", message, expr.span, help)
 
 
@@ -152,9 +152,9 @@ def _not_shared(target: Name, expr: Expr, names: Names, report: Report) -> None:
     report("E301", message, part.span, help)
 
 
-def _differing(expr: Expr, names: Names) -> Iterator[tuple[Expr, Value]]:
+def _differing(expr: Expr, names: Names) -> Iterator[tuple[Expr, ValueKind]]:
     """The smallest parts of an expression that are not the same for all parameters: names, reductions, draws."""
-    value = value_of(expr, names, lambda *error: None)  # it was reported with the whole
+    value = value_of(expr, names, lambda *error: None)  # errors were reported for the whole expression
     whole = isinstance(expr, Name) or (isinstance(expr, Call) and (expr.function in DRAWS or is_reduction(expr)))
     if value is None or value.uniform or value.kind is Kind.SHARED:
         return
@@ -168,8 +168,8 @@ def _differing(expr: Expr, names: Names) -> Iterator[tuple[Expr, Value]]:
 # ---------------------------------------------------------------- expressions
 
 
-def value_of(expr: Expr, names: Names, report: Report, *, draw_allowed: bool = False) -> Value | None:
-    """What an expression is, or None where that was reported."""
+def value_of(expr: Expr, names: Names, report: Report, *, draw_allowed: bool = False) -> ValueKind | None:
+    """The kind of an expression; None if an error in it was reported."""
     match expr:
         case Number():
             return CONSTANT
@@ -195,7 +195,7 @@ def value_of(expr: Expr, names: Names, report: Report, *, draw_allowed: bool = F
             if not draw_allowed and not expr.args:
                 help = f"name it on a line of its own: z = {function}(); the name fixes which numbers are drawn"
                 report("E306", "a draw inside an expression", expr.span, help)
-            return Value(Kind.ELEM)
+            return ValueKind(Kind.ELEM)
         case Call() if is_reduction(expr):
             return _reduction(expr, names, report)
         case Call(function="where", args=(condition, *sides)):
@@ -205,7 +205,7 @@ def value_of(expr: Expr, names: Names, report: Report, *, draw_allowed: bool = F
     return None
 
 
-def _all(values: tuple[Value | None, ...], *, condition: bool) -> Value | None:
+def _all(values: tuple[ValueKind | None, ...], *, condition: bool) -> ValueKind | None:
     """The join of all values, None if one of them failed."""
     joined = CONSTANT
     for value in values:
@@ -215,7 +215,7 @@ def _all(values: tuple[Value | None, ...], *, condition: bool) -> Value | None:
     return replace(joined, condition=condition)
 
 
-def _numbers(exprs: tuple[Expr, ...] | list[Expr], names: Names, report: Report) -> Value | None:
+def _numbers(exprs: tuple[Expr, ...] | list[Expr], names: Names, report: Report) -> ValueKind | None:
     values = tuple(value_of(e, names, report) for e in exprs)
     for expr, value in zip(exprs, values, strict=True):
         if value is not None and value.condition:
@@ -224,7 +224,7 @@ def _numbers(exprs: tuple[Expr, ...] | list[Expr], names: Names, report: Report)
     return _all(values, condition=False)
 
 
-def _conditions(exprs: tuple[Expr, ...], names: Names, report: Report) -> Value | None:
+def _conditions(exprs: tuple[Expr, ...], names: Names, report: Report) -> ValueKind | None:
     values = tuple(value_of(e, names, report) for e in exprs)
     for expr, value in zip(exprs, values, strict=True):
         if value is not None and not value.condition:
@@ -239,10 +239,10 @@ _REDUCED = {
     "col": {Kind.ELEM: Kind.COL},
     "params": dict.fromkeys((Kind.HOST, Kind.TENSOR, Kind.ROW, Kind.COL, Kind.ELEM), Kind.SHARED),
 }
-"""Scope and kind of the argument -> kind of the reduction. What is not here has nothing to reduce over."""
+"""Scope and kind of the argument -> kind of the reduction. Other combinations have nothing to reduce over."""
 
 
-def _reduction(call: Call, names: Names, report: Report) -> Value | None:
+def _reduction(call: Call, names: Names, report: Report) -> ValueKind | None:
     value = _numbers(call.args, names, report)
     if value is None:
         return None
@@ -257,4 +257,4 @@ def _reduction(call: Call, names: Names, report: Report) -> Value | None:
         )
         report("E302", message, call.args[0].span, help)
         return None
-    return Value(kind)
+    return ValueKind(kind)

@@ -1,4 +1,4 @@
-"""Warnings: what is legal in a checked spec, but probably not meant."""
+"""Warnings about a checked spec: what is legal, but probably not meant."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from optgen.diagnostics import Diagnostic, Span
 from optgen.lang.names import readable_names
 from optgen.lang.numeric import negative_roots, undefined_quotients
 from optgen.lang.variants import distinct_variants
-from optgen.model import Call, Equation, Expr, Flag, Flags, Name, Optimizer, decide, walk
+from optgen.model import Call, Equation, Expr, Flag, Flags, Name, Optimizer, partial_truth, walk
 
 MAX_VARIANTS = 64
-"""How many variants are looked at for numerical trouble: it rarely depends on all flags."""
+"""The largest number of variants that are checked numerically. Problems rarely depend on all flags."""
 MAX_RANK = 8
-"""Up to which rank parameters are thought of."""
+"""The largest rank of a parameter that is tried."""
 
 
 def lint(optimizer: Optimizer) -> list[Diagnostic]:
@@ -27,7 +27,7 @@ def lint(optimizer: Optimizer) -> list[Diagnostic]:
 
 
 def _unread(optimizer: Optimizer) -> Iterator[Diagnostic]:
-    """Names that nothing reads. A state that only its own update reads is one."""
+    """Names that nothing reads, among them states that only their own update reads."""
     read = optimizer.reads()
     help = "remove it, or use it"
     declared = (("param", optimizer.params), ("flag", optimizer.flags), ("input", optimizer.inputs))
@@ -93,10 +93,10 @@ def _rows(optimizer: Optimizer) -> Iterator[Diagnostic]:
 
 
 def _takes(optimizer: Optimizer, flags: Flags, rank: int) -> bool:
-    """Whether a variant can be that of parameters of this rank, as far as flags tell."""
+    """Whether parameters of this rank can have the variant, as far as flags tell."""
     derived = [(f.condition, flags[f.name]) for f in optimizer.flags if f.condition is not None and f.name in flags]
     derived += [(r.condition, True) for r in optimizer.requires]
-    return all(decide(condition, flags, rank) in (None, value) for condition, value in derived)
+    return all(partial_truth(condition, flags, rank) in (None, value) for condition, value in derived)
 
 
 def _numeric(optimizer: Optimizer) -> Iterator[Diagnostic]:
@@ -128,8 +128,9 @@ def _differs_by_rank(optimizer: Optimizer, flag: Flag) -> bool:
     """Whether two parameters of different rank can have different values of a flag."""
     if flag.condition is None or not _reads(flag.condition, "rank"):
         return False
-    ranks = (r for r in range(MAX_RANK + 1) if all(decide(q.condition, {}, r) is not False for q in optimizer.requires))
-    return len({decide(flag.condition, {}, rank) for rank in ranks}) > 1
+    required = [q.condition for q in optimizer.requires]
+    ranks = [r for r in range(MAX_RANK + 1) if all(partial_truth(x, {}, r) is not False for x in required)]
+    return len({partial_truth(flag.condition, {}, rank) for rank in ranks}) > 1
 
 
 def _rates(optimizer: Optimizer) -> Iterator[Diagnostic]:

@@ -1,10 +1,10 @@
-"""The texts of syntax errors: what to say where the grammar does not allow a token."""
+"""The texts of syntax errors, for tokens that the grammar does not allow."""
 
 from __future__ import annotations
 
 from optgen.diagnostics import suggest
+from optgen.lang.actions import LineError
 from optgen.lang.builtins import FUNCTIONS
-from optgen.lang.nodes import LineError
 from optgen.lang.syntax import HEADS, KEYWORDS, Line, Token
 
 _FORMS = {
@@ -32,7 +32,8 @@ _EXPECTED = {
 
 
 def syntax_error(line: Line, token: Token, expected: set[str]) -> LineError:
-    """The error for the first token of a line that the grammar does not allow; `expected` are the terminals it does."""
+    """The error for the first token of a line that the grammar does not allow. `expected` are the terminals it
+    allows."""
     if token.type == "$END":
         return _ends_early(line, expected)
     index = next(i for i, t in enumerate(line.tokens) if t is token)
@@ -53,7 +54,7 @@ def _ends_early(line: Line, expected: set[str]) -> LineError:
 
 
 def _no_statement(line: Line, index: int) -> LineError:
-    """A line that begins like nothing we know."""
+    """The error for a line that begins like no statement."""
     first, token = line.tokens[0], line.tokens[index]
     if first.type != "NAME":
         help = "a line is a declaration (param, flag, state ...) or an equation (name = value)"
@@ -77,7 +78,7 @@ def _no_statement(line: Line, index: int) -> LineError:
 
 
 def _value_missing(line: Line, token: Token, previous: Token) -> LineError:
-    """A token where an expression should begin."""
+    """The error for a token where an expression should begin."""
     if token.type == "STRING" and line.tokens[0].type == "FLAG":
         help = f"choices stand in single quotes: '{token.text[1:-1]}'"
         return LineError("E105", f"the choice {token.text} in double quotes", token.span, help)
@@ -99,7 +100,7 @@ def _value_missing(line: Line, token: Token, previous: Token) -> LineError:
 
 
 def _unexpected(line: Line, token: Token, previous: Token, expected: set[str]) -> LineError:
-    """A token behind a complete expression, or in a declaration."""
+    """The error for a token behind a complete expression, or in a declaration."""
     found = _shown(token)
     in_expression = "OR" in expected
     if token.type == "COMPARE" and in_expression:
@@ -162,7 +163,7 @@ def _keyword(token: Token) -> LineError:
 
 
 def _wanted(line: Line, expected: set[str]) -> str:
-    """What may stand instead, when that is one thing; else the form of the whole line."""
+    """What is expected, if that is one token; else the form of the whole line."""
     if len(expected) == 1 and (only := next(iter(expected))) in _EXPECTED:
         return f"{_EXPECTED[only]} is needed here"
     return _form(line)

@@ -1,4 +1,4 @@
-"""What the equations call, read and define, whatever the flag variant."""
+"""Checks the names that equations call, read and define, independent of the flag variant."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from optgen.model import RESERVED_PARAMS, Call, Equation, Expr, IsSet, Name, chi
 
 
 def check_call(call: Call, scope: Scope) -> None:
-    """That a function exists, takes so many arguments, and reduces if it has a scope."""
+    """Check that a function exists, takes as many arguments, and reduces if it has a scope."""
     function = FUNCTIONS.get(call.function)
     at = Span(call.span.line, call.span.column, call.span.column + len(call.function))
     if function is None:
@@ -59,7 +59,7 @@ def _scope_text(scope: str) -> str:
 
 
 def readable_names(expr: Expr) -> Iterator[Name]:
-    """The names an expression reads, in order; `p set` asks, but does not read."""
+    """The names that an expression reads, in order. `p set` does not read p."""
     if isinstance(expr, Name):
         yield expr
     elif not isinstance(expr, IsSet):
@@ -68,7 +68,7 @@ def readable_names(expr: Expr) -> Iterator[Name]:
 
 
 def check_reads(equation: Equation, scope: Scope, *, evaluate: bool, locals: Container[str]) -> None:
-    """Report the functions and names of an equation that cannot be used."""
+    """Report the functions and names that an equation cannot use."""
     for node in walk(equation.value):
         if isinstance(node, Call):
             check_call(node, scope)
@@ -112,7 +112,7 @@ def _check_read(name: Name, scope: Scope, evaluate: bool, locals: Container[str]
 
 
 def check_target(equation: Equation, scope: Scope, *, evaluate: bool) -> Equation | None:
-    """The equation if its target can be defined, corrected where only the prime is missing; None if it cannot be."""
+    """The equation if its target can be defined, with a missing prime added; None if it cannot."""
     target = equation.target
     name = target.id
     if name in scope.failed and name not in scope.states:

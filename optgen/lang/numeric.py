@@ -1,7 +1,7 @@
-"""What the equations do to numbers, as far as a warning needs it: the first step by example, and roots by bounds.
+"""Numerical problems of equations, for warnings: 0/0 in an example of a first step, and negative roots by bounds.
 
-Nothing here decides what a spec means. Where a bound is not known it is infinite, and no warning comes of it unless a
-subtraction is in sight.
+Nothing here affects the meaning of a spec. An unknown bound is infinite, and gives no warning unless a subtraction is
+involved.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from optgen.model import COUNTS, DIMENSIONS, Binary, Call, Expr, Kind, Name, Num
 
 @dataclass(frozen=True)
 class _Sample:
-    """The value of an expression for one weight, and the quotients 0/0 that it comes from."""
+    """The value of an expression for one weight, and the quotients 0/0 that it depends on."""
 
     value: float
     quotients: frozenset[Span] = frozenset()
 
 
 def undefined_quotients(program: Program, optimizer: Optimizer) -> list[tuple[Span, bool]]:
-    """The quotients that are 0/0 at the first step, with a zero gradient and no weight decay, and are not put aside.
-    Each with whether the weight has to be zero, too.
+    """The quotients that are 0/0 at the first step with a zero gradient and no weight decay, and that the result uses.
+    Each stands with whether the weight has to be zero, too.
 
-    Tried with a weight of 0.5 and, as biases start there, of 0; params have their defaults.
+    Weights of 0.5 and, as biases start there, of 0 are tried; params have their defaults.
     """
     found: dict[Span, bool] = {}
     for weight in (0.5, 0.0):
@@ -124,7 +124,7 @@ _CALLS: Mapping[str, Callable[..., float]] = {
 
 
 def _apply(expr: Expr, values: list[float]) -> float:
-    """The operation of one node; all elements of a tensor are the same here, so a reduction has little to do."""
+    """The operation of one node. All elements of a tensor are equal here, so reductions are simple."""
     match expr:
         case Unary(op="-"):
             return -values[0]
@@ -138,7 +138,7 @@ def _apply(expr: Expr, values: list[float]) -> float:
 
 
 def negative_roots(program: Program, optimizer: Optimizer) -> Iterator[Span]:
-    """The arguments of square roots that a subtraction can take below zero, host values apart."""
+    """The arguments of square roots, except host values, that a subtraction can make negative."""
     known = bounds(program, optimizer)
     kinds = infer(program, optimizer)
     definitions = {e.target.key: e.value for e in program.equations}
@@ -153,7 +153,7 @@ def negative_roots(program: Program, optimizer: Optimizer) -> Iterator[Span]:
 
 
 def _subtracts(expr: Expr, definitions: Mapping[str, Expr], known: Mapping[str, Bounds]) -> bool:
-    """Whether a sum, its named parts included, takes something away."""
+    """Whether a sum, its named parts included, subtracts something."""
     match expr:
         case Binary(op="-", left=a, right=b):
             return bounds_of(b, known).high > 0 or _subtracts(a, definitions, known)

@@ -1,8 +1,8 @@
-"""From logical lines to the nodes of the model: what each line says, not yet whether the lines agree.
+"""Parses logical lines to nodes of the model. Whether lines agree with each other is checked later.
 
-Lark runs the grammar over our own tokens, one logical line at a time, and calls a method of `Nodes` for every match,
-so no lark object is ever seen outside this file. A line that fails leaves the name it would have defined in
-`Draft.broken`: what uses that name is then not reported a second time.
+Lark runs the grammar over our own tokens, one logical line at a time, and calls a method of `Actions` for every match.
+No lark object is seen outside this file. The name that a failed line would have defined goes to `Draft.broken`, so that
+its uses are not reported as well.
 """
 
 from __future__ import annotations
@@ -15,31 +15,31 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from optgen.diagnostics import Diagnostic, Source, Span
+from optgen.lang.actions import Actions, Cite, Header, LineError, Section, Statement
 from optgen.lang.messages import syntax_error
-from optgen.lang.nodes import Cite, Header, LineError, Nodes, Section, Statement
 from optgen.lang.syntax import HEADS, MAX_ERRORS, Line, Token, begins_statement, read_lines
-from optgen.model import Equation, Expr, Flag, Input, Param, Require, State, children
+from optgen.model import Equation, Expr, Flag, Input, Param, Require, StateDecl, children
 
 MAX_DEPTH = 100
-"""How many levels an expression may have: everything behind the parser recurses over it."""
+"""The largest depth of an expression. Later stages recurse over expressions."""
 
 
 @dataclass
 class Draft:
-    """All that could be read of a spec, in the order of its text, and the errors met on the way."""
+    """The statements of a spec that could be parsed, in the order of its text, and the errors."""
 
     source: Source
     lines: list[Line] = field(default_factory=list)
     headers: list[Header] = field(default_factory=list)
     cites: list[Cite] = field(default_factory=list)
-    declarations: list[Param | Flag | State | Input] = field(default_factory=list)
+    declarations: list[Param | Flag | StateDecl | Input] = field(default_factory=list)
     requires: list[Require] = field(default_factory=list)
     sections: list[Section] = field(default_factory=list)
     update: list[Equation | Broken] = field(default_factory=list)
     evaluate: list[Equation | Broken] = field(default_factory=list)
     broken: set[str] = field(default_factory=set)
     errors: list[Diagnostic] = field(default_factory=list)
-    unread: bool = False  # the reader gave up before the end
+    unread: bool = False  # the parser gave up before the end
 
     def error(self, code: str, message: str, span: Span, help: str | None = None) -> None:
         """Add an error."""
@@ -47,7 +47,7 @@ class Draft:
 
 
 class Broken(NamedTuple):
-    """An equation that could not be read; `key` is what it would have defined."""
+    """An equation that could not be parsed. `key` is the name it would have defined."""
 
     key: str
 
@@ -109,7 +109,7 @@ def _keep_names(draft: Draft, line: Line) -> None:
 
 
 def _place(draft: Draft, statement: Statement, line: Line) -> None:
-    """Put a statement where it belongs."""
+    """Add a statement to its list of the draft."""
     span = line.tokens[0].span
     if isinstance(statement, Section):
         if statement.name == "eval" and not draft.sections:
@@ -160,7 +160,7 @@ def _expressions(statement: Statement) -> list[Expr]:
     match statement:
         case Equation(value=a, guard=b):
             found = [a, b]
-        case Flag(condition=a) | State(guard=a) | Require(condition=a):
+        case Flag(condition=a) | StateDecl(guard=a) | Require(condition=a):
             found = [a]
         case _:
             found = []
@@ -168,7 +168,7 @@ def _expressions(statement: Statement) -> list[Expr]:
 
 
 def _too_deep(expr: Expr) -> Span | None:
-    """Where an expression has more than MAX_DEPTH levels. A loop, for recursion is what this protects."""
+    """The place where an expression exceeds MAX_DEPTH levels. A loop, because this is what protects recursion."""
     stack: list[tuple[Expr, int]] = [(expr, 1)]
     while stack:
         node, depth = stack.pop()
@@ -179,7 +179,7 @@ def _too_deep(expr: Expr) -> Span | None:
 
 
 class _TokenMaker:
-    """In the place of a lexer: lark asks it for tokens when it tries which terminals could follow."""
+    """Takes the place of a lexer: lark asks it for tokens when it tries which terminals may follow."""
 
     def _Token(self, type: str, text: str) -> Token:
         return Token(type, text, Span(0, 0, 0))
@@ -189,23 +189,23 @@ class _TokenMaker:
 def _grammar() -> Any:
     """Lark's LALR parser for one logical line, built on first use (about 20 ms) and kept for the process.
 
-    It is fed with our tokens one by one, and only looks at their `type`.
+    It is fed our tokens one by one, and looks at their `type` only.
     """
     from lark.common import ParserConf
     from lark.grammar import NonTerminal, Rule, Terminal
     from lark.parsers.lalr_parser import LALR_Parser
 
-    nodes = Nodes()
+    actions = Actions()
     callbacks: dict[Any, Any] = {}
     text = (Path(__file__).parent / "spec.lark").read_text(encoding="utf-8")
     for order, (origin, symbols, method) in enumerate(read_grammar(text)):
         expansion = [Terminal(s) if s.isupper() else NonTerminal(s) for s in symbols]
-        callbacks[Rule(NonTerminal(origin), expansion, order)] = getattr(nodes, method)
+        callbacks[Rule(NonTerminal(origin), expansion, order)] = getattr(actions, method)
     return LALR_Parser(ParserConf(list(callbacks), callbacks, ["line"]))
 
 
 def read_grammar(text: str) -> Iterator[tuple[str, list[str], str]]:
-    """The alternatives of spec.lark, one a row of the file: the rule, its symbols, the method of `Nodes` to call."""
+    """The alternatives of spec.lark, one in each row: the rule, its symbols, the method of `Actions` to call."""
     origin = ""
     for row in text.splitlines():
         if not row.strip() or row.startswith(("//", "%")):

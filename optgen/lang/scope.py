@@ -1,4 +1,4 @@
-"""The names of a spec: what they are, and which of them failed.
+"""The names of a spec: their declarations, and which of them failed.
 
 A name that failed once is not reported again.
 """
@@ -10,16 +10,16 @@ from dataclasses import dataclass, field
 
 from optgen.diagnostics import Diagnostic, Span, listed, suggest
 from optgen.lang.builtins import COMMON_NAMES, FUNCTIONS, RESERVED
-from optgen.model import RESERVED_PARAMS, Flag, Input, Name, Param, State
+from optgen.model import RESERVED_PARAMS, Flag, Input, Name, Param, StateDecl
 
 
 @dataclass
 class Scope:
-    """The names of a spec and what was reported about them. `failed` holds names and keys (`m`, `m'`)."""
+    """The names of a spec, and the errors about them. `failed` holds names and keys (`m`, `m'`)."""
 
     params: dict[str, Param] = field(default_factory=dict)
     flags: dict[str, Flag] = field(default_factory=dict)
-    states: dict[str, State] = field(default_factory=dict)
+    states: dict[str, StateDecl] = field(default_factory=dict)
     inputs: dict[str, Input] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
     locals: dict[str, Span] = field(default_factory=dict)
@@ -31,15 +31,15 @@ class Scope:
         return tuple(self.reported)
 
     def report(self, code: str, message: str, span: Span, help: str | None = None, section: str | None = None) -> None:
-        """Add an error, unless the same was said of the same place."""
+        """Add an error, unless the same one was reported for the same place."""
         self.reported.setdefault(Diagnostic(code, message, span, help, section))
 
     def suggest(self, name: str, known: Iterable[str]) -> str | None:
-        """`diagnostics.suggest`, while there are few errors: it is slow, and many errors have one cause."""
+        """`diagnostics.suggest`, as long as there are few errors: it is slow, and many errors have one cause."""
         return suggest(name, known) if len(self.reported) < 50 else None
 
     def what(self, name: str) -> str | None:
-        """What a declared or reserved name is, in words; None if it is neither."""
+        """A declared or reserved name described in words; None if it is neither."""
         tables: tuple[tuple[str, Iterable[str]], ...] = (
             ("a param", self.params),
             ("a param", RESERVED_PARAMS),
@@ -69,5 +69,5 @@ class Scope:
 
 
 def meaning(name: str) -> str:
-    """What a name of the language is, in words."""
+    """A name of the language described in words."""
     return "a function" if name in FUNCTIONS else f"reserved for {RESERVED[name]}"

@@ -1,8 +1,8 @@
-"""Tokens and logical lines: the part of parsing that must survive any text.
+"""The lexer: cuts any text into logical lines and tokens.
 
-A spec is cut into logical lines before any grammar is applied, so that an error in one line hides none in another. A
+A spec is cut into logical lines before the grammar is applied, so that an error in one line hides none in another. A
 logical line continues while a bracket is open. A bracket that is never closed does not swallow the file: a row that
-begins like a declaration or an equation ends the line, for neither can stand inside brackets.
+begins like a declaration or an equation ends the line, because neither can stand inside brackets.
 """
 
 from __future__ import annotations
@@ -16,20 +16,21 @@ from typing import NamedTuple
 from optgen.diagnostics import Diagnostic, Source, Span
 
 MAX_CHARACTERS = 32 * 1024
-"""A spec is a page of text. What is much longer is another file, and an answer should come at once."""
+"""The largest length of a spec. A spec is a page of text; anything much longer is some other file, and is refused at
+once."""
 MAX_ERRORS = 100
-"""What has more errors is no spec, and nobody reads on."""
+"""The largest number of errors that are reported."""
 MAX_NAME = 64
-"""How many characters a name may have: it becomes a name in C, too."""
+"""The largest length of a name, which becomes a name in C too."""
 MAX_BRACKETS = 64
-"""How deep brackets may nest; everything behind the parser recurses over expressions."""
+"""The largest depth of nested brackets. Later stages recurse over expressions."""
 
 HEADS = ("optimizer", "cite", "param", "flag", "state", "input", "require", "update", "eval")
 """The words that begin a declaration or a section."""
 KEYWORDS = frozenset(HEADS) | frozenset(
     ("in", "alias", "per", "over", "set", "and", "or", "not", "if", "otherwise", "none", "true", "false", "inf")
 )
-"""Words that cannot be names. `row`, `zero`, `int` and the like have a meaning in their place only."""
+"""Words that cannot be names. Words such as `row`, `zero` and `int` have a meaning only in certain places."""
 
 _PATTERN = re.compile(
     r"""(?P<SPACE>[\ \t]+)
@@ -61,7 +62,7 @@ _FOREIGN = {
     "?": "to choose a value, write where(condition, a, b)",
     ".": "a number is written like 0.5, and a name has no dot",
 }
-"""What to do about what means something elsewhere."""
+"""Operators of other languages -> what to write instead."""
 _FOREIGN_SECTIONS = dict.fromkeys("@%{}!~&", "operators") | {
     "?": "conditions", ".": "numbers", ";": "lines",
 }  # fmt: skip
@@ -69,7 +70,7 @@ _FOREIGN_SECTIONS = dict.fromkeys("@%{}!~&", "operators") | {
 
 
 class Token(NamedTuple):
-    """A piece of a logical line. `type` is a terminal of spec.lark; a primed name keeps its prime in `text`."""
+    """A token of a logical line. `type` is a terminal of spec.lark. A primed name keeps its prime in `text`."""
 
     type: str
     text: str
@@ -80,8 +81,8 @@ class Token(NamedTuple):
 class Line:
     """A logical line: its tokens and the comments on its rows. One without tokens is blank or only a comment.
 
-    `broken`: it holds an error that was reported already, and is not to be parsed. `unfinished`: it ends with an
-    operator or a backslash, as if it went on below.
+    `broken`: an error in it was reported, so it is not parsed. `unfinished`: it ends with an operator or a backslash,
+    as if it went on below.
     """
 
     number: int
@@ -92,7 +93,7 @@ class Line:
 
 
 def read_lines(source: Source) -> tuple[list[Line], list[Diagnostic]]:
-    """Cut a spec into logical lines. Returns every line, and the errors of the characters and brackets in them."""
+    """Cut a spec into logical lines. Returns all lines, and the errors in their characters and brackets."""
     if len(source.text) > MAX_CHARACTERS:
         message = f"a spec of {len(source.text)} characters; the limit is {MAX_CHARACTERS}"
         return [], [Diagnostic("E108", message, Span(1, 1, 2), "is this the file you meant?")]
@@ -138,7 +139,8 @@ class _Cutter:
             self.finish()
 
     def _bracket(self, token: Token) -> None:
-        """Keep the open brackets. Any closer closes any opener, for intervals are written `[0, 1)`."""
+        """Keep track of open brackets. Any closing bracket closes any opening one, because intervals are written `[0,
+        1)`."""
         if token.type == "OPEN":
             self.open.append(token)
             if len(self.open) == MAX_BRACKETS + 1:
@@ -173,7 +175,7 @@ def begins_statement(code: Sequence[Token]) -> bool:
 
 
 def _tokens(number: int, text: str, errors: list[Diagnostic]) -> Iterator[Token]:
-    """The tokens of one row; an ERROR token stands where an error was reported."""
+    """The tokens of one row, with an ERROR token in the place of a reported error."""
     position = 1 if number == 1 and text.startswith("\ufeff") else 0
     while position < len(text) and len(errors) < MAX_ERRORS:
         match = _PATTERN.match(text, position)
@@ -197,7 +199,7 @@ def _tokens(number: int, text: str, errors: list[Diagnostic]) -> Iterator[Token]
 
 
 def _classify(kind: str, piece: str, span: Span, tail: str | None) -> tuple[Token, Diagnostic | None]:
-    """The token of one match, and what is wrong with it."""
+    """The token of one match, and the error in it, if any."""
     error = Token("ERROR", piece, span)
     if kind == "NUMBER" and tail:
         message = f"'{piece}' is neither a number nor a name"
@@ -232,7 +234,7 @@ def _number_help(piece: str, tail: str) -> str:
 
 
 def _bad_character(text: str, position: int, span: Span) -> tuple[Diagnostic, int]:
-    """The error for a character no token begins with, and where to go on."""
+    """The error for a character that no token begins with, and the position after it."""
     character = text[position]
     if character == '"':
         at = Span(span.line, span.column, len(text) + 1)
@@ -281,7 +283,7 @@ def _letter_help(character: str) -> str:
 
 
 def _unprintable(piece: str) -> int | None:
-    """Where a comment or a text holds a control character or half of a surrogate pair."""
+    """The index of a control character or half of a surrogate pair in a comment or text; None if there is none."""
     return next((i for i, c in enumerate(piece) if unicodedata.category(c) in ("Cc", "Cs") and c != "\t"), None)
 
 

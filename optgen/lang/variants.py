@@ -1,7 +1,7 @@
-"""Walks every flag variant as a straight line of equations: what is defined, when, and of which kind.
+"""Checks every flag variant as a straight line of equations: which names are defined, where, and of which kind.
 
-Variants that differ in no guard are the same program and are walked once. What is wrong in some variants only says in
-which: the flags that those variants have in common.
+Variants in which all guards agree are one program, and are checked once. An error in some of the variants names the
+flags that these have in common.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from optgen.lang.scope import Scope
 from optgen.model import Binary, Call, Expr, Flags, IsSet, Name, Optimizer, Program, Unary, walk
 
 MAX_VARIANTS = 4096
-"""Flags multiply; beyond this many combinations a check could take minutes, and so would building them."""
+"""The largest number of combinations of flags. With more, checking or building them could take minutes."""
 
 MAX_LINES = 100_000
-"""How many equations all variants together may have, for the same reason."""
+"""The largest number of equations of all variants together, for the same reason."""
 
 
 @dataclass
 class _Findings:
-    """Errors of single variants, each with the variants it was met in."""
+    """Errors of single variants, each with the variants that have it."""
 
     met: dict[tuple[str, str, Span, str, str | None], list[Flags]] = field(default_factory=dict)
 
@@ -34,7 +34,7 @@ class _Findings:
 
 
 def check_variants(optimizer: Optimizer, scope: Scope, update: Span) -> None:
-    """Report what is wrong with single variants; `update` is where a missing `w'` is reported."""
+    """Report the errors of single variants. `update` is the place where a missing `w'` is reported."""
     count = prod(len(v) for v in optimizer.flag_values().values())
     if count > MAX_VARIANTS or count * len(optimizer.update) > MAX_LINES:
         help = "join flags that exclude each other into one with choices: flag kind = 'a' | 'b' | 'c'"
@@ -53,9 +53,9 @@ def check_variants(optimizer: Optimizer, scope: Scope, update: Span) -> None:
 
 
 def distinct_variants(optimizer: Optimizer) -> list[Flags]:
-    """The variants that differ in the flags that guards read; each keeps these flags only."""
+    """The variants that differ in flags that guards read. Each keeps these flags only."""
     read = {e.id for g in optimizer.guards() for e in walk(g) if isinstance(e, Name)}
-    # `p set` is known in a variant by the flags that test it, so these count as read too.
+    # The flags that test `p set` count as read: they decide whether p is known to be set in a variant.
     read |= {f.name for f in optimizer.flags if f.condition and any(isinstance(e, IsSet) for e in walk(f.condition))}
     seen: dict[tuple[tuple[str, object], ...], Flags] = {}
     for flags in optimizer.variants():
@@ -65,7 +65,7 @@ def distinct_variants(optimizer: Optimizer) -> list[Flags]:
 
 
 def describe(where: list[Flags], variants: list[Flags]) -> str:
-    """` when heavy and not nesterov`: the flags that these variants have in common and others have not."""
+    """` when heavy and not nesterov`: the flags that these variants have in common and the others do not."""
     if len(where) == len(variants):
         return ""
     words = []
@@ -79,7 +79,7 @@ def describe(where: list[Flags], variants: list[Flags]) -> str:
 
 
 class _Walk:
-    """One variant."""
+    """The check of one variant."""
 
     def __init__(self, optimizer: Optimizer, scope: Scope, flags: Flags, findings: _Findings) -> None:
         self.optimizer = optimizer
@@ -113,7 +113,7 @@ class _Walk:
         return key in self.scope.failed or any(e.target.key == key for e in program.equations)
 
     def _section(self, program: Program) -> None:
-        """Definitions before uses, once each; then the kinds."""
+        """Check that each name is defined once, before its use; then the kinds."""
         defined: dict[str, Span] = {}
         states = {s.name for s in program.states}
         places: dict[str, Span] = {}
@@ -143,7 +143,8 @@ class _Walk:
     def _read(
         self, name: Name, target: Name, states: set[str], defined: Mapping[str, Span], places: Mapping[str, Span]
     ) -> None:
-        """A name is read in the equation of `target`; `defined` are the names above it, `places` those of all lines."""
+        """Check a name that the equation of `target` reads. `defined` are the names above it, `places` those of all
+        lines."""
         scope, key = self.scope, name.key
         if key in defined or key in scope.failed or name.id in scope.failed:
             return
@@ -164,7 +165,7 @@ class _Walk:
         # A new value that no line of this variant defines is reported at the state, or as a missing w'.
 
     def _check_set(self, expr: Expr) -> None:
-        """A param that may be unset is read by `clip` alone, as a bound, unless a flag says that it is set."""
+        """Check that a param that may be unset is read only as a bound of `clip`, unless a flag says that it is set."""
         match expr:
             case Name(id=id, primed=False):
                 param = self.optimizer.all_params().get(id)

@@ -1,12 +1,12 @@
-"""From LLVM IR to addresses, through optgen's compiler, cache and linker."""
+"""From LLVM IR to addresses, by the compiler, the cache and the linker of optgen."""
 
 from __future__ import annotations
 
-# optgen and llvmlite are imported where they are first needed, so that `import runtime` does not wait for a compiler.
+# llvmlite is imported when the first kernel is compiled, so that `import runtime` does not wait for it.
 
 
 def build(text: str) -> bytes:
-    """Object code for this machine, from the cache, where it is kept."""
+    """Object code for this machine, from the cache; compiled and kept there if it is new."""
     from optgen.backends import target
     from optgen.objectcode import cache
 
@@ -15,29 +15,30 @@ def build(text: str) -> bytes:
     return cache.get(name, lambda: target.compile_ir(text, host).object)
 
 
-def modes() -> tuple[str, str, str]:
-    """IR that sets the floating-point mode that all kernels share, and sets back the caller's: declarations, and what
-    comes first and last in a function."""
-    from optgen.backends.target import FPCR, MXCSR, host, is_arm, is_x86
+def float_mode() -> tuple[str, str, str]:
+    """LLVM IR that sets the floating-point mode of kernels, and then the caller's again: declarations, the first lines
+    of a function, and the last."""
+    from optgen.backends import target
 
-    triple = host().triple
-    if is_x86(triple):
-        declare = "".join(f"declare void @llvm.x86.sse.{x}mxcsr(ptr)\n" for x in ("ld", "st"))
-        begin = f"""%caller.s = alloca i32
-  %mode = alloca i32
-  store i32 {MXCSR}, ptr %mode
-  call void @llvm.x86.sse.stmxcsr(ptr %caller.s)
-  call void @llvm.x86.sse.ldmxcsr(ptr %mode)"""
-        return declare, begin, "call void @llvm.x86.sse.ldmxcsr(ptr %caller.s)"
-    if is_arm(triple):
-        declare = "declare i64 @llvm.aarch64.get.fpcr()\ndeclare void @llvm.aarch64.set.fpcr(i64)\n"
-        begin = f"%caller.s = call i64 @llvm.aarch64.get.fpcr()\n  call void @llvm.aarch64.set.fpcr(i64 {FPCR})"
-        return declare, begin, "call void @llvm.aarch64.set.fpcr(i64 %caller.s)"
-    return "", "", ""
+    register = target.control_register(target.host().triple)
+    if register is None:
+        return "", "", ""
+    word = f"i{register.bits}"
+    if not register.by_address:
+        declare = f"declare {word} @{register.read}()\ndeclare void @{register.write}({word})\n"
+        begin = f"%caller.s = call {word} @{register.read}()\n  call void @{register.write}({word} {register.value})"
+        return declare, begin, f"call void @{register.write}({word} %caller.s)"
+    declare = f"declare void @{register.write}(ptr)\ndeclare void @{register.read}(ptr)\n"
+    begin = f"""%caller.s = alloca {word}
+  %mode = alloca {word}
+  store {word} {register.value}, ptr %mode
+  call void @{register.read}(ptr %caller.s)
+  call void @{register.write}(ptr %mode)"""
+    return declare, begin, f"call void @{register.write}(ptr %caller.s)"
 
 
 def load(text: str, symbol: str) -> int:
-    """The address of a function in such code."""
+    """The address of the function `symbol` of LLVM IR."""
     from optgen.objectcode import link
 
     return link.link(build(text), symbol)[symbol]

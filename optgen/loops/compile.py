@@ -1,4 +1,4 @@
-"""Functions of the subset (see `language`) as LLVM IR."""
+"""Functions of the subset (see `language`) become LLVM IR."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import ast
 import itertools
 import struct
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple, NoReturn
 
 import numpy as np
@@ -13,26 +14,28 @@ import numpy as np
 from optgen.loops.language import ARRAY, BOOL, FLOAT, INT, INTS, WORDS, Function
 
 _ELEMENTS = {ARRAY: FLOAT, INTS: INT, WORDS: "i32"}
-"""What pointers point to."""
+"""The types that pointers point to."""
 _ON_BITS = {ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor", ast.LShift: "shl", ast.RShift: "ashr"}
 
 
 class Value(NamedTuple):
+    """A value in LLVM IR: its type, and a register or a constant."""
+
     type: str
     text: str
 
 
 class Blas(NamedTuple):
-    """The LLVM types of CBLAS's flags and sizes."""
+    """The LLVM types of the flags and sizes of CBLAS."""
 
     flag: str
     size: str
 
 
 def module(root: Function, dtype: np.dtype, blas: Blas) -> str:
-    """IR with `root` and all it calls, as internal functions named `f.NAME`, for elements of `dtype`.
+    """LLVM IR of `root` and all that it calls, as internal functions named `f.NAME`, for elements of `dtype`.
 
-    Each has the address of GEMM as its first parameter.
+    The first parameter of each is the address of GEMM.
     """
     emitted: dict[str, tuple[Function, str]] = {}
     waiting = [root]
@@ -52,7 +55,7 @@ def module(root: Function, dtype: np.dtype, blas: Blas) -> str:
 
 
 class _Emitter:
-    """One function as IR. Variables live in memory (`alloca`), from where LLVM takes them to registers."""
+    """Emits one function. Variables are in memory (`alloca`); LLVM moves them to registers."""
 
     def __init__(self, f: Function, dtype: np.dtype, blas: Blas) -> None:
         self.f = f
@@ -85,16 +88,15 @@ class _Emitter:
                 case ast.Assign(targets=[target], value=value):
                     self._assign(target, self._value(value))
                 case ast.AugAssign(target=target, op=op, value=value):
-                    loaded = ast.parse(ast.unparse(target), mode="eval").body
-                    self._assign(target, self._binary(op, self._value(loaded), self._value(value), s))
+                    self._assign(target, self._binary(op, self._value(target), self._value(value), s))
                 case ast.For(target=ast.Name(id=name), iter=ast.Call(func=ast.Name(id=kind), args=args), body=body) if (
                     kind in ("range", "short")
                 ):
                     self._for(name, [self._value(a) for a in args], body, ", !llvm.loop !0" if kind == "short" else "")
                 case ast.While(test=test, body=body):
-                    self._while(lambda test=test: self._value(test), lambda body=body: self._block(body))
+                    self._while(partial(self._value, test), partial(self._block, body))
                 case ast.If(test=test, body=body, orelse=orelse):
-                    self._if(self._value(test), lambda b=body: self._block(b), lambda b=orelse: self._block(b))
+                    self._if(self._value(test), partial(self._block, body), partial(self._block, orelse))
                 case ast.Return(value=ast.expr() as value):
                     self.lines.append(f"ret {self.f.returns} {self._typed(value, self.f.returns).text}")
                 case ast.Expr(value=ast.Constant()):
@@ -171,11 +173,10 @@ class _Emitter:
                 return self._value(ast.Constant(self.f.python.__globals__[name]))
             case ast.BinOp(left=left, op=op, right=right):
                 return self._binary(op, self._value(left), self._value(right), e)
-            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=value)):
-                return self._value(ast.Constant(-value))
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=(int() | float()) as number)):
+                return self._value(ast.Constant(-number))
             case ast.UnaryOp(op=ast.USub(), operand=operand):
-                value = self._value(operand)
-                return self._do("sub nsw", INT, Value(INT, "0"), value) if value.type == INT else self._negated(value)
+                return self._negated(self._value(operand))
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 return self._do("xor", BOOL, self._value(operand), Value(BOOL, "1"))
             case ast.Compare(left=left, ops=[op], comparators=[right]):
@@ -266,8 +267,8 @@ class _Emitter:
         return self._refuse(e)
 
     def _power_of_2(self, n: Value) -> Value:
-        """The sum of n, the exponent's bias and a large constant has the exponent's bits at its end: shifted into
-        their place they are the result. Conversions to integers are not vector code everywhere."""
+        """The sum of n, the bias of exponents and a large constant has the bits of the exponent at its end: these,
+        shifted into their place, are the result. Not every machine converts vectors to integers."""
         bits, bias, integer = (23, 127, "i32") if self.dtype == np.float32 else (52, 1023, "i64")
         ends = self._do("fadd", FLOAT, n, self._constant(1.5 * 2**bits + bias))
         whole = self._assigned(f"bitcast {_of(ends)} to {integer}", integer)
@@ -275,7 +276,7 @@ class _Emitter:
         return self._assigned(f"bitcast {_of(shifted)} to {{T}}", FLOAT)
 
     def _gemm(self, args: list[Value], where: ast.AST) -> Value:
-        """Row-major CBLAS, alpha 1; sizes and flags in the types it takes."""
+        """A call of CBLAS, row-major, with alpha 1. Sizes and flags are converted to the types that it takes."""
         texts = [f"{self.blas.flag} 101"]
         for a, type in zip(args, self._gemm_types(), strict=True):
             narrow = a.type == INT and type == "i32"
@@ -286,7 +287,7 @@ class _Emitter:
         return Value("void", "")
 
     def _gemm_types(self) -> list[str]:
-        """Of: is A turned, is B turned, m, n, k, a, lda, b, ldb, beta, c, ldc."""
+        """The types of trans_a, trans_b, m, n, k, a, lda, b, ldb, beta, c, ldc."""
         flag, size = self.blas
         return [flag, flag, size, size, size, ARRAY, size, ARRAY, size, FLOAT, ARRAY, size]
 
@@ -322,6 +323,8 @@ class _Emitter:
         return Value(FLOAT, "0x" + struct.pack(">d", float(self.dtype.type(value))).hex().upper())
 
     def _negated(self, value: Value) -> Value:
+        if value.type == INT:
+            return self._do("sub nsw", INT, Value(INT, "0"), value)
         return self._assigned(f"fneg {_of(value)}", FLOAT)
 
     def _load(self, name: str) -> Value:
@@ -351,7 +354,7 @@ def _of(value: Value) -> str:
 
 
 _TOTAL = """
-; The sum of n elements: 16 sums of every 16th, added up in order, then the rest. Any number of threads, any vectors.
+; `language.total`: its 16 partial sums are one vector, whatever the length of those of the machine.
 define internal {T} @total(ptr %x, i64 %n) {
 entry:
   %whole = and i64 %n, -16

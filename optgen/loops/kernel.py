@@ -1,37 +1,44 @@
-"""Kernels: functions of the subset that are called from Python with arrays, their tasks shared among the threads."""
+"""Kernels: functions of the subset that Python calls with arrays. The threads of the pool share their tasks."""
 
 from __future__ import annotations
 
 import array
+import contextlib
 import ctypes
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from optgen.loops import code, memory, numpy_blas
+from optgen.loops import code, malloc, numpy_blas
+from optgen.loops.checked import run_checked
 from optgen.loops.compile import module
 from optgen.loops.language import FLOAT, INT, INTS, WORDS, Function
 
-SMALL = 1 << 16
-"""Less work than this stays on the calling thread: a thread that sleeps takes longer to wake."""
-_WHOLE = {INTS: np.dtype(np.int64), WORDS: np.dtype(np.uint32)}
-KERNELS: list[Kernel] = []
-"""All there are, for `python -m runtime.native`."""
+POOL_MIN_WORK = 1 << 16
+"""Less work than this, in additions of two elements, stays on the calling thread: to wake a thread takes longer."""
+_INTEGERS: dict[str, np.dtype[Any]] = {INTS: np.dtype(np.int64), WORDS: np.dtype(np.uint32)}
+KERNELS: list[LoopKernel] = []
+"""All that the process has imported, for `python -m runtime.native`."""
+_checking = False
+"""Whether kernels run in the checked mode, in all threads."""
 
 
-class Kernel(Function):
+class LoopKernel(Function):
     """`kernel(tasks, work, *arguments, scratch=n)` calls the function once for each task: 0, 1, ... tasks - 1.
 
-    The tasks are independent, run in any order and on any thread, so what a task is must follow from the arguments
-    alone: then the results are the same for any number of threads. `work` tells about how many additions of two arrays
-    take as long as all of it: small work stays on the calling thread.
+    The tasks are independent and run in any order, on any thread. What a task is follows from the arguments alone, so
+    that the results are the same for any number of threads. `work` is an estimate of the whole work, in additions of
+    two elements: small work stays on the calling thread.
 
     The function's first parameter is the task. If the second is called `scratch`, it is memory for `n` elements that
-    only this task uses; what is in it at first is left over from others. Then come the arguments: contiguous arrays,
-    all of the type of the first, float32 or float64, but for `Ints`, int64, and `Words`, uint32 (None is a pointer that
-    is not used), and whole numbers.
+    no other task uses meanwhile; its first content is left over from others. The arguments follow: C-contiguous arrays
+    and integers. The arrays for `Array` have the type of the first argument, float32 or float64; those for `Ints` are
+    int64 and those for `Words` uint32. None stands for a pointer that is not used.
+
+    Raises TypeError for arrays of other types, ValueError for arrays that are not C-contiguous, MemoryError where there
+    is no memory for `scratch`.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -40,15 +47,17 @@ class Kernel(Function):
         self._types = [type for _, type in self.parameters[1 + self._uses_scratch :]]
         if self.parameters[0] != ("task", INT) or FLOAT in self._types:
             raise TypeError(f"{self.name}: a kernel takes `task: int` first, and no floats")
-        self._codes: dict[np.dtype, _Code] = {}
+        self._codes: dict[np.dtype[Any], _Code] = {}
         KERNELS.append(self)
 
     def __call__(self, tasks: int, work: int, *arguments: Any, scratch: int = 0) -> None:
+        if _checking:
+            return self.checked(tasks, work, *arguments, scratch=scratch)
         dtype = arguments[0].dtype
         loaded = self._codes.get(dtype) or self._codes.setdefault(dtype, self._load(dtype))
         values = [tasks, scratch * dtype.itemsize, loaded.gemm]
         for type, value in zip(self._types, arguments, strict=True):
-            values.append(value if type == INT else _address(value, _WHOLE.get(type, dtype)))
+            values.append(value if type == INT else _address(value, _INTEGERS.get(type, dtype)))
         numbers = array.array("q", values)
         if loaded.gemm:
             with numpy_blas.single:
@@ -58,49 +67,77 @@ class Kernel(Function):
         if numbers[0] < 0:
             raise MemoryError(f"{self.name}: no {values[1]} bytes for a thread's own memory")
 
-    def text(self, dtype: np.dtype) -> str:
-        """The IR for arrays of `dtype`."""
+    def checked(self, tasks: int, work: int, *arguments: Any, scratch: int = 0) -> None:
+        """The same call, run as Python on the calling thread: the same bits, thousands of times slower.
+
+        IndexError, naming kernel, argument, index and size, for an element out of bounds; RuntimeError for one that
+        two tasks use and at least one of them writes; others for what `language` asks of numbers.
+        """
+        dtype = arguments[0].dtype
+        for type, value in zip(self._types, arguments, strict=True):
+            if type != INT:
+                _address(value, _INTEGERS.get(type, dtype))
+        with numpy_blas.single:
+            run_checked(self, tasks, arguments, scratch if self._uses_scratch else None, dtype)
+
+    def text(self, dtype: np.dtype[Any]) -> str:
+        """The LLVM IR for arrays of `dtype`."""
         return module(self, dtype, numpy_blas.gemm(dtype).types) + self._entry()
 
-    def _load(self, dtype: np.dtype) -> _Code:
-        memory.keep()
+    def _load(self, dtype: np.dtype[Any]) -> _Code:
+        malloc.keep_freed_memory()
         text = self.text(dtype)
         gemm = numpy_blas.gemm(dtype).address if "call void %gemm(" in text else 0
         return _Code(gemm, _runner(code.load(text, f"native_{self.name}")))
 
     def _entry(self) -> str:
-        """IR of what a thread calls: part `part` of `parts` of the tasks, with the arguments at `args`."""
+        """LLVM IR of what a thread calls: part `part` of `parts` of the tasks, with the arguments at address `args`."""
         lines, values = [], ["ptr %gemm", "i64 %task"]
         if self._uses_scratch:
             values.append("ptr %scratch")
         for i, type in enumerate(INT if type == INT else "ptr" for type in self._types):
             lines.append(f"%p{i} = getelementptr i64, ptr %args, i64 {i + 3}\n%a{i} = load {type}, ptr %p{i}")
             values.append(f"{type} %a{i}")
-        declare, begin, end = code.modes()
+        declare, begin, end = code.float_mode()
         texts = {"declare": declare, "begin": begin, "end": end}
         return _ENTRY.format(name=self.name, load="\n".join(lines), values=", ".join(values), **texts)
 
 
-def kernel(function: Callable[..., Any]) -> Kernel:
-    """Decorator: a function of the subset (see `language`) as a `Kernel`."""
-    return Kernel(function)
+def kernel(function: Callable[..., Any]) -> LoopKernel:
+    """Decorator: a function of the subset (see `language`) as a `LoopKernel`."""
+    return LoopKernel(function)
+
+
+@contextlib.contextmanager
+def checked() -> Iterator[None]:
+    """`with checked():` kernels run as `LoopKernel.checked` says, in all threads."""
+    global _checking
+    before, _checking = _checking, True
+    try:
+        yield
+    finally:
+        _checking = before
 
 
 class _Code(NamedTuple):
-    """Loaded code: the address of GEMM if it needs that, else 0; and what runs it on the arguments at an address."""
+    """Loaded code."""
 
     gemm: int
+    """The address of GEMM if the kernel calls it, else 0."""
     run: Callable[[int, int], None]
+    """Runs all tasks, given the address of the arguments and the work."""
 
 
-def _address(x: np.ndarray | None, dtype: np.dtype) -> int:
-    """Where the elements are. Of any other type, or with gaps, they would be misread: TypeError, ValueError."""
+def _address(x: np.ndarray[Any, Any] | None, dtype: np.dtype[Any]) -> int:
+    """The address of the elements; 0 for None. TypeError for elements of another type, ValueError for a layout other
+    than C-contiguous: they would be misread."""
     if x is None:
         return 0
     if x.dtype is not dtype and x.dtype != dtype:
         raise TypeError(f"an array of {x.dtype} was passed to a kernel for {dtype}")
     try:
-        return ctypes.addressof(ctypes.c_char.from_buffer(x))  # a third of the time that the other way takes
+        # A third of the time that the other way takes.
+        return ctypes.addressof(ctypes.c_char.from_buffer(x))  # type: ignore[arg-type]  # Buffer: since Python 3.12
     except (TypeError, ValueError):  # read-only, without elements, or not contiguous
         if not x.flags.c_contiguous:
             raise ValueError(f"an array of shape {x.shape} that was passed to a kernel is not C-contiguous") from None
@@ -108,28 +145,28 @@ def _address(x: np.ndarray | None, dtype: np.dtype) -> int:
 
 
 def _runner(address: int) -> Callable[[int, int], None]:
-    """What runs loaded code on its arguments: all parts on this thread, or shared among the pool's."""
+    """The `run` of a `_Code`: all tasks on the calling thread, or shared among those of the pool."""
     from optgen.execute.cpu import pool
 
-    alone = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(address)
+    on_this_thread = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(address)
     pool.num_threads()  # a bad OPTGEN_NUM_THREADS is refused by the first call, large or not
     if not pool.supported():
-        return lambda arguments, work: alone(arguments, 0, 1)
+        return lambda arguments, work: on_this_thread(arguments, 0, 1)
 
     def run(arguments: int, work: int) -> None:
-        if work < SMALL:
-            alone(arguments, 0, 1)
+        if work < POOL_MIN_WORK:
+            on_this_thread(arguments, 0, 1)
         else:
             threads = pool.pool()
             threads.start()
-            _shared()(threads.address, address, arguments, work)
+            _pool_run()(threads.address, address, arguments, work)
 
     return run
 
 
 @functools.cache
-def _shared() -> Callable[[int, int, int, int], None]:
-    """The pool's `run`: a pool, a task, its arguments, how much work it is."""
+def _pool_run() -> Callable[[int, int, int, int], None]:
+    """The pool's entry, which takes the addresses of the pool, the function and its arguments, and the work."""
     from optgen.execute.cpu import pool
 
     kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)

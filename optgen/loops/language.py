@@ -1,44 +1,62 @@
-"""The small, typed part of Python that kernels are written in; `compile` makes LLVM IR of it.
+"""The subset of Python that kernels are written in. `compile` makes LLVM IR of it, `checked` runs it as Python.
 
-What a function may contain: `for` over `range`, or over `short`, the same for few iterations (the last vector has a
-mask, so that no single elements are left over), `while`, `if`, `return` at the end, assignment and `+=` to variables
-and to elements; `+ - * / // %`, of whole numbers `& | ^ << >>`, comparisons, `and or not`, `a if c else b`; min, max,
-abs, round, sqrt, float, int; calls of other `@function`s, of `gemm`, `total` and `power_of_2`. Functions that call each
-other have distinct names.
+A function may contain:
 
-Its parameters are annotated with `int` (64 bits), `float` (of the element type the code is made for), `Array` (a
-pointer to such elements: `x[i]` reads, `x + i` moves it), `Ints` (a pointer to whole numbers, which are only read) or
-`Words` (a pointer to words of 32 bits, which are numbers from 0 on; what is written to one is cut to its 32 bits).
-A variable has the type of its first value. Names from outside are numbers or functions. Everything means what it means
-in Python, but that whole numbers have 64 bits, that what `//` and `%` divide by is positive, and that there are no
-bounds: whoever calls has checked the sizes. Arrays that are passed to a function do not overlap, unless nothing is
-written to them. No fast-math flag is set.
+- `for` over `range`, or over `short`: the same for few iterations, whose last vector has a mask, so that no single
+  elements are left over; `while`; `if`; `return` at the end;
+- assignment and `+=` to variables and to elements;
+- `+ - * / // %`, comparisons, `and or not`, `a if c else b`; between integers also `& | ^ << >>`;
+- min, max, abs, round, sqrt, float, int; calls of other `@function`s, and of `gemm`, `total` and `power_of_2`.
+  Functions that call each other have distinct names;
+- module constants: a name from outside is a number or a function.
+
+Parameters are annotated: `int` (64 bits), `float` (of the element type that the code is made for), `Array` (a pointer
+to such elements: `x[i]` reads, `x + i` moves the pointer), `Ints` (a pointer to 64-bit integers, which are only read)
+or `Words` (a pointer to unsigned words of 32 bits; what is written to one is cut to its 32 bits). A variable has the
+type of its first value. After a loop, its variable is not used.
+
+Everything means what it means in Python, with these differences: integers have 64 bits and do not overflow; `//` and
+`%` divide by positive numbers; shifts are by 0 to 63 bits; `round` gives a float. Compiled code checks none of this,
+and no bounds: the caller has checked the sizes. The checked mode does. Arrays that are passed to a function do not
+overlap, unless nothing is written to them. No fast-math flag is set, and products are not fused with sums.
 """
 
 from __future__ import annotations
 
 import ast
 import inspect
+import math
 import textwrap
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 INT, FLOAT, ARRAY, BOOL = "i64", "{T}", "ptr", "i1"
 INTS, WORDS = "ptr addrspace(0)", "ptr addrspace( 0 )"  # to LLVM other ways to write `ptr`
-PLAIN, TURNED = 111, 112
+NO_TRANS, TRANS = 111, 112
 """CBLAS's flags: a matrix as it is, and transposed."""
 
 
-class Array:
+class Array(Protocol):
     """The annotation of a pointer to elements."""
 
+    def __getitem__(self, index: int) -> float: ...
+    def __setitem__(self, index: int, value: float) -> None: ...
+    def __add__(self, offset: int) -> Array: ...
 
-class Ints:
-    """The annotation of a pointer to whole numbers of 64 bits, to be read."""
+
+class Ints(Protocol):
+    """The annotation of a pointer to 64-bit integers, which are only read."""
+
+    def __getitem__(self, index: int) -> int: ...
+    def __add__(self, offset: int) -> Ints: ...
 
 
-class Words:
-    """The annotation of a pointer to words of 32 bits."""
+class Words(Protocol):
+    """The annotation of a pointer to unsigned words of 32 bits."""
+
+    def __getitem__(self, index: int) -> int: ...
+    def __setitem__(self, index: int, value: int) -> None: ...
+    def __add__(self, offset: int) -> Words: ...
 
 
 _TYPES = {"int": INT, "float": FLOAT, "Array": ARRAY, "Ints": INTS, "Words": WORDS}
@@ -49,23 +67,43 @@ _TYPES = {"int": INT, "float": FLOAT, "Array": ARRAY, "Ints": INTS, "Words": WOR
 short = range
 
 
+def sqrt(x: float) -> float:
+    """The square root, correctly rounded."""
+    return math.sqrt(x)
+
+
 def gemm(
-    turn_a: int, turn_b: int, m: int, n: int, k: int, a: Array, lda: int, b: Array, ldb: int,
+    trans_a: int, trans_b: int, m: int, n: int, k: int, a: Array, lda: int, b: Array, ldb: int,
     beta: float, c: Array, ldc: int,
 ) -> None:  # fmt: skip
-    """BLAS: c = a b + beta*c, with c (m, n), where a and b are PLAIN or TURNED; rows are lda, ldb, ldc apart."""
+    """BLAS: c = op(a) op(b) + beta*c, with op(a) (m, k), op(b) (k, n) and c (m, n), row-major. `trans_a` and `trans_b`
+    are NO_TRANS or TRANS; lda, ldb and ldc are the strides of the rows in memory, in elements."""
 
 
 def total(x: Array, n: int) -> float:
-    """The sum of n elements, in an order that depends on n alone."""
+    """The sum of n elements: 16 sums of every 16th element, these added up in order, then the rest.
+
+    This is its definition; compiled code has one of its own, whose 16 sums are a vector.
+    """
+    whole = n // 16 * 16
+    result = 0.0
+    for lane in range(16):
+        partial = 0.0
+        for i in range(lane, whole, 16):
+            partial += x[i]
+        result += partial
+    for i in range(whole, n):
+        result += x[i]
+    return result
 
 
 def power_of_2(n: float) -> float:
-    """`2^n`, for a whole n for which that is a normal number."""
+    """`2^n`, for a whole n for which that is a normal number. For another n the result is not specified."""
+    return math.ldexp(1.0, int(n))
 
 
 class Function:
-    """A function of the subset. Calling it is for other functions of the subset; see `Kernel` for Python's way in."""
+    """A function of the subset. Calling it is for other functions of the subset; see `kernel` for Python's way in."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.python = function
@@ -75,13 +113,14 @@ class Function:
         self.parameters = list(types.items())
 
     def tree(self) -> ast.FunctionDef:
-        """The syntax, read when it is needed: most programs call few kernels."""
+        """The syntax. It is read when it is needed: most programs call few kernels."""
         [definition] = ast.parse(textwrap.dedent(inspect.getsource(self.python))).body
-        return definition  # type: ignore[return-value]
+        assert isinstance(definition, ast.FunctionDef)
+        return definition
 
 
 def _name(annotation: Any) -> str:
-    return annotation if isinstance(annotation, str) else annotation.__name__
+    return annotation if isinstance(annotation, str) else str(annotation.__name__)
 
 
 def function(function: Callable[..., Any]) -> Function:

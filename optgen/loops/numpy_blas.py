@@ -1,4 +1,4 @@
-"""The BLAS that NumPy carries: its GEMM as an address for compiled code, and its threads kept out of the way."""
+"""The BLAS that NumPy uses: the address of its GEMM, for compiled code to call, and its number of threads."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
+from optgen.loops import fallback_gemm
 from optgen.loops.compile import Blas
 
 _DECORATIONS = tuple(itertools.product(("scipy_", ""), ("64_", "_64", "")))
-"""What builds put before and after the names of functions; with a suffix, sizes have 64 bits."""
+"""Prefixes and suffixes of the functions' names in different builds. With a suffix, sizes have 64 bits."""
 
 
 class _Library:
-    """One loaded BLAS: how many threads it uses, read and set, and its symbols."""
+    """A loaded BLAS: its number of threads, which can be read and set, and its symbols."""
 
     def __init__(self, controller: Any) -> None:
         self._library: Any = controller.dynlib
@@ -43,7 +44,7 @@ class _Library:
 
 @functools.cache
 def _libraries() -> list[_Library]:
-    """The BLAS that NumPy uses, of those that are loaded; all of them where the path does not tell."""
+    """The BLAS that NumPy uses, by its path; all that are loaded where no path tells."""
     loaded = ThreadpoolController().select(user_api="blas").lib_controllers
     return [_Library(c) for c in [c for c in loaded if "numpy" in c.filepath] or loaded]
 
@@ -54,7 +55,7 @@ def _libraries() -> list[_Library]:
 class _Single:
     """`with single:` BLAS uses the calling thread alone.
 
-    The number of threads belongs to the process: the first to come in sets it to 1, the last to leave sets it back.
+    The number of threads belongs to the process. The first thread to enter sets it to 1, the last to leave restores it.
     """
 
     def __init__(self) -> None:
@@ -67,7 +68,7 @@ class _Single:
         self._before: list[tuple[_Library, int]] = []
 
     def _forked(self) -> None:
-        """Whoever was inside is not in the child."""
+        """The threads that were inside do not exist in the child."""
         before = self._before
         self._reset()
         for library, threads in before:
@@ -104,15 +105,14 @@ class Gemm(NamedTuple):
 
 
 @functools.cache
-def gemm(dtype: np.dtype) -> Gemm:
-    """CBLAS's GEMM for matrices of `dtype`, float32 or float64: NumPy's, or else one of ours (see `fallback`)."""
+def gemm(dtype: np.dtype[Any]) -> Gemm:
+    """CBLAS's GEMM for matrices of `dtype`, float32 or float64: NumPy's, or else `fallback_gemm`."""
     name = "cblas_sgemm" if dtype == np.float32 else "cblas_dgemm"
     for library in _libraries():
         found = library.find(name)
         if found is not None:
             function, suffix = found
             address = ctypes.cast(function, ctypes.c_void_p).value
+            assert address is not None  # a symbol that was found
             return Gemm(address, Blas("i32", "i64" if suffix else "i32"))
-    from optgen.loops import gemm
-
-    return Gemm(gemm.address(dtype), Blas("i64", "i64"))
+    return Gemm(fallback_gemm.address(dtype), fallback_gemm.TYPES)

@@ -1,12 +1,12 @@
-"""A folder of results that are expensive to make again: checked models and object code, by content hash.
+"""The cache: a folder of checked models and object code, which are expensive to make again, by content hash.
 
 An entry is one file: the SHA-256 of its name and its data, then the data. It is written to a temporary name and moved
-into place; a file whose hash is wrong is as good as none. The folder must be the user's own and closed to others, since
-what is loaded from it is executed: otherwise it is not used at all.
+into place. A file whose hash is wrong counts as missing. Code from the folder is executed, so the folder must be the
+user's own and closed to others: otherwise it is not used at all.
 
-`OPTGEN_CACHE_SIZE` bounds its size; beyond it, the least recently used entries are removed. The modification time of a
-file says when it was last used, to the hour. Processes share the folder without locks: each file is whole or gone, and
-one that is gone is made again.
+`OPTGEN_CACHE_SIZE` limits its size; beyond that, the least recently used entries are removed. The modification time of
+a file is when it was last used, to the hour. Processes share the folder without locks: a file is complete or missing,
+and an entry that is missing is made again.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ from pathlib import Path
 from optgen.files import TEMPORARY, replacing
 
 LIMIT = 512 << 20
-"""Bytes, where OPTGEN_CACHE_SIZE does not say: some 30,000 kernels."""
-_NOTED_SECONDS = 3600
-"""How often it is noted that an entry is used, so that reading is not writing."""
+"""The limit in bytes without OPTGEN_CACHE_SIZE: some 30,000 kernels."""
+_TOUCH_SECONDS = 3600
+"""The modification time of an entry is renewed at most this often, so that reading is seldom writing."""
 _STALE_SECONDS = 3600
-"""A temporary file of this age was left by a writer that died, also if it was on another machine: writing takes
+"""A temporary file of this age was left by a writer that died, even one on another machine: writing takes
 milliseconds."""
 _DIGEST = hashlib.sha256().digest_size
 _ENTRY, _TEMPORARY = re.compile("[0-9a-f]{64}"), re.compile(f"[0-9a-f]{{64}}{TEMPORARY}")
 _room: dict[tuple[Path, int], int] = {}
-"""By folder and limit, the bytes that this process may write before it looks at the whole folder again."""
+"""The bytes that this process may write before it looks at the whole folder again, by folder and limit."""
 
 
 def place() -> Path:
-    """Where the cache is: `$OPTGEN_CACHE_DIR`, or `optgen` in the user's cache folder."""
+    """The path of the cache: `$OPTGEN_CACHE_DIR`, or `optgen` in the user's cache folder."""
     chosen = os.environ.get("OPTGEN_CACHE_DIR")
     base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     return Path(os.path.expanduser(chosen)) if chosen else Path(base) / "optgen"
 
 
 def folder() -> Path | None:
-    """The folder at `place()`, made if it is not there; None where it cannot be made, or is not the user's alone."""
+    """The folder at `place()`, made if it is missing; None if it cannot be made, or is open to others."""
     path = place()
     if path.parts[:1] == ("~",):  # of a user without a home
         return None
@@ -59,7 +59,7 @@ def folder() -> Path | None:
 
 
 def limit() -> int:
-    """The bytes that the cache may hold, `OPTGEN_CACHE_SIZE`: as 1000000, 512M or 2G. ValueError where it is not so."""
+    """The bytes that the cache may hold: `OPTGEN_CACHE_SIZE`, as 1000000, 512M or 2G. ValueError for another form."""
     text = os.environ.get("OPTGEN_CACHE_SIZE")
     if text is None:
         return LIMIT
@@ -71,9 +71,10 @@ def limit() -> int:
 
 @functools.cache
 def compiler_hash() -> str:
-    """Which compiler this is: path, inode, size and times of its sources. Another compiler makes other code.
+    """A hash that tells compilers apart, as another compiler makes other code: of its sources' paths, inodes, sizes and
+    times.
 
-    Reading the sources takes longer than loading a kernel, and no edit or install leaves the change time as it was.
+    Reading the sources would take longer than loading a kernel. Every edit or install changes the change time.
     """
     root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     rows = []
@@ -96,7 +97,7 @@ def key(*parts: str) -> str:
 
 
 def get(name: str, make: Callable[[], bytes]) -> bytes:
-    """The data under `name`; made and kept when it is not there, or not what was written."""
+    """The data under `name`; made and written if it is missing, or is not what was written."""
     most = limit()
     directory = folder()
     if directory is None:
@@ -115,7 +116,7 @@ def get(name: str, make: Callable[[], bytes]) -> bytes:
 
 def _read(path: Path, most: int) -> bytes | None:
     try:
-        # What is no file of ours: a FIFO is not waited for, a link not followed.
+        # Not every file there is an entry: do not wait for a FIFO, do not follow a link.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
         return None
@@ -128,7 +129,7 @@ def _read(path: Path, most: int) -> bytes | None:
         data = raw[_DIGEST:]
         if _digest(path.name, data) != raw[:_DIGEST]:
             return None
-        if time.time() - info.st_mtime > _NOTED_SECONDS:
+        if time.time() - info.st_mtime > _TOUCH_SECONDS:
             with contextlib.suppress(OSError):
                 os.utime(descriptor)
         return data
@@ -155,7 +156,7 @@ def _write(path: Path, data: bytes) -> None:
 
 @dataclass(frozen=True)
 class File:
-    """A file of the cache: an entry, or what becomes one when it is complete. `used` is a time, in nanoseconds."""
+    """A file of the cache: an entry, or a temporary file that becomes one. `used` is a time, in nanoseconds."""
 
     path: Path
     size: int
@@ -164,7 +165,7 @@ class File:
 
 
 def files(directory: Path) -> Iterator[File]:
-    """What the cache has written to a folder. OSError where that cannot be read."""
+    """The files that the cache has written to a folder. OSError if the folder cannot be read."""
     with os.scandir(directory) as found:
         for each in found:
             complete = _ENTRY.fullmatch(each.name) is not None
@@ -176,7 +177,7 @@ def files(directory: Path) -> Iterator[File]:
 
 
 def clear(directory: Path) -> list[File]:
-    """Remove all entries and temporary files; returns the entries. Whoever needs one makes it again."""
+    """Remove all entries and temporary files; returns the entries. An entry that is needed is made again."""
     found = list(files(directory))
     for file in found:
         file.path.unlink(missing_ok=True)
@@ -186,8 +187,8 @@ def clear(directory: Path) -> list[File]:
 def _make_room(directory: Path, most: int, written: int) -> None:
     """Keep within the limit.
 
-    The folder is looked at when an eighth of what was left is used up: seldom enough not to be felt, and so that even
-    several processes at once exceed the limit by little.
+    The folder is looked at when this process has written an eighth of the room that was left. That is seldom enough to
+    take no time, and several processes at once exceed the limit by little.
     """
     left = _room.get((directory, most), 0) - written
     if left < 0:
@@ -196,10 +197,10 @@ def _make_room(directory: Path, most: int, written: int) -> None:
 
 
 def _evict(directory: Path, most: int) -> int:
-    """Remove the temporary files of dead writers and, near the limit, the least recently used entries; returns how many
-    bytes are left.
+    """Remove the temporary files of dead writers and, near the limit, the least recently used entries; returns the
+    bytes that are left.
 
-    Near is a sixteenth of the limit; an eighth becomes free then. The newest entry stays.
+    Within a sixteenth of the limit, entries are removed until an eighth of it is free. The newest entry stays.
     """
     found = sorted(files(directory), key=lambda file: file.used)
     stale = time.time_ns() - _STALE_SECONDS * 10**9

@@ -1,4 +1,4 @@
-"""Object code into memory: symbols become addresses, which stay valid until the process ends."""
+"""The linker: it loads object code into memory, where symbols have addresses until the process ends."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from optgen.backends import target
 
 _counter = itertools.count()
 _linked: dict[tuple[bytes, tuple[str, ...]], llvm.ResourceTracker] = {}
-"""By a hash of the code, and its symbols. Never emptied: a bound step, or a worker still on its way out, may be inside
-the code."""
+"""The loaded code, by its hash and its symbols. It is never unloaded: a bound step, or a thread that is about to stop,
+may be inside the code."""
 
 
 @functools.cache
@@ -24,14 +24,14 @@ def _jit() -> llvm.LLJIT:
 
 
 def link(code: bytes, *symbols: str) -> Mapping[str, int]:
-    """Load one object file, resolve what it needs from the process, return the addresses of `symbols`.
+    """Load one object file, with what it needs from the process; returns the addresses of `symbols`.
 
-    A process has the same code only once: each takes pages of its own, and a process has a limited number of mappings.
+    The same code is loaded only once: it takes pages of its own, and a process has a limited number of mappings.
     """
     key = (hashlib.sha256(code).digest(), symbols)
     tracker = _linked.get(key)
     if tracker is None:
-        # Of several threads that come here with the same code, all get what the first one loaded.
+        # Several threads may load the same code. All of them use what the first one has loaded.
         tracker = _linked.setdefault(key, _load(code, symbols))
     return {symbol: tracker[symbol] for symbol in symbols}
 

@@ -1,19 +1,19 @@
-"""The passes between `ir.build` and a backend, in order; each takes a well-formed kernel and leaves one.
+"""The passes between `ir.build` and a backend, in order. Each takes and returns a well-formed kernel.
 
-`expand_math` is run last, by the lowering: until then a kernel says `pow`, which is easier to read.
+`expand_math` runs last, in the lowering: until then a kernel says `pow`, which is easier to read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from optgen.ir.nodes import Kernel
+from optgen.ir import Kernel
+from optgen.passes.cse_dce import cse_dce
 from optgen.passes.hoist_host import hoist_host
 from optgen.passes.plan_sweeps import plan_sweeps
-from optgen.passes.share import share
 
 PASSES: tuple[Callable[[Kernel], Kernel], ...] = (
-    share,  # equal operations once, unused ones not at all
+    cse_dce,  # equal operations once, unused ones not at all
     hoist_host,  # [update] -> [host, update]
     plan_sweeps,  # [host, update] -> [host, (shared | scalar | row | col | sweep)*]
 )

@@ -1,19 +1,19 @@
-"""Elementary functions become the primitive operations that define them, the same on every target.
+"""Replaces elementary functions by the primitive operations that define them, the same on every target.
 
-The last pass of all: until then a kernel says `pow`, which is easier to read and quicker to rewrite.
+This is the last pass. Until then a kernel says `pow`, which is easier to read and quicker to rewrite.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from optgen.ir import nodes as ir
+from optgen import ir
+from optgen.ir import Instr, Kernel, Phase, PhaseKind
 from optgen.ir.expand import expand
-from optgen.ir.nodes import Instr, Kernel, Phase, PhaseKind
 from optgen.ir.verify import PHASE_KINDS
 from optgen.model import Kind
 
-KINDS: dict[Kind, PhaseKind] = {
+PHASE_OF_KIND: dict[Kind, PhaseKind] = {
     Kind.SHARED: "shared",
     Kind.TENSOR: "scalar",
     Kind.ROW: "row",
@@ -26,7 +26,8 @@ def expand_math(kernel: Kernel) -> Kernel:
     for phase in kernel.phases:
         instrs = [x for i in phase.instrs for x in (expand(i) if isinstance(i.op, ir.Math) else [i])]
         if phase.kind != "update":
-            # Of a power of elements, what depends on a smaller exponent (or base) alone is known before the sweep.
+            # In a power of elements, the part that depends only on a smaller exponent (or base) is computed before the
+            # sweep.
             for instr in instrs:
                 if not _belongs(instr, phase.kind):
                     _put_before(phases, instr)
@@ -42,9 +43,9 @@ def _belongs(instr: Instr, phase: PhaseKind) -> bool:
 
 
 def _put_before(phases: list[Phase], instr: Instr) -> None:
-    """Add to the host phase, or to a phase of the right kind at the end."""
+    """Append the instruction to the host phase, or to a phase of its kind at the end."""
     assert instr.result is not None
-    kind = KINDS.get(instr.result.type.kind, "host")
+    kind = PHASE_OF_KIND.get(instr.result.type.kind, "host")
     if kind == "host":
         phases[0] = replace(phases[0], instrs=(*phases[0].instrs, instr))
     elif phases[-1].kind == kind:

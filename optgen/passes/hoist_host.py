@@ -1,18 +1,19 @@
-"""Host values move in front: computed once per tensor and step, in double, before any element is read."""
+"""Moves host values into a phase of their own: they are computed once per tensor and step, before any element is
+read."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from optgen.ir import nodes as ir
-from optgen.ir.nodes import Instr, Kernel, Phase
+from optgen import ir
+from optgen.ir import Instr, Kernel, Phase
 from optgen.model import Kind
 
 HOST = (Kind.UNIFORM, Kind.HOST)
 
 
 def hoist_host(kernel: Kernel) -> Kernel:
-    """[update] -> [host, update]; host values depend on host values only, so the order among them stays."""
+    """[update] -> [host, update]. Host values depend on host values only, so their order stays."""
     (phase,) = kernel.phases
     stores = {b.name for b in kernel.buffers if b.kind is Kind.HOST}
     host = tuple(i for i in phase.instrs if _is_host(i, stores))

@@ -1,12 +1,14 @@
-"""In which sweep each state is stored: early, in the first one that knows its new value, or late, in the last one.
+"""The sweep in which each state is stored: early, in the first one that knows its new value, or late, in the last one.
 
-Once a state is stored, its old value is gone; where it keeps every bit, later sweeps read the new value back and need
-not compute it again. So the choices depend on one another, and n of them make 2^n plans. All are judged where n is at
-most FEW. Else a search begins with the plan in which all are late, and takes steps: one choice changes, or those of all
-states that need one stream, for these may save together what none of them saves alone. A step is taken where the plan
-becomes cheaper, or no dearer and has an earlier state early. A plan is judged in time linear in n.
+Once a state is stored, its old value is gone. If the storage keeps every bit, later sweeps read the new value back
+instead of computing it again. The choices therefore depend on one another, and n of them make 2^n plans.
 
-Sets are integers, with a bit for each member.
+With at most MAX_EXHAUSTIVE choices, every plan is evaluated. With more, a local search starts from the plan in which
+all are late. A move changes one choice, or the choices of all states that need one stream: these may save together what
+none of them saves alone. A move is taken if the plan becomes cheaper, or if it costs the same and stores an earlier
+state early. Evaluating a plan takes time linear in n.
+
+Sets are integers with one bit for each member.
 """
 
 from __future__ import annotations
@@ -16,20 +18,20 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-from optgen.ir import nodes as ir
-from optgen.ir.nodes import Instr, Value
+from optgen import ir
+from optgen.ir import Instr, Value
 from optgen.model import Kind
 
-FEW = 8
-"""With more choices, not all plans are judged."""
+MAX_EXHAUSTIVE = 8
+"""The largest number of choices of which every plan is evaluated."""
 
-Weight = Callable[[ir.Op], float]
-"""What a sweep pays for an operation."""
+ReadCost = Callable[[ir.Op], float]
+"""The cost of an operation in a sweep."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A store in sweep `early` or in the last one, which is later; `exact`: the value can be read back."""
+    """A store, in sweep `early` or in the last one, which is later. `exact`: the value can be read back."""
 
     op: ir.Store
     early: int
@@ -37,17 +39,17 @@ class Choice:
 
 
 def place_stores(
-    instrs: Sequence[Instr], roots: Sequence[Sequence[Value]], choices: Sequence[Choice], weight: Weight
+    instrs: Sequence[Instr], roots: Sequence[Sequence[Value]], choices: Sequence[Choice], read_cost: ReadCost
 ) -> dict[str, int]:
     """Buffer -> the sweep that stores it. `roots[k]` is what sweep k computes in any plan."""
-    plans = _Plans(instrs, roots, choices, weight)
+    plans = _Plans(instrs, roots, choices, read_cost)
     late = plans.best()
     return {c.op.buffer: plans.last if late & bit else c.early for bit, c in plans.choices.items()}
 
 
 @dataclass(frozen=True)
 class _Need:
-    """What computing something takes: operations that cost, and values that may be read back instead."""
+    """What a value is computed from: operations that cost, and values that may be read back instead."""
 
     ops: int = 0
     values: int = 0
@@ -58,7 +60,8 @@ class _Need:
 
 @dataclass(frozen=True)
 class _Kept:
-    """A value that is read back at a `cost` once one of the choices `holders` has stored it, and computed before."""
+    """A value that is read back at a `cost` after one of the choices `holders` has stored it. Until then it is computed
+    from `need`."""
 
     holders: int
     cost: float
@@ -66,13 +69,13 @@ class _Kept:
 
 
 class _Plans:
-    """A plan is the set of the choices that are late. The first choice is the highest bit: of two plans, the smaller
-    number has the earlier states early."""
+    """A plan is the set of the choices that are late. The first choice is the highest bit, so the smaller of two
+    numbers is the plan that stores the earlier states early."""
 
     def __init__(
-        self, instrs: Sequence[Instr], roots: Sequence[Sequence[Value]], choices: Sequence[Choice], weight: Weight
+        self, instrs: Sequence[Instr], roots: Sequence[Sequence[Value]], choices: Sequence[Choice], read_cost: ReadCost
     ) -> None:
-        self.last, self.weight = len(roots) - 1, weight
+        self.last, self.read_cost = len(roots) - 1, read_cost
         self.choices = {1 << k: c for k, c in zip(reversed(range(len(choices))), choices, strict=True)}
         self.all = sum(self.choices)
         self.stored_at, self.gone_at = [0] * len(roots), [0] * len(roots)
@@ -83,7 +86,7 @@ class _Plans:
                 self.gone_at[k] |= bit
             if c.exact:
                 self.holders[c.op.value.id] = self.holders.get(c.op.value.id, 0) | bit
-        self.costs: dict[int, float] = {}  # operation -> its weight
+        self.costs: dict[int, float] = {}  # operation -> its cost
         self.loads: dict[str, int] = {}  # buffer -> the operations that load it
         self.kept: dict[int, _Kept] = {}
         self.needs: dict[str, _Need] = {}  # element -> what it takes to have it
@@ -96,7 +99,7 @@ class _Plans:
         self.judged: dict[tuple[int, int, int], float] = {}
 
     def learn(self, result: Value, op: ir.Op) -> _Need:
-        need, cost = self.need(ir.operands(op)), self.weight(op)
+        need, cost = self.need(ir.operands(op)), self.read_cost(op)
         if cost:
             bit = 1 << len(self.costs)
             self.costs[bit] = cost
@@ -108,17 +111,18 @@ class _Plans:
             return need
         read_back = ir.Load(self.choices[holders & -holders].op.buffer)
         bit = 1 << len(self.kept)
-        self.kept[bit] = _Kept(holders, self.weight(read_back), need)
+        self.kept[bit] = _Kept(holders, self.read_cost(read_back), need)
         return _Need(values=bit)
 
     def need(self, values: Iterable[Value]) -> _Need:
-        """Values smaller than an element take nothing: they are known before a sweep."""
+        """What these values are computed from. Those smaller than elements are known before a sweep and cost
+        nothing."""
         return reduce(_Need.__or__, (self.needs.get(v.id, _Need()) for v in values), _Need())
 
     # ------------------------------------------------------------ the search
 
     def best(self) -> int:
-        if len(self.choices) <= FEW:
+        if len(self.choices) <= MAX_EXHAUSTIVE:
             return min(range(self.all + 1), key=self.cost)
         moves = [*self.choices, *self.sharing()]
         best, before = (self.cost(self.all), self.all), None
@@ -136,7 +140,7 @@ class _Plans:
             yield sum(bit for bit, ops in taken.items() if ops & op)
 
     def cost(self, late: int) -> float:
-        """Infinite where a sweep needs an old value that is gone."""
+        """The cost of a plan: infinite if a sweep needs an old value that is gone."""
         early = self.all & ~late
         sweeps = ((k, early & self.gone_at[k], early & self.stored_at[k]) for k in range(self.last))
         return sum(map(self.judge, sweeps)) + self.judge((self.last, early, late))
@@ -145,14 +149,14 @@ class _Plans:
         """The cost of a sweep, by its number, the choices that were stored before it, and those that are in it."""
         if sweep not in self.judged:
             k, gone, stored = sweep
-            need = reduce(_Need.__or__, (self.new[bit] for bit in members(stored)), self.roots[k])
+            need = reduce(_Need.__or__, (self.new[bit] for bit in set_bits(stored)), self.roots[k])
             cost, ops = self.taken(need, gone)
-            lost = reduce(int.__or__, (self.old[bit] for bit in members(gone)), 0)
-            self.judged[sweep] = math.inf if ops & lost else cost + sum(self.costs[op] for op in members(ops))
+            lost = reduce(int.__or__, (self.old[bit] for bit in set_bits(gone)), 0)
+            self.judged[sweep] = math.inf if ops & lost else cost + sum(self.costs[op] for op in set_bits(ops))
         return self.judged[sweep]
 
     def taken(self, need: _Need, gone: int) -> tuple[float, int]:
-        """What reading values back costs, and the operations that are left to do."""
+        """The cost of reading values back, and the operations that remain."""
         cost, ops, pending, seen = 0.0, need.ops, need.values, 0
         while pending:
             bit = pending & -pending
@@ -167,8 +171,8 @@ class _Plans:
         return cost, ops
 
 
-def members(x: int) -> Iterator[int]:
-    """The bits of a set."""
+def set_bits(x: int) -> Iterator[int]:
+    """The members of a set, each as a set of its own."""
     while x:
         yield x & -x
         x &= x - 1

@@ -1,12 +1,14 @@
-"""Cuts a kernel into phases. A reduction over elements cuts hardest: what needs its result waits for a later sweep.
+"""Splits a kernel into phases: passes over the elements (sweeps), and computations on smaller values between them.
 
-Values smaller than elements are computed once, as early as they can be, and kept. Elements are not kept: what two
-sweeps need is either recomputed from the streams or read back from the state it was stored to, if that kept every bit.
-Each state may be stored in the first sweep that knows its new value or in the last one (`place_stores`). The plan that
-reads the fewest bytes is taken, or, of very many plans, the best one that a search finds.
+A reduction over elements forces a split, because its result is known only when its sweep ends. Values smaller than
+elements are computed once, as early as possible, and kept. Elements are not kept. If two sweeps need the same element,
+the second one recomputes it from the streams, or reads it back from the state it was stored to if that kept every bit.
 
-Reductions per row or per column have sweeps of their own, which go row by row: the blocks of all other reductions, and
-those of 8-bit codes, do not end where rows end.
+Each state may be stored in the first sweep that knows its new value, or in the last one (`place_stores`). The plan that
+reads the fewest bytes is taken. If there are too many plans to try, it is the best one that a search finds.
+
+Reductions per row or per column have sweeps of their own, which go row by row: the blocks of other reductions, and the
+blocks of codes, do not end where rows end.
 """
 
 from __future__ import annotations
@@ -14,12 +16,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
-from optgen.ir import nodes as ir
-from optgen.ir.nodes import BYTES, EXACT, Instr, Kernel, Phase, Value
+from optgen import ir
+from optgen.ir import Instr, Kernel, Phase, Value
 from optgen.model import Kind
 from optgen.passes.place_stores import Choice, place_stores
 
-SMALL: dict[Kind, ir.PhaseKind] = {
+PHASE_OF_KIND: dict[Kind, ir.PhaseKind] = {
     Kind.SHARED: "shared",
     Kind.TENSOR: "scalar",
     Kind.ROW: "row",
@@ -39,14 +41,14 @@ def plan_sweeps(kernel: Kernel) -> Kernel:
 
 @dataclass
 class _Schedule:
-    """The small phases in order, with None where a sweep comes, and what each sweep reduces."""
+    """The phases in order, with None in the place of each sweep, and the reductions of each sweep."""
 
     kernel: Kernel
     instrs: tuple[Instr, ...]
     host: frozenset[str]
     timeline: list[Phase | None] = field(default_factory=list)
     reductions: list[list[Instr]] = field(default_factory=list)
-    known: dict[str, int] = field(default_factory=dict)  # a smaller value -> the sweeps done before it is known
+    known: dict[str, int] = field(default_factory=dict)  # a smaller value -> the number of sweeps before it is known
     needs: dict[str, frozenset[str]] = field(default_factory=dict)  # an element -> the smaller values it depends on
 
     def __post_init__(self) -> None:
@@ -56,26 +58,26 @@ class _Schedule:
                 self.needs[instr.result.id] = frozenset().union(*map(self.needs_of, ir.operands(instr.op)))
         pending = [i for i in self.instrs if self.phase_of(i) != "sweep" or isinstance(i.op, ir.Reduce)]
         while pending:
-            taken = self.small_phase(pending) or self.sweep(pending)
+            taken = self.small_phase(pending) or self.next_reductions(pending)
             assert taken, f"nothing can be computed first: {pending}"
             done = set(map(id, taken))
             pending = [i for i in pending if id(i) not in done]
 
     def needs_of(self, v: Value) -> frozenset[str]:
-        """Of the smaller values those that are not known from the start."""
+        """The smaller values that v depends on, except those known from the start."""
         return self.needs[v.id] if v.type.kind is Kind.ELEM else frozenset({v.id}) - self.host
 
     def phase_of(self, instr: Instr) -> ir.PhaseKind:
         op = instr.op
         if isinstance(op, ir.Store):
-            return SMALL[self.kernel.buffer(op.buffer).kind]
+            return PHASE_OF_KIND[self.kernel.buffer(op.buffer).kind]
         if isinstance(op, ir.Reduce):
-            return SMALL[op.x.type.kind]
+            return PHASE_OF_KIND[op.x.type.kind]
         assert instr.result is not None
-        return SMALL[instr.result.type.kind]
+        return PHASE_OF_KIND[instr.result.type.kind]
 
     def small_phase(self, pending: list[Instr]) -> list[Instr]:
-        """The next phase that goes over no elements, if one can."""
+        """Append the next phase without elements, if one is ready. Returns its instructions."""
         for kind in ("shared", "scalar", "row", "col"):
             taken: list[Instr] = []
             here: set[str] = set()
@@ -87,54 +89,54 @@ class _Schedule:
                         here.add(instr.result.id)
             if taken:
                 self.timeline.append(Phase(kind, tuple(taken)))
-                self.learn(taken)
+                self.mark_known(taken)
                 return taken
         return []
 
-    def sweep(self, pending: list[Instr]) -> list[Instr]:
-        """The reductions of the next sweep: all that can be, but per row and per column ones by themselves."""
+    def next_reductions(self, pending: list[Instr]) -> list[Instr]:
+        """Append a sweep with all reductions that are ready; those per row or per column go first, by themselves."""
         ready = [
             i for i in pending if isinstance(i.op, ir.Reduce) and self.needs.get(i.op.x.id, {""}) <= self.known.keys()
         ]
-        taken = [i for i in ready if _is_matrix(i)] or ready
+        taken = [i for i in ready if _reduces_lines(i)] or ready
         self.timeline.append(None)
         self.reductions.append(taken)
-        self.learn(taken)
+        self.mark_known(taken)
         return taken
 
-    def learn(self, instrs: list[Instr]) -> None:
+    def mark_known(self, instrs: list[Instr]) -> None:
         self.known |= {i.result.id: len(self.reductions) for i in instrs if i.result is not None}
 
     # ------------------------------------------------------------ sweeps
 
     def sweeps(self) -> list[Phase]:
-        """What stands where the timeline has None. It is made longer where the sweeps of the reductions cannot store
+        """The sweeps, one for each None of the timeline. A last one is appended if those of the reductions cannot store
         everything."""
         ops = [i.op for i in self.instrs if isinstance(i.op, ir.Store)]
         stores = [op for op in ops if self.kernel.buffer(op.buffer).kind is Kind.ELEM]
-        self.finish(stores)
+        self.add_last_sweep(stores)
         plan = self.plan(stores) if stores else {}
-        return [Phase("sweep", self.swept(plan, k)) for k in range(len(self.reductions))]
+        return [Phase("sweep", self.sweep_body(plan, k)) for k in range(len(self.reductions))]
 
-    def level(self, v: Value) -> int:
+    def first_sweep(self, v: Value) -> int:
         """The first sweep that can compute an element."""
         return max((self.known[x] for x in self.needs_of(v)), default=0)
 
-    def goes_by_rows(self, sweep: int) -> bool:
-        return sweep < len(self.reductions) and any(map(_is_matrix, self.reductions[sweep]))
+    def is_by_rows(self, sweep: int) -> bool:
+        return sweep < len(self.reductions) and any(map(_reduces_lines, self.reductions[sweep]))
 
-    def finish(self, stores: list[ir.Store]) -> None:
-        """Add the last sweep, where the reductions' own ones cannot store everything."""
-        last = max([len(self.reductions) - 1, *(self.level(s.value) for s in stores)])
+    def add_last_sweep(self, stores: list[ir.Store]) -> None:
+        """Append a last sweep if those of the reductions cannot store everything."""
+        last = max([len(self.reductions) - 1, *(self.first_sweep(s.value) for s in stores)])
         coded = any(self.kernel.buffer(s.buffer).is_quantized for s in stores)
-        last += coded and self.goes_by_rows(last)
+        last += coded and self.is_by_rows(last)
         for _ in range(len(self.reductions), last + 1):
             self.timeline.append(None)
             self.reductions.append([])
 
     def earliest(self, store: ir.Store) -> int:
-        sweep = self.level(store.value)
-        while self.kernel.buffer(store.buffer).is_quantized and self.goes_by_rows(sweep):
+        sweep = self.first_sweep(store.value)
+        while self.kernel.buffer(store.buffer).is_quantized and self.is_by_rows(sweep):
             sweep += 1
         return sweep
 
@@ -145,19 +147,20 @@ class _Schedule:
         roots = [[v for i in reductions for v in ir.operands(i.op)] for reductions in self.reductions]
         roots[last] += [s.value for s in stores if s not in early]
         choices = [Choice(s, sweep, self.is_exact(s.buffer)) for s, sweep in early.items()]
-        placed = place_stores(self.instrs, roots, choices, self.weight)
+        placed = place_stores(self.instrs, roots, choices, self.read_bytes)
         return dict.fromkeys((s.buffer for s in stores), last) | placed
 
     def is_exact(self, buffer: str) -> bool:
-        """Whether what is stored there keeps every bit."""
-        return self.kernel.buffer(buffer).storage == EXACT[self.kernel.compute]
+        """Whether the buffer keeps every bit of what is stored."""
+        return self.kernel.buffer(buffer).format.is_exact(self.kernel.compute)
 
-    def weight(self, op: ir.Op) -> float:
-        """The bytes of an element that an operation reads. What is written is the same in all plans."""
-        return BYTES[self.kernel.buffer(op.buffer).storage] if isinstance(op, ir.Load) else 0
+    def read_bytes(self, op: ir.Op) -> float:
+        """The bytes that an operation reads for each element. All plans write the same bytes."""
+        return self.kernel.buffer(op.buffer).format.bytes if isinstance(op, ir.Load) else 0
 
-    def swept(self, plan: Mapping[str, int], sweep: int) -> tuple[Instr, ...]:
-        """What one sweep computes: its reductions and stores, and all they need that is not read back from a state."""
+    def sweep_body(self, plan: Mapping[str, int], sweep: int) -> tuple[Instr, ...]:
+        """The instructions of one sweep: its reductions and stores, and what they need. Values that were stored with
+        every bit are read back."""
         gone = {buffer for buffer, at in plan.items() if at < sweep}
         read_back = self.read_back(gone)
         reduced = {i.result for i in self.reductions[sweep]}
@@ -179,20 +182,20 @@ class _Schedule:
                 assert not (isinstance(instr.op, ir.Load) and instr.op.buffer in gone), "the old value is gone"
             needed.update(v.id for v in ir.operands(instr.op))
             kept.append(instr)
-        return _local(tuple(reversed(kept)), sweep)
+        return _with_own_names(tuple(reversed(kept)), sweep)
 
     def read_back(self, gone: Collection[str]) -> Mapping[str, str]:
-        """Elements that stand in a buffer to the last bit."""
+        """The elements that these buffers hold with every bit -> the buffer."""
         ops = [i.op for i in self.instrs if isinstance(i.op, ir.Store)]
         return {op.value.id: op.buffer for op in ops if op.buffer in gone and self.is_exact(op.buffer)}
 
 
-def _is_matrix(instr: Instr) -> bool:
+def _reduces_lines(instr: Instr) -> bool:
     return isinstance(instr.op, ir.Reduce) and instr.op.scope != "all"
 
 
-def _local(instrs: tuple[Instr, ...], sweep: int) -> tuple[Instr, ...]:
-    """Elements are private to a sweep: the second and later ones give theirs names of their own."""
+def _with_own_names(instrs: tuple[Instr, ...], sweep: int) -> tuple[Instr, ...]:
+    """Elements are private to a sweep, so all sweeps but the first rename theirs."""
     if sweep == 0:
         return instrs
 

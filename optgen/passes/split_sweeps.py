@@ -1,15 +1,15 @@
-"""For GPUs: a sweep that reduces rows and columns becomes two, one for each.
+"""For GPUs, splits a sweep that reduces both rows and columns into two, one for each.
 
-Whoever adds up a row has all of it, and whoever adds up a column has many rows: one thread cannot be both without
-leaving most of the device idle. Before: planned phases. After: no sweep has both; the values do not change.
+A row is reduced by the threads that hold all of it, a column by a thread that reads many rows. One launch that did both
+would leave most of the device idle. Before: planned phases. After: no sweep reduces both; the values do not change.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from optgen.ir import nodes as ir
-from optgen.ir.nodes import Instr, Kernel, Phase, Value
+from optgen import ir
+from optgen.ir import Instr, Kernel, Phase, Value
 from optgen.model import Kind
 
 
@@ -24,7 +24,7 @@ def _split(phase: Phase) -> list[Phase]:
     rows, cols = ([i for i in phase.instrs if _reduces(i, scope)] for scope in ("row", "col"))
     if not (rows and cols):
         return [phase]
-    # What is stored is stored by the second one, so that the first one has not changed what that reads.
+    # The second sweep does all stores, so that the first one changes nothing that the second one reads.
     stores = [i for i in phase.instrs if isinstance(i.op, ir.Store)]
     first = _only(phase, [*rows])
     second = _only(phase, [*cols, *stores])
@@ -36,7 +36,7 @@ def _reduces(instr: Instr, scope: str) -> bool:
 
 
 def _only(phase: Phase, roots: list[Instr]) -> tuple[Instr, ...]:
-    """These instructions, and what they need of the phase."""
+    """These instructions of the phase, and those they depend on."""
     kept: list[Instr] = []
     needed: set[str] = set()
     for instr in reversed(phase.instrs):
@@ -48,7 +48,7 @@ def _only(phase: Phase, roots: list[Instr]) -> tuple[Instr, ...]:
 
 
 def _renamed(instrs: tuple[Instr, ...]) -> tuple[Instr, ...]:
-    """Elements are private to a sweep, so those of the second one have names of their own, which no spec can have."""
+    """Elements are private to a sweep, so the second one renames its own, to names that no spec can have."""
 
     def rename(v: Value) -> Value:
         return replace(v, id=f"{v.id}@col") if v.type.kind is Kind.ELEM else v

@@ -1,6 +1,6 @@
-"""Equations for people: LaTeX and Unicode straight from the checked trees, and algebra, for which SymPy is imported.
+"""Equations for people: LaTeX and Unicode from the checked trees, and algebra by SymPy.
 
-SymPy re-sorts and simplifies whatever it is given, so nothing that is computed passes through here.
+SymPy re-sorts and simplifies expressions, so nothing that is computed passes through here.
 """
 
 from optgen.symbolic.latex import latex

@@ -1,6 +1,6 @@
-"""Algebra on update equations, the one place where SymPy is imported (it takes a third of a second).
+"""Algebra on update equations. SymPy is imported only here, because that takes a third of a second.
 
-The answers are for reading: SymPy re-sorts sums and cancels factors, so none of this is ever computed with.
+The results are for reading. SymPy re-sorts sums and cancels factors, so they are never computed with.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _FUNCTIONS = {
     "floor": sp.floor,
 }
 _EXACT = ("sqrt", "abs", "sign")
-"""The functions that may be taken of a number: the others could make SymPy compute millions of digits."""
+"""The functions that may be evaluated for a number. Others could make SymPy compute millions of digits."""
 _READABLE = 24
-"""How many operations a closed form may have; expanding a long product could take for ever, too."""
+"""The largest number of operations in a closed form. Expanding a long product could take for ever."""
 _REDUCTIONS = ("sum", "mean", "norm", "rms", "max", "min")
 
 
 class NoClosedForm(ValueError):
-    """The equations use something that has no closed form here (random draws, row and column sums)."""
+    """The equations have no closed form, for example because of random draws, or sums of rows and columns."""
 
 
 def first_step(optimizer: Optimizer, flags: Flags) -> Expr:
@@ -53,7 +53,7 @@ def first_step(optimizer: Optimizer, flags: Flags) -> Expr:
             algebra.values[equation.target.key] = algebra.expr(equation.value)
         except NoClosedForm:
             raise
-        except (TypeError, ValueError) as error:  # SymPy compares no complex numbers, for one
+        except (TypeError, ValueError) as error:  # for example where SymPy would compare complex numbers
             raise NoClosedForm(f"no closed form: {error}") from error
     change = algebra.values["w'"] - algebra.values["w"]
     if change.has(sp.oo, sp.zoo, sp.nan, sp.I) or sp.count_ops(change) > _READABLE:
@@ -63,8 +63,11 @@ def first_step(optimizer: Optimizer, flags: Flags) -> Expr:
 
 
 class _Algebra:
-    """Trees to SymPy. A parameter p from [0, 1) is written 1 - q with q positive, so that sqrt((1 - p) g^2) comes out
-    as sqrt(1 - p)|g|; `complements` turns q back."""
+    """Translates trees to SymPy.
+
+    A parameter p in [0, 1) is written as 1 - q with q positive, so that sqrt((1 - p) g^2) becomes sqrt(1 - p)|g|.
+    `complements` turns q back.
+    """
 
     def __init__(self, optimizer: Optimizer) -> None:
         self.values: dict[str, sp.Expr] = {"t": sp.Integer(1), "step": sp.Integer(1)}
@@ -128,7 +131,7 @@ class _Algebra:
         return _COMPARE[op](a, b)
 
     def _clip(self, x: Expr, low: Expr, high: Expr) -> sp.Expr:
-        """Bounds that may be none are taken as unset."""
+        """Clip, with bounds that may be none taken as unset."""
         value = self.expr(x)
         if not (isinstance(low, Name) and low.id in self.optional):
             value = sp.Max(self.expr(low), value)
@@ -161,7 +164,7 @@ class _Algebra:
 
 
 def to_tree(expr: sp.Expr) -> Expr:
-    """A SymPy expression as a tree of the model, to be shown like every other."""
+    """A SymPy expression as a tree of the model."""
     match expr:
         case sp.Symbol():
             return Name(expr.name.removesuffix("'"), expr.name.endswith("'"), _NOWHERE)
@@ -198,7 +201,7 @@ def _integer(value: int) -> Number:
 
 
 def _product(expr: sp.Expr) -> Expr:
-    """Minus sign, then numerator over denominator."""
+    """A product as a minus sign, then numerator over denominator."""
     if expr.could_extract_minus_sign():
         return Unary("-", to_tree(-expr), _NOWHERE)
     above, below = expr.as_numer_denom()
@@ -211,12 +214,12 @@ def _product(expr: sp.Expr) -> Expr:
 
 
 def _variability(factor: sp.Expr) -> int:
-    """Numbers, then hyper-parameters, then what differs from element to element."""
+    """The sort key of a factor: numbers first, then hyper-parameters, then values that differ between elements."""
     return 0 if factor.is_number else 2 if {"g", "w"} & {s.name for s in factor.free_symbols} else 1
 
 
 def _sum(expr: sp.Add) -> Expr:
-    """Positive terms first, and numbers before symbols."""
+    """A sum with positive terms first, and numbers before symbols."""
     terms = sorted(expr.as_ordered_terms(), key=lambda x: (bool(x.could_extract_minus_sign()), not x.is_number))
     tree = to_tree(terms[0])
     for term in terms[1:]:

@@ -1,9 +1,10 @@
-"""LaTeX of an optimizer's equations: `x'` is x_t, `x` is x_{t-1}, parameters stand bare, case groups become `cases`."""
+"""The equations of an optimizer as LaTeX: `x'` is x_t, `x` is x_{t-1}, parameters have no index, case groups become
+`cases`."""
 
 from __future__ import annotations
 
 from optgen.model import Expr, Flags, Number, Optimizer
-from optgen.symbolic.render import GREEK, Level, Line, Piece, Renderer, Row, Time, Word, equations
+from optgen.symbolic.render import GREEK, EquationLine, Level, Rendered, Renderer, Row, Symbol, Time, equations
 
 _INFIX = {
     "<=": r"\le",
@@ -22,9 +23,8 @@ _TALL = (r"\frac", r"\sqrt", r"\begin", r"\left")
 def latex(optimizer: Optimizer, flags: Flags | None = None) -> str:
     """The equations as an `aligned` block (amsmath), to stand in display mode.
 
-    With `flags`, a value for every flag of the spec, only that variant's equations; else guards are shown, and what
-    decides the flags that follow from a condition. Raises
-    ValueError where `flags` names other flags than the spec's.
+    With `flags`, a value for every flag of the spec, only the equations of that variant; otherwise guards are shown,
+    and the conditions of flags that have one. Raises ValueError if `flags` does not name exactly the flags of the spec.
     """
     rows: list[str] = []
     for evaluate in (False, True):
@@ -37,7 +37,7 @@ def latex(optimizer: Optimizer, flags: Flags | None = None) -> str:
     return f"\\begin{{aligned}}\n{body}\n\\end{{aligned}}"
 
 
-def _line(line: Line) -> str:
+def _line(line: EquationLine) -> str:
     start = f"{line.target} &{line.relation} "
     if len(line.rows) > 1:
         return start + _cases(line.rows)
@@ -57,7 +57,7 @@ def _escape(text: str) -> str:
     return "".join(special.get(c, "\\" + c if c in "_{}$&#%" else c) for c in text)
 
 
-def _symbol(text: str) -> str:
+def _latex_name(text: str) -> str:
     if text in GREEK:
         return "\\" + text
     if text in ("max", "min"):
@@ -66,27 +66,27 @@ def _symbol(text: str) -> str:
 
 
 class Latex(Renderer):
-    def word(self, word: Word, time: Time) -> str:
-        base = _symbol(word.base) if word.base not in ("max", "min") else rf"\mathrm{{{word.base}}}"
-        for accent in word.accents:
+    def symbol(self, symbol: Symbol, time: Time) -> str:
+        base = _latex_name(symbol.base) if symbol.base not in ("max", "min") else rf"\mathrm{{{symbol.base}}}"
+        for accent in symbol.accents:
             base = rf"\{accent}{{{base}}}"
-        subscripts = [_symbol(s) for s in word.subscripts]
+        subscripts = [_latex_name(s) for s in symbol.subscripts]
         subscripts += {Time.NEW: ["t"], Time.EVALUATED: ["t"], Time.OLD: ["t-1"], Time.NONE: []}[time]
         if subscripts:
             joined = ",".join(subscripts)
             base += f"_{joined}" if len(joined) == 1 else f"_{{{joined}}}"
         return base + (r"^{\mathrm{eval}}" if time is Time.EVALUATED else "")
 
-    def number(self, number: Number) -> Piece:
+    def number(self, number: Number) -> Rendered:
         mantissa, _, exponent = number.text.lower().partition("e")
         if number.text.lower().lstrip("+-") == "inf":
-            return Piece(r"\infty")
+            return Rendered(r"\infty")
         if not exponent:
-            return Piece(mantissa)
+            return Rendered(mantissa)
         power = f"10^{{{int(exponent)}}}"
         if mantissa in ("1", "1.0"):
-            return Piece(power, Level.POWER)
-        return Piece(rf"{mantissa} \times {power}", Level.MULTIPLY)
+            return Rendered(power, Level.POWER)
+        return Rendered(rf"{mantissa} \times {power}", Level.MULTIPLY)
 
     def text(self, text: str) -> str:
         return rf"\text{{{_escape(text)}}}"
@@ -103,10 +103,10 @@ class Latex(Renderer):
     def product(self, left: str, right: str) -> str:
         return rf"{left} \cdot {right}" if right[0].isdigit() else rf"{left} \, {right}"
 
-    def quotient(self, left: Expr, right: Expr) -> Piece:
-        return Piece(rf"\frac{{{self.piece(left).text}}}{{{self.piece(right).text}}}", Level.MULTIPLY)
+    def quotient(self, left: Expr, right: Expr) -> Rendered:
+        return Rendered(rf"\frac{{{self.render(left).text}}}{{{self.render(right).text}}}", Level.MULTIPLY)
 
-    def power(self, base: str, exponent: Piece) -> str:
+    def power(self, base: str, exponent: Rendered) -> str:
         return f"{base}^{exponent.text if len(exponent.text) == 1 else f'{{{exponent.text}}}'}"
 
     def negation(self, operand: str) -> str:

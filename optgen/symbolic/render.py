@@ -1,6 +1,6 @@
-"""What LaTeX and Unicode have in common: the walk over an expression, precedence, the meaning of names and case groups.
+"""What LaTeX and Unicode have in common: the walk over expressions, precedence, names and case groups.
 
-The text follows the tree as written. Parentheses are the fewest that mathematics allows: `a + (b + c)` needs none,
+The text follows the tree as written. It has the fewest parentheses that mathematics allows: `a + (b + c)` needs none,
 although the kernel adds in the written order.
 """
 
@@ -40,11 +40,11 @@ GRADIENT = Equation(
     Call("clip", (Binary("*", _FACTOR, _RAW, _NOWHERE), _BOUND), None, _NOWHERE),
     _NOWHERE,
 )
-"""What the reserved name `g` stands for; shown before the equations that read it."""
+"""The definition of the reserved name `g`, shown before the equations that read it."""
 
 
 class Level(IntEnum):
-    """How tightly a piece of text holds together, loosest first."""
+    """The precedence of a rendered expression, loosest first."""
 
     CASES = 0
     OR = 1
@@ -59,7 +59,7 @@ class Level(IntEnum):
 
 
 class Time(Enum):
-    """Which step a name's value belongs to."""
+    """The step that the value of a name belongs to."""
 
     NONE = "none"
     OLD = "old"  # t - 1
@@ -68,8 +68,8 @@ class Time(Enum):
 
 
 @dataclass(frozen=True)
-class Piece:
-    """Rendered text and its level. `minus`: it starts with a minus sign."""
+class Rendered:
+    """The text of an expression and its precedence. `minus`: it starts with a minus sign."""
 
     text: str
     level: Level = Level.ATOM
@@ -85,8 +85,9 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Line:
-    """One equation: `relation` is the equals sign or the one for draws; a single row may have a condition (a guard)."""
+class EquationLine:
+    """One equation. `relation` is the equals sign, or the sign for draws. A single row may have a condition (a
+    guard)."""
 
     target: str
     relation: str
@@ -94,8 +95,8 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Word:
-    """A name taken apart: `m_hat` is m with an accent, `beta1` is beta with a subscript, `v_max` v with a subscript."""
+class Symbol:
+    """A name in parts: `m_hat` is m with an accent, `beta1` is beta with a subscript, `v_max` is v with a subscript."""
 
     base: str
     subscripts: tuple[str, ...] = ()
@@ -112,12 +113,12 @@ GREEK: dict[str, str] = dict(zip(_LETTERS.split(), "αβγδεζηθικλμνξ
 _SPELLINGS = {"lamda": "lambda", "Lamda": "Lambda", "eps": "epsilon"}
 
 
-def word(name: str) -> Word:
-    """Take a name apart. A word of several letters keeps its underscores (`rescale_grad`), unless digits or a single
+def symbol(name: str) -> Symbol:
+    """The parts of a name. A word of several letters keeps its underscores (`rescale_grad`), unless digits or a single
     letter follow (`lr_t`)."""
     base, *rest = name.split("_")
     if not base or not all(rest):
-        return Word(name)
+        return Symbol(name)
     accents: list[str] = []
     while rest and rest[-1] in ACCENTS:
         accents.insert(0, rest.pop())
@@ -126,13 +127,13 @@ def word(name: str) -> Word:
     spelled = _SPELLINGS.get(letters, letters)
     symbol = len(spelled) == 1 or spelled in GREEK
     if not symbol and any(len(r) > 1 and not r.isdigit() for r in rest):
-        return Word("_".join([base, *rest]), (), tuple(accents))
+        return Symbol("_".join([base, *rest]), (), tuple(accents))
     subscripts = ((digits,) if digits else ()) + tuple(rest)
-    return Word(spelled, subscripts, tuple(accents))
+    return Symbol(spelled, subscripts, tuple(accents))
 
 
 class Renderer(ABC):
-    """The walk. A subclass says how names, numbers, roots, fractions and the like look."""
+    """The walk over expressions. A subclass defines how names, numbers, roots, fractions and so on look."""
 
     def __init__(self, optimizer: Optimizer, *, evaluate: bool = False) -> None:
         self.evaluate = evaluate
@@ -144,10 +145,10 @@ class Renderer(ABC):
     # ------------------------------------------------------------ how things look
 
     @abstractmethod
-    def word(self, word: Word, time: Time) -> str: ...
+    def symbol(self, symbol: Symbol, time: Time) -> str: ...
 
     @abstractmethod
-    def number(self, number: Number) -> Piece: ...
+    def number(self, number: Number) -> Rendered: ...
 
     @abstractmethod
     def text(self, text: str) -> str: ...
@@ -167,10 +168,10 @@ class Renderer(ABC):
     def product(self, left: str, right: str) -> str: ...
 
     @abstractmethod
-    def quotient(self, left: Expr, right: Expr) -> Piece: ...
+    def quotient(self, left: Expr, right: Expr) -> Rendered: ...
 
     @abstractmethod
-    def power(self, base: str, exponent: Piece) -> str: ...
+    def power(self, base: str, exponent: Rendered) -> str: ...
 
     @abstractmethod
     def negation(self, operand: str) -> str:
@@ -202,7 +203,7 @@ class Renderer(ABC):
         return Time.NONE if name.id in self.bare else Time.NEW
 
     def name(self, name: Name) -> str:
-        return self.word(Word(name.id), self.time(name)) if name.id in self.spelled else self._symbol_of(name)
+        return self.symbol(Symbol(name.id), self.time(name)) if name.id in self.spelled else self._symbol_of(name)
 
     def _alike(self, optimizer: Optimizer) -> set[str]:
         """The names that would look like another one, such as `x1` and `x_1`: they are spelled out."""
@@ -213,108 +214,108 @@ class Renderer(ABC):
 
     def _symbol_of(self, name: Name) -> str:
         time = self.time(name)
-        parts = word(name.id)
-        # `lr_t` says already which step it belongs to; not so where `lr` itself would be written like that.
+        parts = symbol(name.id)
+        # `lr_t` names its step already, unless `lr` itself would be written like that.
         if time is Time.NEW and parts.subscripts[-1:] == ("t",):
             stem = name.id.removesuffix("_t")
             if stem not in self.names or stem in self.bare:
                 time = Time.NONE
-        return self.word(parts, time)
+        return self.symbol(parts, time)
 
     # ------------------------------------------------------------ expressions
 
     def at_least(self, level: Level, expr: Expr, *, minus: bool = False) -> str:
-        """The text of `expr`, in parentheses if it is looser than `level` or, unless `minus`, starts with a minus."""
-        piece = self.piece(expr)
+        """The text of `expr`. It is in parentheses if it binds more loosely than `level`, or starts with a minus and
+        not `minus`."""
+        piece = self.render(expr)
         return self.group(piece.text) if piece.level < level or (piece.minus and not minus) else piece.text
 
-    def piece(self, expr: Expr) -> Piece:
+    def render(self, expr: Expr) -> Rendered:
         match expr:
             case Number():
                 return self.number(expr)
             case Name():
-                return Piece(self.name(expr))
+                return Rendered(self.name(expr))
             case Text(value=value):
-                return Piece(self.text(value))
+                return Rendered(self.text(value))
             case IsSet(name=name):
-                return Piece(self.is_set(self.name(name)), Level.COMPARE)
+                return Rendered(self.is_set(self.name(name)), Level.COMPARE)
             case Unary(op="-", operand=x):
-                return Piece(self.minus(self.at_least(Level.MULTIPLY, x)), Level.NEGATIVE, minus=True)
+                return Rendered(self.minus(self.at_least(Level.MULTIPLY, x)), Level.NEGATIVE, minus=True)
             case Unary(operand=x):
-                return Piece(self.negation(self.at_least(Level.POWER, x)), Level.NOT)
+                return Rendered(self.negation(self.at_least(Level.POWER, x)), Level.NOT)
             case Binary():
                 return self._binary(expr)
             case Call():
                 return self._call(expr)
 
-    def _binary(self, expr: Binary) -> Piece:
+    def _binary(self, expr: Binary) -> Rendered:
         left, right = expr.left, expr.right
         match expr.op:
             case "+" | "-" as op:
-                first = self.piece(left)
+                first = self.render(left)
                 a = self.at_least(Level.ADD, left, minus=True)
                 b = self.at_least(Level.ADD if op == "+" else Level.MULTIPLY, right)
-                return Piece(self.infix(op, a, b), Level.ADD, first.minus and first.level >= Level.ADD)
+                return Rendered(self.infix(op, a, b), Level.ADD, first.minus and first.level >= Level.ADD)
             case "*":
-                first = self.piece(left)
+                first = self.render(left)
                 negative = first.level == Level.NEGATIVE
                 a = first.text if negative else self.at_least(Level.MULTIPLY, left)
                 b = self.at_least(Level.MULTIPLY, right)
-                return Piece(self.product(a, b), Level.NEGATIVE if negative else Level.MULTIPLY, negative)
+                return Rendered(self.product(a, b), Level.NEGATIVE if negative else Level.MULTIPLY, negative)
             case "/":
                 return self.quotient(left, right)
             case "^":
-                return Piece(self.power(self._base(left), self.piece(right)), Level.POWER)
+                return Rendered(self.power(self._base(left), self.render(right)), Level.POWER)
             case "and" | "or" as op:
                 level = Level.AND if op == "and" else Level.OR
-                return Piece(self.infix(op, self.at_least(level, left), self.at_least(level, right)), level)
+                return Rendered(self.infix(op, self.at_least(level, left), self.at_least(level, right)), level)
             case op:
                 a, b = (self.at_least(Level.ADD, x, minus=True) for x in (left, right))
-                return Piece(self.infix(op, a, b), Level.COMPARE)
+                return Rendered(self.infix(op, a, b), Level.COMPARE)
 
     def _base(self, base: Expr) -> str:
-        """The base of a power: a root would look as if the power were under it."""
+        """The base of a power. A root is in parentheses, or the power would seem to be under it."""
         root = isinstance(base, Call) and base.function in ("sqrt", "cbrt")
-        return self.group(self.piece(base).text) if root else self.at_least(Level.ATOM, base)
+        return self.group(self.render(base).text) if root else self.at_least(Level.ATOM, base)
 
-    def _call(self, expr: Call) -> Piece:
+    def _call(self, expr: Call) -> Rendered:
         match expr.function, expr.args:
             case "pow", (a, b):
-                return self.piece(Binary("^", a, b, expr.span))
+                return self.render(Binary("^", a, b, expr.span))
             case "log1p", (x,):
-                return self.piece(Call("log", (Binary("+", _ONE, x, expr.span),), None, expr.span))
+                return self.render(Call("log", (Binary("+", _ONE, x, expr.span),), None, expr.span))
             case "expm1", (x,):
-                return self.piece(Binary("-", Call("exp", (x,), None, expr.span), _ONE, expr.span))
+                return self.render(Binary("-", Call("exp", (x,), None, expr.span), _ONE, expr.span))
             case "where", (_, _, _):
-                return Piece(self.cases(self.rows(expr)), Level.CASES)
+                return Rendered(self.cases(self.rows(expr)), Level.CASES)
             case "clip", (x, bound):
-                args = (self.piece(x).text, self.plus_minus(self.at_least(Level.MULTIPLY, bound)))
-                return Piece(self.call("clip", args, None))
-        return Piece(self.call(expr.function, tuple(self.piece(x).text for x in expr.args), expr.scope))
+                args = (self.render(x).text, self.plus_minus(self.at_least(Level.MULTIPLY, bound)))
+                return Rendered(self.call("clip", args, None))
+        return Rendered(self.call(expr.function, tuple(self.render(x).text for x in expr.args), expr.scope))
 
     def rows(self, expr: Expr) -> tuple[Row, ...]:
-        """The branches of a chain of `where`, one row for anything else."""
+        """The branches of a chain of `where`; one row for anything else."""
         if isinstance(expr, Call) and expr.function == "where" and len(expr.args) == 3:
             condition, a, b = expr.args
-            return (Row(self.at_least(Level.OR, a, minus=True), self.piece(condition).text), *self.rows(b))
-        return (Row(self.piece(expr).text, None),)
+            return (Row(self.at_least(Level.OR, a, minus=True), self.render(condition).text), *self.rows(b))
+        return (Row(self.render(expr).text, None),)
 
     # ------------------------------------------------------------ equations
 
-    def line(self, group: tuple[Equation, ...]) -> Line:
+    def line(self, group: tuple[Equation, ...]) -> EquationLine:
         """A case group, or a single equation with or without a guard."""
         target = self.name(group[0].target)
         draw = all(isinstance(e.value, Call) and e.value.function in ("normal", "uniform") for e in group)
         if len(group) == 1 and group[0].guard is None:
             rows = self.rows(group[0].value)
         else:
-            rows = tuple(
-                Row(self.at_least(Level.OR, e.value, minus=True), None if e.guard is None else self.piece(e.guard).text)
-                for e in group
-            )
-        return Line(target, self.equal(draw=draw), rows)
+            guards = [None if e.guard is None else self.render(e.guard).text for e in group]
+            values = [self.at_least(Level.OR, e.value, minus=True) for e in group]
+            rows = tuple(Row(value, guard) for value, guard in zip(values, guards, strict=True))
+        return EquationLine(target, self.equal(draw=draw), rows)
 
-    def lines(self, equations: tuple[Equation, ...]) -> list[Line]:
+    def lines(self, equations: tuple[Equation, ...]) -> list[EquationLine]:
         reads_g = any(isinstance(e, Name) and e.id == "g" for q in equations for e in walk(q.value))
         shown = (GRADIENT, *equations) if reads_g else equations
         return [self.line(tuple(group)) for _, group in groupby(shown, key=lambda e: e.target.key)]
@@ -323,7 +324,7 @@ class Renderer(ABC):
         """The flags that follow from params, other flags or `rank`, each with its condition."""
         read = optimizer.reads()
         flags = [(f, f.condition) for f in optimizer.flags if f.condition is not None and f.name in read]
-        return [(self.name(Name(f.name, False, f.span)), self.piece(condition).text) for f, condition in flags]
+        return [(self.name(Name(f.name, False, f.span)), self.render(condition).text) for f, condition in flags]
 
 
 def _names(optimizer: Optimizer) -> Iterator[Name]:
@@ -336,9 +337,9 @@ def _names(optimizer: Optimizer) -> Iterator[Name]:
 
 
 def equations(optimizer: Optimizer, flags: Flags | None, *, evaluate: bool) -> tuple[Equation, ...]:
-    """The equations to show: all of them, or those of the variant with `flags` (a value for every flag).
+    """The equations to show: all of them, or those of the variant with `flags`, which has a value for every flag.
 
-    Raises ValueError where `flags` does not name exactly the flags of the spec.
+    Raises ValueError if `flags` does not name exactly the flags of the spec.
     """
     if flags is None:
         return optimizer.evaluate if evaluate else optimizer.update

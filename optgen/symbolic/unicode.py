@@ -1,9 +1,9 @@
-"""The equations as Unicode text for a terminal: `x'` is xₜ, `x` is xₜ₋₁, case groups stand behind a brace."""
+"""The equations of an optimizer as Unicode text for a terminal: `x'` is xₜ, `x` is xₜ₋₁, case groups have a brace."""
 
 from __future__ import annotations
 
 from optgen.model import Expr, Flags, Number, Optimizer
-from optgen.symbolic.render import GREEK, Level, Line, Piece, Renderer, Row, Time, Word, equations
+from optgen.symbolic.render import GREEK, EquationLine, Level, Rendered, Renderer, Row, Symbol, Time, equations
 
 _SUBSCRIPT = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 _SUPERSCRIPT = str.maketrans("0123456789t", "⁰¹²³⁴⁵⁶⁷⁸⁹ᵗ")
@@ -15,8 +15,8 @@ _ROOTS = {"sqrt": "√", "cbrt": "∛"}
 
 
 def unicode(optimizer: Optimizer, flags: Flags | None = None) -> str:
-    """The equations, one a line, relation signs aligned; `flags` as for `latex`."""
-    lines: list[Line] = []
+    """The equations, one in a line, with aligned relation signs. `flags` are as for `latex`."""
+    lines: list[EquationLine] = []
     for evaluate in (False, True):
         renderer = Unicode(optimizer, evaluate=evaluate)
         lines += renderer.lines(equations(optimizer, flags, evaluate=evaluate))
@@ -27,7 +27,7 @@ def unicode(optimizer: Optimizer, flags: Flags | None = None) -> str:
 
 
 def _width(text: str) -> int:
-    """Columns on a terminal: accents take none."""
+    """The number of columns on a terminal. Accents take none."""
     return sum(c not in _ACCENT.values() for c in text)
 
 
@@ -35,7 +35,7 @@ def _pad(text: str, width: int) -> str:
     return text + " " * (width - _width(text))
 
 
-def _line(line: Line, width: int) -> list[str]:
+def _line(line: EquationLine, width: int) -> list[str]:
     start = f"{_pad(line.target, width)} {line.relation} "
     if len(line.rows) == 1:
         (row,) = line.rows
@@ -43,7 +43,7 @@ def _line(line: Line, width: int) -> list[str]:
     column = max(_width(row.value) for row in line.rows)
     ends = (f"if {row.condition}" if row.condition else "otherwise" for row in line.rows)
     bodies = [f"{_pad(row.value, column)}   {end}" for row, end in zip(line.rows, ends, strict=True)]
-    # A brace with its point in the middle needs an odd number of rows: an even one gets a row for the point alone.
+    # A brace has its point in the middle and so an odd number of rows. An even number gets a row for the point alone.
     middle = len(bodies) // 2
     if len(bodies) % 2 == 0:
         bodies.insert(middle, "")
@@ -54,17 +54,17 @@ def _line(line: Line, width: int) -> list[str]:
 
 
 class Unicode(Renderer):
-    def word(self, word: Word, time: Time) -> str:
-        base = GREEK.get(word.base, word.base) + "".join(_ACCENT[a] for a in word.accents)
-        for subscript in word.subscripts:
+    def symbol(self, symbol: Symbol, time: Time) -> str:
+        base = GREEK.get(symbol.base, symbol.base) + "".join(_ACCENT[a] for a in symbol.accents)
+        for subscript in symbol.subscripts:
             if subscript.isdigit():
                 base += subscript.translate(_SUBSCRIPT)
             else:
                 base += "ₜ" if subscript == "t" else "_" + GREEK.get(subscript, subscript)
         return base + _TIME[time]
 
-    def number(self, number: Number) -> Piece:
-        return Piece("∞" if number.text.lower().lstrip("+-") == "inf" else number.text)
+    def number(self, number: Number) -> Rendered:
+        return Rendered("∞" if number.text.lower().lstrip("+-") == "inf" else number.text)
 
     def text(self, text: str) -> str:
         return f"'{text}'"
@@ -81,11 +81,11 @@ class Unicode(Renderer):
     def product(self, left: str, right: str) -> str:
         return f"{left}·{right}"
 
-    def quotient(self, left: Expr, right: Expr) -> Piece:
+    def quotient(self, left: Expr, right: Expr) -> Rendered:
         a, b = self.at_least(Level.MULTIPLY, left), self.at_least(Level.POWER, right)
-        return Piece(f"{a}/{b}", Level.MULTIPLY)
+        return Rendered(f"{a}/{b}", Level.MULTIPLY)
 
-    def power(self, base: str, exponent: Piece) -> str:
+    def power(self, base: str, exponent: Rendered) -> str:
         raised = exponent.text.translate(_SUPERSCRIPT)
         if exponent.text == "t" or exponent.text.isdigit():
             return base + raised

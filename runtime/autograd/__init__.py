@@ -1,24 +1,25 @@
 """Automatic differentiation: what is recorded, and the walk back through it.
 
-Inside `record()`, every operator that reads an array of the graph leaves a `Node` on its result: the operator, its
-inputs and its output, and the nodes of the inputs. A `Variable` is the node of an array that wants its gradient
-(`attach_grad`). `backward` visits the nodes that lead to a head, newest first, and asks each operator what its
-gradient is. An operator answers in terms of operators, so the walk can itself be recorded.
+Inside `record()`, an operator that reads an array of the graph puts a `Node` on its result: the operator, its inputs,
+its output, and the nodes of the inputs. A `Variable` is the node of an array with a gradient (`attach_grad`).
+`backward` visits the nodes that lead to a head, newest first, and asks the operator of each for its gradient. Gradients
+are computed by operators, so the walk can be recorded, and differentiated, too.
 
-Recording and training mode belong to the thread; the graph belongs to its arrays and dies with them.
+Recording and training mode belong to the thread. The graph belongs to its arrays and is freed with them. `modes` has
+the scopes, `graph` the nodes, `traversal` the walk, `function` functions whose gradient the user writes.
 """
 
 # ruff: noqa: F401, F811 (this file gathers names, of which train_mode is also that of an argument)
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from runtime.autograd.function import Function
 from runtime.autograd.graph import Node, Part, Variable, check_arrays
-from runtime.autograd.mode import (
+from runtime.autograd.modes import (
     Scope,
     is_recording,
     is_training,
@@ -30,11 +31,9 @@ from runtime.autograd.mode import (
     set_training,
     train_mode,
 )
-from runtime.autograd.walk import age, reachable, release, walk
+from runtime.autograd.traversal import age, reachable, release, walk
 from runtime.base import ArgumentError, MXNetError, _as_list
-
-if TYPE_CHECKING:
-    from runtime.ndarray import NDArray
+from runtime.core.protocols import NDArray
 
 
 def mark_variables(
@@ -110,7 +109,7 @@ def grad(
     with Scope(create_graph, train_mode):
         found: dict = {x._node: None for x in targets}
         nodes = walk(_as_list(heads), head_grads, lambda variable, gradient: None, found)
-        # Copies: what flows may be a head gradient itself, or the same array into several variables.
+        # Copies: a gradient may be the very array of a head gradient, or that of another variable.
         gradients = [x._full_like(0) if found[x._node] is None else found[x._node].copy() for x in targets]
         if create_graph:
             gradients = [g if g._in_graph() else _constant(g, x) for g, x in zip(gradients, targets, strict=True)]
@@ -120,7 +119,7 @@ def grad(
 
 
 class _Constant:
-    """In the place of a node's operator: nothing flows through."""
+    """In the place of a node's operator: no gradient flows to its inputs."""
 
     def pull(self, node: Node, gradient: Any) -> Iterable[tuple[Any, NDArray]]:
         return ()
@@ -134,8 +133,10 @@ def _constant(value: NDArray, x: NDArray) -> NDArray:
 
 
 def pull_back(heads: list[NDArray], head_grads: list[NDArray], inputs: Sequence[Any]) -> list[NDArray | None]:
-    """What flows from `heads` into each of `inputs`, all of them recorded calls, and no further; recorded if the
-    thread records."""
+    """The gradients of `heads` with respect to `inputs`, which are results of recorded calls; None for no gradient.
+
+    The walk ends at the inputs. It is recorded if the thread records.
+    """
     nodes = [getattr(x, "_node", None) for x in inputs]
     found: dict = {node: None for node in nodes if node is not None}
     walk(heads, head_grads, lambda variable, gradient: None, found, ends=found)
@@ -143,7 +144,7 @@ def pull_back(heads: list[NDArray], head_grads: list[NDArray], inputs: Sequence[
 
 
 class Recorded:
-    """What an array was computed from, for looking at: a graph that can be walked but not run."""
+    """The graph that an array was recorded in, to be looked at: it has names and cannot be run."""
 
     def __init__(self, node: Any) -> None:
         self._node = node

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from runtime.autograd.graph import Gradients, Node, Part, check_arrays
-from runtime.autograd.mode import mode, pause
+from runtime.autograd.modes import mode, pause
 from runtime.base import MXNetError, _as_list
-
-if TYPE_CHECKING:
-    from runtime.ndarray import NDArray
+from runtime.core.protocols import NDArray
 
 
 class Function:
     """A function whose gradient the user writes: subclasses define `forward` and `backward` over NDArrays.
 
-    `forward(*inputs)` returns one array or a tuple; `backward(*gradients)`, given what flows into each of them, returns
-    what flows into each input. Neither is recorded. An object is called once.
+    `forward(*inputs)` returns one array or a tuple. `backward(*gradients)` takes the gradient of each output and
+    returns that of each input. Neither is recorded. An object is called once.
 
         class Sigmoid(autograd.Function):
             def forward(self, x):
@@ -62,7 +60,7 @@ class Function:
         if not any(parents):
             return outputs
         results = [y.detach() for y in _as_list(outputs)]
-        # The node keeps arrays without a node of their own: there must be no cycle.
+        # The node keeps arrays that have no node: with theirs, node and arrays would be a cycle.
         node = Node(_Call(self), parents, [x.detach() for x in inputs], [y.detach() for y in results], {}, None)
         for i, y in enumerate(results):
             y._node = Part(node, i)
@@ -70,7 +68,7 @@ class Function:
 
 
 class _Call:
-    """A Function in the place of a node's operator."""
+    """A Function as the operator of a node."""
 
     def __init__(self, function: Function) -> None:
         self.function = function

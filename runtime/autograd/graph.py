@@ -1,19 +1,18 @@
-"""The graph: what recorded calls leave behind. It belongs to its arrays and dies with them."""
+"""The graph: the nodes that recorded calls leave on their results. It is freed with its arrays."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from runtime.ndarray import NDArray
+from runtime.core.protocols import NDArray
 
 _serial = itertools.count()
 
 
 def check_arrays(what: str, values: Iterable[Any]) -> None:
-    """TypeError, which speaks of `what`, if one of the values is no NDArray."""
+    """TypeError, which begins with `what`, if one of the values is no NDArray."""
     for x in values:
         if not hasattr(x, "_in_graph"):  # to import the class would be a cycle
             raise TypeError(f"{what} must be NDArrays, not {type(x).__name__}")
@@ -22,32 +21,33 @@ def check_arrays(what: str, values: Iterable[Any]) -> None:
 class Node:
     """One recorded call.
 
-    It holds raw arrays, never the NDArray it is the node of: there are no cycles, and memory goes when the arrays go.
+    It holds NumPy or CuPy arrays, never the NDArray it is the node of. So there are no cycles, and memory is freed as
+    soon as the arrays are.
     """
 
-    __slots__ = ("attrs", "ctx", "inputs", "operator", "output", "parents", "serial", "spent")
+    __slots__ = ("attrs", "ctx", "inputs", "operator", "output", "parents", "released_at", "serial")
 
     def __init__(self, operator: Any, parents: list, inputs: list, output: Any, attrs: dict, ctx: Any) -> None:
-        self.serial = next(_serial)  # a node is younger than its parents: from old to young is a topological order
+        self.serial = next(_serial)  # larger than those of the parents: ascending serials are a topological order
         self.operator = operator
         self.parents: list[Node | Part | Variable | None] = parents
         self.inputs = inputs
         self.output = output
         self.attrs = attrs
         self.ctx = ctx
-        self.spent = 0  # when `backward` has been through here and let go of the arrays, in serial numbers
+        self.released_at = 0  # the next serial number when `backward` released the arrays; 0: it has not
 
     def pull(self, gradient: Any) -> Iterable[tuple[Any, Any]]:
         return self.operator.pull(self, gradient)
 
     def release(self) -> None:
-        self.spent = next(_serial)
+        self.released_at = next(_serial)
         self.inputs = self.output = self.operator = None
         self.parents = []
 
 
 class Part:
-    """The node of one output of a call that has several; what flows into it flows on to the call's node."""
+    """The node of one output of a call with several outputs. Its gradient is passed on to the node of the call."""
 
     __slots__ = ("index", "node", "serial")
 
@@ -61,8 +61,8 @@ class Part:
         return [self.node]
 
     @property
-    def spent(self) -> int:
-        return self.node.spent
+    def released_at(self) -> int:
+        return self.node.released_at
 
     def pull(self, gradient: Any) -> Iterable[tuple[Any, Any]]:
         return [(self.node, Gradients({self.index: gradient}))]
@@ -72,7 +72,7 @@ class Part:
 
 
 class Gradients(dict):
-    """What flows into the outputs of one call, by position."""
+    """The gradients of the outputs of one call, by position."""
 
     def __add__(self, other: Gradients) -> Gradients:
         both = {i: self[i] + other[i] for i in self.keys() & other.keys()}
@@ -80,15 +80,16 @@ class Gradients(dict):
 
 
 class Variable:
-    """The node of an array that wants its gradient: the end of the walk.
+    """The node of an array with a gradient, where the walk ends.
 
-    `grad` is the array the gradient is written to ('write') or added to ('add'); `fresh` says whether that happened
-    since someone last set it to False. `ready` is called, if it is set, each time that it happens.
+    `grad` is the array that the gradient is written to (`grad_req` 'write') or added to ('add'). `fresh` is set to True
+    each time, and `ready` is called with the variable if it is not None. `exposed` is True once code outside of this
+    library was given `grad`: such code may write to it at any time.
     """
 
-    __slots__ = ("fresh", "grad", "grad_req", "ready", "serial")
+    __slots__ = ("exposed", "fresh", "grad", "grad_req", "ready", "serial")
     parents: tuple = ()
-    spent = 0
+    released_at = 0
 
     def __init__(self, grad: NDArray, grad_req: str) -> None:
         if grad_req not in ("write", "add"):
@@ -96,15 +97,15 @@ class Variable:
         self.serial = next(_serial)
         self.grad = grad
         self.grad_req = grad_req
-        self.fresh = False
-        self.ready: Callable[[], object] | None = None
+        self.fresh = self.exposed = False
+        self.ready: Callable[[Variable], object] | None = None
 
     def receive(self, gradient: NDArray | None) -> None:
-        """Take the gradient of one backward pass, which is not recorded; None stands for zero."""
+        """Store the gradient of one backward pass, which is not recorded; None stands for zeros."""
         if self.grad_req == "write":
             self.grad[:] = 0 if gradient is None else gradient
         elif gradient is not None:
             self.grad += gradient
         self.fresh = True
         if self.ready is not None:
-            self.ready()
+            self.ready(self)

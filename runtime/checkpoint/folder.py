@@ -33,10 +33,10 @@ FORMAT, VERSION = "runtime.checkpoint", 1
 _TEMPORARY = r"\.(?:[0-9a-f]{8}-)?[0-9a-f]{16}\.tmp"
 """How temporary files end (`optgen.files`), those of earlier versions, too."""
 _OURS = re.compile(rf"(\d{{6,}})-[\w-]+\.safetensors(?:{_TEMPORARY})?|latest{_TEMPORARY}")
-_PATIENCE = 10.0
-"""Seconds to wait for a process that is about to end."""
+_LOCK_WAIT_SECONDS = 10.0
+"""A process waits so long for another one that holds the lock and may be about to end."""
 _TAKEN: dict[Path, int] = {}
-"""The locks that this process has, open files. None is ever closed: that would end the lock."""
+"""The lock files that this process holds, open, by path. None is ever closed: that would release the lock."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Folder:
             file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         except OSError:
             return
-        deadline = time.monotonic() + _PATIENCE
+        deadline = time.monotonic() + _LOCK_WAIT_SECONDS
         while not _locked(file):
             if time.monotonic() > deadline:
                 holder = os.pread(file, 200, 0).decode(errors="replace")
@@ -164,7 +164,7 @@ class Folder:
 
 
 def _locked(file: int) -> bool:
-    """Lock a file, if no other process has; that its file system has no locks is as if there were no others."""
+    """Lock a file, unless another process has. Where the file system has no locks, there are no other processes."""
     try:
         fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except (BlockingIOError, PermissionError):
@@ -192,7 +192,7 @@ def _metadata(path: Path) -> dict[str, str]:
 
 
 def _sync(folder: Path) -> None:
-    """Have the names in a folder survive a failure of power, where the system can."""
+    """Let the names in a folder survive a loss of power, where the system can."""
     if os.name == "posix":
         handle = os.open(folder, os.O_RDONLY)
         try:

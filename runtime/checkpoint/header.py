@@ -1,4 +1,4 @@
-"""What the header of a rank's file must be, checked before anything is gone back to."""
+"""Checks the headers of checkpoint files before anything is restored."""
 
 from __future__ import annotations
 

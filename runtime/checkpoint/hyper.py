@@ -1,4 +1,4 @@
-"""What an optimizer goes by that its state files do not have: multipliers, the schedule's attributes, inputs."""
+"""What determines updates and is in no state file: multipliers, the schedule's attributes, inputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What kvstores have of a checkpoint: barriers, optimizer states, values on servers, residuals, numbers of pushes."""
+"""The part of a checkpoint that is in a kvstore: optimizer states, values on servers, residuals, counts of pushes."""
 
 from __future__ import annotations
 
@@ -16,13 +16,11 @@ from runtime.checkpoint.folder import Folder, Generation
 from runtime.checkpoint.header import check_pushes
 from runtime.core import files
 from runtime.gluon import Trainer
-from runtime.optimizer import states, wire
+from runtime.kvstore.environment import ATTEMPT, RUN
+from runtime.optimizer import serialization, states
 
 if TYPE_CHECKING:
     from runtime.kvstore import KVStoreBase
-
-RUN, ATTEMPT = "RUNTIME_RUN", "RUNTIME_ATTEMPT"
-"""Environment variables of a worker of `runtime.launch`: which run it is of, and how often it was restarted."""
 
 
 def place(store: KVStoreBase | None) -> tuple[int, int]:
@@ -105,7 +103,7 @@ def read(trainer: Trainer, folder: Folder, latest: Generation) -> Snapshot | Non
     check_pushes(header, f"'{path}'")
     if header["optimizer"] is not None:
         with _naming(path):
-            wire.loads(header["optimizer"])
+            serialization.loads(header["optimizer"])
     return arrays, header
 
 

@@ -1,34 +1,35 @@
-"""Products of matrices, on as many threads as pay: those of the kernels, never BLAS's own.
+"""Products of matrices on several threads: those of the kernels' pool, never BLAS's own.
 
 Two pools of threads on the same cores wait for each other: BLAS's workers spin for a while after each product, and a
-product that is handed out waits for a worker whose core is busy. 64x64 times 64x256, 40 us on one thread, was seen to
-take 3 ms on two. So BLAS stays on the thread that calls it, and large products are cut into blocks for the pool.
+product that is handed out waits for a worker whose core is busy. A product of 64x64 and 64x256, which takes 40 us on
+one thread, was seen to take 3 ms on two. So BLAS runs on the thread that calls it, and large products are cut into
+blocks for the pool. A product of (m, k) and (k, n) is m*n*k multiplications.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from optgen.loops.language import PLAIN, TURNED
+from optgen.loops.language import NO_TRANS, TRANS
 from optgen.loops.numpy_blas import single
 from runtime.core.backend import is_host
 from runtime.native import products
 
-SMALL = 1 << 18
-"""Up to so many multiplications BLAS uses one thread of its own accord (OpenBLAS does; a kernel would cost more)."""
-LARGE = 1 << 20
-"""From so many on, a product is cut into blocks: 15 us of one thread, which the pool's overhead of 10 is worth."""
-BLOCKS = 8
-"""Into so many blocks a large product is cut at most, whatever the number of threads: so that it always is the same."""
-WIDTH = 32
-"""A block has at least so many rows or columns, and a multiple of it."""
-UNPACKED = 1_000_000
-"""Up to so many multiplications OpenBLAS, where the CPU has AVX-512, leaves the matrices as they lie instead of packing
-them first: 64x784 times 784x128 takes 67 us on two threads in blocks that small, 120 in larger ones."""
-NARROW = 16
-"""What WIDTH is for such blocks: with fewer rows or columns there is nothing to gain."""
+SERIAL_MAX_MULTIPLICATIONS = 1 << 18
+"""Up to this size OpenBLAS uses one thread by itself; to have it do so would take longer."""
+BLOCKED_MIN_MULTIPLICATIONS = 1 << 20
+"""From this size on, 15 us of one thread, a product is cut into blocks; the pool's overhead is 10 us."""
+MAX_BLOCKS = 8
+"""The most blocks of a product, whatever the number of threads, so that the result does not depend on it."""
+BLOCK_WIDTH = 32
+"""The number of rows or columns of a block is a multiple of this."""
+UNPACKED_MAX_MULTIPLICATIONS = 1_000_000
+"""Up to this size OpenBLAS, where the CPU has AVX-512, multiplies matrices without packing them first. In blocks that
+small, 64x784 times 784x128 takes 67 us on two threads, and 120 us in larger ones."""
+UNPACKED_BLOCK_WIDTH = 16
+"""BLOCK_WIDTH for such blocks. With fewer rows or columns there is nothing to gain."""
 FLOPS = 32
-"""So many multiplications and additions of a product take as long as one addition of two arrays."""
+"""The multiplications and additions of a product that take as long as one addition of two arrays' elements."""
 
 
 def matmul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -39,9 +40,9 @@ def matmul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         m, k = a.shape
         n = b.shape[1]
         if min(m, n) > 1:
-            if m * n * k <= SMALL:
+            if m * n * k <= SERIAL_MAX_MULTIPLICATIONS:
                 return np.matmul(a, b)
-            if m * n * k >= LARGE:
+            if m * n * k >= BLOCKED_MIN_MULTIPLICATIONS:
                 return _in_blocks(a, b, m, n, k)
     with single:
         return np.matmul(a, b)
@@ -49,26 +50,26 @@ def matmul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def _in_blocks(a: np.ndarray, b: np.ndarray, m: int, n: int, k: int) -> np.ndarray:
     c = np.empty((m, n), a.dtype)
-    a, turn_a, lda = _rows(a)
-    b, turn_b, ldb = _rows(b)
-    rows, columns = (m, _share(n, m * k)) if n >= m else (_share(m, n * k), n)
+    a, trans_a, lda = _stored(a)
+    b, trans_b, ldb = _stored(b)
+    rows, columns = (m, _block_length(n, m * k)) if n >= m else (_block_length(m, n * k), n)
     blocks = -(-m // rows) * -(-n // columns)
-    products.multiply(blocks, 2 * m * n * k // FLOPS, a, b, c, turn_a, turn_b, m, n, k, lda, ldb, rows, columns)
+    products.multiply(blocks, 2 * m * n * k // FLOPS, a, b, c, trans_a, trans_b, m, n, k, lda, ldb, rows, columns)
     return c
 
 
-def _share(length: int, each: int) -> int:
-    """How many of `length` rows or columns a block has; `each` is how many multiplications one is."""
-    unpacked = UNPACKED // (each * NARROW)
+def _block_length(length: int, each: int) -> int:
+    """The rows or columns of a block, of `length` in all, each of which takes `each` multiplications."""
+    unpacked = UNPACKED_MAX_MULTIPLICATIONS // (each * UNPACKED_BLOCK_WIDTH)
     if unpacked:
-        return min(unpacked, -(-length // (BLOCKS * NARROW))) * NARROW
-    return -(-length // (BLOCKS * WIDTH)) * WIDTH
+        return min(unpacked, -(-length // (MAX_BLOCKS * UNPACKED_BLOCK_WIDTH))) * UNPACKED_BLOCK_WIDTH
+    return -(-length // (MAX_BLOCKS * BLOCK_WIDTH)) * BLOCK_WIDTH
 
 
-def _rows(x: np.ndarray) -> tuple[np.ndarray, int, int]:
-    """The matrix in memory, whether it is to be turned, and how far its rows are apart there."""
+def _stored(x: np.ndarray) -> tuple[np.ndarray, int, int]:
+    """The matrix as it is in memory, its flag for `gemm`, and the stride of its rows there, in elements."""
     if not x.flags.c_contiguous:
         if x.T.flags.c_contiguous:
-            return x.T, TURNED, x.shape[0]
+            return x.T, TRANS, x.shape[0]
         x = np.ascontiguousarray(x)
-    return x, PLAIN, x.shape[1]
+    return x, NO_TRANS, x.shape[1]

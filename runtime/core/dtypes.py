@@ -1,4 +1,4 @@
-"""Element types: the names that are known, and conversion between them with one rounding."""
+"""Element types: their names, and conversion from one to another with a single rounding."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from runtime.base import did_you_mean
 
 _NUMPY = {name: np.dtype(name) for name in ("float16", "float32", "float64", "uint8", "int8", "int32", "int64", "bool")}
 _QUICK = {None: _NUMPY["float32"]} | {key: dtype for name, dtype in _NUMPY.items() for key in (name, dtype, dtype.type)}
-"""The usual ways to say it: NumPy takes long to make sense of them."""
+"""The usual spellings of a type. `np.dtype(spelling)` takes several times as long."""
 
 
 def element_type(dtype: Any = None) -> np.dtype:
     """The NumPy dtype of a name, a scalar type or a dtype; float32 for None.
 
-    'bfloat16' is that of ml_dtypes, which is imported when it is first asked for. TypeError for what no array holds.
+    'bfloat16' is the type of ml_dtypes, which is imported on first use. TypeError for types that no NDArray has.
     """
     try:
         return _QUICK[dtype]
@@ -25,7 +25,7 @@ def element_type(dtype: Any = None) -> np.dtype:
 
 
 def _read(dtype: Any) -> np.dtype:
-    """The same for whatever else NumPy understands."""
+    """`element_type` of whatever else NumPy understands."""
     if isinstance(dtype, str) and dtype == "bfloat16":
         import ml_dtypes
 
@@ -43,17 +43,17 @@ def _read(dtype: Any) -> np.dtype:
 
 @np.errstate(all="ignore")
 def convert(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """A copy of `x` in `dtype`, rounded to nearest, ties to even; what is too large becomes infinite."""
+    """A copy of `x` in `dtype`, rounded to nearest, ties to even. Values that are too large become infinite."""
     if dtype.name == "bfloat16" and x.dtype == np.float64:
         x = _to_odd(x)
     return x.astype(dtype)
 
 
 def _to_odd(x: np.ndarray) -> np.ndarray:
-    """float64 as float32, where what is not exact has its last bit set.
+    """float64 rounded to odd as float32: values that float32 lacks get the neighbour whose last bit is 1.
 
-    Going from float64 to bfloat16 passes through float32. Rounding to nearest there can make a tie of what was none;
-    rounding to odd (Boldo & Melquiond, "Emulation of a FMA and correctly rounded sums", 2008) cannot.
+    ml_dtypes converts float64 to bfloat16 by way of float32. Rounding to nearest on the way can make a tie for the
+    second rounding. Rounding to odd (Boldo & Melquiond, "Emulation of a FMA and correctly rounded sums", 2008) cannot.
     """
     nearest = x.astype(np.float32)
     bits = nearest.view(np.int32)

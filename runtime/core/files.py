@@ -1,4 +1,4 @@
-"""Named arrays in a file: safetensors under any file name, written whole or not at all, checked when read."""
+"""Files of named arrays, in the format safetensors: written atomically, and checked by a checksum when read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ import numpy as np
 from runtime.base import MXNetError
 from runtime.core.dtypes import element_type
 
-FORMAT = "runtime.core.backend"
+FORMAT = "runtime.arrays"
+"""The metadata `format` of files that `save` writes, which have a checksum."""
 
 _DTYPES = {
     **{f"F{8 * n}": f"float{8 * n}" for n in (2, 4, 8)},
@@ -22,20 +23,21 @@ _DTYPES = {
     "BF16": "bfloat16",
     "BOOL": "bool",
 }
-"""Element types by their names in a file."""
+"""The element types, by their names in a file."""
 
 
 def save(path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray], header: Any) -> None:
-    """Write `arrays`, and a header of whatever JSON can hold, as safetensors. See `write` for how, `parse` to read."""
+    """Write `arrays` and a header, any value that JSON can hold, as `write` does; `parse` reads the content."""
     text = json.dumps(header)
     metadata = {"format": FORMAT, "version": "1", "header": text, "sha256": digest(text, arrays)}
     write(path, to_bytes(arrays, metadata))
 
 
 def parse(content: bytes, name: str) -> tuple[dict[str, np.ndarray], Any]:
-    """The arrays (read-only) and the header of the content of a safetensors file; MXNetError calling it `name`.
+    """The arrays (read-only) and the header in the content of a safetensors file.
 
-    Of a file that `save` wrote, the checksum is checked; other programs' have an empty header.
+    The checksum of files that `save` wrote is checked. Files of other programs have an empty header. Raises MXNetError,
+    which calls the file `name`, for content that is damaged or is no such file.
     """
     arrays, metadata = from_bytes(content, name)
     if metadata.get("format") != FORMAT:
@@ -52,7 +54,7 @@ def parse(content: bytes, name: str) -> tuple[dict[str, np.ndarray], Any]:
 
 
 def digest(header: str, arrays: Mapping[str, np.ndarray]) -> str:
-    """The SHA-256 of a header and of arrays, their names, types and shapes."""
+    """The SHA-256 of a header, and of the names, types, shapes and elements of arrays."""
     sha = hashlib.sha256(header.encode())
     for name in sorted(arrays):
         array = arrays[name]
@@ -62,7 +64,7 @@ def digest(header: str, arrays: Mapping[str, np.ndarray]) -> str:
 
 
 def write(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write a file. The one that was there stays until the new one is complete."""
+    """Write a file. A file that was at `path` stays until the new one is complete."""
     with replacing(path) as file:
         file.write(content)
 
@@ -70,15 +72,15 @@ def write(path: str | os.PathLike[str], content: bytes) -> None:
 def replacing(path: str | os.PathLike[str]) -> AbstractContextManager[BinaryIO]:
     """`with replacing(path) as file:` what is written to `file` is at `path` once the block has ended without an error.
 
-    It then survives a failure of power; the rest is as `optgen.files.replacing` has it.
+    It then survives a power failure. See `optgen.files.replacing`.
     """
-    from optgen import files  # here, as a program that writes nothing need not import optgen
+    from optgen import files  # here: a program that writes nothing need not import optgen
 
     return files.replacing(path, durable=True)
 
 
 def to_bytes(arrays: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> bytes:
-    """The content of a safetensors file; the same arrays and metadata give the same bytes."""
+    """The content of a safetensors file. The same arrays and metadata give the same bytes."""
     names = {dtype: name for name, dtype in _DTYPES.items()}
     header: dict[str, Any] = {"__metadata__": dict(metadata)}
     parts, end = [], 0
@@ -87,12 +89,12 @@ def to_bytes(arrays: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> b
         begin, end = end, end + len(parts[-1])
         header[key] = {"dtype": names[array.dtype.name], "shape": array.shape, "data_offsets": (begin, end)}
     text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)  # arrays begin at a multiple of 8
+    text += b" " * (-len(text) % 8)  # so that arrays begin at a multiple of 8 bytes
     return b"".join((len(text).to_bytes(8, "little"), text, *parts))
 
 
 def from_bytes(content: bytes, name: str) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    """The arrays (read-only) and the metadata of the content of a safetensors file; MXNetError calling it `name`."""
+    """The arrays (read-only) and the metadata in the content of a safetensors file; MXNetError naming it `name`."""
     from safetensors import SafetensorError, deserialize
 
     try:

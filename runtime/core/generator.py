@@ -1,4 +1,4 @@
-"""The generator all random numbers come from, and the masks of dropout."""
+"""The generator of all random numbers, and masks of dropout."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import numpy as np
 
 from runtime.core import backend
 
-BLOCK, BLOCKS = 256, 256
-"""Threads of a block in CuPy's kernels of random numbers, and the number of blocks that keeps a GPU busy."""
+THREADS_PER_BLOCK, MAX_BLOCKS = 256, 256
+"""Threads per block in CuPy's random kernels, and the most blocks that are used: enough to keep a GPU busy."""
 
 
 class _Generator:
-    """NumPy's generator over Philox, which can be started anew; attributes are the generator's.
+    """NumPy's generator over Philox, which can be started anew. Its other attributes are those of NumPy's generator.
 
-    Every call locks it, so that threads can share it: each draw is whole, and goes to whoever asks first. What a
-    thread gets is therefore fixed by the seed only if the order of calls is.
+    Each draw locks it, so threads can share it. What a thread draws is fixed by the seed only if the order of the
+    threads' draws is fixed.
     """
 
     def __init__(self) -> None:
@@ -29,13 +29,13 @@ class _Generator:
         self._generator = np.random.Generator(np.random.Philox(seed))
 
     def hold(self) -> None:
-        """Before a fork: wait for a draw of another thread, and let none begin."""
+        """Before a fork: wait for the draw of another thread to end, and let none begin."""
         lock = self._generator.bit_generator.lock
         lock.acquire()
         self._forking.lock = lock
 
     def let_go(self) -> None:
-        """After a fork, in either process."""
+        """After a fork, in both processes: allow draws again."""
         self._forking.lock.release()
 
     def __getattr__(self, name: str) -> Any:
@@ -45,20 +45,20 @@ class _Generator:
 generator = _Generator()
 
 
-def kept(shape: tuple[int, ...], p: float, ctx: Any) -> Any:
+def dropout_mask(shape: tuple[int, ...], p: float, ctx: Any) -> Any:
     """Booleans of `shape` in `ctx`, each False with probability `p`.
 
-    A GPU draws them itself, with CuPy's Philox, which a number of our generator starts for each call: the seed alone
-    (or the state in a checkpoint) decides here too, but not as on the CPU. Drawn on the CPU and copied, as all other
-    random numbers are, they would keep the GPU waiting in every forward pass.
+    On a GPU they are drawn by CuPy's Philox, seeded for each call with a number of `generator`. So the seed, or the
+    state in a checkpoint, decides there too, but gives other masks than on the CPU. All other random numbers are drawn
+    on the CPU and copied; masks would make the GPU wait in each forward pass.
     """
     n = math.prod(shape)
     if not ctx.on_cpu:
-        # A state for each thread, of whole blocks, as CuPy's kernel runs. Its own number of them is large and depends
-        # on the GPU, and so would the draws.
-        threads = BLOCK * min(max(-(-n // BLOCK), 1), BLOCKS)
-        with backend.on(ctx):
-            random = backend.of(ctx).random
+        # One state per thread, in whole blocks, as CuPy's kernel runs them. CuPy's default number of states depends on
+        # the GPU, and the draws would too.
+        threads = THREADS_PER_BLOCK * min(max(-(-n // THREADS_PER_BLOCK), 1), MAX_BLOCKS)
+        with backend.device_scope(ctx):
+            random = backend.xp_for(ctx).random
             draws = random.Generator(random.Philox4x3210(int(generator.integers(1 << 63)), size=threads))
             return draws.random(shape, np.float32) >= p
     words = generator.bit_generator.random_raw(-(-n // 2)).view(np.uint32)[:n]  # in half the time of floats

@@ -1,20 +1,20 @@
-"""MXNet's binary list of arrays, which its `nd.save` and `save_parameters` write: read, never written. What it has for
-one array is also the state of a pickled one, which is read and written.
+"""MXNet's binary list of arrays, which its `nd.save` and `save_parameters` write: it is read here, and never written.
+The encoding of a single array is also the state of a pickled NDArray, which is read and written.
 
-The file is a header, the arrays, and their names (none for a list), little-endian throughout:
+The file is a header, the arrays, and their names (none for a list). Numbers are little-endian:
 
     uint64 0x112, uint64 0, uint64 count, count arrays, uint64 number of names, {uint64 length, bytes} each
 
-An array begins with a magic number that tells its version. V1 (and V0, which has none, and 32-bit sizes in its shape)
-hold dense arrays; V2 adds the kind of storage, and V3 shapes without axes, which are numbers:
+An array begins with a magic number, which gives its version. V1 holds dense arrays, and so does V0, which has no magic
+number and 32-bit sizes. V2 adds the kind of storage, and V3 arrays without axes, which have one element:
 
     V2, V3:  magic, int32 kind, [the shape of the data if sparse,] shape, place, type, [type, shape of each index,]
              data, [indices]
     V1:      magic, shape, place, type, data
     V0:      uint32 number of axes, uint32 sizes, place, type, data
 
-A shape is an int32 number of axes and int64 sizes; a place (two int32, the device) is passed over; a type is an int32.
-Nothing is allocated that the file does not have the bytes for.
+A shape is an int32 number of axes and int64 sizes. A place (two int32, the device) is skipped. A type is an int32. No
+array is made before the file is known to have its bytes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from runtime.base import MXNetError
 from runtime.core.dtypes import element_type
 
 HEADER = struct.pack("<QQ", 0x112, 0)
-"""How such a file begins."""
+"""The first bytes of such a file."""
 
 _V1, _V2, _V3 = 0xF993FAC8, 0xF993FAC9, 0xF993FACA
 _DTYPES = {
@@ -38,16 +38,16 @@ _DTYPES = {
     12: "bfloat16",
 }
 _KINDS = {0: ("default", 0), 1: ("row_sparse", 1), 2: ("csr", 2)}
-"""The kinds of storage, and how many arrays of indices each has."""
+"""The kinds of storage, and the number of index arrays of each."""
 _MOST_AXES = 32
 
 
 @dataclass
 class Stored:
-    """An array as a file has it. Read-only: `data` and `indices` look into the file's content.
+    """An array as a file has it. `data` and `indices` are read-only views of the file's content.
 
-    Dense: `data` is the array. row_sparse: `data` the rows, `indices` their numbers. csr: `data` the values, `indices`
-    the columns' numbers and where each row begins (indptr).
+    Dense: `data` is the array. row_sparse: `data` has the rows, `indices` their numbers. csr: `data` has the values,
+    `indices` the column numbers and the start of each row (indptr).
     """
 
     stype: str
@@ -57,7 +57,7 @@ class Stored:
 
 
 def parse(content: bytes, name: str) -> tuple[list[Stored], list[str]]:
-    """The arrays and their names (none at all for a list); MXNetError with `name` and the offset of what is wrong."""
+    """The arrays and their names (none for a list); MXNetError with `name`, the offset and what is wrong there."""
     reader = _Reader(content, name, "list of arrays")
     reader.take(len(HEADER), "header")
     arrays = [_array(reader) for _ in range(reader.count("arrays", 16))]
@@ -72,7 +72,7 @@ def parse(content: bytes, name: str) -> tuple[list[Stored], list[str]]:
 
 
 def parse_one(content: bytes, name: str) -> Stored:
-    """The array that is all of the content; MXNetError as from `parse`."""
+    """The array that the content consists of; MXNetError as from `parse`."""
     reader = _Reader(content, name, "array")
     stored = _array(reader)
     if reader.left:
@@ -81,9 +81,9 @@ def parse_one(content: bytes, name: str) -> Stored:
 
 
 def encoded(stored: Stored) -> bytes:
-    """The array as version V2 has it (V3 if it has no axes), in the place cpu(0)."""
+    """The array in version V2 (V3 if it has no axes), with the place cpu(0)."""
     kind = next(number for number, (stype, _) in _KINDS.items() if stype == stored.stype)
-    indices = stored.indices[::-1]  # csr: where rows begin, columns
+    indices = stored.indices[::-1]  # csr: the starts of rows, then column numbers
     parts = [struct.pack("<Ii", _V2 if stored.shape else _V3, kind)]
     parts += [_shape(stored.data.shape)] if indices else []
     parts += [_shape(stored.shape), struct.pack("<ii", 1, 0), _type(stored.data)]
@@ -100,7 +100,7 @@ def _type(x: np.ndarray) -> bytes:
 
 
 class _Reader:
-    """Takes parts off the content, and knows where it is."""
+    """Reads the content in order. Errors give the offset of the part that was read last."""
 
     def __init__(self, content: bytes, name: str, what: str) -> None:
         self._content, self._name, self._what = memoryview(content), name, what
@@ -111,7 +111,6 @@ class _Reader:
         return len(self._content) - self._at
 
     def fail(self, message: str) -> NoReturn:
-        """Of what was taken last."""
         raise MXNetError(f"{self._name} is not a readable {self._what}, at byte {self._before}: {message}")
 
     def take(self, size: int, what: str) -> memoryview:
@@ -125,7 +124,7 @@ class _Reader:
         return struct.unpack("<" + form, self.take(struct.calcsize("<" + form), what))[0]
 
     def count(self, what: str, size: int) -> int:
-        """How many things of `size` bytes at least follow."""
+        """The number of items that follow, each of `size` bytes or more."""
         count = self.number("Q", f"number of {what}")
         if count * size > self.left:
             self.fail(f"{count} {what}, but {self.left} bytes are left")
@@ -138,7 +137,7 @@ class _Reader:
         return element_type(_DTYPES[flag])
 
     def shape(self, what: str, least: int = 1, axes: int | None = None, size: str = "q") -> tuple[int, ...]:
-        """Sizes of the given format, after their number (if that is not given)."""
+        """The sizes, each in format `size`; their number comes first, unless `axes` gives it."""
         axes = self.number("i", f"axes of the {what}") if axes is None else axes
         if not least <= axes <= _MOST_AXES:
             unknown = ", as of an array that MXNet never gave a value" if axes in (0, -1) else ""
@@ -178,7 +177,7 @@ def _any_array(reader: _Reader, least_axes: int) -> Stored:
     indices = [(reader.dtype("type of indices"), reader.shape("shape of indices")) for _ in range(parts)]
     data = reader.values(shape if stored is None else stored, dtype)
     found = tuple(reader.values(shape, dtype) for dtype, shape in indices)
-    return Stored(stype, shape, data, found[::-1])  # csr: where rows begin, columns
+    return Stored(stype, shape, data, found[::-1])  # csr: the starts of rows, then column numbers
 
 
 def _name(reader: _Reader) -> str:

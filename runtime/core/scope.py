@@ -1,4 +1,4 @@
-"""Objects whose `with` blocks belong to the thread: `Class.current` is the one whose block the thread is in."""
+"""Objects with `with` blocks, one stack of them per thread: `Class.current` is the innermost of this thread."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 
-class Entered(threading.local):
-    """The objects whose blocks this thread is in, after its default, which `make` makes."""
+class ThreadStack(threading.local):
+    """The objects whose `with` blocks this thread is in, innermost last. The first is a default made by `make`."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self.stack = [make()]
 
 
 class _WithCurrent(type):
-    """Makes `current` readable and assignable on the class."""
+    """A metaclass that makes `current` a property of the class."""
 
-    entered: Entered
+    entered: ThreadStack
 
     @property
     def current(cls) -> Any:
@@ -29,16 +29,17 @@ class _WithCurrent(type):
 
 
 class Scoped(metaclass=_WithCurrent):
-    """`with x:` x is its class's `current` inside, in this thread. Subclasses share it with the class they are of.
+    """A base class: inside `with x:`, x is the `current` object of its class, in this thread.
 
-    A class made directly from this one is its own default: it can be made without arguments.
+    A direct subclass has a stack of its own, which its subclasses share. The default is an object of the direct
+    subclass, which is called without arguments.
     """
 
-    entered: ClassVar[Entered]
+    entered: ClassVar[ThreadStack]
 
     def __init_subclass__(cls) -> None:
         if Scoped in cls.__bases__:
-            cls.entered = Entered(cls)
+            cls.entered = ThreadStack(cls)
 
     def __enter__(self) -> Self:
         type(self).entered.stack.append(self)

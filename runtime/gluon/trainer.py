@@ -14,7 +14,7 @@ from runtime import optimizer as opt
 from runtime.base import ArgumentError, MXNetError
 from runtime.context import Context
 from runtime.core import files
-from runtime.gluon import stores
+from runtime.gluon import store_choice
 from runtime.gluon.parameter import Parameter, ParameterDict
 from runtime.kvstore import KVStore, KVStoreBase
 from runtime.ndarray.ndarray import NDArray
@@ -66,7 +66,7 @@ class Trainer:
         self._params = _checked_params(params)
         self._param2idx = {param.name: i for i, param in enumerate(self._params)}
         self._contexts = _common_contexts(self._params)
-        stores.check(kvstore)
+        store_choice.check(kvstore)
         self._kvstore_params = {"kvstore": kvstore, "update_on_kvstore": update_on_kvstore}
         self._compression_params = compression_params
         self._evaluating = False
@@ -174,7 +174,7 @@ class Trainer:
         if isinstance(self._kvstore, KVStore) and len(self._contexts) == 1:
             for i, param in learning.items():
                 if param._stype == param._grad_stype == "default":
-                    param._data[0]._node.ready = self._kvstore.adopt(i, param._grad[0])
+                    param._data[0]._node.ready = self._kvstore.bind_gradient_buffer(i, param._grad[0])
 
     def _learning(self) -> dict[int, Parameter]:
         return {i: param for i, param in enumerate(self._params) if param.grad_req != "null"}
@@ -212,8 +212,8 @@ class Trainer:
 
     def _init_kvstore(self) -> None:
         """Choose the store, and give it the optimizer if it is to update the weights."""
-        asked = self._kvstore_params
-        store, on_store = stores.choose(asked["kvstore"], asked["update_on_kvstore"], self._params, len(self._contexts))
+        kvstore, on_store = self._kvstore_params["kvstore"], self._kvstore_params["update_on_kvstore"]
+        store, on_store = store_choice.choose(kvstore, on_store, self._params, len(self._contexts))
         if store is not None:
             if self._compression_params:
                 store.set_gradient_compression(self._compression_params)
@@ -281,7 +281,7 @@ class Trainer:
         A store of this package takes all keys in one call, others take them one by one.
         """
         learning = self._learning()
-        grads = {i: param.list_grad() for i, param in learning.items()}
+        grads = {i: param._grad for i, param in learning.items()}
         wanted = {i: p._data for i, p in learning.items()} if self._update_on_kvstore else grads
         if not isinstance(self._kvstore, KVStore):
             for i, arrays in grads.items():

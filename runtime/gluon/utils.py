@@ -17,7 +17,7 @@ from runtime import ndarray as nd
 from runtime.base import ArgumentError, count
 from runtime.context import Context
 from runtime.core import files
-from runtime.core.backend import is_array, on, to_host
+from runtime.core.backend import device_scope, is_array, to_host
 from runtime.ndarray import NDArray
 from runtime.util import is_np_shape
 
@@ -81,7 +81,7 @@ def clip_global_norm(arrays: Sequence[NDArray], max_norm: float, check_isfinite:
 
 def _sum_of_squares(x: NDArray) -> np.float32:
     """Over what is stored, in float32 (float64 for float64); an array without axes where x is on a GPU."""
-    with on(x.context):
+    with device_scope(x.context):
         values = (x if x.stype == "default" else x.data)._data.reshape(-1)
         values = values if values.dtype.itemsize > 2 else values.astype(np.float32)
         return np.dot(values, values)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from runtime.base import ArgumentError, did_you_mean
 from runtime.initializer.base import InitDesc, Initializer, create, register
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.rnn.rnn import Weights, shapes_of_weights, unpacked
+from runtime.ndarray.rnn.stacked import Weights, shapes_of_weights, unpacked
 
 _GATES = {"rnn_relu": ("",), "rnn_tanh": ("",), "lstm": ("_i", "_f", "_c", "_o"), "gru": ("_r", "_z", "_o")}
 

@@ -20,14 +20,14 @@ from typing import Any
 
 import numpy as np
 
-from optgen.loops.kernel import Kernel
+from optgen.loops.kernel import LoopKernel
 from runtime.base import MXNetError, did_you_mean
 from runtime.context import Context, cpu
 from runtime.core import backend
-from runtime.kvstore import words as words_of
+from runtime.kvstore import gpu_compression as words_of
 from runtime.kvstore.base import Key
 from runtime.native import quantization
-from runtime.native.quantization import SHARE
+from runtime.native.quantization import WORDS_PER_TASK
 
 _KEPT_IN = {"float16": np.float32, "bfloat16": np.float32, "float32": np.float32, "float64": np.float64}
 """The types of residuals, by those of gradients."""
@@ -38,13 +38,13 @@ _CPU = cpu()
 @dataclass(frozen=True)
 class _Format:
     per_word: int
-    pack: Kernel
-    unpack: Kernel
+    pack: LoopKernel
+    unpack: LoopKernel
 
 
 _FORMATS = {
-    "2bit": _Format(quantization.OF_2_BITS, quantization.pack_2bit, quantization.unpack_2bit),
-    "1bit": _Format(quantization.OF_1_BIT, quantization.pack_1bit, quantization.unpack_1bit),
+    "2bit": _Format(quantization.ELEMENTS_2BIT, quantization.pack_2bit, quantization.unpack_2bit),
+    "1bit": _Format(quantization.ELEMENTS_1BIT, quantization.pack_1bit, quantization.unpack_1bit),
 }
 
 
@@ -114,20 +114,20 @@ class GradientCompression:
         residual = self._residuals.get(place)
         if residual is None or residual.dtype != levels.dtype:
             residual = np.zeros(grad.shape, levels.dtype) if residual is None else residual.astype(levels.dtype)
-        if backend.module(grad) is not np:
+        if backend.array_module(grad) is not np:
             return self._pack_there(place, grad, residual, levels)
         self._residuals[place] = residual = backend.to_host(residual)
         words = self._words.get(place)
         if words is None:
             words = self._words[place] = np.empty(self.words(n), np.uint32)
         grad = np.ascontiguousarray(grad, levels.dtype)
-        self._format.pack(-(-words.size // SHARE), n, grad, residual, levels, words, n)
+        self._format.pack(-(-words.size // WORDS_PER_TASK), n, grad, residual, levels, words, n)
         return words
 
     def _pack_there(self, place: tuple[Key, int], grad: Any, residual: Any, levels: np.ndarray) -> Any:
         """`pack` of a gradient on a GPU, where the words then are, and the residual stays."""
         if backend.is_host(residual) or residual.device != grad.device:
-            residual = backend.like(grad, backend.to_host(residual))
+            residual = backend.to_device_of(grad, backend.to_host(residual))
         self._residuals[place] = residual
         with grad.device:
             return words_of.pack(32 // self.per_word, grad.astype(levels.dtype, copy=False), residual, levels)
@@ -148,18 +148,18 @@ class GradientCompression:
             with out.device:
                 return words_of.unpack(32 // self.per_word, words, out, levels)
         numbers = out if out.dtype == levels.dtype else np.empty(out.shape, levels.dtype)
-        self._format.unpack(-(-words.size // SHARE), n, numbers, levels, words, n)
+        self._format.unpack(-(-words.size // WORDS_PER_TASK), n, numbers, levels, words, n)
         if numbers is not out:
             out[...] = numbers
 
     def __call__(self, key: Key, position: int, grad: np.ndarray, context: Context = _CPU) -> np.ndarray:
         """What arrives of `grad` in a context: an array of its shape and type, in memory of this key and position,
         which the next call for these uses again. Raises what `check` does, with nothing changed."""
-        words = backend.put(self.pack(key, position, grad), context)
+        words = backend.to_context(self.pack(key, position, grad), context)
         arrived = self._arrived.get((key, position))
         if arrived is None or arrived.dtype != grad.dtype or type(arrived) is not type(words):
-            with backend.on(context):
-                arrived = self._arrived[key, position] = backend.of(context).empty(grad.shape, grad.dtype)
+            with backend.device_scope(context):
+                arrived = self._arrived[key, position] = backend.xp_for(context).empty(grad.shape, grad.dtype)
         self.unpack(words, arrived)
         return arrived
 

@@ -1,4 +1,4 @@
-"""Keys and values as users pass them: one, lists, several values for a key."""
+"""Groups the values that users pass by key: one key or a list, with one value or several for each."""
 
 from __future__ import annotations
 

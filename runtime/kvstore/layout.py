@@ -8,14 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from runtime.core import update_rules
+from runtime.core import optgen_bridge
 from runtime.kvstore.base import Key
 
-Cut = Literal["anywhere", "blocks", "tensors", "never"]
+ShardGranularity = Literal["anywhere", "blocks", "tensors", "never"]
 """Where a key may be cut: at any block of its elements ("blocks": if partial sums are exchanged); between keys; or not
 even there, when all keys need one owner."""
-ALIGNED = 64
-"""Keys begin at multiples of so many elements: a cache line at least, and whole words of compressed gradients."""
+KEY_ALIGNMENT_ELEMENTS = 64
+"""Keys begin at multiples of so many elements: at least a cache line, and whole words of compressed gradients."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Layout:
             yield begin, end
 
 
-def layout(shapes: Mapping[Key, tuple[int, ...]], cuts: Mapping[Key, Cut], owners: int) -> Layout:
+def layout(shapes: Mapping[Key, tuple[int, ...]], cuts: Mapping[Key, ShardGranularity], owners: int) -> Layout:
     """Keys of these shapes, cut as evenly among owners as `cuts` allows."""
     slots: dict[Key, Slot] = {}
     end = 0
@@ -115,12 +115,12 @@ def layout(shapes: Mapping[Key, tuple[int, ...]], cuts: Mapping[Key, Cut], owner
     return Layout(slots, (*found, end))
 
 
-def _nearest(slot: Slot, wanted: int, cut: Cut) -> int:
+def _nearest(slot: Slot, wanted: int, cut: ShardGranularity) -> int:
     """The place nearest to `wanted`, in or right behind a slot, where it may be cut."""
-    unit = slot.size if cut == "tensors" else update_rules.block()
+    unit = slot.size if cut == "tensors" else optgen_bridge.block()
     inside = (wanted - slot.begin + unit // 2) // max(unit, 1) * unit
     return slot.begin + min(inside, slot.size)
 
 
 def _aligned(end: int) -> int:
-    return -(-end // ALIGNED) * ALIGNED
+    return -(-end // KEY_ALIGNMENT_ELEMENTS) * KEY_ALIGNMENT_ELEMENTS

@@ -29,7 +29,7 @@ Arrays = NDArray | Sequence[NDArray] | Sequence[Sequence[NDArray]]
 
 
 def _unrecorded(method: Callable) -> Callable:
-    """A method that does nothing to the graph: stores are also used inside `autograd.record()`."""
+    """The method with recording paused: stores are also used inside `autograd.record()`."""
 
     @functools.wraps(method)
     def paused(*args: Any, **kwargs: Any) -> Any:
@@ -185,11 +185,11 @@ class KVStore(KVStoreBase):
             for array, ids in zip(arrays, wanted[k], strict=True):
                 self._rows(k, ids).copyto(array)
 
-    def adopt(self, key: Key, array: NDArray) -> Callable[[], None] | None:
-        """Take notice that `array` is what the only context pushes as the gradient of this key from now on: it may get
-        other memory, from which nothing needs to be copied. Here it keeps its own.
+    def bind_gradient_buffer(self, key: Key, array: NDArray) -> Callable[[autograd.Variable], None] | None:
+        """Give `array`, which the only context will push as the gradient of this key, memory of the store, so that a
+        push copies nothing. In this store the array keeps its memory.
 
-        What it returns, if anything, is to be called whenever the gradient is complete.
+        Returns None, or a function to call with the variable of the gradient whenever backward has completed it.
         """
         return None
 
@@ -202,7 +202,7 @@ class KVStore(KVStoreBase):
         self.set_updater(get_updater(optimizer))
 
     def share_seed(self, optimizer: Optimizer) -> None:
-        """Have `optimizer`, with which each process updates values of its own, draw alike in all: there is but one."""
+        """Give `optimizer` the same seed of random draws in all processes. There is only one process here."""
 
     def set_updater(self, updater: Update) -> None:
         """Update values with `updater(key, pushed, value)`, which changes `value` in place."""

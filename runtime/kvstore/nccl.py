@@ -49,8 +49,8 @@ def _fits(values: list[Any], out: list[Any]) -> bool:
 
 
 def _stream(ctx: Any) -> int:
-    with backend.on(ctx):
-        return backend.of(ctx).cuda.get_current_stream().ptr
+    with backend.device_scope(ctx):
+        return backend.xp_for(ctx).cuda.get_current_stream().ptr
 
 
 @functools.cache
@@ -64,5 +64,5 @@ def _library() -> ModuleType | None:
 
 @functools.cache
 def _communicators(gpus: tuple[int, ...]) -> list[Any]:
-    """One of each GPU; they stay, as making them takes long."""
+    """The communicator of each GPU. They are kept, as making them takes long."""
     return _library().NcclCommunicator.initAll(list(gpus))

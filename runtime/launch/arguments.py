@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 _EXAMPLES = """\
 examples:
@@ -52,55 +53,7 @@ class Arguments:
 
 def parse(argv: Sequence[str] | None = None) -> Arguments:
     """Read the command line, by default this process's. One that is wrong ends the process with status 2."""
-    parser = argparse.ArgumentParser(
-        prog="python -m runtime.launch",
-        description="Train with the kvstore 'dist_async': start servers, and a script once for each worker.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    parser.add_argument("-n", "--num-workers", type=_AtLeast(1), required=True, metavar="N", help="how many workers")
-    parser.add_argument(
-        "-s",
-        "--num-servers",
-        type=_AtLeast(1),
-        default=1,
-        metavar="S",
-        help="into how many servers the values are cut (default 1); each is two processes, one of which may die",
-    )
-    parser.add_argument(
-        "--address",
-        type=_address,
-        metavar="HOST:PORT",
-        help="the head of a Ray cluster (default: this machine alone)",
-    )
-    parser.add_argument(
-        "--max-restarts",
-        type=_AtLeast(0),
-        default=3,
-        metavar="K",
-        help="how often each worker that dies is started again, the others running on (default 3); 0 shows an error in "
-        "the script at once",
-    )
-    parser.add_argument(
-        "--env",
-        type=_variable,
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="an environment variable that the script needs, beside those named below; may be given several times",
-    )
-    parser.add_argument(
-        "--module",
-        type=_module,
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="a module with optimizers written by hand, which servers may import; may be given several times (default: "
-        "those that the script imports from its own folder or PYTHONPATH)",
-    )
-    parser.add_argument("script", type=Path, help="a Python file")
-    parser.add_argument("args", nargs=argparse.REMAINDER, help="arguments of the script").required = False
+    parser = _parser()
     given = parser.parse_args(argv)
     if not given.script.is_file():
         parser.error(f"there is no file {given.script} (in {Path.cwd()}) to run")
@@ -114,6 +67,21 @@ def parse(argv: Sequence[str] | None = None) -> Arguments:
         script=given.script,
         args=tuple(given.args),
     )
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m runtime.launch",
+        description="Train with the kvstore 'dist_async': start servers, and a script once for each worker.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    for names, settings in _OPTIONS:
+        parser.add_argument(*names, **settings)
+    parser.add_argument("script", type=Path, help="a Python file")
+    parser.add_argument("args", nargs=argparse.REMAINDER, help="arguments of the script").required = False
+    return parser
 
 
 class _AtLeast:
@@ -144,3 +112,54 @@ def _address(text: str) -> str:
     if not re.fullmatch(r"[^:/\s]+:\d{1,5}", text) or not 0 < int(text.rpartition(":")[2]) < 1 << 16:
         raise argparse.ArgumentTypeError(f"host:port of the head of a Ray cluster is needed, not {text!r}")
     return text
+
+
+_OPTIONS: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
+    (("-n", "--num-workers"), {"type": _AtLeast(1), "required": True, "metavar": "N", "help": "how many workers"}),
+    (
+        ("-s", "--num-servers"),
+        {
+            "type": _AtLeast(1),
+            "default": 1,
+            "metavar": "S",
+            "help": "into how many servers the values are cut (default 1); each is two processes, one of which may die",
+        },
+    ),
+    (
+        ("--address",),
+        {"type": _address, "metavar": "HOST:PORT", "help": "the head of a Ray cluster (default: this machine alone)"},
+    ),
+    (
+        ("--max-restarts",),
+        {
+            "type": _AtLeast(0),
+            "default": 3,
+            "metavar": "K",
+            "help": "how often each worker that dies is started again, the others running on (default 3); 0 shows an "
+            "error in the script at once",
+        },
+    ),
+    (
+        ("--env",),
+        {
+            "type": _variable,
+            "action": "append",
+            "default": [],
+            "metavar": "NAME",
+            "help": "an environment variable that the script needs, beside those named below; may be given several "
+            "times",
+        },
+    ),
+    (
+        ("--module",),
+        {
+            "type": _module,
+            "action": "append",
+            "default": [],
+            "metavar": "NAME",
+            "help": "a module with optimizers written by hand, which servers may import; may be given several times "
+            "(default: those that the script imports from its own folder or PYTHONPATH)",
+        },
+    ),
+)
+"""The options of the launcher: names, and what argparse is told of each."""

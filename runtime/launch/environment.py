@@ -13,12 +13,12 @@ _SECRET = re.compile(r"RAY_\w*(TOKEN|PASSWORD|SECRET)\w*")
 
 
 def sent(variables: Mapping[str, str], named: Iterable[str]) -> dict[str, str]:
-    """Those of the variables that are sent; `named` are, whatever they are."""
+    """The variables to send: those that programs need, and `named`."""
     wanted = set(named)
     needed = {name for name in variables if _NEEDED.fullmatch(name) and not _SECRET.fullmatch(name)}
     return {name: value for name, value in variables.items() if name in needed | wanted}
 
 
 def secrets_here(variables: Mapping[str, str]) -> dict[str, str]:
-    """Those by which a process proves to Ray who it is: each machine has its own."""
+    """The tokens and passwords of Ray in these variables. Each machine has its own, and they are not sent."""
     return {name: value for name, value in variables.items() if _SECRET.fullmatch(name)}

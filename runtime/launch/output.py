@@ -1,4 +1,4 @@
-"""What the terminal shows of a run: the launcher's own messages, and the lines of the workers."""
+"""The output of a run: the launcher's own messages, and the lines of the workers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import deque
 
 from runtime.launch.worker import STDERR, STDOUT
 
-_LONGEST = 1 << 20
+_MAX_LINE_BYTES = 1 << 20
 """More bytes than this without an end of line are shown as a line."""
 
 
@@ -29,7 +29,7 @@ class Output:
     def write(self, stream: int, data: bytes) -> None:
         """Pass on what was written to STDOUT or STDERR."""
         *lines, begun = (self._begun[stream] + data).split(b"\n")
-        if len(begun) > _LONGEST:
+        if len(begun) > _MAX_LINE_BYTES:
             lines, begun = [*lines, begun], b""
         self._begun[stream] = begun
         self.last.extend(line.decode(errors="replace") for line in lines)

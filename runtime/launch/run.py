@@ -14,18 +14,19 @@ from pathlib import Path
 from typing import Any
 
 from runtime.base import MXNetError
+from runtime.kvstore import environment
+from runtime.kvstore.servers.ray_setup import connect
 from runtime.kvstore.servers.service import Service
-from runtime.kvstore.servers.start import connect
 from runtime.launch.arguments import Arguments, parse
 from runtime.launch.environment import sent
 from runtime.launch.output import say
 from runtime.launch.signals import Interrupted, Signals
 from runtime.launch.worker import Worker
 from runtime.launch.workers import Workers
-from runtime.optimizer import modules
+from runtime.optimizer import handwritten_modules
 
-_REACH_SECONDS = 10
-"""How long the head of a cluster may take to answer."""
+_CONNECT_SECONDS = 10
+"""The head of a cluster may take so long to accept a connection."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -108,7 +109,7 @@ def _check_reachable(address: str) -> None:
     """MXNetError if nothing listens there: Ray itself would try for minutes."""
     host, _, port = address.rpartition(":")
     try:
-        socket.create_connection((host, int(port)), timeout=_REACH_SECONDS).close()
+        socket.create_connection((host, int(port)), timeout=_CONNECT_SECONDS).close()
     except OSError as e:
         raise MXNetError(
             f"there is no Ray cluster at {address} ({e}); `ray start --head --port={port}` starts one on {host}"
@@ -121,7 +122,7 @@ def _check_reachable(address: str) -> None:
 @contextlib.contextmanager
 def _servers(arguments: Arguments) -> Iterator[None]:
     """The servers of the run, until the end of the block."""
-    written = arguments.modules or modules.defining(arguments.script)
+    written = arguments.modules or handwritten_modules.defining(arguments.script)
     service = Service(arguments.servers, arguments.workers, modules=written)
     try:
         service.start()
@@ -131,7 +132,7 @@ def _servers(arguments: Arguments) -> Iterator[None]:
 
 
 def _maker(ray: Any, arguments: Arguments, variables: Mapping[str, str], namespace: str) -> Callable[[int, int], Any]:
-    """What makes the actor of a rank and an attempt. It also says what runs."""
+    """The function that makes the actor of a rank and an attempt. Prints what runs, too."""
     address = ray.get_runtime_context().gcs_address
     alone = arguments.address is None
     machines = sum(node["Alive"] for node in ray.nodes())
@@ -141,15 +142,15 @@ def _maker(ray: Any, arguments: Arguments, variables: Mapping[str, str], namespa
     common = {
         **variables,
         **{name: value for name, value in sent(os.environ, ()).items() if name.startswith("RAY_")},
-        "RUNTIME_RUN": namespace,
-        "RUNTIME_RAY_ADDRESS": address,
-        "RUNTIME_NUM_WORKERS": str(arguments.workers),
-        "RUNTIME_NUM_SERVERS": str(arguments.servers),
+        environment.RUN: namespace,
+        environment.ADDRESS: address,
+        environment.WORKERS: str(arguments.workers),
+        environment.SERVERS: str(arguments.servers),
     }
     actor = ray.remote(Worker).options(num_cpus=0, max_concurrency=2, scheduling_strategy="SPREAD")
 
     def make(rank: int, attempt: int) -> Any:
-        own = {"RUNTIME_RANK": str(rank), "RUNTIME_ATTEMPT": str(attempt)}
+        own = {environment.RANK: str(rank), environment.ATTEMPT: str(attempt)}
         return actor.remote(script, arguments.args, folder, common | own, math.ceil(arguments.workers / machines))
 
     say(

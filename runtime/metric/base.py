@@ -127,8 +127,8 @@ def of_pairs(take: Callable[[Any, Any, Any], None]) -> Callable[[Any, Arrays, Ar
 
     def update(self: EvalMetric, labels: Arrays, preds: Arrays) -> None:
         for label, pred in zip(*check_label_shapes(labels, preds, wrap=True), strict=True):
-            with backend.on(pred.context):
-                take(self, wide(backend.put(label._data, pred.context)), wide(pred._data))
+            with backend.device_scope(pred.context):
+                take(self, wide(backend.to_context(label._data, pred.context)), wide(pred._data))
 
     return update
 

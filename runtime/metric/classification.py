@@ -103,7 +103,7 @@ class _Confusion(EvalMetric):
     def update(self, labels: Arrays, preds: Arrays) -> None:
         table = np.zeros((2, 2), np.int64)
         for label, pred in zip(*check_label_shapes(labels, preds, wrap=True), strict=True):
-            with backend.on(pred.context):
+            with backend.device_scope(pred.context):
                 table = _sum(table, self._table(wide(backend.to_host(label._data)), wide(pred._data)))
         if self.average == "macro":
             self._add(self._score(table), 1)
@@ -199,7 +199,7 @@ def _of_true_classes(name: str, label: np.ndarray, pred: np.ndarray, axis: int =
         raise ArgumentError(
             f"{name}: labels are in [0, {scores.shape[1]}), but these go from {label.min()} to {label.max()}"
         )
-    return scores[backend.module(label).arange(len(label)), label.astype(np.int64)]
+    return scores[backend.array_module(label).arange(len(label)), label.astype(np.int64)]
 
 
 @register

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from runtime.base import ArgumentError, _as_list
-from runtime.core.backend import on, to_host
+from runtime.core.backend import device_scope, to_host
 from runtime.metric.base import Arrays, EvalMetric, alias, check_label_shapes, of_pairs, register, wide
 
 Names = Sequence[str] | None
@@ -137,7 +137,7 @@ class Loss(EvalMetric):
 
     def update(self, _: Any, preds: Arrays) -> None:
         for pred in _as_list(preds):
-            with on(pred.context):
+            with device_scope(pred.context):
                 self._add(float(wide(pred._data).sum()), pred.size)
 
 

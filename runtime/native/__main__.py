@@ -1,6 +1,6 @@
 """Compile all kernels of this package into the cache, ahead of their first calls: `python -m runtime.native`.
 
-Nothing needs this: kernels are compiled when they are first called. It moves the seconds that takes to where one likes.
+Nothing needs this: kernels are compiled when they are first called. It moves those seconds to another time.
 """
 
 from __future__ import annotations

@@ -1,55 +1,60 @@
-"""Activations and their gradients, one pass each. A task takes `SHARE` elements.
+"""Activations and their gradients, one pass each. n is the number of elements.
 
-relu, tanh, sigmoid and the gradient of sigmoid stay with NumPy, which is as fast.
+x is the input, y the output, g the gradient with respect to y, and dx that with respect to x. relu, tanh, sigmoid and
+the gradient of sigmoid are left to NumPy, which is as fast.
 """
 
 from __future__ import annotations
 
 from optgen.loops.kernel import kernel
 from optgen.loops.language import Array, function
-from runtime.native.exponential import decay
+from runtime.native.exponential import exp_nonpositive
 
-SHARE = 1 << 13
+ELEMENTS_PER_TASK = 1 << 13
 
 
 @kernel
 def relu_back(task: int, y: Array, g: Array, dx: Array, n: int) -> None:
-    for i in range(task * SHARE, min(task * SHARE + SHARE, n)):
-        dx[i] = g[i] * (1.0 if y[i] > 0.0 else abs(y[i]))  # 0 or NaN
+    for i in range(task * ELEMENTS_PER_TASK, min(task * ELEMENTS_PER_TASK + ELEMENTS_PER_TASK, n)):
+        # Where y is not positive, it is 0 or NaN, and so is the slope.
+        dx[i] = g[i] * (1.0 if y[i] > 0.0 else abs(y[i]))
 
 
 @kernel
 def tanh_back(task: int, y: Array, g: Array, dx: Array, n: int) -> None:
-    for i in range(task * SHARE, min(task * SHARE + SHARE, n)):
+    for i in range(task * ELEMENTS_PER_TASK, min(task * ELEMENTS_PER_TASK + ELEMENTS_PER_TASK, n)):
         dx[i] = g[i] * (1.0 - y[i] * y[i])
 
 
 @kernel
 def leaky(task: int, x: Array, slope: Array, y: Array, n: int) -> None:
-    for i in range(task * SHARE, min(task * SHARE + SHARE, n)):
+    """`slope` is an array of one element."""
+    for i in range(task * ELEMENTS_PER_TASK, min(task * ELEMENTS_PER_TASK + ELEMENTS_PER_TASK, n)):
         y[i] = x[i] * (1.0 if x[i] > 0.0 else slope[0])
 
 
 @kernel
 def leaky_back(task: int, x: Array, slope: Array, g: Array, dx: Array, n: int) -> None:
-    for i in range(task * SHARE, min(task * SHARE + SHARE, n)):
+    for i in range(task * ELEMENTS_PER_TASK, min(task * ELEMENTS_PER_TASK + ELEMENTS_PER_TASK, n)):
         dx[i] = g[i] * (1.0 if x[i] > 0.0 else slope[0])
 
 
 # ---------------------------------------------------------------- gelu
 
 MIDDLE = 3.75
+"""The argument of erfc at which the variable of its series is 0."""
 HALF_ROOT = 0.7071067811865476
+"""1/sqrt(2)."""
 DENSITY_AT_0 = 0.3989422804014327
-"""1/sqrt(2 pi)."""
+"""The density of the standard normal distribution at 0: 1/sqrt(2 pi)."""
 
 
 @function
 def tail(x: float, density: float) -> float:
-    """How likely a standard normal number exceeds |x|; `density` is exp(-x^2/2).
+    """The probability that a standard normal variable exceeds |x|. `density` is exp(-x^2/2).
 
-    `(1 + 2 z) exp(z^2) erfc(z)`, where z is |x|/sqrt(2), is a polynomial in (z - MIDDLE)/(z + MIDDLE): its Chebyshev
-    series, cut off where float64 ends.
+    With z = |x|/sqrt(2), `(1 + 2 z) exp(z^2) erfc(z)` is approximated by a polynomial in s = (z - MIDDLE)/(z + MIDDLE):
+    its Chebyshev series, up to the precision of float64.
     """
     z = min(abs(x), 100.0) * HALF_ROOT
     s = (z - MIDDLE) / (z + MIDDLE)
@@ -81,17 +86,17 @@ def tail(x: float, density: float) -> float:
 
 @kernel
 def gelu(task: int, x: Array, y: Array, n: int) -> None:
-    """x times how likely a standard normal number is below it."""
-    for i in range(task * SHARE, min(task * SHARE + SHARE, n)):
+    """x times the probability that a standard normal variable is below x."""
+    for i in range(task * ELEMENTS_PER_TASK, min(task * ELEMENTS_PER_TASK + ELEMENTS_PER_TASK, n)):
         v = x[i]
-        above = tail(v, decay(-0.5 * v * v))
+        above = tail(v, exp_nonpositive(-0.5 * v * v))
         y[i] = v * (above if v < 0.0 else 1.0 - above)
 
 
 @kernel
 def gelu_back(task: int, x: Array, g: Array, dx: Array, n: int) -> None:
-    for i in range(task * SHARE, min(task * SHARE + SHARE, n)):
+    for i in range(task * ELEMENTS_PER_TASK, min(task * ELEMENTS_PER_TASK + ELEMENTS_PER_TASK, n)):
         v = x[i]
-        density = decay(-0.5 * v * v)
+        density = exp_nonpositive(-0.5 * v * v)
         above = tail(v, density)
         dx[i] = g[i] * ((above if v < 0.0 else 1.0 - above) + v * density * DENSITY_AT_0)

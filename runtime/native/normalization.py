@@ -1,23 +1,25 @@
-"""Mean 0 and variance 1, and the way back, each in as few passes as the sums allow, while the values are in the cache.
+"""Normalization to mean 0 and variance 1, and its gradient: as few passes as the sums allow, over values in the cache.
 
-Values are normalized over planes, (batch, channels, size), each over its channel's planes or alone; or over rows.
-`eps` is an array of one element.
+x is (batch, channels, size), normalized over one plane or over all planes of a channel; or it is (rows, n), normalized
+over each row. g is the gradient with respect to the output; dx, dgamma and dbeta are those with respect to x, gamma and
+beta. `eps` is an array of one element.
 """
 
 from __future__ import annotations
 
 from optgen.loops.kernel import kernel
-from optgen.loops.language import Array, function, total
+from optgen.loops.language import Array, function, sqrt, total
 from runtime.native.vectors import clear
 
 BLOCK = 1024
-"""So many elements are added up without compensation."""
+"""Elements that are added up without compensation."""
 SCRATCH = 2 * BLOCK + 4
+"""Elements of scratch memory: two compensated sums, and two blocks."""
 
 
 @function
-def add(sum: Array, x: float) -> None:
-    """Add to a sum of two numbers, the second being what the first could not hold."""
+def add_compensated(sum: Array, x: float) -> None:
+    """Add x to a compensated sum of two elements: the rounded sum, and the sum of its rounding errors."""
     whole = sum[0] + x
     sum[1] += x - (whole - sum[0])
     sum[0] = whole
@@ -25,7 +27,10 @@ def add(sum: Array, x: float) -> None:
 
 @function
 def deviations(to: Array, x: Array, mean: float, runs: int, stride: int, n: int) -> None:
-    """Runs of n elements less the mean, one behind the other: the sum of a short run takes as long as of a long one."""
+    """Runs of n elements, `stride` apart in x, minus the mean, one directly after the other.
+
+    Short runs are then added up together: a sum of few elements takes as long as a sum of many.
+    """
     for r in range(runs):
         for i in range(n):
             to[r * n + i] = x[r * stride + i] - mean
@@ -41,7 +46,7 @@ def squares(x: Array, n: int) -> None:
 def moments(scratch: Array, x: Array, mean: Array, var: Array, planes: int, stride: int, size: int) -> None:
     """Mean and variance of `planes` runs of `size` elements, `stride` apart.
 
-    What the deviations from the mean add up to is the mean's error, which is then corrected.
+    The sum of the deviations from the computed mean is not exactly 0, because that mean is rounded; it corrects both.
     """
     count = float(planes * size)
     block = scratch + 4
@@ -52,7 +57,7 @@ def moments(scratch: Array, x: Array, mean: Array, var: Array, planes: int, stri
         for i in range(0, size, BLOCK):
             n = min(BLOCK, size - i)
             deviations(block, x + (p * stride + i), 0.0, runs, stride, n)
-            add(scratch, total(block, runs * n))
+            add_compensated(scratch, total(block, runs * n))
     mu = (scratch[0] + scratch[1]) / count
     clear(scratch, 4)
     for p in range(0, planes, per):
@@ -60,9 +65,9 @@ def moments(scratch: Array, x: Array, mean: Array, var: Array, planes: int, stri
         for i in range(0, size, BLOCK):
             n = min(BLOCK, size - i)
             deviations(block, x + (p * stride + i), mu, runs, stride, n)
-            add(scratch, total(block, runs * n))
+            add_compensated(scratch, total(block, runs * n))
             squares(block, runs * n)
-            add(scratch + 2, total(block, runs * n))
+            add_compensated(scratch + 2, total(block, runs * n))
     error = (scratch[0] + scratch[1]) / count
     mean[0] = mu + error
     var[0] = (scratch[2] + scratch[3]) / count - error * error
@@ -80,21 +85,21 @@ def scale_and_shift(to: Array, x: Array, mean: float, scale: float, shift: float
 @kernel
 def planes(
     task: int, scratch: Array, x: Array, gamma: Array, beta: Array, y: Array, mean: Array, var: Array, eps: Array,
-    channels: int, together: int, size: int,
+    channels: int, planes_per_mean: int, size: int,
 ) -> None:  # fmt: skip
-    """`(x - mean)/sqrt(var + eps) gamma + beta`. A task for each mean: plane `task`, and those of its channel in the
-    images behind, `together` in all."""
+    """`(x - mean)/sqrt(var + eps) gamma + beta`. One task for each mean, which is over `planes_per_mean` planes: plane
+    `task`, and those of the same channel in the following images."""
     stride = channels * size
-    moments(scratch, x + task * size, mean + task, var + task, together, stride, size)
-    scale = gamma[task % channels] / sqrt(var[task] + eps[0])  # noqa: F821
-    for p in range(together):
+    moments(scratch, x + task * size, mean + task, var + task, planes_per_mean, stride, size)
+    scale = gamma[task % channels] / sqrt(var[task] + eps[0])
+    for p in range(planes_per_mean):
         at = task * size + p * stride
         scale_and_shift(y + at, x + at, mean[task], scale, beta[task % channels], size)
 
 
 @function
 def products(to: Array, flows: Array, g: Array, x: Array, mean: float, runs: int, stride: int, n: int) -> None:
-    """Runs as those of `deviations`: of `g (x - mean)`, and of g."""
+    """`g (x - mean)` and g, in runs as `deviations` has them."""
     for r in range(runs):
         for i in range(n):
             flows[r * n + i] = g[r * stride + i]
@@ -102,7 +107,10 @@ def products(to: Array, flows: Array, g: Array, x: Array, mean: float, runs: int
 
 
 @function
-def flow(to: Array, g: Array, x: Array, mean: float, along: float, across: float, scale: float, n: int) -> None:
+def input_gradient(
+    to: Array, g: Array, x: Array, mean: float, along: float, across: float, scale: float, n: int
+) -> None:  # fmt: skip
+    """`across` and `along` remove the parts of g that change only the mean, or only the variance."""
     for i in range(n):
         to[i] = (g[i] - ((x[i] - mean) * along + across)) * scale
 
@@ -110,31 +118,31 @@ def flow(to: Array, g: Array, x: Array, mean: float, along: float, across: float
 @kernel
 def planes_back(
     task: int, scratch: Array, g: Array, x: Array, gamma: Array, mean: Array, var: Array, eps: Array,
-    dx: Array, dgamma: Array, dbeta: Array, channels: int, together: int, size: int,
+    dx: Array, dgamma: Array, dbeta: Array, channels: int, planes_per_mean: int, size: int,
 ) -> None:  # fmt: skip
-    """What flows into x; and each task's part of what flows into gamma and beta."""
+    """dx; and the part of each task in dgamma and dbeta: (tasks,)."""
     stride = channels * size
     mu = mean[task]
     block = scratch + 4
     flows = block + BLOCK
     per = max(1, BLOCK // size)
     clear(scratch, 4)
-    for p in range(0, together, per):
-        runs = min(per, together - p)
+    for p in range(0, planes_per_mean, per):
+        runs = min(per, planes_per_mean - p)
         for i in range(0, size, BLOCK):
             at = task * size + p * stride + i
             n = min(BLOCK, size - i)
             products(block, flows, g + at, x + at, mu, runs, stride, n)
-            add(scratch, total(block, runs * n))
-            add(scratch + 2, total(flows, runs * n))
-    rate = 1.0 / sqrt(var[task] + eps[0])  # noqa: F821
+            add_compensated(scratch, total(block, runs * n))
+            add_compensated(scratch + 2, total(flows, runs * n))
+    rate = 1.0 / sqrt(var[task] + eps[0])
     dgamma[task] = (scratch[0] + scratch[1]) * rate
     dbeta[task] = scratch[2] + scratch[3]
-    count = float(together * size)
+    count = float(planes_per_mean * size)
     along = dgamma[task] / count * rate
-    for p in range(together):
+    for p in range(planes_per_mean):
         at = task * size + p * stride
-        flow(dx + at, g + at, x + at, mu, along, dbeta[task] / count, rate * gamma[task % channels], size)
+        input_gradient(dx + at, g + at, x + at, mu, along, dbeta[task] / count, rate * gamma[task % channels], size)
 
 
 # ---------------------------------------------------------------- rows
@@ -144,6 +152,7 @@ def planes_back(
 def scale_and_shift_row(
     to: Array, x: Array, gamma: Array, beta: Array, mean: float, rate: float, n: int
 ) -> None:  # fmt: skip
+    """`rate` is 1/sqrt(var + eps)."""
     for i in range(n):
         to[i] = (x[i] - mean) * rate * gamma[i] + beta[i]
 
@@ -151,12 +160,12 @@ def scale_and_shift_row(
 @kernel
 def layers(
     task: int, scratch: Array, x: Array, gamma: Array, beta: Array, y: Array, mean: Array, var: Array, eps: Array,
-    rows: int, n: int, share: int,
+    rows: int, n: int, rows_per_task: int,
 ) -> None:  # fmt: skip
-    """Rows of n elements, of which a task has `share`; gamma and beta lie along them."""
-    for r in range(task * share, min(task * share + share, rows)):
+    """Rows of n elements; gamma and beta are (n,)."""
+    for r in range(task * rows_per_task, min(task * rows_per_task + rows_per_task, rows)):
         moments(scratch, x + r * n, mean + r, var + r, 1, 0, n)
-        rate = 1.0 / sqrt(var[r] + eps[0])  # noqa: F821
+        rate = 1.0 / sqrt(var[r] + eps[0])
         scale_and_shift_row(y + r * n, x + r * n, gamma, beta, mean[r], rate, n)
 
 
@@ -165,7 +174,8 @@ def row_terms(
     flows: Array, along: Array, dgamma: Array, dbeta: Array, g: Array, x: Array, gamma: Array, mean: float, rate: float,
     n: int,
 ) -> None:  # fmt: skip
-    """Of a row: what flows into the normalized values, and its products with them."""
+    """For a row: the gradient with respect to the normalized values (`flows`), its products with these (`along`), and
+    the row's part in dgamma and dbeta."""
     for i in range(n):
         value = (x[i] - mean) * rate
         dgamma[i] += g[i] * value
@@ -177,14 +187,14 @@ def row_terms(
 @kernel
 def layers_back(
     task: int, scratch: Array, g: Array, x: Array, gamma: Array, mean: Array, var: Array, eps: Array,
-    dx: Array, dgamma: Array, dbeta: Array, rows: int, n: int, share: int,
+    dx: Array, dgamma: Array, dbeta: Array, rows: int, n: int, rows_per_task: int,
 ) -> None:  # fmt: skip
-    """What flows into x; and what flows into gamma and beta from the rows of each task: (tasks, n)."""
+    """dx; and the part of each task in dgamma and dbeta: (tasks, n)."""
     clear(dgamma + task * n, n)
     clear(dbeta + task * n, n)
-    for r in range(task * share, min(task * share + share, rows)):
+    for r in range(task * rows_per_task, min(task * rows_per_task + rows_per_task, rows)):
         at = r * n
-        rate = 1.0 / sqrt(var[r] + eps[0])  # noqa: F821
+        rate = 1.0 / sqrt(var[r] + eps[0])
         clear(scratch, 4)
         for i in range(0, n, BLOCK):
             count = min(BLOCK, n - i)
@@ -192,14 +202,17 @@ def layers_back(
                 dx + (at + i), scratch + 4, dgamma + (task * n + i), dbeta + (task * n + i), g + (at + i), x + (at + i),
                 gamma + i, mean[r], rate, count,
             )  # fmt: skip
-            add(scratch, total(scratch + 4, count))
-            add(scratch + 2, total(dx + (at + i), count))
+            add_compensated(scratch, total(scratch + 4, count))
+            add_compensated(scratch + 2, total(dx + (at + i), count))
         along = (scratch[0] + scratch[1]) / float(n) * rate
         across = (scratch[2] + scratch[3]) / float(n)
-        flow_in_place(dx + at, x + at, mean[r], along, across, rate, n)
+        input_gradient_in_place(dx + at, x + at, mean[r], along, across, rate, n)
 
 
 @function
-def flow_in_place(to: Array, x: Array, mean: float, along: float, across: float, scale: float, n: int) -> None:
+def input_gradient_in_place(
+    to: Array, x: Array, mean: float, along: float, across: float, scale: float, n: int
+) -> None:  # fmt: skip
+    """`input_gradient`, where `to` holds g."""
     for i in range(n):
         to[i] = (to[i] - ((x[i] - mean) * along + across)) * scale

@@ -1,7 +1,8 @@
-"""Pooling over the windows of a plane: one channel of one image, with three axes (the first ones may be 1).
+"""Pooling over the windows of a plane, which is one channel of one image and has three axes (the first may have length
+1). Each kernel has one task for each plane.
 
-A window is what of the kernel lies over the plane. Sums and maxima of windows are taken first along the rows of a
-window, for all columns of the plane at once, then across its columns.
+A window is the part of the kernel that lies over the plane. Its sum or maximum is taken in two steps: down the columns,
+for all columns of the plane at once, then across those of the window.
 """
 
 from __future__ import annotations
@@ -10,29 +11,29 @@ from optgen.loops.kernel import kernel
 from optgen.loops.language import Array, Ints, function
 from runtime.native.vectors import clear
 
-# What `g`, the geometry, holds: the places of
+# Indices into `g`, the geometry:
 DEPTH, HEIGHT, WIDTH = 0, 1, 2  # the plane
 OUT_DEPTH, OUT_HEIGHT, OUT_WIDTH = 3, 4, 5  # the output
 KERNEL, STRIDE, PAD = 6, 9, 12  # of depth; those of height and width follow
 LOWEST = -3.4028234663852886e38
-"""The maximum of no elements, as MXNet has it."""
+"""The maximum of no elements, as in MXNet: the lowest finite number of float32."""
 
 
 @function
 def low(place: int, axis: int, g: Ints) -> int:
-    """The first element of the window at a place along an axis."""
+    """The first element, along an axis, of the window at a place."""
     return max(place * g[STRIDE + axis] - g[PAD + axis], 0)
 
 
 @function
 def high(place: int, axis: int, g: Ints) -> int:
-    """One past its last element."""
+    """One past the last element of that window."""
     return min(place * g[STRIDE + axis] - g[PAD + axis] + g[KERNEL + axis], g[axis])
 
 
 @function
 def first(k: int, g: Ints) -> int:
-    """The first window whose column k lies in the plane."""
+    """The first window along the width whose column k lies in the plane."""
     return max(g[PAD + 2] - k + g[STRIDE + 2] - 1, 0) // g[STRIDE + 2]
 
 
@@ -62,7 +63,7 @@ def spread_into(x: Array, y: Array, start: int, stop: int, stride: int) -> None:
 
 @kernel
 def pool_max(task: int, scratch: Array, x: Array, y: Array, g: Ints) -> None:
-    """The largest element of each window of a plane."""
+    """The largest element of each window."""
     plane = x + task * g[DEPTH] * g[HEIGHT] * g[WIDTH]
     row = y + task * g[OUT_DEPTH] * g[OUT_HEIGHT] * g[OUT_WIDTH]
     for od in range(g[OUT_DEPTH]):
@@ -85,7 +86,7 @@ def pool_max(task: int, scratch: Array, x: Array, y: Array, g: Ints) -> None:
 
 @kernel
 def pool_sum(task: int, scratch: Array, x: Array, scale: Array, y: Array, g: Ints) -> None:
-    """The sum of each window of a plane, times the scale of its place."""
+    """The sum of each window, times the scale of its place."""
     plane = x + task * g[DEPTH] * g[HEIGHT] * g[WIDTH]
     outputs = g[OUT_DEPTH] * g[OUT_HEIGHT] * g[OUT_WIDTH]
     row = y + task * outputs
@@ -109,7 +110,7 @@ def pool_sum(task: int, scratch: Array, x: Array, scale: Array, y: Array, g: Int
 
 @kernel
 def unpool_sum(task: int, scratch: Array, y: Array, scale: Array, x: Array, g: Ints) -> None:
-    """What `pool_sum` is the transpose of: to each element of a window, its output times its scale."""
+    """The transpose of `pool_sum`: add to each element of a window its output times its scale."""
     size = g[DEPTH] * g[HEIGHT] * g[WIDTH]
     plane = x + task * size
     row = y + task * g[OUT_DEPTH] * g[OUT_HEIGHT] * g[OUT_WIDTH]
@@ -130,7 +131,7 @@ def unpool_sum(task: int, scratch: Array, y: Array, scale: Array, x: Array, g: I
 
 @function
 def largest(plane: Array, od: int, oh: int, ow: int, g: Ints) -> int:
-    """Where in its plane the largest element of a window is, the first of several; -1: the window is empty."""
+    """The index in its plane of the first largest element of a window; -1 if the window is empty."""
     best = LOWEST
     place = -1
     start = low(ow, 2, g)
@@ -146,8 +147,11 @@ def largest(plane: Array, od: int, oh: int, ow: int, g: Ints) -> int:
 
 
 @function
-def unpool_squares(g0: Array, x0: Array, x1: Array, to0: Array, to1: Array, n: int) -> None:
-    """A row of windows of 2 by 2 that lie side by side: without a branch or a gap, so that it becomes vector code."""
+def unpool_2x2(g0: Array, x0: Array, x1: Array, to0: Array, to1: Array, n: int) -> None:
+    """`unpool_max` of a row of adjacent windows of 2 by 2, without branches, so that it becomes vector code.
+
+    x0 and x1 are the rows of the plane, to0 and to1 those of the result, and g0 is the row of outputs.
+    """
     for i in range(n):
         a = x0[2 * i]
         b = x0[2 * i + 1]
@@ -162,23 +166,21 @@ def unpool_squares(g0: Array, x0: Array, x1: Array, to0: Array, to1: Array, n: i
 
 
 @kernel
-def unpool_max(task: int, y: Array, x: Array, to: Array, squares: int, g: Ints) -> None:
-    """Add each output of a plane where the largest element of its window is in x; elsewhere are zeros.
+def unpool_max(task: int, y: Array, x: Array, to: Array, two_by_two: int, g: Ints) -> None:
+    """Add each output, to zeros, at the place of the largest element of its window in x.
 
-    `squares` says that the windows are those of `unpool_squares`, in a plane with two axes.
+    `two_by_two` is 1 if the windows are those of `unpool_2x2`, in a plane with two axes.
     """
     size = g[DEPTH] * g[HEIGHT] * g[WIDTH]
     outputs = y + task * g[OUT_DEPTH] * g[OUT_HEIGHT] * g[OUT_WIDTH]
     plane = to + task * size
     of = x + task * size
     clear(plane, size)
-    if squares == 1:
+    if two_by_two == 1:
         for h in range(g[OUT_HEIGHT]):
             upper = 2 * h * g[WIDTH]
             lower = upper + g[WIDTH]
-            unpool_squares(
-                outputs + h * g[OUT_WIDTH], of + upper, of + lower, plane + upper, plane + lower, g[OUT_WIDTH]
-            )
+            unpool_2x2(outputs + h * g[OUT_WIDTH], of + upper, of + lower, plane + upper, plane + lower, g[OUT_WIDTH])
     else:
         for od in range(g[OUT_DEPTH]):
             for oh in range(g[OUT_HEIGHT]):
@@ -190,7 +192,7 @@ def unpool_max(task: int, y: Array, x: Array, to: Array, squares: int, g: Ints) 
 
 @kernel
 def gather_max(task: int, of: Array, x: Array, y: Array, g: Ints) -> None:
-    """What `unpool_max` is the transpose of: the element of `of` where the window's largest element is in x."""
+    """The transpose of `unpool_max`: for each window, the element of `of` at the place of the largest element in x."""
     size = g[DEPTH] * g[HEIGHT] * g[WIDTH]
     outputs = y + task * g[OUT_DEPTH] * g[OUT_HEIGHT] * g[OUT_WIDTH]
     plane = of + task * size

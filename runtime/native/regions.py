@@ -1,7 +1,8 @@
-"""Chosen pixels of images: their weighted sums, what these are the transposes of, and the largest pixel of a bin.
+"""Weighted sums of chosen pixels (taps) of images, their adjoints, and the largest pixel of a bin.
 
-There are groups of points; a group reads one image, and its points' elements have a place in a plane of it. The taps of
-point p of group r are those from `starts[r*points + p]` to before `starts[r*points + p + 1]`.
+There are groups of as many points each; a group reads one image. The taps of point p of group r are those from
+`starts[r*points + p]` to before `starts[r*points + p + 1]`. A tap is a weight and a place, an index into a plane of the
+image. y is (groups, channels, points).
 """
 
 from __future__ import annotations
@@ -9,15 +10,15 @@ from __future__ import annotations
 from optgen.loops.kernel import kernel
 from optgen.loops.language import Array, Ints
 
-# What `g` holds: the places of
+# Indices into `g`:
 GROUPS, CHANNELS, POINTS = 0, 1, 2
-IMAGE, STEP = 3, 4  # how far apart are images, and what the channels of a result begin at
-ROWS, COLUMNS, WIDTH = 5, 6, 7  # of bins, and of a plane
+IMAGE, STEP = 3, 4  # the distance of images in x, and of the elements at which the channels of a result begin
+ROWS, COLUMNS, WIDTH = 5, 6, 7  # numbers of rows and columns of bins; the width of a plane
 
 
 @kernel
 def mix(task: int, x: Array, weights: Array, y: Array, images: Ints, starts: Ints, places: Ints, g: Ints) -> None:
-    """The weighted sum of each point, for one channel of one group."""
+    """The weighted sum of the taps of each point. One task for each channel of each group."""
     r = task // g[CHANNELS]
     plane = x + images[r] * g[IMAGE] + task % g[CHANNELS] * g[STEP]
     for p in range(g[POINTS]):
@@ -29,7 +30,7 @@ def mix(task: int, x: Array, weights: Array, y: Array, images: Ints, starts: Int
 
 @kernel
 def spread(task: int, y: Array, weights: Array, x: Array, images: Ints, starts: Ints, places: Ints, g: Ints) -> None:
-    """Add to one channel of x, for each point, its weights times y where its taps are."""
+    """Add to x, at the taps of each point, their weights times y: the transpose of `mix`. One task for each channel."""
     for r in range(g[GROUPS]):
         plane = x + images[r] * g[IMAGE] + task * g[STEP]
         row = y + (r * g[CHANNELS] + task) * g[POINTS]
@@ -40,7 +41,8 @@ def spread(task: int, y: Array, weights: Array, x: Array, images: Ints, starts: 
 
 @kernel
 def match(task: int, y: Array, x: Array, weights: Array, images: Ints, starts: Ints, places: Ints, g: Ints) -> None:
-    """Add to each weight of one group the products of y and x at its place, for all channels."""
+    """Add to the weight of each tap the products of y and x, over all channels: the gradient of `mix` with respect to
+    its weights. One task for each group."""
     for c in range(g[CHANNELS]):
         plane = x + images[task] * g[IMAGE] + c * g[STEP]
         row = y + (task * g[CHANNELS] + c) * g[POINTS]
@@ -53,7 +55,11 @@ def match(task: int, y: Array, x: Array, weights: Array, images: Ints, starts: I
 def largest(
     task: int, x: Array, found: Array, images: Ints, tops: Ints, bottoms: Ints, lefts: Ints, rights: Ints, g: Ints
 ) -> None:
-    """Where in its plane the first largest element of each bin is, for one channel of one group; -1 if it is empty."""
+    """The index in its plane of the first largest element of each bin, -1 for an empty bin.
+
+    One task for each channel of each group. `tops` and `bottoms` are the ranges of rows of the bins, (groups, ROWS),
+    `lefts` and `rights` those of columns, (groups, COLUMNS).
+    """
     r = task // g[CHANNELS]
     plane = x + images[r] * g[IMAGE] + task % g[CHANNELS] * g[STEP]
     row = found + task * g[ROWS] * g[COLUMNS]

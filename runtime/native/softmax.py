@@ -1,22 +1,23 @@
-"""Softmax over rows, and its gradient. A task takes `share` of the rows.
+"""Softmax over rows, and its gradient. The scores are `scale x`, where `scale` is an array of one element.
 
-`scale`, an array of one element, is a factor of the scores.
+x is (rows, n) and y the result, g the gradient with respect to y, and dx that with respect to x.
 """
 
 from __future__ import annotations
 
 from optgen.loops.kernel import kernel
 from optgen.loops.language import Array, function, total
-from runtime.native.exponential import decay
-from runtime.native.normalization import BLOCK, add
+from runtime.native.exponential import exp_nonpositive
+from runtime.native.normalization import BLOCK, add_compensated
 from runtime.native.vectors import clear
 
 LANES = 64
+"""Maxima that are taken at a time, so that they are vectors."""
 
 
 @function
-def greatest(scratch: Array, x: Array, scale: float, n: int) -> float:
-    """The greatest of `scale x`, n >= 1 elements; of NaN, nothing is said."""
+def max_scaled(scratch: Array, x: Array, scale: float, n: int) -> float:
+    """The maximum of `scale x`, n >= 1 elements. NaN among them may be the result or not."""
     whole = n // LANES * LANES
     top = scale * x[0]
     if whole > 0:
@@ -34,8 +35,9 @@ def greatest(scratch: Array, x: Array, scale: float, n: int) -> float:
 
 @function
 def exp_row(e: Array, x: Array, scale: float, top: float, n: int) -> None:
+    """`exp(scale x - top)`, where top is the maximum of `scale x`."""
     for i in range(n):
-        e[i] = decay(scale * x[i] - top)
+        e[i] = exp_nonpositive(scale * x[i] - top)
 
 
 @function
@@ -47,16 +49,17 @@ def divide(x: Array, by: float, n: int) -> None:
 @kernel
 def softmax(
     task: int, scratch: Array, x: Array, scale: Array, e: Array, tops: Array, sums: Array, rows: int, n: int,
-    share: int, divided: int,
+    rows_per_task: int, divided: int,
 ) -> None:  # fmt: skip
-    """Rows of `exp(scale x - top)`, divided by their sum if `divided`; the greatest scores, and the sums."""
-    for r in range(task * share, min(task * share + share, rows)):
-        tops[r] = greatest(scratch, x + r * n, scale[0], n)
+    """e: rows of `exp(scale x - top)`, divided by their sum if `divided` is 1. `tops` are the maxima of `scale x` and
+    `sums` the sums of the exponentials, one for each row."""
+    for r in range(task * rows_per_task, min(task * rows_per_task + rows_per_task, rows)):
+        tops[r] = max_scaled(scratch, x + r * n, scale[0], n)
         clear(scratch, 2)
         for i in range(0, n, BLOCK):
             count = min(BLOCK, n - i)
             exp_row(e + (r * n + i), x + (r * n + i), scale[0], tops[r], count)
-            add(scratch, total(e + (r * n + i), count))
+            add_compensated(scratch, total(e + (r * n + i), count))
         sums[r] = scratch[0] + scratch[1]
         if divided == 1:
             divide(e + r * n, sums[r], n)
@@ -69,37 +72,39 @@ def multiply(to: Array, x: Array, y: Array, n: int) -> None:
 
 
 @function
-def flow(to: Array, g: Array, y: Array, sum: float, scale: float, n: int) -> None:
+def input_gradient(to: Array, g: Array, y: Array, sum: float, scale: float, n: int) -> None:
+    """`sum` is that of g y over the row."""
     for i in range(n):
         to[i] = (g[i] - sum) * y[i] * scale
 
 
 @kernel
 def softmax_back(
-    task: int, scratch: Array, y: Array, g: Array, scale: Array, dx: Array, rows: int, n: int, share: int
+    task: int, scratch: Array, y: Array, g: Array, scale: Array, dx: Array, rows: int, n: int, rows_per_task: int
 ) -> None:
-    for r in range(task * share, min(task * share + share, rows)):
+    for r in range(task * rows_per_task, min(task * rows_per_task + rows_per_task, rows)):
         clear(scratch, 2)
         for i in range(0, n, BLOCK):
             count = min(BLOCK, n - i)
             multiply(scratch + 4, y + (r * n + i), g + (r * n + i), count)
-            add(scratch, total(scratch + 4, count))
-        flow(dx + r * n, g + r * n, y + r * n, scratch[0] + scratch[1], scale[0], n)
+            add_compensated(scratch, total(scratch + 4, count))
+        input_gradient(dx + r * n, g + r * n, y + r * n, scratch[0] + scratch[1], scale[0], n)
 
 
 @function
-def log_flow(to: Array, g: Array, y: Array, sum: float, scale: float, n: int) -> None:
+def log_input_gradient(to: Array, g: Array, y: Array, sum: float, scale: float, n: int) -> None:
+    """`sum` is that of g over the row."""
     for i in range(n):
-        to[i] = (g[i] - decay(y[i]) * sum) * scale
+        to[i] = (g[i] - exp_nonpositive(y[i]) * sum) * scale
 
 
 @kernel
 def log_softmax_back(
-    task: int, scratch: Array, y: Array, g: Array, scale: Array, dx: Array, rows: int, n: int, share: int
+    task: int, scratch: Array, y: Array, g: Array, scale: Array, dx: Array, rows: int, n: int, rows_per_task: int
 ) -> None:
-    """From the logarithms of softmax, `y`."""
-    for r in range(task * share, min(task * share + share, rows)):
+    """The gradient of log softmax, from its result y."""
+    for r in range(task * rows_per_task, min(task * rows_per_task + rows_per_task, rows)):
         clear(scratch, 2)
         for i in range(0, n, BLOCK):
-            add(scratch, total(g + (r * n + i), min(BLOCK, n - i)))
-        log_flow(dx + r * n, g + r * n, y + r * n, scratch[0] + scratch[1], scale[0], n)
+            add_compensated(scratch, total(g + (r * n + i), min(BLOCK, n - i)))
+        log_input_gradient(dx + r * n, g + r * n, y + r * n, scratch[0] + scratch[1], scale[0], n)

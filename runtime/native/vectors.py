@@ -1,4 +1,4 @@
-"""Runs of elements set and copied, for use in kernels."""
+"""Runs of elements that are set, copied and added, for use in kernels."""
 
 from __future__ import annotations
 
@@ -15,3 +15,10 @@ def clear(x: Array, n: int) -> None:
 def copy(to: Array, x: Array, n: int) -> None:
     for i in short(n):
         to[i] = x[i]
+
+
+@function
+def accumulate(to: Array, x: Array, n: int) -> None:
+    """Add x to the elements."""
+    for i in range(n):
+        to[i] += x[i]

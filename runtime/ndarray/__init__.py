@@ -1,99 +1,109 @@
-"""Arrays and what can be computed with them.
+"""`nd`: arrays and what can be computed with them.
 
-Read `ndarray` and `operator` first. Each family of operators is one file, whose `__all__` says what users see of it,
-`METHODS` which of these are methods of NDArray too, and `CONTRIB` what is in `nd.contrib`. To add a family, add its
-file to FAMILIES.
+Read `ndarray`, the array, and `operator`, a function of arrays with its gradient, first. Each family of operators is
+one file, in the folder of its kind:
+
+    elementwise/   one element, or one of each of two arrays: arithmetic, comparisons, exp, erf, casts
+    shape/         reshaping, broadcasting, slicing, x[key], gathering by index, padded sequences
+    reduce/        sums, means, extremes, norms over axes; sorting and top-k
+    linalg/        products of matrices, triangles, factorizations
+    nn/            what layers compute: activations, convolution, pooling, normalization, softmax, dropout
+    vision/        resizing, grids, regions of interest, boxes, single-shot detection
+    rnn/           recurrent networks
+    random/        draws from distributions, and their densities
+    updates/       the steps of optimizers as operators, and sums of gradients
+    sparse/        row-sparse and csr arrays, and what operators do with them
+
+A family's `__all__` names the functions of `nd`, `METHODS` those that are methods of NDArray as well, and `CONTRIB`
+those of `nd.contrib`. To add a family, add its file to FAMILIES. Imports point one way: see
+`tests/ndarray/test_order.py`.
 """
 
 from __future__ import annotations
 
+import importlib
+from types import ModuleType
+
 from runtime import autograd
 from runtime.core import backend
-from runtime.ndarray import (
-    _internal,  # noqa: F401 (nd._internal)
-    contrib,
-    creation,
-    custom,
-    dlpack,
-    elementwise,
-    image,  # noqa: F401 (nd.image)
-    linalg,
-    methods,
-    op,  # noqa: F401 (nd.op)
-    random,  # noqa: F401 (nd.random)
-    serialization,
-    sparse,
-)
-from runtime.ndarray.elementwise import straight_through
-from runtime.ndarray.linalg import matrices, products
+from runtime.ndarray import _internal, contrib, image, linalg, methods, ndarray, op, random, sparse  # noqa: F401
+from runtime.ndarray.linalg import matrices
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.nn import (
-    activation,
-    attention,
-    convolution,
-    ctc,
-    layers,
-    normalization,
-    output_ops,
-    pooling,
-    softmax,
-)
 from runtime.ndarray.operator import public
-from runtime.ndarray.random import densities, sampling
-from runtime.ndarray.reduce import local_norms, ordering, reduce
-from runtime.ndarray.rnn import rnn
-from runtime.ndarray.shape import gather, reshape, sequence, slicing
-from runtime.ndarray.updates import multi, operators
-from runtime.ndarray.vision import boxes, correlation, grid_sample, multibox, regions, resize
 
-FAMILIES = (
-    creation,
-    elementwise,
-    reduce,
-    reshape,
-    slicing,
-    gather,
-    ordering,
-    sequence,
-    serialization,
-    multi,
-    dlpack,
-    custom,
-    products,
-    attention,
-    matrices,
-    activation,
-    softmax,
-    normalization,
-    local_norms,
-    layers,
-    ctc,
-    output_ops,
-    sparse,
-    sampling,
-    densities,
-    convolution,
-    pooling,
-    resize,
-    regions,
-    grid_sample,
-    correlation,
-    boxes,
-    multibox,
-    rnn,
-    straight_through,
-    operators,
+FAMILIES: tuple[ModuleType, ...] = tuple(
+    importlib.import_module(f"{__name__}.{name}")
+    for name in (
+        "creation",
+        "serialization",
+        "dlpack",
+        "custom",
+        "elementwise",
+        "elementwise.straight_through",
+        "shape.reshape",
+        "shape.broadcast",
+        "shape.slicing",
+        "shape.gather",
+        "shape.sequence",
+        "reduce.reductions",
+        "reduce.ordering",
+        "linalg.products",
+        "linalg.matrices",
+        "nn.activation",
+        "nn.softmax",
+        "nn.normalization",
+        "nn.local_norms",
+        "nn.fully_connected",
+        "nn.dropout",
+        "nn.convolution",
+        "nn.pooling",
+        "nn.attention",
+        "nn.ctc",
+        "nn.output_ops",
+        "vision.resize",
+        "vision.regions",
+        "vision.grid_sample",
+        "vision.correlation",
+        "vision.boxes",
+        "vision.multibox",
+        "rnn.stacked",
+        "random.operators",
+        "random.densities",
+        "updates.multi_tensor",
+        "updates.optimizer_ops",
+        "sparse",
+    )
 )
+
+
+def _offer(family: ModuleType) -> None:
+    """Make the functions of a family those of `nd`, methods and functions of `nd.contrib`, as it says."""
+    for name in family.__all__:
+        globals()[name] = public(sparse.sparse_aware(name, getattr(family, name)))
+    for name in getattr(family, "METHODS", ()):
+        setattr(NDArray, name, globals().get(name) or public(sparse.sparse_aware(name, getattr(family, name))))
+    for name in getattr(family, "CONTRIB", ()):
+        setattr(contrib, name, public(getattr(family, name)))
+
+
+def _forward(module: ModuleType, names: tuple[str, ...] | None = None) -> None:
+    """Make functions of `nd`, all or those of `names`, attributes of a module of it, which is imported before them."""
+
+    def find(name: str) -> object:
+        if name.startswith("__") or name not in globals() or (names is not None and name not in names):
+            raise AttributeError(f"module '{module.__name__}' has no attribute '{name}'")
+        return globals()[name]
+
+    module.__getattr__ = find
+
 
 for _family in FAMILIES:
-    for _name in _family.__all__:
-        globals()[_name] = public(sparse.sparse_aware(_name, getattr(_family, _name)))
-    for _name in getattr(_family, "METHODS", ()):
-        setattr(NDArray, _name, globals().get(_name) or public(sparse.sparse_aware(_name, getattr(_family, _name))))
-    for _name in getattr(_family, "CONTRIB", ()):
-        setattr(contrib, _name, public(getattr(_family, _name)))
+    _offer(_family)
 for _name in matrices.__all__:
     setattr(linalg, _name.removeprefix("linalg_"), globals()[_name])  # nd.linalg.gemm2 is nd.linalg_gemm2
+_forward(op)
+_forward(ndarray)
+_forward(sparse, sparse.OPERATORS)
 methods.install()
 autograd.NDArray = NDArray  # a name that users of `from mxnet.autograd import *` rely on
 

@@ -100,7 +100,7 @@ def _regroup(flat: list[NDArray], like: Nested) -> Nested:
 
 
 def _columns(steps: list[list[NDArray]]) -> list[Sequence[NDArray]]:
-    """Of each output what every step gave."""
+    """For each output, its values in all steps."""
     if any(len(step) != len(steps[0]) for step in steps):
         raise ArgumentError(f"the number of outputs differs between steps: {sorted({len(step) for step in steps})}")
     return list(zip(*steps, strict=True))

@@ -1,8 +1,9 @@
-"""Arrays out of nothing, or out of what is no array yet."""
+"""Functions that make arrays: of a shape, or of numbers, NumPy arrays and other data."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,9 @@ CONTRIB = ("arange_like",)
 
 Shape = int | tuple[int, ...]
 
+SPARSE_MAKERS: dict[str, Callable[..., NDArray]] = {}
+"""`array` and `zeros` of `nd.sparse`, which enters them here: sparse arrays are made of dense ones."""
+
 
 def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> NDArray:
     """An array with the values of `source_array`: an NDArray, a NumPy array, a number, or numbers in nested sequences.
@@ -26,7 +30,7 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
     `dtype` is by default that of an NDArray, and float32 for everything else, NumPy arrays of other types included.
     """
     if getattr(source_array, "stype", "default") != "default" or hasattr(source_array, "tocsr"):
-        return _sparse().array(source_array, ctx, dtype)
+        return SPARSE_MAKERS["array"](source_array, ctx, dtype)
     if isinstance(source_array, NDArray):
         return _copied(source_array, _checked(source_array.context if ctx is None else ctx), dtype)
     wanted = element_type(dtype)
@@ -44,21 +48,21 @@ def _copied(x: NDArray, ctx: Context, dtype: Any) -> NDArray:
     wanted = copied._data.dtype if dtype is None else element_type(dtype)
     if wanted == copied._data.dtype:
         return copied
-    with backend.on(ctx):
+    with backend.device_scope(ctx):
         return NDArray(convert(copied._data, wanted), ctx)
 
 
 def empty(shape: Shape, ctx: Context | None = None, dtype: Any = None, stype: str | None = None) -> NDArray:
     """An array of `shape` with arbitrary values, stored as `stype`; see `zeros`."""
     if stype not in (None, "default"):
-        return _sparse().zeros(stype, shape, ctx, dtype)
+        return SPARSE_MAKERS["zeros"](stype, shape, ctx, dtype)
     return _made("empty", shape, ctx, dtype)
 
 
 def zeros(shape: Shape, ctx: Context | None = None, dtype: Any = None, stype: str | None = None) -> NDArray:
     """An array of `shape` with zeros, stored as `stype`: 'default' (also None) or one of the ways of `nd.sparse`."""
     if stype not in (None, "default"):
-        return _sparse().zeros(stype, shape, ctx, dtype)
+        return SPARSE_MAKERS["zeros"](stype, shape, ctx, dtype)
     return _made("zeros", shape, ctx, dtype)
 
 
@@ -70,7 +74,7 @@ def ones(shape: Shape, ctx: Context | None = None, dtype: Any = None) -> NDArray
 def full(shape: Shape, val: float, ctx: Context | None = None, dtype: Any = None) -> NDArray:
     """An array of `shape` with `val` everywhere."""
     filled = _made("empty", shape, ctx, dtype, "full")
-    with backend.on(filled._ctx):
+    with backend.device_scope(filled._ctx):
         filled._data.fill(val)
     return filled
 
@@ -135,13 +139,13 @@ def arange_like(
 
 
 def place(data: np.ndarray, ctx: Context | None) -> NDArray:
-    """An NDArray over `data`, C-contiguous, or over its copy where `ctx` is of another memory (None: the current)."""
+    """An NDArray over `data`, C-contiguous; over a copy if `ctx` (None: the current context) is a GPU's."""
     ctx = _checked(ctx)
-    return NDArray(backend.put(data, ctx), ctx)
+    return NDArray(backend.to_context(data, ctx), ctx)
 
 
 def _checked(ctx: Context | None) -> Context:
-    """The context (None: the current one), in which arrays can live."""
+    """`ctx`, or the current context for None; an error unless arrays can live there."""
     ctx = current_context() if ctx is None else ctx
     if not isinstance(ctx, Context):
         raise ArgumentError(f"ctx is a Context, such as mx.cpu(), not {ctx!r}")
@@ -150,19 +154,13 @@ def _checked(ctx: Context | None) -> Context:
 
 
 def _made(make: str, shape: Shape, ctx: Context | None, dtype: Any, name: str | None = None) -> NDArray:
-    """What the function `make` of NumPy or CuPy makes in `ctx`, for users who called `name`."""
+    """The array that the function `make` of NumPy or CuPy returns in `ctx`. `name` is for errors, `make` by default."""
     dtype = element_type(dtype)
     ctx = _checked(ctx)
     try:
         if ctx.on_cpu:
             return NDArray(getattr(np, make)(shape, dtype), ctx)
-        with backend.on(ctx):
-            return NDArray(getattr(backend.of(ctx), make)(shape, dtype), ctx)
+        with backend.device_scope(ctx):
+            return NDArray(getattr(backend.xp_for(ctx), make)(shape, dtype), ctx)
     except (TypeError, ValueError) as error:
         raise ArgumentError(f"{name or make}: {shape!r} is no shape of an array: {error}") from None
-
-
-def _sparse() -> Any:
-    from runtime.ndarray import sparse  # made of what is above
-
-    return sparse

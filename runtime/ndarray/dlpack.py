@@ -30,7 +30,7 @@ def to_dlpack_for_write(data: NDArray) -> Any:
 
 
 class _Capsule:
-    """A capsule as an object that gives it: what NumPy and CuPy take."""
+    """An object with `__dlpack__`, as NumPy and CuPy take it, that gives a capsule."""
 
     def __init__(self, capsule: Any) -> None:
         self._capsule = capsule
@@ -46,11 +46,11 @@ class _Capsule:
 _CPU, _CUDA = 1, 2
 """Kinds of devices, as DLPack counts them."""
 _TENSOR = {b"dltensor": 0, b"dltensor_versioned": 32}
-"""Where the tensor is in what a capsule of this name points to: first, or behind version, owner, deleter and flags."""
+"""Byte offset of the tensor in what a capsule of this name points to, behind version, owner, deleter and flags."""
 
 
 def _device_of(capsule: Any) -> tuple[int, int]:
-    """The kind and number of the device on which a capsule's memory is: what stands behind the tensor's address."""
+    """The kind and number of the device of a capsule's memory, which follow the address in DLPack's tensor."""
     python = ctypes.pythonapi
     python.PyCapsule_GetName.restype = ctypes.c_char_p
     python.PyCapsule_GetPointer.restype = ctypes.c_void_p
@@ -76,8 +76,8 @@ def from_dlpack(dlpack: Any) -> NDArray:
         kind, number = given.__dlpack_device__()
         ctx = gpu(number) if kind == _CUDA else _of_the_cpu()
         ctx.require()
-        with backend.on(ctx):
-            shared = backend.of(ctx).from_dlpack(given)
+        with backend.device_scope(ctx):
+            shared = backend.xp_for(ctx).from_dlpack(given)
         dtype = element_type(shared.dtype)
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
         raise ArgumentError(f"from_dlpack cannot take this {type(dlpack).__name__}: {error}") from None
@@ -93,7 +93,7 @@ def from_dlpack(dlpack: Any) -> NDArray:
 
 
 def _of_the_cpu() -> Context:
-    """The context of memory of the CPU that is shared: the current one if it is of the CPU."""
+    """The context of shared CPU memory: the current one if that is of the CPU, else cpu(0)."""
     ctx = current_context()
     return ctx if ctx.on_cpu else cpu()
 

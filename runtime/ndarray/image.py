@@ -1,7 +1,7 @@
-"""`nd.image`: what is done to images, (height, width, channels), or batches of them with an axis in front.
+"""`nd.image`: functions of images, (height, width, channels), and of batches of them, with one more axis in front.
 
-Types are kept, but by `to_tensor`; colours computed of whole numbers lose what is behind the point, as MXNet's do, and
-are kept within the type. Draws come from `mx.random`.
+Results have the type of the images, but for `to_tensor`. Colours of integer types are computed in float32, clipped to
+the type and truncated, as MXNet's are. Draws come from `mx.random`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from runtime.base import MXNetError, count
-from runtime.core.backend import like, on
+from runtime.core.backend import device_scope, to_device_of
 from runtime.core.generator import generator
 from runtime.ndarray.creation import array
 from runtime.ndarray.elementwise import cast
@@ -20,10 +20,10 @@ from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import public
 from runtime.ndarray.shape.reshape import transpose
 
-GRAY = np.array([0.299, 0.587, 0.114], np.float32)
+LUMA_WEIGHTS = np.array([0.299, 0.587, 0.114], np.float32)
 """Shares of red, green and blue in brightness (ITU-R BT.601)."""
 
-LIGHTING = np.array(
+LIGHTING_COMPONENTS = np.array(
     [
         [55.46 * -0.5675, 4.794 * 0.7192, 1.148 * 0.4009],
         [55.46 * -0.5808, 4.794 * -0.0045, 1.148 * -0.8140],
@@ -46,7 +46,7 @@ def _check(name: str, data: NDArray, channels: int | None = None) -> None:
 def _changed(data: NDArray, function: Callable[[np.ndarray], np.ndarray]) -> NDArray:
     """`function` of the values as float32, in the type of `data`."""
     dtype = data._data.dtype
-    with on(data.context):
+    with device_scope(data.context):
         x = function(data._data.astype(np.float32))
         if dtype.kind in "iu":
             x = np.clip(x, np.iinfo(dtype).min, np.iinfo(dtype).max)
@@ -119,13 +119,13 @@ def _along(x: np.ndarray, axis: int, size: int, interp: int) -> np.ndarray:
     if old == size:
         return x
     if interp == 0:
-        return np.take(x, like(x, np.minimum(np.arange(size) * old // size, old - 1)), axis)
+        return np.take(x, to_device_of(x, np.minimum(np.arange(size) * old // size, old - 1)), axis)
     at = np.clip((np.arange(size) + 0.5) * old / size - 0.5, 0, old - 1)
     low = np.floor(at).astype(int)
     shape = [1] * x.ndim
     shape[axis] = size
-    share = like(x, (at - low).astype(np.float32).reshape(shape))
-    below, above = (np.take(x, like(x, i), axis) for i in (low, np.minimum(low + 1, old - 1)))
+    share = to_device_of(x, (at - low).astype(np.float32).reshape(shape))
+    below, above = (np.take(x, to_device_of(x, i), axis) for i in (low, np.minimum(low + 1, old - 1)))
     return below * (1 - share) + above * share
 
 
@@ -159,7 +159,7 @@ def flip_top_bottom(data: NDArray) -> NDArray:
 
 
 def _flipped(data: NDArray, axis: int) -> NDArray:
-    with on(data.context):
+    with device_scope(data.context):
         return NDArray(np.flip(data._data, axis).copy(), data.context)
 
 
@@ -203,7 +203,9 @@ def _sampled(image: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.nda
             share = (1 - abs(rows - top - i)) * (1 - abs(columns - left - j))
             r = np.clip(top + i + 1, 0, image.shape[-2] + 1).astype(int)
             k = np.clip(left + j + 1, 0, image.shape[-1] + 1).astype(int)
-            found += padded[..., like(image, r), like(image, k)] * like(image, share.astype(np.float32))
+            found += padded[..., to_device_of(image, r), to_device_of(image, k)] * to_device_of(
+                image, share.astype(np.float32)
+            )
     return found
 
 
@@ -220,13 +222,13 @@ def _brightness(x: np.ndarray, factor: np.float32) -> np.ndarray:
 
 def _contrast(x: np.ndarray, factor: np.float32) -> np.ndarray:
     """Towards the mean brightness of the image."""
-    gray = x @ like(x, GRAY) if x.shape[-1] == 3 else x[..., 0]
+    gray = x @ to_device_of(x, LUMA_WEIGHTS) if x.shape[-1] == 3 else x[..., 0]
     return x * factor + (1 - factor) * gray.mean(axis=(-2, -1))[..., None, None, None]
 
 
 def _saturation(x: np.ndarray, factor: np.float32) -> np.ndarray:
     """Towards the brightness of each pixel."""
-    return x if x.shape[-1] == 1 else x * factor + (1 - factor) * (x @ like(x, GRAY))[..., None]
+    return x if x.shape[-1] == 1 else x * factor + (1 - factor) * (x @ to_device_of(x, LUMA_WEIGHTS))[..., None]
 
 
 def _hue(x: np.ndarray, factor: np.float32) -> np.ndarray:
@@ -293,7 +295,7 @@ def random_color_jitter(
 def adjust_lighting(data: NDArray, alpha: Sequence[float]) -> NDArray:
     """Colours plus `alpha` times the principal components of ImageNet's, (height, width, 3)."""
     _check("adjust_lighting", data, 3)
-    return _changed(data, lambda x: x + like(x, LIGHTING @ np.asarray(alpha, np.float32)))
+    return _changed(data, lambda x: x + to_device_of(x, LIGHTING_COMPONENTS @ np.asarray(alpha, np.float32)))
 
 
 @public

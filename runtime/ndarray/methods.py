@@ -1,4 +1,8 @@
-"""The operators Python has symbols for. Other methods are functions of the families, named in their METHODS."""
+"""Methods of NDArray that are made of operators: Python's symbols, indexing, copies to another context, pickling.
+
+`ndarray`, which has the class, is below operators, so `install` puts these methods there. Other methods are functions
+of the families, named in their METHODS.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +11,10 @@ from typing import Any
 
 from runtime import autograd
 from runtime.base import ArgumentError, MXNetError
-from runtime.ndarray import elementwise
+from runtime.context import Context
+from runtime.ndarray import creation, elementwise, serialization
 from runtime.ndarray.ndarray import NDArray
+from runtime.ndarray.operator import move
 from runtime.ndarray.shape import reshape, subscript
 
 SYMBOLS: dict[str, Callable] = {
@@ -50,6 +56,47 @@ def install() -> None:
     NDArray._at = subscript.getitem
     NDArray._slice = lambda self, start, stop: subscript.getitem(self, slice(start, stop))
     NDArray.__hash__ = object.__hash__  # comparing gives arrays, so arrays are told apart by identity
+    NDArray.as_in_ctx = as_in_context
+    for function in (as_in_context, attach_grad, __getstate__, __setstate__):
+        function.__qualname__ = f"NDArray.{function.__name__}"
+        setattr(NDArray, function.__name__, function)
+
+
+# ---------------------------------------------------------------- methods in full
+
+
+def as_in_context(self, context: Context, always_copy: bool = False) -> NDArray:
+    """This array if it lives in `context`, else a copy there."""
+    if context == self._ctx and not always_copy:
+        return self
+    context.require()
+    return move(self, context)
+
+
+def attach_grad(self, grad_req: str = "write", stype: str | None = None) -> None:
+    """Want the gradient of this array: `backward` writes it to `grad` ('write'), adds it to it ('add'), or
+    ignores it ('null').
+
+    `grad` is stored as `stype`, 'default' (also None) or 'row_sparse'. The array forgets what it was computed
+    from.
+    """
+    autograd.mark_variables(self, creation.zeros(self.shape, self._ctx, self.dtype, stype), grad_req)
+
+
+def __getstate__(self) -> dict[str, bytes]:
+    """What is in a pickle of MXNet's: the array in the bytes of its files, under 'handle'."""
+    return {"handle": serialization.encoded(self)}
+
+
+def __setstate__(self, state: dict[str, bytes]) -> None:
+    """Become the array whose `__getstate__`, here or in MXNet, gave this, in the current context.
+
+    MXNetError for what is no such state, or one of another kind of storage.
+    """
+    self._become(serialization.decoded(state, self.stype))
+
+
+# ---------------------------------------------------------------- Python's symbols
 
 
 def _symbol(function: Callable) -> Callable[[NDArray, Any], NDArray]:
@@ -64,7 +111,7 @@ def _symbol(function: Callable) -> Callable[[NDArray, Any], NDArray]:
 def _in_place(function: Callable) -> Callable[[NDArray, Any], NDArray]:
     def call(self: NDArray, other: Any) -> NDArray:
         if autograd.mode.recording and isinstance(other, NDArray) and other._in_graph():
-            raise MXNetError(subscript.REFUSED)
+            raise MXNetError(subscript.REFUSED_WHILE_RECORDING)
         result = function(self, other)
         if result.shape != self.shape:
             raise ArgumentError(

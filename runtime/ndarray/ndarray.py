@@ -1,4 +1,4 @@
-"""The array: its storage, its place, reading and writing it. What it can compute is in the operator files."""
+"""The array: its memory, its context, reading it, its gradient. What it computes is in the files of operators."""
 
 from __future__ import annotations
 
@@ -13,49 +13,35 @@ from runtime.context import Context
 from runtime.core import backend
 
 _STORAGE_TYPE_STR_TO_ID = {"undefined": -1, "default": 0, "row_sparse": 1, "csr": 2}
-"""Kinds of storage by MXNet's numbers for them, which programs import from here."""
+"""MXNet's numbers for kinds of storage. Programs import this name from this module."""
 _CPU = Context("cpu")
 py_slice = slice
-"""The name under which programs import it from here."""
+"""Python's `slice`. Programs import this name from this module."""
 
 
 class NDArray:
     """An n-dimensional array of one type, over a C-contiguous NumPy array, or, in a GPU's context, a CuPy array.
 
-    `x[i]`, `x[i:j]` on the first axis and `reshape` give arrays that share memory with `x`; see `indexing` for other
-    keys and for writing. Every other result is a copy. Operators give no scalars: what would be one has shape (1,).
-    `nd.array`, `nd.zeros` and their like make arrays.
+    `x[i]`, `x[i:j]` on the first axis and `reshape` give arrays that share memory with `x`; `shape/subscript.py` has
+    the rules for other keys and for writing. Every other result is a copy. Operators return no scalars: what would be
+    one has shape (1,). `nd.array`, `nd.zeros` and their like make arrays. Methods that are made of operators are added
+    by `methods.py`.
     """
 
     __slots__ = ("__weakref__", "_ctx", "_data", "_node")
-    __array_priority__ = 1000.0  # so that `numpy_array + x` comes to us instead of going through x element by element
+    __array_priority__ = 1000.0  # `numpy_array + x` calls `x.__radd__`; else NumPy would add element by element
 
     def __init__(
         self, data: np.ndarray | None, ctx: Context = _CPU, node: autograd.Node | autograd.Variable | None = None
     ) -> None:
-        """An array of None, as pickles of MXNet's make it, waits for `__setstate__`."""
-        self._data = data if type(data) is np.ndarray else backend.settled(data)  # not one of NumPy's scalars
+        """`data` is None in pickles of MXNet's: `__setstate__` follows."""
+        self._data = data if type(data) is np.ndarray else backend.as_contiguous(data)  # else perhaps a NumPy scalar
         self._ctx = ctx
         self._node = node
 
     def __reduce__(self) -> tuple:
         """Pickled and copied as values and context; a copy is outside of the graph."""
         return _restored, (self.asnumpy(), self._ctx)
-
-    def __getstate__(self) -> dict[str, bytes]:
-        """What is in a pickle of MXNet's: the array in the bytes of its files, under 'handle'."""
-        from runtime.ndarray.serialization import encoded
-
-        return {"handle": encoded(self)}
-
-    def __setstate__(self, state: dict[str, bytes]) -> None:
-        """Become the array whose `__getstate__`, here or in MXNet, gave this, in the current context.
-
-        MXNetError for what is no such state, or one of another kind of storage.
-        """
-        from runtime.ndarray.serialization import decoded
-
-        self._become(decoded(state, self.stype))
 
     def _become(self, other: NDArray) -> None:
         self._data, self._ctx, self._node = other._data, other._ctx, None
@@ -168,46 +154,33 @@ class NDArray:
             other[:] = self
         return other
 
-    def as_in_context(self, context: Context, always_copy: bool = False) -> NDArray:
-        """This array if it lives in `context`, else a copy there."""
-        if context == self._ctx and not always_copy:
-            return self
-        from runtime.ndarray.operator import move
-
-        context.require()
-        return move(self, context)
-
-    as_in_ctx = as_in_context
-
     def as_nd_ndarray(self) -> NDArray:
         """The array itself: there is no other kind of array here."""
         return self
 
     def _in_graph(self) -> bool:
         """Whether gradients can flow here: an array whose history `backward` has released is a constant."""
-        return self._node is not None and not self._node.spent
+        return self._node is not None and not self._node.released_at
 
     def _full_like(self, value: float) -> NDArray:
-        with backend.on(self._ctx):
+        with backend.device_scope(self._ctx):
             return NDArray(np.full_like(self._data, value), self._ctx)
 
     # ------------------------------------------------------------ gradients
 
-    def attach_grad(self, grad_req: str = "write", stype: str | None = None) -> None:
-        """Want the gradient of this array: `backward` writes it to `grad` ('write'), adds it to it ('add'), or
-        ignores it ('null').
-
-        `grad` is stored as `stype`, 'default' (also None) or 'row_sparse'. The array forgets what it was computed
-        from.
-        """
-        from runtime.ndarray.creation import zeros
-
-        autograd.mark_variables(self, zeros(self.shape, self._ctx, self.dtype, stype), grad_req)
-
     @property
     def grad(self) -> NDArray | None:
         """The gradient's array; None without `attach_grad`."""
-        return self._node.grad if isinstance(self._node, autograd.Variable) else None
+        node = self._node
+        if not isinstance(node, autograd.Variable):
+            return None
+        node.exposed = True
+        return node.grad
+
+    @property
+    def _grad_stype(self) -> str:
+        """How the gradient is stored; 'default' without one."""
+        return self._node.grad.stype if isinstance(self._node, autograd.Variable) else "default"
 
     @property
     def _fresh_grad(self) -> bool:
@@ -234,13 +207,4 @@ class NDArray:
 def _restored(data: np.ndarray, ctx: Context) -> NDArray:
     """A pickled array, in the context it was in."""
     ctx.require()
-    return NDArray(backend.put(data, ctx), ctx)
-
-
-def __getattr__(name: str) -> Any:
-    """The functions that make arrays, and others that MXNet has in this module too."""
-    if name.startswith("_"):
-        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    from runtime import ndarray
-
-    return getattr(ndarray, name)
+    return NDArray(backend.to_context(data, ctx), ctx)

@@ -15,13 +15,13 @@ from runtime.context import Context, cpu
 from runtime.core import backend
 from runtime.ndarray.ndarray import NDArray
 
-quiet = np.errstate(all="ignore")
-"""Decorator for functions in which infinities and NaN are values, not news."""
+ignore_fp_errors = np.errstate(all="ignore")
+"""Decorator for functions whose results may be infinite or NaN: NumPy does not warn of them."""
 
 
-def comparing(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
-    """Decorator for functions that compare: of bfloat16, comparing NaN would warn."""
-    silent = quiet(function)
+def ignore_bfloat16_nan(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+    """Decorator for functions that compare: of bfloat16, NumPy would warn of each NaN."""
+    silent = ignore_fp_errors(function)
 
     @functools.wraps(function)
     def call(x: Any, *others: Any) -> np.ndarray:
@@ -31,13 +31,13 @@ def comparing(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
 
 
 def in_float32(forward: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
-    """Decorator for functions that add up: 16-bit floats are computed with in float32, and the result rounded once."""
+    """Decorator for functions that add up: 16-bit floats are converted to float32, and the result is rounded once."""
 
     @functools.wraps(forward)
     def call(*arrays: np.ndarray, **attrs: Any) -> np.ndarray:
         return narrow(*arrays, **attrs) if arrays[0].dtype.itemsize == 2 else forward(*arrays, **attrs)
 
-    @quiet
+    @ignore_fp_errors
     def narrow(*arrays: np.ndarray | None, **attrs: Any) -> Any:
         dtype = arrays[0].dtype
         result = forward(*(x if x is None else x.astype(np.float32) for x in arrays), **attrs)
@@ -46,31 +46,34 @@ def in_float32(forward: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
     return call
 
 
-def at_home(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator: what computes with the memory of an NDArray, its first argument, does so where that is."""
+def on_own_device(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator: the function runs in the `device_scope` of its first argument, an NDArray."""
 
     @functools.wraps(function)
     def call(data: NDArray, *args: Any, **kwargs: Any) -> Any:
-        with backend.on(data._ctx):
+        with backend.device_scope(data._ctx):
             return function(data, *args, **kwargs)
 
     return call
 
 
 class Operator:
-    """A function from arrays to one array or several, `forward(*arrays, **attrs)` over NumPy arrays, or CuPy arrays of
-    the current device (see `runtime.core.backend`), called with NDArrays.
+    """A function of arrays with its gradient, called with NDArrays.
 
-    Inputs may also be plain numbers; attributes are keywords. `gradients[i]` gives the gradient that flows into input
-    i: `gradient(g, y, *inputs, **attrs)`, where g flows into the output y; all are NDArrays and it is made of
-    operators, so it can itself be differentiated. An input without an entry, or with None, gets no gradient. Where
-    `forward` returns a tuple the call returns a list, and g and y are lists; g[i] is None where nothing flowed.
+    `forward(*arrays, **attrs)` computes one array or a tuple of them from NumPy arrays, or from CuPy arrays on the
+    current device (see `runtime.core.backend`). Inputs may also be numbers; attributes are keywords.
+
+    `gradients[i](g, y, *inputs, **attrs)` is the gradient of input i, where g is that of the output y. All are
+    NDArrays, and the gradient is computed by operators, so it can be differentiated. An input without an entry, or with
+    None, gets no gradient. Where `forward` returns a tuple, the call returns a list, and g and y are lists; g[i] is
+    None for an output without a gradient.
 
         tanh = Operator(np.tanh, lambda g, y, x: g*(1 - y*y))
     """
 
     def __init__(self, forward: Callable[..., Any], *gradients: Callable[..., NDArray] | None) -> None:
-        self.name = forward.__name__.lstrip("_")  # what errors call it
+        self.name = forward.__name__.lstrip("_")  # the name in errors
+        self.__doc__ = forward.__doc__
         self.forward = forward
         self.gradients = list(gradients)
         self.joint: Callable[..., Sequence[NDArray | None]] | None = None
@@ -96,7 +99,7 @@ class Operator:
                 given.append(x._data)
                 node = x._node
                 if node is not None:
-                    if node.spent:
+                    if node.released_at:
                         node = None
                     else:
                         in_graph = True
@@ -111,7 +114,7 @@ class Operator:
         if ctx is None or ctx.on_cpu:
             output = self.forward(*given, **attrs)
         else:
-            with backend.on(ctx):
+            with backend.device_scope(ctx):
                 output = self.forward(*given, **attrs)
         node = None
         if in_graph and autograd.mode.recording:
@@ -119,7 +122,7 @@ class Operator:
         return wrap(output, ctx, node)
 
     def _meeting(self, ctx: Context, other: Context) -> Context:
-        """Where the result lives if inputs live in both: pinned and shared memory of the CPU go with any other."""
+        """The context of the result of inputs in two; MXNetError unless both are CPU memory, of different kinds."""
         if ctx.device_type == other.device_type or not (ctx.on_cpu and other.on_cpu):
             raise MXNetError(
                 f"{self.name}: inputs live in {ctx} and in {other}; bring them together with as_in_context()"
@@ -127,7 +130,7 @@ class Operator:
         return cpu(ctx.device_id)
 
     def pull(self, node: autograd.Node, g: Any) -> Iterator[tuple[Any, NDArray]]:
-        """The gradients of a recorded call that received `g`: pairs of an input's node and what flows into it."""
+        """For a recorded call whose output has the gradient `g`: pairs of the node of an input and its gradient."""
         y = wrap(node.output, node.ctx, node)
         if isinstance(y, list):
             g = [g.get(i) for i in range(len(y))]
@@ -168,8 +171,8 @@ _move = _Move()
 
 def move(x: NDArray, ctx: Context) -> NDArray:
     """A copy of x in `ctx`, recorded as an operator's call is."""
-    with backend.on(ctx):
-        data = x._data.copy() if x._ctx.on_cpu == ctx.on_cpu else backend.put(x._data, ctx)
+    with backend.device_scope(ctx):
+        data = x._data.copy() if x._ctx.on_cpu == ctx.on_cpu else backend.to_context(x._data, ctx)
     node = None
     if autograd.mode.recording and x._in_graph():
         node = autograd.Node(_move, [x._node], [], None, {}, x._ctx)
@@ -179,10 +182,10 @@ def move(x: NDArray, ctx: Context) -> NDArray:
 def differentiate_again(
     function: Callable[..., list[NDArray]], g: Sequence[NDArray | None], inputs: Sequence[Any]
 ) -> list[NDArray | None]:
-    """The gradients of `function(*inputs)`, given what flows into each output, so that they are in the graph.
+    """The gradients of `inputs`, recorded, given the gradients `g` of the outputs of `function(*inputs)`.
 
-    For operators whose gradient is one loop that cannot be differentiated: `function` computes the same, slowly, from
-    operators, which are recorded and walked through.
+    For operators whose gradient is one loop, which cannot be differentiated: `function` computes the same outputs with
+    operators, more slowly. They are recorded and walked through.
     """
     handles = [_handle(x) if isinstance(x, NDArray) else x for x in inputs]
     outputs = function(*handles)
@@ -196,8 +199,8 @@ _handle = Operator(lambda x: x, lambda g, y, x: g)
 # ---------------------------------------------------------------- as users call them
 
 
-def plain(function: Callable[..., Any]) -> Callable[..., Any]:
-    """An Operator as a function of one array, `data`; a function as it is."""
+def as_function(function: Callable[..., Any]) -> Callable[..., Any]:
+    """An Operator as a function of one array, `data`; any other function itself."""
     if not isinstance(function, Operator):
         return function
 
@@ -216,7 +219,7 @@ def public(function: Callable[..., Any]) -> Callable[..., Any]:
 
     An argument that it does not have raises MXNetError.
     """
-    function = plain(function)
+    function = as_function(function)
     parameters = inspect.signature(function).parameters
     if "out" in parameters:
         return function
@@ -244,7 +247,7 @@ def _check_names(name: str, kwargs: Iterable[str], parameters: Mapping[str, insp
 
 
 def _check_arrays(name: str, values: Iterable[Any], error: Exception) -> None:
-    """Whether the error is that one of the values was taken for an array: raise one that says so."""
+    """Raise an error that says so if `error` comes from taking one of the values for an array."""
     given = getattr(error, "obj", None)  # what lacks the attribute
     if given is not None and not isinstance(given, NDArray) and any(given is x for x in values):
         hint = "; nd.array() makes one of it" if isinstance(given, np.ndarray) else ""

@@ -1,8 +1,8 @@
 """Arrays in files: `nd.save` and `nd.load`, which write and read parameters too.
 
-Files are written as safetensors, whose metadata say whether the arrays are a list or have names, which tensors are the
-parts of a sparse array, and what the checksum of it all is. Read are these, safetensors files of other programs, and
-the lists that MXNet writes.
+Files are written as safetensors. Their metadata say whether the arrays are a list or have names, which tensors are
+parts of a sparse array, and what the checksum is. `load` reads these, safetensors files of other programs, and MXNet's
+own files.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from runtime.ndarray.sparse import from_stored, to_stored
 __all__ = ("load", "load_frombuffer", "save")
 
 _PARTS = {"default": (), "row_sparse": ("indices",), "csr": ("indices", "indptr")}
-"""What the arrays of indices of each kind of storage are called in a file."""
+"""The names, in a file, of the index arrays of each kind of storage."""
 
 
 def save(fname: str | os.PathLike[str], data: NDArray | Sequence[NDArray] | Mapping[str, NDArray]) -> None:
@@ -91,7 +91,7 @@ def decoded(state: Any, stype: str) -> NDArray:
 
 
 def _unused(name: str, *taken: Mapping[str, Any]) -> str:
-    """`name`, or one made of it, which nothing else in the file is called."""
+    """`name`, with primes appended until nothing else in the file has that name."""
     while any(name in names for names in taken):
         name += "'"
     return name

@@ -1,4 +1,4 @@
-"""Operators with two gradients: one of raw arrays, for all inputs; one in operators, to be differentiated again."""
+"""Operators with two gradients: a fast one, of NumPy arrays, and one made of operators, which can be differentiated."""
 
 from __future__ import annotations
 
@@ -8,23 +8,25 @@ from typing import Any
 
 import numpy as np
 
-from optgen.loops.kernel import Kernel
+from optgen.loops.kernel import LoopKernel
 from runtime import autograd
 from runtime.base import MXNetError
 from runtime.core import backend
-from runtime.native.activation import SHARE
+from runtime.native.activation import ELEMENTS_PER_TASK
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, differentiate_again
 
 
-class Fused(Operator):
-    """An operator whose gradients share work, or can be had in fewer passes over memory than operators make.
+class TwoGradientOperator(Operator):
+    """An operator whose gradients share work, or take fewer passes over memory than operators would.
 
-    `backward(g, y, *inputs, **attrs)`, over arrays as `forward` takes them, returns the gradient of each input (None
-    for none); g and y are tuples where `forward` returns one. With a parameter `wanted` it is told, for each input,
-    whether its gradient is of use. It is used unless the walk is recorded (`create_graph=True`). Then the gradients
-    are those stated in operators (`gradient`), or those of `again`, which computes the first output from NDArrays in
-    operators. Without either, differentiating twice is an error.
+    `backward(g, y, *inputs, **attrs)` takes arrays as `forward` does, and returns the gradient of each input, or None.
+    g and y are tuples where `forward` returns a tuple. A parameter `wanted`, if it has one, is a list that says for
+    each input whether its gradient is needed.
+
+    While the walk is recorded (`create_graph=True`), the gradients made of operators are used instead: those given by
+    `gradient`, or those of the function given by `again`, which computes the first output with operators. Without
+    either, differentiating twice is an error.
     """
 
     def __init__(self, forward: Callable[..., Any]) -> None:
@@ -61,33 +63,33 @@ class Fused(Operator):
         attrs = node.attrs
         if self._takes_wanted:
             attrs = {**attrs, "wanted": [parent is not None for parent in node.parents]}
-        with backend.on(node.ctx):
+        with backend.device_scope(node.ctx):
             gradients = self._backward(flows, node.output, *node.inputs, **attrs)
         for parent, dx in zip(node.parents, gradients, strict=False):
             if parent is not None and dx is not None:
                 yield parent, NDArray(dx, node.ctx)
 
 
-def wide(x: np.ndarray) -> np.ndarray:
-    """The array in the type that sums are made in: float32 for 16-bit floats, its own for others."""
+def widen_half(x: np.ndarray) -> np.ndarray:
+    """x in the type that sums are computed in: float32 for 16-bit floats, else its own."""
     return x.astype(np.float32) if x.dtype.itemsize == 2 else x
 
 
-LARGE = 1 << 14
-"""For fewer elements than this, several short passes of NumPy take no longer than a kernel."""
+MIN_KERNEL_ELEMENTS = 1 << 14
+"""From this many elements on, one pass of a kernel is faster than several of NumPy."""
 
 
-def is_large(x: np.ndarray) -> bool:
-    """Whether a kernel can be called with the array, and pays."""
-    return x.size >= LARGE and x.dtype.char in "fd" and type(x) is np.ndarray
+def kernel_pays(x: np.ndarray) -> bool:
+    """Whether a kernel takes the array, and is faster than NumPy."""
+    return x.size >= MIN_KERNEL_ELEMENTS and x.dtype.char in "fd" and type(x) is np.ndarray
 
 
-def one_pass(kernel: Kernel, *arrays: np.ndarray, work: int = 1) -> np.ndarray:
-    """What a kernel of `native.activation` makes of arrays, the first of which has the shape of the result.
+def run_elementwise_kernel(kernel: LoopKernel, *arrays: np.ndarray, work: int = 1) -> np.ndarray:
+    """The result of a kernel of `native.activation`, in the shape of the first array.
 
-    `work` is that for one element.
+    `work` is that of one element, in additions.
     """
     n = arrays[0].size
     result = np.empty_like(arrays[0])
-    kernel(-(-n // SHARE), work * n, *arrays, result, n)
+    kernel(-(-n // ELEMENTS_PER_TASK), work * n, *arrays, result, n)
     return result

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from runtime.core import update_rules
+from runtime.core import optgen_bridge
 from runtime.optimizer.classes import OptimizerRegistry
 from runtime.optimizer.optimizer import Optimizer
 from runtime.optimizer.spec import SpecOptimizer
@@ -22,7 +22,8 @@ def register_spec(spec: str | os.PathLike[str]) -> type[SpecOptimizer]:
 
     `spec` is the path of a `.opt` file, the spec's text, or the name of one that comes with optgen.
 
-    Raises optgen.SpecErrors, with all of the spec's errors.
+    Raises optgen.SpecErrors, with all of the spec's errors, and ArgumentError for a param or flag that is called like
+    an attribute of all optimizers, such as `num_update`.
     """
     return _registry.register_spec(spec)
 
@@ -36,4 +37,4 @@ def __getattr__(name: str) -> type[Optimizer]:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *(_registry.get(name).__name__ for name in update_rules.names())])
+    return sorted([*globals(), *(_registry.get(name).__name__ for name in optgen_bridge.names())])

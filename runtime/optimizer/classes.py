@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import os
 import textwrap
@@ -10,8 +11,9 @@ from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from runtime.core import update_rules
-from runtime.optimizer import mxnet
+from runtime.base import ArgumentError
+from runtime.core import optgen_bridge
+from runtime.optimizer import mxnet_overrides
 from runtime.optimizer.optimizer import Optimizer
 from runtime.optimizer.spec import SpecOptimizer
 from runtime.registry import Registry
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from optgen.model import Optimizer as Spec
 
 _RESERVED = ("wd", "rescale_grad", "clip_gradient")  # arguments of all optimizers, though a spec may set their defaults
+_SET_BY_SPEC_OPTIMIZER = ("lazy_update", "seed", "storage")  # what its constructor adds to what Optimizer's sets
 
 
 class OptimizerRegistry(Registry):
@@ -33,7 +36,7 @@ class OptimizerRegistry(Registry):
 
     def get(self, name: str) -> type[Optimizer]:
         if not super().__contains__(name):
-            shipped = {key_of(stem): stem for stem in update_rules.names()}
+            shipped = {key_of(stem): stem for stem in optgen_bridge.names()}
             # An alias is known only to its spec: then all are read.
             for stem in [shipped[key_of(name)]] if key_of(name) in shipped else shipped.values():
                 if not super().__contains__(stem):
@@ -43,11 +46,11 @@ class OptimizerRegistry(Registry):
     __getitem__ = get
 
     def __contains__(self, name: str) -> bool:
-        return super().__contains__(name) or key_of(name) in map(key_of, update_rules.names())
+        return super().__contains__(name) or key_of(name) in map(key_of, optgen_bridge.names())
 
     def of_class(self, name: str) -> type[Optimizer] | None:
         """The optimizer whose class is called so, or which has that class name as an alias; None if there is none."""
-        known = mxnet.ALIASES.get(name, name)
+        known = mxnet_overrides.ALIASES.get(name, name)
         if name.startswith("_") or known not in self:
             return None
         cls = self.get(known)
@@ -55,7 +58,7 @@ class OptimizerRegistry(Registry):
 
     def register_spec(self, spec: str | os.PathLike[str]) -> type[SpecOptimizer]:
         is_text = isinstance(spec, str) and "\n" in spec
-        cls = make_class(update_rules.read(spec))
+        cls = make_class(optgen_bridge.read(spec))
         self.register(cls, *cls.spec.aliases, *([] if is_text else [Path(spec).stem]))
         return cls
 
@@ -71,8 +74,13 @@ def is_made(cls: type[Optimizer]) -> bool:
 
 
 def make_class(spec: Spec) -> type[SpecOptimizer]:
-    """The optimizer class of a spec."""
-    beyond = mxnet.CLASSES.get(spec.name, {})
+    """The optimizer class of a spec.
+
+    Raises ArgumentError for a param or flag that is called like something that every optimizer has: both would be one
+    attribute.
+    """
+    _check_names(spec)
+    beyond = mxnet_overrides.CLASSES.get(spec.name, {})
     per_param = [f.name for f in spec.flags if f.per_param]
     members = {
         "spec": spec,
@@ -87,6 +95,28 @@ def make_class(spec: Spec) -> type[SpecOptimizer]:
     cls = type(spec.name, (SpecOptimizer,), members)
     cls.__signature__ = _signature(cls)
     return cls
+
+
+def _check_names(spec: Spec) -> None:
+    """ArgumentError, which has a line for each, where params or flags are called like attributes of all optimizers."""
+    taken = _attributes()
+    lines = [
+        f"{spec.source.name}:{x.span.line}:{x.span.column}: the {kind} '{x.name}' is called like an attribute that "
+        "every optimizer of runtime has: give it another name"
+        for kind, declared in (("param", spec.params), ("flag", [f for f in spec.flags if f.condition is None]))
+        for x in declared
+        if x.name in taken or x.name.startswith("_")
+    ]
+    if lines:
+        raise ArgumentError("\n".join(lines))
+
+
+@functools.cache
+def _attributes() -> frozenset[str]:
+    """The attributes and constructor arguments that are no reserved params, but that all optimizers have."""
+    arguments = inspect.signature(Optimizer).parameters
+    names = {*dir(SpecOptimizer), *SpecOptimizer.__annotations__, *vars(Optimizer()), *arguments}
+    return frozenset({*names, *_SET_BY_SPEC_OPTIMIZER} - {"lr", *_RESERVED})
 
 
 # ---------------------------------------------------------------- signature
@@ -119,7 +149,7 @@ def _common(cls: type[SpecOptimizer]) -> Iterator[Parameter]:
     extra: dict[str, tuple[str, Any]] = {
         name: ("bool | tuple[str, ...]", default) for name, default in cls.per_param_defaults.items()
     }
-    if update_rules.can_be_lazy(cls.spec) or "lazy_update" in cls.follows:
+    if optgen_bridge.can_be_lazy(cls.spec) or "lazy_update" in cls.follows:
         extra["lazy_update"] = "bool", cls.lazy_default
     extra["storage"] = "str | Mapping[str, str] | None", None
     for name, (annotation, default) in extra.items():

@@ -1,4 +1,4 @@
-"""What can be a count, a seed or the number of a parameter, wherever it comes from."""
+"""Checks of counts, seeds and the numbers of parameters in random draws, wherever they come from."""
 
 from __future__ import annotations
 
@@ -7,27 +7,28 @@ from typing import Any
 import numpy as np
 
 from runtime.base import MXNetError
-from runtime.core import update_rules
+from runtime.core import optgen_bridge
 
-LARGEST = 1 << 53
-"""Counts above are no counts: kernels compute with them in float64."""
-SEEDS = 1 << 63
+MAX_COUNT = 1 << 53
+"""The largest count: kernels compute with counts in float64."""
+SEED_LIMIT = 1 << 63
+"""Seeds are below this."""
 
 
 def count(value: Any, what: str) -> int:
     """A number of updates, batches and the like; MXNetError calling it `what` for anything else."""
-    return _whole(value, LARGEST, what, "a count, from 0 to 2^53")
+    return _whole(value, MAX_COUNT, what, "a count, from 0 to 2^53")
 
 
 def seed(value: Any, what: str) -> int:
     """A seed of random draws; MXNetError calling it `what` for anything else."""
-    return _whole(value, SEEDS - 1, what, "a whole number in [0, 2^63)")
+    return _whole(value, SEED_LIMIT - 1, what, "a whole number in [0, 2^63)")
 
 
 def number(value: Any, what: str) -> int:
     """The number of a parameter in random draws; MXNetError calling it `what` for anything else."""
     return _whole(
-        value, update_rules.largest_id(), what, f"the number of a parameter, from 0 to {update_rules.largest_id()}"
+        value, optgen_bridge.largest_id(), what, f"the number of a parameter, from 0 to {optgen_bridge.largest_id()}"
     )
 
 

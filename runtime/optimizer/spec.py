@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from runtime import random
 from runtime.base import MXNetError, did_you_mean
 from runtime.context import Context, cpu
-from runtime.core import update_rules
+from runtime.core import optgen_bridge
 from runtime.core.backend import is_host
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.sparse.dense import as_dense
-from runtime.optimizer.named import NamedStates
+from runtime.ndarray.sparse.densify import as_dense
+from runtime.optimizer.named_states import NamedStates
 from runtime.optimizer.optimizer import HALVES, Index, Optimizer
 
 if TYPE_CHECKING:
@@ -63,12 +63,12 @@ class SpecOptimizer(Optimizer):
         endings = {name: _checked_endings(name, given.pop(name)) for name in self.per_param_names if name in given}
         if given.get("learning_rate") is None:
             given.pop("learning_rate", None)
-        resolved = update_rules.resolve(self.spec, given)
+        resolved = optgen_bridge.resolve(self.spec, given)
         replaces = {"always": True, "given": "learning_rate" in given, "never": False}[self.sets_base_lr]
         base = {name: resolved.values[name] for name in ("rescale_grad", "wd", "clip_gradient")}
         self._rules: dict[tuple[str, bool, int | None], Any] = {}  # by dtype, whether there is a master, and GPU
         self._bindings: dict[
-            Index, update_rules.Binding
+            Index, optgen_bridge.Binding
         ] = {}  # by the first of the parameters that are updated together
         self._shared: dict[str, NDArray] = {}  # the states that are one value for all parameters
         self._by_device = {0: (self._bindings, self._shared)}
@@ -79,7 +79,7 @@ class SpecOptimizer(Optimizer):
         for name, value in (own | dict(self.per_param_defaults) | endings).items():
             setattr(self, name, value)
         self.lazy_update = bool(lazy)
-        self.storage = update_rules.checked_storage(self.spec, storage)
+        self.storage = optgen_bridge.checked_storage(self.spec, storage)
         self.seed: int | None = None  # of random draws; None: taken from runtime.random at the first update
 
     def _arguments(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
@@ -101,7 +101,7 @@ class SpecOptimizer(Optimizer):
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in self.param_names:
-            value = update_rules.checked(self.spec, name, value)
+            value = optgen_bridge.checked(self.spec, name, value)
             super().__setattr__("_version", self._version + 1)
         elif name in self.flag_names and self.__dict__.get("_rules"):
             raise ValueError(f"{type(self).__name__}: '{name}' is fixed once there are states; make a new optimizer")
@@ -125,7 +125,7 @@ class SpecOptimizer(Optimizer):
     # ------------------------------------------------------------ pieces
 
     def cut_of(self, index: Index, dtype: str, shape: tuple[int, ...]) -> str:
-        """Where the equations allow it: "anywhere", "blocks", "tensors" or "never" (`optgen.ir.nodes.Cut`)."""
+        """Where the equations allow it: "anywhere", "blocks", "tensors" or "never" (`optgen.ir.ShardGranularity`)."""
         rule = self._rule(dtype, self.multi_precision and dtype in HALVES)
         return rule.cut(shape, {name: found[0] for name, found in self._flags([index]).items()})
 
@@ -133,7 +133,7 @@ class SpecOptimizer(Optimizer):
 
     def _load(self, dtype: str, master: bool, gpu: int | None) -> Any:
         values = {name: getattr(self, name) for name in (*self.param_names, *self.flag_names)}
-        return update_rules.load(self.spec, dtype, master, self.storage, values, gpu)
+        return optgen_bridge.load(self.spec, dtype, master, self.storage, values, gpu)
 
     def _rule(self, dtype: str, master: bool, gpu: int | None = None) -> Any:
         """The compiled spec, in the variant that the attributes choose when it is first needed."""
@@ -141,11 +141,11 @@ class SpecOptimizer(Optimizer):
             self._rules[dtype, master, gpu] = self._load(dtype, master, gpu)
         return self._rules[dtype, master, gpu]
 
-    def coding(self, state: str, shape: tuple[int, ...]) -> update_rules.Coding:
+    def coding(self, state: str, shape: tuple[int, ...]) -> optgen_bridge.Coding:
         """How a state that is stored in 8 bits is, for a parameter of this shape, or a piece of one."""
         rule = next(iter(self._rules.values()), None) or self._rule("float32", False)
         large = (1 << 16, *[1] * (len(shape) - 1))  # a piece can be smaller than what is stored in 8 bits
-        return update_rules.Coding.of(rule, state, large)
+        return optgen_bridge.Coding.of(rule, state, large)
 
     def create_state(self, index: Index, weight: NDArray) -> Any:
         """The spec's states for this parameter."""
@@ -178,10 +178,9 @@ class SpecOptimizer(Optimizer):
         raise TypeError(f"{type(self).__name__}: {type(state).__name__} is no state that create_state made")
 
     def _initial(self, index: Index, weight: NDArray, master: bool) -> dict[str, NDArray]:
-        stypes = weight.stype, "default" if weight.grad is None else weight.grad.stype
-        row_sparse = "row_sparse" in stypes and self.lazy_update
-        rule = self._rule(weight._data.dtype.name, master, update_rules.gpu_of(weight.context))
-        arrays = update_rules.initial(rule, weight, row_sparse, self._flags([index]), self.pieces.get(index))
+        row_sparse = self.lazy_update and "row_sparse" in (weight.stype, weight._grad_stype)
+        rule = self._rule(weight._data.dtype.name, master, optgen_bridge.gpu_of(weight.context))
+        arrays = optgen_bridge.initial(rule, weight, row_sparse, self._flags([index]), self.pieces.get(index))
         ctx = weight.context
         # What the host computes before each step stays in its memory, wherever the weight is.
         states = {name: NDArray(x, cpu() if is_host(x) and not ctx.on_cpu else ctx) for name, x in arrays.items()}
@@ -235,7 +234,7 @@ class SpecOptimizer(Optimizer):
         self,
         indices: Sequence[Index],
         weights: Sequence[NDArray],
-        grads: Sequence[update_rules.Gradient],
+        grads: Sequence[optgen_bridge.Gradient],
         states: Sequence[Any],
         master: bool,
     ) -> None:
@@ -263,17 +262,17 @@ class SpecOptimizer(Optimizer):
         self,
         indices: Sequence[Index],
         weights: Sequence[NDArray],
-        grads: Sequence[update_rules.Gradient],
+        grads: Sequence[optgen_bridge.Gradient],
         states: Sequence[Any],
         master: bool,
-    ) -> update_rules.Binding:
+    ) -> optgen_bridge.Binding:
         names = [self.name_of(i) for i in indices]
-        if update_rules.joins_parameters(self.spec):
+        if optgen_bridge.joins_parameters(self.spec):
             self._check_all(indices)
         if self.seed is None:
             self.seed = int(random.generator.integers(1 << 63))
-        return update_rules.Binding(
-            self._rule(weights[0]._data.dtype.name, master, update_rules.gpu_of(weights[0].context)),
+        return optgen_bridge.Binding(
+            self._rule(weights[0]._data.dtype.name, master, optgen_bridge.gpu_of(weights[0].context)),
             names,
             weights,
             grads,
@@ -320,7 +319,7 @@ class SpecOptimizer(Optimizer):
                 f"{type(self).__name__} needs its input '{name}' for parameter '{self.name_of(index)}': call "
                 f"optimizer.set_input({name!r}, {{...}}) before the first update"
             ) from None
-        if update_rules.gpu_of(given.context) != update_rules.gpu_of(weight.context):
+        if optgen_bridge.gpu_of(given.context) != optgen_bridge.gpu_of(weight.context):
             place = name, index, weight.context
             if place not in self._inputs_there:
                 self._inputs_there[place] = given.as_in_context(weight.context)
@@ -333,9 +332,9 @@ class SpecOptimizer(Optimizer):
         an index is taken or too large."""
         new = [i for i in dict.fromkeys(indices) if i not in self._ids]
         taken = set(self._ids.values()) if new else set()
-        free = (n for n in range(update_rules.largest_id() + 1) if n not in taken)
+        free = (n for n in range(optgen_bridge.largest_id() + 1) if n not in taken)
         for index in new:
-            own = isinstance(index, int) and 0 <= index <= update_rules.largest_id() and index not in taken
+            own = isinstance(index, int) and 0 <= index <= optgen_bridge.largest_id() and index not in taken
             self._ids[index] = index if own else next(free)
             taken.add(self._ids[index])
         return [self._ids[i] for i in indices]
@@ -345,8 +344,8 @@ class SpecOptimizer(Optimizer):
         if not self.spec.evaluate:
             return super().evaluate(indices, weights, states)
         master = self.has_master(weights[0])
-        arrays = update_rules.evaluate(
-            self._load(weights[0]._data.dtype.name, master, update_rules.gpu_of(weights[0].context)),
+        arrays = optgen_bridge.evaluate(
+            self._load(weights[0]._data.dtype.name, master, optgen_bridge.gpu_of(weights[0].context)),
             weights,
             self._arrays(states, master),
             [self._index_update_count[i] for i in indices],

@@ -21,16 +21,16 @@ import numpy as np
 
 from runtime.base import MXNetError
 from runtime.context import cpu
-from runtime.core import files, update_rules
+from runtime.core import files, optgen_bridge
 from runtime.core.backend import to_host
-from runtime.core.update_rules import Coding
+from runtime.core.optgen_bridge import Coding
 from runtime.ndarray.ndarray import NDArray
 from runtime.optimizer import counts
 from runtime.optimizer.classes import is_made
-from runtime.optimizer.header import check as check_header
 from runtime.optimizer.optimizer import Index, Optimizer, device_number
 from runtime.optimizer.spec import SpecOptimizer
-from runtime.optimizer.trees import Coded, converted, joined
+from runtime.optimizer.state_header import check as check_header
+from runtime.optimizer.state_trees import Coded, converted, joined
 
 FORMAT, VERSION = "runtime.optimizer", 1
 _OWN_CHOICE = ("multi_precision", "storage", "aggregate_num")  # the loading optimizer's, whatever the file's was
@@ -147,9 +147,9 @@ def checked_value(optimizer: Optimizer, name: str, value: Any) -> Any:
     if not of_spec:
         return value
     if name in optimizer.param_names:
-        return update_rules.checked(optimizer.spec, name, value)
+        return optgen_bridge.checked(optimizer.spec, name, value)
     if name in optimizer.flag_names:
-        update_rules.resolve(optimizer.spec, {name: value})
+        optgen_bridge.resolve(optimizer.spec, {name: value})
     elif name in (*optimizer.per_param_names, "lazy_update") and not isinstance(value, bool):
         raise TypeError("not True or False")
     elif name == "seed" and value is not None:

@@ -6,7 +6,7 @@ import inspect
 import textwrap
 from pathlib import Path
 
-from runtime.core import update_rules
+from runtime.core import optgen_bridge
 from runtime.optimizer.classes import make_class
 from runtime.optimizer.spec import SpecOptimizer
 
@@ -33,7 +33,7 @@ def register_spec(spec: str | os.PathLike[str]) -> type[SpecOptimizer]: ...
 
 def text() -> str:
     """What the stub file should hold."""
-    classes = [make_class(update_rules.read(name)) for name in update_rules.names()]
+    classes = [make_class(optgen_bridge.read(name)) for name in optgen_bridge.names()]
     return "\n".join([HEAD, *map(_class, classes)])
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from runtime.context import Context
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.updates.sums import total
-from runtime.optimizer import states, trees
+from runtime.optimizer import state_trees, states
 from runtime.optimizer.optimizer import Index, Optimizer, device_number
 
 Columns = tuple[Sequence[Index], Sequence[NDArray], Sequence[NDArray], Sequence[Any]]
@@ -78,8 +78,8 @@ class Updater:
             if self._is_elsewhere(i):
                 self.states[i] = None
             elif i in self.states:
-                saved = trees.joined(self.states[i], self.optimizer)
-                self.states[i] = trees.converted(saved, self.optimizer, i, weight)
+                saved = state_trees.joined(self.states[i], self.optimizer)
+                self.states[i] = state_trees.converted(saved, self.optimizer, i, weight)
             else:
                 self.states[i] = self.optimizer.create_state_multi_precision(i, weight)
             self.states_synced[i] = True
@@ -97,7 +97,7 @@ class Updater:
 
     def sync_state_context(self, state: Any, context: Context) -> Any:
         """The state with its arrays in `context`."""
-        return trees.mapped(lambda array: array.as_in_context(context), state)
+        return state_trees.mapped(lambda array: array.as_in_context(context), state)
 
     def get_states(self, dump_optimizer: bool = False) -> bytes:
         """The states and update counts, as a safetensors file; with `dump_optimizer`, the hyper-parameters, too."""

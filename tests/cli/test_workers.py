@@ -14,7 +14,7 @@ import pytest
 
 from optgen.cli import workers
 
-WORK = [(k, 3) for k in range(2 * workers.PER_PROCESS)]
+WORK = [(k, 3) for k in range(2 * workers.KERNELS_PER_PROCESS)]
 
 
 @pytest.fixture(autouse=True)
@@ -47,7 +47,7 @@ import multiprocessing, os, signal, time
 from optgen.cli import workers
 
 os.sched_getaffinity = lambda pid: {0, 1}
-with workers.each(time.sleep, [(0.1 if k == 0 else 60,) for k in range(2 * workers.PER_PROCESS)]) as results:
+with workers.each(time.sleep, [(0.1 if k == 0 else 60,) for k in range(2 * workers.KERNELS_PER_PROCESS)]) as results:
     next(results)
     print(*(p.pid for p in multiprocessing.active_children()), flush=True)
     os.kill(os.getpid(), signal.SIGKILL)

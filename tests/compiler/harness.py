@@ -18,8 +18,8 @@ import numpy as np
 import optgen
 from optgen import RowSparse, State, arguments, pipeline, specfiles
 from optgen.execute.buffers import numpy_dtype
-from optgen.ir.interp import Tensor, interpret
-from optgen.ir.nodes import Kernel, Variant, gradient
+from optgen.ir import Kernel, Variant, gradient
+from optgen.ir.interp import TensorUpdate, interpret
 from optgen.model import Kind, Optimizer
 from optgen.passes.expand_math import expand_math
 from tests.process import run
@@ -334,13 +334,13 @@ def interpret_step(
     In place of a gradient there may be a list of several.
     """
     state.t[...] += 1
-    together: dict[str, tuple[Kernel, list[Tensor]]] = {}
+    together: dict[str, tuple[Kernel, list[TensorUpdate]]] = {}
     for i, (param, grad) in enumerate(zip(params, grads, strict=True)):
         own = {name: x[i] for name, x in (flags or {}).items()}
         by_row = lazy and isinstance(grad, RowSparse)
         several = list(grad) if isinstance(grad, list) else [grad]
         variant = rule.variant(param.shape, own, sparse=by_row, gradients=len(several))
-        if by_row and not build(rule.spec, variant).lazy:
+        if by_row and not build(rule.spec, variant).rows_independent:
             variant = rule.variant(param.shape, own)
         kernel, tensors = together.setdefault(repr(variant), (build(rule.spec, variant), []))
         arrays = arrays_of(state, i) | {name: arrays[i] for name, arrays in (inputs or {}).items()}
@@ -349,7 +349,7 @@ def interpret_step(
             rows, arrays[gradient(k)] = _rows(kernel, param, one, arrays, lazy)
         hyper = _hyper(kernel, param.shape, {name: x[i] if isinstance(x, list) else x for name, x in values.items()})
         hyper["step"] = float(state.t.max())
-        tensors.append(Tensor(arrays, hyper, int(state.t[i]), i if ids is None else ids[i], rows))
+        tensors.append(TensorUpdate(arrays, hyper, int(state.t[i]), i if ids is None else ids[i], rows))
     for kernel, tensors in together.values():
         interpret(kernel, tensors, seed)
 
@@ -365,7 +365,7 @@ def interpret_eval(
         out = np.empty_like(param)
         arrays = {"w": param} | arrays_of(state, i) | {"out": out}
         hyper = _hyper(kernel, param.shape, rule.values) | {"step": float(state.t.max())}
-        interpret(kernel, [Tensor(arrays, hyper, int(state.t[i]), rows=_always(param, arrays))])
+        interpret(kernel, [TensorUpdate(arrays, hyper, int(state.t[i]), rows=_always(param, arrays))])
         found.append(out)
     return found
 
@@ -389,7 +389,7 @@ def _rows(
             total[int(k)] = total[int(k)] + row if int(k) in total else row
         rows = np.array(sorted(total), np.int64)
         compact = np.array([total[k] for k in rows]).reshape(len(rows), *param.shape[1:]).astype(param.dtype)
-    if lazy and kernel.lazy:
+    if lazy and kernel.rows_independent:
         return rows, compact
     dense = np.zeros(param.shape, param.dtype)
     dense[rows] = compact

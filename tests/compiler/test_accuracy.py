@@ -18,7 +18,7 @@ import pytest
 
 import optgen
 from optgen import pipeline
-from optgen.ir.nodes import Variant
+from optgen.ir import Variant
 from optgen.model import Binary, Call, Expr, Kind, Name, Number, Unary, children
 from tests.compiler.harness import FEATURES, KERNELS, Array, Case, Shape, arrays_of
 from tests.conftest import Golden

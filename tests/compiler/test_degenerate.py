@@ -12,7 +12,7 @@ import optgen
 from optgen import cli, pipeline
 from optgen.cli import bandwidth
 from optgen.execute.buffers import numpy_dtype
-from optgen.ir.nodes import Variant
+from optgen.ir import Variant
 from tests.compiler.harness import Case, Shape
 from tests.compiler.test_differential import MODES, compare
 

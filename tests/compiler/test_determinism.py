@@ -16,10 +16,10 @@ import optgen
 from optgen import RowSparse, State, UpdateRule, arguments, pipeline
 from optgen.backends import target
 from optgen.backends.target import Target
-from optgen.execute.device import Cpu
-from optgen.ir.nodes import Variant
+from optgen.compiled import NativeKernel
+from optgen.execute.cpu.device import Cpu
+from optgen.ir import Variant
 from optgen.model import Kind, Optimizer
-from optgen.pipeline import NativeKernel
 from tests.compiler.harness import SPECS, Array, Shape, arrays_of, assert_same, copies, copy_state, numbers, same_bits
 from tests.conftest import Golden
 from tests.floats import ARM, FLUSH_DOWNWARD, arm_functions, exchange_mxcsr, x86_only
@@ -198,7 +198,7 @@ def built_for(judged: Judged, machine: Target) -> tuple[UpdateRule, list[str]]:
         compiled = target.compile_ir(pipeline.lower(kernel, "kernel", machine.triple), machine)
         assembly.append(compiled.assembly)
         shared = any(b.kind is Kind.SHARED for b in kernel.buffers)
-        signature = (kernel.buffers, kernel.hyper, kernel.lazy, shared, kernel.cut)
+        signature = (kernel.buffers, kernel.hyper, kernel.rows_independent, shared, kernel.shard_granularity)
         return NativeKernel("kernel", variant.dtype, *signature, compiled.object)
 
     args = arguments.resolve(judged.spec, {})

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 import optgen
-from optgen import pipeline
-from optgen.ir import nodes as ir
+from optgen import ir, pipeline
+from optgen.ir import Variant
 from optgen.ir.cost import cost
-from optgen.ir.nodes import Variant
 from optgen.ir.text import from_text, to_text
 from optgen.ir.verify import InvalidKernel, verify
 from optgen.model import Kind
@@ -65,7 +64,7 @@ scalar:
   store T %s
 
 shared:
-  %d: shared f64 = across sum %s
+  %d: shared f64 = reduceoverparams sum %s
   %e: shared f32 = convert %d
   store D %d
 
@@ -103,7 +102,7 @@ BROKEN: dict[str, list[tuple[str, str]]] = {
     "operands must be of one floating dtype": [("mul %w2 %h", "mul %w2 %lr")],
     "operands must be of one integer dtype": [("shift shr 9 %word", "shift shr 9 %w2")],
     "reduces f64 elements only": [("reduce sum all %wide", "reduce sum all %w")],
-    "not of tensors": [("across sum %s", "across sum %R'")],
+    "not of tensors": [("reduceoverparams sum %s", "reduceoverparams sum %R'")],
     "compares two numbers of one dtype": [("%b: elem", "%i: elem b1 = compare lt %w2 %lr\n  %b: elem")],
     "an operand of the wrong dtype": [("%b: elem", "%i: elem b1 = not %w2\n  %b: elem")],
     "operands of the wrong dtypes": [("%b: elem", "%i: elem f32 = select %w2 %w2 %w2\n  %b: elem")],
@@ -118,7 +117,7 @@ def test_good_kernel() -> None:
     kernel = verify(from_text(GOOD))
     assert to_text(kernel) == GOOD
     assert cost(kernel).sweeps == 2
-    assert not kernel.lazy
+    assert not kernel.rows_independent
 
 
 @pytest.mark.parametrize("message", BROKEN)
@@ -253,7 +252,11 @@ def test_nothing_is_moved_twice() -> None:
 
 def test_lazy() -> None:
     """Which specs update rows without the others: those whose values depend on one row at most."""
-    lazy = {name for name, (c, v) in KERNELS.items() if c.spec not in FEATURES and pipeline.build(c.spec, v).lazy}
+    lazy = {
+        name
+        for name, (c, v) in KERNELS.items()
+        if c.spec not in FEATURES and pipeline.build(c.spec, v).rows_independent
+    }
     assert {"optgen_groupadagrad_f32", "optgen_adammini_by_row_f32", "optgen_sgld_f32"} <= lazy
     whole = {c.spec.name for name, (c, _) in KERNELS.items() if c.spec not in FEATURES and name not in lazy}
     assert whole == {

@@ -13,7 +13,7 @@ import pytest
 
 from optgen.backends.target import Target, compile_ir
 from optgen.execute.cpu import chain, generate, pool
-from optgen.execute.kernel import Step
+from optgen.execute.kernel import StepStruct
 from tests.process import run
 
 CC = shutil.which("cc")
@@ -90,7 +90,7 @@ def test_mirrors_have_the_fields_of_the_text(file: str) -> None:
 def test_mirrors_have_the_offsets_of_the_c_file(file: str, tmp_path: Path) -> None:
     pairs = [(name, mirror, field[0]) for name, mirror in MIRRORS[file].items() for field in mirror._fields_]
     if file == "chain":
-        pairs += [("step", Step, field) for field in ("n", "size", "buffers", "t")]
+        pairs += [("step", StepStruct, field) for field in ("n", "size", "buffers", "t")]
     rows = [f'printf("%zu\\n", offsetof({name}, {field}));' for name, _, field in pairs]
     sizes = [f'printf("%zu\\n", sizeof({name}));' for name in MIRRORS[file]]
     lines = "\n    ".join([*rows, *sizes])

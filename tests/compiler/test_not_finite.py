@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import optgen
-from optgen.ir.nodes import Variant
+from optgen.ir import Variant
 from tests.compiler.harness import (
     CASES,
     FEATURES,

@@ -11,7 +11,7 @@ import pytest
 
 import optgen
 from optgen import Piece, RowSparse, State
-from optgen.ir.nodes import BLOCK
+from optgen.ir import BLOCK
 from tests.compiler.harness import (
     CASES,
     FEATURES,

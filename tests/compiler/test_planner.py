@@ -13,15 +13,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import optgen
-from optgen import pipeline
-from optgen.ir import nodes as ir
-from optgen.ir.nodes import BYTES, Kernel, Phase, Variant
+from optgen import ir, pipeline
+from optgen.ir import Kernel, Phase, Variant
 from optgen.ir.text import to_text
 from optgen.model import Kind
 from optgen.passes import place_stores
+from optgen.passes.cse_dce import cse_dce
 from optgen.passes.hoist_host import hoist_host
 from optgen.passes.plan_sweeps import _Schedule, plan_sweeps
-from optgen.passes.share import share
 from tests.compiler.harness import KERNELS
 
 
@@ -58,7 +57,7 @@ def update(text: str, storage: str = "float32") -> Kernel:
     """What the planner is given."""
     spec = optgen.parse(text)
     stored = {s.name: storage for s in spec.states if s.kind is Kind.ELEM}
-    return hoist_host(share(pipeline.build(spec, Variant({}, storage=stored))))
+    return hoist_host(cse_dce(pipeline.build(spec, Variant({}, storage=stored))))
 
 
 @pytest.mark.parametrize("storage", ["float32", "int8_dynamic"])
@@ -90,7 +89,7 @@ def test_the_whole_compiler_takes_little_more_than_twice_the_work() -> None:
 def read(kernel: Kernel, sweeps: list[Phase]) -> int:
     """The bytes of an element that these sweeps read."""
     ops = [i.op for phase in sweeps for i in phase.instrs if isinstance(i.op, ir.Load)]
-    return sum(BYTES[kernel.buffer(op.buffer).storage] for op in ops)
+    return sum(kernel.buffer(op.buffer).format.bytes for op in ops)
 
 
 def least(kernel: Kernel) -> int:
@@ -104,7 +103,7 @@ def least(kernel: Kernel) -> int:
     for sweeps in itertools.product(*({schedule.earliest(s), last} for s in stores)):
         plan = dict(zip((s.buffer for s in stores), sweeps, strict=True))
         try:
-            found.append(read(kernel, [Phase("sweep", schedule.swept(plan, k)) for k in range(last + 1)]))
+            found.append(read(kernel, [Phase("sweep", schedule.sweep_body(plan, k)) for k in range(last + 1)]))
         except AssertionError as error:
             assert "the old value is gone" in str(error)
     return min(found)
@@ -144,7 +143,7 @@ def specs(draw: st.DrawFn) -> tuple[str, dict[str, str]]:
 @given(specs(), st.sampled_from(("float32", "bfloat16")))
 def test_no_plan_reads_less(spec: tuple[str, dict[str, str]], dtype: str) -> None:
     text, stored = spec
-    kernel = hoist_host(share(pipeline.build(optgen.parse(text), Variant({}, dtype, storage=stored))))
+    kernel = hoist_host(cse_dce(pipeline.build(optgen.parse(text), Variant({}, dtype, storage=stored))))
     planned = plan_sweeps(kernel)
     assert read(kernel, [p for p in planned.phases if p.kind == "sweep"]) == least(kernel), text
 
@@ -153,5 +152,5 @@ def test_the_search_finds_the_same_plans(monkeypatch: pytest.MonkeyPatch) -> Non
     """For all specs that come along, where few choices are not searched but all tried."""
     built = [pipeline.build(case.spec, variant) for case, variant in KERNELS.values()]
     expected = [to_text(pipeline.plan(kernel)) for kernel in built]
-    monkeypatch.setattr(place_stores, "FEW", -1)
+    monkeypatch.setattr(place_stores, "MAX_EXHAUSTIVE", -1)
     assert [to_text(pipeline.plan(kernel)) for kernel in built] == expected

@@ -34,6 +34,15 @@ def stepping(inside: Callable[[BoundStep], None]) -> tuple[BoundStep, np.ndarray
     return step, w
 
 
+def test_a_step_of_the_cpu_has_no_launches() -> None:
+    w = np.ones(3, np.float32)
+    step = optgen.load("sgd").bind([w], [np.ones_like(w)])
+    for half in (lambda: step.advance(lr=0.5), step.launch):
+        with pytest.raises(RuntimeError, match=r"^<optgen SGD, float32.*>: advance\(\) and launch\(\) .* the CPU"):
+            half()
+    assert step.state.t.tolist() == [0] and same([w], [np.ones_like(w)])
+
+
 # ---------------------------------------------------------------- one caller at a time
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import optgen
-from optgen.ir.nodes import BLOCK
+from optgen.ir import BLOCK
 from tests.compiler import test_degenerate
 from tests.compiler.harness import ALL, FEATURES, ROWS, Array, Case, Shape, by_name
 from tests.compiler.test_differential import LARGE, MODE, MODES, SOME, SPARSE, pairs, specs

@@ -17,8 +17,8 @@ import pytest
 import optgen
 from optgen import Piece, RowSparse
 from optgen.execute.cuda import driver, memory
-from optgen.execute.cuda.table import RING
-from optgen.ir.nodes import BLOCK
+from optgen.execute.cuda.table import STEPS_IN_FLIGHT
+from optgen.ir import BLOCK
 from tests.compiler.harness import by_name, numbers, same_bits
 from tests.cuda.emulation import Gpu, GpuArray, emulated
 
@@ -44,12 +44,12 @@ def test_a_graph_of_launches_sees_the_numbers_of_each_step(gpu: Gpu) -> None:
     host = [p.get() for p in params]
     step = optgen.load("nadam", target="cuda").bind(params, grads)
     reference = optgen.load("nadam").bind(host, [g.get() for g in grads])
-    for k in range(2 * RING + 1):
+    for k in range(2 * STEPS_IN_FLIGHT + 1):
         step.advance(lr=0.1 / (k + 1))
         step.launch()  # what a replay does
         reference(lr=0.1 / (k + 1))
     assert all(same_bits(a.get(), b) for a, b in zip(params, host, strict=True))
-    assert step.state.t.tolist() == [2 * RING + 1] * 2
+    assert step.state.t.tolist() == [2 * STEPS_IN_FLIGHT + 1] * 2
 
 
 def test_what_is_captured_are_launches_only(gpu: Gpu) -> None:

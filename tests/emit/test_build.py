@@ -13,8 +13,8 @@ import optgen
 from optgen import specfiles
 from optgen.backends import target
 from optgen.cli import main
+from optgen.ir import Variant
 from optgen.ir.cost import cost
-from optgen.ir.nodes import Variant
 from optgen.pipeline import build as build_ir
 from optgen.pipeline import plan
 

@@ -141,6 +141,6 @@ def test_processes_make_the_same_files(line: list[str], tmp_path: Path, monkeypa
     one = build(tmp_path, "--all", *line)
     files = {path.name: path.read_bytes() for path in one.iterdir()}
     shutil.rmtree(one)
-    monkeypatch.setattr(workers, "PER_PROCESS", 1)
+    monkeypatch.setattr(workers, "KERNELS_PER_PROCESS", 1)
     two = build(tmp_path, "--all", *line)
     assert {path.name: path.read_bytes() for path in two.iterdir()} == files

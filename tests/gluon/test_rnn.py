@@ -14,7 +14,7 @@ import runtime as mx
 from runtime import MXNetError, autograd, nd
 from runtime.gluon import rnn
 from runtime.gluon.contrib import rnn as contrib
-from runtime.ndarray.rnn.rnn import GATES
+from runtime.ndarray.rnn.stacked import GATES
 from tests.ndarray.gradients import check
 
 LAYERS: dict[str, Callable[..., Any]] = {

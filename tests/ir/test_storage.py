@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from optgen.ir import codec
+from optgen.ir import Buffer, codec
 from optgen.ir.interp import call
-from optgen.ir.nodes import Buffer
 from optgen.ir.storage import bfloat16, blocks, dynamic8, linear8
 from tests.ir.numpy_builder import NumpyBuilder
 
@@ -174,8 +173,8 @@ def coded(storage: str, rows: Array, scale: Array, signed: bool) -> tuple[Array,
     """The codes of blocks, one a row, and the numbers they stand for."""
     buffer = Buffer("m", True, storage=storage, nonnegative=not signed)
     with np.errstate(all="ignore"):
-        codes = codec.encoder(buffer)(BUILDER, rows * codec.factor(buffer)(BUILDER, scale))
-        return codes, codec.decoder(buffer)(BUILDER, codes, codec.unit(buffer)(BUILDER, scale))
+        codes = codec.encoder(buffer)(BUILDER, rows * codec.encode_scale(buffer)(BUILDER, scale))
+        return codes, codec.decoder(buffer)(BUILDER, codes, codec.decode_scale(buffer)(BUILDER, scale))
 
 
 @SIGNED

@@ -1,4 +1,4 @@
-"""Ray in one process: the real Server, Service, Link and ServerStore run under it, in a simulation.
+"""Ray in one process: the real Server, Service, ServerConnection and ServerStore run under it, in a simulation.
 
 Calls of one process to an actor come in the order in which they were made, those of different processes in any; each
 actor has one thread for calls, as Ray gives it, and answers those of its control group at once. A `Fault` happens at a
@@ -21,7 +21,8 @@ import numpy as np
 import pytest
 import ray
 
-from runtime.kvstore.servers import adoption, link, member, server, service, start
+from runtime.kvstore import environment
+from runtime.kvstore.servers import connection, membership, ray_setup, server, service, state_transfer
 from tests.kvstore.simulation import Process, Simulation
 
 errors = ray.exceptions
@@ -31,8 +32,8 @@ TARGETS: dict[str, Callable[[Actor, Call], bool]] = {
     "any": lambda _, call: call.method not in ("alive", "view", "seen"),
     "push": lambda _, call: call.method == "call" and call.args[0]["do"] == "push",
     "beat": lambda _, call: call.method == "seen",
-    "settle": lambda _, call: call.method == "settle",
-    "adoption": lambda actor, call: actor.is_learner() and call.method in ("load", "follow", "settle"),
+    "become_replica": lambda _, call: call.method == "become_replica",
+    "adoption": lambda actor, call: actor.is_learner() and call.method in ("load", "follow", "become_replica"),
 }
 """Which calls a fault may happen at."""
 
@@ -382,16 +383,16 @@ def simulated(world: World, inline: int = 0, timeout: float = 30.0, room: int = 
         environ={}, sched_getaffinity=lambda _: {0}, getpid=lambda: world.me().number, _exit=world.exit
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(start.TIMEOUT, str(timeout))
-        patch.setattr(start, "load", lambda: fake)
-        patch.setattr(link, "_INLINE", inline)
-        patch.setattr(adoption, "ray", fake)
-        patch.setattr(adoption, "_ROOM", room)
+        patch.setenv(environment.TIMEOUT, str(timeout))
+        patch.setattr(ray_setup, "load", lambda: fake)
+        patch.setattr(connection, "_MAX_INLINE_BYTES", inline)
+        patch.setattr(state_transfer, "ray", fake)
+        patch.setattr(state_transfer, "_MAX_BACKLOG_BYTES", room)
         patch.setattr(server, "ray", fake)
         patch.setattr(server, "os", system)
-        for module in (link, member, server, service):
+        for module in (connection, membership, server, service):
             patch.setattr(module, "time", time)
-        for module in (member, server, service):
+        for module in (membership, server, service):
             patch.setattr(module, "threading", threads)
         try:
             yield

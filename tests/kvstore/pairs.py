@@ -12,7 +12,8 @@ from runtime.optimizer import states
 
 
 class Pairs:
-    """Shards in this process, in place of `Link`: each a primary and a replica, either of which fails now and then."""
+    """Shards in this process, in place of a ServerConnection: each a primary and a replica, either of which fails now
+    and then."""
 
     def __init__(self, shards: int, fails: Callable[[], int] = lambda: 0) -> None:
         self.shards = shards

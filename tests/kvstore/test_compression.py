@@ -11,10 +11,10 @@ import pytest
 
 from runtime import MXNetError
 from runtime.kvstore.compression import GradientCompression
-from runtime.native.quantization import SHARE
+from runtime.native.quantization import WORDS_PER_TASK
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
-SIZES = (0, 1, 15, 16, 17, 31, 32, 33, 4097, 160 * SHARE + 5)  # the last one is shared among threads
+SIZES = (0, 1, 15, 16, 17, 31, 32, 33, 4097, 160 * WORDS_PER_TASK + 5)  # the last one is shared among threads
 
 
 def sent_by(kind: str, values: np.ndarray, threshold: float) -> np.ndarray:

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 pytest.importorskip("ray")
 
 import runtime as mx
-from runtime.kvstore.servers.adoption import Adoption
 from runtime.kvstore.servers.client import ServerStore
-from runtime.kvstore.servers.link import Link
+from runtime.kvstore.servers.connection import ServerConnection
 from runtime.kvstore.servers.service import Service
+from runtime.kvstore.servers.state_transfer import StateTransfer
 from tests.kvstore.fake_ray import KINDS, TARGETS, Fault, World, simulated
 
 RUN = "run"
@@ -46,7 +46,7 @@ class Push:
     acknowledged: bool = False
 
 
-class Watched(Link):
+class Watched(ServerConnection):
     """A link that keeps what shards have answered to its worker's join."""
 
     def __init__(self, *args: Any) -> None:
@@ -113,14 +113,14 @@ class Training:
 
     def push(self, store: ServerStore) -> None:
         keys = self.world.chance.sample(KEYS, self.world.chance.randint(1, len(KEYS)))
-        push = Push(store.rank, store.acknowledged + 1, len(self.pushes), keys, dict(store._link.joined))
+        push = Push(store.rank, store.acknowledged + 1, len(self.pushes), keys, dict(store._connection.joined))
         self.pushes.append(push)
         store.push(keys, [mx.nd.array(np.arange(SLOTS) == push.slot)] * len(keys))
         push.acknowledged = True
 
     def lost(self) -> bool:
         """Whether both servers of a shard have died before there was another one: nothing is promised then."""
-        return self.service is not None and any(keeper.failure for keeper in self.service._keepers)
+        return self.service is not None and any(keeper.failure for keeper in self.service._supervisors)
 
     def run(self) -> None:
         """Until all have done their work, what was on its way has come, and there are two of each server."""
@@ -134,7 +134,7 @@ class Training:
 
     def check(self) -> None:
         """Each push has counted as it should, in both servers of each shard."""
-        for shard, keeper in enumerate(self.service._keepers if not self.lost() else ()):
+        for shard, keeper in enumerate(self.service._supervisors if not self.lost() else ()):
             primary, replica = (made.actor.made._shard._values for made in (keeper._primary, keeper._replica))
             for key, value in primary.items():
                 assert np.array_equal(value._data, replica[key]._data), self.world.happened
@@ -196,7 +196,7 @@ def test_acknowledged_pushes_count_once_in_many_schedules(**schedule: Any) -> No
     "faults",
     [
         [Fault(2, "push", "kill callee"), Fault(1, "adoption", "lost")],
-        [Fault(1, "push", "kill callee"), Fault(0, "settle", "done"), Fault(6, "push", "kill callee")],
+        [Fault(1, "push", "kill callee"), Fault(0, "become_replica", "done"), Fault(6, "push", "kill callee")],
         [Fault(1, "push", "kill caller"), Fault(2, "push", "kill caller")],
     ],
     ids=["a change that a new server misses", "a new server that is not known to be ready", "a push of a dead worker"],
@@ -254,13 +254,13 @@ def test_arrays_that_ray_loses_are_sent_again() -> None:
 def test_what_is_kept_for_a_new_server_is_bounded(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """While it loads, or stands still, or until it has died, pushes of more than fits wait."""
     kept = []
-    keep = Adoption.keep
+    keep = StateTransfer.keep
 
-    def watched(adoption: Adoption, *change: Any) -> None:
+    def watched(adoption: StateTransfer, *change: Any) -> None:
         keep(adoption, *change)
         kept.append(adoption._bytes)
 
-    monkeypatch.setattr(Adoption, "keep", watched)
+    monkeypatch.setattr(StateTransfer, "keep", watched)
     for seed in range(10):
         world = World(seed, [Fault(0, "push", "kill callee"), Fault(0, "adoption", kind, 100)])
         with simulated(world, timeout=600):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import optgen
-from optgen.execute import cpus
+from optgen.execute.cpu import cpus
 from runtime.kvstore.mpi.world import World
 from tests.process import mpiexec, run
 
@@ -61,7 +61,7 @@ def test_states_that_four_ranks_write_load_on_any_number(tmp_path: Path) -> None
 
 
 def test_gradients_sent_during_backward_come_to_the_same_bits() -> None:
-    ran(3, "early.py")
+    ran(3, "overlap.py")
 
 
 def test_parameters_and_states_that_are_loaded_after_the_trainer_was_made(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ REFUSED = {
     "twice": "MXNetError: init: key 0 is initialized twice; init and broadcast take every key once",
     "unknown": "MXNetError: push: key 9 is not initialized; call init or broadcast first",
     "shape": "MXNetError: push: key 0 has shape (4,), and an array shape (3,)",
-    "adopt": "MXNetError: adopt: key 0 has shape (4,), and an array shape (5,)",
+    "bind_gradient_buffer": "MXNetError: bind_gradient_buffer: key 0 has shape (4,), and an array shape (5,)",
     "no states": "MXNetError: there are no states to save: this kvstore has no optimizer (see set_optimizer)",
     "integers": "MXNetError: SGD cannot update key 'n': dtype must be one of float32, float64, float16, bfloat16, not "
     "'int64'",
@@ -178,5 +178,5 @@ def test_ranks_share_the_quota_of_their_container(quota: float, threads: int, mo
     monkeypatch.delenv("OPTGEN_NUM_THREADS", raising=False)
     rank = object.__new__(World)
     rank.size = 4
-    rank._share_cpus(Machine())
+    rank._divide_cpus(Machine())
     assert set_to == [threads]

@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import runtime as mx
+from runtime.kvstore import environment
 from runtime.kvstore.local import KVStore
-from runtime.kvstore.servers import placing, start
+from runtime.kvstore.servers import shard_assignment
 from runtime.kvstore.servers.client import ServerStore
 from tests.kvstore.pairs import Pairs
 from tests.process import run, started
@@ -26,7 +27,7 @@ LARGE = (3, 5_001)
 
 @pytest.fixture(autouse=True)
 def _cut_small_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(placing, "_LARGE", 15_000)
+    monkeypatch.setattr(shard_assignment, "_MIN_CUT_ELEMENTS", 15_000)
 
 
 def store(pairs: Pairs, rank: int = 0, attempt: int = 0) -> ServerStore:
@@ -239,7 +240,7 @@ def test_dcasgd_compensates_for_each_worker() -> None:
             np.testing.assert_allclose(out.asnumpy(), w, rtol=1e-6)
     pairs.check_replicas()
     alone = [store(Pairs(1), rank) for rank in (0, 1)]
-    alone[1]._link = alone[0]._link
+    alone[1]._connection = alone[0]._connection
     for kv in alone:
         kv.restore(*stores[0].snapshot())
         kv.set_optimizer(mx.optimizer.create("dcasgd"))
@@ -281,7 +282,7 @@ def test_a_restarted_worker_goes_on() -> None:
         kv.init(["w", "v"], [mx.nd.ones(2), mx.nd.ones(3)])
         kv.push(["w", "v"], [mx.nd.ones(2), mx.nd.ones(3)])
     # It dies when one shard has its second push.
-    stores[0]._link = Broken(pairs)
+    stores[0]._connection = Broken(pairs)
     with pytest.raises(ConnectionError):
         stores[0].push(["w", "v"], [mx.nd.ones(2), mx.nd.ones(3)])
     again = store(pairs, 0, attempt=1)
@@ -300,7 +301,7 @@ def test_a_restarted_worker_may_push_other_keys() -> None:
     kv.init(["w", "v", "u"], [mx.nd.zeros(2), mx.nd.zeros(2), mx.nd.zeros(2)])
     first, second = ([k for k in "wvu" if k in shard._values] for shard, _ in pairs.pairs)
     assert (first, second) == (["w", "u"], ["v"])
-    kv._link = Broken(pairs)
+    kv._connection = Broken(pairs)
     with pytest.raises(ConnectionError):
         kv.push(["w", "v"], [mx.nd.ones(2), mx.nd.ones(2)])
     again = store(pairs, attempt=1)
@@ -385,7 +386,7 @@ class Broken:
 
 
 def test_barriers_and_bounded_staleness(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(start.TIMEOUT, "0.2")
+    monkeypatch.setenv(environment.TIMEOUT, "0.2")
     pairs = Pairs(1)
     stores = [store(pairs, rank) for rank in (0, 1)]
     with pytest.raises(

@@ -39,8 +39,8 @@ def test_the_same_bits(count: int, dtype: Any, monkeypatch: pytest.MonkeyPatch) 
         terms = arrays(count, shape, dtype)
         by_numpy = np.empty(shape, dtype)
         sums._add(terms, by_numpy)
-        monkeypatch.setattr(sums, "LARGE", 0)
-        monkeypatch.setattr(sums, "LARGE_OF_HALVES", 0)
+        monkeypatch.setattr(sums, "MIN_KERNEL_ELEMENTS", 0)
+        monkeypatch.setattr(sums, "MIN_KERNEL_ELEMENTS_16_BIT", 0)
         found = total(terms)
         if np.dtype(dtype).kind not in "iu":
             assert (np.isnan(found) == np.isnan(by_numpy)).all()
@@ -55,7 +55,7 @@ def test_the_same_bits(count: int, dtype: Any, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize("large", [0, 1 << 30])
 def test_memory(large: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sums, "LARGE", large)
+    monkeypatch.setattr(sums, "MIN_KERNEL_ELEMENTS", large)
     terms = arrays(3, (3, 4), "float32")
     memory = np.empty((3, 4), np.float32)
     assert total(terms, memory) is memory

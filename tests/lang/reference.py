@@ -10,7 +10,7 @@ from optgen import specfiles
 from optgen.cli.language import sections
 from optgen.diagnostics import Source
 from optgen.lang import parse
-from optgen.lang.kinds import Value
+from optgen.lang.kinds import ValueKind
 from optgen.model import Optimizer
 
 TEXT = specfiles.language().read_text(encoding="utf-8")
@@ -100,6 +100,6 @@ def check(text: str) -> Optimizer:
     return parse(Source("mine.opt", text))
 
 
-def kind_word(value: Value) -> str:
+def kind_word(value: ValueKind) -> str:
     """What the document calls the kind of a value."""
     return "constant" if value.uniform else value.kind.value

@@ -12,7 +12,7 @@ import pytest
 
 import optgen.lang
 from optgen.diagnostics import Diagnostic, Source, Span, SpecErrors
-from optgen.ir.nodes import ROUNDING_DRAW
+from optgen.ir import ROUNDING_DRAW
 from optgen.lang import parse
 from optgen.lang.syntax import MAX_CHARACTERS
 from optgen.model import MAX_DRAWS

@@ -13,13 +13,14 @@ import numpy as np
 import pytest
 
 import optgen
-from optgen import BoundStep, arguments, diagnostics, pipeline
+from optgen import BoundStep, diagnostics, pipeline
 from optgen.cli import main
 from optgen.diagnostics import Diagnostic, Source, SpecErrors, render
 from optgen.execute.buffers import numpy_dtype
 from optgen.execute.rule import SMALLEST_QUANTIZED
-from optgen.ir.nodes import COMPUTE, QUANTUM, Variant
-from optgen.lang import builtins, kinds, lint, nodes, parser, syntax, variants
+from optgen.ir import COMPUTE, Variant
+from optgen.ir.storage import QUANT_BLOCK, storages_of
+from optgen.lang import actions, builtins, kinds, lint, parser, syntax, variants
 from optgen.model import MAX_DRAWS, RESERVED_PARAMS, Optimizer
 from tests.lang.reference import EXAMPLES, SECTIONS, TEXT, Example, check, codes, examples, kind_word, links, tables
 
@@ -243,7 +244,7 @@ def test_a_declaration_takes_these_options(line: str, takes: set[str]) -> None:
         (cut,), _ = syntax.read_lines(Source("f", line.format(option)))
         try:
             parser.parse_line(cut)
-        except nodes.LineError as error:
+        except actions.LineError as error:
             refused |= {name} if "takes no" in str(error) else set()
     assert refused == set(options) - takes
 
@@ -322,7 +323,7 @@ def test_limits() -> None:
     assert [(int(row[1]), row[2]) for row in table.rows] == limits
     assert f"at most {lint.MAX_VARIANTS} combinations of flags" in " ".join(SECTIONS["first-step"].split())
     small = f"a parameter of less than {SMALLEST_QUANTIZED} elements"
-    assert f"blocks of {QUANTUM} elements" in SECTIONS["storage"] and small in SECTIONS["storage"]
+    assert f"blocks of {QUANT_BLOCK} elements" in SECTIONS["storage"] and small in SECTIONS["storage"]
 
 
 def test_what_others_call_otherwise() -> None:
@@ -334,4 +335,4 @@ def test_what_others_call_otherwise() -> None:
 def test_storages() -> None:
     (table,) = tables("storage")
     dtypes, _, storages = ([*codes(row[1])] for row in table.rows)
-    assert dtypes == list(COMPUTE) and storages == list(arguments.STORAGES["f32"])
+    assert dtypes == list(COMPUTE) and storages == list(storages_of("f32"))

@@ -12,18 +12,18 @@ import pytest
 
 import optgen
 from optgen import pipeline
+from optgen.ir import Kernel, Variant
 from optgen.ir.build import MATH
-from optgen.ir.interp import Tensor, interpret
-from optgen.ir.nodes import Kernel, Variant
+from optgen.ir.interp import TensorUpdate, interpret
 from optgen.lang import builtins, kinds
-from optgen.lang.kinds import Value, fits, join
+from optgen.lang.kinds import ValueKind, fits, join
 from optgen.model import Call, Kind, Name, Optimizer
 from tests.ir.test_math import operations
 from tests.lang.reference import check, codes, kind_word, tables
 
 # ---------------------------------------------------------------- kinds
 
-VALUES = {k.value: Value(k) for k in Kind if k is not Kind.UNIFORM} | {"constant": kinds.CONSTANT}
+VALUES = {k.value: ValueKind(k) for k in Kind if k is not Kind.UNIFORM} | {"constant": kinds.CONSTANT}
 
 
 def test_kinds_are_all_there_and_join_so() -> None:
@@ -56,7 +56,7 @@ def test_reductions_give_these_kinds() -> None:
     _, scopes = tables("reductions")
     assert len(scopes.rows) == len(kinds._REDUCED) and scopes.named() == {"per row", "per col", "over params"}
     columns = [codes(cell)[0] for cell in scopes.head[2:]]
-    names: dict[str, Value | None] = dict(VALUES)
+    names: dict[str, ValueKind | None] = dict(VALUES)
     for row in scopes.rows:
         scope = f", {codes(row[0])[0]}" if row[0] else ""
         for name, result in zip(columns, row[2:], strict=True):
@@ -137,7 +137,7 @@ def _interpreted(kernel: Kernel, arrays: dict[str, Any], hyper: dict[str, float]
     for b in kernel.buffers:
         dtype = np.float64 if b.storage == "float64" else np.float32
         arrays.setdefault(b.name, np.zeros(() if b.kind is Kind.HOST else (1,), dtype))
-    interpret(kernel, [Tensor(arrays, hyper, 1)])
+    interpret(kernel, [TensorUpdate(arrays, hyper, 1)])
     return arrays
 
 

@@ -79,7 +79,7 @@ def test_tiles_of_rows_and_of_parts_of_rows(monkeypatch: pytest.MonkeyPatch) -> 
     w.attach_grad()
     found = []
     for tile in (1 << 16, 18 * 25, 18 * 4):
-        monkeypatch.setattr(windows, "TILE", tile)
+        monkeypatch.setattr(windows, "TILE_ELEMENTS", tile)
         windows.geometry.cache_clear()
         with autograd.record():
             y = nd.Convolution(x, w, kernel=(3, 2), pad=(1, 1), num_filter=4, no_bias=True)
@@ -96,7 +96,7 @@ def test_weights_are_the_same_from_parts_of_the_batch_and_of_the_channels(monkey
     window = convolution.Window((3, 3), (1, 1), (0, 0), (1, 1), 2)
     found = []
     for many in (1 << 40, 0):
-        monkeypatch.setattr(convolution, "MANY", many)
+        monkeypatch.setattr(convolution, "SPLIT_CHANNELS_MIN_WEIGHTS", many)
         found.append(convolution._convolve_weight.forward(y, x, window=window))
     np.testing.assert_allclose(*found, rtol=1e-12, atol=1e-12)
 
@@ -105,7 +105,7 @@ def test_images_side_by_side_are_the_same_as_one_by_one(monkeypatch: pytest.Monk
     x, w, b = nd.array(random(3, 4, 5, 6)), nd.array(random(7, 4, 3, 2)), nd.array(random(7))
     found = []
     for weights in (0, 1 << 40):
-        monkeypatch.setattr(conv_small_images, "WEIGHTS", weights)
+        monkeypatch.setattr(conv_small_images, "MIN_WEIGHTS", weights)
         for v in (x, w, b):
             v.attach_grad()
         with autograd.record():
@@ -120,8 +120,8 @@ def test_images_side_by_side_are_the_same_as_one_by_one(monkeypatch: pytest.Monk
 def test_depthwise_is_what_gemm_gives(stride: int, dilate: int, filters: int, monkeypatch: pytest.MonkeyPatch) -> None:
     x, w, b = nd.array(random(2, 3, 19, 40)), nd.array(random(3 * filters, 1, 3, 3)), nd.array(random(3 * filters))
     found = []
-    for alone in (windows.ALONE, 0):
-        monkeypatch.setattr(windows, "ALONE", alone)
+    for alone in (windows.DEPTHWISE_MAX_FILTERS, 0):
+        monkeypatch.setattr(windows, "DEPTHWISE_MAX_FILTERS", alone)
         windows.geometry.cache_clear()
         for v in (x, w, b):
             v.attach_grad()

@@ -10,7 +10,7 @@ import pytest
 import runtime as mx
 from runtime import autograd, nd
 from runtime.base import MXNetError
-from runtime.ndarray.vision import matching, multibox
+from runtime.ndarray.vision import gpu_multibox, multibox
 from tests.ndarray.gradients import Case as Gradient
 from tests.ndarray.gradients import check
 from tests.ndarray.peers.detection_cases import Case, cases, name, run
@@ -43,7 +43,7 @@ def test_targets_of_a_batch_at_once_are_those_of_image_after_image() -> None:
         how |= {"mined_below": 0.5, "variances": (0.1, 0.1, 0.2, 0.2)}
         one_by_one = multibox._target.forward(anchors, label, scores, **how)
         with np.errstate(all="ignore"):
-            at_once = matching.targets(anchors[0], label, scores, **how)
+            at_once = gpu_multibox.targets(anchors[0], label, scores, **how)
         for expected, found in zip(one_by_one, at_once, strict=True):
             np.testing.assert_array_equal(found, expected)
 

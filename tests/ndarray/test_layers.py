@@ -7,7 +7,7 @@ import pytest
 
 import runtime as mx
 from runtime import autograd, gluon, nd
-from runtime.ndarray.nn.layers import linear
+from runtime.ndarray.nn.fully_connected import linear
 from tests.ndarray.gradients import Case
 
 RNG = np.random.default_rng(0)

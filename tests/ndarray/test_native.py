@@ -10,13 +10,13 @@ import pytest
 
 import optgen
 from optgen.backends import target
-from optgen.loops import gemm, numpy_blas
+from optgen.loops import fallback_gemm, numpy_blas
 from optgen.loops.compile import module
 from optgen.loops.kernel import kernel
-from optgen.loops.language import Array, Function, Ints, Words, function, short, total
+from optgen.loops.language import Array, Function, Ints, Words, function, short, sqrt, total
 from runtime import nd
 from runtime.core import blas
-from runtime.native.exponential import decay
+from runtime.native.exponential import exp_nonpositive
 from tests.floats import ARM, FLUSH_DOWNWARD, arm_functions, exchange_mxcsr, x86_only
 from tests.process import run
 
@@ -38,7 +38,7 @@ def of_everything(task: int, scratch: Array, x: Array, y: Array, n: int, g: Ints
         scratch[i] = x[task * n + i]
     y = y + task * 8
     y[0] = total(scratch, n)
-    y[1] = sqrt(abs(x[task * n])) + max(x[0], 0.5)  # noqa: F821
+    y[1] = sqrt(abs(x[task * n])) + max(x[0], 0.5)
     y[2] = collatz(task + 1)
     y[3] = -7 // 2 + (-7) % 3 / 4 if task > 1 or n < 0 else g[1] - 0.5
     y[4] = 0.0
@@ -92,7 +92,7 @@ def test_words() -> None:
 @kernel
 def of_decay(task: int, x: Array, y: Array, n: int) -> None:
     for i in range(n):
-        y[i] = decay(x[i])
+        y[i] = exp_nonpositive(x[i])
 
 
 @pytest.mark.parametrize("dtype, least", [("float32", -87.0), ("float64", -708.0)])
@@ -122,14 +122,14 @@ def test_what_is_not_in_the_subset() -> None:
             pass
 
 
-other = Function(decay.python)
+other = Function(exp_nonpositive.python)
 
 
 def test_two_functions_of_one_name() -> None:
     def both(x: Array) -> None:
-        x[0] = decay(x[0]) + other(x[0])
+        x[0] = exp_nonpositive(x[0]) + other(x[0])
 
-    with pytest.raises(TypeError, match="both calls two functions decay"):
+    with pytest.raises(TypeError, match="both calls two functions exp_nonpositive"):
         module(Function(both), np.dtype("float32"), numpy_blas.gemm(np.dtype("float32")).types)
 
 
@@ -173,7 +173,7 @@ def test_a_gemm_of_our_own(monkeypatch: pytest.MonkeyPatch) -> None:
     numpy_blas.gemm.cache_clear()
     monkeypatch.setattr(products.multiply, "_codes", {})
     try:
-        assert numpy_blas.gemm(np.dtype("float64")).types == gemm.TYPES
+        assert numpy_blas.gemm(np.dtype("float64")).types == fallback_gemm.TYPES
         for shape in ((64, 500, 80), (100, 70, 64)):
             for turned in ((False, False), (True, False), (False, True), (True, True)):
                 test_matmul(shape, turned)

@@ -9,15 +9,15 @@ from numpy.testing import assert_allclose, assert_array_equal
 from optgen.loops.kernel import kernel
 from optgen.loops.language import Array
 from runtime import MXNetError, autograd, nd
-from runtime.native.exponential import exp_less_1, sigmoid, tanh
-from runtime.ndarray.rnn.rnn import GATES
+from runtime.native.exponential import expm1, sigmoid, tanh
+from runtime.ndarray.rnn.stacked import GATES
 from tests.ndarray.gradients import Case
 
 
 @kernel
 def compute(task: int, x: Array, exp: Array, s: Array, t: Array, n: int) -> None:
     for i in range(n):
-        exp[i] = exp_less_1(x[i])
+        exp[i] = expm1(x[i])
         s[i] = sigmoid(x[i])
         t[i] = tanh(x[i])
 

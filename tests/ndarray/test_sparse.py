@@ -262,7 +262,7 @@ def test_a_product_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     x = np.where(RNG.random((30, 20)) < 0.3, RNG.normal(size=(30, 20)), 0)
     other = nd.array(RNG.normal(size=(20, 4)), dtype="float64")
     for held in (1, 17, 64, 1 << 20):
-        monkeypatch.setattr(products, "_AT_ONCE", held)
+        monkeypatch.setattr(products, "_MAX_PRODUCTS", held)
         y = nd.dot(nd.array(x, dtype="float64").tostype("csr"), other)
         np.testing.assert_allclose(y.asnumpy(), x @ other.asnumpy(), rtol=1e-12, atol=1e-12)
 

@@ -12,7 +12,7 @@ import pytest
 
 import runtime as mx
 from runtime import nd
-from runtime.ndarray.updates import operators
+from runtime.ndarray.updates import optimizer_ops
 from tests.ndarray.peers.cases import Case, cases, run
 
 DATA = np.load(Path(__file__).parent / "peers" / "data" / "updates.npz")
@@ -181,7 +181,7 @@ def test_errors(call: object, message: str) -> None:
 
 
 def test_every_operator_says_what_it_takes() -> None:
-    for name in operators.__all__:
+    for name in optimizer_ops.__all__:
         signature = inspect.signature(getattr(nd, name))
         assert {"out", "name"} <= set(signature.parameters) or name == "multi_lars"
         assert getattr(nd, name).__doc__

@@ -278,7 +278,7 @@ print("ends with", t.train(Path(sys.argv[1]), {{}}, every=1), flush=True)
 @pytest.mark.cpu_only("the script that is killed computes there")
 def test_killed_at_random(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Until it is killed no other process can use the folder."""
-    monkeypatch.setattr(folder, "_PATIENCE", 0)
+    monkeypatch.setattr(folder, "_LOCK_WAIT_SECONDS", 0)
     expected, draw, kills = train(None, {}), random.Random(os.urandom(8)), 0
     (tmp_path / "script.py").write_text(SCRIPT.format(root=str(ROOT)))
     for _ in range(3):
@@ -411,7 +411,7 @@ def test_senseless_contents_change_nothing(
 
     def now() -> Any:
         weights = [param.data().asnumpy().tolist() for param in net.collect_params().values()]
-        return weights, mx.optimizer.wire.changes(trainer.optimizer), checkpoint.epoch, checkpoint.batch
+        return weights, mx.optimizer.serialization.changes(trainer.optimizer), checkpoint.epoch, checkpoint.batch
 
     checkpoint = Checkpoint(saved, net, trainer)
     before, draws = now(), generators.current()

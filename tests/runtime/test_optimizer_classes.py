@@ -5,13 +5,16 @@ from __future__ import annotations
 import copy
 import inspect
 import pickle
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import optgen
+import runtime as mx
 from runtime import nd, optimizer
 from runtime.optimizer import stub
 
@@ -179,3 +182,23 @@ def test_register_spec_reports_all_errors() -> None:
     assert "unknown name 'lrr'" in str(caught.value)
     with pytest.raises(FileNotFoundError):
         optimizer.register_spec("nowhere.opt")
+
+
+NAMES_OF_ATTRIBUTES = (
+    *("num_update", "idx2name", "lr_mult", "wd_mult", "create_state", "param_names", "aggregate_num", "pieces"),
+    *("set_learning_rate", "has_master", "sets_base_lr"),
+)
+
+
+@pytest.mark.parametrize("name", NAMES_OF_ATTRIBUTES)
+@pytest.mark.parametrize("kind", ["param", "flag"])
+def test_params_and_flags_cannot_be_called_like_attributes_of_all_optimizers(
+    kind: str, name: str, tmp_path: Path
+) -> None:
+    old = {"param": "boost", "flag": "fast"}[kind]
+    path = tmp_path / "halving.opt"
+    path.write_text(re.sub(rf"\b{old}\b", name, HALVING.replace("Halving", "Misnamed")))
+    line = {"param": 3, "flag": 4}[kind]
+    with pytest.raises(mx.base.ArgumentError, match=rf"halving.opt:{line}:\d+: the {kind} '{name}' .* another name"):
+        optimizer.register_spec(path)
+    assert "Misnamed" not in optimizer._registry

@@ -94,5 +94,5 @@ def test_small_products_leave_the_number_of_blas_threads_as_it_was() -> None:
             assert blas.matmul(a, a.T)[0, 0] == 4
             assert threads() == before
     big = np.ones((256, 256), np.float32)
-    assert 2 * big.size * 256 >= blas.SMALL
+    assert 2 * big.size * 256 >= blas.SERIAL_MAX_MULTIPLICATIONS
     assert blas.matmul(big, big)[0, 0] == 256

@@ -12,7 +12,7 @@ import pytest
 
 import runtime as mx
 from runtime import MXNetError, autograd, gluon, nd, optimizer
-from runtime.core import files, update_rules
+from runtime.core import files, optgen_bridge
 
 SHAPES = ((70, 80), (33,), (1,))
 STORAGES = (None, "bfloat16_stochastic", "int8_dynamic", "int8_linear")
@@ -72,7 +72,7 @@ def contents(trainer: gluon.Trainer) -> bytes:
 # ---------------------------------------------------------------- going on
 
 
-@pytest.mark.parametrize("name", [*update_rules.names(), "nested"])
+@pytest.mark.parametrize("name", [*optgen_bridge.names(), "nested"])
 def test_training_goes_on_bit_by_bit(name: str, tmp_path: Path) -> None:
     shapes = SHAPES[:1] if name == "groupadagrad" else SHAPES
     first = trainer_of(name, shapes=shapes)
@@ -220,6 +220,14 @@ def test_what_is_no_state_file_of_this_optimizer(tmp_path: Path) -> None:
     updater.set_states(trainer._updaters[0].get_states())
     with pytest.raises(MXNetError, match=r"state of parameter '1' is \{m: an array, v: an array\}, but Adam keeps"):
         updater(1, nd.ones(33), nd.ones(33))
+
+
+def test_the_format_of_files_of_arrays_stays(tmp_path: Path) -> None:
+    """Files that are there already must be read, with their header and checksum, by whatever comes."""
+    files.save(tmp_path / "arrays", {"x": np.array([1.5], np.float32)}, {"a": 1})
+    _, metadata = files.from_bytes((tmp_path / "arrays").read_bytes(), "arrays")
+    sha = "28ec462c3afca828fe1655c9c9992437fbcaadba205a10733e2bf81678aafe5e"
+    assert metadata == {"format": "runtime.arrays", "version": "1", "header": '{"a": 1}', "sha256": sha}
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

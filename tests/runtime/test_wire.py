@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 import runtime as mx
 from runtime import MXNetError, gluon, lr_scheduler, nd, optimizer
-from runtime.core import update_rules
-from runtime.optimizer import modules, wire
+from runtime.core import optgen_bridge
+from runtime.optimizer import handwritten_modules, serialization
 
 SHAPES = ((7, 90), (33,), (1,))
 
@@ -90,16 +90,16 @@ def assert_goes_on_alike(
     """What was read after two steps goes on as the original does, which `change`s after two more."""
     one, arrays = optimizer.get_updater(first), weights(count)
     train(one, arrays, range(2))
-    two, copies = optimizer.get_updater(wire.loads(wire.dumps(first))), [w.copy() for w in arrays]
+    two, copies = optimizer.get_updater(serialization.loads(serialization.dumps(first))), [w.copy() for w in arrays]
     two.set_states(one.get_states())
     for steps in range(2, 4), range(4, 6):
         train(one, arrays, steps)
         train(two, copies, steps)
         change(first)
-        wire.apply(two.optimizer, json.loads(json.dumps(wire.changes(first))))
+        serialization.apply(two.optimizer, json.loads(json.dumps(serialization.changes(first))))
     for a, b in zip(arrays, copies, strict=True):
         np.testing.assert_array_equal(a.asnumpy(), b.asnumpy())
-    assert wire.changes(two.optimizer) == wire.changes(first)
+    assert serialization.changes(two.optimizer) == serialization.changes(first)
 
 
 def slower(optimizer_: optimizer.Optimizer) -> None:
@@ -109,7 +109,7 @@ def slower(optimizer_: optimizer.Optimizer) -> None:
 # ---------------------------------------------------------------- there and back
 
 
-@pytest.mark.parametrize("name", [name for name in update_rules.names() if name != "sophia"])
+@pytest.mark.parametrize("name", [name for name in optgen_bridge.names() if name != "sophia"])
 def test_every_optimizer_goes_on_bit_by_bit(name: str) -> None:
     mx.random.seed(3)
     matrices_only = name == "groupadagrad"
@@ -124,14 +124,14 @@ def test_arguments_multipliers_and_names_travel() -> None:
         multi_precision=True, param_idx2name={0: "a_weight", 1: "a_bias", 2: "b_gamma"},
     )  # fmt: skip
     first.set_lr_mult({0: 0.5, "b_gamma": 3})
-    second = wire.loads(wire.dumps(first))
+    second = serialization.loads(serialization.dumps(first))
     assert type(second) is type(first)
     assert (second.storage, second.multi_precision, second.bias_correction) == ({"m": "int8_linear"}, True, False)
     assert second._get_lrs([0, 1, 2]) == first._get_lrs([0, 1, 2]) == [0.01, 0.02, 0.06]
     assert second._get_wds([0, 1, 2]) == first._get_wds([0, 1, 2]) == [0.1, 0, 0.1]
     assert_goes_on_alike(first, lambda o: o.set_wd_mult({1: 2.0}))
     lars = optimizer.create("lars", momentum=0.9, skip=("_weight",), param_idx2name=first.idx2name)
-    assert wire.loads(wire.dumps(lars)).skip == ("_weight",)
+    assert serialization.loads(serialization.dumps(lars)).skip == ("_weight",)
 
 
 def test_parameters_become_tables() -> None:
@@ -140,25 +140,25 @@ def test_parameters_become_tables() -> None:
         p.initialize()
     trainer = gluon.Trainer(params, "adam", {"wd": 0.1})
     params[1].lr_mult, params[2].wd_mult = 0.5, 0.0
-    other = wire.loads(wire.dumps(trainer.optimizer))
+    other = serialization.loads(serialization.dumps(trainer.optimizer))
     assert [other.name_of(i) for i in range(3)] == ["p0_weight", "p1_weight", "p2_weight"]
     assert other._get_lrs([0, 1, 2]) == trainer.optimizer._get_lrs([0, 1, 2])
     assert other._get_wds([0, 1, 2]) == trainer.optimizer._get_wds([0, 1, 2])
     params[1].lr_mult = 1.0
-    wire.apply(other, wire.changes(trainer.optimizer))
+    serialization.apply(other, serialization.changes(trainer.optimizer))
     assert other._get_lrs([0, 1, 2]) == [0.001] * 3
 
 
 def test_specs_of_others_travel_as_text() -> None:
     registered = optimizer.register_spec(HALVING)(learning_rate=0.1, fast=True)
-    assert type(wire.loads(wire.dumps(registered))) is type(registered)
-    unknown = json.loads(wire.dumps(registered))
+    assert type(serialization.loads(serialization.dumps(registered))) is type(registered)
+    unknown = json.loads(serialization.dumps(registered))
     unknown["spec"] = unknown["spec"].replace("Halving", "Elsewhere").replace("0.5", "0.25")
-    other = wire.loads(json.dumps(unknown))
+    other = serialization.loads(json.dumps(unknown))
     assert (type(other).__name__, other.fast, other.part) == ("Elsewhere", True, 0.5)
     unknown["spec"] += "  w' = oops\n"
     with pytest.raises(MXNetError, match=r"spec of an optimizer has errors(.|\n)*oops"):
-        wire.loads(json.dumps(unknown))
+        serialization.loads(json.dumps(unknown))
 
 
 SCHEDULES = (
@@ -177,7 +177,7 @@ SCHEDULES = (
 def test_schedules_travel(schedule: lr_scheduler.LRScheduler) -> None:
     schedule(3)
     first = optimizer.create("sgd", learning_rate=0.2, lr_scheduler=schedule)  # which sets base_lr
-    second = wire.loads(wire.dumps(first)).lr_scheduler
+    second = serialization.loads(serialization.dumps(first)).lr_scheduler
     assert type(second) is type(schedule)
     assert [second(n) for n in (1, 4, 2, 9, 20)] == [schedule(n) for n in (1, 4, 2, 9, 20)]
 
@@ -189,13 +189,13 @@ def test_every_schedule_is_tested() -> None:
 
 def test_other_schedules_stay_with_the_sender() -> None:
     first = optimizer.create("sgd", lr_scheduler=lambda n: 1 / n)
-    second = wire.loads(wire.dumps(first))
+    second = serialization.loads(serialization.dumps(first))
     assert (second.lr_scheduler, second.lr) == (None, 1.0)
     first._update_count([0])
-    assert wire.changes(first)["lr"] == 0.5
+    assert serialization.changes(first)["lr"] == 0.5
     first.lr_scheduler = lambda n: "fast"
     with pytest.raises(MXNetError, match="gave 'fast' for update 2, not a number"):
-        wire.changes(first)
+        serialization.changes(first)
 
 
 # ---------------------------------------------------------------- classes written by hand
@@ -203,7 +203,7 @@ def test_other_schedules_stay_with_the_sender() -> None:
 
 def test_classes_written_by_hand_are_imported(classes: Any) -> None:
     first = classes.Heavy(3.0, label="b", learning_rate=0.1, wd=0.01, param_idx2name={0: "a_weight"})
-    assert '"wire_classes:Heavy"' in wire.dumps(first)
+    assert '"wire_classes:Heavy"' in serialization.dumps(first)
     assert_goes_on_alike(first, slower)
     assert_goes_on_alike(classes.Slow(learning_rate=0.1, beta1=0.8), slower)
 
@@ -213,48 +213,48 @@ def test_what_cannot_travel_says_why(classes: Any) -> None:
         pass
 
     with pytest.raises(MXNetError, match="Inner cannot be sent to another process, as it is defined inside a function"):
-        wire.dumps(Inner())
+        serialization.dumps(Inner())
     heavy = classes.Heavy()
     heavy.table = np.zeros(3)
     with pytest.raises(MXNetError, match=r"its attribute 'table' is of type numpy\.ndarray, and only bool, int"):
-        wire.dumps(heavy)
+        serialization.dumps(heavy)
     for table in ({"a": [2.0], "b": None}, {"a": [1.0], "b": np.zeros(3)}, {"a": [1.0]}, np.float32(1), nd.zeros(2)):
         forgetful = classes.Forgetful()
         forgetful._table = table
         with pytest.raises(MXNetError, match="its attribute '_table' is not as the constructor makes it"):
-            wire.dumps(forgetful)
+            serialization.dumps(forgetful)
     with pytest.raises(MXNetError, match=r"Picky\(\) failed: TypeError"):
-        wire.dumps(classes.Picky([1]))
+        serialization.dumps(classes.Picky([1]))
     with pytest.raises(MXNetError, match="Sophia reads 'h_hat', which set_input gives it"):
-        wire.dumps(optimizer.create("sophia"))
+        serialization.dumps(optimizer.create("sophia"))
     heavy = classes.Heavy()
     heavy.lr = math.nan
     with pytest.raises(MXNetError, match=r"Heavy cannot be sent to another process: .*'lr' = nan: not a number"):
-        wire.dumps(heavy)
+        serialization.dumps(heavy)
     classes.Heavy.__module__ = "__main__"
     with pytest.raises(MXNetError, match="as it is defined in the script itself: define it in a module"):
-        wire.dumps(classes.Heavy())
+        serialization.dumps(classes.Heavy())
 
 
 def test_only_named_modules_are_imported(classes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is received asks for a class of a module that was not imported here."""
-    monkeypatch.setattr(wire, "_PROVIDED", {})
-    text = wire.dumps(classes.Heavy(3.0))
+    monkeypatch.setattr(serialization, "_PROVIDED", {})
+    text = serialization.dumps(classes.Heavy(3.0))
     for name in ("wire_door", "wire_named", "wire_broken"):
         (tmp_path / f"{name}.py").write_text(f"{MODULE}\n{'1 / 0' * (name == 'wire_broken')}")
 
     def loads(name: str) -> Any:
-        return wire.loads(text.replace("wire_classes:", f"{name}:"))
+        return serialization.loads(text.replace("wire_classes:", f"{name}:"))
 
     try:
         for _ in range(2):
             with pytest.raises(MXNetError, match=r"'wire_door:Heavy' is no optimizer: .*\(here, none\)"):
                 loads("wire_door")
             assert "wire_door" not in sys.modules
-        wire.provide(["wire_broken", "wire_named"])
+        serialization.provide(["wire_broken", "wire_named"])
         assert type(loads("wire_named")).__module__ == "wire_named"
         with pytest.raises(MXNetError, match=r"'wire_broken:Weak' cannot be imported in .*: ZeroDiv"):
-            wire.loads(text.replace("wire_classes:Heavy", "wire_broken:Weak"))
+            serialization.loads(text.replace("wire_classes:Heavy", "wire_broken:Weak"))
         with pytest.raises(MXNetError, match=r"--module wire_door"):
             loads("wire_door")
         assert "wire_door" not in sys.modules
@@ -283,12 +283,12 @@ def test_modules_of_a_script_are_found_without_running_them(tmp_path: Path, monk
         (tmp_path / name).write_text(text)
     package = ["package.base", "package.second", "package.sub.fourth", "package.sub.third"]
     expected = ["first", "made", *package, "under"]
-    assert modules.defining(tmp_path / "train.py") == expected
+    assert handwritten_modules.defining(tmp_path / "train.py") == expected
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "script.py").write_text("import broken, unused")
-    assert modules.defining(tmp_path / "elsewhere" / "script.py") == ["unused"]
-    assert modules.defining(tmp_path / "gone.py") == []
+    assert handwritten_modules.defining(tmp_path / "elsewhere" / "script.py") == ["unused"]
+    assert handwritten_modules.defining(tmp_path / "gone.py") == []
 
 
 # ---------------------------------------------------------------- what is not read
@@ -341,26 +341,26 @@ BAD_VALUES: list[tuple[str, Any]] = [
 
 
 def test_what_nobody_wrote_is_refused(classes: Any) -> None:
-    by_hand, of_spec = (json.loads(wire.dumps(x)) for x in (classes.Heavy(), optimizer.create("adam")))
+    by_hand, of_spec = (json.loads(serialization.dumps(x)) for x in (classes.Heavy(), optimizer.create("adam")))
     for content, cases in ((by_hand, BAD), (of_spec, BAD_OF_SPECS)):
         for field, value, message in cases:
             with pytest.raises(MXNetError, match=message):
-                wire.loads(json.dumps(content | {field: value}))
+                serialization.loads(json.dumps(content | {field: value}))
     for name, value in (("update", 1), ("_ids", 1), ("_device", 1), ("__dict__", 1), ("lr", "1"), ("x y", 1)):
         with pytest.raises(MXNetError, match="Heavy cannot have"):
-            wire.loads(json.dumps(by_hand | {"values": by_hand["values"] | {name: value}}))
+            serialization.loads(json.dumps(by_hand | {"values": by_hand["values"] | {name: value}}))
     for text in ("", "{", "[]", "null", '{"version": 1}', "[" * 100_000, "1" * 5000, '{"version": NaN}'):
         with pytest.raises(MXNetError, match=r"in JSON|as this library writes"):
-            wire.loads(text)
+            serialization.loads(text)
 
 
 @pytest.mark.parametrize(("name", "value"), BAD_VALUES)
 def test_changes_are_checked_before_any_is_made(name: str, value: Any) -> None:
     adam = optimizer.create("adam")
-    before = wire.changes(adam)
+    before = serialization.changes(adam)
     with pytest.raises(MXNetError):
-        wire.apply(adam, {"lr": 0.5, "beta2": 0.5, name: value})
-    assert wire.changes(adam) == before
+        serialization.apply(adam, {"lr": 0.5, "beta2": 0.5, name: value})
+    assert serialization.changes(adam) == before
 
 
 JSON = st.recursive(
@@ -368,7 +368,7 @@ JSON = st.recursive(
     lambda x: st.lists(x, max_size=3) | st.dictionaries(st.text(max_size=4), x, max_size=3),
     max_leaves=6,
 )
-CONTENT = json.loads(wire.dumps(optimizer.create("sgd", momentum=0.9, param_idx2name={0: "a", "b": "b"})))
+CONTENT = json.loads(serialization.dumps(optimizer.create("sgd", momentum=0.9, param_idx2name={0: "a", "b": "b"})))
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -379,7 +379,7 @@ def test_anything_in_any_field_is_read_or_refused(field: str, value: Any) -> Non
         if field in place:
             place[field] = value
     try:
-        read = wire.loads(json.dumps(content))
+        read = serialization.loads(json.dumps(content))
     except MXNetError:
         return
-    assert json.loads(wire.dumps(read)).keys() == CONTENT.keys()
+    assert json.loads(serialization.dumps(read)).keys() == CONTENT.keys()

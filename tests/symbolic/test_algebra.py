@@ -18,7 +18,7 @@ from optgen.symbolic.unicode import Unicode
 
 def shown(text: str, **flags: bool) -> str:
     optimizer = optgen.parse(text)
-    return Unicode(optimizer).piece(first_step(optimizer, flags)).text
+    return Unicode(optimizer).render(first_step(optimizer, flags)).text
 
 
 def spec(name: str) -> str:

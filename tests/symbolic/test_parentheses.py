@@ -96,7 +96,7 @@ def computed(text: str) -> Fraction:
 @given(trees)
 def test_unicode(tree: Expr) -> None:
     expected = known(tree)
-    text = Unicode(MODEL).piece(tree).text
+    text = Unicode(MODEL).render(tree).text
     text = text.replace("·", "*").replace("−", "-").replace("ₜ", "_t").replace("^", "**")
     text = text.replace("²", "**2").replace("³", "**3")
     assert computed(text) == expected
@@ -106,7 +106,7 @@ def test_unicode(tree: Expr) -> None:
 @given(trees)
 def test_latex(tree: Expr) -> None:
     expected = known(tree)
-    text = Latex(MODEL).piece(tree).text
+    text = Latex(MODEL).render(tree).text
     for code, python in ((r"\left", ""), (r"\right", ""), (r"\frac", "F"), (r"\cdot", "*"), (r"\,", "*"), ("^", "**")):
         text = text.replace(code, python)
     assert computed(text.translate(str.maketrans("{}", "()"))) == expected

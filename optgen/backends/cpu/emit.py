@@ -39,13 +39,13 @@ from typing import Any
 
 from llvmlite import ir as ll
 
+from optgen import ir
 from optgen.backends.cpu.module import EXCHANGE, PARALLEL, PEERS, POOL, RUN, SHARE, TASK, VOID, Callee, Module, Step
 from optgen.backends.cpu.small import host, lines, scalar, shared
 from optgen.backends.cpu.sweeps import fold_sweep, sweep_task
 from optgen.backends.layout import reductions
 from optgen.backends.llvm import I64, PTR, integer, loop, text
-from optgen.ir import nodes as ir
-from optgen.ir.nodes import Kernel, Phase
+from optgen.ir import Kernel, Phase
 
 
 def emit(kernel: Kernel, symbol: str, triple: str) -> str:

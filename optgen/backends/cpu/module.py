@@ -9,11 +9,11 @@ from typing import Any
 
 from llvmlite import ir as ll
 
+from optgen import ir
 from optgen.backends.cpu.reduce import fold_lanes
 from optgen.backends.layout import Extent, Layout, Region, blocks, narrowed, widened
 from optgen.backends.llvm import (
     F64,
-    I32,
     I64,
     IDENTITY,
     PTR,
@@ -27,9 +27,8 @@ from optgen.backends.llvm import (
     lower,
     smaller,
 )
-from optgen.backends.target import FPCR, MXCSR, is_arm, is_x86
-from optgen.ir import nodes as ir
-from optgen.ir.nodes import BLOCK, LANES, Instr, Kernel, Phase, Value
+from optgen.backends.target import control_register
+from optgen.ir import BLOCK, LANES, Instr, Kernel, Phase, Value
 
 VOID = ll.VoidType()
 TASK = ll.FunctionType(VOID, [PTR, I64, I64])
@@ -84,7 +83,7 @@ class Module:
     def __init__(self, kernel: Kernel, symbol: str, triple: str) -> None:
         self.kernel = kernel
         self.symbol = symbol
-        self.x86, self.arm = is_x86(triple), is_arm(triple)
+        self.control_register = control_register(triple)
         self.module = ll.Module(name=kernel.name)
         self.module.triple = triple
         self.consts = {i.result: i.op for i in kernel.instrs() if i.result is not None and is_const(i)}
@@ -107,30 +106,27 @@ class Module:
         return f, b
 
     def strict_floats(self, b: ll.IRBuilder) -> Any:
-        """Set MXCSR or FPCR, whatever the caller's thread has; returns where the old value is kept, or that value."""
-        if self.arm:
-            before = b.call(self.fpcr("get", I64, []), [])
-            b.call(self.fpcr("set", VOID, [I64]), [I64(FPCR)])
-            return before
-        if not self.x86:
+        """Set the floating-point mode; returns where the caller's mode is kept, or that mode itself."""
+        register = self.control_register
+        if register is None:
             return None
-        saved, ours = b.alloca(I32), b.alloca(I32)
-        b.store(I32(MXCSR), ours)
-        b.call(self.mxcsr("stmxcsr"), [saved])
-        b.call(self.mxcsr("ldmxcsr"), [ours])
+        word = ll.IntType(register.bits)
+        if not register.by_address:
+            before = b.call(self._intrinsic(register.read, word, []), [])
+            b.call(self._intrinsic(register.write, VOID, [word]), [word(register.value)])
+            return before
+        saved, ours = b.alloca(word), b.alloca(word)
+        b.store(word(register.value), ours)
+        b.call(self._intrinsic(register.read, VOID, [PTR]), [saved])
+        b.call(self._intrinsic(register.write, VOID, [PTR]), [ours])
         return saved
 
     def restore_floats(self, b: ll.IRBuilder, saved: Any) -> None:
-        if self.arm:
-            b.call(self.fpcr("set", VOID, [I64]), [saved])
-        elif self.x86:
-            b.call(self.mxcsr("ldmxcsr"), [saved])
+        if self.control_register is not None:
+            b.call(self._intrinsic(self.control_register.write, VOID, [saved.type]), [saved])
 
-    def mxcsr(self, which: str) -> Any:
-        return self.module.declare_intrinsic(f"llvm.x86.sse.{which}", (), ll.FunctionType(VOID, [PTR]))
-
-    def fpcr(self, which: str, result: Any, parameters: list[Any]) -> Any:
-        return self.module.declare_intrinsic(f"llvm.aarch64.{which}.fpcr", (), ll.FunctionType(result, parameters))
+    def _intrinsic(self, name: str, result: Any, parameters: list[Any]) -> Any:
+        return self.module.declare_intrinsic(name, (), ll.FunctionType(result, parameters))
 
     # ------------------------------------------------------------ tensors
 
@@ -154,7 +150,7 @@ class Module:
     def extent(self, b: ll.IRBuilder, s: Step, i: Any) -> Extent:
         size = load(b, s.size, i, I64)
         whole, first = self.whole(b, s, i, size) if self.can_be_cut else (size, integer(0))
-        if not (self.layout.matrix or self.kernel.lazy):
+        if not (self.layout.matrix or self.kernel.rows_independent):
             return Extent(size, whole, first, None, None, None)
         cols, present = load(b, s.pointer(COLS), i, I64), self.cell(b, integer(-1))
         counts = s.pointer(PRESENT)

@@ -10,6 +10,7 @@ from typing import Any
 
 from llvmlite import ir as ll
 
+from optgen import ir
 from optgen.backends.cpu.sweep import LINE, Body
 from optgen.backends.llvm import (
     F64,
@@ -25,8 +26,7 @@ from optgen.backends.llvm import (
     smaller,
     vector,
 )
-from optgen.ir import nodes as ir
-from optgen.ir.nodes import BLOCK, LANES
+from optgen.ir import BLOCK, LANES
 
 VECTORS = 2
 """How many vectors a loop takes at once: the chains of dependent operations are long."""

@@ -6,11 +6,11 @@ from typing import Any
 
 from llvmlite import ir as ll
 
+from optgen import ir
 from optgen.backends.cpu.module import HYPER, VOID, Env, Lines, Module, Step, T, Tables
 from optgen.backends.layout import narrowed, widened
 from optgen.backends.llvm import F64, I64, IDENTITY, PTR, TYPES, at, fold, integer, load, loop
-from optgen.ir import nodes as ir
-from optgen.ir.nodes import Instr, Phase
+from optgen.ir import Instr, Phase
 from optgen.model import Kind
 
 
@@ -86,7 +86,7 @@ def one(m: Module, b: ll.IRBuilder, s: Tables, instr: Instr, env: Env, i: Any) -
             env[instr.result] = b.load(m.pointer(b, s, i, state), typ=F64)
         case ir.Store(buffer=state, value=v):
             b.store(env[v] if v in env else m.constant(b, v), m.pointer(b, s, i, state))
-        case ir.Across(op=op, x=x):
+        case ir.ReduceOverParams(op=op, x=x):
             assert instr.result is not None
             total = m.cell(b, ll.Constant(F64, IDENTITY[op]))
             with loop(b, integer(0), s.n) as k:
@@ -112,7 +112,7 @@ def lines(m: Module, phase: Phase, name: str) -> ll.Function:
         states = [x.op.buffer for x in phase.instrs if isinstance(x.op, ir.Load | ir.Store)]
         pointers = {name: m.pointer(b, s, i, name) for name in states}
         with loop(b, integer(0), arrays.count) as r:
-            at_row = m.row_number(b, s, i, r) if kind is Kind.ROW and m.kernel.lazy else r
+            at_row = m.row_number(b, s, i, r) if kind is Kind.ROW and m.kernel.rows_independent else r
             _line(m, b, phase, dict(env), arrays, pointers, r, at_row)
         scratch = at(b, region, places.tree, F64)
         for instr in phase.instrs:

@@ -1,7 +1,7 @@
 """Sweeps that need more for an element than its own streams: random words, scales of 8-bit codes, row, column values.
 
-They go by units of QUANTUM elements. Before a unit, what its elements need is laid out in short arrays on the stack,
-one number for each; after it, the new values of 8-bit states, which were collected likewise, are coded.
+They go by units of QUANT_BLOCK elements. Before a unit, what its elements need is laid out in short arrays on the
+stack, one number for each; after it, the new values of 8-bit states, which were collected likewise, are coded.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Any
 
 from llvmlite import ir as ll
 
+from optgen import ir
 from optgen.backends.cpu.reduce import fold_lanes
-from optgen.backends.cpu.sweep import AHEAD, LINE, Body, magnitude, scale
+from optgen.backends.cpu.sweep import AHEAD, LINE, RAW, Body, magnitude, scale
 from optgen.backends.layout import narrowed
 from optgen.backends.llvm import (
     F64,
-    I8,
     I32,
     I64,
     IDENTITY,
@@ -32,10 +32,9 @@ from optgen.backends.llvm import (
     loop,
     smaller,
 )
-from optgen.ir import codec
-from optgen.ir import nodes as ir
+from optgen.ir import BLOCK, LANES, ROUNDING_DRAW, Kernel, Phase, Value, codec
 from optgen.ir.math import random
-from optgen.ir.nodes import BLOCK, BYTES, LANES, QUANTUM, ROUNDING_DRAW, Kernel, Phase, Value
+from optgen.ir.storage import QUANT_BLOCK
 from optgen.model import Kind
 
 F32 = TYPES["f32"]
@@ -68,7 +67,7 @@ def is_staged(kernel: Kernel, phase: Phase) -> bool:
             case ir.Word():
                 return True
             case ir.Load(buffer=name) | ir.Store(buffer=name):
-                if buffers[name].is_quantized or buffers[name].storage == "bfloat16_stochastic":
+                if buffers[name].is_quantized or buffers[name].format.needs_draws:
                     return True
     return bool(line_values(phase))
 
@@ -109,7 +108,7 @@ class Staged:
         self.asks = {p: streams[k :: len(passes)] for k, p in enumerate(passes)}
 
     def array(self, type: ll.Type, more: int = 0) -> Any:
-        return array(self.b, type, QUANTUM + more, LINE)
+        return array(self.b, type, QUANT_BLOCK + more, LINE)
 
     def run(self, begin: Any, end: Any, partials: Any, stride: int) -> None:
         """Elements [begin, end), where `begin` is the start of a unit, or, with reductions, of a block."""
@@ -147,9 +146,9 @@ class Staged:
         Twice: for the whole ones, whose length LLVM knows, and for the rest, which is all there is of a short row.
         """
         b = self.b
-        full = b.add(begin, b.and_(b.sub(end, begin), integer(-QUANTUM)))
-        with loop(b, begin, full, QUANTUM) as start:
-            yield from self.unit(start, integer(QUANTUM))
+        full = b.add(begin, b.and_(b.sub(end, begin), integer(-QUANT_BLOCK)))
+        with loop(b, begin, full, QUANT_BLOCK) as start:
+            yield from self.unit(start, integer(QUANT_BLOCK))
         with b.if_then(b.icmp_signed("<", full, end)):
             yield from self.unit(full, b.sub(end, full))
 
@@ -179,7 +178,7 @@ class Staged:
         b, body = self.b, self.body
         with loop(b, integer(0), count, length) as strip:
             for name in self.asks[which]:
-                for line in range(0, length * elements * BYTES[body.buffers[name].storage], LINE):
+                for line in range(0, length * elements * body.buffers[name].format.bytes, LINE):
                     first = b.add(start, b.mul(strip, integer(elements)))
                     body.prefetch(first, AHEAD + line, 3, [name])
             known = isinstance(count, ll.Constant)
@@ -241,7 +240,7 @@ class Staged:
         return self.unit_of(name, load(self.b, self.scales[name], block, F32))
 
     def unit_of(self, name: str, scale: Any) -> Any:
-        return inline(self.b, codec.unit(self.body.buffers[name]), [scale])
+        return inline(self.b, codec.decode_scale(self.body.buffers[name]), [scale])
 
     def fill_scales(self, start: Any, count: Any) -> None:
         """The scale of every element, of the one or two blocks that a unit meets."""
@@ -252,8 +251,8 @@ class Staged:
             with while_below(b, place, count) as here:
                 element = b.add(b.add(self.where.scale_origin, start), here)
                 block = b.lshr(element, integer(8))
-                inside = b.and_(element, integer(QUANTUM - 1))
-                stretch = smaller(b, b.sub(integer(QUANTUM), inside), b.sub(count, here))
+                inside = b.and_(element, integer(QUANT_BLOCK - 1))
+                stretch = smaller(b, b.sub(integer(QUANT_BLOCK), inside), b.sub(count, here))
                 x = self.unit_of(name, load(b, self.scales[name], block, F32))
                 to = at(b, self.temps[scale(name)], here, F32)
                 with loop(b, integer(0), stretch, lanes=self.body.lanes) as j:
@@ -263,13 +262,14 @@ class Staged:
     def code(self, start: Any, count: Any) -> None:
         """The new values of a unit, which is a block here: the largest of a state becomes its scale."""
         b, buffers = self.b, self.body.buffers
-        factors = {n: inline(b, codec.factor(buffers[n]), [self.new_scale(n, start)]) for n in self.coded}
+        factors = {n: inline(b, codec.encode_scale(buffers[n]), [self.new_scale(n, start)]) for n in self.coded}
         with self.strips(CODES, start, count) as (strip, stop), loop(b, integer(0), stop, lanes=self.body.lanes) as j:
             place = b.add(strip, j, flags=["nsw", "nuw"])
             for name in self.coded:
                 scaled = b.fmul(load(b, self.temps[name], place, F32), factors[name])
-                code = b.trunc(inline(b, codec.encoder(buffers[name]), [scaled]), I8)
-                b.store(code, at(b, self.body.pointers[name], b.add(start, place), I8))
+                raw = RAW[buffers[name].format.bytes]
+                code = b.trunc(inline(b, codec.encoder(buffers[name]), [scaled]), raw)
+                b.store(code, at(b, self.body.pointers[name], b.add(start, place), raw))
 
     def new_scale(self, name: str, start: Any) -> Any:
         b = self.b

@@ -8,6 +8,7 @@ from typing import Any
 
 from llvmlite import ir as ll
 
+from optgen import ir
 from optgen.backends.llvm import (
     F64,
     I8,
@@ -25,9 +26,7 @@ from optgen.backends.llvm import (
     splat,
     vector,
 )
-from optgen.ir import codec
-from optgen.ir import nodes as ir
-from optgen.ir.nodes import BYTES, ROUNDING_DRAW, Buffer, Instr, Value
+from optgen.ir import ROUNDING_DRAW, Buffer, Instr, Value, codec
 from optgen.ir.storage import blocks
 
 LINE = 64
@@ -110,11 +109,11 @@ class Body:
 
     def load(self, buffer: Buffer, i: Any, place: Any, width: int) -> Any:
         b = self.b
-        if buffer.storage == "float16":
+        if buffer.format.is_half:
             half = b.load(self.address(buffer.name, i), typ=vector(ll.HalfType(), width), align=1)
             return b.fpext(half, vector(TYPES["f32"], width))
-        raw = b.load(self.address(buffer.name, i), typ=vector(RAW[BYTES[buffer.storage]], width), align=1)
-        if buffer.storage in ("float32", "float64"):
+        raw = b.load(self.address(buffer.name, i), typ=vector(RAW[buffer.format.bytes], width), align=1)
+        if buffer.format.codec is None:
             return raw
         args = [b.zext(raw, vector(I32, width))]
         if buffer.name in self.scales:
@@ -125,13 +124,13 @@ class Body:
 
     def store(self, buffer: Buffer, x: Any, i: Any, place: Any, width: int) -> None:
         b = self.b
-        if buffer.storage == "float16":
+        if buffer.format.is_half:
             x = b.fptrunc(x, vector(ll.HalfType(), width))
-        elif buffer.storage not in ("float32", "float64"):
+        elif buffer.format.codec is not None:
             args = [x]
-            if buffer.storage == "bfloat16_stochastic":
+            if buffer.format.needs_draws:
                 args.append(self.half_word(self.rounded.index(buffer.name), place, width))
-            x = b.trunc(inline(b, codec.encoder(buffer), args, width), vector(I16, width))
+            x = b.trunc(inline(b, codec.encoder(buffer), args, width), vector(RAW[buffer.format.bytes], width))
         b.store(x, self.address(buffer.name, i), align=1)
 
     def collect(self, name: str, x: Any, place: Any, lane: Any, width: int) -> None:
@@ -158,7 +157,7 @@ class Body:
         self.b.store(fold(self.b, op, sum, x), address, align=8)
 
     def address(self, buffer: str, i: Any) -> Any:
-        return at(self.b, self.pointers[buffer], i, RAW[BYTES[self.buffers[buffer].storage]])
+        return at(self.b, self.pointers[buffer], i, RAW[self.buffers[buffer].format.bytes])
 
     def prefetch(self, i: Any, offset: int, locality: int, names: Collection[str] = ()) -> None:
         """Ask for the cache line of every stream, or of `names`, that is `offset` bytes behind element i.

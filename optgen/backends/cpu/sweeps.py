@@ -13,14 +13,15 @@ from typing import Any
 
 from llvmlite import ir as ll
 
+from optgen import ir
 from optgen.backends.cpu.module import ID, SEED, TASK, VOID, Env, Module, Step, T
 from optgen.backends.cpu.reduce import reduce_blocks
 from optgen.backends.cpu.staged import Staged, Where, is_staged, line_values
 from optgen.backends.cpu.sweep import RAW, Body, for_elements
 from optgen.backends.layout import Extent, Region, blocks, reductions, widened
 from optgen.backends.llvm import F64, I64, IDENTITY, PTR, TYPES, at, fold, halving, integer, load, loop, smaller
-from optgen.ir import nodes as ir
-from optgen.ir.nodes import BLOCK, BYTES, LANES, QUANTUM, ROW_BLOCK, Phase, Value
+from optgen.ir import BLOCK, LANES, ROW_BLOCK, Phase, Value
+from optgen.ir.storage import QUANT_BLOCK
 from optgen.model import Kind
 
 
@@ -74,8 +75,8 @@ class Sweep:
         """What no cut may split, in elements."""
         if self.by_rows:
             return b.mul(integer(ROW_BLOCK), extent.cols)
-        flat = integer(BLOCK if self.m.layout.partials else QUANTUM if self.staged else LANES)
-        return b.select(extent.by_rows, extent.cols, flat) if self.m.kernel.lazy else flat
+        flat = integer(BLOCK if self.m.layout.partials else QUANT_BLOCK if self.staged else LANES)
+        return b.select(extent.by_rows, extent.cols, flat) if self.m.kernel.rows_independent else flat
 
     # ------------------------------------------------------------ one tensor
 
@@ -99,14 +100,14 @@ class Sweep:
 
         def rows() -> None:
             with loop(b, b.udiv(begin, extent.cols), b.udiv(end, extent.cols)) as row:
-                number = m.row_number(b, s, i, row) if m.kernel.lazy else row
+                number = m.row_number(b, s, i, row) if m.kernel.rows_independent else row
                 partials = self.row_partials(b, region, places, extent, row)
                 call(integer(0), extent.cols, row, number, partials, self.accumulators(b, region, places, extent, row))
                 self.fold_row(b, region, places, extent, row, partials)
 
         if self.by_rows:
             rows()
-        elif m.kernel.lazy:
+        elif m.kernel.rows_independent:
             with b.if_else(extent.by_rows) as (one_by_one, whole):
                 with one_by_one:
                     rows()
@@ -122,7 +123,7 @@ class Sweep:
         m, zero = self.m, integer(0)
         scale_origin = zero if number is None else b.mul(number, extent.cols)
         origin = b.add(extent.first, scale_origin)
-        if number is not None and m.kernel.lazy:
+        if number is not None and m.kernel.rows_independent:
             scale_origin = b.select(extent.by_rows, zero, scale_origin)
         cols = integer(1) if extent.cols is None else extent.cols
         id, t = (load(b, s.pointer(field), i, I64) for field in (ID, T))
@@ -140,12 +141,12 @@ class Sweep:
             start = self.m.pointer(b, s, i, buffer.name)
             if number is not None:
                 which = row if ir.is_gradient(buffer.name) else number
-                start = at(b, start, b.mul(which, extent.cols), RAW[BYTES[buffer.storage]])
+                start = at(b, start, b.mul(which, extent.cols), RAW[buffer.format.bytes])
             found.append(start)
         for name in self.scales:
             start = self.m.pointer(b, s, i, f"{name}.scale")
-            if number is not None and self.m.kernel.lazy:
-                first = b.mul(number, blocks(b, extent.cols, QUANTUM))
+            if number is not None and self.m.kernel.rows_independent:
+                first = b.mul(number, blocks(b, extent.cols, QUANT_BLOCK))
                 start = at(b, start, b.select(extent.by_rows, first, integer(0)), TYPES["f32"])
             found.append(start)
         return found
@@ -213,7 +214,7 @@ class Sweep:
         scales = dict(zip(self.scales, take(len(self.scales)), strict=True))
         buffers = {x.name: x for x in self.streams}
         env = dict(zip(scalars, rest, strict=True))
-        rounded = [x.name for x in m.kernel.buffers if x.storage == "bfloat16_stochastic"]
+        rounded = m.kernel.rounded
         body = Body(b, self.phase.instrs, m.kernel.compute, buffers, pointers, env, m.consts, rounded, columns)
         if self.staged:
             Staged(body, Where(*place), lines, scales, not self.by_rows).run(begin, end, partials, m.layout.stride)

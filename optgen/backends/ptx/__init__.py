@@ -13,7 +13,7 @@ from optgen.backends.ptx.launches import resident, schedule
 from optgen.backends.ptx.module import Module
 from optgen.backends.ptx.sweep import Sweep
 from optgen.backends.ptx.table import THREADS, Counts, Launch
-from optgen.ir.nodes import Kernel
+from optgen.ir import Kernel
 
 
 @dataclass(frozen=True)

@@ -8,30 +8,27 @@ from typing import Any
 
 from llvmlite import ir as ll
 
+from optgen import ir
 from optgen.backends.layout import narrowed
 from optgen.backends.llvm import F64, I8, I16, I32, TYPES, at, constant, inline, lower, smaller, splat, vector
 from optgen.backends.ptx.launches import coded
 from optgen.backends.ptx.module import Entry, Env, integer
 from optgen.backends.ptx.table import GROUP
-from optgen.ir import codec
-from optgen.ir import nodes as ir
+from optgen.ir import ROUNDING_DRAW, Buffer, Phase, Value, codec
 from optgen.ir.math import random
-from optgen.ir.nodes import BYTES, ROUNDING_DRAW, Buffer, Phase, Value
-from optgen.ir.storage import blocks
+from optgen.ir.storage import QUANT_BLOCK, Storage, blocks
 from optgen.model import Kind
 
 WIDEST = 16
 """Bytes that a thread reads or writes at once."""
 F32 = TYPES["f32"]
-RAW: dict[str, ll.Type] = {
-    "float64": F64,
-    "float32": F32,
-    "float16": ll.HalfType(),
-    "bfloat16": I16,
-    "bfloat16_stochastic": I16,
-    "int8_dynamic": I8,
-    "int8_linear": I8,
-}
+FLOATS: dict[int, ll.Type] = {64: F64, 32: F32, 16: ll.HalfType()}
+CODES: dict[int, ll.Type] = {16: I16, 8: I8}
+
+
+def raw_type(storage: Storage) -> ll.Type:
+    """What is read and written for an element: a float, or a code."""
+    return (FLOATS if storage.codec is None else CODES)[storage.bits]
 
 
 @dataclass(frozen=True)
@@ -84,7 +81,7 @@ class Elements:
         self.buffers = {x.name: x for x in self.entry.m.kernel.buffers}
         self.stored = {i.op.buffer for i in self.phase.instrs if isinstance(i.op, ir.Store)}
         self.loaded = [i.op.buffer for i in self.phase.instrs if isinstance(i.op, ir.Load)]
-        self.rounded = [x.name for x in self.buffers.values() if x.storage == "bfloat16_stochastic"]
+        self.rounded = self.entry.m.kernel.rounded
         self.coded = coded(self.entry.m.kernel, self.phase)
 
     def run(self, groups: Sequence[Any], span: Span) -> list[Env]:
@@ -131,18 +128,18 @@ class Elements:
 
     def read_one(self, name: str, e: Any, span: Span) -> Any:
         """One element, if it is there: another thread may be writing what is next to it."""
-        b, type = self.b, RAW[self.buffers[name].storage]
+        b, type = self.b, raw_type(self.buffers[name].format)
         cell = self.entry.cell(ll.Constant(type, 0))
         with b.if_then(span.has(b, e)):
             b.store(self.fixed(name, b.load(at(b, self.pointers[name], e, type), typ=type)), cell)
         return b.load(cell, typ=type)
 
     def wide(self, name: str, e: Any, load: bool, x: Any = None) -> Any:
-        b, storage = self.b, self.buffers[name].storage
-        place = at(b, self.pointers[name], e, RAW[storage])
-        align = min(WIDEST, GROUP * BYTES[storage])
+        b, storage = self.b, self.buffers[name].format
+        place = at(b, self.pointers[name], e, raw_type(storage))
+        align = min(WIDEST, GROUP * storage.bytes)
         if load:
-            return b.load(place, typ=vector(RAW[storage], GROUP), align=align)
+            return b.load(place, typ=vector(raw_type(storage), GROUP), align=align)
         return b.store(x, place, align=align)
 
     def fixed(self, name: str, load: Any) -> Any:
@@ -159,15 +156,15 @@ class Elements:
         for k in range(GROUP):
             here = b.add(e, integer(k))
             with b.if_then(span.has(b, here)):
-                place = at(b, self.pointers[name], here, RAW[self.buffers[name].storage])
+                place = at(b, self.pointers[name], here, raw_type(self.buffers[name].format))
                 b.store(b.extract_element(x, I32(k)), place)
 
     def decoded(self, buffer: Buffer, raw: Any, e: Any, span: Span) -> Any:
         b = self.b
-        if buffer.storage in ("float32", "float64"):
-            return raw
-        if buffer.storage == "float16":
+        if buffer.format.is_half:
             return b.fpext(raw, vector(F32, GROUP))
+        if buffer.format.codec is None:
+            return raw
         args = [b.zext(raw, vector(I32, GROUP))]
         if buffer.is_quantized:
             args.append(self.scale_of_each(buffer, e, span))
@@ -175,30 +172,30 @@ class Elements:
 
     def encoded(self, buffer: Buffer, x: Any, e: Any, span: Span, words: dict[int, Any]) -> Any:
         b = self.b
-        if buffer.storage in ("float32", "float64"):
-            return x
-        if buffer.storage == "float16":
+        if buffer.format.is_half:
             return b.fptrunc(x, vector(ll.HalfType(), GROUP))
+        if buffer.format.codec is None:
+            return x
         args = [x]
-        if buffer.storage == "bfloat16_stochastic":
+        if buffer.format.needs_draws:
             # A word serves two states, the first one takes its low half.
             state = self.rounded.index(buffer.name)
             word = self.words(ROUNDING_DRAW + state // 2, e, span, words)
             half = b.lshr(word, constant(I32, 16 * (state % 2), GROUP))
             args.append(b.and_(half, constant(I32, 0xFFFF, GROUP)))
-        return b.trunc(inline(b, codec.encoder(buffer), args, GROUP), vector(I16, GROUP))
+        return b.trunc(inline(b, codec.encoder(buffer), args, GROUP), vector(raw_type(buffer.format), GROUP))
 
     # ------------------------------------------------------------ 8-bit blocks
 
     def block(self, e: Any) -> Any:
-        return self.b.lshr(self.b.add(self.scale_origin, e), integer(ir.QUANTUM.bit_length() - 1))
+        return self.b.lshr(self.b.add(self.scale_origin, e), integer(QUANT_BLOCK.bit_length() - 1))
 
     def scale_of_each(self, buffer: Buffer, e: Any, span: Span) -> Any:
         """What the codes of a group are multiplied with: a group is within a block unless rows cut blocks."""
         b, scales = self.b, self.scales[buffer.name]
 
         def of(place: Any) -> Any:
-            return inline(b, codec.unit(buffer), [b.load(at(b, scales, self.block(place), F32), typ=F32)])
+            return inline(b, codec.decode_scale(buffer), [b.load(at(b, scales, self.block(place), F32), typ=F32)])
 
         if not self.one_row:
             return splat(b, of(span.clamp(b, e)), GROUP)
@@ -232,10 +229,10 @@ class Elements:
         lane = b.and_(self.entry.tid, integer(31))
         with b.if_then(b.icmp_signed("==", lane, integer(0))):
             b.store(scale, at(b, self.scales[name], self.block(groups[0]), F32))
-        factor = splat(b, inline(b, codec.factor(buffer), [scale]), GROUP)
+        factor = splat(b, inline(b, codec.encode_scale(buffer), [scale]), GROUP)
         for e, x in zip(groups, values, strict=True):
             codes = inline(b, codec.encoder(buffer), [b.fmul(x, factor)], GROUP)
-            self.write(name, b.trunc(codes, vector(I8, GROUP)), e, span)
+            self.write(name, b.trunc(codes, vector(raw_type(buffer.format), GROUP)), e, span)
 
     # ------------------------------------------------------------ random words
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from optgen import ir
 from optgen.backends.layout import reductions
 from optgen.backends.ptx.table import Launch, Unit
-from optgen.ir import nodes as ir
-from optgen.ir.nodes import BLOCK, LANES, QUANTUM, Kernel, Phase
+from optgen.ir import BLOCK, LANES, Kernel, Phase
+from optgen.ir.storage import QUANT_BLOCK
 from optgen.model import Kind
 
 IN_FLIGHT = 8
@@ -80,7 +81,7 @@ def coded(kernel: Kernel, phase: Phase) -> list[str]:
 def at_once(kernel: Kernel, phase: Phase) -> int:
     """How many groups of 4 elements a thread has in flight: what a warp takes at once is LANES elements for each."""
     if coded(kernel, phase):
-        return QUANTUM // LANES
+        return QUANT_BLOCK // LANES
     loads = sum(isinstance(i.op, ir.Load) for i in phase.instrs)
     return 1 if len(phase.instrs) > LONG else max(1, min(4, IN_FLIGHT // max(loads, 1)))
 
@@ -92,6 +93,6 @@ def resident(kernel: Kernel, task: Task) -> int:
     instrs = task.phase.instrs
     sums = any(isinstance(i.op, ir.Reduce) for i in instrs)
     loads = sum(isinstance(i.op, ir.Load) for i in instrs)
-    storages = {b.storage for b in kernel.buffers if b.kind is Kind.ELEM}
-    plain = storages <= {"float32"} or (loads <= FEW and storages <= {"float32", "float16", "bfloat16"})
+    formats = {b.format for b in kernel.buffers if b.kind is Kind.ELEM}
+    plain = all(f.bits == 32 or (loads <= FEW and f.bits == 16 and not (f.block or f.needs_draws)) for f in formats)
     return 2 if task.kind == "sweep" and plain and not sums and len(instrs) <= LONG else 1

@@ -8,12 +8,12 @@ from typing import Any
 
 from llvmlite import ir as ll
 
+from optgen import ir
 from optgen.backends.layout import Layout, narrowed, widened
 from optgen.backends.llvm import F64, I32, I64, at, is_const, loop, lower
 from optgen.backends.ptx.table import Counts, Launch, N, Place, Places
 from optgen.backends.target import GPU, gpu_layout
-from optgen.ir import nodes as ir
-from optgen.ir.nodes import Instr, Kernel, Phase, Value
+from optgen.ir import Instr, Kernel, Phase, Value
 from optgen.model import Kind
 
 GLOBAL = ll.PointerType(addrspace=1)
@@ -131,7 +131,7 @@ class Entry:
     def number(self, i: Any, row: Any) -> Any:
         """Which row of the whole tensor the visited one is."""
         b = self.b
-        if not self.m.kernel.lazy:
+        if not self.m.kernel.rows_independent:
             return row
         index, cell = self.column("index", i), self.cell(row)
         with b.if_then(b.icmp_signed("!=", index, integer(0))):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from optgen import ir
 from optgen.backends.layout import narrowed, reductions, widened
 from optgen.backends.llvm import F64, I64, IDENTITY, TYPES, at, fold, integer
 from optgen.backends.ptx.launches import Task
 from optgen.backends.ptx.module import Entry, Env
 from optgen.backends.ptx.table import SEGMENT, THREADS, WARP
-from optgen.ir import nodes as ir
-from optgen.ir.nodes import BLOCK, LANES, ROW_BLOCK, Phase, Value
+from optgen.ir import BLOCK, LANES, ROW_BLOCK, Phase, Value
 from optgen.model import Kind
 
 Address = Callable[[Any], Any]
@@ -66,7 +66,7 @@ def _one(entry: Entry, instr: ir.Instr, env: Env, i: Any) -> None:
         case ir.Store(buffer=state):
             (x,) = entry.operands(instr.op, env)
             b.store(x, entry.pointer(state, i))
-        case ir.Across(op=op, x=x):
+        case ir.ReduceOverParams(op=op, x=x):
             assert instr.result is not None
             total, place = entry.cell(_identity(op)), entry.place(x)
             with entry.loop(integer(0), entry.count) as k:

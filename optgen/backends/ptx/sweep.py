@@ -10,14 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from optgen import ir
 from optgen.backends.layout import reductions
 from optgen.backends.llvm import F64, I32, I64, IDENTITY, TYPES, at, constant, fold, lower, smaller, vector
-from optgen.backends.ptx.group import RAW, Elements, Span
+from optgen.backends.ptx.group import Elements, Span, raw_type
 from optgen.backends.ptx.launches import at_once
 from optgen.backends.ptx.module import Entry, Env, integer
 from optgen.backends.ptx.table import GROUP, SEED, THREADS, WARP, Launch, Place
-from optgen.ir import nodes as ir
-from optgen.ir.nodes import BLOCK, LANES, QUANTUM, ROW_BLOCK, Instr, Phase, Value
+from optgen.ir import BLOCK, LANES, ROW_BLOCK, Instr, Phase, Value
+from optgen.ir.storage import QUANT_BLOCK
 from optgen.model import Kind
 
 
@@ -29,7 +30,7 @@ class Sweep:
         self.b, self.m = entry.b, entry.m
         self.by_rows = launch.unit == "row blocks"
         self.by_columns = launch.unit == "column tiles"
-        self.lazy = self.m.kernel.lazy
+        self.lazy = self.m.kernel.rows_independent
         touched = {i.op.buffer for i in phase.instrs if isinstance(i.op, ir.Load | ir.Store)}
         self.streams = [x for x in self.m.kernel.buffers if x.name in touched]
         self.reduced = [i for scope in ("all", "row", "col") for i in reductions(phase, scope)]
@@ -248,7 +249,7 @@ class Sweep:
         """From the row at hand on; a gradient of some rows holds no others."""
         b = self.b
         which = row if ir.is_gradient(name) else number
-        type = RAW[self.m.kernel.buffer(name).storage]
+        type = raw_type(self.m.kernel.buffer(name).format)
         return at(b, self.entry.pointer(name, self.i), b.mul(which, self.cols), type)
 
     def scales(self, name: str, number: Any) -> Any:
@@ -257,7 +258,7 @@ class Sweep:
         start = self.entry.pointer(f"{name}.scale", self.i)
         if not self.lazy:
             return start
-        each = b.udiv(b.add(self.cols, integer(QUANTUM - 1)), integer(QUANTUM))
+        each = b.udiv(b.add(self.cols, integer(QUANT_BLOCK - 1)), integer(QUANT_BLOCK))
         return at(b, start, b.select(self.is_by_rows, b.mul(number, each), integer(0)), TYPES["f32"])
 
     def scale_origin(self, skipped: Any) -> Any:
@@ -273,7 +274,7 @@ class Sweep:
 
     def draws(self) -> tuple[list[Any], Any, Any] | None:
         stored = {i.op.buffer for i in self.phase.instrs if isinstance(i.op, ir.Store)}
-        rounds = any(x.storage == "bfloat16_stochastic" and x.name in stored for x in self.streams)
+        rounds = any(x.format.needs_draws and x.name in stored for x in self.streams)
         if not rounds and not any(isinstance(i.op, ir.Word) for i in self.phase.instrs):
             return None
         b, entry = self.b, self.entry

@@ -20,7 +20,7 @@ from typing import Any, Literal
 import numpy as np
 
 from optgen.backends.layout import Layout
-from optgen.ir.nodes import BLOCK, LANES, ROW_BLOCK, Kernel, Word
+from optgen.ir import BLOCK, LANES, ROW_BLOCK, Kernel, Word
 
 N, SEED = 0, 1
 HEAD = 2
@@ -147,7 +147,7 @@ class Counts:
 
 def can_lead(kernel: Kernel) -> bool:
     """Whether nothing is made for four elements at a time, or for a block of them."""
-    states = any(b.is_quantized or b.storage == "bfloat16_stochastic" for b in kernel.buffers)
+    states = any(b.is_quantized or b.format.needs_draws for b in kernel.buffers)
     return not states and not any(isinstance(i.op, Word) for i in kernel.instrs())
 
 

@@ -1,1 +1,1 @@
-"""Kernels of the CPU: threads, and several kernels in one native call."""
+"""The CPU: kernels and their tables, the threads that share a step, and several kernels in one native call."""

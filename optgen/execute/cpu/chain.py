@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from optgen.execute.buffers import Tensor
 from optgen.execute.cpu import native
-from optgen.execute.table import Table
+from optgen.execute.table import StepTable
 
 
 class _Link(ctypes.Structure):
@@ -37,7 +37,7 @@ def _entry() -> Callable[[int], None]:
 class Chain:
     """The kernels of some tables; `run(address)` is a step of all of them, with `counts` of all tensors of a state."""
 
-    def __init__(self, tables: Sequence[Table], counts: Tensor) -> None:
+    def __init__(self, tables: Sequence[StepTable], counts: Tensor) -> None:
         self._links = (_Link * len(tables))(
             *(_Link(t.kernel.address, t.address, t.order.ctypes.data, t.shared_count) for t in tables)
         )

@@ -16,8 +16,7 @@ import platform
 import threading
 import time
 
-from optgen.execute import cpus
-from optgen.execute.cpu import native
+from optgen.execute.cpu import cpus, native
 
 MAX_THREADS = 256
 SMALL = 16384

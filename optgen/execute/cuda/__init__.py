@@ -1,0 +1,1 @@
+"""GPUs of NVIDIA: the driver, arrays and tables in their memory, and the launches of a step."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,16 +12,18 @@ from optgen import pipeline
 from optgen.backends.target import OLDEST
 from optgen.execute.buffers import Array, Tensor, numpy_dtype
 from optgen.execute.cuda import driver, memory
-from optgen.execute.cuda.kernel import Kernel
+from optgen.execute.cuda.kernel import GpuKernel
 from optgen.execute.cuda.memory import DeviceArray
-from optgen.execute.cuda.step import BoundStep
-from optgen.execute.cuda.table import Table
-from optgen.ir.nodes import Variant
+from optgen.execute.cuda.runner import GpuRunner
+from optgen.execute.cuda.table import GpuTable
+from optgen.execute.kernel import BufferTensors
+from optgen.execute.piece import Exchange, Piece
+from optgen.ir import Variant
 from optgen.model import Optimizer
 
 
 class Cuda:
-    """GPUs of NVIDIA."""
+    """The GPUs of NVIDIA: a platform, whose devices are `GpuDevice`."""
 
     name = "cuda"
 
@@ -32,36 +34,33 @@ class Cuda:
                 "target='cpu' computes here, and `optgen build --target cuda` writes PTX without either"
             )
 
-    def kernel(self, optimizer: Optimizer, variant: Variant) -> Kernel:
-        return Kernel(variant, pipeline.ptx(optimizer, variant, OLDEST))
+    def check_dtypes(self, dtypes: Collection[str]) -> None:
+        """Every GPU has all of them."""
 
-    def step(self, *args: Any, **kwargs: Any) -> BoundStep:
-        return BoundStep(*args, **kwargs)
+    def kernel(self, optimizer: Optimizer, variant: Variant) -> GpuKernel:
+        return GpuKernel(variant, pipeline.ptx(optimizer, variant, OLDEST))
 
     def param(self, obj: Any, name: str) -> Tensor:
         return memory.tensor(obj, name)
 
-    def device(self, params: Sequence[Tensor]) -> OneGpu:
+    def device(self, params: Sequence[Tensor]) -> GpuDevice:
         found = {t.gpu: t.name for t in params if t.gpu is not None}
         if len(found) > 1:
             (one, name), (two, other), *_ = found.items()
             raise ValueError(f"{name} is on GPU {one} and {other} on GPU {two}; bind the parameters of each GPU apart")
-        return OneGpu(driver.gpu(next(iter(found), 0)), stream_of(params[0].owner if params else None))
+        return GpuDevice(driver.gpu(next(iter(found), 0)), stream_of(params[0].owner if params else None))
 
 
-class OneGpu:
-    """The memory of one of them, in the order of the caller's current stream.
+class GpuDevice:
+    """One GPU, whose memory is read and written in the order of the caller's current stream.
 
-    What is made here is there for every stream: its first use may be in another one.
+    A new array can be used in any stream: it is complete when it is returned.
     """
 
     def __init__(self, gpu: driver.Gpu, stream: Callable[[], int]) -> None:
         self.gpu, self.stream = gpu, stream
 
-    def table(self, *args: Any) -> Table:
-        return Table(self.gpu, self.stream, *args)
-
-    # ------------------------------------------------------------ arrays
+    # ------------------------------------------------------------ its memory
 
     def tensor(self, obj: Any, name: str) -> Tensor:
         found = memory.tensor(obj, name)
@@ -103,7 +102,6 @@ class OneGpu:
         return found
 
     def set_rows(self, array: DeviceArray, old: Array, index: Array, rows: Tensor) -> None:
-        """Clear the rows `old` of an array, and copy `rows` to those of `index`."""
         nbytes, stream = array.nbytes // max(array.shape[0], 1), self.stream()
         if not nbytes:
             return
@@ -112,9 +110,25 @@ class OneGpu:
         for place, k in enumerate(index):
             self.gpu.copy(array.address + int(k) * nbytes, rows.address + place * nbytes, nbytes, stream)
 
+    # ------------------------------------------------------------ its steps
+
+    def table(
+        self,
+        kernel: GpuKernel,
+        members: Sequence[int],
+        params: Sequence[Tensor],
+        tensors: BufferTensors,
+        ids: Sequence[int],
+        pieces: Sequence[Piece | None],
+    ) -> GpuTable:
+        return GpuTable(self.gpu, self.stream, kernel, members, params, tensors, ids, pieces)
+
+    def runner(self, tables: Sequence[GpuTable], counts: Tensor, exchange: Exchange | None) -> GpuRunner:
+        return GpuRunner(self.gpu, self.stream, tables, counts, exchange)
+
 
 def stream_of(owner: Any) -> Callable[[], int]:
-    """What tells the current stream of the library that a tensor belongs to."""
+    """A function that returns the current stream of the library that a tensor belongs to: PyTorch's, CuPy's, else 0."""
     library = type(owner).__module__.partition(".")[0]
     if library == "torch" or hasattr(owner, "data_ptr"):
         torch = sys.modules["torch"]

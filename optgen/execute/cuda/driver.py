@@ -1,8 +1,7 @@
-"""The CUDA driver, called where it is: as a library of the system, through ctypes.
+"""The CUDA driver, called through ctypes as a library of the system.
 
-Nothing has to be built or installed for this but the driver. A context is the primary one of its GPU, which PyTorch,
-CuPy and JAX use, too. (PyCUDA, which would do the same, has no way to launch on a stream that it has not made: neither
-the caller's current stream nor a capture would be possible.)
+Nothing but the driver has to be installed. The context of a GPU is its primary one, which PyTorch, CuPy and JAX use as
+well. (PyCUDA cannot launch on a stream that it has not made: neither on the caller's current stream nor in a capture.)
 """
 
 from __future__ import annotations
@@ -33,11 +32,11 @@ ERROR_LOG, ERROR_LOG_SIZE, LOG_BYTES = 5, 6, 8192
 RELAXED = 2
 """CU_STREAM_CAPTURE_MODE_RELAXED"""
 NOT_INITIALIZED = 3
-"""CUDA_ERROR_NOT_INITIALIZED, which is what a forked process gets"""
+"""CUDA_ERROR_NOT_INITIALIZED, the status of every call in a process that was forked from one that uses CUDA"""
 
 
 class CudaError(RuntimeError):
-    """What the driver could not do."""
+    """An error of the driver."""
 
 
 @functools.cache
@@ -50,7 +49,7 @@ def _library() -> ctypes.CDLL | None:
 
 
 def count() -> int:
-    """How many GPUs there are; 0 without a driver."""
+    """The number of GPUs; 0 without a driver."""
     library = _library()
     if library is None:
         return 0
@@ -59,7 +58,7 @@ def count() -> int:
 
 
 def call(name: str, *args: Any) -> None:
-    """A function of the driver; CudaError with its own words if it fails."""
+    """Call a function of the driver; CudaError with the driver's description if it fails."""
     library = _library()
     if library is None:
         raise CudaError(f"CUDA: no NVIDIA driver was found ({LIBRARY}), or it has no GPU; target='cuda' needs one")
@@ -71,18 +70,18 @@ def call(name: str, *args: Any) -> None:
         raise CudaError(f"CUDA: {name}: {(words.value or b'unknown error').decode()} ({status}){hint}")
 
 
-def give_back_with(owner: object, give_back: Callable[[int], None], handle: int) -> None:
-    """When `owner` is gone, `give_back` what it had: not in a forked process, and not when this one ends."""
+def release_with(owner: object, release: Callable[[int], None], handle: int) -> None:
+    """Release a handle when `owner` is gone; not in a forked process, and not when this process ends."""
     process = os.getpid()
 
-    def gone() -> None:
-        # After an error that ends a context nothing can be given back. Whoever uses the GPU is told of that error: it
-        # shall not be lost among those of all the arrays that go then.
+    def released() -> None:
+        # After an error that ends a context, nothing can be released. The call that failed raises that error. Errors
+        # of all the arrays that go afterwards would hide it.
         if os.getpid() == process:
             with suppress(CudaError):
-                give_back(handle)
+                release(handle)
 
-    weakref.finalize(owner, gone).atexit = False
+    weakref.finalize(owner, released).atexit = False
 
 
 def owner(address: int) -> int:
@@ -98,9 +97,9 @@ def gpu(ordinal: int) -> Gpu:
 
 
 class Gpu:
-    """One GPU, by its primary context. Streams are numbers, as the driver gives them; 0 is the default one.
+    """One GPU, by its primary context. Streams are the driver's handles, as numbers; 0 is the default stream.
 
-    What takes a stream returns at once, and is done in the stream's order.
+    Methods that take a stream return at once, unless they say otherwise; their work is done in the stream's order.
     """
 
     def __init__(self, ordinal: int) -> None:
@@ -121,7 +120,7 @@ class Gpu:
 
     @contextmanager
     def current(self) -> Iterator[None]:
-        """This GPU's context is the calling thread's."""
+        """Make this GPU's context the calling thread's, for the `with` block."""
         found = ctypes.c_void_p()
         call("cuCtxGetCurrent", ctypes.byref(found))
         if found.value == self._context.value:
@@ -136,18 +135,18 @@ class Gpu:
     # ------------------------------------------------------------ memory
 
     def allocate(self, nbytes: int) -> int:
-        """The address of new memory, which `free` gives back."""
+        """The address of new memory, which `free` releases."""
         address = ctypes.c_uint64()
         with self.current():
             call("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(max(nbytes, 1)))
         return address.value
 
     def free(self, address: int) -> None:
-        with self.current(), _allowed():
+        with self.current(), _relaxed_capture():
             call("cuMemFree_v2", ctypes.c_uint64(address))
 
     def pinned(self, nbytes: int) -> int:
-        """The address of memory of the host from which the GPU copies by itself; `free_pinned` gives it back."""
+        """The address of new page-locked memory of the host, from which the GPU copies by itself; for `free_pinned`."""
         address = ctypes.c_void_p()
         with self.current():
             call("cuMemHostAlloc", ctypes.byref(address), ctypes.c_size_t(max(nbytes, 1)), PORTABLE)
@@ -155,22 +154,22 @@ class Gpu:
         return address.value
 
     def free_pinned(self, address: int) -> None:
-        with self.current(), _allowed():
+        with self.current(), _relaxed_capture():
             call("cuMemFreeHost", ctypes.c_void_p(address))
 
     def upload(self, address: int, array: Array, stream: int = 0) -> None:
-        """Copy a C-contiguous array there, after all that is before it in the stream; it is there when this returns."""
+        """Copy a C-contiguous array to an address, in the stream's order; returns when it is there."""
         self.send(address, array, stream)
         self.synchronize(stream)
 
     def send(self, address: int, array: Array, stream: int) -> None:
-        """Copy a C-contiguous array there, whose memory has to stay until that is done."""
+        """Copy a C-contiguous array to an address; its memory must stay as it is until that is done."""
         size = ctypes.c_size_t(array.nbytes)
         with self.current():
             call("cuMemcpyHtoDAsync_v2", ctypes.c_uint64(address), _host(array), size, ctypes.c_void_p(stream))
 
     def download(self, array: Array, address: int, stream: int = 0) -> None:
-        """Fill a C-contiguous array, after all that is before it in the stream."""
+        """Fill a C-contiguous array from an address, in the stream's order; returns when that is done."""
         size = ctypes.c_size_t(array.nbytes)
         with self.current():
             call("cuMemcpyDtoHAsync_v2", _host(array), ctypes.c_uint64(address), size, ctypes.c_void_p(stream))
@@ -182,7 +181,7 @@ class Gpu:
             call("cuMemcpyDtoDAsync_v2", *ends, ctypes.c_size_t(nbytes), ctypes.c_void_p(stream))
 
     def fill(self, address: int, pattern: bytes, times: int, stream: int = 0) -> None:
-        """Write a pattern of 1, 2 or 4 bytes so many times."""
+        """Write a pattern of 1, 2 or 4 bytes `times` times."""
         kind, type = {1: (8, ctypes.c_uint8), 2: (16, ctypes.c_uint16), 4: (32, ctypes.c_uint32)}[len(pattern)]
         value = type(int.from_bytes(pattern, sys.byteorder))
         with self.current():
@@ -190,16 +189,16 @@ class Gpu:
             call(f"cuMemsetD{kind}Async", *args)
 
     def synchronize(self, stream: int = 0) -> None:
-        """Return when all that is in the stream is done."""
+        """Wait until all that is in the stream is done."""
         with self.current():
             call("cuStreamSynchronize", ctypes.c_void_p(stream))
 
     # ------------------------------------------------------------ code
 
     def load(self, ptx: bytes, names: Sequence[str]) -> dict[str, int]:
-        """Have PTX compiled by the driver; the handles of its functions, which stay valid until the process ends.
+        """Compile PTX with the driver; returns the handles of its functions, which stay valid until the process ends.
 
-        The same PTX is loaded only once: a module takes memory of the GPU.
+        The same PTX is loaded only once, as a module takes memory of the GPU.
         """
         key = (hashlib.sha256(ptx).digest(), tuple(names))
         if key not in self._functions:
@@ -224,7 +223,7 @@ class Gpu:
         return found
 
     def resident(self, function: int, threads: int) -> int:
-        """How many blocks of so many threads a multiprocessor holds at a time."""
+        """The number of blocks of `threads` threads that a multiprocessor holds at a time."""
         number = ctypes.c_int()
         with self.current():
             args = ctypes.byref(number), ctypes.c_void_p(function), threads, ctypes.c_size_t(0)
@@ -232,7 +231,7 @@ class Gpu:
         return number.value
 
     def launch(self, function: int, blocks: int, threads: int, argument: int, stream: int) -> None:
-        """Run a function that takes one address."""
+        """Run a function whose only parameter is an address."""
         value = ctypes.c_uint64(argument)
         arguments = (ctypes.c_void_p * 1)(ctypes.addressof(value))
         with self.current():
@@ -259,16 +258,16 @@ class Gpu:
             call("cuEventRecord", ctypes.c_void_p(event), ctypes.c_void_p(stream))
 
     def wait(self, event: int) -> None:
-        """Return when all is done that was before the event when it was recorded."""
+        """Wait until all is done that was in the stream when the event was recorded."""
         with self.current():
             call("cuEventSynchronize", ctypes.c_void_p(event))
 
     def drop(self, event: int) -> None:
-        with self.current(), _allowed():
+        with self.current(), _relaxed_capture():
             call("cuEventDestroy_v2", ctypes.c_void_p(event))
 
     def is_capturing(self, stream: int) -> bool:
-        """Whether what is put into the stream becomes part of a graph, and is not done now."""
+        """Whether the stream is being captured: its work becomes part of a graph, and is not done now."""
         status = ctypes.c_int()
         with self.current():
             call("cuStreamIsCapturing", ctypes.c_void_p(stream), ctypes.byref(status))
@@ -276,9 +275,12 @@ class Gpu:
 
 
 @contextmanager
-def _allowed() -> Iterator[None]:
-    """What is given back here does not spoil a capture, which forbids that in every thread (PyTorch's mode, "global"):
-    the collector of garbage may find an array to free at any time."""
+def _relaxed_capture() -> Iterator[None]:
+    """Release memory and events in the `with` block without breaking a capture.
+
+    A capture in PyTorch's mode, "global", forbids that in every thread, and the garbage collector may free an array at
+    any time.
+    """
     mode = ctypes.c_int(RELAXED)
     call("cuThreadExchangeStreamCaptureMode", ctypes.byref(mode))
     try:

@@ -1,45 +1,42 @@
-"""A kernel for GPUs: the part that the CPU does before each step, and the functions to launch."""
+"""A kernel of GPUs in memory: the part of a step that the CPU computes, and the functions to launch."""
 
 from __future__ import annotations
 
-import ctypes
 from dataclasses import dataclass
 
 from optgen.backends.ptx.table import THREADS, Launch
-from optgen.execute import kernel
+from optgen.compiled import PtxKernel
 from optgen.execute.cuda.driver import Gpu
-from optgen.ir.nodes import Variant
+from optgen.execute.kernel import LoadedKernel
+from optgen.ir import Variant
 from optgen.objectcode import link
-from optgen.pipeline import PtxKernel
 
 
 @dataclass(frozen=True)
-class Function:
-    """A launch, loaded; `blocks` is how many the GPU holds at a time."""
+class LoadedLaunch:
+    """A launch whose function is loaded on a GPU, which holds `blocks` of its blocks at a time."""
 
     launch: Launch
     handle: int
     blocks: int
 
 
-class Kernel(kernel.Kernel):
-    """One variant; `address` and `run` are those of the host's part."""
+class GpuKernel(LoadedKernel):
+    """One variant, whose entry point is the host's part of a step."""
 
     native: PtxKernel
 
     def __init__(self, variant: Variant, native: PtxKernel) -> None:
-        self._describe(variant, native)
         symbol = f"{native.symbol}_host"
-        self.address = link.link(native.object, symbol)[symbol]
-        self.run = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self.address)
-        self._loaded: dict[int, list[Function]] = {}
+        super().__init__(variant, native, link.link(native.object, symbol)[symbol])
+        self._launches: dict[int, list[LoadedLaunch]] = {}
 
-    def functions(self, gpu: Gpu) -> list[Function]:
-        """What a step launches, in order."""
-        if gpu.ordinal not in self._loaded:
+    def launches(self, gpu: Gpu) -> list[LoadedLaunch]:
+        """The launches of a step, in order."""
+        if gpu.ordinal not in self._launches:
             handles = gpu.load(self.native.ptx, [x.name for x in self.native.launches])
-            self._loaded[gpu.ordinal] = [
-                Function(x, handles[x.name], gpu.multiprocessors * gpu.resident(handles[x.name], THREADS))
+            self._launches[gpu.ordinal] = [
+                LoadedLaunch(x, handles[x.name], gpu.multiprocessors * gpu.resident(handles[x.name], THREADS))
                 for x in self.native.launches
             ]
-        return self._loaded[gpu.ordinal]
+        return self._launches[gpu.ordinal]

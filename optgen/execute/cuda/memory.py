@@ -1,4 +1,4 @@
-"""Tensors of a GPU: those that a caller brings, found without a copy, and those that a rule makes."""
+"""The memory of tensors on a GPU: of those that a caller has, without a copy, and of those that a rule makes."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from optgen.execute import buffers
 from optgen.execute.buffers import Array, Tensor, numpy_dtype
 from optgen.execute.cuda import driver
 
-CUDA = 2
-"""kDLCUDA"""
-DEFAULT = 1
-"""The default stream in DLPack's count, which steps on what has DLPack alone are put into. It has to be said: where no
-stream is named, PyTorch keeps no order with the streams that it works on."""
+KDL_CUDA = 2
+"""kDLCUDA, DLPack's number of the device type"""
+DLPACK_DEFAULT_STREAM = 1
+"""DLPack's number of the default stream, in which steps on tensors with DLPack alone run. It must be passed: for a
+consumer that names no stream, PyTorch does not wait for the streams that it works on."""
 
 
 class DeviceArray:
-    """An array in a GPU's memory, in C order, with `__cuda_array_interface__`: CuPy, PyTorch, Numba and JAX take it as
-    it is. `get()` copies it to a NumPy array, `set(array)` from one."""
+    """An array in a GPU's memory, in C order. CuPy, PyTorch, Numba and JAX take it as it is, by its
+    `__cuda_array_interface__`. `get()` copies it to a NumPy array, `set(array)` from one."""
 
     def __init__(self, shape: tuple[int, ...], dtype: str, gpu: driver.Gpu) -> None:
         self.shape, self.dtype, self.gpu = tuple(shape), numpy_dtype(dtype), gpu
         self.address = gpu.allocate(self.nbytes)
-        driver.give_back_with(self, gpu.free, self.address)
+        driver.release_with(self, gpu.free, self.address)
 
     def __repr__(self) -> str:
         return f"<array of {self.dtype} of shape {self.shape} on GPU {self.gpu.ordinal}>"
@@ -50,14 +50,14 @@ class DeviceArray:
         }
 
     def get(self, stream: int = 0) -> Array:
-        """A copy, made when all is done that is in the stream now."""
+        """A copy, made after what is in the stream now."""
         array = np.empty(self.shape, self.dtype)
         if self.size:
             self.gpu.download(array, self.address, stream)
         return array
 
     def set(self, array: Array, stream: int = 0) -> None:
-        """Take these values, when all is done that is in the stream now; ValueError for another shape or dtype."""
+        """Take these values, after what is in the stream now; ValueError for another shape or dtype."""
         if (array.shape, array.dtype) != (self.shape, self.dtype):
             raise ValueError(f"{array.dtype} of shape {array.shape} does not fit into {self.dtype} of {self.shape}")
         if self.size:
@@ -72,7 +72,7 @@ def tensor(obj: Any, name: str) -> Tensor:
         return _from_torch(obj, name)
     if hasattr(obj, "__cuda_array_interface__"):
         return _from_interface(obj, name)
-    if hasattr(obj, "__dlpack_device__") and obj.__dlpack_device__()[0] == CUDA:
+    if hasattr(obj, "__dlpack_device__") and obj.__dlpack_device__()[0] == KDL_CUDA:
         return _from_dlpack(obj, name)
     if isinstance(obj, np.ndarray) or hasattr(obj, "__array_interface__") or hasattr(obj, "__dlpack__"):
         raise ValueError(f"{name}: in the memory of the CPU; this kernel runs on a GPU")
@@ -84,12 +84,12 @@ def _from_torch(obj: Any, name: str) -> Tensor:
     device = str(obj.device)
     if not device.startswith("cuda"):
         raise ValueError(f"{name}: on device '{device}'; this kernel runs on a GPU")
-    return buffers.strided(obj, name, int(device.partition(":")[2] or 0) if 0 not in obj.shape else None)
+    return buffers.from_pytorch_like(obj, name, int(device.partition(":")[2] or 0) if 0 not in obj.shape else None)
 
 
 def _from_interface(obj: Any, name: str) -> Tensor:
     found = obj.__cuda_array_interface__
-    dtype = getattr(obj, "dtype", None)  # what says more than a typestr, which has no word for bfloat16
+    dtype = getattr(obj, "dtype", None)  # a typestr has no code for bfloat16
     dtype = np.dtype(found["typestr"]) if dtype is None else np.dtype(dtype)
     shape = tuple(int(n) for n in found["shape"])
     if found.get("strides") is not None:
@@ -127,9 +127,9 @@ _CODES = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 6: "bool"}
 
 
 def _from_dlpack(obj: Any, name: str) -> Tensor:
-    """The capsule is not consumed but kept: it gives the memory back when it goes."""
+    """The memory of an object with DLPack. Its capsule is the owner, not consumed: it frees the memory when it goes."""
     try:
-        capsule = obj.__dlpack__(stream=DEFAULT)
+        capsule = obj.__dlpack__(stream=DLPACK_DEFAULT_STREAM)
         found = ctypes.cast(_pointer(capsule, b"dltensor"), ctypes.POINTER(_DLTensor)).contents
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
         raise TypeError(f"{name}: its DLPack export does not work: {error}") from error

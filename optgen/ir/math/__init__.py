@@ -1,14 +1,14 @@
 """Elementary functions of float64 as straight lines of primitive IEEE operations.
 
-The interpreter, the CPU (any vector width) and the GPU then agree to the bit, because they execute the same additions
-and multiplications: there is no fused multiply-add, no table and no branch. Both sides of every choice are computed
-and one is selected; arguments for which the main path is meaningless (NaN, infinities, zeros) run through it and are
-replaced at the end. Each function follows C99 Annex F in its special values and errs by less than one unit in the last
-place; docs/math.md has the measured errors.
+The interpreter, the CPU (with any vector width) and the GPU agree to the bit, because they execute the same additions
+and multiplications. There is no fused multiply-add, no table and no branch. Both sides of every choice are computed,
+and one is selected. Arguments for which the main path is meaningless (NaN, infinities, zeros) run through it, and their
+results are replaced at the end. Special values follow C99 Annex F. The error of each function is below one unit in the
+last place; docs/math.md has the measured errors.
 
-Accuracy beyond 53 bits comes from pairs `hi + lo`. Where two `hi` are multiplied they are first cut to 24 significant
-bits (`head`), so that the product is exact without fused multiply-add; the products with a `lo`, 2^-24 as large, are
-rounded. The polynomials are interpolants at Chebyshev nodes; tests/ir/coefficients.py derives them.
+Accuracy beyond 53 bits comes from pairs `hi + lo`. Two `hi` that are multiplied are first cut to 24 significant bits
+(`head`), so that the product is exact without fused multiply-add. Products with a `lo`, 2^-24 as large, are rounded.
+The polynomials interpolate at Chebyshev nodes; tests/ir/coefficients.py derives them.
 """
 
 from __future__ import annotations
@@ -16,12 +16,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from optgen.ir.math.builder import Builder
 from optgen.ir.math.exponential import exp, expm1, tanh
 from optgen.ir.math.logarithm import log, log1p
 from optgen.ir.math.power import cbrt, pow
 
-__all__ = ["FUNCTIONS", "Builder", "cbrt", "exp", "expm1", "log", "log1p", "pow", "tanh"]
+__all__ = ["FUNCTIONS", "cbrt", "exp", "expm1", "log", "log1p", "pow", "tanh"]
 
 FUNCTIONS: dict[str, tuple[int, Callable[..., Any]]] = {
     "exp": (1, exp),
@@ -32,4 +31,4 @@ FUNCTIONS: dict[str, tuple[int, Callable[..., Any]]] = {
     "cbrt": (1, cbrt),
     "pow": (2, pow),
 }
-"""Every function by name: the number of its arguments, and the function of a builder and that many float64 values."""
+"""Every function by name: the number of its arguments, and a function of a builder and as many float64 values."""

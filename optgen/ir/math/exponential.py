@@ -1,8 +1,8 @@
-"""exp, expm1, tanh: one reduction to 2^n (1 + r + tail)."""
+"""exp, expm1 and tanh, all by one reduction to 2^n (1 + r + tail)."""
 
 from __future__ import annotations
 
-from optgen.ir.math.builder import Builder, V
+from optgen.ir.builder import Builder, V
 from optgen.ir.math.tools import (
     LN2_HI,
     LN2_LO,
@@ -78,7 +78,7 @@ def exp_pair(b: Builder[V], x: V, x_lo: V | None) -> V:
     """e^(x + x_lo) for x in [-746, 710]: wide enough to reach 0 and infinity."""
     n, r, tail = _reduce_exp(b, x, x_lo)
     hi, lo = fast_two_sum(b, b.const(1.0), r)
-    # 2^n in two factors, as neither 2^1024 nor the subnormal powers have an exponent field of their own. The first
+    # 2^n is two factors, because neither 2^1024 nor a subnormal power has an exponent field of its own. The first
     # product is exact, the second rounds a subnormal result or overflows.
     biased = b.iadd(n, b.iconst(2046))
     half = b.shr(biased, 1)

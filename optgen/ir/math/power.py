@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import inf, nan
 
-from optgen.ir.math.builder import Builder, V
+from optgen.ir.builder import Builder, V
 from optgen.ir.math.exponential import exp_pair
 from optgen.ir.math.logarithm import log_pair
 from optgen.ir.math.tools import (

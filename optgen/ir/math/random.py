@@ -1,14 +1,14 @@
-"""Random numbers: Philox4x32-10 (Salmon, Moraes, Dror, Shaw 2011), and what becomes of its words.
+"""Random numbers: Philox4x32-10 (Salmon, Moraes, Dror, Shaw 2011), and the distributions made from its words.
 
-A word is an int32 whose 32 bits are all random. Every function is one of such words, so that a draw depends on its
-counter and key alone.
+A word is an int32 of 32 random bits. Each distribution is a function of one word, so that a draw depends on its counter
+and key alone.
 """
 
 from __future__ import annotations
 
 from math import log
 
-from optgen.ir.math.builder import Builder, V
+from optgen.ir.builder import Builder, V
 from optgen.ir.math.logarithm import log_of_normal
 from optgen.ir.math.tools import TWO52_BITS, horner
 
@@ -75,8 +75,8 @@ LOG_SINGLE = (
 def philox(b: Builder[V], counter: tuple[V, V, V, V], key: tuple[V, V]) -> tuple[V, V, V, V]:
     """The four words of a counter of four int32 under a key of two.
 
-    Words are kept in int64 whose upper halves do not matter: a product needs no more than a mask, which vector units
-    that multiply 32 bits to 64 have built in.
+    Words are kept in int64 values whose upper halves do not matter. A product then needs only a mask, and vector units
+    that multiply 32 bits by 32 to 64 need not even that.
     """
     c0, c1, c2, c3 = (b.extend(c) for c in counter)
     k0, k1 = (b.extend(k) for k in key)
@@ -94,15 +94,15 @@ def _product(b: Builder[V], x: V, factor: int) -> V:
 
 
 def uniform(b: Builder[V], word: V) -> V:
-    """A float64 of (0, 1), (2 (word >> 9) + 1) 2^-24: symmetric about 1/2, and a float32 without rounding."""
+    """(2 (word >> 9) + 1) 2^-24, a float64 in (0, 1): symmetric about 1/2, and exact in float32."""
     odd = b.ior(b.shl(b.shr(word, 9), 1), b.iconst32(1))
     return b.convert(b.mul(b.to_float(odd), b.const32(2.0**-24)))
 
 
 def normal(b: Builder[V], word: V) -> V:
-    """A float64 in (-6.34, 6.34): the normal quantile of p = (word + 1/2) 2^-32, of relative error below 3e-15.
+    """The normal quantile of p = (word + 1/2) 2^-32, a float64 in (-6.34, 6.34), with a relative error below 3e-15.
 
-    The complement of a word gives the opposite number.
+    The complement of a word gives the negated number.
     """
     unsigned = b.sub(b.from_bits(b.ior(b.extend(word), b.iconst(TWO52_BITS))), b.const(2.0**52))
     half = b.const(0.5)
@@ -115,7 +115,7 @@ def normal(b: Builder[V], word: V) -> V:
 
 
 def normal_single(b: Builder[V], word: V) -> V:
-    """`normal` in float32 throughout, of relative error below 5e-7."""
+    """`normal`, computed in float32, with a relative error below 5e-7."""
     signed = b.ixor(word, b.iconst32(-(2**31)))  # (p - 1/2) 2^32 - 1/2
     below = b.lt(signed, b.iconst32(0))
     distance = b.select(below, b.ixor(signed, b.iconst32(-1)), signed)
@@ -129,7 +129,7 @@ def normal_single(b: Builder[V], word: V) -> V:
 
 
 def _minus_log_single(b: Builder[V], x: V) -> V:
-    """-log x of a positive normal float32, of absolute error below 2e-7 near 1."""
+    """-log x of a positive normal float32, with an absolute error below 2e-7 near 1."""
     shifted = b.iadd(b.bits(x), b.iconst32(ONE32_BITS - SQRT_HALF32_BITS))
     k = b.sub(b.to_float(b.shr(shifted, 23)), b.const32(127.0))
     m = b.from_bits(b.iadd(b.iand(shifted, b.iconst32(FRACTION32)), b.iconst32(SQRT_HALF32_BITS)))

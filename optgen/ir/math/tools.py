@@ -1,8 +1,8 @@
-"""Constants and small sequences of operations that several functions share."""
+"""Constants and short sequences of operations that several functions share."""
 
 from __future__ import annotations
 
-from optgen.ir.math.builder import Builder, V
+from optgen.ir.builder import Builder, V
 
 LN2_HI = 0.6931471805598903  # 42 bits: an exponent times LN2_HI is exact
 LN2_LO = 5.497923018708371e-14
@@ -18,7 +18,7 @@ TINY = 2.0**-54  # below it expm1(x), log1p(x) and tanh(x) round to x
 
 
 def horner(b: Builder[V], x: V, coefficients: tuple[float, ...], single: bool = False) -> V:
-    """The polynomial with these coefficients, the constant one first; x is a float32 where `single`."""
+    """The polynomial with these coefficients, the constant one first. With `single`, x is a float32."""
     const = b.const32 if single else b.const
     value = const(coefficients[-1])
     for c in reversed(coefficients[:-1]):
@@ -43,20 +43,20 @@ def copy_sign(b: Builder[V], magnitude: V, x: V) -> V:
 
 
 def two_sum(b: Builder[V], x: V, y: V) -> tuple[V, V]:
-    """x + y rounded, and what rounding took away (Knuth)."""
+    """x + y rounded, and the rounding error (Knuth)."""
     total = b.add(x, y)
     y_part = b.sub(total, x)
     return total, b.add(b.sub(x, b.sub(total, y_part)), b.sub(y, y_part))
 
 
 def fast_two_sum(b: Builder[V], x: V, y: V) -> tuple[V, V]:
-    """x + y rounded, and what rounding took away, for |x| >= |y| or x = 0 (Dekker)."""
+    """x + y rounded, and the rounding error, for |x| >= |y| or x = 0 (Dekker)."""
     total = b.add(x, y)
     return total, b.add(b.sub(x, total), y)
 
 
 def divide(b: Builder[V], n: V, n_lo: V, d_hi: V, d_lo: V) -> tuple[V, V]:
-    """(n + n_lo) / (d_hi + d_lo) as q_hi + q_lo; d_hi and q_hi of 24 bits, so that the remainder is exact."""
+    """(n + n_lo) / (d_hi + d_lo) as q_hi + q_lo. d_hi and q_hi have 24 bits, so that the remainder is exact."""
     inverse = b.div(b.const(1.0), b.add(d_hi, d_lo))
     q = head(b, b.mul(n, inverse))
     remainder = b.add(b.sub(b.sub(n, b.mul(q, d_hi)), b.mul(q, d_lo)), n_lo)

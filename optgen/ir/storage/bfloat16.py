@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from optgen.ir.math.builder import Builder, V
+from typing import TYPE_CHECKING
+
+from optgen.ir.storage.record import Codec, Storage
+
+if TYPE_CHECKING:
+    from optgen.ir.builder import Builder, V
 
 NAN = 0x7FC0
 
@@ -21,11 +26,15 @@ def encode_nearest(b: Builder[V], x: V) -> V:
 
 
 def encode_stochastic(b: Builder[V], x: V, random: V) -> V:
-    """A code beside a float32, the farther from 0 where the 16 low bits of x and `random` in [0, 65536) carry.
+    """One of the two codes next to a float32: the one farther from 0 if the low 16 bits of x plus `random` carry.
 
-    With `random` uniform the expected value is x, and codes stay what they are; infinities and NaN go through as in
-    `encode_nearest`. Past the largest finite code the neighbour is 2^128, which is infinity, as for the nearest code: a
+    `random` is in [0, 65536). If it is uniform, the expected value is x. A number that a code stands for is kept;
+    infinities and NaN are encoded as by `encode_nearest`. Above the largest finite code the neighbour is infinity. A
     state that large has diverged, and clamping it would only hide that.
     """
     rounded = b.shr(b.iadd(b.bits(x), random), 16)
     return b.select(b.ne(x, x), b.iconst32(NAN), rounded)
+
+
+NEAREST = Storage("bfloat16", 16, "bfloat16", Codec(encode_nearest, decode))
+STOCHASTIC = Storage("bfloat16_stochastic", 16, "bfloat16", Codec(encode_stochastic, decode), needs_draws=True)

@@ -1,19 +1,26 @@
-"""The 8-bit dynamic map (Dettmers 2016, arXiv:1511.04561; 2022, arXiv:2110.02861): seven decades, finer to the top.
+"""The 8-bit dynamic map (Dettmers 2016, arXiv:1511.04561; 2022, arXiv:2110.02861): seven decades, the upper ones finer.
 
-Decade i = 0..6 is [10^(i-7), 10^(i-6)). Its n = 2^i cells (twice as many for numbers that are never negative) are
-equally wide, and stand for their centres 10^(i-6) (0.1 + 0.9 (j + 1/2)/n); 0 and 1 come on top, and signed maps have
-the negative centres too. A code is the index of its value among the 256, in ascending order: 0 is code 127 or 0.
+Decade i = 0..6 is [10^(i-7), 10^(i-6)). It has n = 2^i cells of equal width (twice as many in the unsigned map); a
+code stands for the centre of its cell, 10^(i-6) (0.1 + 0.9 (j + 1/2)/n). The values 0 and 1 are added, and in the
+signed map the negative centres. A code is the index of its value among all 256 in ascending order: 0 has code 127 in
+the signed map, 0 in the unsigned one.
 
-Numbering the cells from the decade's power of two on, u = n + j, all of them in a row, makes the map continuous and
-piecewise linear in u: its exponent is the decade, and its significand the place there. Decoding adds and multiplies to
-float32 within 1.5 units in the last place of the centre; encoding finds the nearest value up to a few units of x, which
-has been rounded already when it was divided by its block's scale.
+If the cells of a decade are numbered from its power of two, u = n + j, the map is continuous and piecewise linear in u:
+the exponent of u is the decade, the significand the place in it. Decoding is accurate to 1.5 units in the last place of
+the centre. Encoding finds the nearest value, up to a few units in the last place of x, which was rounded when it was
+divided by the scale of its block.
 """
 
 from __future__ import annotations
 
-from optgen.ir.math.builder import Builder, V
+from functools import partial
+from typing import TYPE_CHECKING
+
+from optgen.ir.storage.record import QUANT_BLOCK, Codec, Storage
 from optgen.ir.storage.tools import EXPONENT, copy_sign
+
+if TYPE_CHECKING:
+    from optgen.ir.builder import Builder, V
 
 ZERO = 127
 """The code of 0 in the signed map."""
@@ -32,7 +39,7 @@ def decode(b: Builder[V], code: V, signed: bool) -> V:
     centre = b.sub(b.add(b.mul(u, b.const32(9.0)), half_cell), b.mul(power, b.const32(8.0)))
 
     def factor(bit: int, if_set: float, otherwise: float) -> V:
-        """By a bit of i, whose three bits are the lowest of the exponent field."""
+        """A factor chosen by a bit of i, whose three bits are the lowest of the exponent field."""
         is_set = b.ne(b.iand(bits, b.iconst32(1 << 23 + bit)), b.iconst32(0))
         return b.select(is_set, b.const32(if_set), b.const32(otherwise))
 
@@ -45,10 +52,11 @@ def decode(b: Builder[V], code: V, signed: bool) -> V:
 
 
 def encode(b: Builder[V], x: V, signed: bool) -> V:
-    """The int32 code of the value nearest to a float32 in [-1, 1] or [0, 1], or past it by rounding; of 0 for a NaN.
+    """The int32 code of the value nearest to a float32 in [-1, 1] or [0, 1], which rounding may exceed; the code of 0
+    for NaN.
 
-    In the unsigned map only 0 becomes 0: a second moment that vanished under a first moment that did not would blow up
-    the step, so what is nearer to 0 becomes the smallest positive value.
+    In the unsigned map only 0 becomes 0. A second moment that vanished under a first moment that did not would blow up
+    the step, so numbers nearer to 0 become the smallest positive value.
     """
     a = b.abs(x) if signed else x
     y = _cell(b, a, signed)
@@ -67,8 +75,11 @@ def encode(b: Builder[V], x: V, signed: bool) -> V:
 
 
 def _cell(b: Builder[V], a: V, signed: bool) -> V:
-    """Cell and place in it of a magnitude: n (a 10^(6-i)/0.9 + 8/9), of which decades lower than two from the top are
-    scaled to one of these; as a minimum of two lines it needs no comparison with 1/10."""
+    """The cell of a magnitude and the place in it, n (a 10^(6-i)/0.9 + 8/9).
+
+    Lower decades are first scaled to one of the top two. There it is the minimum of two lines, which saves a comparison
+    with 1/10.
+    """
     very_small = b.lt(a, b.const32(1e-4))
     a = b.select(very_small, b.mul(a, b.const32(1e4)), a)
     small = b.lt(a, b.const32(1e-2))
@@ -79,3 +90,13 @@ def _cell(b: Builder[V], a: V, signed: bool) -> V:
     upper = b.add(b.mul(a, b.const32(n / 0.9)), b.const32(n * 8 / 9))
     lower = b.add(b.mul(a, b.const32(n / 2 * 10 / 0.9)), b.const32(n / 2 * 8 / 9))
     return b.mul(b.select(b.lt(lower, upper), lower, upper), scale)
+
+
+STORAGE = Storage(
+    "int8_dynamic",
+    8,
+    "uint8",
+    Codec(partial(encode, signed=True), partial(decode, signed=True)),
+    block=QUANT_BLOCK,
+    unsigned=Codec(partial(encode, signed=False), partial(decode, signed=False)),
+)

@@ -1,22 +1,28 @@
-"""An 8-bit code of straight pieces, as mu-law has them: evenly spaced in the logarithm of a number and a constant.
+"""A piecewise linear 8-bit code, like mu-law: nearly even steps in the logarithm of a number plus a constant.
 
-A magnitude is V over the largest V, where V = (16 + f) 2^e - 16 has 4 bits of f and 4 of e, or 3 where there is a sign.
-So steps are even near 0 and grow to 1/16 of their number, and the largest of a block is kept. 16 + V is a small
-floating-point number: an addition and a shift make a code of it, without root, search or choice, which is why this code
-is cheaper than the dynamic map.
+A code stands for V = (16 + f) 2^e - 16, relative to the largest V. f has 4 bits; e has 4, or 3 in the signed code.
+Steps are even near 0 and grow to 1/16 of the number; the largest number of a block is kept. 16 + V is a small
+floating-point number, so an addition and a shift encode it, without root, search or choice. That makes this code
+cheaper than the dynamic map.
 """
 
 from __future__ import annotations
 
-from optgen.ir.math.builder import Builder, V
+from functools import partial
+from typing import TYPE_CHECKING
+
+from optgen.ir.storage.record import QUANT_BLOCK, Codec, Storage
+
+if TYPE_CHECKING:
+    from optgen.ir.builder import Builder, V
 
 SIGN = 0x80
 FRACTION_BITS = 4
 OFFSET = float(1 << FRACTION_BITS)
 SHIFT = 23 - FRACTION_BITS
-"""Between the fraction of a code and that of a float32."""
+"""The shift between the fraction of a code and that of a float32."""
 FIRST = 0x41800000
-"""The bits of OFFSET as a float32, the code 0."""
+"""The bits of OFFSET as a float32. They have the code 0."""
 
 
 def largest(signed: bool) -> float:
@@ -33,10 +39,10 @@ def decode(b: Builder[V], code: V, signed: bool) -> V:
 
 
 def encode(b: Builder[V], x: V, signed: bool) -> V:
-    """The int32 code whose V is nearest to a float32 no larger than `largest`, but for rounding; of 0 for a NaN.
+    """The int32 code whose V is nearest to a float32 no larger than `largest`, up to rounding; the code of 0 for NaN.
 
-    Without a sign only 0 becomes 0: a second moment that vanished under a first moment that did not would blow up the
-    step, so what is nearer to 0 becomes the least code above it.
+    In the unsigned code only 0 becomes 0. A second moment that vanished under a first moment that did not would blow up
+    the step, so numbers nearer to 0 become the smallest positive V.
     """
     z = b.add(b.abs(x) if signed else x, b.const32(OFFSET))
     half = 1 << (SHIFT - 1)
@@ -47,3 +53,13 @@ def encode(b: Builder[V], x: V, signed: bool) -> V:
         return b.ior(number, b.select(b.lt(x, b.const32(0.0)), b.iconst32(SIGN), none))
     least = b.iconst32(1)
     return b.select(b.gt(x, b.const32(0.0)), b.select(b.gt(c, least), c, least), none)
+
+
+STORAGE = Storage(
+    "int8_linear",
+    8,
+    "uint8",
+    Codec(partial(encode, signed=True), partial(decode, signed=True), largest(signed=True)),
+    block=QUANT_BLOCK,
+    unsigned=Codec(partial(encode, signed=False), partial(decode, signed=False), largest(signed=False)),
+)

@@ -1,11 +1,15 @@
-"""What the codes share."""
+"""Operations that several codecs share."""
 
 from __future__ import annotations
 
-from optgen.ir.math.builder import Builder, V
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from optgen.ir.builder import Builder, V
+
 
 EXPONENT, MAGNITUDE, SIGN = 0x7F800000, 0x7FFFFFFF, -0x80000000
-"""The parts of a float32."""
+"""Masks of the parts of a float32."""
 
 
 def copy_sign(b: Builder[V], magnitude: V, x: V) -> V:

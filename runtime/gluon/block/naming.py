@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runtime.core.scope import Entered
+from runtime.core.scope import ThreadStack
 from runtime.gluon.block.protocols import BlockLike
 from runtime.gluon.parameter import ParameterDict
 from runtime.name import NameManager, Prefix
@@ -47,4 +47,4 @@ class _BlockScope:
         return outer.prefix + prefix, params
 
 
-_entered = Entered(lambda: None)  # the blocks whose scopes this thread has entered
+_entered = ThreadStack(lambda: None)  # the blocks whose scopes this thread has entered

@@ -13,7 +13,7 @@ import numpy as np
 from runtime import ndarray as nd
 from runtime.base import ArgumentError, MXNetError
 from runtime.context import Context, cpu
-from runtime.core.backend import on
+from runtime.core.backend import device_scope
 from runtime.core.dtypes import element_type
 from runtime.ndarray import NDArray
 
@@ -38,7 +38,7 @@ class Stack:
                 f"samples have different shapes, {_shapes(arrays)}, and make no batch: bring them to one shape, or "
                 "give the DataLoader batchify_fn=batchify.Pad() (of pairs, batchify.Group(Pad(), Stack()))"
             )
-        with on(_home(data)):
+        with device_scope(_home(data)):
             return _placed(np.stack(arrays), data)
 
 
@@ -60,7 +60,7 @@ class Pad:
         if len({a.ndim for a in arrays}) > 1:
             raise MXNetError(f"Pad: samples have different numbers of axes, {_shapes(arrays)}")
         shape = np.max([a.shape for a in arrays], axis=0)
-        with on(_home(data)):
+        with device_scope(_home(data)):
             padded = np.full_like(arrays[0], self._val, shape=(len(arrays), *shape.tolist()))
             for row, a in zip(padded, arrays, strict=True):
                 row[tuple(map(slice, a.shape))] = a
@@ -95,7 +95,7 @@ def _arrays(data: Sequence[Any]) -> list[np.ndarray]:
 
 
 def _home(data: Sequence[Any]) -> Context:
-    """Where the samples are."""
+    """The context of the samples."""
     return data[0].context if isinstance(data[0], NDArray) else cpu()
 
 

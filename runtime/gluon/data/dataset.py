@@ -12,7 +12,7 @@ from runtime.ndarray import NDArray
 
 
 class Dataset:
-    """Something with a length, whose samples are had by number. Subclasses define `__getitem__` and `__len__`."""
+    """A sequence of samples. Subclasses define `__getitem__` and `__len__`."""
 
     def __getitem__(self, idx: int) -> Any:
         raise NotImplementedError(f"{type(self).__name__} must define __getitem__(idx)")

@@ -1,7 +1,7 @@
-"""Batches and errors on their way from a worker process: bytes, and files in memory that have no name.
+"""Sends batches and errors from a worker process, as bytes and as files in memory that have no name.
 
-The files hold large arrays, which the receiver maps: it copies nothing. They are handed over through a socket, as
-descriptors, and each lasts as long as somebody has it open or mapped: whatever ends in whichever way, nothing is left.
+The files hold large arrays. The receiver maps them, and copies nothing. They are sent through a socket, as descriptors.
+A file exists as long as a process has it open or mapped. So nothing is left, however a process ends.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from runtime.core.backend import to_host
 from runtime.ndarray import NDArray
 from runtime.ndarray.creation import place
 
-LARGE = 1 << 16
-"""Arrays of so many bytes go through a file: below, the socket is faster."""
-FILES = 16
-"""The files of a batch: further large arrays share these, so that few descriptors are open or on their way."""
-ALIGNMENT = 64
+MIN_FILE_BYTES = 1 << 16
+"""Arrays of at least so many bytes go through a file. For smaller ones the socket is faster."""
+MAX_FILES = 16
+"""The most files of a batch. Further large arrays share them, so that few descriptors are open."""
+ALIGNMENT_BYTES = 64
 """An array begins at a multiple of so many bytes."""
 
 
@@ -62,7 +62,7 @@ def send(link: socket.socket, data: bytes | memoryview, files: Sequence[int] = (
 def receive(link: socket.socket) -> tuple[bytearray, list[int]]:
     """What `send` has sent, the files opened anew; EOFError where the other end is closed."""
     descriptors = array.array("i")
-    space = socket.CMSG_LEN(FILES * descriptors.itemsize)
+    space = socket.CMSG_LEN(MAX_FILES * descriptors.itemsize)
     header, ancillary, _, _ = link.recvmsg(8, space, getattr(socket, "MSG_CMSG_CLOEXEC", 0))
     for _, _, content in ancillary:
         descriptors.frombytes(content)
@@ -104,7 +104,7 @@ def send_batch(link: socket.socket, batch: Any) -> None:
             "numbers and lists, or have threads, thread_pool=True"
         ) from error
     with contextlib.ExitStack() as stack:
-        files = [stack.enter_context(_file(buffers[i::FILES])) for i in range(min(FILES, len(buffers)))]
+        files = [stack.enter_context(_file(buffers[i::MAX_FILES])) for i in range(min(MAX_FILES, len(buffers)))]
         send(link, _pickled((pickled, [len(b) for b in buffers], None)), files)
 
 
@@ -119,7 +119,7 @@ def _pickled(value: Any, buffers: list[memoryview] | None = None) -> bytes:
 
     def kept(buffer: Any) -> bool:
         raw = buffer.raw()
-        if len(raw) < LARGE:
+        if len(raw) < MIN_FILE_BYTES:
             return True
         buffers.append(raw)
         return False
@@ -135,7 +135,7 @@ class _Pickler(ForkingPickler):
     def reducer_override(self, value: Any) -> Any:
         if isinstance(value, NDArray) and value.stype == "default":
             return _in_context, (to_host(value._data), value.context.device_type, value.context.device_id)
-        if type(value) is np.ndarray and value.nbytes >= LARGE and not value.dtype.hasobject:
+        if type(value) is np.ndarray and value.nbytes >= MIN_FILE_BYTES and not value.dtype.hasobject:
             if not value.flags.forc:
                 return _same, (np.ascontiguousarray(value),)
             if value.dtype.isbuiltin != 1:  # such as bfloat16
@@ -157,11 +157,11 @@ def _typed(data: np.ndarray, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndar
 
 @contextlib.contextmanager
 def _file(buffers: Sequence[memoryview]) -> Iterator[int]:
-    """A file in memory without a name that holds these bytes, each from a multiple of ALIGNMENT on."""
+    """A file in memory without a name that holds these bytes, each from a multiple of ALIGNMENT_BYTES on."""
     with open(os.memfd_create("batch"), "wb") if hasattr(os, "memfd_create") else tempfile.TemporaryFile() as file:
         for buffer in buffers:
             file.write(buffer)
-            file.write(bytes(-len(buffer) % ALIGNMENT))
+            file.write(bytes(-len(buffer) % ALIGNMENT_BYTES))
         file.flush()
         yield file.fileno()
 
@@ -226,16 +226,16 @@ def received(data: bytearray, files: Sequence[int]) -> Batch:
         pickled, rest, told = ForkingPickler.loads(data)
         if told is not None:
             raise _error(rest, *told)
-        if len(files) < min(FILES, len(rest)):
+        if len(files) < min(MAX_FILES, len(rest)):
             raise OSError(errno.EMFILE, f"DataLoader: no file for an array of a batch: {os.strerror(errno.EMFILE)}")
         maps = [_mapped(file) for file in files]
     finally:
         _close(files)
-    arrays, starts = [], [0] * FILES
+    arrays, starts = [], [0] * MAX_FILES
     for i, size in enumerate(rest):
-        start = starts[i % FILES]
-        arrays.append(maps[i % FILES][start : start + size])
-        starts[i % FILES] += size + -size % ALIGNMENT
+        start = starts[i % MAX_FILES]
+        arrays.append(maps[i % MAX_FILES][start : start + size])
+        starts[i % MAX_FILES] += size + -size % ALIGNMENT_BYTES
     return Batch(pickled, arrays)
 
 

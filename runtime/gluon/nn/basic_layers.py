@@ -17,7 +17,7 @@ from runtime.gluon.nn.containers import HybridSequential, Sequential  # noqa: F4
 from runtime.gluon.nn.normalization import BatchNorm, BatchNormReLU, GroupNorm, InstanceNorm, LayerNorm  # noqa: F401
 from runtime.initializer import Initializer
 from runtime.ndarray import NDArray
-from runtime.ndarray.nn.layers import linear
+from runtime.ndarray.nn.fully_connected import linear
 
 
 class Dense(HybridBlock):

@@ -1,4 +1,4 @@
-"""Values for many parameters at once, all of them or none."""
+"""Gives many parameters values at once: all of them, or none."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _check_fit(
 
 
 def _some(keys: Iterable[Any]) -> str:
-    """A few of many names."""
+    """The first names of many, for an error."""
     keys = list(keys)
     shown = ", ".join(f"'{key}'" for key in keys[:8]) or "no parameters"
     return shown + (f" and {len(keys) - 8} more" if len(keys) > 8 else "")

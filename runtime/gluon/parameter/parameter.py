@@ -319,17 +319,24 @@ class Parameter:
         """The gradient, in `ctx`, of the last backward pass (of all since `zero_grad`, with grad_req 'add')."""
         if self._data is not None and self._grad is None:
             self._explain_no_grad()
-        return self._in(self._grad, ctx)
+        return self._in(self._exposed_grads(), ctx)
 
     def list_grad(self) -> list[NDArray]:
         """The gradients in all contexts."""
         if self._data is not None and self._grad is None:
             self._explain_no_grad()
-        return self._all(self._grad)
+        return self._all(self._exposed_grads())
+
+    def _exposed_grads(self) -> list[NDArray] | None:
+        """The gradients, noted as known to the caller, who may write to them from now on."""
+        if self._grad is not None:
+            for data in self._data:
+                data._node.exposed = True
+        return self._grad
 
     def zero_grad(self) -> None:
         """Set the gradients to 0; nothing if there are none."""
-        for grad in self._grad or ():
+        for grad in self._exposed_grads() or ():
             grad[:] = 0
 
     # ------------------------------------------------------------ contexts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from runtime import ndarray as nd
@@ -10,7 +10,7 @@ from runtime.base import ArgumentError, count
 from runtime.gluon.block import Block, HybridBlock
 from runtime.gluon.rnn.sequences import Steps, as_steps, check_states, last_valid, masked, merged, time_axis
 from runtime.ndarray import NDArray
-from runtime.ndarray.rnn.rnn import GATES
+from runtime.ndarray.rnn.stacked import GATES
 
 States = list[NDArray]
 
@@ -98,6 +98,28 @@ class RecurrentCell(Block):
 class HybridRecurrentCell(RecurrentCell, HybridBlock):
     """A cell with `hybrid_forward(F, inputs, states, **params)`."""
 
+    def _make_parameters(self, shapes: dict[str, tuple[int, ...]], initializers: Sequence[Any]) -> None:
+        """A parameter, also an attribute, for each name; lengths of 0 or less come with the first batch."""
+        for (name, shape), init in zip(shapes.items(), initializers, strict=True):
+            setattr(self, name, self.params.get(name, shape=shape, init=init, allow_deferred_init=True))
+
+
+Function = Callable[[NDArray], NDArray]
+
+
+def lstm_step(gates: Iterable[NDArray], c: NDArray, gate: Function, activation: Function) -> tuple[NDArray, NDArray]:
+    """The new h and c of long short-term memory; `gates` are the sums for input, forget, cell and output."""
+    i, f, g, o = gates
+    c = gate(f) * c + gate(i) * activation(g)
+    return gate(o) * activation(c), c
+
+
+def gru_step(F: Any, i: Iterable[NDArray], h: Iterable[NDArray], before: NDArray, activation: Function) -> NDArray:
+    """The new state of gated recurrent units; `i` and `h` are the products of reset, update and new gate."""
+    (ir, iz, inew), (hr, hz, hnew) = i, h
+    new = activation(inew + F.sigmoid(ir + hr) * hnew)
+    return new + F.sigmoid(iz + hz) * (before - new)
+
 
 class _GatedCell(HybridRecurrentCell):
     """A cell whose gates are one product with the inputs and one with the first state.
@@ -128,8 +150,7 @@ class _GatedCell(HybridRecurrentCell):
             "i2h_bias": (self._height,),
             "h2h_bias": (self._height,),
         }
-        for (name, shape), init in zip(shapes.items(), initializers, strict=True):
-            setattr(self, name, self.params.get(name, shape=shape, init=init, allow_deferred_init=True))
+        self._make_parameters(shapes, initializers)
 
     def infer_shape(self, inputs: NDArray, *args: Any) -> None:
         self.i2h_weight.shape = (self._height, inputs.shape[-1])
@@ -238,10 +259,12 @@ class LSTMCell(_GatedCell):
     def hybrid_forward(self, F: Any, inputs: NDArray, states: States, **params: NDArray) -> tuple[NDArray, States]:
         h, c = states
         i, h = self._products(F, inputs, h, **params)
-        i, f, g, o = F.split(i + h, num_outputs=4, axis=1)
-        gate = lambda x: self._get_activation(F, x, self._recurrent_activation)  # noqa: E731
-        c = gate(f) * c + gate(i) * self._get_activation(F, g, self._activation)
-        h = gate(o) * self._get_activation(F, c, self._activation)
+        h, c = lstm_step(
+            F.split(i + h, num_outputs=4, axis=1),
+            c,
+            lambda x: self._get_activation(F, x, self._recurrent_activation),
+            lambda x: self._get_activation(F, x, self._activation),
+        )
         return h, [h, c]
 
 
@@ -271,7 +294,5 @@ class GRUCell(_GatedCell):
     def hybrid_forward(self, F: Any, inputs: NDArray, states: States, **params: NDArray) -> tuple[NDArray, States]:
         (before,) = states
         i, h = self._products(F, inputs, before, **params)
-        (ir, iz, inew), (hr, hz, hnew) = (F.split(x, num_outputs=3, axis=1) for x in (i, h))
-        new = F.tanh(inew + F.sigmoid(ir + hr) * hnew)
-        h = new + F.sigmoid(iz + hz) * (before - new)
+        h = gru_step(F, *(F.split(x, num_outputs=3, axis=1) for x in (i, h)), before, F.tanh)
         return h, [h]

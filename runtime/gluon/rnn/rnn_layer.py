@@ -13,7 +13,7 @@ from runtime.gluon.rnn.modifier_cell import DropoutCell
 from runtime.gluon.rnn.sequences import check_states
 from runtime.gluon.rnn.stacked_cell import BidirectionalCell, HybridSequentialRNNCell
 from runtime.ndarray import NDArray
-from runtime.ndarray.rnn.rnn import GATES, Weights, recurrent
+from runtime.ndarray.rnn.stacked import GATES, Weights, recurrent
 
 
 class _RNNLayer(HybridBlock):

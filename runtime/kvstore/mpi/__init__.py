@@ -1,7 +1,9 @@
 """The stores whose processes exchange gradients over MPI: `dist_sync` and its like.
 
-`sync` is the store; `bucket` has the memory of its keys, `rows` those whose gradients are row-sparse; `plan` is what is
-exchanged when, `header` what ranks compare before, `early` what is sent before that; `updates` is what each does with
-what arrives, `partials` what they exchange meanwhile; `states` is how what each has of the optimizer's states becomes
-one file, and `world` how they wait for each other.
+- `sync` is the store, `world` the ranks and their messages with time limits;
+- `bucket` is the memory of dense keys, `rows` are the keys with row-sparse gradients;
+- `plan` is what a flush of some keys exchanges, `agreement` what ranks compare before they exchange anything;
+- `overlap` sends gradients while backward still computes others;
+- `updates` is what a rank does with the gradients of its part of the keys, `partials` exchanges partial sums meanwhile;
+- `state_files` joins the optimizer states of all ranks in one file.
 """

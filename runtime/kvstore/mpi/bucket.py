@@ -9,15 +9,15 @@ import numpy as np
 
 from runtime.kvstore.base import Key
 from runtime.kvstore.compression import GradientCompression
-from runtime.kvstore.layout import ALIGNED, Cut, Part, layout
+from runtime.kvstore.layout import KEY_ALIGNMENT_ELEMENTS, Part, ShardGranularity, layout
 from runtime.kvstore.mpi.world import Message, World
 
-_LINE = 64
+_CACHE_LINE_BYTES = 64
 """Bytes of a cache line."""
 
 
 @dataclass(frozen=True)
-class Item:
+class OwnedPart:
     """What this rank updates of a key: its part of the value, and of each rank's gradient, in their order.
 
     All are one-dimensional, and empty where the part is. `whole`: the key is not to be cut.
@@ -53,7 +53,7 @@ class Bucket:
         world: World,
         shapes: Mapping[Key, tuple[int, ...]],
         dtype: np.dtype,
-        cuts: Mapping[Key, Cut],
+        cuts: Mapping[Key, ShardGranularity],
         compression: GradientCompression | None,
     ) -> None:
         self._world = world
@@ -64,12 +64,13 @@ class Bucket:
         self.grads = _zeros(size, dtype)
         self.cut(cuts, compression)
 
-    def cut(self, cuts: Mapping[Key, Cut], compression: GradientCompression | None) -> None:
-        """Cut the keys among the ranks, where these allow it; nothing moves, as every rank has all values."""
+    def cut(self, cuts: Mapping[Key, ShardGranularity], compression: GradientCompression | None) -> None:
+        """Cut the keys among the ranks, where `cuts` allows it. Nothing moves, as every rank has all values."""
         own = self._world.rank
         self.cuts, self._compression = dict(cuts), compression
         self.layout = layout(self._shapes, cuts, self._world.size)
-        self._base = self.layout.cuts[own] // ALIGNED * ALIGNED  # the first element of what arrives
+        # The first element of what arrives.
+        self._base = self.layout.cuts[own] // KEY_ALIGNMENT_ELEMENTS * KEY_ALIGNMENT_ELEMENTS
         count = self.layout.cuts[own + 1] - self._base
         end = self.layout.cuts[own + 1]
         self._arrived = [
@@ -89,13 +90,13 @@ class Bucket:
         slot = self.layout.slots[key]
         return flat[slot.begin : slot.end].reshape(slot.shape)
 
-    def item(self, key: Key) -> Item:
+    def item(self, key: Key) -> OwnedPart:
         """What this rank updates of a key."""
         part = self.layout.part(key, self._world.rank)
         grads = [arrived[part.begin - self._base : part.end - self._base] if part.size else arrived[:0]
                  for arrived in self._arrived]  # fmt: skip
         whole = self.cuts[key] in ("tensors", "never")
-        return Item(part, grads, self.values[part.begin : part.end], whole)
+        return OwnedPart(part, grads, self.values[part.begin : part.end], whole)
 
     # ------------------------------------------------------------ flushes
 
@@ -156,6 +157,6 @@ class Bucket:
 
 def _zeros(count: int, dtype: np.dtype) -> np.ndarray:
     """Zeros that begin with a cache line; they cost nothing until they are touched."""
-    memory = np.zeros(count * dtype.itemsize + _LINE, np.uint8)
-    begin = -memory.ctypes.data % _LINE
+    memory = np.zeros(count * dtype.itemsize + _CACHE_LINE_BYTES, np.uint8)
+    begin = -memory.ctypes.data % _CACHE_LINE_BYTES
     return memory[begin : begin + count * dtype.itemsize].view(dtype)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from runtime.core import update_rules
+from runtime.core import optgen_bridge
 from runtime.kvstore.base import Key
 from runtime.kvstore.mpi.world import DATA, World
 
@@ -46,7 +46,7 @@ class Partials:
     def _blocks_of(self, keys: Sequence[Key]) -> list[list[Extent]]:
         """The blocks, of all of these keys in order, that each rank owns: where they begin and end."""
         found: list[list[Extent]] = [[] for _ in range(self._world.size)]
-        begin, block = 0, update_rules.block()
+        begin, block = 0, optgen_bridge.block()
         for key in keys:
             extents = self._extents(key)
             for ranges, (offset, size) in zip(found, extents, strict=True):

@@ -9,8 +9,8 @@ import numpy as np
 
 from runtime.kvstore.base import Key
 from runtime.kvstore.compression import GradientCompression
+from runtime.kvstore.mpi.agreement import Description, digest
 from runtime.kvstore.mpi.bucket import Bucket, Traffic
-from runtime.kvstore.mpi.header import Description, digest
 from runtime.kvstore.mpi.updates import Sum
 from runtime.ndarray import NDArray
 
@@ -40,7 +40,7 @@ class Plan:
         store: str,
         values: Mapping[Key, NDArray],
         buckets: Mapping[Key, Bucket],
-        how: Sum,
+        update_rule: Sum,
         compression: GradientCompression | None,
     ) -> Plan:
         """The plan for these values; those that are in no bucket get rows."""
@@ -53,7 +53,7 @@ class Plan:
         description = {
             "the operation": f"push, and a flush, of a '{store}' kvstore",
             "the keys pushed": list(values),
-            **described(values),
+            **description_of(values),
             "the keys with row-sparse gradients": rows,
             "how the keys that were initialized before the first push are cut": [list(b.layout.cuts) for b in dense],
             "gradient compression": compression and [compression.type, compression.threshold],
@@ -63,7 +63,7 @@ class Plan:
             keys=tuple(values),
             dense=whole,
             rows=rows,
-            update=how.prepare(items, {key: value.context for key, value in values.items()}),
+            update=update_rule.prepare(items, {key: value.context for key, value in values.items()}),
             description=description,
             digest=digest(description),
             sent=sum(traffic.sent for _, _, traffic in whole),
@@ -71,7 +71,7 @@ class Plan:
         )
 
 
-def described(values: Mapping[Key, NDArray]) -> Description:
+def description_of(values: Mapping[Key, NDArray]) -> Description:
     """What must be the same of values."""
     return {
         name: what

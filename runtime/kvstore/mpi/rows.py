@@ -12,7 +12,7 @@ from runtime.kvstore.base import Key
 from runtime.kvstore.mpi.world import DATA, Message, World
 from runtime.ndarray import NDArray
 from runtime.ndarray.sparse import RowSparseNDArray, sum_rows
-from runtime.ndarray.sparse.dense import as_dense
+from runtime.ndarray.sparse.densify import as_dense
 from runtime.ndarray.updates.sums import total
 
 Rows = tuple[np.ndarray, np.ndarray]
@@ -29,7 +29,7 @@ def summed(arrays: Sequence[NDArray], value: NDArray) -> RowSparseNDArray:
     return RowSparseNDArray(dtypes.convert(rows, np.dtype(value.dtype)), indices, value.shape, value.context)
 
 
-class RowKeys:
+class RowSparseKeys:
     """`keys`, those of them that have an owner, which is a rank, and the messages of a flush."""
 
     def __init__(self, world: World) -> None:
@@ -37,27 +37,27 @@ class RowKeys:
         self.owners: dict[Key, int] = {}
         self.sent = 0  # bytes, by this rank, in all
         self._world = world
-        self._load = [0] * world.size
+        self._owned_elements = [0] * world.size
 
-    def share_out(self, values: Mapping[Key, NDArray]) -> None:
+    def assign_owners(self, values: Mapping[Key, NDArray]) -> None:
         """Give each key that has no owner to the rank that has least; so on all ranks, in the same order."""
         for key, value in values.items():
             if key not in self.owners:
-                self.owners[key] = owner = self._load.index(min(self._load))
-                self._load[owner] += math.prod(value.shape)
+                self.owners[key] = owner = self._owned_elements.index(min(self._owned_elements))
+                self._owned_elements[owner] += math.prod(value.shape)
 
     def owns(self, key: Key) -> bool:
         """Whether this rank updates the key."""
         return self.owners[key] == self._world.rank
 
-    def gather(self, grads: Mapping[Key, RowSparseNDArray]) -> dict[Key, RowSparseNDArray | None]:
+    def reduce_to_owners(self, grads: Mapping[Key, RowSparseNDArray]) -> dict[Key, RowSparseNDArray | None]:
         """The sum of all ranks' gradients of each key, in their order, on the rank that owns it; None elsewhere."""
         world = self._world
         rows = {key: (np.ascontiguousarray(g._indices, np.int64), np.ascontiguousarray(g._rows))
                 for key, g in grads.items()}  # fmt: skip
         out = {r: {key: x for key, x in rows.items() if self.owners[key] == r} for r in world.others}
         own = [key for key in rows if self.owns(key)]
-        arrived = self._swap(out, {r: own for r in world.others}, rows)
+        arrived = self._exchange_rows(out, {r: own for r in world.others}, rows)
         arrived[world.rank] = rows
         return {key: self._sum(grad, [arrived[r][key] for r in range(world.size)]) if key in own else None
                 for key, grad in grads.items()}  # fmt: skip
@@ -69,7 +69,9 @@ class RowKeys:
         indices, rows = sum_rows(indices, rows)
         return RowSparseNDArray(rows, indices, own.shape, own.context)
 
-    def spread(self, values: Mapping[Key, NDArray], changed: Mapping[Key, np.ndarray | None], replace: bool) -> None:
+    def broadcast_rows(
+        self, values: Mapping[Key, NDArray], changed: Mapping[Key, np.ndarray | None], replace: bool
+    ) -> None:
         """Write to `values` on all ranks the rows that their owners have changed (None: all); `replace`: the others
         are 0."""
         world = self._world
@@ -80,13 +82,13 @@ class RowKeys:
                 indices = np.arange(len(dense[key])) if changed[key] is None else changed[key]
                 own[key] = indices, np.ascontiguousarray(dense[key][indices])
             theirs = {r: [key for key in dense if self.owners[key] == r] for r in world.others}
-            for arrived in self._swap(dict.fromkeys(world.others, own), theirs, dense).values():
+            for arrived in self._exchange_rows(dict.fromkeys(world.others, own), theirs, dense).values():
                 for key, (indices, rows) in arrived.items():
                     if replace:
                         dense[key][...] = 0
                     dense[key][indices] = rows
 
-    def _swap(
+    def _exchange_rows(
         self,
         out: Mapping[int, Mapping[Key, Rows]],
         wanted: Mapping[int, Sequence[Key]],

@@ -11,29 +11,31 @@ from typing import Any
 
 import numpy as np
 
+from runtime import autograd
 from runtime.base import MXNetError
 from runtime.context import cpu
 from runtime.core import dtypes, files
 from runtime.core.backend import to_host
+from runtime.kvstore import environment
 from runtime.kvstore.base import Key
 from runtime.kvstore.compression import GradientCompression
 from runtime.kvstore.local import Arrays, KVStore, Update, _check_alike, _unrecorded
-from runtime.kvstore.mpi import states
+from runtime.kvstore.mpi import state_files
+from runtime.kvstore.mpi.agreement import DIGEST_BYTES, Agreement, Description, digest
 from runtime.kvstore.mpi.bucket import Bucket
-from runtime.kvstore.mpi.early import OVERLAP, Early
-from runtime.kvstore.mpi.header import SIZE, Description, Headers, digest
+from runtime.kvstore.mpi.overlap import OVERLAP, OverlappedSends
 from runtime.kvstore.mpi.partials import Extent
-from runtime.kvstore.mpi.plan import Plan, described
-from runtime.kvstore.mpi.rows import RowKeys, summed
-from runtime.kvstore.mpi.updates import Function, Optimizing, Sum, share_seed
-from runtime.kvstore.mpi.world import DATA, checked_timeout, world
+from runtime.kvstore.mpi.plan import Plan, description_of
+from runtime.kvstore.mpi.rows import RowSparseKeys, summed
+from runtime.kvstore.mpi.updates import Function, OptimizerUpdate, Sum, share_seed
+from runtime.kvstore.mpi.world import DATA, world
 from runtime.ndarray import NDArray
 from runtime.ndarray.sparse import RowSparseNDArray
-from runtime.ndarray.sparse.dense import as_dense
+from runtime.ndarray.sparse.densify import as_dense
 from runtime.ndarray.updates.sums import total
-from runtime.optimizer import Optimizer, Updater, parts
+from runtime.optimizer import Optimizer, Updater, state_sharding
 
-_PLANS = 256
+_MAX_PLANS = 256
 """How many sets of keys that were flushed together are remembered."""
 
 
@@ -44,11 +46,11 @@ class SyncKVStore(KVStore):
     is an optimizer, is the gradient that updates it: each rank updates its part of every key, and has the states of
     that part alone.
 
-    `push` only records: the values as they are then, which may be changed afterwards (but for an array that was given
-    to `adopt`). The first `pull`, `barrier`, save or load, or the second push of a key, *flushes* what is recorded, all
-    of it together. So these, `init`, `set_optimizer` and whatever else changes how values are updated are calls that
-    all ranks must make, in the same order and with the same keys, shapes, types and hyper-parameters; a difference is
-    an MXNetError on all ranks, what was recorded is dropped, and nothing has changed.
+    `push` only records the values as they are then. They may be changed afterwards, except for an array that was given
+    to `bind_gradient_buffer`. The first `pull`, `barrier`, save or load, or the second push of a key, *flushes* all
+    that is recorded. These calls, `init`, `set_optimizer` and all others that change how values are updated must be
+    made by all ranks, in the same order and with the same keys, shapes, types and hyper-parameters. A difference is
+    an MXNetError on all ranks: what was recorded is dropped, and nothing has changed.
 
     All of this is in the memory of the host: gradients of GPUs are copied there, and new values back.
 
@@ -59,15 +61,16 @@ class SyncKVStore(KVStore):
     def __init__(self, name: str = "dist_sync") -> None:
         super().__init__(name)
         self._world = world()
-        self._headers = Headers(self._world)
-        self._how: Sum = Sum()
+        self._agreement = Agreement(self._world)
+        self._update_rule: Sum = Sum()
         self._buckets: dict[Key, Bucket] = {}  # of each dense key that was pushed
         self._slots: dict[Key, np.ndarray] = {}  # where its gradients are
-        self._sparse = RowKeys(self._world)
+        self._sparse = RowSparseKeys(self._world)
         self._recorded: dict[Key, RowSparseNDArray | None] = {}  # None: in the bucket
         self._updated: set[Key] = set()
         self._plans: dict[tuple[Key, ...], Plan] = {}
-        self._early = Early(self._world) if self.num_workers > 1 and os.environ.get(OVERLAP, "0") == "1" else None
+        overlap = self.num_workers > 1 and os.environ.get(OVERLAP, "0") == "1"
+        self._overlap = OverlappedSends(self._world) if overlap else None
         self._tags: dict[Key, int] = {}  # of messages of single keys
         self.bytes_sent = 0
         """Bytes of gradients and values that this rank has sent in flushes."""
@@ -87,7 +90,7 @@ class SyncKVStore(KVStore):
 
     @timeout.setter
     def timeout(self, seconds: float) -> None:
-        self._world.timeout = checked_timeout(seconds)
+        self._world.timeout = environment.checked_timeout(seconds)
 
     @_unrecorded
     def barrier(self) -> None:
@@ -99,8 +102,8 @@ class SyncKVStore(KVStore):
 
     def _agree(self, operation: str, what: Description) -> None:
         """Wait until all ranks are about to do the same; MXNetError where they are not."""
-        described = {"the operation": f"{operation} of a '{self.type}' kvstore", **what}
-        self._headers.agree(operation, digest(described) + bytes(SIZE), lambda: described)
+        description = {"the operation": f"{operation} of a '{self.type}' kvstore", **what}
+        self._agreement.agree(operation, digest(description) + bytes(DIGEST_BYTES), lambda: description)
 
     # ------------------------------------------------------------ values
 
@@ -111,7 +114,7 @@ class SyncKVStore(KVStore):
         super().init(key, value)
         new = {k: v if v.context.on_cpu else v.as_in_context(cpu()) for k, v in self._values.items() if k not in before}
         try:
-            self._agree("init", {"the keys": list(new), **described(new), OVERLAP: self._early is not None})
+            self._agree("init", {"the keys": list(new), **description_of(new), OVERLAP: self._overlap is not None})
             for k, array in new.items():
                 if array.stype == "row_sparse":
                     new[k] = RowSparseNDArray(array.asnumpy(), np.arange(len(array)), array.shape, array.context)
@@ -120,7 +123,7 @@ class SyncKVStore(KVStore):
             self._values = before
             raise
         self._values.update(new)
-        self._tags |= {k: next(self._world.tags) for k in new} if self._early is not None else {}
+        self._tags |= {k: next(self._world.tags) for k in new} if self._overlap is not None else {}
 
     @_unrecorded
     def assign(self, key: Key | Sequence[Key], value: Arrays) -> None:
@@ -140,9 +143,9 @@ class SyncKVStore(KVStore):
             _check_alike(k, arrays)
         if any(map(self._recorded.__contains__, groups)):
             self._flush()
-        by_rows = [k for k, a in groups.items() if k in self._sparse.keys or self._goes_by_rows(k, a[0].stype)]
+        by_rows = [k for k, a in groups.items() if k in self._sparse.keys or self._stays_row_sparse(k, a[0].stype)]
         for k in by_rows:
-            self._have_rows(k)
+            self._make_row_sparse(k)
         slots = {k: self._slot(k) for k in groups if k not in self._sparse.keys}
         for k, slot in slots.items():
             compression = self._compression_of(slot.dtype)
@@ -150,7 +153,7 @@ class SyncKVStore(KVStore):
                 compression.check(k, 0, slot.reshape(-1))
         for k, arrays in groups.items():
             if k in slots:
-                if self._early is None or not self._early.has(k, arrays[0]):
+                if self._overlap is None or not self._overlap.is_sent(k, arrays[0]):
                     self._write(slots[k], arrays)
                 self._recorded[k] = None
             else:
@@ -172,7 +175,7 @@ class SyncKVStore(KVStore):
         self._flush()
         super().row_sparse_pull(key, out, priority, row_ids)
 
-    def adopt(self, key: Key, array: NDArray) -> Callable[[], None] | None:
+    def bind_gradient_buffer(self, key: Key, array: NDArray) -> Callable[[autograd.Variable], None] | None:
         """Give a gradient the memory that pushes of this key write to, so that pushing it copies nothing.
 
         It must then stay as it is from a push to the next flush, and be that of the key's only context. An array of
@@ -181,7 +184,7 @@ class SyncKVStore(KVStore):
         With RUNTIME_KVSTORE_OVERLAP=1, on all ranks, returns what is to be called when backward has completed the
         gradient: it is sent then, while others are still computed.
         """
-        self._initialized("adopt", key, array)
+        self._initialized("bind_gradient_buffer", key, array)
         value = self._values[key]
         if array.stype != "default" or not array.context.on_cpu or array.dtype != value.dtype:
             return None
@@ -190,33 +193,34 @@ class SyncKVStore(KVStore):
         slot = self._slot(key)
         slot[...] = array._data
         array._data = slot
-        return None if self._early is None else functools.partial(self._begin, key, array)
+        return None if self._overlap is None else functools.partial(self._send_early, key)
 
-    def _begin(self, key: Key, array: NDArray) -> None:
+    def _send_early(self, key: Key, variable: autograd.Variable) -> None:
         """Send a gradient that is complete, ahead of its push."""
-        if key in self._slots and self._compression_of(self._slots[key].dtype) is None:
+        slot = self._slots.get(key)
+        if variable.grad._data is slot and self._compression_of(slot.dtype) is None:
             bucket = self._buckets[key]
-            self._early.begin(key, self._tags[key], bucket.traffic([key]).grads, array)
+            self._overlap.begin(key, self._tags[key], bucket.traffic([key]).grads, variable)
 
     def _finish(self, bucket: Bucket, keys: Sequence[Key], doing: str) -> None:
         messages = {k: (self._tags[k], bucket.traffic([k]).grads) for k in keys}
-        self.bytes_sent += self._early.finish(messages, doing)
+        self.bytes_sent += self._overlap.finish(messages, doing)
 
     # ------------------------------------------------------------ what is recorded
 
-    def _goes_by_rows(self, key: Key, stype: str) -> bool:
+    def _stays_row_sparse(self, key: Key, stype: str) -> bool:
         """Whether a gradient is row-sparse and is to stay so; MXNetError if dense ones have updated this key."""
-        if stype != "row_sparse" or not self._how.by_rows(np.dtype(self._values[key].dtype)):
+        if stype != "row_sparse" or not self._update_rule.takes_row_sparse(np.dtype(self._values[key].dtype)):
             return False
-        how = self._how
-        if isinstance(how, Optimizing) and (key in self._updated or how.updater.states_synced.get(key)):
+        rule = self._update_rule
+        if isinstance(rule, OptimizerUpdate) and (key in self._updated or rule.updater.states_synced.get(key)):
             raise MXNetError(
                 f"push: the states of key {key!r} are where dense gradients go; a row-sparse one cannot follow: "
                 "convert it with tostype('default')"
             )
         return True
 
-    def _have_rows(self, key: Key) -> None:
+    def _make_row_sparse(self, key: Key) -> None:
         """Let the gradients of a key be row-sparse from now on."""
         if key not in self._sparse.keys:
             self._sparse.keys.add(key)
@@ -233,10 +237,10 @@ class SyncKVStore(KVStore):
     def _slot(self, key: Key) -> np.ndarray:
         """The memory of a dense gradient."""
         if key not in self._slots:
-            self._form(np.dtype(self._values[key].dtype))
+            self._make_bucket(np.dtype(self._values[key].dtype))
         return self._slots[key]
 
-    def _form(self, dtype: np.dtype) -> None:
+    def _make_bucket(self, dtype: np.dtype) -> None:
         """Make a bucket of all dense keys of this type that are in none; their values move there."""
         keys = [k for k, v in self._values.items()
                 if v.dtype == dtype.type and k not in self._buckets and k not in self._sparse.keys]  # fmt: skip
@@ -253,7 +257,7 @@ class SyncKVStore(KVStore):
         self._buckets = {k: self._buckets[k] for k in self._values if k in self._buckets}  # on all ranks in one order
 
     def _cuts(self, shapes: Mapping[Key, tuple[int, ...]], dtype: np.dtype) -> dict[Key, Any]:
-        return {k: self._how.cut(k, dtype, shape) for k, shape in shapes.items()}
+        return {k: self._update_rule.cut(k, dtype, shape) for k, shape in shapes.items()}
 
     def _compression_of(self, dtype: np.dtype) -> GradientCompression | None:
         """What compresses gradients of this type: those that are floats."""
@@ -269,15 +273,15 @@ class SyncKVStore(KVStore):
         plan = self._plans.get(tuple(recorded))
         if plan is None:
             plan = self._plan(recorded)
-        how = self._how
+        update_rule = self._update_rule
 
         def describe() -> Description:
-            return {**plan.description, **how.describe(plan.keys)}
+            return {**plan.description, **update_rule.describe(plan.keys)}
 
-        self._headers.agree("the flush of what was pushed", plan.digest + how.digest(plan.keys), describe)
-        with self._world.telling(plan.doing):  # whatever stops this rank now
-            if isinstance(how, Optimizing):
-                share_seed(self._world, how.optimizer)
+        self._agreement.agree("the flush of what was pushed", plan.digest + update_rule.digest(plan.keys), describe)
+        with self._world.report_failures(plan.doing):  # whatever stops this rank now
+            if isinstance(update_rule, OptimizerUpdate):
+                share_seed(self._world, update_rule.optimizer)
             self._exchange_gradients(plan)
             plan.update()
             for _, _, traffic in plan.dense:
@@ -290,31 +294,31 @@ class SyncKVStore(KVStore):
     def _update_rows(self, grads: Mapping[Key, RowSparseNDArray]) -> None:
         """The flush of keys with row-sparse gradients."""
         values = {k: self._values[k] for k in grads}
-        self._sparse.share_out(values)
-        changed = self._how.apply_rows(self._sparse.gather(grads), values)
-        self._sparse.spread(values, changed, self._how.replaces)
+        self._sparse.assign_owners(values)
+        changed = self._update_rule.apply_rows(self._sparse.reduce_to_owners(grads), values)
+        self._sparse.broadcast_rows(values, changed, self._update_rule.clears_other_rows)
 
     def _exchange_gradients(self, plan: Plan) -> None:
         """Have those of all ranks where the owners of dense keys read them."""
         for bucket, keys, _ in plan.dense:
             bucket.pack(keys)
         for bucket, keys, traffic in plan.dense:
-            if self._early is not None and self._compression_of(bucket.dtype) is None:
+            if self._overlap is not None and self._compression_of(bucket.dtype) is None:
                 self._finish(bucket, keys, "the exchange of gradients")
             else:
                 self._world.exchange(*traffic.grads, DATA, "the exchange of gradients")
             bucket.unpack(keys)
 
     def _plan(self, recorded: Mapping[Key, Any]) -> Plan:
-        if len(self._plans) >= _PLANS:
+        if len(self._plans) >= _MAX_PLANS:
             self._plans.clear()
         values = {k: v for k, v in self._values.items() if k in recorded}
-        plan = Plan.of(self._type, values, self._buckets, self._how, self._compression)
+        plan = Plan.of(self._type, values, self._buckets, self._update_rule, self._compression)
         self._plans[tuple(recorded)] = plan
         return plan
 
     def _extents(self, key: Key) -> list[Extent]:
-        """Where what each rank owns of a key begins, and how much it is."""
+        """The first element that each rank owns of a key, and the number of elements."""
         size = self._values[key].size
         if key in self._sparse.owners:
             owner = self._sparse.owners[key]
@@ -323,15 +327,15 @@ class SyncKVStore(KVStore):
         parts = [layout.part(key, r) for r in range(self.num_workers)]
         return [(part.offset, part.size) for part in parts]
 
-    def _share(self, key: Key) -> parts.Share:
+    def _state_share(self, key: Key) -> state_sharding.Share:
         """Which ranks have states of a key; rank 0 has what was loaded, and belongs to no key that was pushed."""
         if key in self._sparse.owners:
-            return parts.Share(self._sparse.owners[key], None)
+            return state_sharding.Share(self._sparse.owners[key], None)
         if key not in self._buckets:
-            return parts.Share(0, None)
+            return state_sharding.Share(0, None)
         sizes = [size for _, size in self._extents(key)]
         whole = self._buckets[key].cuts[key] in ("tensors", "never")
-        return parts.Share(sizes.index(max(sizes)), None if whole else self._values[key].shape)
+        return state_sharding.Share(sizes.index(max(sizes)), None if whole else self._values[key].shape)
 
     # ------------------------------------------------------------ updates
 
@@ -348,13 +352,14 @@ class SyncKVStore(KVStore):
         self._flush()
         optimizing = isinstance(updater, Updater)
         extents = weakref.WeakMethod(self._extents)  # the store goes when the last user of it does
-        how = Optimizing(self._world, updater, lambda k: extents()(k)) if optimizing else Function(updater)
+        update_rule = OptimizerUpdate(self._world, updater, lambda k: extents()(k)) if optimizing else Function(updater)
         for k, bucket in self._buckets.items():
-            how.cut(k, bucket.dtype, self._values[k].shape)  # what it cannot update is refused before anything changes
+            # What it cannot update is refused before anything changes.
+            update_rule.cut(k, bucket.dtype, self._values[k].shape)
         super().set_updater(updater)
-        self._how = how
+        self._update_rule = update_rule
         self._updated.clear()
-        self._cut_anew()
+        self._repartition()
 
     _set_updater = set_updater
 
@@ -367,13 +372,13 @@ class SyncKVStore(KVStore):
         compression = GradientCompression(compression_params)
         self._flush()
         self._compression = compression
-        self._cut_anew()
+        self._repartition()
 
-    def _cut_anew(self) -> None:
+    def _repartition(self) -> None:
         """Share the keys among the ranks as the update that is set allows it."""
         self._plans.clear()
         for bucket in dict.fromkeys(self._buckets.values()):
-            if self._early is not None and not bucket.is_compressed:  # what is on its way goes where parts were
+            if self._overlap is not None and not bucket.is_compressed:  # what is on its way goes where parts were
                 self._finish(bucket, list(bucket.layout.slots), "an exchange of gradients that are not used")
             shapes = {k: slot.shape for k, slot in bucket.layout.slots.items()}
             bucket.cut(self._cuts(shapes, bucket.dtype), self._compression_of(bucket.dtype))
@@ -387,14 +392,14 @@ class SyncKVStore(KVStore):
         updater = self._optimizing("save")
         self._flush()
         self._agree("save_optimizer_states", {"dump_optimizer": bool(dump_optimizer)})
-        with self._world.telling("save_optimizer_states"):
+        with self._world.report_failures("save_optimizer_states"):
             content = updater.get_states(dump_optimizer)
         contents = self._world.gather_bytes(content, [0], "save_optimizer_states")
 
         def write() -> None:
-            files.write(fname, parts.merged(contents, self._share))
+            files.write(fname, state_sharding.merged(contents, self._state_share))
 
-        states.on_first(self._world, write, "save_optimizer_states")
+        state_files.on_rank_0(self._world, write, "save_optimizer_states")
 
     @_unrecorded
     def load_optimizer_states(self, fname: str | os.PathLike[str]) -> None:
@@ -405,10 +410,10 @@ class SyncKVStore(KVStore):
         updater = self._optimizing("load")
         self._flush()
         self._agree("load_optimizer_states", {})
-        content = states.on_first(self._world, Path(fname).read_bytes, "load_optimizer_states")
+        content = state_files.on_rank_0(self._world, Path(fname).read_bytes, "load_optimizer_states")
         weights = self._weights()
-        with self._how.at_work():
-            states.load(self._world, updater, content, weights, os.fspath(fname))
+        with self._update_rule.with_pieces():
+            state_files.load(self._world, updater, content, weights, os.fspath(fname))
 
     @_unrecorded
     def evaluated(self, keys: Sequence[Key]) -> list[NDArray]:
@@ -421,7 +426,7 @@ class SyncKVStore(KVStore):
                 self._slot(k)
         values = {k: NDArray(self._values[k].asnumpy(), self._values[k].context) for k in keys}
         weights = {k: w for k, w in self._weights().items() if k in values}
-        with self._world.telling("evaluated"), self._how.at_work():
+        with self._world.report_failures("evaluated"), self._update_rule.with_pieces():
             found = updater.evaluate(
                 list(weights), [w if w.stype == "default" else w.tostype("default") for w in weights.values()]
             )
@@ -429,14 +434,14 @@ class SyncKVStore(KVStore):
             flat = values[k]._data.reshape(-1)
             parts = [flat[offset : offset + size] for offset, size in self._extents(k)]
             parts[self.rank][...] = array._data.reshape(-1)
-            self._world.spread(parts, "evaluated")
+            self._world.allgather(parts, "evaluated")
         return list(values.values())
 
     def _weights(self) -> dict[Key, NDArray]:
         """What this rank updates of each key that was pushed; of those that others update, empty pieces."""
         contexts = {k: v.context for k, v in self._values.items()}
-        placed = self._how.place({k: b.item(k) for k, b in self._buckets.items()}, contexts)
-        rows = {k: self._how.own_rows(k, self._values[k], self._sparse.owns(k)) for k in self._sparse.owners}
+        placed = self._update_rule.place({k: b.item(k) for k, b in self._buckets.items()}, contexts)
+        rows = {k: self._update_rule.own_rows(k, self._values[k], self._sparse.owns(k)) for k in self._sparse.owners}
         return {k: weight for k, (weight, _) in placed.items()} | rows
 
 

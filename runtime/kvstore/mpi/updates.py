@@ -10,11 +10,11 @@ import numpy as np
 from runtime import random
 from runtime.base import MXNetError
 from runtime.context import Context, cpu
-from runtime.core import update_rules
+from runtime.core import optgen_bridge
 from runtime.kvstore.base import Key
-from runtime.kvstore.layout import Cut
-from runtime.kvstore.mpi.bucket import Item
-from runtime.kvstore.mpi.header import Description, Numbers, digest
+from runtime.kvstore.layout import ShardGranularity
+from runtime.kvstore.mpi.agreement import Description, HyperParameterDigest, digest
+from runtime.kvstore.mpi.bucket import OwnedPart
 from runtime.kvstore.mpi.partials import Extent, Partials
 from runtime.kvstore.mpi.world import World
 from runtime.ndarray import NDArray
@@ -24,21 +24,21 @@ from runtime.optimizer import Optimizer, Updater
 from runtime.optimizer.optimizer import HALVES
 from runtime.optimizer.spec import SpecOptimizer
 
-Items = Mapping[Key, Item]
+Items = Mapping[Key, OwnedPart]
 RowGrads = Mapping[Key, RowSparseNDArray | None]
 
 
 class Sum:
     """The value becomes the sum."""
 
-    replaces = True
+    clears_other_rows = True
     """Whether rows that are not in a row-sparse gradient become 0."""
 
-    def cut(self, key: Key, dtype: np.dtype, shape: tuple[int, ...]) -> Cut:
+    def cut(self, key: Key, dtype: np.dtype, shape: tuple[int, ...]) -> ShardGranularity:
         """Where a key may be cut."""
         return "anywhere"
 
-    def by_rows(self, dtype: np.dtype) -> bool:
+    def takes_row_sparse(self, dtype: np.dtype) -> bool:
         """Whether row-sparse gradients are to stay so."""
         return True
 
@@ -72,12 +72,12 @@ class Sum:
 class Function(Sum):
     """A function of key, sum and value changes the value: where the whole key is."""
 
-    replaces = False
+    clears_other_rows = False
 
     def __init__(self, function: Callable[[Key, NDArray, NDArray], None]) -> None:
         self._function = function
 
-    def cut(self, key: Key, dtype: np.dtype, shape: tuple[int, ...]) -> Cut:
+    def cut(self, key: Key, dtype: np.dtype, shape: tuple[int, ...]) -> ShardGranularity:
         return "tensors"
 
     def prepare(self, items: Items, contexts: Mapping[Key, Context]) -> Callable[[], None]:
@@ -100,7 +100,7 @@ class Function(Sum):
         return dict.fromkeys(grads)
 
 
-class Optimizing(Sum):
+class OptimizerUpdate(Sum):
     """An optimizer updates the value, from the gradients themselves if it is made of equations.
 
     On every rank it is given all keys of a flush, those of which nothing is here as empty pieces: so counts and
@@ -108,16 +108,16 @@ class Optimizing(Sum):
     owns of it.
     """
 
-    replaces = False
+    clears_other_rows = False
 
     def __init__(self, world: World, updater: Updater, extents: Callable[[Key], list[Extent]]) -> None:
         self.updater, self.optimizer = updater, updater.optimizer
         self._world, self._partials = world, Partials(world, extents)
-        self._numbers = Numbers(self.optimizer)
-        self._pieces: dict[Key, update_rules.Piece] = {}
+        self._numbers = HyperParameterDigest(self.optimizer)
+        self._pieces: dict[Key, optgen_bridge.Piece] = {}
 
     @contextlib.contextmanager
-    def at_work(self) -> Iterator[Updater]:
+    def with_pieces(self) -> Iterator[Updater]:
         """The updater, whose optimizer knows of the pieces meanwhile: it may be that of other stores, too."""
         optimizer = self.optimizer
         optimizer.pieces = self._pieces
@@ -127,13 +127,13 @@ class Optimizing(Sum):
         finally:
             del optimizer.pieces, optimizer.exchange  # as they are by default
 
-    def cut(self, key: Key, dtype: np.dtype, shape: tuple[int, ...]) -> Cut:
+    def cut(self, key: Key, dtype: np.dtype, shape: tuple[int, ...]) -> ShardGranularity:
         try:
             return self.optimizer.cut_of(key, dtype.name, shape)
         except ValueError as error:
             raise MXNetError(f"{type(self.optimizer).__name__} cannot update key {key!r}: {error}") from None
 
-    def by_rows(self, dtype: np.dtype) -> bool:
+    def takes_row_sparse(self, dtype: np.dtype) -> bool:
         return not isinstance(self.optimizer, SpecOptimizer) or self._is_lazy(dtype)
 
     def _is_lazy(self, dtype: np.dtype) -> bool:
@@ -157,7 +157,7 @@ class Optimizing(Sum):
                 column.append(x)
 
         def run() -> None:
-            with self.at_work() as updater:
+            with self.with_pieces() as updater:
                 for keys, grads, weights in calls.values():
                     self._partials.keys = keys
                     updater(keys, grads, weights)
@@ -174,7 +174,7 @@ class Optimizing(Sum):
                 self._pieces.pop(key, None)
                 of = shape
             else:
-                self._pieces[key] = update_rules.piece(item.part.offset, shape)
+                self._pieces[key] = optgen_bridge.piece(item.part.offset, shape)
                 of = (item.weight.size,)
             found[key] = (
                 NDArray(item.weight.reshape(of), context),
@@ -187,14 +187,14 @@ class Optimizing(Sum):
         if here:
             self._pieces.pop(key, None)
             return value
-        self._pieces[key] = update_rules.piece(0, value.shape)
+        self._pieces[key] = optgen_bridge.piece(0, value.shape)
         return NDArray(np.empty(0, value.dtype), value.context)
 
     def apply_rows(self, grads: RowGrads, values: Mapping[Key, NDArray]) -> dict[Key, np.ndarray | None]:
         weights = [self.own_rows(key, values[key], grad is not None) for key, grad in grads.items()]
         given = [NDArray(np.empty(0, w.dtype), w.context) if g is None else g
                  for g, w in zip(grads.values(), weights, strict=True)]  # fmt: skip
-        with self.at_work() as updater:
+        with self.with_pieces() as updater:
             for dtype in dict.fromkeys(w.dtype for w in weights):
                 of = [(k, g, w) for k, g, w in zip(grads, given, weights, strict=True) if w.dtype == dtype]
                 keys, gradients, own = (list(column) for column in zip(*of, strict=True))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import ctypes
 import faulthandler
 import functools
 import itertools
@@ -22,18 +23,16 @@ from typing import Any
 import numpy as np
 
 from runtime.base import MXNetError
+from runtime.kvstore import environment
 
-TIMEOUT = 600.0
-"""Seconds that a rank waits for the others, unless RUNTIME_KVSTORE_TIMEOUT or `store.timeout` says otherwise."""
-
-_HELLO, _HEADER, _TEXT, _DATA, _NOTICE = range(32000, 32005)
-"""What messages are, as MPI's tags. The first goes over the world that user code may also use."""
-HEADER, TEXT, DATA = _HEADER, _TEXT, _DATA
-_PATIENCE = 0.02
-"""Seconds after which a rank that waits for others to come sleeps between looks, and looks for notices."""
-_LAST_WORDS = 0.25
-"""Seconds from the error's text to the abort of the job: mpiexec drops what it has not passed on by then."""
-_CPUS = 8192
+_HELLO, HEADER, TEXT, DATA, _NOTICE = range(32000, 32005)
+"""MPI tags, by kind of message. `_HELLO` goes over MPI's world communicator, which user code may also use."""
+_SPIN_SECONDS = 0.02
+"""Seconds for which a rank that waits for others polls without a pause. After that it sleeps between polls, and reads
+notices."""
+_ABORT_DELAY_SECONDS = 0.25
+"""Seconds between writing an error and the abort of the job: mpiexec drops output that it has not passed on by then."""
+_MAX_CPUS = 8192
 """More than Linux has."""
 
 Message = tuple[int, list[Any]]
@@ -47,7 +46,7 @@ def _wait_until_all_ranks_start_mpi() -> ModuleType:
     print is where the process was, hence the name.
     """
     if sys.__stderr__ is not None:
-        faulthandler.dump_traceback_later(_timeout(), exit=True, file=sys.__stderr__)
+        faulthandler.dump_traceback_later(environment.timeout(), exit=True, file=sys.__stderr__)
     try:
         from mpi4py import MPI
     except (ImportError, RuntimeError) as error:  # RuntimeError: there is mpi4py, but no libmpi
@@ -55,21 +54,6 @@ def _wait_until_all_ranks_start_mpi() -> ModuleType:
     finally:
         faulthandler.cancel_dump_traceback_later()
     return MPI
-
-
-def _timeout() -> float:
-    text = os.environ.get("RUNTIME_KVSTORE_TIMEOUT", str(TIMEOUT))
-    try:
-        return checked_timeout(float(text))
-    except ValueError:
-        raise MXNetError(f"RUNTIME_KVSTORE_TIMEOUT is a number of seconds above 0, not {text!r}") from None
-
-
-def checked_timeout(seconds: float) -> float:
-    """ValueError for what is no number of seconds above 0."""
-    if not 0 < seconds < 1e9:
-        raise ValueError(f"a time limit is a number of seconds above 0, not {seconds!r}")
-    return float(seconds)
 
 
 class World:
@@ -80,12 +64,12 @@ class World:
     """
 
     def __init__(self) -> None:
-        self.timeout = _timeout()
+        self.timeout = environment.timeout()
         self.broken: str | None = None  # why nothing can be exchanged any more
         self._mpi = _wait_until_all_ranks_start_mpi()
         self._testall: Callable[[list[Any]], bool] = self._mpi.Request.Testall
         self.tags = itertools.count(_NOTICE + 1)  # for messages of another kind, each tag of which is used once
-        self._left: list[Any] = []  # what was given up; its memory must stay
+        self._unfinished_requests: list[Any] = []  # what was given up; its memory must stay
         self._notices: dict[int, str] = {}  # what ranks have told that will not come, by rank
         self._pid = os.getpid()
         comm = self._mpi.COMM_WORLD
@@ -94,18 +78,20 @@ class World:
         self.others = [r for r in range(self.size) if r != self.rank]
         self._comm = comm
         if self.size > 1:
-            self._hook()
+            self._install_exit_hooks()
+            # MPI ends when Python has freed its objects. The memory of unfinished requests must be there until then.
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))
             hello = [(r, self.message(np.zeros(1, np.uint8))) for r in self.others]
             self.exchange(hello, [(r, self.message(np.zeros(1, np.uint8))) for r in self.others], _HELLO, "create")
             self._comm = comm.Dup()
-        self._share_cpus(comm.Split_type(self._mpi.COMM_TYPE_SHARED))
+        self._divide_cpus(comm.Split_type(self._mpi.COMM_TYPE_SHARED))
 
-    def _share_cpus(self, local: Any) -> None:
+    def _divide_cpus(self, local: Any) -> None:
         """Use the CPUs of this process, those that ranks have in common divided among them."""
         import optgen
-        from optgen.execute import cpus
+        from optgen.execute.cpu import cpus
 
-        mine = np.zeros(_CPUS, np.int32)
+        mine = np.zeros(_MAX_CPUS, np.int32)
         mine[list(os.sched_getaffinity(0))] = 1
         all_ = np.empty_like(mine)
         local.Allreduce(mine, all_)
@@ -154,20 +140,24 @@ class World:
         except BaseException as error:
             raise self._failed(error, doing, requests) from None
 
+    def keep(self, requests: Any) -> None:
+        """Keep an object that holds requests, and so their memory, until MPI has ended: a store may go before."""
+        self._unfinished_requests.append(requests)
+
     def progress(self, requests: Iterable[Any]) -> None:
         """Let MPI go on with these."""
         self._testall(list(requests))
 
     def broadcast(self, arrays: Sequence[np.ndarray], doing: str) -> None:
-        """Have what rank 0 has in these arrays, contiguous and alike everywhere."""
+        """Copy the arrays of rank 0 to those of all ranks, which are contiguous and alike everywhere."""
         messages = [self.message(a) for a in arrays if a.size]
         if self.rank == 0:
             self.exchange([(r, m) for r in self.others for m in messages], [], DATA, doing)
         else:
             self.exchange([], [(0, m) for m in messages], DATA, doing)
 
-    def spread(self, parts: Sequence[np.ndarray], doing: str) -> None:
-        """Have in the array of each rank, one for each in `parts`, what that rank has there."""
+    def allgather(self, parts: Sequence[np.ndarray], doing: str) -> None:
+        """Copy `parts[r]` of each rank r to `parts[r]` of all other ranks."""
         self.exchange(
             [(r, self.message(parts[self.rank])) for r in self.others if parts[self.rank].size],
             [(r, self.message(parts[r])) for r in self.others if parts[r].size],
@@ -175,8 +165,8 @@ class World:
             doing,
         )
 
-    def share_bytes(self, content: bytes, doing: str) -> bytes:
-        """What rank 0 gave, on every rank."""
+    def bcast_bytes(self, content: bytes, doing: str) -> bytes:
+        """The content that rank 0 gave, on every rank."""
         size = np.array([len(content)], np.int64)
         self.broadcast([size], doing)
         memory = np.frombuffer(content, np.uint8).copy() if self.rank == 0 else np.empty(int(size[0]), np.uint8)
@@ -184,7 +174,7 @@ class World:
         return content if self.rank == 0 else memory.tobytes()
 
     def gather_bytes(self, content: bytes, to: Sequence[int], doing: str) -> list[bytes]:
-        """What every rank gave, in their order, on the ranks `to`; an empty list on the others."""
+        """The contents of all ranks, by rank, on the ranks `to`; an empty list on the others."""
         mine = np.frombuffer(content, np.uint8)
         sizes = {r: np.zeros(1, np.int64) for r in self.others if self.rank in to}
         send = [r for r in to if r != self.rank]
@@ -203,9 +193,9 @@ class World:
         return [content if r == self.rank else found[r].tobytes() for r in range(self.size)]
 
     def _wait(self, requests: list[Any], peers: Sequence[int], tag: int, doing: str) -> None:
-        """Look until all is done, and let others have the CPU meanwhile: there may be more ranks than CPUs."""
+        """Poll until all is done, and leave the CPU to others meanwhile: there may be more ranks than CPUs."""
         begin = time.monotonic()
-        rest = _PATIENCE if tag in (_HELLO, HEADER) else 1.0  # data flows only while it is looked after
+        rest = _SPIN_SECONDS if tag in (_HELLO, HEADER) else 1.0  # data flows only while it is looked after
         while not self._testall(requests):
             waited = time.monotonic() - begin
             if waited < rest:
@@ -221,7 +211,7 @@ class World:
             if waited > self.timeout:
                 raise self._give_up(
                     f"{doing}: {ranks(missing)} did not come within {self.timeout:g} s. All ranks must make the same "
-                    "calls of the kvstore in the same order; RUNTIME_KVSTORE_TIMEOUT or store.timeout, in seconds, "
+                    f"calls of the kvstore in the same order; {environment.TIMEOUT} or store.timeout, in seconds, "
                     "says how long to wait",
                     requests,
                 )
@@ -234,7 +224,7 @@ class World:
 
     def _give_up(self, text: str, requests: list[Any]) -> MXNetError:
         self.broken = text
-        self._left += requests
+        self._unfinished_requests += requests
         return MXNetError(text)
 
     def _failed(self, error: BaseException, doing: str, requests: list[Any]) -> BaseException:
@@ -249,8 +239,8 @@ class World:
     # ------------------------------------------------------------ failures and ends
 
     @contextlib.contextmanager
-    def telling(self, doing: str) -> Iterator[None]:
-        """Tell the other ranks of an error in this block, which they could not know of, and raise it."""
+    def report_failures(self, doing: str) -> Iterator[None]:
+        """Report an error in this block to the other ranks, which could not know of it, and raise it."""
         try:
             yield
         except BaseException as error:
@@ -263,10 +253,10 @@ class World:
         if self._comm == self._mpi.COMM_WORLD:  # there is none of our own yet
             return
         content = np.frombuffer(text.encode()[:4000], np.uint8)
-        self._left += [self._comm.Isend(self.message(content), r, _NOTICE) for r in self.others]
+        self._unfinished_requests += [self._comm.Isend(self.message(content), r, _NOTICE) for r in self.others]
 
     def _read_notices(self) -> None:
-        """Take what ranks have told that will not come."""
+        """Receive the notices of ranks that failed or left their script."""
         status = self._mpi.Status()
         for rank in self.others if self._comm != self._mpi.COMM_WORLD else ():
             if rank not in self._notices and self._comm.Iprobe(rank, _NOTICE, status):
@@ -274,8 +264,8 @@ class World:
                 self._comm.Recv(self.message(content), rank, _NOTICE)
                 self._notices[rank] = content.tobytes().decode(errors="replace")
 
-    def _hook(self) -> None:
-        """Have an uncaught exception end the job, and the end of the script told to the others."""
+    def _install_exit_hooks(self) -> None:
+        """Let an uncaught exception abort the job, and tell the other ranks when the script ends."""
         sys.excepthook = functools.partial(self._abort_with, sys.excepthook)
         atexit.register(self._leave)
 
@@ -298,7 +288,7 @@ class World:
         with contextlib.suppress(Exception):
             sys.stderr.write(text)
             sys.stderr.flush()
-        time.sleep(_LAST_WORDS)
+        time.sleep(_ABORT_DELAY_SECONDS)
         self._mpi.COMM_WORLD.Abort(1)
         os._exit(1)  # Abort can return
 

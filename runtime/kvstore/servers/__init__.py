@@ -1,10 +1,19 @@
-"""The stores 'dist_async' and its like: values are on servers, which update them whenever a worker pushes.
+"""The stores 'dist_async' and its like: the values are on servers, which update them whenever a worker pushes.
 
-Every shard of the keys is held by two processes, the primary and its replica, so that either may die. `shard` is what
-they hold, `server` the process, `adoption` how a new one gets all there is, `service` makes and replaces them. Of a
-worker, `client` is the store and `member` its place among the others; `link` finds the servers. `create` brings the two
-together, `start` is the way into Ray.
+Each shard of the keys is held by two server processes, the primary and its replica, so that either may die.
 
-`messages` says what travels, `placing` which shard has what, `delivery` where values go, `gather` how shards become a
-file; `mirror` is a worker's optimizer, and `backups` what one that compensates for delays needs of each worker.
+Servers:
+- `service` starts, watches and replaces the server processes;
+- `server` is such a process, `shard` what it holds;
+- `state_transfer` brings a new server to the state of the primary while workers go on;
+- `pulled_weights` keeps the weights that each worker last pulled, for optimizers that compensate for delays.
+
+Workers:
+- `client` is the store, `membership` its place among the other workers;
+- `connection` finds the primaries and sends requests;
+- `worker_optimizer` is the worker's optimizer, of which the servers have a copy;
+- `shard_assignment` decides which shard has which part of a key, `pull_results` writes what was pulled.
+
+Both: `messages` is the format of requests and answers, `resharding` joins the states of all shards and cuts them again.
+`create` makes the store of a process, `ray_setup` imports Ray and connects to it.
 """

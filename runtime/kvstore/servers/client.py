@@ -17,14 +17,14 @@ from runtime.kvstore.base import Key
 from runtime.kvstore.compression import GradientCompression
 from runtime.kvstore.groups import Groups
 from runtime.kvstore.local import Arrays, _check_alike, _required, _unrecorded
-from runtime.kvstore.servers import delivery, gather, messages, placing
-from runtime.kvstore.servers.link import Link
-from runtime.kvstore.servers.member import Member
+from runtime.kvstore.servers import messages, pull_results, resharding, shard_assignment
+from runtime.kvstore.servers.connection import ServerConnection
+from runtime.kvstore.servers.membership import WorkerMembership
 from runtime.kvstore.servers.messages import Message, Place
-from runtime.kvstore.servers.mirror import Mirror
+from runtime.kvstore.servers.worker_optimizer import WorkerOptimizer
 from runtime.ndarray import NDArray
 from runtime.ndarray.sparse import RowSparseNDArray
-from runtime.optimizer import Optimizer, states, wire
+from runtime.optimizer import Optimizer, serialization, states
 
 
 class _Entry:
@@ -37,7 +37,7 @@ class _Entry:
         self.shape, self.stype = place.shape, place.stype
 
 
-class ServerStore(Member):
+class ServerStore(WorkerMembership):
     """Values on servers, which update them with each push as it arrives; pulls read the newest.
 
     All processes (workers) that are given the same servers share the values. Without an optimizer the value of a key
@@ -62,15 +62,15 @@ class ServerStore(Member):
     def __init__(
         self,
         name: str,
-        link: Link,
+        link: ServerConnection,
         rank: int,
         num_workers: int,
         attempt: int = 0,
         closing: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__(name, link, rank, num_workers, attempt, closing)
-        self._mirror: Mirror | None = None
-        self._packing: GradientCompression | None = None
+        self._worker_optimizer: WorkerOptimizer | None = None
+        self._push_compression: GradientCompression | None = None
         self._optimizers = self._assigned = self._restores = 0  # how many there were
 
     # ------------------------------------------------------------ values
@@ -85,7 +85,7 @@ class ServerStore(Member):
         places, loads = self._lookup(list(given))
         if self._rank == 0:
             new = {k: v for k, v in given.items() if k not in places}
-            found = placing.places_for(new, loads, self._optimizer)
+            found = shard_assignment.places_for(new, loads, self._optimizer)
             self._give({"do": "init"}, new, found)
             places |= found
 
@@ -96,17 +96,17 @@ class ServerStore(Member):
 
         self._wait(missing, f"init of keys {_few(given)}")
         for k, v in given.items():
-            placing.check_same(k, v, places[k], self._rank)
+            shard_assignment.check_same(k, v, places[k], self._rank)
         self._values.update({k: _Entry(places[k]) for k in given})
 
     def _lookup(self, keys: Sequence[Key]) -> tuple[dict[Key, Place], list[int]]:
         answer, _ = self._ask_one(0, {"do": "lookup", "keys": list(keys)})
-        return {k: Place.load(place) for k, place in answer["keys"]}, answer["loads"] or [0] * self._link.shards
+        return {k: Place.load(place) for k, place in answer["keys"]}, answer["loads"] or [0] * self._connection.shards
 
     def _give(self, request: Message, values: Mapping[Key, NDArray], places: Mapping[Key, Place]) -> None:
         """Send values with a request. Shard 0 has it last: it is what other workers ask whether it was done."""
-        for shard in reversed(range(self._link.shards)):
-            keys, arrays = placing.given(values, places, shard)
+        for shard in reversed(range(self._connection.shards)):
+            keys, arrays = shard_assignment.given(values, places, shard)
             if keys:
                 self._ask_one(shard, request | {"keys": keys}, arrays)
 
@@ -136,37 +136,38 @@ class ServerStore(Member):
     ) -> None:
         """Write the newest value of each key to its arrays in `out`; `ignore_sparse`: but not to row-sparse ones."""
         groups = self._initialized("pull", key, _required("pull", "out", out))
-        wanted = delivery.wanted(groups, ignore_sparse)
+        wanted = pull_results.wanted(groups, ignore_sparse)
         self._fetch({"do": "pull"}, wanted)
 
     def _fetch(self, request: Message, wanted: Groups) -> None:
         """Request values of keys from all shards that have some, and write them where they are wanted."""
         places = {k: self._values[k].place for k in wanted}
-        keys = delivery.by_shard(places)
+        keys = pull_results.by_shard(places)
         answers = self._ask({shard: (request | {"keys": of}, []) for shard, of in keys.items()})
-        delivery.write(answers, places, wanted)
+        pull_results.write(answers, places, wanted)
 
     @_unrecorded
     def pushpull(self, key: Key | Sequence[Key], value: Arrays, out: Arrays | None = None, priority: int = 0) -> None:
         """`push`, and `pull` to `out`, or to `value` itself where `out` is None, in one exchange with each server."""
         groups = self._initialized("pushpull", key, value if out is None else out)
-        self._exchange(self._pushed("pushpull", key, value), delivery.wanted(groups, True))
+        self._exchange(self._pushed("pushpull", key, value), pull_results.wanted(groups, True))
 
     def _pushed(self, operation: str, key: Any, value: Any) -> dict[Key, NDArray]:
         groups = self._initialized(operation, key, value)
         for k, arrays in groups.items():
             _check_alike(k, arrays)
-            if self._packing is not None and arrays[0].stype == "default":
-                self._packing.check(k, 0, arrays[0]._data)
+            if self._push_compression is not None and arrays[0].stype == "default":
+                self._push_compression.check(k, 0, arrays[0]._data)
         return {k: self._total(k, arrays) for k, arrays in groups.items()}
 
     def _exchange(self, sums: Mapping[Key, NDArray], wanted: Groups) -> None:
         """Push, and write what is wanted of what it makes of the values."""
         self._keep_pace()
-        number, (hyper, for_all) = self._number + 1, ({}, False) if self._mirror is None else self._mirror.changes()
+        number = self._number + 1
+        hyper, for_all = ({}, False) if self._worker_optimizer is None else self._worker_optimizer.changes()
         places = {k: self._values[k].place for k in wanted}
-        pulled = delivery.by_shard(places)
-        pushed = placing.gradients(sums, self._places(), self._packing, self._link.shards)
+        pulled = pull_results.by_shard(places)
+        pushed = shard_assignment.gradients(sums, self._places(), self._push_compression, self._connection.shards)
         shards = [s for s, (keys, _) in enumerate(pushed) if keys or for_all] or [0]
         if number < self._acknowledged:  # the worker went back to where it was before: servers have this push
             shards = []
@@ -179,12 +180,12 @@ class ServerStore(Member):
         self._number = number
         answers = self._ask(requests)
         self._acknowledged = max(number, self._acknowledged)
-        delivery.write(answers, places, wanted)
-        if self._mirror is not None:
-            self._mirror.sent(hyper)
+        pull_results.write(answers, places, wanted)
+        if self._worker_optimizer is not None:
+            self._worker_optimizer.sent(hyper)
             updates = [answers[s][0].get("updates", 0) for s in shards]
-            known = [] if len(shards) == self._link.shards else [self._mirror.updates]
-            self._mirror.updated(max(updates + known))
+            known = [] if len(shards) == self._connection.shards else [self._worker_optimizer.updates]
+            self._worker_optimizer.updated(max(updates + known))
 
     def _rows(self, key: Key, ids: NDArray) -> RowSparseNDArray:
         (shard,) = self._values[key].place.owners
@@ -204,16 +205,16 @@ class ServerStore(Member):
         """
         if not isinstance(optimizer, Optimizer):
             raise TypeError(f"set_optimizer takes an Optimizer, not {type(optimizer).__name__}; see optimizer.create")
-        text = wire.dumps(optimizer)
-        if self._link.shards > 1:
-            placing.check(self._places(), optimizer)
+        text = serialization.dumps(optimizer)
+        if self._connection.shards > 1:
+            shard_assignment.check(self._places(), optimizer)
         self._optimizers += 1
         request = {"do": "optimizer", "count": self._optimizers, "text": text}
         if self._rank == 0:
-            for shard in reversed(range(self._link.shards)):  # the first shard has it last: then all have it
+            for shard in reversed(range(self._connection.shards)):  # the first shard has it last: then all have it
                 self._ask_one(shard, request)
         self._wait(lambda: [0] if self._counted("optimizers") < self._optimizers else [], "set_optimizer")
-        self._mirror = Mirror(optimizer, self._counted("updates"))
+        self._worker_optimizer = WorkerOptimizer(optimizer, self._counted("updates"))
 
     def _counted(self, what: str) -> int:
         return self._ask_one(0, {"do": "lookup", "keys": []})[0][what]
@@ -232,11 +233,11 @@ class ServerStore(Member):
 
         What the sum over contexts loses is added to the next one of its key, on this worker.
         """
-        self._packing = GradientCompression(compression_params)
+        self._push_compression = GradientCompression(compression_params)
 
     @property
     def compression(self) -> GradientCompression | None:
-        return self._packing
+        return self._push_compression
 
     # ------------------------------------------------------------ states
 
@@ -244,14 +245,14 @@ class ServerStore(Member):
         """Write states and update counts of all shards to one file, as other stores do."""
         self._with_optimizer("save")
         answers = self._all({"do": "states", "arguments": bool(dump_optimizer)})
-        files.write(fname, gather.join_states([arrays[0].tobytes() for _, arrays in answers], self._places()))
+        files.write(fname, resharding.join_states([arrays[0].tobytes() for _, arrays in answers], self._places()))
 
     def load_optimizer_states(self, fname: str | os.PathLike[str]) -> None:
         """Read what any store's `save_optimizer_states` wrote. One worker calls it, while no other one pushes."""
         mirror = self._with_optimizer("load")
         content = Path(fname).read_bytes()
         try:
-            parts, header = gather.cut_states(content, self._places(), self._link.shards)
+            parts, header = resharding.cut_states(content, self._places(), self._connection.shards)
             optimizer = states.restored(mirror.optimizer, header)
             for what in ("check states", "load states"):
                 self._ask({s: ({"do": what}, [np.frombuffer(part, np.uint8)]) for s, part in enumerate(parts)})
@@ -266,14 +267,14 @@ class ServerStore(Member):
         self._fetch({"do": "evaluate"}, found)
         return [found[k][0] for k in keys]
 
-    def _with_optimizer(self, operation: str) -> Mirror:
-        if self._mirror is None:
+    def _with_optimizer(self, operation: str) -> WorkerOptimizer:
+        if self._worker_optimizer is None:
             raise MXNetError(f"there are no states to {operation}: this kvstore has no optimizer (see set_optimizer)")
-        return self._mirror
+        return self._worker_optimizer
 
     @property
     def _optimizer(self) -> Optimizer | None:
-        return None if self._mirror is None else self._mirror.optimizer
+        return None if self._worker_optimizer is None else self._worker_optimizer.optimizer
 
     def _places(self) -> dict[Key, Place]:
         return {k: entry.place for k, entry in self._values.items()}
@@ -284,7 +285,7 @@ class ServerStore(Member):
         It is taken while no worker pushes, that is, between two barriers. `header["pushes"]` is the number of the last
         push of each worker, as pairs.
         """
-        content, arrays = gather.join_snapshots(self._all({"do": "snapshot"}))
+        content, arrays = resharding.join_snapshots(self._all({"do": "snapshot"}))
         return {str(i): array for i, array in enumerate(arrays)}, content
 
     def restore(self, arrays: Mapping[str, np.ndarray], header: Mapping[str, Any]) -> None:
@@ -296,11 +297,11 @@ class ServerStore(Member):
         if self._num_workers == 1:  # it may have done so before it was started again
             self._restores = self._counted("restores")
         self._restores += 1
-        saved = None if header["optimizer"] is None else wire.loads(header["optimizer"])
+        saved = None if header["optimizer"] is None else serialization.loads(header["optimizer"])
         if self._rank == 0:
             content = (dict(header), [arrays[str(i)] for i in range(len(arrays))])
-            places = placing.places_again(header, self._places(), saved, self._link.shards)
-            parts = gather.cut_snapshot(content, places, self._link.shards)
+            places = shard_assignment.places_again(header, self._places(), saved, self._connection.shards)
+            parts = resharding.cut_snapshot(content, places, self._connection.shards)
             for shard, (part, own) in reversed(list(enumerate(parts))):
                 self._ask_one(shard, part | {"do": "restore", "count": self._restores}, own)
         self._wait(lambda: [0] if self._counted("restores") < self._restores else [], "restore")
@@ -308,8 +309,8 @@ class ServerStore(Member):
         self._values.update({k: _Entry(place) for k, place in places.items()})
         self._number, _ = self._joined()
         self._acknowledged = self._number
-        if self._mirror is not None and saved is not None:
-            self._mirror.restored(saved)
+        if self._worker_optimizer is not None and saved is not None:
+            self._worker_optimizer.restored(saved)
 
 
 def _few(keys: Mapping[Key, Any]) -> str:

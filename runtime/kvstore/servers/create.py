@@ -10,14 +10,11 @@ import uuid
 from pathlib import Path
 
 from runtime.base import MXNetError
-from runtime.kvstore.servers import start
+from runtime.kvstore.environment import ADDRESS, ATTEMPT, RANK, RUN, SERVERS, WORKERS
+from runtime.kvstore.servers import ray_setup
 from runtime.kvstore.servers.client import ServerStore
-from runtime.kvstore.servers.link import Link
-from runtime.optimizer import modules
-
-RUN, ADDRESS = "RUNTIME_RUN", "RUNTIME_RAY_ADDRESS"
-"""Environment variables that the launcher sets: the namespace of the run, and where Ray is."""
-RANK, WORKERS, SERVERS, ATTEMPT = "RUNTIME_RANK", "RUNTIME_NUM_WORKERS", "RUNTIME_NUM_SERVERS", "RUNTIME_ATTEMPT"
+from runtime.kvstore.servers.connection import ServerConnection
+from runtime.optimizer import handwritten_modules
 
 _open: list[ServerStore] = []
 
@@ -38,9 +35,9 @@ def _of_run(name: str) -> ServerStore:
     if _open:
         raise MXNetError(f"this worker has a '{_open[0].type}' kvstore already: use that one, or close() it first")
     run = os.environ[RUN]
-    start.connect(_variable(ADDRESS), run)
+    ray_setup.connect(_variable(ADDRESS), run)
     rank, workers, servers, attempt = (_count(variable) for variable in (RANK, WORKERS, SERVERS, ATTEMPT))
-    store = ServerStore(name, Link(run, servers, rank), rank, workers, attempt, lambda: _open.remove(store))
+    store = ServerStore(name, ServerConnection(run, servers, rank), rank, workers, attempt, lambda: _open.remove(store))
     return store
 
 
@@ -48,7 +45,7 @@ def _alone(name: str) -> ServerStore:
     from runtime.kvstore.servers.service import Service
 
     run = f"kvstore-{uuid.uuid4().hex[:8]}"
-    start.connect(None, run)
+    ray_setup.connect(None, run)
     service = Service(1, 1, run, _modules())
     service.start()
 
@@ -56,14 +53,14 @@ def _alone(name: str) -> ServerStore:
         _open.remove(store)
         service.stop()
 
-    store = ServerStore(name, Link(run, 1, 0), 0, 1, closing=closing)
+    store = ServerStore(name, ServerConnection(run, 1, 0), 0, 1, closing=closing)
     return store
 
 
 def _modules() -> list[str]:
     """Those with optimizers written by hand that this process has, or that its script imports."""
     script = getattr(sys.modules["__main__"], "__file__", None)
-    return sorted({*modules.known(), *(modules.defining(Path(script)) if script else ())})
+    return sorted({*handwritten_modules.known(), *(handwritten_modules.defining(Path(script)) if script else ())})
 
 
 def _close_all() -> None:

@@ -1,11 +1,12 @@
 """The process that holds a shard: as the primary, which fixes the order of changes, or as its replica, which follows.
 
-A change is acknowledged when both have it. Who is what, the service says (`service`), by epochs that only grow: a
-replica refuses to follow a primary of an earlier epoch than its own, so that a primary that was replaced, and does not
-know it yet, can acknowledge nothing.
+A change is acknowledged when both processes have it. The service assigns the roles (`service`), with epochs that only
+grow. A replica refuses to follow a primary of an earlier epoch than its own. So a primary that was replaced, and does
+not know it yet, can acknowledge nothing.
 
-Requests are done by one thread, in order; another few answer how things are, also while that one is busy. Arrays of a
-request are here before its turn comes: Ray sees to that, so that a worker that stands still keeps nobody else waiting.
+One thread executes requests, in order. A few other threads answer questions about the state of the server, also while
+that thread is busy. Ray brings the arrays of a request here before its turn, so that a worker that stands still
+keeps no other worker waiting.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ import ray
 from ray.exceptions import GetTimeoutError, RayError
 
 from runtime.base import MXNetError
-from runtime.kvstore.servers import start
-from runtime.kvstore.servers.adoption import DONE, Adoption
+from runtime.kvstore import environment
 from runtime.kvstore.servers.messages import Arrays, Message
 from runtime.kvstore.servers.shard import Answer, Shard
-from runtime.optimizer import wire
+from runtime.kvstore.servers.state_transfer import DONE, StateTransfer
+from runtime.optimizer import serialization
 
 Reference = list[Any]
 """A reference to arrays in Ray's memory, in a list, which Ray hands on as it is; an empty list for none."""
@@ -46,18 +47,18 @@ class Server:
     """
 
     def __init__(self, shard: int, workers: int, beside: int, modules: Sequence[str] = ()) -> None:
-        from optgen.execute import cpus
+        from optgen.execute.cpu import cpus
 
         os.environ.setdefault("OPTGEN_NUM_THREADS", str(max(1, min(256, cpus.available() // beside))))
-        wire.provide(modules)
+        serialization.provide(modules)
         self._shard = Shard(shard)
         self._workers = range(workers)
-        self._timeout = start.timeout()
+        self._timeout = environment.timeout()
         self._role, self._epoch = "new", 0
         self._number = 0  # of the last change
         self._replica: Any = None
-        self._adoption: Adoption | None = None
-        self._told = threading.Condition()
+        self._transfer: StateTransfer | None = None
+        self._role_changed = threading.Condition()
         self._seen = dict.fromkeys(self._workers, time.monotonic())
 
     # ------------------------------------------------------------ answered at once
@@ -69,12 +70,12 @@ class Server:
 
     @ray.method(concurrency_group="control")
     def view(self) -> Message:
-        """How things are here."""
+        """Role, epoch and process id of this server, and how many servers have the shard as far as it knows."""
         return {"role": self._role, "epoch": self._epoch, "pid": os.getpid(), "copies": 1 + (self._replica is not None)}
 
     @ray.method(concurrency_group="control")
     def seen(self, worker: int) -> bool:
-        """A worker says that it is alive. Whether this server is the primary, which is who must know."""
+        """Note that a worker is alive. Whether this server is the primary, which alone needs to know."""
         now = time.monotonic()
         if now - max(self._seen.values()) > SILENT_SECONDS / 2:  # nobody was heard of: this process stood still
             self._seen = dict.fromkeys(self._workers, now)
@@ -83,7 +84,7 @@ class Server:
 
     @ray.method(concurrency_group="control")
     def waiting(self, request: Message) -> Answer:
-        """For which workers a barrier, or a worker that is ahead, must wait, as far as this shard knows."""
+        """The workers that a barrier, or a worker that is ahead, must wait for, as far as this shard knows."""
         if not self.seen(request["worker"]):
             return MOVED
         since = time.monotonic() - SILENT_SECONDS
@@ -93,12 +94,12 @@ class Server:
         return {"waiting": of(request["number"], self._workers, silent)}, []
 
     @ray.method(concurrency_group="control")
-    def lead(self, epoch: int) -> bool:
-        """Be the primary from now on, alone. False where this server cannot, as it lacks changes.
+    def become_primary(self, epoch: int) -> bool:
+        """Become the primary, without a replica. Returns False where this server lacks changes.
 
-        A new one has none, and may lead in the first epoch, 1, only.
+        A new server has no changes: it may become the primary in the first epoch, 1, alone.
         """
-        with self._told:
+        with self._role_changed:
             if self._role == "primary" and epoch == self._epoch:  # it was told before
                 return True
             lacks = self._role not in ("replica", "primary") and (self._role, epoch) != ("new", 1)
@@ -106,13 +107,13 @@ class Server:
                 return False
             if self._role != "primary":
                 self._seen = dict.fromkeys(self._workers, time.monotonic())
-            self._epoch, self._role, self._replica, self._adoption = epoch, "primary", None, None
-            self._told.notify_all()
+            self._epoch, self._role, self._replica, self._transfer = epoch, "primary", None, None
+            self._role_changed.notify_all()
         return True
 
     @ray.method(concurrency_group="control")
-    def mourn(self) -> None:
-        """Tell whoever asks that the shard is lost."""
+    def mark_lost(self) -> None:
+        """Answer from now on that the shard is lost."""
         self._role = "lost"
 
     # ------------------------------------------------------------ the primary
@@ -124,13 +125,13 @@ class Server:
             return MOVED
         if not self._shard.changes(request):
             return self._done(request, arrays)
-        self._make_room()
+        self._limit_backlog()
         self._number += 1
         following = self._forward(request, None if reference else arrays, reference)
         answer = self._done(request, arrays)
-        adoption = self._adoption  # which the other threads may take away
-        if adoption is not None:
-            adoption.keep(request, arrays)
+        transfer = self._transfer  # which the other threads may take away
+        if transfer is not None:
+            transfer.keep(request, arrays)
         self._confirm(following, request, arrays)
         return answer
 
@@ -167,9 +168,9 @@ class Server:
             if found == DONE:
                 return
             # One that is not reached has died, as the service will say, or is out of reach for a while.
-            with self._told:
+            with self._role_changed:
                 seconds = 1.0 if found == _UNREACHED else 0.0
-                if self._told.wait_for(lambda old=replica: self._replica is not old, seconds):
+                if self._role_changed.wait_for(lambda old=replica: self._replica is not old, seconds):
                     return  # this server goes on alone
             if found == _REFUSED or time.monotonic() > deadline:
                 os._exit(1)
@@ -178,47 +179,47 @@ class Server:
 
     # ------------------------------------------------------------ a new replica
 
-    def adopt(self, epoch: int, learner: Any) -> bool:
-        """Begin to give all there is to a new server, which then follows; False, as it is not done with that."""
-        adoption = Adoption(epoch, learner, self._number, self._shard.snapshot(), self._timeout)
-        with self._told:
+    def begin_transfer(self, epoch: int, learner: Any) -> bool:
+        """Begin to send the whole shard to a new server. Returns False: the transfer is not finished."""
+        transfer = StateTransfer(epoch, learner, self._number, self._shard.snapshot(), self._timeout)
+        with self._role_changed:
             if self._role != "primary" or epoch <= self._epoch:
                 raise MXNetError("this server was told otherwise meanwhile")
-            self._epoch, self._adoption = epoch, adoption
+            self._epoch, self._transfer = epoch, transfer
         return False
 
-    def adopted(self) -> bool:
-        """Whether the new server has everything: from then on nothing is acknowledged without it.
+    def finish_transfer(self) -> bool:
+        """Whether the new server has everything. From then on no change is acknowledged without it.
 
-        RayError or MXNetError where it never will.
+        RayError or MXNetError where it will never have everything.
         """
-        adoption = self._adoption
-        if adoption is not None and not adoption.is_loaded(0):
+        transfer = self._transfer
+        if transfer is not None and not transfer.is_loaded(0):
             return False
-        number = 0 if adoption is None else adoption.replay()
-        with self._told:
-            if adoption is None or self._adoption is not adoption:
+        number = 0 if transfer is None else transfer.replay()
+        with self._role_changed:
+            if transfer is None or self._transfer is not transfer:
                 raise MXNetError("this server was told otherwise meanwhile, or has given up the new one")
             # Before it is told, for it may lead as soon as it is: then it must lack nothing.
-            self._replica, self._adoption = adoption.learner, None
-        if not ray.get(adoption.learner.settle.remote(adoption.epoch, number), timeout=self._timeout):
+            self._replica, self._transfer = transfer.learner, None
+        if not ray.get(transfer.learner.become_replica.remote(transfer.epoch, number), timeout=self._timeout):
             raise MXNetError("the new server lacks changes")
         return True
 
-    def _make_room(self) -> None:
-        """Wait while more is kept for a new server than there is room for, until it has that.
+    def _limit_backlog(self) -> None:
+        """While more changes wait for a new server than may be kept, wait until it has made them.
 
-        One that dies meanwhile, or fails, is given up; for one that stands still the service does that.
+        A new server that dies or fails meanwhile is given up. The service gives up one that stands still.
         """
-        while (adoption := self._adoption) is not None and adoption.is_full():
-            if not adoption.is_loaded(0.1):
+        while (transfer := self._transfer) is not None and transfer.is_full():
+            if not transfer.is_loaded(0.1):
                 continue
             try:
-                adoption.replay()
+                transfer.replay()
             except (RayError, MXNetError):
-                with self._told:
-                    if self._adoption is adoption:
-                        self._adoption = None
+                with self._role_changed:
+                    if self._transfer is transfer:
+                        self._transfer = None
 
     # ------------------------------------------------------------ the replica
 
@@ -228,7 +229,7 @@ class Server:
         self._role, self._epoch, self._number = "learner", epoch, number
 
     def follow(self, epoch: int, number: int, request: Message, arrays: Arrays | None, reference: Reference) -> str:
-        """Do what the primary does, with `arrays`, or those that `reference` is of."""
+        """Make change `number` of the primary, with `arrays` or those that `reference` refers to."""
         if epoch != self._epoch or self._role not in ("learner", "replica"):
             return _REFUSED
         if number == self._number + 1:
@@ -240,9 +241,9 @@ class Server:
             self._number = number
         return DONE if number <= self._number else _REFUSED
 
-    def settle(self, epoch: int, number: int) -> bool:
-        """Nothing is acknowledged without this server any more, if it has all changes up to `number`."""
-        with self._told:
+    def become_replica(self, epoch: int, number: int) -> bool:
+        """Become the replica, without which no change is acknowledged. False where changes up to `number` lack."""
+        with self._role_changed:
             if epoch != self._epoch or self._role not in ("learner", "replica") or self._number < number:
                 return False
             self._role = "replica"

@@ -14,15 +14,15 @@ import numpy as np
 
 from runtime.base import MXNetError
 from runtime.context import cpu
-from runtime.core import update_rules
+from runtime.core import optgen_bridge
 from runtime.core.dtypes import element_type
 from runtime.kvstore.base import Key
 from runtime.kvstore.servers import messages
-from runtime.kvstore.servers.backups import Backups
 from runtime.kvstore.servers.messages import Arrays, Message, Place
+from runtime.kvstore.servers.pulled_weights import PulledWeights
 from runtime.ndarray import NDArray
 from runtime.ndarray.sparse import retain
-from runtime.optimizer import SpecOptimizer, Updater, states, wire
+from runtime.optimizer import SpecOptimizer, Updater, serialization, states
 
 Answer = tuple[Message, Arrays]
 Handler = Callable[["Shard", Message, Iterator[np.ndarray]], Answer]
@@ -48,7 +48,7 @@ class Shard:
         self._places: dict[Key, Place] = {}
         self._values: dict[Key, NDArray] = {}
         self._updater: Updater | None = None
-        self._backups: Backups | None = None
+        self._pulled_weights: PulledWeights | None = None
         self._optimizers = 0  # how many there have been
         self._assigned = 0  # how often values were replaced
         self._restores = 0  # how often all was replaced by what a checkpoint held
@@ -59,7 +59,7 @@ class Shard:
 
     def changes(self, request: Message) -> bool:
         """Whether a request changes the shard, so that its replica must have it."""
-        return request["do"] in self._CHANGES or (request["do"] == "pull" and self._backups is not None)
+        return request["do"] in self._CHANGES or (request["do"] == "pull" and self._pulled_weights is not None)
 
     def __call__(self, request: Message, arrays: Arrays) -> Answer:
         """Do what is requested by `worker`, in an `incarnation` of it: the greatest is the newest.
@@ -103,8 +103,8 @@ class Shard:
                 if self._updater is not None:
                     self._updater.states.pop(key, None)
                     self._updater.states_synced.pop(key, None)
-                if self._backups is not None:
-                    self._backups.restart(key, value)
+                if self._pulled_weights is not None:
+                    self._pulled_weights.restart(key, value)
             self._assigned = request["count"]
         return {}, []
 
@@ -123,8 +123,8 @@ class Shard:
         arrays: Arrays = []
         held = self._held(request["keys"])
         forms = [[key, messages.put(value, None, arrays)] for key, value in held.items()]
-        if self._backups is not None:
-            self._backups.keep(request["worker"], held)
+        if self._pulled_weights is not None:
+            self._pulled_weights.keep(request["worker"], held)
         return {"keys": forms}, arrays
 
     def _evaluate(self, request: Message, _: Iterator[np.ndarray]) -> Answer:
@@ -180,22 +180,23 @@ class Shard:
                 grad.copyto(value)
             return
         optimizer = self._updater.optimizer
-        wire.apply(
+        serialization.apply(
             optimizer,
             {name: x for name, x in hyper.items() if name not in vars(optimizer) or vars(optimizer)[name] != x},
         )
-        if self._backups is not None:
-            self._backups.use(worker, held, self._updater)
+        if self._pulled_weights is not None:
+            self._pulled_weights.use(worker, held, self._updater)
         if not isinstance(optimizer, SpecOptimizer):  # it may write to gradients, and those of a message are read-only
             grads = [grad.copy() for grad in grads]
         self._updater(list(held), list(grads), list(held.values()))
 
     def _optimizer(self, request: Message, _: Iterator[np.ndarray]) -> Answer:
-        """Update values with an optimizer from now on: `text`, as `wire` writes it, is number `count` of them."""
+        """Update values with an optimizer from now on: `text` is its JSON (`optimizer.serialization`), and
+        `count` says how many there have been."""
         if request["count"] > self._optimizers:
-            self._updater = Updater(wire.loads(request["text"]))
+            self._updater = Updater(serialization.loads(request["text"]))
             self._optimizers = request["count"]
-            self._backups = None
+            self._pulled_weights = None
             self._bring_to_optimizer()
         return {}, []
 
@@ -204,11 +205,11 @@ class Shard:
         if self._updater is None:
             return
         cut = {key: place for key, place in self._places.items() if key in self._values and place.is_cut}
-        pieces = {key: update_rules.piece(place.part(self.number).start, place.shape) for key, place in cut.items()}
+        pieces = {key: optgen_bridge.piece(place.part(self.number).start, place.shape) for key, place in cut.items()}
         self._updater.optimizer.pieces = pieces
-        if Backups.needed(self._updater.optimizer):
-            self._backups = self._backups or Backups()
-            self._backups.begin(self._values)
+        if PulledWeights.needed(self._updater.optimizer):
+            self._pulled_weights = self._pulled_weights or PulledWeights()
+            self._pulled_weights.begin(self._values)
 
     def _states(self, request: Message, _: Iterator[np.ndarray]) -> Answer:
         """The states as a state file, with the hyper-parameters if `arguments` are wanted."""
@@ -262,7 +263,7 @@ class Shard:
     # ------------------------------------------------------------ all of it
 
     def snapshot(self) -> Answer:
-        """Everything, for `restored`; the arrays are the shard's own."""
+        """All that the shard has, for `restored`. The arrays are the shard's own, and not copies."""
         arrays: Arrays = []
         content: Message = {
             "number": self.number,
@@ -275,8 +276,8 @@ class Shard:
             "barriers": [list(pair) for pair in self._barriers.items()],
             "here": [list(pair) for pair in self._here.items()],
             "incarnations": [list(pair) for pair in self._incarnations.items()],
-            "optimizer": None if self._updater is None else wire.dumps(self._updater.optimizer),
-            "backups": None if self._backups is None else self._backups.dump(arrays),
+            "optimizer": None if self._updater is None else serialization.dumps(self._updater.optimizer),
+            "backups": None if self._pulled_weights is None else self._pulled_weights.dump(arrays),
         }
         if self._updater is not None:
             arrays.append(np.frombuffer(self._updater.get_states(dump_optimizer=True), np.uint8))
@@ -300,12 +301,12 @@ class Shard:
         self._values = {}
         for key, form in content["values"]:
             self._values[key] = messages.take(form, self._places[key].shape_on(self.number), arrays).copy()
-        self._updater = self._backups = None
+        self._updater = self._pulled_weights = None
         if content["optimizer"] is None:
             return
-        self._updater = Updater(wire.loads(content["optimizer"]))
+        self._updater = Updater(serialization.loads(content["optimizer"]))
         if content["backups"] is not None:
-            self._backups = Backups.load(content["backups"], arrays)
+            self._pulled_weights = PulledWeights.load(content["backups"], arrays)
         self._bring_to_optimizer()
         states.restore([self._updater], next(arrays).tobytes(), [self._values])
 
@@ -314,7 +315,7 @@ class Shard:
         if request["count"] > self._restores:
             fresh = Shard(self.number)
             fresh._fill(request, arrays)  # what does not fit leaves this one as it is
-            for name in ("_places", "_values", "_updater", "_backups"):
+            for name in ("_places", "_values", "_updater", "_pulled_weights"):
                 setattr(self, name, getattr(fresh, name))
             self._pushes = {w: Pushed(number, 0, tuple(self._values)) for w, number in request["pushes"]}
             self._restores = request["count"]

@@ -1,6 +1,7 @@
-"""Operators on one element, or on one of each of two arrays that are broadcast against each other.
+"""Operators on each element: of one array (`unary`), or of two that are broadcast against each other (`binary`).
 
-`unary` and `binary`; `casting` changes element types; `special` has functions that NumPy lacks.
+`casting` changes element types, `special` has functions that NumPy lacks, `straight_through` has operators whose
+gradient is not their derivative.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ from runtime.base import MXNetError
 from runtime.core import backend
 from runtime.ndarray.elementwise.unary import floor, log
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import Operator, comparing, in_float32, quiet
-from runtime.ndarray.reduce.reduce import sum_to
+from runtime.ndarray.operator import Operator, ignore_bfloat16_nan, ignore_fp_errors, in_float32
+from runtime.ndarray.reduce.reductions import sum_to
 
 __all__ = [
     "ElementWiseSum",
@@ -76,7 +76,7 @@ _BOOL = np.dtype(bool)
 
 
 def _operands(name: str, a: Any, b: Any) -> tuple[Any, Any]:
-    """Both operands as the NumPy function needs them, or an error that says what does not fit."""
+    """Both operands as the NumPy function takes them; an error for operands that do not fit."""
     if isinstance(a, NDArray):
         if isinstance(b, NDArray):
             if a._data.dtype is not b._data.dtype and a._data.dtype != b._data.dtype:
@@ -104,7 +104,7 @@ def _number(name: str, value: Any, dtype: np.dtype) -> Any:
         raise TypeError(f"{name}: operands must be NDArrays or numbers, not {type(value).__name__}{hint}")
     try:
         # Between these numbers no type of floats overflows, which would warn.
-        return dtype.type(value) if -6e4 < value < 6e4 else quiet(dtype.type)(value)
+        return dtype.type(value) if -6e4 < value < 6e4 else ignore_fp_errors(dtype.type)(value)
     except (OverflowError, ValueError):
         raise MXNetError(f"{name}: {value} is no number of the array's type, {dtype}") from None
 
@@ -131,7 +131,7 @@ def _broadcasting(
     right: Gradient | None = None,
     of_numbers: Callable | None = None,
 ) -> Callable[[Any, Any], Any]:
-    """An operator on two arrays, or an array and a number; its gradients are given as if nothing were broadcast.
+    """An operator on two arrays, or an array and a number; the gradients given are for operands of one shape.
 
     Of two numbers it is the Python function `of_numbers`.
     """
@@ -160,7 +160,7 @@ def _arithmetic(forward: Callable) -> Callable:
     """The function on arrays of numbers; of truth values there is no arithmetic."""
 
     @functools.wraps(forward)
-    @quiet
+    @ignore_fp_errors
     def call(a: Any, b: Any) -> np.ndarray:
         if _dtype(a, b) is _BOOL:
             raise MXNetError(f"{forward.__name__}: no arithmetic with arrays of truth values; convert with astype()")
@@ -187,7 +187,7 @@ def _power(a: Any, b: Any) -> np.ndarray:
 
 def _modulo(a: Any, b: Any) -> np.ndarray:
     """The remainder with the sign of the divisor; 0 where that is 0."""
-    remainder = backend.settled(np.remainder(a, b))  # of 0-d arrays NumPy's is a scalar
+    remainder = backend.as_contiguous(np.remainder(a, b))  # of 0-d arrays NumPy's is a scalar
     if not isinstance(b, NUMBER):
         np.copyto(remainder, 0, where=np.equal(b, 0))
     elif b == 0:
@@ -195,13 +195,13 @@ def _modulo(a: Any, b: Any) -> np.ndarray:
     return remainder
 
 
-@quiet
+@ignore_fp_errors
 def _hypot(a: Any, b: Any) -> np.ndarray:
     return np.hypot(a, b).astype(_dtype(a, b), copy=False)
 
 
 def _logarithm(a: Any) -> Any:
-    return log(a) if isinstance(a, NDArray) else quiet(np.log)(a)
+    return log(a) if isinstance(a, NDArray) else ignore_fp_errors(np.log)(a)
 
 
 add = _broadcasting(
@@ -246,7 +246,7 @@ modulo = _broadcasting(
 )
 maximum = _broadcasting(
     "maximum",
-    comparing(np.maximum),
+    ignore_bfloat16_nan(np.maximum),
     "The larger of two elements; of two equal ones the left gets the gradient, of an array and a number the array.",
     lambda g, y, a, b: g * (a >= b),
     lambda g, y, a, b: g * (b > a if isinstance(a, NDArray) else b >= a),
@@ -254,7 +254,7 @@ maximum = _broadcasting(
 )
 minimum = _broadcasting(
     "minimum",
-    comparing(np.minimum),
+    ignore_bfloat16_nan(np.minimum),
     "The smaller of two elements; of two equal ones the left gets the gradient, of an array and a number the array.",
     lambda g, y, a, b: g * (a <= b),
     lambda g, y, a, b: g * (b < a if isinstance(a, NDArray) else b <= a),
@@ -304,7 +304,7 @@ def broadcast_power(lhs: Any, rhs: Any) -> Any:
 
 def _compare(name: str, compare: Callable, doc: str, of_numbers: Callable) -> Callable[[Any, Any], Any]:
     """A test, whose result is 0 or 1 in the type of the arrays."""
-    compare = comparing(compare)
+    compare = ignore_bfloat16_nan(compare)
     return _broadcasting(name, lambda a, b: compare(a, b).astype(_dtype(a, b)), doc, of_numbers=of_numbers)
 
 

@@ -1,4 +1,4 @@
-"""The error function and the gamma function with their kin, in NumPy, for float64 arrays; to a few units in the last
+"""The error function, the gamma function and their relatives for float64 arrays, accurate to a few units in the last
 place.
 
 Rational approximations on intervals: W. J. Cody, "Rational Chebyshev approximations for the error function" (1969);
@@ -101,10 +101,10 @@ def _rational(fraction: tuple[Coefficients, Coefficients], x: Array) -> Array:
 
 
 def _by_interval(x: Array, *pieces: tuple[Array, Callable[[Array], Array]]) -> Array:
-    """For each `(where, function)`, the function of the elements of `x` there; NaN elsewhere."""
+    """For each pair `(where, function)`, `function(x)` where `where` is True; NaN where none is."""
     y = np.full_like(x, np.nan)
     for where, function in pieces:
-        if not is_host(x):  # to pick the elements out, the CPU would have to wait for the device to count them
+        if not is_host(x):  # picking elements would make the CPU wait for their number
             y = np.where(where, function(x), y)
         elif where.any():
             y[where] = function(x[where])

@@ -1,7 +1,7 @@
 """Operators on each element of one array.
 
-Mathematical functions of integers are computed in float64 and cut off to the integer type; those of 16-bit floats are
-computed in float32 and rounded once.
+Mathematical functions of integers are computed in float64 and truncated; those of 16-bit floats are computed in float32
+and rounded once.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from runtime.base import MXNetError
 from runtime.native import activation as native
 from runtime.ndarray.elementwise import special
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import Operator, comparing, quiet
-from runtime.ndarray.two_gradients import Fused, is_large, one_pass
+from runtime.ndarray.operator import Operator, ignore_bfloat16_nan, ignore_fp_errors
+from runtime.ndarray.two_gradients import TwoGradientOperator, kernel_pays, run_elementwise_kernel
 
 __all__ = [
     "BlockGrad",
@@ -96,7 +96,7 @@ def _function(
 ) -> Operator:
     """A function of real numbers as an operator."""
 
-    @quiet
+    @ignore_fp_errors
     def forward(x: np.ndarray) -> np.ndarray:
         if x.dtype.char in "fd":
             return function(x)
@@ -123,9 +123,11 @@ def _rounding(name: str, function: Forward, doc: str) -> Operator:
 identity = _operator("identity", np.copy, "A copy.", lambda g, y, x: g)
 negative = _operator("negative", np.negative, "`-x`.", lambda g, y, x: -g)
 abs = _operator("abs", np.abs, "`|x|`, whose slope at 0 is 0.", lambda g, y, x: g * sign(x))
-square = _operator("square", quiet(np.square), "`x²`.", lambda g, y, x: g * x * 2)
+square = _operator("square", ignore_fp_errors(np.square), "`x²`.", lambda g, y, x: g * x * 2)
 sign = _operator(
-    "sign", comparing(lambda x: (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)), "1, -1, or 0 (also of NaN)."
+    "sign",
+    ignore_bfloat16_nan(lambda x: (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)),
+    "1, -1, or 0 (also of NaN).",
 )
 zeros_like = _operator("zeros_like", np.zeros_like, "Zeros, in the shape and type of `data`.")
 ones_like = _operator("ones_like", np.ones_like, "Ones, in the shape and type of `data`.")
@@ -189,7 +191,7 @@ degrees = _function("degrees", np.degrees, "Radians as degrees.", lambda g, y, x
 radians = _function("radians", np.radians, "Degrees as radians.", lambda g, y, x: g * (math.pi / 180))
 sinh = _function("sinh", np.sinh, "The hyperbolic sine.", lambda g, y, x: g * cosh(x))
 cosh = _function("cosh", np.cosh, "The hyperbolic cosine.", lambda g, y, x: g * sinh(x))
-tanh = _function("tanh", np.tanh, "The hyperbolic tangent.", lambda g, y, x: g * (1 - y * y), Fused)
+tanh = _function("tanh", np.tanh, "The hyperbolic tangent.", lambda g, y, x: g * (1 - y * y), TwoGradientOperator)
 arcsinh = _function("arcsinh", np.arcsinh, "The inverse of `sinh`.", lambda g, y, x: g * rsqrt(x * x + 1))
 arccosh = _function("arccosh", np.arccosh, "The inverse of `cosh`.", lambda g, y, x: g * rsqrt((x - 1) * (x + 1)))
 arctanh = _function("arctanh", np.arctanh, "The inverse of `tanh`.", lambda g, y, x: g / (1 - x * x))
@@ -197,7 +199,7 @@ arctanh = _function("arctanh", np.arctanh, "The inverse of `tanh`.", lambda g, y
 
 @tanh.backward
 def _(g: np.ndarray, y: np.ndarray, x: np.ndarray) -> tuple[np.ndarray]:
-    return (one_pass(native.tanh_back, y, g) if is_large(y) else g * (1 - y * y),)
+    return (run_elementwise_kernel(native.tanh_back, y, g) if kernel_pays(y) else g * (1 - y * y),)
 
 
 # ---------------------------------------------------------------- special functions
@@ -213,7 +215,7 @@ gammaln = _special("gammaln", special.gammaln, "`log |gamma(x)|`.", lambda g, y,
 
 
 @Operator
-@quiet
+@ignore_fp_errors
 def _polygamma(x: np.ndarray, *, n: int) -> np.ndarray:
     """The derivative of order n + 1 of gammaln."""
     return special.polygamma(n, x.astype(np.float64)).astype(x.dtype)
@@ -234,7 +236,7 @@ def relu_slope(y: np.ndarray) -> np.ndarray:
 
 
 @Operator
-@quiet
+@ignore_fp_errors
 def _clip(x: np.ndarray, *, a_min: float, a_max: float) -> np.ndarray:
     if x.dtype.kind in "iu":  # their bounds may lie outside of the type
         least, most = np.iinfo(x.dtype).min, np.iinfo(x.dtype).max

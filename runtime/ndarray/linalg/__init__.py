@@ -1,1 +1,1 @@
-"""Linear algebra: products, factorizations, diagonals. `nd.linalg.gemm2` is `nd.linalg_gemm2`."""
+"""Linear algebra: `products` of matrices, `diagonals` and triangles, `matrices` with all of `nd.linalg`."""

@@ -7,7 +7,7 @@ import functools
 import numpy as np
 
 from runtime.base import MXNetError, count
-from runtime.core.backend import like, module
+from runtime.core.backend import array_module, to_device_of
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator
 from runtime.ndarray.shape.reshape import axes_of
@@ -35,7 +35,7 @@ def _diagonal(x: np.ndarray, *, offset: int, axes: tuple[int, int]) -> np.ndarra
 @Operator
 def _undiagonal(g: np.ndarray, *, offset: int, axes: tuple[int, int], shape: tuple[int, ...]) -> np.ndarray:
     """Zeros of `shape` with `g` on the diagonal."""
-    xp = module(g)
+    xp = array_module(g)
     x = xp.zeros(shape, g.dtype)
     view = np.moveaxis(x, axes, (-2, -1))
     rows = xp.arange(g.shape[-1]) + (-offset if offset < 0 else 0)
@@ -101,14 +101,14 @@ def _triangle_indices(n: int, offset: int, lower: bool) -> tuple[np.ndarray, np.
 
 @Operator
 def _extracttrian(A: np.ndarray, *, offset: int, lower: bool) -> np.ndarray:
-    rows, columns = (like(A, i) for i in _triangle_indices(A.shape[-1], offset, lower))
+    rows, columns = (to_device_of(A, i) for i in _triangle_indices(A.shape[-1], offset, lower))
     return A[..., rows, columns].copy()
 
 
 @Operator
 def _maketrian(x: np.ndarray, *, offset: int, lower: bool, n: int) -> np.ndarray:
-    A = module(x).zeros((*x.shape[:-1], n, n), x.dtype)
-    rows, columns = (like(x, i) for i in _triangle_indices(n, offset, lower))
+    A = array_module(x).zeros((*x.shape[:-1], n, n), x.dtype)
+    rows, columns = (to_device_of(x, i) for i in _triangle_indices(n, offset, lower))
     A[..., rows, columns] = x
     return A
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from runtime.base import MXNetError, count
-from runtime.core.backend import is_host, module
+from runtime.core.backend import array_module, is_host
 from runtime.ndarray.elementwise import log
 from runtime.ndarray.linalg.diagonals import (
     check_matrix,
@@ -25,8 +25,8 @@ from runtime.ndarray.linalg.diagonals import (
 )
 from runtime.ndarray.linalg.products import _matmul, multiply_matrices
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import Operator, at_home, quiet
-from runtime.ndarray.reduce.reduce import sum as sum_
+from runtime.ndarray.operator import Operator, ignore_fp_errors, on_own_device
+from runtime.ndarray.reduce.reductions import sum as sum_
 from runtime.ndarray.shape.reshape import moveaxis, swapaxes
 
 __all__ = [
@@ -60,7 +60,7 @@ def _factorization(forward: Callable) -> Operator:
     name = f"linalg{forward.__name__}"
 
     @functools.wraps(forward)
-    @quiet
+    @ignore_fp_errors
     def call(*arrays: np.ndarray, **attrs: Any) -> Any:
         try:
             if is_host(arrays[0]):
@@ -236,9 +236,9 @@ def linalg_potri(A: NDArray, lower: bool = True) -> NDArray:
     return _matmul(inverse, inverse, ta=True)
 
 
-@at_home
+@on_own_device
 def _identity_like(A: NDArray) -> NDArray:
-    eye = module(A._data).eye(A.shape[-1], dtype=A.dtype)
+    eye = array_module(A._data).eye(A.shape[-1], dtype=A.dtype)
     return NDArray(np.broadcast_to(eye, A.shape).copy(), A._ctx)
 
 
@@ -315,7 +315,7 @@ def _inverse(A: np.ndarray) -> np.ndarray:
 def _inverse_or_zero(A: np.ndarray) -> np.ndarray:
     """The inverse; zeros for a singular matrix."""
     singular = (np.linalg.slogdet(A)[0] == 0)[..., None, None]
-    inverse = np.linalg.inv(np.where(singular, module(A).eye(A.shape[-1], dtype=A.dtype), A))
+    inverse = np.linalg.inv(np.where(singular, array_module(A).eye(A.shape[-1], dtype=A.dtype), A))
     return np.where(singular, A.dtype.type(0), inverse)
 
 

@@ -13,7 +13,7 @@ from runtime.ndarray.elementwise.unary import relu_slope
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import Operator, in_float32
 from runtime.ndarray.shape.reshape import reshape
-from runtime.ndarray.two_gradients import Fused, wide
+from runtime.ndarray.two_gradients import TwoGradientOperator, widen_half
 
 __all__ = ["batch_dot", "dot", "khatri_rao"]
 
@@ -128,7 +128,7 @@ def _check_types(name: str, a: NDArray, b: NDArray) -> None:
 # ---------------------------------------------------------------- with a bias
 
 
-@Fused
+@TwoGradientOperator
 @in_float32
 def _linear(x: np.ndarray, w: np.ndarray, b: np.ndarray, *, relu: bool = False) -> np.ndarray:
     """`x w^T + b`, the bias added in place; with `relu`, or 0 where that is negative."""
@@ -149,9 +149,9 @@ def _(
     relu: bool = False,
 ) -> tuple[np.ndarray | None, ...]:
     dtype = g.dtype
-    g, x, w = wide(g), wide(x), wide(w)
+    g, x, w = widen_half(g), widen_half(x), widen_half(w)
     if relu:
-        g = g * wide(relu_slope.forward(y))
+        g = g * widen_half(relu_slope.forward(y))
     gradients = matmul(g, w) if wanted[0] else None, matmul(g.T, x), g.sum(axis=0)
     return gradients if dtype == g.dtype else tuple(dx if dx is None else dx.astype(dtype) for dx in gradients)
 

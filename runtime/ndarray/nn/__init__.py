@@ -1,1 +1,1 @@
-"""Operators of neural networks: convolution, pooling, normalization, activation, softmax, losses at the output."""
+"""What layers compute, one file per kind of layer; `windows` and the `gpu_` files serve convolution and pooling."""

@@ -1,4 +1,4 @@
-"""Operators that bend each element: activations."""
+"""Activations: relu, sigmoid, softrelu, softsign, tanh, leaky relu, elu, selu, prelu, rrelu, gelu."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from runtime import autograd
 from runtime.base import MXNetError, did_you_mean
-from runtime.core.backend import is_host, like, on
+from runtime.core.backend import device_scope, is_host, to_device_of
 from runtime.core.generator import generator
 from runtime.native import activation as native
 from runtime.native.activation import DENSITY_AT_0
@@ -17,15 +17,15 @@ from runtime.ndarray.elementwise import exp, minimum, tanh
 from runtime.ndarray.elementwise.special import erf
 from runtime.ndarray.elementwise.unary import relu_slope
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import Operator, comparing, in_float32, quiet
-from runtime.ndarray.reduce.reduce import sum_to
-from runtime.ndarray.two_gradients import Fused, is_large, one_pass, wide
+from runtime.ndarray.operator import Operator, ignore_bfloat16_nan, ignore_fp_errors, in_float32
+from runtime.ndarray.reduce.reductions import sum_to
+from runtime.ndarray.two_gradients import TwoGradientOperator, kernel_pays, run_elementwise_kernel, widen_half
 
 __all__ = ["Activation", "LeakyReLU", "hard_sigmoid", "relu", "sigmoid", "softsign"]
 METHODS = ("relu", "sigmoid")
 
 
-@Fused
+@TwoGradientOperator
 def relu(x: np.ndarray) -> np.ndarray:
     """`max(x, 0)`, whose slope at 0 is 0; both are NaN where x is."""
     return np.maximum(x, x.dtype.type(0))
@@ -33,7 +33,7 @@ def relu(x: np.ndarray) -> np.ndarray:
 
 @relu.backward
 def _(g: np.ndarray, y: np.ndarray, x: np.ndarray) -> tuple[np.ndarray]:
-    return (one_pass(native.relu_back, y, g) if is_large(y) else g * relu_slope.forward(y),)
+    return (run_elementwise_kernel(native.relu_back, y, g) if kernel_pays(y) else g * relu_slope.forward(y),)
 
 
 @relu.gradient
@@ -41,9 +41,9 @@ def _(g: NDArray, y: NDArray, x: NDArray) -> NDArray:
     return g * relu_slope(y)
 
 
-@Fused
+@TwoGradientOperator
 @in_float32
-@quiet
+@ignore_fp_errors
 def sigmoid(x: np.ndarray) -> np.ndarray:
     """`1/(1 + exp(-x))`."""
     y = np.exp(-x)
@@ -66,7 +66,7 @@ def _(g: NDArray, y: NDArray, x: NDArray) -> NDArray:
 
 
 @Operator
-@quiet
+@ignore_fp_errors
 def softrelu(x: np.ndarray) -> np.ndarray:
     """`log(1 + exp(x))`, without overflow."""
     return np.logaddexp(x, x.dtype.type(0))
@@ -88,7 +88,7 @@ def hard_sigmoid(data: NDArray, alpha: float = 0.2, beta: float = 0.5) -> NDArra
 
 
 @Operator
-@comparing
+@ignore_bfloat16_nan
 def _saturated(x: np.ndarray) -> np.ndarray:
     return np.minimum(np.maximum(x, x.dtype.type(0)), x.dtype.type(1))
 
@@ -111,26 +111,30 @@ def Activation(data: NDArray, act_type: str) -> NDArray:
 # ---------------------------------------------------------------- with a slope below zero
 
 
-@Fused
+@TwoGradientOperator
 @in_float32
 def _leaky(x: np.ndarray, *, slope: float) -> np.ndarray:
     """x above zero, `slope x` below."""
     if not is_host(x):
         return np.where(x > 0, x, x * slope)
-    return one_pass(native.leaky, x, np.array([slope], x.dtype))
+    return run_elementwise_kernel(native.leaky, x, np.array([slope], x.dtype))
 
 
 @_leaky.backward
 def _(g: np.ndarray, y: np.ndarray, x: np.ndarray, *, slope: float) -> tuple[np.ndarray]:
     if not is_host(x):
         return (np.where(x > 0, g, g * slope),)
-    x, dtype = wide(x), x.dtype
-    return (one_pass(native.leaky_back, x, np.array([slope], x.dtype), wide(g)).astype(dtype, copy=False),)
+    x, dtype = widen_half(x), x.dtype
+    return (
+        run_elementwise_kernel(native.leaky_back, x, np.array([slope], x.dtype), widen_half(g)).astype(
+            dtype, copy=False
+        ),
+    )
 
 
 @_leaky.gradient
 def _(g: NDArray, y: NDArray, x: NDArray, *, slope: float) -> NDArray:
-    with on(x._ctx):
+    with device_scope(x._ctx):
         dtype = x._data.dtype
         slopes = np.where(x._data > 0, dtype.type(1), dtype.type(slope)).astype(dtype, copy=False)
     return g * NDArray(slopes, x._ctx)
@@ -138,7 +142,7 @@ def _(g: NDArray, y: NDArray, x: NDArray, *, slope: float) -> NDArray:
 
 @Operator
 @in_float32
-@quiet
+@ignore_fp_errors
 def _elu(x: np.ndarray, *, slope: float, scale: float) -> np.ndarray:
     """`scale x` above zero, `slope (exp(x) - 1)` below."""
     y = np.expm1(np.minimum(x, 0))
@@ -149,7 +153,7 @@ def _elu(x: np.ndarray, *, slope: float, scale: float) -> np.ndarray:
 
 @Operator
 @in_float32
-@quiet
+@ignore_fp_errors
 def _elu_slopes(x: np.ndarray, *, slope: float, scale: float) -> np.ndarray:
     """`scale` above zero, `slope exp(x)` below."""
     return np.where(x > 0, x.dtype.type(scale), x.dtype.type(slope) * np.exp(np.minimum(x, 0)))
@@ -169,7 +173,7 @@ _SELU_SLOPE, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805
 
 
 @Operator
-@comparing
+@ignore_bfloat16_nan
 def _prelu(x: np.ndarray, slope: np.ndarray) -> np.ndarray:
     """`slope`, of as many axes as x, is broadcast against it."""
     return np.where(x > 0, x, x * slope).astype(x.dtype, copy=False)  # CuPy's `where` has no bfloat16
@@ -187,7 +191,7 @@ def _(g: NDArray, y: NDArray, x: NDArray, slope: NDArray) -> NDArray:
 
 
 def _channel_slopes(data: NDArray, gamma: NDArray | None) -> NDArray:
-    """The slopes of prelu in a shape to be broadcast against `data`: one for all, or one for each place on axis 1."""
+    """The slopes of prelu in a shape that broadcasts against `data`: one for all, or one for each index of axis 1."""
     if gamma is None:
         raise MXNetError("LeakyReLU: act_type='prelu' needs gamma, the slopes")
     if gamma.ndim == data.ndim and all(m in (1, n) for m, n in zip(gamma.shape, data.shape, strict=True)):
@@ -202,14 +206,14 @@ def _channel_slopes(data: NDArray, gamma: NDArray | None) -> NDArray:
 
 # ---------------------------------------------------------------- gelu
 
-GELU = 16
-"""So many additions of two arrays take as long as one gelu."""
+GELU_WORK = 16
+"""The work of gelu per element, in additions."""
 
 
 @Operator
 @in_float32
 def _normal_cdf(x: np.ndarray) -> np.ndarray:
-    """How likely a standard normal number is below x."""
+    """The distribution function of the standard normal distribution."""
     if not is_host(x):
         from cupyx.scipy.special import ndtr
 
@@ -225,22 +229,26 @@ def _(g: NDArray, y: NDArray, x: NDArray) -> NDArray:
     return g * exp(x * x * -0.5) * DENSITY_AT_0
 
 
-@Fused
+@TwoGradientOperator
 @in_float32
 def _gelu(x: np.ndarray) -> np.ndarray:
     """`x P(X <= x)`, X being a standard normal number."""
     if not is_host(x):
         return x * _normal_cdf.forward(x)
-    return one_pass(native.gelu, x, work=GELU)
+    return run_elementwise_kernel(native.gelu, x, work=GELU_WORK)
 
 
 @_gelu.backward
 def _(g: np.ndarray, y: np.ndarray, x: np.ndarray) -> tuple[np.ndarray]:
     if not is_host(x):
-        x, g, dtype = wide(x), wide(g), x.dtype
+        x, g, dtype = widen_half(x), widen_half(g), x.dtype
         slopes = _normal_cdf.forward(x) + x * np.exp(x * x * -0.5) * DENSITY_AT_0
         return ((g * slopes).astype(dtype, copy=False),)
-    return (one_pass(native.gelu_back, wide(x), wide(g), work=GELU).astype(x.dtype, copy=False),)
+    return (
+        run_elementwise_kernel(native.gelu_back, widen_half(x), widen_half(g), work=GELU_WORK).astype(
+            x.dtype, copy=False
+        ),
+    )
 
 
 @_gelu.gradient
@@ -281,6 +289,6 @@ def LeakyReLU(
         if not autograd.is_training():
             return _leaky(data, slope=(lower_bound + upper_bound) / 2)
         drawn = lower_bound + (upper_bound - lower_bound) * generator.random(data.shape)
-        return _prelu(data, NDArray(like(data._data, drawn.astype(data._data.dtype)), data._ctx))
+        return _prelu(data, NDArray(to_device_of(data._data, drawn.astype(data._data.dtype)), data._ctx))
     known = ("elu", "gelu", "leaky", "prelu", "rrelu", "selu")
     raise MXNetError(f"LeakyReLU: unknown act_type '{act_type}'{did_you_mean(str(act_type), known)}")

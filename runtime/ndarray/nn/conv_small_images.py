@@ -1,7 +1,7 @@
-"""Convolution of images with few places for the kernel: one product for the whole batch.
+"""Convolution of small images: one matrix product for the whole batch.
 
-The product of one image would read all weights for a few columns; those of all images side by side make a matrix worth
-multiplying. `g` is the `Geometry` of `windows`, with one group.
+A product per image would read all weights for the few columns of its windows. The windows of all images, side by side,
+are one matrix with many columns. `g` is the `Geometry` of `windows`, with one group.
 """
 
 from __future__ import annotations
@@ -14,18 +14,19 @@ from runtime.core.blas import matmul
 from runtime.native import convolution as native
 from runtime.ndarray.nn.windows import Geometry
 
-PLACES = 64
-"""Up to so many places for the kernel, images are gathered,"""
-WEIGHTS = 1 << 16
-"""from so many weights on,"""
-COLUMNS = 1 << 23
-"""if the matrix of windows has not more elements than this."""
+MAX_PLACES = 64
+"""The most places of the kernel in an image for which this is used,"""
+MIN_WEIGHTS = 1 << 16
+"""the fewest weights,"""
+MAX_COLUMN_ELEMENTS = 1 << 23
+"""and the most elements of the matrix of windows."""
 
 
 def pays(images: int, filters: int, groups: int, g: Geometry) -> bool:
+    """Whether one product for the batch is faster than one per image."""
     places = math.prod(g.outputs)
-    few = places <= PLACES and images * places * g.rows <= COLUMNS
-    return few and groups == 1 and images > 1 and filters * g.rows >= WEIGHTS
+    few = places <= MAX_PLACES and images * places * g.rows <= MAX_COLUMN_ELEMENTS
+    return few and groups == 1 and images > 1 and filters * g.rows >= MIN_WEIGHTS
 
 
 def convolve(x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, g: Geometry) -> np.ndarray:
@@ -37,22 +38,22 @@ def convolve(x: np.ndarray, w: np.ndarray, bias: np.ndarray | None, g: Geometry)
 
 
 def convolve_image(y: np.ndarray, w: np.ndarray, image: tuple[int, ...], g: Geometry) -> np.ndarray:
-    """What each pixel of the images, (channels, ...), gave to y, (n, filters, ...)."""
+    """The transpose of `convolve` in x: (n, *image) from y, (n, filters, ...)."""
     columns = matmul(w.reshape(len(w), g.rows).T, _together(y.reshape(*y.shape[:2], -1)))
     x = np.zeros((len(y), *image), y.dtype)
-    native.col2im(len(x), columns.size, _apart(columns, len(y)), x, g.numbers)
+    native.col2im(len(x), columns.size, _apart(columns, len(y)), x, g.kernel_params)
     return x
 
 
 def convolve_weight(y: np.ndarray, x: np.ndarray, g: Geometry) -> np.ndarray:
-    """The sums of products of y, (n, filters, ...), with what lies under the kernel in x: (filters, rows)."""
+    """The transpose of `convolve` in w: (filters, rows) from y, (n, filters, ...), and x."""
     return matmul(_together(y.reshape(*y.shape[:2], -1)), _columns(x, g).T)
 
 
 def _columns(x: np.ndarray, g: Geometry) -> np.ndarray:
     """The windows of all images, side by side."""
     columns = np.empty((len(x), g.rows, math.prod(g.outputs)), x.dtype)
-    native.im2col(len(x), columns.size, x, columns, g.numbers)
+    native.im2col(len(x), columns.size, x, columns, g.kernel_params)
     return _together(columns)
 
 
@@ -62,5 +63,5 @@ def _together(x: np.ndarray) -> np.ndarray:
 
 
 def _apart(x: np.ndarray, n: int) -> np.ndarray:
-    """The way back."""
+    """The inverse of `_together`."""
     return np.ascontiguousarray(x.reshape(len(x), n, -1).swapaxes(0, 1))

@@ -1,4 +1,4 @@
-"""Convolution, its transpose, and the matrices of windows that both are made of. One to three spatial axes.
+"""Convolution, its transpose, im2col and col2im, over one to three spatial axes.
 
 Three operators, of an image x, weights w and an output y, each linear in both inputs: y = w*x, the image that x gets
 from y and w, and the weights that y and x give. The gradients of each are the two others, so all can be differentiated
@@ -16,21 +16,21 @@ from runtime.base import MXNetError, count
 from runtime.core.backend import is_host
 from runtime.core.blas import FLOPS
 from runtime.native import convolution as native
-from runtime.native import depthwise as alone
+from runtime.native import depthwise
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.nn import conv_small_images, gpu_windows
 from runtime.ndarray.nn.windows import Geometry, Shape, Window, check_places, floating, geometry, per_axis, window_of
 from runtime.ndarray.operator import Operator, in_float32
-from runtime.ndarray.reduce.reduce import sum as sum_
+from runtime.ndarray.reduce.reductions import sum as sum_
 
 __all__ = ["Convolution", "Deconvolution", "col2im", "im2col"]
 
-CHUNKS = 8
-"""Into so many parts a batch is cut, for each of which the weights' gradient is computed apart."""
-MANY = 1 << 18
-"""Weights of a layer whose images' channels are cut, instead of the batch."""
-DEPTHWISE = 8
-"""So many times as long as those of GEMM take the multiplications that it does not do."""
+BATCH_CHUNKS = 8
+"""Parts that a batch is cut into. The gradient of the weights is computed for each part, then summed in order."""
+SPLIT_CHANNELS_MIN_WEIGHTS = 1 << 18
+"""From this many weights on, channels are divided among tasks, and not the batch."""
+DEPTHWISE_WORK = 8
+"""The time of a multiplication in the loops of `native.depthwise`, in those of GEMM."""
 
 
 # ---------------------------------------------------------------- three operators
@@ -47,12 +47,14 @@ def _convolve(x: np.ndarray, w: np.ndarray, *bias: np.ndarray, window: Window) -
         return conv_small_images.convolve(x, w, bias[0] if bias else None, g)
     y = np.empty((len(x), len(w), *g.outputs), x.dtype)
     work = 2 * y.size * g.rows // FLOPS
-    if g.alone:
+    if g.depthwise:
         arrays = x, w, bias[0] if bias else None, y
-        alone.convolve(len(x) * window.groups, DEPTHWISE * work, *arrays, len(bias), g.numbers, scratch=g.framed)
+        depthwise.convolve(
+            len(x) * window.groups, DEPTHWISE_WORK * work, *arrays, len(bias), g.kernel_params, scratch=g.padded_size
+        )
         return y
     native.convolve(
-        len(x) * window.groups * g.tiles, work, x, w, bias[0] if bias else None, y, len(bias), g.numbers,
+        len(x) * window.groups * g.tiles, work, x, w, bias[0] if bias else None, y, len(bias), g.kernel_params,
         scratch=g.rows * g.tile,
     )  # fmt: skip
     return y
@@ -69,15 +71,17 @@ def _convolve_image(y: np.ndarray, w: np.ndarray, *, window: Window, image: Shap
     if conv_small_images.pays(len(y), len(w), window.groups, g):
         return conv_small_images.convolve_image(y, w, (channels, *image), g)
     around = tuple(d * (k - 1) - p for k, p, d in zip(window.kernel, window.pad, window.dilate, strict=True))
-    if g.alone and len(w) == channels and max(window.stride) == 1 and min(around) >= 0:  # it is a convolution, too
+    if g.depthwise and len(w) == channels and max(window.stride) == 1 and min(around) >= 0:  # it is a convolution, too
         turned = np.ascontiguousarray(np.flip(w, tuple(range(2, w.ndim))))
         return _convolve.forward(y, turned, window=window._replace(pad=around))
     x = np.empty((len(y), channels, *image), y.dtype)
     work = 2 * y.size * g.rows // FLOPS
-    if g.alone:
-        alone.convolve_image(len(y) * window.groups, DEPTHWISE * work, y, w, x, g.numbers, scratch=g.framed)
+    if g.depthwise:
+        depthwise.convolve_image(
+            len(y) * window.groups, DEPTHWISE_WORK * work, y, w, x, g.kernel_params, scratch=g.padded_size
+        )
         return x
-    native.convolve_image(len(y) * window.groups, work, y, w, x, g.numbers, scratch=g.rows * g.tile)
+    native.convolve_image(len(y) * window.groups, work, y, w, x, g.kernel_params, scratch=g.rows * g.tile)
     return x
 
 
@@ -94,34 +98,34 @@ def _convolve_weight(y: np.ndarray, x: np.ndarray, *, window: Window) -> np.ndar
     g = geometry(channels, x.shape[2:], filters, window)
     if conv_small_images.pays(len(x), filters, window.groups, g):
         return conv_small_images.convolve_weight(y, x, g).reshape(filters, channels, *window.kernel)
-    if g.alone:
-        return _convolve_alone_weight(y, x, g, window)
+    if g.depthwise:
+        return _convolve_depthwise_weight(y, x, g, window)
     share, chunk = _shares(len(x), channels // window.groups, filters * g.rows)
     parts = np.empty((-(-len(x) // chunk), filters, g.rows), x.dtype)
     work = 2 * y.size * g.rows // FLOPS
     tasks = len(parts) * window.groups * -(-channels // window.groups // share)
-    native.convolve_weight(tasks, work, y, x, parts, share, chunk, len(x), g.numbers, scratch=g.rows * g.tile)
+    native.convolve_weight(tasks, work, y, x, parts, share, chunk, len(x), g.kernel_params, scratch=g.rows * g.tile)
     w = parts[0] if len(parts) == 1 else parts.sum(axis=0)
     return w.reshape(filters, channels // window.groups, *window.kernel)
 
 
-def _convolve_alone_weight(y: np.ndarray, x: np.ndarray, g: Geometry, window: Window) -> np.ndarray:
+def _convolve_depthwise_weight(y: np.ndarray, x: np.ndarray, g: Geometry, window: Window) -> np.ndarray:
     filters = y.shape[1]
     w = np.empty((filters, 1, *window.kernel), x.dtype)
-    work = DEPTHWISE * 2 * y.size * g.rows // FLOPS
-    scratch = 2 * filters // window.groups * g.rows + math.prod(g.outputs) + g.framed
-    alone.convolve_weight(window.groups, work, y, x, w, len(x), g.numbers, scratch=scratch)
+    work = DEPTHWISE_WORK * 2 * y.size * g.rows // FLOPS
+    scratch = 2 * filters // window.groups * g.rows + math.prod(g.outputs) + g.padded_size
+    depthwise.convolve_weight(window.groups, work, y, x, w, len(x), g.kernel_params, scratch=scratch)
     return w
 
 
 def _shares(images: int, channels: int, weights: int) -> tuple[int, int]:
-    """How many channels of the images, and how many of the images, a task of `convolve_weight` has.
+    """Channels, and images, of one task of `convolve_weight`.
 
-    To add up parts of the batch takes time for each weight, so where these are many, channels are shared.
+    Summing parts of the batch takes time for each weight. So a layer with many weights divides its channels instead.
     """
-    if weights >= MANY:
-        return -(-channels // CHUNKS), max(1, images)
-    return channels, max(1, -(-images // CHUNKS))
+    if weights >= SPLIT_CHANNELS_MIN_WEIGHTS:
+        return -(-channels // BATCH_CHUNKS), max(1, images)
+    return channels, max(1, -(-images // BATCH_CHUNKS))
 
 
 @_convolve.gradient
@@ -266,7 +270,7 @@ def _im2col(x: np.ndarray, *, window: Window) -> np.ndarray:
         return gpu_windows.im2col(x, window)
     g = geometry(x.shape[1], x.shape[2:], 1, window)
     columns = np.empty((len(x), g.rows, math.prod(g.outputs)), x.dtype)
-    native.im2col(len(x), columns.size, x, columns, g.numbers)
+    native.im2col(len(x), columns.size, x, columns, g.kernel_params)
     return columns
 
 
@@ -278,7 +282,7 @@ def _col2im(columns: np.ndarray, *, window: Window, image: Shape) -> np.ndarray:
         return gpu_windows.col2im(columns, window, image)
     g = geometry(image[0], image[1:], 1, window)
     x = np.zeros((len(columns), *image), columns.dtype)
-    native.col2im(len(x), columns.size, columns, x, g.numbers)
+    native.col2im(len(x), columns.size, columns, x, g.kernel_params)
     return x
 
 

@@ -1,4 +1,4 @@
-"""Connectionist temporal classification: how unlikely scores over time make a sequence of labels (Graves et al. 2006).
+"""Connectionist temporal classification: the loss of scores over time for a sequence of labels (Graves et al. 2006).
 
 A path through the T steps emits at each step a label or nothing (the blank); it spells a sequence once repeats are
 merged and blanks taken out. The loss is minus the logarithm of the probability of all paths that spell the label
@@ -12,10 +12,10 @@ from __future__ import annotations
 import numpy as np
 
 from runtime.base import MXNetError
-from runtime.core.backend import like, module, to_host
+from runtime.core.backend import array_module, to_device_of, to_host
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import quiet
-from runtime.ndarray.two_gradients import Fused, wide
+from runtime.ndarray.operator import ignore_fp_errors
+from runtime.ndarray.two_gradients import TwoGradientOperator, widen_half
 
 __all__ = ["CTCLoss", "ctc_loss"]
 CONTRIB = ("CTCLoss", "ctc_loss")
@@ -59,14 +59,14 @@ def _may_skip(states: np.ndarray, blank: int) -> np.ndarray:
 
 def _total(counts: np.ndarray, times: np.ndarray, ends: np.ndarray) -> np.ndarray:
     """The log probability of all paths: those that are, after their last step, in the last state or the one before."""
-    samples = module(counts).arange(counts.shape[1])
+    samples = array_module(counts).arange(counts.shape[1])
     last = counts[times - 1, samples]
     before = np.where(ends > 0, last[samples, np.maximum(ends - 1, 0)], -np.inf)
     return np.logaddexp(last[samples, ends], before)
 
 
-@Fused
-@quiet
+@TwoGradientOperator
+@ignore_fp_errors
 def _ctc(
     x: np.ndarray, *, states: np.ndarray, ends: np.ndarray, times: np.ndarray, blank: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -78,11 +78,11 @@ def _ctc(
     log_p = _log_probabilities(x.astype(np.float64))
     counts = _forward_counts(_emitted(log_p, states), _may_skip(states, blank))
     total = _total(counts, times, ends)
-    return np.where(total == -np.inf, 0, -total).astype(wide(x).dtype), log_p, counts
+    return np.where(total == -np.inf, 0, -total).astype(widen_half(x).dtype), log_p, counts
 
 
 @_ctc.backward
-@quiet
+@ignore_fp_errors
 def _(
     g: tuple, y: tuple, x: np.ndarray, *, states: np.ndarray, ends: np.ndarray, times: np.ndarray, blank: int
 ) -> tuple[np.ndarray]:
@@ -94,7 +94,7 @@ def _(
         forward + _backward_counts(emitted, _may_skip(states, blank), times, ends) - emitted - total[:, None]
     )
     dx = np.exp(log_p)
-    xp = module(dx)
+    xp = array_module(dx)
     steps, samples = xp.arange(len(dx))[:, None], xp.arange(dx.shape[1])
     for s in range(states.shape[1]):  # one state at a time: labels repeat
         dx[steps, samples, states[:, s]] -= likely[:, :, s]
@@ -110,7 +110,7 @@ def _backward_counts(emitted: np.ndarray, skip: np.ndarray, times: np.ndarray, e
     step.
     """
     counts = np.full_like(emitted, -np.inf)
-    states = module(emitted).arange(emitted.shape[2])
+    states = array_module(emitted).arange(emitted.shape[2])
     start = np.full_like(emitted[0], -np.inf)
     start[(states == ends[:, None]) | (states == ends[:, None] - 1)] = 0
     mirrored = np.full_like(skip, -np.inf)
@@ -168,7 +168,7 @@ def CTCLoss(
         )
     states = np.full((batch, 2 * labels.shape[1] + 1), blank)
     states[:, 1::2] = np.where(counted, labels, blank)
-    states, ends, times = (like(data._data, x) for x in (states, 2 * lengths, times))
+    states, ends, times = (to_device_of(data._data, x) for x in (states, 2 * lengths, times))
     return _ctc(data, states=states, ends=ends, times=times, blank=blank)[0].astype(data.dtype, copy=False)
 
 

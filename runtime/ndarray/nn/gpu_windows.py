@@ -1,7 +1,7 @@
-"""Convolution and pooling in functions of arrays, for those that live on a GPU: windows are views of the images.
+"""Convolution and pooling on a GPU, in functions of arrays.
 
-A view has the elements under the kernel, then its places: (n, channels, *kernel, *outputs). Copied to where they lie
-side by side, these are the matrices that the GPU's BLAS multiplies.
+The windows of images are a view with the axes (n, channels, *kernel, *outputs). Its contiguous copy is the matrix that
+the GPU's BLAS multiplies.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from runtime.core.backend import module
+from runtime.core.backend import array_module
 from runtime.native.pooling import LOWEST
 from runtime.ndarray.nn.windows import Shape, Window
 
-COLUMNS = 1 << 28
-"""A batch is cut so that its matrix of windows has no more elements than this: 1 GiB of float32."""
+MAX_COLUMN_ELEMENTS = 1 << 28
+"""The most elements of a matrix of windows, 1 GiB of float32: larger batches are cut into parts."""
 
 # ---------------------------------------------------------------- views
 
@@ -30,7 +30,7 @@ def windows(x: np.ndarray, window: Window, outputs: Shape, fill: float = 0.0) ->
 
 
 def fold(parts: np.ndarray, image: Shape, window: Window) -> np.ndarray:
-    """The transpose of `windows`: (n, channels, *image), each element the sum of `parts` where windows show it."""
+    """The transpose of `windows`: (n, channels, *image), where each element is the sum of `parts` over its windows."""
     axes = len(image)
     outputs = parts.shape[2 + axes :]
     frame = _frame(image, window, outputs)
@@ -38,11 +38,11 @@ def fold(parts: np.ndarray, image: Shape, window: Window) -> np.ndarray:
     x = np.zeros_like(parts, shape=(*parts.shape[:2], *lengths))
     view = _view(x, window, outputs)
     sizes = zip(window.kernel, window.stride, window.dilate, outputs, strict=True)
-    if all(out == 1 or d * (k - 1) < s for k, s, d, out in sizes):  # no element is seen twice
+    if all(out == 1 or d * (k - 1) < s for k, s, d, out in sizes):  # windows do not overlap
         view[...] = parts
     else:
-        for tap in np.ndindex(*window.kernel):
-            view[:, :, *tap] += parts[:, :, *tap]
+        for offset in np.ndindex(*window.kernel):
+            view[:, :, *offset] += parts[:, :, *offset]
     if any(map(any, frame)):
         inside = (slice(before, before + n) for n, (before, _) in zip(image, frame, strict=True))
         x = x[:, :, *inside].copy()
@@ -50,17 +50,17 @@ def fold(parts: np.ndarray, image: Shape, window: Window) -> np.ndarray:
 
 
 def _frame(image: Shape, window: Window, outputs: Shape) -> list[tuple[int, int]]:
-    """How many elements there must be before each axis and behind it."""
+    """The elements of padding before and behind each spatial axis."""
     sizes = zip(image, window.kernel, window.stride, window.pad, window.dilate, outputs, strict=True)
     return [(p, max(0, (out - 1) * s + d * (k - 1) + 1 - n - p)) for n, k, s, p, d, out in sizes]
 
 
 def _view(x: np.ndarray, window: Window, outputs: Shape) -> np.ndarray:
     steps = x.strides[2:]
-    taps = (d * step for d, step in zip(window.dilate, steps, strict=True))
+    kernel_strides = (d * step for d, step in zip(window.dilate, steps, strict=True))
     places = (s * step for s, step in zip(window.stride, steps, strict=True))
-    return module(x).lib.stride_tricks.as_strided(
-        x, (*x.shape[:2], *window.kernel, *outputs), (*x.strides[:2], *taps, *places)
+    return array_module(x).lib.stride_tricks.as_strided(
+        x, (*x.shape[:2], *window.kernel, *outputs), (*x.strides[:2], *kernel_strides, *places)
     )
 
 
@@ -119,7 +119,7 @@ def col2im(columns: np.ndarray, window: Window, image: Shape) -> np.ndarray:
 
 def _parts(images: int, channels: int, window: Window, outputs: Shape) -> Iterator[slice]:
     """The parts that a batch is cut into, one or more."""
-    step = max(1, COLUMNS // (channels * math.prod(window.kernel) * math.prod(outputs)))
+    step = max(1, MAX_COLUMN_ELEMENTS // (channels * math.prod(window.kernel) * math.prod(outputs)))
     return (slice(i, i + step) for i in range(0, images or 1, step))
 
 
@@ -137,26 +137,26 @@ def _grouped(x: np.ndarray, window: Window) -> np.ndarray:
 
 
 def pool_max(x: np.ndarray, window: Window, outputs: Shape) -> np.ndarray:
-    return windows(x, window, outputs, LOWEST).max(axis=_taps(window))
+    return windows(x, window, outputs, LOWEST).max(axis=_kernel_axes(window))
 
 
 def pool_sum(x: np.ndarray, scale: np.ndarray, window: Window, outputs: Shape) -> np.ndarray:
     """`scale`, (*outputs,), is what each sum is multiplied with."""
-    return windows(x, window, outputs).sum(axis=_taps(window)) * scale
+    return windows(x, window, outputs).sum(axis=_kernel_axes(window)) * scale
 
 
 def unpool_sum(y: np.ndarray, scale: np.ndarray, window: Window, plane: Shape) -> np.ndarray:
     """The transpose of `pool_sum`."""
-    parts = np.expand_dims(y * scale, _taps(window))
+    parts = np.expand_dims(y * scale, _kernel_axes(window))
     return fold(np.broadcast_to(parts, (*y.shape[:2], *window.kernel, *y.shape[2:])), plane, window)
 
 
 def unpool_max(y: np.ndarray, x: np.ndarray, window: Window) -> np.ndarray:
     """Each element of y where the largest of its window is in x, the first of several; elsewhere zeros."""
     chosen = _largest(x, window, y.shape[2:])
-    taps = module(x).arange(math.prod(window.kernel)).reshape(*window.kernel, *(1 for _ in window.kernel))
-    here = np.expand_dims(chosen, _taps(window)) == taps
-    return fold(np.where(here, np.expand_dims(y, _taps(window)), y.dtype.type(0)), x.shape[2:], window)
+    offsets = array_module(x).arange(math.prod(window.kernel)).reshape(*window.kernel, *(1 for _ in window.kernel))
+    here = np.expand_dims(chosen, _kernel_axes(window)) == offsets
+    return fold(np.where(here, np.expand_dims(y, _kernel_axes(window)), y.dtype.type(0)), x.shape[2:], window)
 
 
 def gather_max(of: np.ndarray, x: np.ndarray, window: Window, outputs: Shape) -> np.ndarray:
@@ -175,6 +175,6 @@ def _listed(view: np.ndarray, outputs: Shape) -> np.ndarray:
     return view.reshape(*view.shape[:2], math.prod(view.shape[2 : -len(outputs)]), *outputs)
 
 
-def _taps(window: Window) -> tuple[int, ...]:
+def _kernel_axes(window: Window) -> tuple[int, ...]:
     """The axes of the kernel in a view."""
     return tuple(range(2, 2 + len(window.kernel)))

@@ -1,4 +1,4 @@
-"""Operators that bring values to mean 0 and variance 1, over a batch, a layer, a channel or a group."""
+"""Normalization to mean 0 and variance 1, over a batch, a layer, a channel or a group."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import numpy as np
 
 from runtime import autograd
 from runtime.base import MXNetError, count
-from runtime.core.backend import is_host, on
+from runtime.core.backend import device_scope, is_host
 from runtime.native import normalization as native
 from runtime.ndarray.elementwise import ones_like, sqrt, square
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.nn.activation import relu
 from runtime.ndarray.operator import Operator
-from runtime.ndarray.reduce.reduce import mean
-from runtime.ndarray.reduce.reduce import sum as sum_
+from runtime.ndarray.reduce.reductions import mean
+from runtime.ndarray.reduce.reductions import sum as sum_
 from runtime.ndarray.shape.reshape import axis_of, reshape
-from runtime.ndarray.two_gradients import Fused, wide
+from runtime.ndarray.two_gradients import TwoGradientOperator, widen_half
 
 __all__ = ["BatchNorm", "GroupNorm", "InstanceNorm", "LayerNorm"]
 CONTRIB = ("BatchNormWithReLU",)
@@ -31,12 +31,12 @@ _DOTS = {BATCH: "abc,abc->b", LAYER: "abc,abc->ac", INSTANCE: "abc,abc->ab"}
 _GAMMA = (1, -1, 1)
 
 
-TASKS = 16
-"""Rows are cut into so many parts, for each of which the gradients of gamma and beta are added up apart."""
-PASSES = 4
-"""So many additions of two arrays take as long as a kernel."""
-SHORT = 8
-"""Runs of fewer elements than this are not worth a loop of their own."""
+LAYER_TASKS = 16
+"""Tasks of a layer's rows. Each sums the gradients of gamma and beta of its rows, and these are summed in order."""
+NORMALIZE_WORK = 4
+"""The work of a kernel per element, in additions."""
+MIN_RUN_ELEMENTS = 8
+"""The fewest contiguous elements under one mean for which a kernel is faster than NumPy."""
 
 
 def _sum(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
@@ -61,11 +61,11 @@ def _compiled(view: tuple[int, int, int], axes: tuple[int, ...]) -> tuple[Any, A
     """
     before, channels, size = view
     if axes == LAYER:
-        if size > 1 or channels < SHORT:
+        if size > 1 or channels < MIN_RUN_ELEMENTS:
             return None
-        share = -(-before // TASKS) or 1
+        share = -(-before // LAYER_TASKS) or 1
         return native.layers, native.layers_back, -(-before // share), (before, channels, share)
-    if size < SHORT:
+    if size < MIN_RUN_ELEMENTS:
         return None
     tasks, together = (channels, before) if axes == BATCH else (before * channels, 1)
     return native.planes, native.planes_back, tasks, (channels, together, size)
@@ -75,14 +75,14 @@ def _normalize_forward(
     x: np.ndarray, gamma: np.ndarray, beta: np.ndarray, *, view: tuple[int, ...], axes: tuple[int, ...], eps: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """`(x - mean)/sqrt(var + eps) gamma + beta`; and mean and variance, the reduced axes having length 1."""
-    values = wide(x).reshape(view)
+    values = widen_half(x).reshape(view)
     compiled = _compiled(view, axes)
     if compiled and values.dtype.char in "fd" and is_host(values):
         run, _, tasks, numbers = compiled
         y = np.empty_like(values)
         mu, var = np.empty((2, *(1 if i in axes else n for i, n in enumerate(view))), y.dtype)
-        rest = wide(gamma), wide(beta), y, mu, var, np.array([eps], y.dtype)
-        run(tasks, PASSES * x.size, values, *rest, *numbers, scratch=native.SCRATCH)
+        rest = widen_half(gamma), widen_half(beta), y, mu, var, np.array([eps], y.dtype)
+        run(tasks, NORMALIZE_WORK * x.size, values, *rest, *numbers, scratch=native.SCRATCH)
     else:
         y, mu, var = _normalize_in_numpy(values, gamma, beta, axes, eps)
     return y.reshape(x.shape).astype(x.dtype, copy=False), mu, var
@@ -107,17 +107,17 @@ def _normalize_backward(
     g: tuple, y: tuple, x: np.ndarray, gamma: np.ndarray, beta: np.ndarray, *, view: Any, axes: Any, eps: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """What flows into x, gamma and beta; that into mean and variance is ignored."""
-    dy, values, (_, mu, var) = wide(g[0]).reshape(view), wide(x).reshape(view), y
+    dy, values, (_, mu, var) = widen_half(g[0]).reshape(view), widen_half(x).reshape(view), y
     compiled = _compiled(view, axes)
     if compiled and values.dtype.char in "fd" and is_host(values):
         _, run, tasks, numbers = compiled
         dx = np.empty_like(values)
         parts = np.empty((2, tasks, view[1]) if axes == LAYER else (2, tasks), dx.dtype)
-        rest = wide(gamma), mu, var, np.array([eps], dx.dtype), dx, *parts
-        run(tasks, PASSES * x.size, dy, values, *rest, *numbers, scratch=native.SCRATCH)
+        rest = widen_half(gamma), mu, var, np.array([eps], dx.dtype), dx, *parts
+        run(tasks, NORMALIZE_WORK * x.size, dy, values, *rest, *numbers, scratch=native.SCRATCH)
         dgamma, dbeta = np.add.reduce(parts.reshape(2, -1, view[1]), 1)
     else:
-        dx, dgamma, dbeta = _flow_in_numpy(dy, values, wide(gamma), mu, var, axes, eps)
+        dx, dgamma, dbeta = _flow_in_numpy(dy, values, widen_half(gamma), mu, var, axes, eps)
     return (
         dx.reshape(x.shape).astype(x.dtype, copy=False),
         dgamma.reshape(gamma.shape).astype(gamma.dtype, copy=False),
@@ -160,7 +160,7 @@ def _normalize_in_operators(x: NDArray, gamma: NDArray, beta: NDArray, *, view: 
     return reshape(y, x.shape).astype(x.dtype, copy=False)
 
 
-@Fused
+@TwoGradientOperator
 def _normalize(*inputs: np.ndarray, **attrs: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return _normalize_forward(*inputs, **attrs)
 
@@ -253,13 +253,13 @@ def _check_scale(name: str, data: NDArray, gamma: NDArray, beta: NDArray, length
 # ---------------------------------------------------------------- of batches
 
 
-class _BatchNorm(Fused):
+class _BatchNorm(TwoGradientOperator):
     """`moving` are the arrays of running means and variances, which move when a gradient comes back."""
 
     def pull(self, node: autograd.Node, g: Any) -> Iterator[tuple[Any, NDArray]]:
         _, mu, var = node.output
         momentum = node.attrs["momentum"]
-        with on(node.ctx):
+        with device_scope(node.ctx):
             for running, batch in zip(node.attrs["moving"], (mu, var), strict=True):
                 running._data *= running._data.dtype.type(momentum)
                 running._data += (batch.reshape(-1) * (1 - momentum)).astype(running._data.dtype, copy=False)
@@ -294,7 +294,7 @@ def _scale_and_shift(
 ) -> np.ndarray:
     """`(x - mu)/sqrt(var + eps) gamma + beta`, where mu and var are constants."""
     scale = gamma / np.sqrt(var + var.dtype.type(eps))
-    y = wide(x).reshape(view) * scale.reshape(_GAMMA)
+    y = widen_half(x).reshape(view) * scale.reshape(_GAMMA)
     y += (beta - mu * scale).reshape(_GAMMA)
     return y.reshape(x.shape).astype(x.dtype, copy=False)
 
@@ -360,7 +360,7 @@ def BatchNorm(
             f"{moving_mean.shape} and {moving_var.shape}"
         )
     if fix_gamma:
-        with on(gamma._ctx):
+        with device_scope(gamma._ctx):
             gamma._data.fill(1)
     view = _around(data, axis)
     if use_global_stats or not autograd.is_training():

@@ -1,6 +1,6 @@
-"""Operators that end a network: each gives a prediction, and has the gradient of the loss that belongs to it.
+"""Output operators of a network: the output is the prediction, the gradient that of the loss that goes with it.
 
-What flows into their output is ignored; so `backward` can start from a prediction.
+The gradient of the output is ignored, so `backward` can start from a prediction.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from runtime.base import MXNetError
-from runtime.core.backend import module
+from runtime.core.backend import array_module
 from runtime.ndarray.elementwise import identity, maximum, sign
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.nn.activation import sigmoid
 from runtime.ndarray.nn.softmax import _softmax
-from runtime.ndarray.operator import Operator, at_home
+from runtime.ndarray.operator import Operator, on_own_device
 from runtime.ndarray.shape.reshape import reshape
 
 __all__ = [
@@ -78,7 +78,7 @@ def _(g: NDArray, y: NDArray, x: NDArray, target: NDArray, weight: NDArray, *, a
     return dx * g if out_grad else dx
 
 
-@at_home
+@on_own_device
 def SoftmaxOutput(
     data: NDArray,
     label: NDArray,
@@ -117,7 +117,7 @@ def SoftmaxOutput(
             flat = (data.shape[0], -1)
             y = SoftmaxOutput(reshape(data, flat), reshape(label, flat), grad_scale, out_grad=out_grad)
             return reshape(y, data.shape)
-        target, weight = label._data, module(data._data).full(1, grad_scale)
+        target, weight = label._data, array_module(data._data).full(1, grad_scale)
     elif label.shape == dropped and (data.ndim == 2 or multi_output or preserve_shape):
         given = np.expand_dims(label._data, axis)
         target = _smooth_onehot(given, axis, data.shape[axis], smooth_alpha)
@@ -144,7 +144,7 @@ Softmax = SoftmaxOutput
 
 def _smooth_onehot(label: np.ndarray, axis: int, classes: int, alpha: float) -> np.ndarray:
     """1 - alpha at the label, which has length 1 along `axis`, and the rest spread over the others."""
-    numbers = module(label).arange(classes).reshape((-1,) + (1,) * (label.ndim - axis - 1))
+    numbers = array_module(label).arange(classes).reshape((-1,) + (1,) * (label.ndim - axis - 1))
     hot = label.astype(np.int64) == numbers
     return np.where(hot, np.float64(1 - alpha), np.float64(alpha / max(1, classes - 1)))
 
@@ -163,7 +163,7 @@ def _(g: NDArray, y: NDArray, x: NDArray, sign: NDArray, *, margin: float, scale
     return sign * ((missing > 0) * -scale if linear else missing * (-2 * scale))
 
 
-@at_home
+@on_own_device
 def SVMOutput(
     data: NDArray,
     label: NDArray,
@@ -183,7 +183,7 @@ def SVMOutput(
     """
     if data.ndim < 2 or label.shape != data.shape[:-1]:
         raise MXNetError(f"SVMOutput: label has shape {label.shape}, not {data.shape[:-1]}, data's without the classes")
-    is_class = label._data[..., None].astype(np.int64) == module(data._data).arange(data.shape[-1])
+    is_class = label._data[..., None].astype(np.int64) == array_module(data._data).arange(data.shape[-1])
     sign = (2 * is_class - 1).astype(data._data.dtype)
     return _svm_output(
         data, NDArray(sign, data._ctx), margin=margin, scale=regularization_coefficient, linear=use_linear
@@ -203,7 +203,7 @@ def _(g: NDArray, y: NDArray, x: NDArray, *, slope: float) -> NDArray:
     return x._full_like(slope)
 
 
-@at_home
+@on_own_device
 def MakeLoss(data: NDArray, grad_scale: float = 1.0, valid_thresh: float = 0.0, normalization: str = "null") -> NDArray:
     """`data`, with the gradient `grad_scale` whatever flows into it.
 

@@ -1,7 +1,7 @@
-"""Pooling, and other changes of an image's size. One to three spatial axes.
+"""Pooling over windows, with one to three spatial axes.
 
-Sums and means are linear, so the transpose is the gradient and the other way round; where a maximum lies does not
-depend on the gradient that goes there. So all can be differentiated any number of times.
+Sums and means are linear: each is the gradient of its transpose. The position of a maximum does not depend on the
+gradient. So all can be differentiated any number of times.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from runtime.base import MXNetError, did_you_mean
-from runtime.core.backend import is_host, like
+from runtime.core.backend import is_host, to_device_of
 from runtime.native import pooling as native
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.nn import gpu_windows
@@ -28,8 +28,9 @@ __all__ = ["Pooling"]
 
 
 class Pool(NamedTuple):
-    """How windows lie over a plane: numbers for each spatial axis. `mean`: 0, sum; 1, of what lies in the plane; 2, of
-    the padding, too.
+    """The windows over a plane, with one number per spatial axis.
+
+    `mean` is 0 for sums, 1 for means over the elements in the plane, 2 for means over the padding, too.
     """
 
     kernel: Shape
@@ -44,9 +45,9 @@ class Pool(NamedTuple):
 
 
 class Geometry(NamedTuple):
-    """What the kernels of `native.pooling` want to know."""
+    """The sizes of one pooling, as the kernels of `native.pooling` take them."""
 
-    numbers: np.ndarray
+    kernel_params: np.ndarray  # lengths and steps, as the kernels index them
     scale: np.ndarray  # for each window, what its sum is multiplied with
     scratch: int
 
@@ -79,7 +80,7 @@ def _pool_max(x: np.ndarray, *, pool: Pool) -> np.ndarray:
         return gpu_windows.pool_max(x, pool.window, pool.outputs)
     g = _geometry(x.shape[2:], pool, x.dtype)
     y = np.empty((*x.shape[:2], *pool.outputs), x.dtype)
-    native.pool_max(_planes(x), x.size, x, y, g.numbers, scratch=g.scratch)
+    native.pool_max(_planes(x), x.size, x, y, g.kernel_params, scratch=g.scratch)
     return y
 
 
@@ -93,7 +94,7 @@ def _unpool_max(y: np.ndarray, x: np.ndarray, *, pool: Pool) -> np.ndarray:
     squares = pool[:3] == ((2, 2), (2, 2), (0, 0)) and all(
         2 * o <= n for o, n in zip(pool.outputs, x.shape[2:], strict=True)
     )
-    native.unpool_max(_planes(x), 4 * x.size, y, x, to, int(squares), g.numbers)
+    native.unpool_max(_planes(x), 4 * x.size, y, x, to, int(squares), g.kernel_params)
     return to
 
 
@@ -104,7 +105,7 @@ def _gather_max(of: np.ndarray, x: np.ndarray, *, pool: Pool) -> np.ndarray:
         return gpu_windows.gather_max(of, x, pool.window, pool.outputs)
     g = _geometry(x.shape[2:], pool, x.dtype)
     y = np.empty((*x.shape[:2], *pool.outputs), x.dtype)
-    native.gather_max(_planes(x), 4 * x.size, of, x, y, g.numbers)
+    native.gather_max(_planes(x), 4 * x.size, of, x, y, g.kernel_params)
     return y
 
 
@@ -128,9 +129,9 @@ def _(g: NDArray, y: NDArray, of: NDArray, x: NDArray, *, pool: Pool) -> NDArray
 def _pool_sum(x: np.ndarray, *, pool: Pool) -> np.ndarray:
     g = _geometry(x.shape[2:], pool, x.dtype)
     if not is_host(x):
-        return gpu_windows.pool_sum(x, like(x, g.scale), pool.window, pool.outputs)
+        return gpu_windows.pool_sum(x, to_device_of(x, g.scale), pool.window, pool.outputs)
     y = np.empty((*x.shape[:2], *pool.outputs), x.dtype)
-    native.pool_sum(_planes(x), x.size, x, g.scale, y, g.numbers, scratch=g.scratch)
+    native.pool_sum(_planes(x), x.size, x, g.scale, y, g.kernel_params, scratch=g.scratch)
     return y
 
 
@@ -139,9 +140,9 @@ def _pool_sum(x: np.ndarray, *, pool: Pool) -> np.ndarray:
 def _unpool_sum(y: np.ndarray, *, pool: Pool, plane: Shape) -> np.ndarray:
     g = _geometry(plane, pool, y.dtype)
     if not is_host(y):
-        return gpu_windows.unpool_sum(y, like(y, g.scale), pool.window, plane)
+        return gpu_windows.unpool_sum(y, to_device_of(y, g.scale), pool.window, plane)
     x = np.empty((*y.shape[:2], *plane), y.dtype)
-    native.unpool_sum(_planes(y), x.size, y, g.scale, x, g.numbers, scratch=g.scratch)
+    native.unpool_sum(_planes(y), x.size, y, g.scale, x, g.kernel_params, scratch=g.scratch)
     return x
 
 

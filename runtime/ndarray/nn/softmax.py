@@ -1,4 +1,4 @@
-"""Softmax and what is made of it: probabilities from scores, and how unlikely they make the right class."""
+"""Softmax, its logarithm, and the cross-entropy of class labels."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from optgen.loops.kernel import Kernel
+from optgen.loops.kernel import LoopKernel
 from runtime.base import MXNetError, count
-from runtime.core.backend import is_host, module, on
+from runtime.core.backend import array_module, device_scope, is_host
 from runtime.core.dtypes import element_type
 from runtime.native import softmax as native
 from runtime.native.normalization import SCRATCH
 from runtime.ndarray.elementwise import cast, exp
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import at_home, in_float32, quiet
-from runtime.ndarray.reduce.reduce import sum as sum_
+from runtime.ndarray.operator import ignore_fp_errors, in_float32, on_own_device
+from runtime.ndarray.reduce.reductions import sum as sum_
 from runtime.ndarray.shape.gather import places, take
-from runtime.ndarray.two_gradients import Fused, wide
+from runtime.ndarray.two_gradients import TwoGradientOperator, widen_half
 
 __all__ = ["SoftmaxActivation", "log_softmax", "softmax", "softmax_cross_entropy", "softmin"]
 METHODS = ("log_softmax", "softmax", "softmin")
@@ -26,23 +26,28 @@ METHODS = ("log_softmax", "softmax", "softmin")
 # ---------------------------------------------------------------- softmax
 
 
-SMALL = 1 << 11
-"""Fewer elements than this NumPy's passes take no longer for than a kernel."""
-SHARE = 1 << 13
-"""About so many elements has a task."""
-EXP = 5
-"""So many additions of two arrays take as long as exp."""
+MIN_KERNEL_ELEMENTS = 1 << 11
+"""From this many elements on, a kernel is faster than the passes of NumPy."""
+TASK_ELEMENTS = 1 << 13
+"""Elements of a task, about."""
+EXP_WORK = 5
+"""The work of exp per element, in additions."""
 
 
 def _rows(x: np.ndarray, axis: int) -> tuple[int, int, int] | None:
-    """How many rows there are, their length, and the rows of a task, for a kernel.
+    """The number of rows along the axis, their length, and the rows of one task of a kernel.
 
-    None: NumPy is as good, rows are no rows, or they are on a device.
+    None if no kernel is used: NumPy is as fast, rows are not contiguous, the type has no kernel, or x is on a GPU.
     """
     n = x.shape[axis]
-    if x.size < SMALL or math.prod(x.shape[axis + 1 :]) != 1 or x.dtype.char not in "fd" or not is_host(x):
+    if (
+        x.size < MIN_KERNEL_ELEMENTS
+        or math.prod(x.shape[axis + 1 :]) != 1
+        or x.dtype.char not in "fd"
+        or not is_host(x)
+    ):
         return None
-    return x.size // n, n, max(1, SHARE // n)
+    return x.size // n, n, max(1, TASK_ELEMENTS // n)
 
 
 def _exponentials(
@@ -53,7 +58,7 @@ def _exponentials(
         e = np.empty_like(x)
         tops, sums = np.empty((2, *x.shape[:axis], 1, *x.shape[axis + 1 :]), x.dtype)
         arrays = x, np.array([scale], x.dtype), e, tops, sums
-        native.softmax(-(-rows[0] // rows[2]), EXP * x.size, *arrays, *rows, int(divided), scratch=SCRATCH)
+        native.softmax(-(-rows[0] // rows[2]), EXP_WORK * x.size, *arrays, *rows, int(divided), scratch=SCRATCH)
         return e, tops, sums
     if scale != 1:
         x = x * x.dtype.type(scale)
@@ -66,16 +71,16 @@ def _exponentials(
     return e, tops, sums
 
 
-def _back(run: Kernel, g: np.ndarray, y: np.ndarray, scale: float, rows: tuple[int, int, int]) -> np.ndarray:
+def _back(run: LoopKernel, g: np.ndarray, y: np.ndarray, scale: float, rows: tuple[int, int, int]) -> np.ndarray:
     """What flows into the scores, by a kernel of `native.softmax`."""
     dx = np.empty_like(y)
-    run(-(-rows[0] // rows[2]), EXP * y.size, y, g, np.array([scale], y.dtype), dx, *rows, scratch=SCRATCH)
+    run(-(-rows[0] // rows[2]), EXP_WORK * y.size, y, g, np.array([scale], y.dtype), dx, *rows, scratch=SCRATCH)
     return dx
 
 
-@Fused
+@TwoGradientOperator
 @in_float32
-@quiet
+@ignore_fp_errors
 def _softmax(x: np.ndarray, *, axis: int, scale: float, masked: np.ndarray | None) -> np.ndarray:
     """Softmax of `scale x`; 0 where `masked`, of the shape of x."""
     if masked is None:
@@ -88,7 +93,7 @@ def _softmax(x: np.ndarray, *, axis: int, scale: float, masked: np.ndarray | Non
 
 @_softmax.backward
 def _(g: np.ndarray, y: np.ndarray, x: np.ndarray, *, axis: int, scale: float, masked: Any) -> tuple[np.ndarray]:
-    wide_g, wide_y = wide(g), wide(y)
+    wide_g, wide_y = widen_half(g), widen_half(y)
     if rows := _rows(wide_y, axis):
         dx = _back(native.softmax_back, wide_g, wide_y, scale, rows)
     else:
@@ -107,9 +112,9 @@ def _(g: NDArray, y: NDArray, x: NDArray, *, axis: int, scale: float, masked: An
     return dx if scale == 1 else dx * scale
 
 
-@Fused
+@TwoGradientOperator
 @in_float32
-@quiet
+@ignore_fp_errors
 def _log_softmax(x: np.ndarray, *, axis: int, scale: float) -> np.ndarray:
     _, tops, sums = _exponentials(x, axis, scale)
     y = x - tops if scale == 1 else x * x.dtype.type(scale) - tops
@@ -118,9 +123,9 @@ def _log_softmax(x: np.ndarray, *, axis: int, scale: float) -> np.ndarray:
 
 
 @_log_softmax.backward
-@quiet
+@ignore_fp_errors
 def _(g: np.ndarray, y: np.ndarray, x: np.ndarray, *, axis: int, scale: float) -> tuple[np.ndarray]:
-    wide_g, wide_y = wide(g), wide(y)
+    wide_g, wide_y = widen_half(g), widen_half(y)
     if rows := _rows(wide_y, axis):
         dx = _back(native.log_softmax_back, wide_g, wide_y, scale, rows)
     else:
@@ -199,28 +204,28 @@ def _in_type(name: str, data: NDArray, dtype: Any, function: Any) -> NDArray:
     return function(cast(data, asked)) if asked.itemsize > found.itemsize else cast(function(data), asked)
 
 
-@at_home
+@on_own_device
 def _beyond(data: NDArray, length: NDArray | None, axis: int) -> np.ndarray:
     """Where an element lies at or behind the length of its row, in the shape of `data`."""
     expected = (*data.shape[:axis], *data.shape[axis + 1 :])
     if length is None or length.shape not in (expected, expected or (1,)):
         found = "none is given" if length is None else f"it has shape {length.shape}"
         raise MXNetError(f"softmax: use_length=True needs length, of shape {expected}, but {found}")
-    places = module(data._data).arange(data.shape[axis]).reshape((-1,) + (1,) * (data.ndim - axis - 1))
+    places = array_module(data._data).arange(data.shape[axis]).reshape((-1,) + (1,) * (data.ndim - axis - 1))
     return np.broadcast_to(places >= np.expand_dims(length._data.reshape(expected), axis), data.shape)
 
 
 # ---------------------------------------------------------------- cross entropy
 
 
-@Fused
-@quiet
+@TwoGradientOperator
+@ignore_fp_errors
 def _cross_entropy(x: np.ndarray, label: np.ndarray, *, axis: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """`-log softmax(x)[label]` along `axis`, which stays with length 1; and exp(x - max(x)) and its sum.
 
     `label` has the places of the right classes in the whole array.
     """
-    x = wide(x)
+    x = widen_half(x)
     e, top, total = _exponentials(x, axis, 1.0)
     loss = np.log(total)
     loss += top
@@ -259,7 +264,7 @@ def cross_entropy(data: NDArray, label: NDArray, axis: int = -1) -> NDArray:
             f"softmax cross-entropy: for scores of shape {data.shape} along axis {axis}, labels must have shape "
             f"{dropped} or {kept}, not {label.shape}{hint}"
         )
-    with on(label._ctx):
+    with device_scope(label._ctx):
         classes = label._data.astype(np.intp).reshape(kept)
         np.minimum(np.maximum(classes, 0, out=classes), data.shape[axis] - 1, out=classes)
         at = NDArray(places(classes, axis, data.shape[axis]), label._ctx)

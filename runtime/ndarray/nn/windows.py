@@ -1,4 +1,4 @@
-"""How kernels go over images, of one to three spatial axes, and what operators are told of it."""
+"""The windows of convolution and pooling over images with one to three spatial axes, and checks of their arguments."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from runtime.ndarray.ndarray import NDArray
 Shape = tuple[int, ...]
 LAYOUTS = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
 
-TILE = 1 << 16
-"""So many elements has the part of the matrix of windows that is in use at a time: it fits into the L2 cache."""
-ALONE = 4
-"""Up to so many filters for a channel alone, GEMM gains nothing."""
+TILE_ELEMENTS = 1 << 16
+"""Elements of the part of the matrix of windows that is used at a time: it fits into the L2 cache."""
+DEPTHWISE_MAX_FILTERS = 4
+"""The most filters per channel of a depthwise convolution for which direct loops are as fast as GEMM."""
 
 
 class Window(NamedTuple):
-    """How a kernel goes over an image; a number for each spatial axis."""
+    """The size of a kernel and its steps over an image, with one number per spatial axis."""
 
     kernel: Shape
     stride: Shape
@@ -38,33 +38,33 @@ class Window(NamedTuple):
 
 
 class Geometry(NamedTuple):
-    """What the kernels of `native.convolution` want to know."""
+    """The sizes of one convolution, as the kernels of `native.convolution` and `native.depthwise` take them."""
 
-    numbers: np.ndarray
+    kernel_params: np.ndarray  # lengths and steps, as the kernels index them
     outputs: Shape
     rows: int  # of the matrix of windows, in one group
     tile: int  # its columns in one tile
     tiles: int
-    alone: bool  # each channel has a few filters of its own: see `native.depthwise`
-    framed: int  # elements of a channel with the zeros around it
+    depthwise: bool  # each channel has a few filters of its own: see `native.depthwise`
+    padded_size: int  # elements of a channel with the zeros around it
 
 
 @functools.lru_cache(maxsize=1024)
 def geometry(channels: int, image: Shape, filters: int, window: Window) -> Geometry:
-    """Of images with `channels` channels and spatial axes `image`, and of so many filters."""
+    """The geometry for images with `channels` channels and spatial axes `image`, and `filters` filters."""
     outputs = window.outputs(image)
     lead = (1,) * (3 - len(image))
     rows = channels // window.groups * math.prod(window.kernel)
-    columns = max(1, TILE // max(1, rows))
+    columns = max(1, TILE_ELEMENTS // max(1, rows))
     across = min(outputs[-1], columns)
     down = min(math.prod(outputs[:-1]), max(1, columns // outputs[-1]))
     tiles = -(-math.prod(outputs[:-1]) // down) * -(-outputs[-1] // across)
     numbers = [channels, *lead, *image, filters, *lead, *outputs, *lead, *window.kernel, *lead, *window.stride]
     numbers += [*(0 for _ in lead), *window.pad, *lead, *window.dilate]
     numbers += [window.groups, math.prod(outputs), rows, down, across, tiles]
-    by_itself = channels == window.groups > 1 and filters <= ALONE * channels
-    framed = math.prod(n + 2 * p for n, p in zip(image, window.pad, strict=True))
-    return Geometry(np.array(numbers, np.int64), outputs, rows, down * across, tiles, by_itself, framed)
+    depthwise = channels == window.groups > 1 and filters <= DEPTHWISE_MAX_FILTERS * channels
+    padded_size = math.prod(n + 2 * p for n, p in zip(image, window.pad, strict=True))
+    return Geometry(np.array(numbers, np.int64), outputs, rows, down * across, tiles, depthwise, padded_size)
 
 
 # ---------------------------------------------------------------- arguments
@@ -118,7 +118,7 @@ def per_axis(name: str, what: str, given: Sequence[int] | int | None, axes: int,
 
 
 def check_places(name: str, window: Window, image: Shape) -> None:
-    """MXNetError for a kernel that has no place in the image."""
+    """MXNetError for a kernel that is larger than the padded image."""
     if min(window.outputs(image)) < 1:
         raise MXNetError(f"{name}: a kernel of {window.kernel} exceeds an image of {image} padded by {window.pad}")
 

@@ -1,6 +1,9 @@
-"""`nd.random`: arrays of random numbers."""
+"""`nd.random`: arrays of random numbers, from `distributions`.
 
-from runtime.ndarray.random.draws import (
+`operators` has the same under the names of MXNet's operators, `densities` the densities.
+"""
+
+from runtime.ndarray.random.distributions import (
     exponential,
     exponential_like,
     gamma,

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from runtime.base import MXNetError
 from runtime.ndarray.elementwise import exp, gammaln, log
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.reduce.reduce import sum
+from runtime.ndarray.reduce.reductions import sum
 from runtime.ndarray.shape.reshape import reshape
 
 __all__ = [
@@ -31,7 +31,7 @@ __all__ = [
 def _density(
     name: str, logarithm: Callable[..., NDArray], sample: NDArray, *parameters: NDArray, is_log: bool
 ) -> NDArray:
-    """The logarithm that `logarithm` makes of the sample and the parameters, broadcast to it, or what it is of."""
+    """`logarithm(sample, *parameters)`, with parameters broadcast to the sample; its exponential unless `is_log`."""
     lead = parameters[0].shape
     if any(p.shape != lead for p in parameters) or sample.shape[: len(lead)] != lead:
         shapes = ", ".join(str(p.shape) for p in parameters)

@@ -1,1 +1,1 @@
-"""Operators that reduce axes, and those that order elements along one."""
+"""Reductions over axes, and sorting."""

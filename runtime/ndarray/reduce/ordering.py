@@ -1,4 +1,4 @@
-"""Operators that sort. Equal elements keep their order, NaN counts as larger than every number."""
+"""Operators that sort: sort, argsort, topk; and histograms. Equal elements keep their order; NaN is largest."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from runtime.base import ArgumentError, MXNetError, count, did_you_mean
 from runtime.core.backend import is_host
 from runtime.core.dtypes import convert, element_type
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import at_home
+from runtime.ndarray.operator import on_own_device
 from runtime.ndarray.shape.gather import along
 from runtime.ndarray.shape.reshape import axis_of, reshape
-from runtime.ndarray.two_gradients import wide
+from runtime.ndarray.two_gradients import widen_half
 
 __all__ = ["argsort", "histogram", "sort", "topk"]
 METHODS = ("argsort", "sort", "topk")
@@ -21,21 +21,21 @@ METHODS = ("argsort", "sort", "topk")
 RETURNED = ("value", "indices", "mask", "both")
 
 
-@at_home
+@on_own_device
 def sort(data: NDArray, axis: int | None = -1, is_ascend: bool = True) -> NDArray:
     """The elements sorted along `axis` (None: those of the flattened array)."""
     data, axis = _flattened("sort", data, axis)
     return along(data, NDArray(_order(data._data, axis, is_ascend), data._ctx), axis=axis)
 
 
-@at_home
+@on_own_device
 def argsort(data: NDArray, axis: int | None = -1, is_ascend: bool = True, dtype: Any = "float32") -> NDArray:
     """Where along `axis` (None: in the flattened array) the elements that `sort` gives are, as numbers of `dtype`."""
     data, axis = _flattened("argsort", data, axis)
     return NDArray(convert(_order(data._data, axis, is_ascend), element_type(dtype)), data._ctx)
 
 
-@at_home
+@on_own_device
 def topk(
     data: NDArray,
     axis: int | None = -1,
@@ -70,7 +70,7 @@ def topk(
     return values if ret_typ == "value" else [values, indices]
 
 
-@at_home
+@on_own_device
 def histogram(a: NDArray, bins: int | NDArray = 10, range: tuple[float, float] | None = None) -> list[NDArray]:
     """How many elements lie in each of `bins`, as int64, and the edges of the bins, in the type of `a`.
 
@@ -93,7 +93,7 @@ def _flattened(name: str, data: NDArray, axis: int | None) -> tuple[NDArray, int
 
 def _order(x: np.ndarray, axis: int, ascending: bool) -> np.ndarray:
     """The places of the elements along `axis` in ascending or descending order, equal ones in theirs."""
-    x = x if is_host(x) else wide(x)  # CuPy does not sort bfloat16
+    x = x if is_host(x) else widen_half(x)  # CuPy does not sort bfloat16
     if ascending:
         return np.argsort(x, axis, kind="stable")
     backwards = np.argsort(np.flip(x, axis), axis, kind="stable")
@@ -101,7 +101,7 @@ def _order(x: np.ndarray, axis: int, ascending: bool) -> np.ndarray:
 
 
 def _first(x: np.ndarray, axis: int, k: int, ascending: bool) -> np.ndarray:
-    """The first `k` of `_order`; where they are few, without sorting the others, but on a device, which sorts fast."""
+    """The first `k` of `_order`. On the CPU, if k is small, the other elements are not sorted."""
     length = x.shape[axis]
     if length < 16 * k or not is_host(x) or (x.dtype.kind not in "iu" and np.isnan(x).any()):
         return _order(x, axis, ascending)[(slice(None),) * axis + (slice(k),)].copy()

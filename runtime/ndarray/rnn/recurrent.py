@@ -1,8 +1,8 @@
 """One recurrent layer in one direction: all time steps in one operator, with its gradient through time.
 
-Data is (T, N, C): time steps, batch, channels. The products with the inputs of all steps are one matrix product; what
-is left in the loop over time is the product with the last state, and the gates (`native.recurrent`; on a device,
-`through_time`). The rows of the weights are the gates, one below the other: input, forget, cell, output for LSTM
+Data is (T, N, C): time steps, batch, channels. The products with the inputs of all steps are one matrix product. The
+loop over time has the product with the last state, and the gates: `native.recurrent` on the CPU, `recurrent_reference`
+on a GPU. The rows of the weights are the gates, one below the other: input, forget, cell, output for LSTM
 (Hochreiter and Schmidhuber 1997, with forget gates by Gers et al. 2000); reset, update, new for GRU (Cho et al. 2014,
 with the reset gate after the product, as cuDNN has it).
 """
@@ -21,8 +21,8 @@ from runtime.ndarray import elementwise as ew
 from runtime.ndarray.linalg.products import dot
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.nn.activation import sigmoid
-from runtime.ndarray.nn.layers import FullyConnected
-from runtime.ndarray.operator import Operator, differentiate_again, in_float32, quiet
+from runtime.ndarray.nn.fully_connected import FullyConnected
+from runtime.ndarray.operator import Operator, differentiate_again, ignore_fp_errors, in_float32
 from runtime.ndarray.rnn import recurrent_reference
 from runtime.ndarray.shape.slicing import split, stack
 
@@ -37,7 +37,7 @@ def _project(x: np.ndarray, w: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _weight_gradients(d: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of `x w^T + b`, from what flows into it: the gradients of w and b, summed over steps and batch."""
+    """The gradients of w and b in `x w^T + b`, summed over steps and batch; d is the gradient of the result."""
     rows = d.reshape(-1, d.shape[2])
     return matmul(rows.T, x.reshape(-1, x.shape[2])), rows.sum(axis=0)
 
@@ -52,7 +52,7 @@ def _before(h0: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _flow(g: np.ndarray | None, like: np.ndarray) -> np.ndarray:
-    """What flows into an output, as an array: zeros where nothing did."""
+    """The gradient of an output as a new array; zeros for None."""
     return np.zeros_like(like) if g is None else g.copy()
 
 
@@ -62,9 +62,9 @@ def _last(y: np.ndarray, first: np.ndarray) -> np.ndarray:
 
 
 def _shared(batch: int) -> tuple[int, int]:
-    """How many tasks a batch is cut into, and how many of its sequences each has, whatever the number of threads.
+    """The number of tasks of a batch, and the sequences of each. They do not depend on the number of threads.
 
-    A product with few rows takes hardly less time than one with 16.
+    A product with fewer than 16 rows is hardly faster than one with 16.
     """
     tasks = -(-batch // (16 if batch > 16 else 8))
     rows = -(-batch // max(tasks, 1))
@@ -72,7 +72,7 @@ def _shared(batch: int) -> tuple[int, int]:
 
 
 def _work(d: np.ndarray, state: int) -> int:
-    """How much work the products are that give, for each step, all gates from a state."""
+    """The work of the products, for all steps, of gates and states."""
     return 2 * d.size * state // FLOPS
 
 
@@ -81,13 +81,13 @@ def _work(d: np.ndarray, state: int) -> int:
 
 @Operator
 @in_float32
-@quiet
+@ignore_fp_errors
 def _elman(
     x: np.ndarray, h: np.ndarray, wi: np.ndarray, wh: np.ndarray, bi: np.ndarray, bh: np.ndarray, *, activation: str
 ) -> Arrays:
     """`h_t = activation(wi x_t + bi + wh h_(t-1) + bh)`: all h, and the last."""
     y = _project(x, wi, bi + bh)
-    turned = wh.T.copy()  # products with it are faster
+    turned = wh.T.copy()  # contiguous: its products are faster
     for step in y:
         step += matmul(h, turned)
         h = np.tanh(step, out=step) if activation == "tanh" else np.maximum(step, 0, out=step)

@@ -1,7 +1,8 @@
-"""Recurrent layers through time, forwards and back, in array operations: what `native.recurrent` does, on any device.
+"""The loops over time of recurrent layers, forwards and backwards, in array operations.
 
-Time comes first: `x[t]` is (batch, ...). What the arrays are is told in `recurrent`, which has the formulas. As there,
-results are written into arrays that are given, and so is what flows on to the first state returned.
+They compute what `native.recurrent` computes, on any device. Time is the first axis: `x[t]` is (batch, ...).
+`recurrent` has the formulas and says what the arrays are. Results are written into arrays that are arguments; the
+gradients of the first states are returned.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import numpy as np
 
 from runtime.core.blas import matmul
 from runtime.ndarray.nn.activation import sigmoid
-from runtime.ndarray.operator import quiet
+from runtime.ndarray.operator import ignore_fp_errors
 
 
 def _parts(x: np.ndarray, count: int) -> list[np.ndarray]:
@@ -27,12 +28,12 @@ def _before(first: np.ndarray, states: np.ndarray, t: int) -> np.ndarray:
 # ---------------------------------------------------------------- LSTM
 
 
-@quiet
+@ignore_fp_errors
 def lstm(
     gates: np.ndarray, h: np.ndarray, c: np.ndarray, turned: np.ndarray, wr: np.ndarray | None, cells: np.ndarray,
     y: np.ndarray,
 ) -> None:  # fmt: skip
-    """From the products with the inputs in `gates`: gates, cells and states. `turned` is wh^T."""
+    """Computes gates, cells and states from the products with the inputs, which are in `gates`. `turned` is wh^T."""
     for t, gate in enumerate(gates):
         gate += matmul(h, turned)
         i, f, g, o = _parts(gate, 4)
@@ -47,9 +48,9 @@ def lstm_back(
     gates: np.ndarray, cells: np.ndarray, c0: np.ndarray, wh: np.ndarray, wr: np.ndarray | None,
     dy: np.ndarray | None, dcells: np.ndarray | None, dh: np.ndarray, dc: np.ndarray, d: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-    """`d` gets what flows into the gates, and `dy`, where states are projected, what flows into each state, all told.
+    """Writes the gradient of the gates to `d`, and that of each state, if states are projected, to `dy`.
 
-    `dh` and `dc` flow into the last states; what flows into the first is returned.
+    `dh` and `dc` are the gradients of the last states. Returns those of the first.
     """
     for t in reversed(range(len(gates))):
         i, f, g, o = _parts(gates[t], 4)
@@ -76,12 +77,14 @@ def lstm_back(
 # ---------------------------------------------------------------- GRU
 
 
-@quiet
+@ignore_fp_errors
 def gru(
     gates: np.ndarray, h: np.ndarray, turned: np.ndarray, bias: np.ndarray, kept: np.ndarray, y: np.ndarray
 ) -> None:
-    """From the products with the inputs in `gates`: gates and states, and the part of the product with the last state
-    that the reset gate is a factor of. `turned` is wh^T."""
+    """Computes gates and states from the products with the inputs, which are in `gates`.
+
+    `kept` gets the part of the product with the last state that the reset gate multiplies. `turned` is wh^T.
+    """
     for t, gate in enumerate(gates):
         product = matmul(h, turned)
         product += bias
@@ -97,9 +100,9 @@ def gru_back(
     gates: np.ndarray, kept: np.ndarray, y: np.ndarray, h0: np.ndarray, wh: np.ndarray, dy: np.ndarray | None,
     dh: np.ndarray, d: np.ndarray, dproduct: np.ndarray,
 ) -> np.ndarray:  # fmt: skip
-    """`d` and `dproduct` get what flows into the products with the inputs and with the states.
+    """Writes the gradients of the products with the inputs and with the states to `d` and `dproduct`.
 
-    `dh` flows into the last state; what flows into the first is returned.
+    `dh` is the gradient of the last state. Returns that of the first.
     """
     for t in reversed(range(len(gates))):
         r, z, new = _parts(gates[t], 3)

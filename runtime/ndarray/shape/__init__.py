@@ -1,1 +1,1 @@
-"""Operators that move elements and compute nothing: reshaping, slicing, indexing, gathering, sequences."""
+"""Operators that move elements and change shapes: reshaping, broadcasting, slicing, indexing, padded sequences."""

@@ -1,4 +1,4 @@
-"""Operators that choose elements by the values of an array: rows, one element along an axis, masks, positions."""
+"""Operators that choose elements by the values of an array: take, pick, gather_nd, where, one_hot, Embedding."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from runtime.base import MXNetError, count, counts, did_you_mean
 from runtime.core import backend
 from runtime.core.dtypes import element_type
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import Operator, quiet
+from runtime.ndarray.operator import Operator, ignore_fp_errors
 from runtime.ndarray.shape.reshape import axis_of, reshape
 from runtime.ndarray.shape.subscript import gather, setitem
 from runtime.ndarray.sparse import RowSparseNDArray, sum_rows
@@ -58,8 +58,8 @@ def _put(g: np.ndarray, index: np.ndarray, *, axis: int, length: int) -> np.ndar
 
 @_take.gradient
 def _(g: NDArray, y: NDArray, x: NDArray, index: NDArray, *, axis: int, sparse_grad: bool) -> NDArray:
-    if sparse_grad and not autograd.is_recording():  # a gradient to be differentiated again is made of operators
-        with backend.on(g._ctx):
+    if sparse_grad and not autograd.is_recording():  # while recording, the gradient is made of operators
+        with backend.device_scope(g._ctx):
             indices, sums = sum_rows(index._data.ravel(), g._data.reshape(index.size, *x.shape[1:]))
         return RowSparseNDArray(sums, indices, x.shape, g._ctx)
     return _put(g, index, axis=axis, length=x.shape[axis])
@@ -108,7 +108,7 @@ def boolean_mask(data: NDArray, index: NDArray, axis: int = 0) -> NDArray:
     axis = axis_of("boolean_mask", data.shape, axis)
     if index.shape != (data.shape[axis],):
         raise MXNetError(f"boolean_mask: index has shape {index.shape}, not {(data.shape[axis],)}, the axis it masks")
-    with backend.on(data._ctx):
+    with backend.device_scope(data._ctx):
         places = np.flatnonzero(index._data)
     return _take(data, NDArray(places, data._ctx), axis=axis, sparse_grad=False)
 
@@ -130,12 +130,12 @@ def _put_along(g: np.ndarray, index: np.ndarray, *, axis: int, length: int) -> n
 
 
 def places(index: np.ndarray, axis: int, length: int) -> np.ndarray:
-    """Where in the flattened array, with `length` on `axis`, the elements at `index` are.
+    """The positions of the elements at `index` in the flattened array, which has `length` on `axis`.
 
     NumPy's functions for this (`take_along_axis`) take several times as long on small arrays.
     """
     before, after = math.prod(index.shape[:axis]), math.prod(index.shape[axis + 1 :])
-    found, xp = index.reshape(before, index.shape[axis], after), backend.module(index)
+    found, xp = index.reshape(before, index.shape[axis], after), backend.array_module(index)
     if after > 1:
         found = found * after + xp.arange(after)
     if before > 1:
@@ -194,7 +194,7 @@ def fill_element_0index(lhs: NDArray, mhs: NDArray, rhs: NDArray) -> NDArray:
     return filled
 
 
-@quiet
+@ignore_fp_errors
 def _positions(
     name: str, index: NDArray, length: int, mode: str, modes: tuple[str, ...], shape: Shape | None = None
 ) -> NDArray:
@@ -203,7 +203,7 @@ def _positions(
         raise MXNetError(f"{name}: unknown mode {mode!r}{did_you_mean(str(mode), modes)}")
     if not length and index.size:
         raise MXNetError(f"{name}: there is nothing to take from an axis of length 0")
-    with backend.on(index._ctx):
+    with backend.device_scope(index._ctx):
         at = index._data.astype(np.int64)
         if mode == "wrap":
             at %= length
@@ -254,14 +254,14 @@ def scatter_nd(data: NDArray, indices: NDArray, shape: Sequence[int]) -> NDArray
     return _scatter(data, key=key, shape=shape)
 
 
-@quiet
+@ignore_fp_errors
 def _coordinates(name: str, indices: NDArray, shape: Shape) -> tuple[np.ndarray, ...]:
     if indices.ndim < 2 or len(indices) > len(shape):
         raise MXNetError(
             f"{name}: indices have shape {indices.shape}; needed are two axes or more, the first of length "
             f"1 to {len(shape)}, as the array has shape {shape}"
         )
-    with backend.on(indices._ctx):
+    with backend.device_scope(indices._ctx):
         key = tuple(indices._data.astype(np.int64))
         for axis, (at, length) in enumerate(zip(key, shape, strict=False)):
             if at.size and not -length <= at.min() <= at.max() < length:
@@ -277,7 +277,7 @@ def ravel_multi_index(data: NDArray, shape: Sequence[int]) -> NDArray:
     shape = counts("ravel_multi_index: shape", shape, -1)
     if data.ndim < 1 or len(data) != len(shape):
         raise MXNetError(f"ravel_multi_index: data has shape {data.shape}, not ({len(shape)}, ...) as shape has axes")
-    with backend.on(data._ctx):
+    with backend.device_scope(data._ctx):
         flat = np.zeros_like(data._data, np.int64, shape=data.shape[1:])
         for at, length in zip(data._data.astype(np.int64), shape, strict=True):
             flat = flat * length + at
@@ -292,7 +292,7 @@ def unravel_index(data: NDArray, shape: Sequence[int]) -> NDArray:
     shape = counts("unravel_index: shape", shape, -1)
     if not shape or min(shape[1:], default=1) < 1:
         raise MXNetError(f"unravel_index: {shape} is no shape with places in it")
-    with backend.on(data._ctx):
+    with backend.device_scope(data._ctx):
         rest = data._data.astype(np.int64)
         coordinates = []
         for length in reversed(shape[1:]):
@@ -332,8 +332,8 @@ def index_copy(old_tensor: NDArray, index_vector: NDArray, new_tensor: NDArray) 
 def index_array(data: NDArray, axes: Sequence[int] | None = None) -> NDArray:
     """For each element of `data`, its coordinates on `axes` (None: all) along a new last axis, as int64."""
     axes = range(data.ndim) if axes is None else [axis_of("index_array", data.shape, a) for a in axes]
-    with backend.on(data._ctx):
-        coordinates = backend.of(data._ctx).indices(data.shape, np.int64)
+    with backend.device_scope(data._ctx):
+        coordinates = backend.xp_for(data._ctx).indices(data.shape, np.int64)
         return NDArray(np.stack([coordinates[a] for a in axes], axis=-1), data._ctx)
 
 
@@ -373,7 +373,7 @@ def where(condition: NDArray, x: NDArray, y: NDArray) -> NDArray:
             f"{condition._data.dtype}, {x._data.dtype} and {y._data.dtype}; x and y must agree, and condition "
             "have their shape, or be a vector as long as they are"
         )
-    with backend.on(condition._ctx):
+    with backend.device_scope(condition._ctx):
         chosen = condition._data != 0
         if rows:
             chosen = chosen.reshape(-1, *[1] * (x.ndim - 1))
@@ -389,7 +389,7 @@ def one_hot(
     """
     depth = count("one_hot: depth", depth, 0)
     dtype = element_type(dtype)
-    with backend.on(indices._ctx):
-        hot = indices._data.astype(np.int64)[..., None] == backend.of(indices._ctx).arange(depth)
+    with backend.device_scope(indices._ctx):
+        hot = indices._data.astype(np.int64)[..., None] == backend.xp_for(indices._ctx).arange(depth)
         values = np.where(hot, dtype.type(on_value), dtype.type(off_value))
         return NDArray(values.astype(dtype, copy=False), indices._ctx)  # CuPy's `where` has no bfloat16

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from runtime.base import MXNetError
-from runtime.core.backend import module, on, to_host
+from runtime.core.backend import array_module, device_scope, to_host
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import Operator, quiet
+from runtime.ndarray.operator import Operator, ignore_fp_errors
 from runtime.ndarray.shape.reshape import flip
 from runtime.ndarray.shape.subscript import gather, part
 
@@ -39,8 +39,8 @@ def SequenceMask(
     lengths = _lengths("SequenceMask", data, sequence_length, use_sequence_length, axis, least=None)
     if lengths is None:
         return part(data, key=...)
-    with on(data._ctx):
-        steps = module(lengths).arange(data.shape[axis])
+    with device_scope(data._ctx):
+        steps = array_module(lengths).arange(data.shape[axis])
         inside = steps < lengths[:, None] if axis else steps[:, None] < lengths
         inside = inside.reshape(*inside.shape, *[1] * (data.ndim - 2))
     return _mask(data, inside=inside, value=value)
@@ -53,8 +53,8 @@ def SequenceLast(
     lengths = _lengths("SequenceLast", data, sequence_length, use_sequence_length, axis, least=1)
     if lengths is None:
         return part(data, key=(slice(None), -1) if axis else (-1,))
-    with on(data._ctx):
-        last, row = lengths - 1, module(lengths).arange(len(lengths))
+    with device_scope(data._ctx):
+        last, row = lengths - 1, array_module(lengths).arange(len(lengths))
     return gather(data, key=(row, last) if axis else (last, row))
 
 
@@ -70,14 +70,14 @@ def SequenceReverse(
     lengths = _lengths("SequenceReverse", data, sequence_length, use_sequence_length, axis, least=0)
     if lengths is None:
         return flip(data, 0)
-    xp = module(lengths)
-    with on(data._ctx):
+    xp = array_module(lengths)
+    with device_scope(data._ctx):
         steps = xp.arange(len(data))[:, None]
         key = np.where(steps < lengths, lengths - 1 - steps, steps), xp.arange(len(lengths))
     return gather(data, key=key)
 
 
-@quiet
+@ignore_fp_errors
 def _lengths(
     name: str, data: NDArray, lengths: NDArray | None, used: bool, axis: int, least: int | None
 ) -> np.ndarray | None:
@@ -95,7 +95,7 @@ def _lengths(
         raise MXNetError(
             f"{name}: sequence_length has shape {lengths.shape}, not {(batch,)}: data has shape {data.shape}"
         )
-    with on(lengths._ctx):
+    with device_scope(lengths._ctx):
         found = lengths._data.astype(np.int64)
     if least is not None and batch:
         given = to_host(found)

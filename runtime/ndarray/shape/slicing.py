@@ -1,4 +1,4 @@
-"""Operators that cut arrays and join them."""
+"""Operators that cut arrays and join them: slice, concat, stack, split, pad."""
 
 from __future__ import annotations
 
@@ -328,7 +328,7 @@ def pad(data: NDArray, mode: str = "constant", pad_width: Sequence[int] = (), co
         raise MXNetError(f"pad: a margin of {widths} that mirrors an array of shape {shape} must be narrower than it")
     for axis, (before, after) in enumerate(widths):
         if before or after:
-            at = backend.put(np.pad(np.arange(shape[axis]), (before, after), mode), data._ctx)
+            at = backend.to_context(np.pad(np.arange(shape[axis]), (before, after), mode), data._ctx)
             data = gather(data, key=(*[py_slice(None)] * axis, at))
     return data
 

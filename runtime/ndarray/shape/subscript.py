@@ -1,7 +1,7 @@
-"""`x[key]` and `x[key] = value`: what keys mean, and the operators that take elements out by key and put them back.
+"""`x[key]` and `x[key] = value`: keys, and the operators that take elements out by key and put them back.
 
-A key of integers, slices, None and `...` is *basic*; with an array, list, tuple or range in it, it is *advanced*. Basic
-keys name each element once. They share memory with x where what they take lies in one piece, as in MXNet.
+A key of integers, slices, None and `...` is *basic*. With an array, list, tuple or range in it, it is *advanced*. A
+basic key names each element once. Its result shares memory with x where it is contiguous, as in MXNet.
 """
 
 from __future__ import annotations
@@ -14,8 +14,11 @@ from runtime import autograd
 from runtime.base import ArgumentError, MXNetError
 from runtime.core import backend
 from runtime.core.dtypes import convert
+from runtime.ndarray.elementwise.casting import cast
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import Operator, in_float32, quiet
+from runtime.ndarray.operator import Operator, ignore_fp_errors, in_float32
+from runtime.ndarray.shape.broadcast import broadcast_to
+from runtime.ndarray.shape.reshape import reshape
 
 __all__ = []
 
@@ -56,12 +59,12 @@ def numpy_key(key: Any, ndim: int) -> tuple[tuple, bool]:
     return tuple(items), advanced
 
 
-@quiet
+@ignore_fp_errors
 def _index(item: Any) -> int | np.ndarray:
-    """An integer or an integer array, from whatever stands for one."""
+    """An item of a key as an int or an int64 array; ArgumentError for what cannot be one."""
     if isinstance(item, NDArray):
         if not item._ctx.on_cpu:
-            with backend.on(item._ctx):
+            with backend.device_scope(item._ctx):
                 return _index(item._data)
         item = item._data
     elif isinstance(item, (list, tuple, range)):
@@ -97,7 +100,7 @@ def _check_bounds(key: tuple, shape: Shape) -> None:
 
 
 def is_contiguous(key: tuple[slice, ...], shape: Shape) -> bool:
-    """Whether what a basic key takes from an array of `shape` lies in one piece."""
+    """Whether the part that a basic key takes from an array of `shape` is contiguous."""
     return np.empty(shape, np.int8)[key].flags.c_contiguous
 
 
@@ -106,7 +109,7 @@ def is_contiguous(key: tuple[slice, ...], shape: Shape) -> bool:
 
 @Operator
 def _view(x: np.ndarray, *, key: Any) -> np.ndarray:
-    """A view where the elements lie in one piece, else a copy. The key is basic."""
+    """A view if that is contiguous, else a copy. The key is basic."""
     part = x[key]
     if not part.flags.c_contiguous:
         return part.copy()
@@ -141,13 +144,13 @@ def _(g: NDArray, y: NDArray, x: NDArray, *, key: Any, shape: Shape) -> NDArray:
 @Operator
 def gather(x: np.ndarray, *, key: tuple) -> np.ndarray:
     """A copy, at least one-dimensional. The key may be advanced."""
-    return backend.module(x).array(x[key], ndmin=1, order="C")
+    return backend.array_module(x).array(x[key], ndmin=1, order="C")
 
 
 @Operator
 @in_float32
 def gather_add(g: np.ndarray, *, key: tuple, shape: Shape) -> np.ndarray:
-    """Zeros of `shape` with `g` added at `key`; a place named several times gets every share."""
+    """Zeros of `shape` with `g` added at `key`; an element named several times gets all of its values."""
     x = np.zeros_like(g, shape=shape)
     backend.add_at(x, key, g.reshape(x[key].shape))
     return x
@@ -182,14 +185,14 @@ def getitem(x: NDArray, key: Any) -> NDArray:
         return x
     key, advanced = numpy_key(key, len(shape))
     if advanced and not x._ctx.on_cpu:
-        with backend.on(x._ctx):
+        with backend.device_scope(x._ctx):
             _check_bounds(key, shape)
     return (gather if advanced else _view)(x, key=key)
 
 
 # ---------------------------------------------------------------- x[key] = value
 
-REFUSED = (
+REFUSED_WHILE_RECORDING = (
     "Inplace operations (+=, -=, x[:]=, etc) are not supported when recording with autograd.record(), except for "
     "writing y to all of an array, x[:] = y, that is in no computational graph. Make a new array (x = x + y), or write "
     "inside autograd.pause() or after backward()"
@@ -208,7 +211,7 @@ def setitem(x: NDArray, key: Any, value: Any) -> None:
     if autograd.mode.recording:
         recorded = isinstance(value, NDArray) and value._in_graph()
         if x._in_graph() or (recorded and (advanced or not _is_whole(data, data[place]))):
-            raise MXNetError(REFUSED)
+            raise MXNetError(REFUSED_WHILE_RECORDING)
         if recorded:
             value = _like(value, x)
             node = value._node
@@ -227,7 +230,7 @@ def setitem(x: NDArray, key: Any, value: Any) -> None:
 
 
 def _write_on_device(x: NDArray, place: Any, advanced: bool, source: Any) -> None:
-    with backend.on(x._ctx):
+    with backend.device_scope(x._ctx):
         if advanced:
             _check_bounds(place, x.shape)
         x._data[place] = source
@@ -256,9 +259,6 @@ def _address(x: np.ndarray) -> int:
 
 def _like(value: NDArray, x: NDArray) -> NDArray:
     """`value` in the shape and type of x, as a recorded copy."""
-    from runtime.ndarray.elementwise import cast  # both are made of what is here
-    from runtime.ndarray.shape.reshape import broadcast_to, reshape
-
     value = cast(value.as_in_context(x._ctx), x.dtype)
     if value.ndim > x.ndim:  # as NumPy, leave out axes of length 1 in front
         value = reshape(value, value.shape[value.ndim - x.ndim :])
@@ -266,11 +266,11 @@ def _like(value: NDArray, x: NDArray) -> NDArray:
 
 
 def _source(value: Any, x: NDArray) -> Any:
-    """`value` as it can be written, with one rounding, to x: in the memory of x."""
+    """`value` as an array on the device of x, or a number, that can be written to x with one rounding."""
     dtype = x._data.dtype
     if isinstance(value, NDArray):
         near = (x._ctx.on_cpu and value._ctx.on_cpu) or value._ctx == x._ctx
-        source = value._data if near else backend.put(value._data, x._ctx)
+        source = value._data if near else backend.to_context(value._data, x._ctx)
     elif isinstance(value, (float, int, np.generic)):
         return value
     else:
@@ -281,6 +281,6 @@ def _source(value: Any, x: NDArray) -> Any:
     if source is None or source.dtype.kind not in "biufV":  # V: bfloat16
         raise TypeError(f"cannot write {value!r} of type {type(value).__name__} to an array: it is no array of numbers")
     if dtype.itemsize == 2 and source.dtype == np.float64:
-        with backend.on(x._ctx):
+        with backend.device_scope(x._ctx):
             source = convert(source, dtype)
-    return source if x._ctx.on_cpu else backend.put(source, x._ctx)
+    return source if x._ctx.on_cpu else backend.to_context(source, x._ctx)

@@ -1,10 +1,11 @@
-"""Arrays that store some of their elements: `nd.sparse`.
+"""`nd.sparse`: arrays that store some of their elements.
 
     gradient = nd.sparse.row_sparse_array((rows, indices), shape=(1000, 16))
     bag_of_words = nd.sparse.csr_matrix((counts, words, starts), shape=(64, 1000))
 
-`base` is what the two kinds share, `making` how they come about, `arithmetic` their symbols; `rules` tells what other
-operators do with them. The functions of `nd` in OPERATORS can also be called as `nd.sparse.sqrt` and so on.
+`base` has what the two kinds, `row_sparse` and `csr`, share. `creation` makes them, `arithmetic` has their symbols,
+`products` their products, `rules` what other operators do with them. The functions of `nd` in OPERATORS are also called
+`nd.sparse.sqrt` and so on: `nd` puts them here.
 """
 
 # ruff: noqa: F401 (this file gathers names)
@@ -14,8 +15,7 @@ from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import public
 from runtime.ndarray.sparse.arithmetic import add, divide, multiply, subtract
 from runtime.ndarray.sparse.base import KINDS, BaseSparseNDArray, cast_storage, tostype
-from runtime.ndarray.sparse.csr import CSRNDArray
-from runtime.ndarray.sparse.making import (
+from runtime.ndarray.sparse.creation import (
     array,
     csr_matrix,
     empty,
@@ -24,6 +24,7 @@ from runtime.ndarray.sparse.making import (
     to_stored,
     zeros,
 )
+from runtime.ndarray.sparse.csr import CSRNDArray
 from runtime.ndarray.sparse.row_sparse import RowSparseNDArray, retain, sum_rows
 from runtime.ndarray.sparse.rules import getnnz, sparse_aware
 
@@ -45,11 +46,3 @@ OPERATORS = (
     "rsqrt", "sgd_mom_update", "sgd_update", "sigmoid", "sign", "sin", "sinh", "slice", "sqrt", "square",
     "stop_gradient", "sum", "tan", "tanh", "trunc", "where", "zeros_like",
 )  # fmt: skip
-
-
-def __getattr__(name: str) -> object:
-    if name in OPERATORS:
-        from runtime import ndarray
-
-        return getattr(ndarray, name)
-    raise AttributeError(f"module 'nd.sparse' has no attribute {name!r}")

@@ -29,7 +29,7 @@ COMPARISONS = {
     "lt": (elementwise.lesser, operator.lt),
     "le": (elementwise.lesser_equal, operator.le),
 }
-"""Of arrays, and of numbers."""
+"""For each symbol, the function of arrays and that of numbers."""
 
 
 # ---------------------------------------------------------------- as users call them
@@ -84,7 +84,7 @@ def _arithmetic(function: Binary, lhs: Any, rhs: Any) -> NDArray:
 
 
 def _storage(function: Binary, lhs: Any, rhs: Any) -> str:
-    """How the result for two arrays is stored."""
+    """The storage of the result for two operands."""
     if not isinstance(lhs, NDArray) or not isinstance(rhs, NDArray):
         return "default"
     kinds, product = (lhs.stype, rhs.stype), function is elementwise.multiply
@@ -111,7 +111,7 @@ def _check_alike(function: Binary, lhs: NDArray, rhs: NDArray) -> None:
 
 def _union(function: Binary, lhs: BaseSparseNDArray, rhs: BaseSparseNDArray) -> BaseSparseNDArray:
     """A sum or difference, with the places of both."""
-    with backend.on(lhs._ctx):
+    with backend.device_scope(lhs._ctx):
         right = rhs._values if function is elementwise.add else np.negative(rhs._values)
         keys, values = np.concatenate([lhs._keys(), rhs._keys()]), np.concatenate([lhs._values, right])
         return lhs._of_keys(*sum_rows(keys, values))
@@ -119,7 +119,7 @@ def _union(function: Binary, lhs: BaseSparseNDArray, rhs: BaseSparseNDArray) -> 
 
 def _common(function: Binary, lhs: BaseSparseNDArray, rhs: BaseSparseNDArray) -> BaseSparseNDArray:
     """A product, in the places that both have."""
-    with backend.on(lhs._ctx):
+    with backend.device_scope(lhs._ctx):
         keys, left, right = np.intersect1d(lhs._keys(), rhs._keys(), assume_unique=True, return_indices=True)
         factors = [NDArray(x, lhs._ctx) for x in (lhs._values[left], rhs._values[right])]
     return lhs._of_keys(keys, function(*factors)._data)
@@ -148,7 +148,7 @@ def _symbol(function: Binary) -> Callable:
 
 
 def _reflected(function: Binary, dense: Binary) -> Callable:
-    """What a dense array is the left operand of is dense."""
+    """The reflected operator: dense if the left operand is a dense array."""
 
     def call(self: BaseSparseNDArray, other: Any) -> Any:
         return NotImplemented if _foreign(other) else (dense if isinstance(other, NDArray) else function)(other, self)
@@ -165,7 +165,7 @@ def _in_place(function: Binary) -> Callable:
 
 
 def _foreign(other: Any) -> bool:
-    """Whether an operand is left to the other side."""
+    """Whether an operator returns NotImplemented for this operand."""
     return other is None or isinstance(other, (str, tuple, list))
 
 

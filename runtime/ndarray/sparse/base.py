@@ -26,11 +26,12 @@ def in_graph(*inputs: Any) -> bool:
 class BaseSparseNDArray(NDArray):
     """An array that stores some of its elements; the others are 0.
 
-    Its parts are `values`, and the arrays that say where in the array they lie. An operator that has no rule for
-    sparse arrays (see `rules`) reads an array as the dense one it stands for. So does the graph: what is recorded is
-    the dense computation, and a sparse result has the node of its dense values.
+    Its parts are the values, and the arrays of indices that say where the values lie. An operator without a rule for
+    sparse arrays (see `rules`) reads the dense values. So does the graph: the dense computation is recorded, and a
+    sparse result has the node of its dense values.
 
-    Parts that a user gave are *settled*, checked and brought in order, when they are first computed with.
+    Parts are *settled* if they are valid, in order and without duplicates. Parts that a user gave are settled when they
+    are first computed with.
     """
 
     __slots__ = ("_parts", "_settled", "_shape")
@@ -51,11 +52,11 @@ class BaseSparseNDArray(NDArray):
     # ------------------------------------------------------------ for each kind to say
 
     def _settle(self) -> tuple[np.ndarray, ...]:
-        """The parts in order, without duplicates; MXNetError where they are nonsense."""
+        """The parts in order, without duplicates; MXNetError for invalid parts."""
         raise NotImplementedError
 
     def _keys(self) -> np.ndarray:
-        """Where the values lie, int64, ascending: rows, or positions in the flattened array."""
+        """The places of the values, int64, ascending: rows, or positions in the flattened array."""
         raise NotImplementedError
 
     def _of_keys(self, keys: np.ndarray, values: np.ndarray) -> BaseSparseNDArray:
@@ -63,12 +64,12 @@ class BaseSparseNDArray(NDArray):
         raise NotImplementedError
 
     def _pick(self, dense: np.ndarray) -> np.ndarray:
-        """The values of a dense array, which broadcasts to this shape, where this one has some."""
+        """The elements of a dense array, which broadcasts to this shape, at the places of the values."""
         raise NotImplementedError
 
     @classmethod
     def _from_dense(cls, dense: np.ndarray, ctx: Context) -> BaseSparseNDArray:
-        """The array that stores what is not 0. The device of `ctx` is the current one."""
+        """The array that stores the elements that are not 0. Called in the `device_scope` of `ctx`."""
         raise NotImplementedError
 
     def _dense(self) -> np.ndarray:
@@ -119,7 +120,7 @@ class BaseSparseNDArray(NDArray):
         return self._copied(1)
 
     def _copied(self, part: int) -> NDArray:
-        with backend.on(self._ctx):
+        with backend.device_scope(self._ctx):
             return NDArray(self._parts[part].copy(), self._ctx)
 
     @property
@@ -156,7 +157,7 @@ class BaseSparseNDArray(NDArray):
 
     @property
     def _data(self) -> np.ndarray:
-        """What operators read: the dense values, which nobody must think to change this array by writing to."""
+        """The dense values, which operators read. They are read-only: writing to them would not change this array."""
         dense = self._dense()
         if self._ctx.on_cpu:
             dense.flags.writeable = False
@@ -171,7 +172,7 @@ class BaseSparseNDArray(NDArray):
         return type(self)(values, *self._read()[1:], self._shape, self._ctx)
 
     def _map(self, function: Callable[[NDArray], NDArray]) -> NDArray:
-        """An operator that makes 0 of 0, and works on each element alone: the result is stored as this array is."""
+        """The result of an operator on each element that maps 0 to 0, stored as this array is."""
         if in_graph(self):
             return tostype(function(self), self.stype)
         return self._with(function(NDArray(self._values, self._ctx))._data)
@@ -180,9 +181,9 @@ class BaseSparseNDArray(NDArray):
         if context == self._ctx and not always_copy:
             return self
         context.require()
-        with backend.on(context):
+        with backend.device_scope(context):
             near = context.on_cpu == self._ctx.on_cpu
-            parts = [part.copy() if near else backend.put(part, context) for part in self._parts]
+            parts = [part.copy() if near else backend.to_context(part, context) for part in self._parts]
         copied = type(self)(*parts, self._shape, context, self._settled)
         if in_graph(self):
             copied._node = identity(self)._node
@@ -197,7 +198,7 @@ class BaseSparseNDArray(NDArray):
             return self
         if in_graph(self):
             return tostype(NDArray.astype(self, dtype), self.stype)
-        with backend.on(self._ctx):
+        with backend.device_scope(self._ctx):
             return self._with(convert(self._values, dtype))
 
     def detach(self) -> NDArray:
@@ -244,7 +245,7 @@ class BaseSparseNDArray(NDArray):
 def _restored(kind: type, parts: tuple, shape: tuple[int, ...], ctx: Context, settled: bool) -> BaseSparseNDArray:
     """A pickled array, in the context it was in."""
     ctx.require()
-    return kind(*(backend.put(part, ctx) for part in parts), shape, ctx, settled)
+    return kind(*(backend.to_context(part, ctx) for part in parts), shape, ctx, settled)
 
 
 # ---------------------------------------------------------------- from one way of storing to another
@@ -260,7 +261,7 @@ def tostype(data: NDArray, stype: str) -> NDArray:
         return data.copy()
     if stype == "default":
         return identity(data) if in_graph(data) else NDArray(data._dense(), data._ctx)
-    with backend.on(data._ctx):
+    with backend.device_scope(data._ctx):
         result = KINDS[stype]._from_dense(data._data, data._ctx)
     if in_graph(data):
         result._node = identity(data)._node

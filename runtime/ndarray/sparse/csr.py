@@ -11,7 +11,7 @@ from runtime.base import MXNetError
 from runtime.context import Context
 from runtime.core import backend
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import at_home
+from runtime.ndarray.operator import on_own_device
 from runtime.ndarray.sparse.base import KINDS, BaseSparseNDArray, _is_all, in_graph, tostype
 from runtime.ndarray.sparse.row_sparse import sum_rows
 
@@ -51,7 +51,7 @@ class CSRNDArray(BaseSparseNDArray):
         """The row of each value."""
         return _numbers(self._indptr, len(self._indices))
 
-    @at_home
+    @on_own_device
     def _dense(self) -> np.ndarray:
         dense = np.zeros_like(self._values, shape=self._shape)
         dense[self._row_numbers(), self._indices] = self._values
@@ -80,9 +80,9 @@ class CSRNDArray(BaseSparseNDArray):
             f"a csr array is indexed by a number or x[i:j], not by {key!r}; take x.tostype('default')[...]"
         )
 
-    @at_home
+    @on_own_device
     def _block(self, rows: slice, columns: slice = slice(None)) -> NDArray:
-        """The elements in both, which have no steps."""
+        """The elements in these rows and columns, slices without steps."""
         if in_graph(self):
             return tostype(NDArray.__getitem__(self, (rows, columns)), "csr")
         begin, end, _ = rows.indices(self._shape[0])
@@ -96,7 +96,7 @@ class CSRNDArray(BaseSparseNDArray):
             values, indices = values[inside], indices[inside] - left
         return CSRNDArray(values.copy(), indices.copy(), starts, (len(starts) - 1, max(right - left, 0)), self._ctx)
 
-    @at_home
+    @on_own_device
     def check_format(self, full_check: bool = True) -> None:
         values, indices, indptr = self._parts
         rows = self._shape[0]
@@ -126,7 +126,7 @@ class CSRNDArray(BaseSparseNDArray):
                 f"column {outside[0]} is none of the columns 0 to {self._shape[1] - 1} of a csr array of {self._shape}"
             )
 
-    @at_home
+    @on_own_device
     def _settle(self) -> tuple[np.ndarray, ...]:
         self.check_format(full_check=False)
         self._check_places()
@@ -134,16 +134,16 @@ class CSRNDArray(BaseSparseNDArray):
         rows = _numbers(indptr, len(values))
         return self._of_keys(*sum_rows(rows * self._shape[1] + indices, values))._parts
 
-    @at_home
+    @on_own_device
     def _keys(self) -> np.ndarray:
         return self._row_numbers() * self._shape[1] + self._indices
 
-    @at_home
+    @on_own_device
     def _of_keys(self, keys: np.ndarray, values: np.ndarray) -> CSRNDArray:
         rows, indices = np.divmod(keys, max(self._shape[1], 1))
         return CSRNDArray(values, indices, _starts(rows, self._shape[0]), self._shape, self._ctx)
 
-    @at_home
+    @on_own_device
     def _pick(self, dense: np.ndarray) -> np.ndarray:
         return np.broadcast_to(dense, self._shape)[self._row_numbers(), self._indices]
 
@@ -154,17 +154,17 @@ class CSRNDArray(BaseSparseNDArray):
         rows, indices = np.nonzero(dense != 0)
         return cls(dense[rows, indices], indices, _starts(rows, len(dense)), dense.shape, ctx)
 
-    @at_home
+    @on_own_device
     def _taken(self, rows: np.ndarray) -> CSRNDArray:
         """The rows with these numbers, in this order."""
         lengths = np.diff(self._indptr)[rows]
         starts = _sums(lengths)
         count = int(starts[-1])
-        place = backend.of(self._ctx).arange(count) + (self._indptr[rows] - starts[:-1])[_numbers(starts, count)]
+        place = backend.xp_for(self._ctx).arange(count) + (self._indptr[rows] - starts[:-1])[_numbers(starts, count)]
         shape = (len(rows), self._shape[1])
         return CSRNDArray(self._values[place], self._indices[place], starts, shape, self._ctx)
 
-    @at_home
+    @on_own_device
     def _transposed(self) -> CSRNDArray:
         order = self._indices.argsort(kind="stable")
         starts = _starts(self._indices[order], self._shape[1])
@@ -176,18 +176,18 @@ KINDS["csr"] = CSRNDArray
 
 def _starts(rows: np.ndarray, count: int) -> np.ndarray:
     """Where each of `count` rows begins, and the last ends, among the ascending numbers `rows`."""
-    return np.searchsorted(rows, backend.module(rows).arange(count + 1))
+    return np.searchsorted(rows, backend.array_module(rows).arange(count + 1))
 
 
 def _numbers(starts: np.ndarray, count: int) -> np.ndarray:
-    """Of `count` values the rows, which begin at `starts`."""
+    """The row of each of `count` values; rows begin at `starts`."""
     if backend.is_host(starts):
         return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    return np.searchsorted(starts[1:], backend.module(starts).arange(count), "right")
+    return np.searchsorted(starts[1:], backend.array_module(starts).arange(count), "right")
 
 
 def _sums(lengths: np.ndarray) -> np.ndarray:
-    """0, and the sums of the lengths up to each: where rows begin, and the last one ends."""
+    """The places where rows of these lengths begin, and the last one ends."""
     starts = np.zeros_like(lengths, np.int64, shape=len(lengths) + 1)
     starts[1:] = np.cumsum(lengths)
     return starts

@@ -9,12 +9,12 @@ from runtime.base import MXNetError
 from runtime.core.backend import is_host
 from runtime.ndarray.elementwise.binary import types_differ
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import Operator, at_home, in_float32
+from runtime.ndarray.operator import Operator, in_float32, on_own_device
 from runtime.ndarray.sparse.csr import CSRNDArray
 from runtime.ndarray.sparse.row_sparse import RowSparseNDArray, sum_rows
 
-_AT_ONCE = 1 << 20
-"""How many products are held before they are added up."""
+_MAX_PRODUCTS = 1 << 20
+"""The most products that are held before they are summed."""
 
 
 def matmul(a: CSRNDArray, b: NDArray, transposed: bool = False) -> NDArray:
@@ -23,7 +23,7 @@ def matmul(a: CSRNDArray, b: NDArray, transposed: bool = False) -> NDArray:
     return _matmul(b, a=a, transposed=transposed)
 
 
-@at_home
+@on_own_device
 def present_rows(a: CSRNDArray, b: NDArray) -> RowSparseNDArray:
     """`aᵀ b` row-sparse: its rows are the columns that `a` has values in."""
     _check(a, b, True)
@@ -52,7 +52,7 @@ def _product(b: np.ndarray, *, a: CSRNDArray) -> np.ndarray:
         _add_products(y, b, a)
         return y
     rows = np.flatnonzero(np.diff(starts))  # the others stay 0
-    block = max(_AT_ONCE // max(b.shape[1], 1), 1)
+    block = max(_MAX_PRODUCTS // max(b.shape[1], 1), 1)
     begin = 0
     while begin < len(rows):
         end = max(np.searchsorted(starts[rows + 1], starts[rows[begin]] + block, "right"), begin + 1)
@@ -64,9 +64,9 @@ def _product(b: np.ndarray, *, a: CSRNDArray) -> np.ndarray:
 
 
 def _add_products(y: np.ndarray, b: np.ndarray, a: CSRNDArray) -> None:
-    """Add `a b` to y without a loop over rows, and without atomic additions, whose order would be any."""
+    """Add `a b` to y without a loop over rows, and without atomic additions, whose order varies."""
     values, indices, _ = a._read()
-    numbers, block = a._row_numbers(), max(_AT_ONCE // max(b.shape[1], 1), 1)
+    numbers, block = a._row_numbers(), max(_MAX_PRODUCTS // max(b.shape[1], 1), 1)
     for begin in range(0, len(values), block):
         part = slice(begin, begin + block)
         rows, sums = sum_rows(numbers[part], values[part, None].astype(b.dtype, copy=False) * b[indices[part]])

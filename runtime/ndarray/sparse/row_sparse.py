@@ -1,6 +1,6 @@
-"""Row-sparse arrays: those of which only some rows are there, such as the gradient of an embedding.
+"""Row-sparse arrays, which store some of their rows, such as the gradient of an embedding.
 
-A row is what one index of the first axis leads to.
+A row is `x[i]`, of one index on the first axis.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from runtime.base import ArgumentError, MXNetError
 from runtime.context import Context
 from runtime.core import backend
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import at_home, quiet
+from runtime.ndarray.operator import ignore_fp_errors, on_own_device
 from runtime.ndarray.sparse.base import KINDS, BaseSparseNDArray, _is_all
 
 
@@ -36,7 +36,7 @@ class RowSparseNDArray(BaseSparseNDArray):
     def _rows(self) -> np.ndarray:
         return self._values
 
-    @at_home
+    @on_own_device
     def _dense(self) -> np.ndarray:
         rows, indices = self._read()
         dense = np.zeros_like(rows, shape=self._shape)
@@ -51,7 +51,7 @@ class RowSparseNDArray(BaseSparseNDArray):
         """`x[:]` is the array itself; any other index takes from the dense values."""
         return self if _is_all(key) else super().__getitem__(key)
 
-    @at_home
+    @on_own_device
     def check_format(self, full_check: bool = True) -> None:
         rows, indices = self._parts
         if rows.shape != (len(indices), *self._shape[1:]):
@@ -61,7 +61,7 @@ class RowSparseNDArray(BaseSparseNDArray):
             if (indices[1:] <= indices[:-1]).any():
                 raise MXNetError("the indices of a row-sparse array must be ascending, each once")
 
-    @at_home
+    @on_own_device
     def _settle(self) -> tuple[np.ndarray, ...]:
         rows, indices = self._parts
         _check_range(indices, self._shape)
@@ -74,7 +74,7 @@ class RowSparseNDArray(BaseSparseNDArray):
     def _of_keys(self, keys: np.ndarray, values: np.ndarray) -> RowSparseNDArray:
         return RowSparseNDArray(values, keys, self._shape, self._ctx)
 
-    @at_home
+    @on_own_device
     def _pick(self, dense: np.ndarray) -> np.ndarray:
         return np.broadcast_to(dense, self._shape)[self._indices]
 
@@ -88,21 +88,21 @@ class RowSparseNDArray(BaseSparseNDArray):
 KINDS["row_sparse"] = RowSparseNDArray
 
 
-@at_home
+@on_own_device
 def retain(data: RowSparseNDArray, indices: Any) -> RowSparseNDArray:
     """The array that has the rows `indices` of `data`, and stores these alone, those that are 0 included."""
     if not isinstance(data, RowSparseNDArray):
         raise ArgumentError(f"retain takes a row-sparse array, not {type(data).__name__} of storage 'default' or 'csr'")
     indices = np.unique(integers(indices))
     _check_range(indices, data.shape)
-    indices = backend.put(indices, data._ctx)
+    indices = backend.to_context(indices, data._ctx)
     rows = np.zeros_like(data._values, shape=(len(indices), *data.shape[1:]))
     _, there, here = np.intersect1d(data._indices, indices, assume_unique=True, return_indices=True)
     rows[here] = data._values[there]
     return RowSparseNDArray(rows, indices, data.shape, data._ctx)
 
 
-@quiet
+@ignore_fp_errors
 def sum_rows(indices: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The distinct `indices`, ascending, and for each the sum of its rows.
 
@@ -125,8 +125,8 @@ def sum_rows(indices: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 
 def _since(first: np.ndarray) -> np.ndarray:
-    """How many elements are between each and the last one before it, or itself, that is True."""
-    position = backend.module(first).arange(len(first))
+    """The distance of each element from the last True up to it."""
+    position = backend.array_module(first).arange(len(first))
     if backend.is_host(first):
         return position - np.maximum.accumulate(np.where(first, position, 0))
     return position - np.flatnonzero(first)[np.cumsum(first) - 1]  # CuPy's ufuncs do not accumulate

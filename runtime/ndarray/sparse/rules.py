@@ -17,8 +17,8 @@ from runtime.base import MXNetError
 from runtime.core import backend
 from runtime.ndarray import creation, elementwise
 from runtime.ndarray.ndarray import NDArray
-from runtime.ndarray.operator import plain
-from runtime.ndarray.reduce import reduce
+from runtime.ndarray.operator import as_function
+from runtime.ndarray.reduce import reductions
 from runtime.ndarray.sparse import arithmetic
 from runtime.ndarray.sparse.base import BaseSparseNDArray, in_graph, tostype
 from runtime.ndarray.sparse.csr import CSRNDArray
@@ -35,7 +35,7 @@ def sparse_aware(name: str, function: Function) -> Function:
     rule = RULES.get(name)
     if rule is None:
         return function
-    function = plain(function)
+    function = as_function(function)
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -109,7 +109,7 @@ def _add_n(dense: Function, *args: NDArray) -> NDArray:
         return dense(*args)
     for x in args[1:]:
         arithmetic._check_alike(elementwise.add, args[0], x)
-    with backend.on(args[0]._ctx):
+    with backend.device_scope(args[0]._ctx):
         return args[0]._of_keys(
             *sum_rows(np.concatenate([x._indices for x in args]), np.concatenate([x._values for x in args]))
         )
@@ -137,7 +137,7 @@ def _not_direct(data: NDArray, axis: Any, exclude: bool) -> bool:
 
 def _total(data: CSRNDArray, axis: Any, keepdims: bool) -> NDArray:
     if axis in (None, ()):
-        total = reduce.sum(_all_values(data))
+        total = reductions.sum(_all_values(data))
         return total.reshape((1, 1)) if keepdims else total
     down = axis in (0, -2)
     ones = creation.ones((data.shape[0 if down else 1], 1), data._ctx, data.dtype)
@@ -157,7 +157,7 @@ def _all_values(data: BaseSparseNDArray) -> NDArray:
     """The values as a vector; a zero if there are none."""
     if not data._values.size:
         return creation.zeros(1, data._ctx, data.dtype)
-    with backend.on(data._ctx):
+    with backend.device_scope(data._ctx):
         return NDArray(data._values.reshape(-1), data._ctx)
 
 
@@ -188,7 +188,7 @@ def _concat(dense: Function, *data: NDArray, dim: int = 1, **kwargs: Any) -> NDA
         arithmetic._check_alike(elementwise.add, first, x)
     ends = [0, *itertools.accumulate(len(x._values) for x in data)]
     shape = (sum(len(x) for x in data), first.shape[1])
-    with backend.on(first._ctx):
+    with backend.device_scope(first._ctx):
         starts = [first._indptr[:1], *(x._indptr[1:] + end for x, end in zip(data, ends, strict=False))]
         values, indices = (np.concatenate([x._read()[i] for x in data]) for i in (0, 1))
         return CSRNDArray(values, indices, np.concatenate(starts), shape, first._ctx)
@@ -199,7 +199,7 @@ def _take(dense: Function, a: NDArray, indices: NDArray, axis: int = 0, mode: st
     """Rows of a csr array are one."""
     if not isinstance(a, CSRNDArray) or in_graph(a) or axis != 0 or indices.ndim != 1 or mode not in ("clip", "wrap"):
         return dense(a, indices, axis, mode)
-    with backend.on(a._ctx):
+    with backend.device_scope(a._ctx):
         rows = indices._data.astype(np.int64)
         return a._taken(np.clip(rows, 0, len(a) - 1) if mode == "clip" else rows % len(a))
 
@@ -249,5 +249,5 @@ def getnnz(data: CSRNDArray, axis: int | None = None) -> NDArray:
         )
     if axis is None:
         return creation.full((1,), len(data._values), data._ctx, np.int64)
-    with backend.on(data._ctx):
+    with backend.device_scope(data._ctx):
         return NDArray(np.diff(data._indptr), data._ctx)

@@ -1,1 +1,1 @@
-"""Operators that update weights, and those that work on many arrays at once."""
+"""Updates of weights: `optimizer_ops`, made by `rule`; `multi_tensor` operators; `sums` of gradients for stores."""

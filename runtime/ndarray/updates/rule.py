@@ -1,4 +1,4 @@
-"""Functions that update weights, made of equations: what the optimizers' operators in `updates` have in common.
+"""Operators that update weights, made from equations.
 
 A function says in its signature what it takes, and in equations of optgen's language what it does:
 
@@ -9,7 +9,7 @@ A function says in its signature what it takes, and in equations of optgen's lan
     def sgd_mom_update(weight, grad, mom, lr, momentum=0.0, wd=0.0, rescale_grad=1.0, clip_gradient=-1.0, out=None):
         ...
 
-They are compiled when it is first called, for the type of the arrays. A call is one native step.
+The equations are compiled on the first call, for the type of the arrays. A call is one native step.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from runtime.base import MXNetError, did_you_mean
-from runtime.core import update_rules
+from runtime.core import optgen_bridge
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.operator import _check_names
-from runtime.ndarray.sparse.dense import as_dense
+from runtime.ndarray.sparse.densify import as_dense
 
 RESERVED = ("lr", "wd", "rescale_grad", "clip_gradient", "t", "lazy_update")
-"""Options that mean what they do in every optimizer. All but the last, which the equations don't see."""
+"""Options with the meaning they have in every optimizer; equations cannot read `lazy_update`."""
 OFF = -1.0
-"""The default of bounds: below 0 there is none."""
-ANY = ("default", "row_sparse")
+"""The default of a bound: negative bounds are none."""
+ANY_STORAGE = ("default", "row_sparse")
 
 
 class Rule:
     """An update of weights by equations.
 
-    `states` are what the equations call the arrays that are kept between updates, with spaces between them, a name with
-    `:row` for one value per row; `options` the arguments that are no arrays, with their defaults. A row-sparse gradient
-    updates its rows alone if the weight and its states are stored in one of the ways `by_row`.
+    `states` are the names, in the equations, of the arrays that are kept between updates, separated by spaces; one with
+    `:row` has one value per row. `options` are the arguments that are no arrays, with their defaults. A row-sparse
+    gradient updates its rows alone if the weight and its states have one of the storages `by_row`.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Rule:
         self.flags = [x for x, default in options.items() if isinstance(default, bool) and x not in RESERVED]
         self._names = [state.partition(":")[0] for state in self.states]
         self._compiled: dict[tuple[Any, ...], Any] = {}  # by type, GPU, and flags
-        self._bindings: dict[tuple[Any, ...], tuple[weakref.ref[NDArray], update_rules.Binding]] = {}
+        self._bindings: dict[tuple[Any, ...], tuple[weakref.ref[NDArray], optgen_bridge.Binding]] = {}
 
     def __call__(
         self,
@@ -123,7 +123,7 @@ class Rule:
         key = dtype, gpu, master, *flags
         if key not in self._compiled:
             chosen = dict(zip(self.flags, flags, strict=True))
-            self._compiled[key] = update_rules.load(update_rules.read(self.text()), dtype, master, None, chosen, gpu)
+            self._compiled[key] = optgen_bridge.load(optgen_bridge.read(self.text()), dtype, master, None, chosen, gpu)
         return self._compiled[key]
 
     def _bind(
@@ -132,14 +132,14 @@ class Rule:
         weights: Sequence[NDArray],
         grads: Sequence[NDArray],
         kept: Sequence[Sequence[NDArray]],
-    ) -> update_rules.Binding:
+    ) -> optgen_bridge.Binding:
         master, lazy, *flags = variant
         names = ["weight"] if len(weights) == 1 else [f"weight {i}" for i in range(len(weights))]
         columns = dict(zip([*self._names, *["w"] * master], kept, strict=True))
         states = [{key: column[i] for key, column in columns.items()} for i in range(len(weights))]
         first = weights[0]
-        rule = self._rule(first._data.dtype.name, update_rules.gpu_of(first._ctx), master, flags)
-        return update_rules.Binding(rule, names, weights, grads, states, 0, list(itertools.chain(*kept)), lazy=lazy)
+        rule = self._rule(first._data.dtype.name, optgen_bridge.gpu_of(first._ctx), master, flags)
+        return optgen_bridge.Binding(rule, names, weights, grads, states, 0, list(itertools.chain(*kept)), lazy=lazy)
 
     def _bound(
         self,
@@ -147,8 +147,8 @@ class Rule:
         weights: Sequence[NDArray],
         grads: Sequence[NDArray],
         kept: Sequence[Sequence[NDArray]],
-    ) -> update_rules.Binding:
-        """`_bind`, once for weights that are updated again and again; let go with the first of the weights."""
+    ) -> optgen_bridge.Binding:
+        """`_bind`, cached for weights that are updated repeatedly, as long as the first of them lives."""
         key = id(weights[0]), *variant
         _, binding = self._bindings.get(key, (None, None))
         if binding is None or not binding.fits(weights, list(itertools.chain(*kept)), grads):
@@ -169,7 +169,7 @@ def _check(name: str, arrays: Iterable[Any]) -> None:
 
 
 def _written(name: str, weights: Sequence[NDArray], out: Sequence[NDArray]) -> Sequence[NDArray]:
-    """`out`, which has the weights now."""
+    """`out`, after the weights were copied to it."""
     if [x.shape for x in out] != [w.shape for w in weights]:
         raise MXNetError(f"{name}: out has the shapes {[x.shape for x in out]}, weights {[w.shape for w in weights]}")
     for weight, target in zip(weights, out, strict=True):

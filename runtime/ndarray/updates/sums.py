@@ -1,4 +1,4 @@
-"""The sum of several arrays of one kind, such as a gradient's in all contexts, in the order in which they are given."""
+"""The sum of several arrays of one kind, such as the gradients of all contexts, in the given order."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from runtime.context import Context
-from runtime.core import backend, update_rules
-from runtime.ndarray import NDArray
-from runtime.ndarray.operator import quiet
+from runtime.core import backend, optgen_bridge
+from runtime.ndarray.ndarray import NDArray
+from runtime.ndarray.operator import ignore_fp_errors
 from runtime.ndarray.sparse import RowSparseNDArray, sum_rows
 
 _SUM = """optimizer Sum "The sum of several gradients, which the kernel adds up as it reads them"
@@ -19,10 +19,12 @@ _SUM = """optimizer Sum "The sum of several gradients, which the kernel adds up 
 update:
     w' = g
 """
-LARGE, LARGE_OF_HALVES = 1 << 22, 1 << 16
-"""From so many elements on, one kernel that reads each array once is faster than NumPy's passes, though it takes 0.1 ms
-to bind (and to be compiled, the first time). Of 16-bit floats, even for two, as NumPy converts them one by one. Others
-need three arrays: the sum of two is one pass to NumPy, too."""
+MIN_KERNEL_ELEMENTS, MIN_KERNEL_ELEMENTS_16_BIT = 1 << 22, 1 << 16
+"""The fewest elements for which one kernel that reads each array once is faster than the passes of NumPy.
+
+To bind the kernel takes 0.1 ms, to compile it more, once. It pays for three arrays or more, as NumPy adds two in one
+pass; of 16-bit floats, which NumPy converts one by one, also for two.
+"""
 
 
 def total(arrays: Sequence[NDArray], context: Context, memory: np.ndarray | None = None) -> NDArray:
@@ -35,11 +37,11 @@ def total(arrays: Sequence[NDArray], context: Context, memory: np.ndarray | None
     if first.stype == "row_sparse":
         return _row_sparse(arrays, context)
     if len(arrays) == 1:
-        return NDArray(backend.put(first._data, context), context)
+        return NDArray(backend.to_context(first._data, context), context)
     on_cpu = context.on_cpu
-    terms = [a._data if on_cpu and a._ctx.on_cpu else backend.put(a._data, context) for a in arrays]
+    terms = [a._data if on_cpu and a._ctx.on_cpu else backend.to_context(a._data, context) for a in arrays]
     fits = type(memory) is type(terms[0]) and memory.shape == first.shape and memory.dtype == first.dtype
-    with backend.on(context):
+    with backend.device_scope(context):
         if not fits or any(np.may_share_memory(memory, term) for term in terms):
             memory = np.empty_like(terms[0], shape=first.shape)
         if _is_large(terms) and all(term.flags.c_contiguous for term in terms):
@@ -54,8 +56,8 @@ def _is_large(terms: Sequence[np.ndarray]) -> bool:
     if not backend.is_host(terms[0]):
         return False
     if _is_half(dtype):
-        return size >= LARGE_OF_HALVES
-    return size >= LARGE and len(terms) > 2 and dtype.kind == "f"
+        return size >= MIN_KERNEL_ELEMENTS_16_BIT
+    return size >= MIN_KERNEL_ELEMENTS and len(terms) > 2 and dtype.kind == "f"
 
 
 def _is_half(dtype: np.dtype) -> bool:
@@ -64,10 +66,10 @@ def _is_half(dtype: np.dtype) -> bool:
 
 @functools.cache
 def _rule(dtype: str) -> Any:
-    return update_rules.load(update_rules.read(_SUM), dtype, False, None, {})
+    return optgen_bridge.load(optgen_bridge.read(_SUM), dtype, False, None, {})
 
 
-@quiet
+@ignore_fp_errors
 def _add(terms: Sequence[np.ndarray], out: np.ndarray) -> None:
     sums = np.empty_like(out, np.float32) if _is_half(out.dtype) else out
     np.add(terms[0], terms[1], out=sums, dtype=sums.dtype)
@@ -79,10 +81,12 @@ def _add(terms: Sequence[np.ndarray], out: np.ndarray) -> None:
 
 def _row_sparse(arrays: Sequence[RowSparseNDArray], context: Context) -> RowSparseNDArray:
     shape = arrays[0].shape
-    indices, rows = ([backend.put(x, context) for x in parts] for parts in zip(*map(_parts, arrays), strict=True))
+    indices, rows = (
+        [backend.to_context(x, context) for x in parts] for parts in zip(*map(_parts, arrays), strict=True)
+    )
     if len(arrays) == 1:
         return RowSparseNDArray(rows[0], indices[0], shape, context)
-    with backend.on(context):
+    with backend.device_scope(context):
         return RowSparseNDArray(*sum_rows(np.concatenate(indices), np.concatenate(rows))[::-1], shape, context)
 
 

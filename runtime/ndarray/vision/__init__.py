@@ -1,1 +1,1 @@
-"""Operators on images and bounding boxes."""
+"""Images and boxes: resizing, grids, regions of interest, box operators, single-shot detection."""

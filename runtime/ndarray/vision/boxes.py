@@ -1,8 +1,8 @@
-"""Boxes: how much they overlap, which are the best, and how networks say where they are.
+"""Boxes: overlaps, non-maximum suppression, matching, and offsets from anchors.
 
-A box is its corners (x, y, x, y), 'corner', or its centre and size (x, y, width, height), 'center'. But for `box_nms`,
-no gradient flows through any of it, as in MXNet. What is chosen one after the other, each choice depending on the last
-(`survivors`, `greedy`), is chosen on the host, wherever the arrays are: there is nothing to do at the same time.
+A box is its corners (x, y, x, y), 'corner', or its centre and size (x, y, width, height), 'center'. As in MXNet, only
+`box_nms` has a gradient. `survivors` and `greedy` run on the CPU wherever the arrays are: each choice depends on the
+one before, so a GPU could not choose in parallel.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from collections.abc import Callable
 import numpy as np
 
 from runtime.base import MXNetError
-from runtime.core.backend import like, on, to_host
+from runtime.core.backend import device_scope, to_device_of, to_host
 from runtime.native import boxes as native
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.nn.convolution import floating
-from runtime.ndarray.operator import Operator, in_float32, quiet
+from runtime.ndarray.operator import Operator, ignore_fp_errors, in_float32
 
 __all__: list[str] = []
 CONTRIB = (
@@ -49,7 +49,7 @@ def to_centers(boxes: np.ndarray) -> np.ndarray:
 # ---------------------------------------------------------------- overlaps
 
 
-@quiet
+@ignore_fp_errors
 def overlaps(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """(n, m): intersection over union of the boxes (n, 4) and (m, 4), given as corners; 0 where they do not meet.
 
@@ -108,7 +108,7 @@ def _arranged(x: np.ndarray, *, rows: np.ndarray, fill: float, start: int, chang
 
 @Operator
 def _returned(g: np.ndarray, *, rows: np.ndarray) -> np.ndarray:
-    """Zeros with the rows of `g` where `rows` says that they are from."""
+    """The transpose of `_arranged`: zeros with the rows of `g` at the places `rows`."""
     x = np.zeros_like(g)
     sample, place = np.nonzero(rows >= 0)
     x[sample, rows[sample, place]] = g[sample, place]
@@ -178,7 +178,7 @@ def box_nms(
         left = order[survivors(boxes, classes, overlap_thresh)]
         kept[: len(left)] = left
     change = {("corner", "center"): to_centers, ("center", "corner"): to_corners}.get((in_format, out_format))
-    rows = like(flat._data, rows)
+    rows = to_device_of(flat._data, rows)
     return _arranged(flat, rows=rows, fill=-1, start=coord_start, change=change).reshape(data.shape)
 
 
@@ -221,7 +221,7 @@ def greedy(scores: np.ndarray, threshold: float, limit: float = math.inf) -> tup
 @Operator
 def _bipartite_matching(x: np.ndarray, *, sign: int, threshold: float, limit: float) -> tuple[np.ndarray, np.ndarray]:
     pairs = [greedy(sign * scores, sign * threshold, limit) for scores in to_host(x).reshape(-1, *x.shape[-2:])]
-    rows, columns = (like(x, np.stack(side).astype(x.dtype)) for side in zip(*pairs, strict=True))
+    rows, columns = (to_device_of(x, np.stack(side).astype(x.dtype)) for side in zip(*pairs, strict=True))
     return rows.reshape(x.shape[:-1]), columns.reshape(*x.shape[:-2], x.shape[-1])
 
 
@@ -247,20 +247,20 @@ def bipartite_matching(
 
 
 def encoded(boxes: np.ndarray, anchors: np.ndarray) -> np.ndarray:
-    """How boxes are reached from anchors, both given as centers: the shift in units of size, and the log of growth."""
+    """Offsets of boxes from anchors, both 'center': the shift over the anchor's size, and the log ratio of sizes."""
     shift = (boxes[..., :2] - anchors[..., :2]) / anchors[..., 2:]
     return np.concatenate([shift, np.log(boxes[..., 2:] / anchors[..., 2:])], -1)
 
 
 def decoded(offsets: np.ndarray, anchors: np.ndarray) -> np.ndarray:
-    """The corners of the boxes that are `offsets` away from anchors, which are given as centers."""
+    """The corners of the boxes at `offsets`, as of `encoded`, from anchors, which are 'center'."""
     centers = offsets[..., :2] * anchors[..., 2:] + anchors[..., :2]
     return to_corners(np.concatenate([centers, np.exp(offsets[..., 2:]) * anchors[..., 2:]], -1))
 
 
 @Operator
 @in_float32
-@quiet
+@ignore_fp_errors
 def _box_encode(
     samples: np.ndarray, matches: np.ndarray, anchors: np.ndarray, refs: np.ndarray, means: np.ndarray, stds: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -297,7 +297,7 @@ def box_encode(
             f"and means and stds (4,), not {samples.shape}, {matches.shape}, {anchors.shape}, {refs.shape}, "
             f"{means.shape} and {stds.shape}"
         )
-    with on(matches._ctx):
+    with device_scope(matches._ctx):
         number = matches._data
         fits = not number.size or bool(number.min() >= 0 and number.max() < refs.shape[1])
     if not fits:
@@ -307,9 +307,9 @@ def box_encode(
 
 @Operator
 @in_float32
-@quiet
+@ignore_fp_errors
 def _box_decode(x: np.ndarray, anchors: np.ndarray, *, stds: tuple, clip: float, format: str) -> np.ndarray:
-    offsets = x * like(x, np.array(stds, x.dtype))
+    offsets = x * to_device_of(x, np.array(stds, x.dtype))
     if clip > 0:
         offsets[..., 2:] = np.minimum(offsets[..., 2:], clip)
     return decoded(offsets, anchors if format == "center" else to_centers(anchors))

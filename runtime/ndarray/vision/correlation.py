@@ -7,7 +7,7 @@ from runtime.ndarray.elementwise import abs
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.nn.convolution import floating
 from runtime.ndarray.nn.pooling import Pooling
-from runtime.ndarray.reduce.reduce import mean
+from runtime.ndarray.reduce.reductions import mean
 from runtime.ndarray.shape.slicing import pad, slice, stack
 
 __all__ = ["Correlation"]

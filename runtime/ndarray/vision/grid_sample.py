@@ -1,4 +1,4 @@
-"""Images sampled at the points of a grid, as a spatial transformer does it."""
+"""Images sampled at the points of a grid, and the grids: spatial transformers."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from runtime.base import MXNetError, counts
-from runtime.core.backend import like, on
+from runtime.core.backend import device_scope, to_device_of
 from runtime.ndarray.linalg.products import dot
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.nn.convolution import floating
 from runtime.ndarray.shape.reshape import reshape
 from runtime.ndarray.shape.slicing import stack
-from runtime.ndarray.vision.interpolation import mix, taps_of
+from runtime.ndarray.vision.interpolation import sources_of, weighted_sum
 
 __all__ = ["BilinearSampler", "GridGenerator", "SpatialTransformer"]
 
@@ -40,10 +40,10 @@ def GridGenerator(data: NDArray, transform_type: str, target_shape: Sequence[int
     scale = np.array([(width - 1) / 2, (height - 1) / 2]).astype(data.dtype)
     if affine:
         points = np.stack([x / scale[0] - 1, y / scale[1] - 1, np.ones_like(x)]).reshape(3, -1)
-        at = dot(reshape(data, (-1, 3)), NDArray(like(data._data, points), data._ctx))
+        at = dot(reshape(data, (-1, 3)), NDArray(to_device_of(data._data, points), data._ctx))
         return reshape(at, (len(data), 2, height, width))
     whole = (np.stack([x, y])[None], scale.reshape(1, 2, 1, 1))
-    here, scale = (NDArray(like(data._data, a), data._ctx) for a in whole)
+    here, scale = (NDArray(to_device_of(data._data, a), data._ctx) for a in whole)
     return (data + here) / scale - 1
 
 
@@ -66,17 +66,17 @@ def BilinearSampler(data: NDArray, grid: NDArray, cudnn_off: bool | None = None)
     points = grid.shape[2] * grid.shape[3]
     at = reshape(grid, (batch, 2, points))
     corners = [(i, j) for i in (0, 1) for j in (0, 1)]
-    with on(data._ctx):
+    with device_scope(data._ctx):
         columns, across = _neighbours(at[:, 0], width)
         rows, down = _neighbours(at[:, 1], height)
         places = np.stack([rows[i] * width + columns[j] for i, j in corners], 2)
-        taps = taps_of(np.arange(batch), np.full((batch, points), 4), places.ravel(), data.shape)
+        sources = sources_of(np.arange(batch), np.full((batch, points), 4), places.ravel(), data.shape)
     weights = stack(*(down[i] * across[j] for i, j in corners), axis=2)
-    return reshape(mix(data, reshape(weights, (-1,)), taps=taps), (batch, channels, *grid.shape[2:]))
+    return reshape(weighted_sum(data, reshape(weights, (-1,)), sources=sources), (batch, channels, *grid.shape[2:]))
 
 
 def _neighbours(at: NDArray, n: int) -> tuple[list[np.ndarray], list[NDArray]]:
-    """The two elements of an axis of length n around each point: their places, and their weights."""
+    """The indices and weights of the two elements around each point, on an axis of length n."""
     at = (at + 1) * ((n - 1) / 2)
     low = np.floor(at._data)
     above = at - NDArray(low, at._ctx)

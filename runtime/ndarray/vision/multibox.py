@@ -1,4 +1,4 @@
-"""Single-shot detection: anchors over an image, what a network is to say about them, and boxes from what it says.
+"""Single-shot detection: anchors over an image, training targets for them, and boxes from predictions.
 
 Boxes are corners, from 0 to 1 in the image. No gradient flows through any of it, as in MXNet.
 """
@@ -10,11 +10,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from runtime.base import MXNetError
-from runtime.core.backend import is_host, like, to_host
+from runtime.core.backend import is_host, to_device_of, to_host
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.nn.windows import floating
-from runtime.ndarray.operator import Operator, in_float32, quiet
-from runtime.ndarray.vision import matching
+from runtime.ndarray.operator import Operator, ignore_fp_errors, in_float32
+from runtime.ndarray.vision import gpu_multibox
 from runtime.ndarray.vision.boxes import decoded, encoded, greedy, overlaps, survivors, to_centers
 
 __all__: list[str] = []
@@ -38,7 +38,7 @@ def _prior(x: np.ndarray, *, sizes: Floats, ratios: Floats, clip: bool, steps: F
     )
     centers = np.stack(np.broadcast_arrays(across, down[:, None]), -1)[:, :, None]
     boxes = np.concatenate([centers - half, centers + half], -1).reshape(1, -1, 4)
-    return like(x, (np.clip(boxes, 0, 1) if clip else boxes).astype(x.dtype))
+    return to_device_of(x, (np.clip(boxes, 0, 1) if clip else boxes).astype(x.dtype))
 
 
 def MultiBoxPrior(
@@ -78,7 +78,7 @@ def MultiBoxPrior(
 
 @Operator
 @in_float32
-@quiet
+@ignore_fp_errors
 def _target(
     anchor: np.ndarray,
     label: np.ndarray,
@@ -92,7 +92,7 @@ def _target(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     anchors = anchor[0]
     if not is_host(anchor):
-        return matching.targets(anchors, label, scores, threshold, ignored, ratio, mined_below, variances)
+        return gpu_multibox.targets(anchors, label, scores, threshold, ignored, ratio, mined_below, variances)
     batch, n = len(label), len(anchors)
     targets, mask = np.zeros((batch, n, 4), anchor.dtype), np.zeros((batch, n, 4), anchor.dtype)
     classes = np.full((batch, n), ignored, anchor.dtype)
@@ -115,8 +115,10 @@ def _target(
 
 
 def _matched(iou: np.ndarray, threshold: float) -> tuple[np.ndarray, np.ndarray]:
-    """Which anchors have a box, and which: each box has the anchor that it overlaps most, if no other box has it
-    already; then anchors have the box that they overlap most, if by more than the threshold.
+    """Which anchors have a box, and the number of that box, (n,) each.
+
+    First each box takes the anchor that it overlaps most of those that no other box has taken. Then each other anchor
+    has the box that it overlaps most, if by more than the threshold.
     """
     of, _ = greedy(iou, 1e-6)
     positive = of >= 0
@@ -197,7 +199,7 @@ def MultiBoxTarget(
 
 @Operator
 @in_float32
-@quiet
+@ignore_fp_errors
 def _detection(
     prob: np.ndarray,
     offsets: np.ndarray,
@@ -211,7 +213,7 @@ def _detection(
     topk: int,
 ) -> np.ndarray:
     batch, _, n = prob.shape
-    offsets = offsets.reshape(batch, n, 4) * like(prob, np.array(variances, prob.dtype))
+    offsets = offsets.reshape(batch, n, 4) * to_device_of(prob, np.array(variances, prob.dtype))
     boxes = decoded(offsets, to_centers(anchor))
     boxes = np.clip(boxes, 0, 1) if clip else boxes
     best = prob[:, 1:].argmax(1)
@@ -228,7 +230,7 @@ def _detection(
             rows[:kept][~left, 0] = -1
             rows[kept:, 0] = -1
         y[i, : len(rows)] = rows
-    return like(prob, y)
+    return to_device_of(prob, y)
 
 
 def MultiBoxDetection(

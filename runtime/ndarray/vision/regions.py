@@ -7,19 +7,19 @@ from collections.abc import Sequence
 import numpy as np
 
 from runtime.base import MXNetError, counts
-from runtime.core.backend import like, to_host
+from runtime.core.backend import to_device_of, to_host
 from runtime.native import regions as native
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.nn.windows import floating
 from runtime.ndarray.shape.reshape import reshape
-from runtime.ndarray.two_gradients import wide
-from runtime.ndarray.vision.interpolation import mix, taps_of
+from runtime.ndarray.two_gradients import widen_half
+from runtime.ndarray.vision.interpolation import sources_of, weighted_sum
 
 __all__ = ["ROIPooling"]
 CONTRIB = ("ROIAlign",)
 
-MOST_TAPS = 1 << 24
-"""A region with more taps than this is a mistake: its size is divided among the bins by their number alone."""
+MAX_SOURCES = 1 << 24
+"""The most sources of one region. More are refused: its corners must be wrong."""
 
 
 def ROIAlign(
@@ -59,17 +59,17 @@ def ROIAlign(
     for i in np.flatnonzero(images >= 0):
         (x, y), (w, h) = corners[i, :2], sizes[i]
         samples = [sample_ratio if sample_ratio > 0 else int(np.ceil(n / k)) for n, k in ((h, rows), (w, columns))]
-        taps = 4 * samples[0] * samples[1]
-        if taps * bins > MOST_TAPS:
+        sources = 4 * samples[0] * samples[1]
+        if sources * bins > MAX_SOURCES:
             raise MXNetError(f"ROIAlign: region {i} of rois is {w:g} by {h:g} pixels large, too many to sample")
-        counts[i] = taps
+        counts[i] = sources
         row, row_weight = _samples(y, h / rows, rows, samples[0], height)
         column, column_weight = _samples(x, w / columns, columns, samples[1], width)
         places.append((row[:, None, :, None] * width + column[:, None] + offset).ravel())
         weights.append((row_weight[:, None, :, None] * column_weight[:, None]).astype(data.dtype).ravel())
     sets = bins if position_sensitive else 1
-    taps = taps_of(np.maximum(images, 0), counts, np.concatenate(places), data.shape, sets)
-    y = mix(data, NDArray(like(data._data, np.concatenate(weights)), data._ctx), taps=taps)
+    sources = sources_of(np.maximum(images, 0), counts, np.concatenate(places), data.shape, sets)
+    y = weighted_sum(data, NDArray(to_device_of(data._data, np.concatenate(weights)), data._ctx), sources=sources)
     return reshape(y, (len(images), channels // sets, rows, columns))
 
 
@@ -108,16 +108,16 @@ def ROIPooling(data: NDArray, rois: NDArray, pooled_size: Sequence[int], spatial
     lefts, rights = _bins(corners[:, 0], sizes[:, 0], columns, width, data.dtype)
     plane = height * width
     x = to_host(data._data)  # there the largest are looked for
-    x = wide(x) if plane < 1 << 24 else x.astype(np.float64)  # places are numbers of its type
+    x = widen_half(x) if plane < 1 << 24 else x.astype(np.float64)  # places are numbers of its type
     found = np.empty((len(images), channels, rows, columns), x.dtype)
     g = np.array([len(images), channels, 0, channels * plane, plane, rows, columns, width], np.int64)
     native.largest(len(images) * channels, 2 * found.size, x, found, images, tops, bottoms, lefts, rights, g)
     one_channel = (len(data) * channels, 1, height, width)
     channel = images[:, None] * channels + np.arange(channels)
     places = found.reshape(-1, rows * columns)
-    taps = taps_of(channel.ravel(), places >= 0, places[places >= 0], one_channel)
-    ones = NDArray(like(data._data, np.ones(len(taps.places), data.dtype)), data._ctx)
-    y = mix(reshape(data, one_channel), ones, taps=taps)
+    sources = sources_of(channel.ravel(), places >= 0, places[places >= 0], one_channel)
+    ones = NDArray(to_device_of(data._data, np.ones(len(sources.places), data.dtype)), data._ctx)
+    y = weighted_sum(reshape(data, one_channel), ones, sources=sources)
     return reshape(y, found.shape)
 
 
@@ -145,7 +145,7 @@ def _checked(name: str, data: NDArray, rois: NDArray, pooled_size: Sequence[int]
 
 def _regions(name: str, rois: NDArray, batch: int) -> tuple[np.ndarray, np.ndarray]:
     """The numbers of the images, and corners."""
-    values = wide(to_host(floating(name, rois)._data))
+    values = widen_half(to_host(floating(name, rois)._data))
     if not np.isfinite(values).all():
         raise MXNetError(f"{name}: rois has values that are not finite")
     if (values[:, 0] >= batch).any():

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from runtime.base import MXNetError, count, counts, did_you_mean
-from runtime.core.backend import like
+from runtime.core.backend import to_device_of
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.nn.convolution import Deconvolution
 from runtime.ndarray.nn.windows import floating
 from runtime.ndarray.operator import Operator, in_float32
-from runtime.ndarray.shape.reshape import broadcast_to
+from runtime.ndarray.shape.broadcast import broadcast_to
 from runtime.ndarray.shape.slicing import concat
 
 __all__ = ["UpSampling"]
@@ -26,7 +26,7 @@ CONTRIB = ("AdaptiveAvgPooling2D", "BilinearResize2D")
 @in_float32
 def _separable(x: np.ndarray, *, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """`rows x columns^T` for each channel."""
-    rows, columns = like(x, rows.astype(x.dtype)), like(x, columns.T.astype(x.dtype))
+    rows, columns = to_device_of(x, rows.astype(x.dtype)), to_device_of(x, columns.T.astype(x.dtype))
     return np.matmul(np.matmul(rows, x), columns)
 
 

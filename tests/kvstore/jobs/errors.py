@@ -49,7 +49,7 @@ attempt("int and str", lambda: create("dist_sync").init("1" if RANK else 1, nd.o
 attempt("twice", lambda: store.init(0, nd.ones(4)))
 attempt("unknown", lambda: store.push(9, nd.ones(4)))
 attempt("shape", lambda: store.push(0, nd.ones(3)))
-attempt("adopt", lambda: store.adopt(0, nd.ones(5)))
+attempt("bind_gradient_buffer", lambda: store.bind_gradient_buffer(0, nd.ones(5)))
 attempt("no states", lambda: store.save_optimizer_states(folder / "none"))
 attempt("timeout", lambda: setattr(store, "timeout", -1))
 counting = create("dist_sync")

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from runtime.kvstore.servers import start
+from runtime.kvstore.servers import ray_setup
 
 WORKERS, SHARDS = 3, 2
 folder, count, seed = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
@@ -91,7 +91,7 @@ chance, killed = random.Random(seed), {"server": 0, "worker": 0}
 run = next(iter(until(lambda: {pid: of for pid, of in workers().items() if "RUNTIME_RAY_ADDRESS" in of}, "a worker")))
 of = variables(run)
 os.environ |= {name: value for name, value in of.items() if name.startswith("RAY_")}
-ray = start.connect(of["RUNTIME_RAY_ADDRESS"], of["RUNTIME_RUN"])
+ray = ray_setup.connect(of["RUNTIME_RAY_ADDRESS"], of["RUNTIME_RUN"])
 until(lambda: all(pushes()), "the first pushes")
 for number in range(count):
     kind = "worker" if number % 2 else "server"

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import runtime as mx
-from runtime.kvstore.servers import start
+from runtime.kvstore.servers import ray_setup
 from runtime.kvstore.servers.client import ServerStore
-from runtime.kvstore.servers.link import Link
+from runtime.kvstore.servers.connection import ServerConnection
 from runtime.kvstore.servers.service import Service, name_of
 
 SHAPES = {"w": (300_000,), "v": (3, 5), "u": (7,)}
@@ -124,24 +124,24 @@ def slow_primary() -> None:
     """A primary that was replaced while it was stopped acknowledges nothing alone, and ends."""
     old = pids(0)["primary"]
     os.kill(old, signal.SIGSTOP)
-    keeper = service._keepers[0]
+    keeper = service._supervisors[0]
     pushing = threading.Thread(target=both, args=(push_all,))
     pushing.start()
     time.sleep(0.2)
-    assert keeper._tell(keeper._replica, "lead", keeper._next_epoch())
+    assert keeper._tell(keeper._replica, "become_primary", keeper._next_epoch())
     os.kill(old, signal.SIGCONT)
     pushing.join(20)
     assert not pushing.is_alive()
     until(lambda: old not in (now := pids(0)).values() and len(now) == 2 and service.copies() == [2, 2])
 
 
-ray = start.connect(None, "test")
+ray = ray_setup.connect(None, "test")
 service = Service(2, 2)
 service.start()
 addresses = listening()
 assert addresses
 assert set(addresses) <= {"0100007F", "0000000000000000FFFF00000100007F", "0" * 24 + "01000000"}, addresses
-stores = [ServerStore("dist_async", Link("test", 2, rank), rank, 2) for rank in (0, 1)]
+stores = [ServerStore("dist_async", ServerConnection("test", 2, rank), rank, 2) for rank in (0, 1)]
 ones = [mx.nd.ones(shape) for shape in SHAPES.values()]
 
 both(begin)

@@ -8,7 +8,7 @@ import numpy as np
 from common import MATRICES, RANK, RANKS, SHAPES, STORE, both, started, steps
 
 import runtime as mx
-from runtime.core import update_rules
+from runtime.core import optgen_bridge
 
 HALF, DOUBLE = "float16", "float64"
 CASES = [
@@ -17,7 +17,7 @@ CASES = [
     ("sgd", {"momentum": 0.9}, HALF),
     ("adam", {}, DOUBLE),
 ]
-names = [(name, {}, "float32") for name in sys.argv[1:] or update_rules.names()]
+names = [(name, {}, "float32") for name in sys.argv[1:] or optgen_bridge.names()]
 
 
 def trained(kind: str, name: str, arguments: dict, dtype: str) -> list[np.ndarray]:

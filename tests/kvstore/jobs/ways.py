@@ -240,7 +240,7 @@ def values_and_copies() -> None:
     assert outs[0].asnumpy().tolist() == [2 * RANKS] * 2
     store.pushpull("a", pushed)
     assert pushed.asnumpy().tolist() == [5 * RANKS] * 2
-    store.adopt("a", pushed)
+    store.bind_gradient_buffer("a", pushed)
     pushed[:] = 3
     store.push("a", pushed)
     store.pull("a", out=outs)

@@ -7,7 +7,7 @@ from typing import Any
 
 from runtime.base import MXNetError, count
 from runtime.gluon.nn.conv_layers import per_axis
-from runtime.gluon.rnn.basic_cell import HybridRecurrentCell, States
+from runtime.gluon.rnn.basic_cell import HybridRecurrentCell, States, gru_step, lstm_step
 from runtime.ndarray import NDArray
 
 _LAYOUTS = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
@@ -77,8 +77,7 @@ class _ConvCell(HybridRecurrentCell):
             "h2h_bias": (height,),
         }
         inits = (i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer)
-        for (name, shape), init in zip(shapes.items(), inits, strict=True):
-            setattr(self, name, self.params.get(name, shape=shape, init=init, allow_deferred_init=True))
+        self._make_parameters(shapes, inits)
 
     def state_info(self, batch_size: int = 0) -> list[dict[str, Any]]:
         return [{"shape": (batch_size, *self._state_shape), "__layout__": _LAYOUTS[self.dims]}] * self.states
@@ -114,9 +113,8 @@ class _ConvLSTM(_ConvCell):
     states = 2
 
     def hybrid_forward(self, F: Any, inputs: NDArray, states: States, **params: NDArray) -> tuple[NDArray, States]:
-        i, f, g, o = (a + b for a, b in zip(*self._products(F, inputs, states[0], params), strict=True))
-        c = F.sigmoid(f) * states[1] + F.sigmoid(i) * self._get_activation(F, g, self._activation)
-        h = F.sigmoid(o) * self._get_activation(F, c, self._activation)
+        gates = (a + b for a, b in zip(*self._products(F, inputs, states[0], params), strict=True))
+        h, c = lstm_step(gates, states[1], F.sigmoid, lambda x: self._get_activation(F, x, self._activation))
         return h, [h, c]
 
 
@@ -124,9 +122,8 @@ class _ConvGRU(_ConvCell):
     gates = 3
 
     def hybrid_forward(self, F: Any, inputs: NDArray, states: States, **params: NDArray) -> tuple[NDArray, States]:
-        (ir, iz, inew), (hr, hz, hnew) = self._products(F, inputs, states[0], params)
-        new = self._get_activation(F, inew + F.sigmoid(ir + hr) * hnew, self._activation)
-        h = new + F.sigmoid(iz + hz) * (states[0] - new)
+        products = self._products(F, inputs, states[0], params)
+        h = gru_step(F, *products, states[0], lambda x: self._get_activation(F, x, self._activation))
         return h, [h]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from runtime import ndarray as nd
 from runtime.base import MXNetError, count
 from runtime.gluon.rnn import BidirectionalCell, ModifierCell, RecurrentCell
-from runtime.gluon.rnn.basic_cell import States, _GatedCell
+from runtime.gluon.rnn.basic_cell import States, _GatedCell, lstm_step
 from runtime.gluon.rnn.sequences import Steps
 from runtime.ndarray import NDArray
 
@@ -121,9 +121,7 @@ class LSTMPCell(_GatedCell):
     ) -> tuple[NDArray, States]:
         r, c = states
         i2h, h2h = self._products(F, inputs, r, **params)
-        i, f, g, o = F.split(i2h + h2h, num_outputs=4, axis=1)
-        c = F.sigmoid(f) * c + F.sigmoid(i) * F.tanh(g)
-        hidden = F.sigmoid(o) * F.tanh(c)
+        hidden, c = lstm_step(F.split(i2h + h2h, num_outputs=4, axis=1), c, F.sigmoid, F.tanh)
         r = F.FullyConnected(hidden, h2r_weight, num_hidden=self._projection_size, no_bias=True)
         return r, [r, c]
 

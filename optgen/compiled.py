@@ -1,0 +1,87 @@
+"""What the compiler returns: code, and the signature that its callers need. The cache keeps both as one entry.
+
+An entry is the signature, one line of JSON, and then the code.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from optgen.ir import Buffer, Kernel, ShardGranularity
+from optgen.model import Kind
+
+if TYPE_CHECKING:
+    from optgen.backends.ptx import GpuModule
+    from optgen.backends.ptx.table import Counts, Launch
+
+
+@dataclass(frozen=True)
+class NativeKernel:
+    """Object code for this machine, and what a caller of it has to know."""
+
+    symbol: str
+    dtype: str
+    buffers: tuple[Buffer, ...]
+    hyper: tuple[str, ...]
+    lazy: bool  # rows can be updated without the others
+    shared: bool  # some value depends on all tensors of a step
+    cut: ShardGranularity  # where tensors can be cut into pieces
+    object: bytes
+
+
+@dataclass(frozen=True)
+class PtxKernel(NativeKernel):
+    """`object` is the host's part of a step; `launches`, in order, are functions of `ptx`."""
+
+    ptx: bytes
+    launches: tuple[Launch, ...]
+    counts: Counts
+
+
+def pack_native(kernel: Kernel, code: bytes) -> bytes:
+    """The entry of a kernel of the CPU."""
+    return _pack(_signature(kernel), code)
+
+
+def unpack_native(symbol: str, dtype: str, entry: bytes) -> NativeKernel:
+    signature, code = _unpack(entry)
+    return NativeKernel(symbol, dtype, **signature, object=code)
+
+
+def pack_ptx(kernel: Kernel, module: GpuModule, text: bytes, host: bytes) -> bytes:
+    """The entry of a kernel of GPUs: its PTX, and the object code of the host's part."""
+    launches = {"launches": list(map(asdict, module.launches)), "counts": asdict(module.counts)}
+    return _pack(_signature(kernel) | launches | {"ptx": len(text)}, text + host)
+
+
+def unpack_ptx(symbol: str, dtype: str, entry: bytes) -> PtxKernel:
+    from optgen.backends.ptx.table import Counts, Launch
+
+    signature, code = _unpack(entry)
+    size = signature.pop("ptx")
+    signature["counts"] = Counts(**signature["counts"])
+    signature["launches"] = tuple(Launch(**x) for x in signature["launches"])
+    return PtxKernel(symbol, dtype, **signature, object=code[size:], ptx=code[:size])
+
+
+def _signature(kernel: Kernel) -> dict[str, Any]:
+    return {
+        "buffers": [asdict(b) | {"kind": b.kind.value} for b in kernel.buffers],
+        "hyper": kernel.hyper,
+        "lazy": kernel.rows_independent,
+        "shared": Kind.SHARED in kernel.kinds,
+        "cut": kernel.shard_granularity,
+    }
+
+
+def _pack(signature: dict[str, Any], code: bytes) -> bytes:
+    return json.dumps(signature).encode() + b"\n" + code
+
+
+def _unpack(entry: bytes) -> tuple[dict[str, Any], bytes]:
+    head, _, code = entry.partition(b"\n")
+    signature = json.loads(head)
+    buffers = tuple(Buffer(**{**b, "kind": Kind(b["kind"])}) for b in signature["buffers"])
+    return signature | {"buffers": buffers, "hyper": tuple(signature["hyper"])}, code

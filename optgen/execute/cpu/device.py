@@ -1,0 +1,95 @@
+"""The CPU as the place where a rule computes."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+import numpy as np
+
+from optgen import pipeline
+from optgen.backends import target
+from optgen.compiled import NativeKernel
+from optgen.execute import buffers
+from optgen.execute.buffers import Array, Tensor
+from optgen.execute.cpu.kernel import CpuKernel
+from optgen.execute.cpu.runner import CpuRunner
+from optgen.execute.cpu.table import CpuTable
+from optgen.execute.kernel import BufferTensors
+from optgen.execute.piece import Exchange, Piece
+from optgen.ir import Variant
+from optgen.ir.storage import STORAGES
+from optgen.model import Optimizer
+
+
+class Cpu:
+    """This process's memory: a platform, and its only device. `compile` makes the object code of a variant."""
+
+    name = "cpu"
+
+    def __init__(self, compile: Callable[[Optimizer, Variant], NativeKernel] = pipeline.native) -> None:
+        self._compile = compile
+
+    # ------------------------------------------------------------ the platform
+
+    def check_dtypes(self, dtypes: Collection[str]) -> None:
+        if not any(STORAGES[x].is_half for x in dtypes):
+            return
+        host = target.host()
+        if host.triple.startswith("x86_64") and "f16c" not in host.required():
+            raise ValueError(
+                "float16 needs a CPU with the F16C instructions, which this one does not have; use bfloat16"
+            )
+
+    def kernel(self, optimizer: Optimizer, variant: Variant) -> CpuKernel:
+        return CpuKernel(variant, self._compile(optimizer, variant))
+
+    def param(self, obj: Any, name: str) -> Tensor:
+        return buffers.tensor(obj, name)
+
+    def device(self, params: Sequence[Tensor]) -> Cpu:
+        return self
+
+    # ------------------------------------------------------------ the device: its memory
+
+    def tensor(self, obj: Any, name: str) -> Tensor:
+        return buffers.tensor(obj, name)
+
+    def full(self, shape: tuple[int, ...], dtype: str, value: float) -> Array:
+        return buffers.aligned(shape, dtype, value)
+
+    def put(self, array: Array) -> Array:
+        return array
+
+    def get(self, tensor: Tensor) -> Array:
+        return tensor.view()
+
+    def copy(self, tensor: Tensor, dtype: str) -> Array:
+        copy = buffers.aligned(tensor.shape, dtype)
+        if tensor.dtype == dtype:
+            ctypes.memmove(copy.ctypes.data, tensor.address, tensor.nbytes)
+        else:
+            with np.errstate(all="ignore"):
+                copy[...] = tensor.view()
+        return copy
+
+    def set_rows(self, array: Array, old: Array, index: Array, rows: Tensor) -> None:
+        array[old] = 0
+        array[index] = rows.view()
+
+    # ------------------------------------------------------------ the device: its steps
+
+    def table(
+        self,
+        kernel: CpuKernel,
+        members: Sequence[int],
+        params: Sequence[Tensor],
+        tensors: BufferTensors,
+        ids: Sequence[int],
+        pieces: Sequence[Piece | None],
+    ) -> CpuTable:
+        return CpuTable(kernel, members, params, tensors, ids, pieces)
+
+    def runner(self, tables: Sequence[CpuTable], counts: Tensor, exchange: Exchange | None) -> CpuRunner:
+        return CpuRunner(tables, counts, exchange)

@@ -1,0 +1,66 @@
+"""A step on the CPU: one native call, whatever the number of kernels."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from optgen.execute.buffers import Tensor
+from optgen.execute.cpu import pool
+from optgen.execute.cpu.chain import Chain
+from optgen.execute.cpu.table import CpuTable
+from optgen.execute.piece import Exchange
+from optgen.execute.table import StepTable
+
+
+class NativeCall:
+    """One native call, `run`, that advances update counts and runs the kernels of tables, while this object is alive.
+
+    `counts` are those of all parameters; parameters without a table keep theirs.
+    """
+
+    def __init__(self, tables: Sequence[StepTable], counts: Tensor) -> None:
+        self.run: Callable[[], Any] = _nothing
+        if len(tables) == 1 and len(tables[0].members) == counts.size and tables[0].shared_count is None:
+            only = tables[0]  # which advances the counts itself
+            only.use_counts(counts)
+            self.run = functools.partial(only.kernel.run, only.address)
+        elif tables:
+            self._chain = Chain(tables, counts)
+            self.run = functools.partial(self._chain.run, self._chain.address)
+
+
+class CpuRunner:
+    """The kernels of a step's tables, on the threads of the pool if the step is large enough for them."""
+
+    launches = None
+
+    def __init__(self, tables: Sequence[CpuTable], counts: Tensor, exchange: Exchange | None) -> None:
+        self._tables = tables
+        if exchange is not None:
+            for table in tables:
+                table.use_exchange(exchange)
+        elements = sum(int(table.sizes.sum()) for table in tables)
+        if pool.num_threads() > 1 and elements >= pool.SMALL:
+            threads = pool.pool()
+            threads.start()
+            for table in tables:
+                table.use_threads(threads)
+        self._call = NativeCall(tables, counts)
+        self._has_exchange = exchange is not None
+
+    @property
+    def run(self) -> Callable[[], Any]:
+        # Without an exchange no function of Python is called.
+        return self._run_with_exchange if self._has_exchange else self._call.run
+
+    def _run_with_exchange(self) -> None:
+        self._call.run()
+        for table in self._tables:
+            assert table.callback is not None
+            table.callback.check()
+
+
+def _nothing() -> None:
+    """A step of no tensors."""

@@ -1,0 +1,44 @@
+"""The check that no tensor which a step writes shares memory with another tensor of the step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from optgen.execute.buffers import Array, Tensor
+
+
+class OverlapCheck:
+    """The tensors that every step writes or reads, and the ranges of addresses where they are."""
+
+    def __init__(self, written: Sequence[Tensor], read: Sequence[Tensor]) -> None:
+        self._tensors, self._n_written = [*written, *read], len(written)
+        self._ranges = _address_ranges(self._tensors)
+
+    def check_no_overlap(self, more: Sequence[Tensor]) -> None:
+        """ValueError naming two tensors that share memory, one of them written; `more` are read as well."""
+        ranges = np.concatenate([self._ranges, _address_ranges(more)])
+        present = np.flatnonzero(ranges[:, 0] < ranges[:, 1])
+        begins, ends = ranges[present].T
+        order = present[np.lexsort((present < self._n_written, ends, begins))]
+        begins, ends = ranges[order].T
+        written = order < self._n_written
+        # In the order of their beginnings, a tensor overlaps an earlier one if it begins before the furthest end of
+        # those. A written tensor may overlap no earlier one; a read tensor, none that is written.
+        furthest, furthest_written = (np.maximum.accumulate(x)[:-1] for x in (ends, np.where(written, ends, 0)))
+        bad = np.flatnonzero(begins[1:] < np.where(written[1:], furthest, furthest_written))
+        if bad.size:
+            k = int(bad[0]) + 1
+            other = int(np.argmax(ends[:k] if written[k] else np.where(written[:k], ends[:k], 0)))
+            tensors = [*self._tensors, *more]
+            raise ValueError(
+                f"{tensors[order[other]].name} and {tensors[order[k]].name} share memory, and a step writes to it; "
+                "pass a tensor that is used twice only once"
+            )
+
+
+def _address_ranges(tensors: Sequence[Tensor]) -> Array:
+    """The first address of each tensor and the one behind its last, of shape (n, 2)."""
+    begins = np.array([t.address for t in tensors], np.uint64)
+    return np.stack([begins, begins + np.array([t.nbytes for t in tensors], np.uint64)], axis=1)

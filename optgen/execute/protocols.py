@@ -1,0 +1,95 @@
+"""What a rule and its steps ask of the place where they compute: a platform, its devices, the runner of a step.
+
+`cpu/` and `cuda/` implement these protocols.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, Protocol
+
+from optgen.execute.buffers import Array, Tensor
+from optgen.execute.kernel import BufferTensors, LoadedKernel
+from optgen.execute.piece import Exchange, Piece
+from optgen.execute.table import StepTable
+from optgen.ir import Variant
+from optgen.model import Optimizer
+
+
+class Platform(Protocol):
+    """What a rule is compiled for. `name` is the `target` of `load`."""
+
+    name: str
+
+    def check_dtypes(self, dtypes: Collection[str]) -> None:
+        """ValueError naming a dtype of parameters, or a storage of states, that code for this platform cannot have."""
+
+    def kernel(self, optimizer: Optimizer, variant: Variant) -> LoadedKernel:
+        """One variant, compiled and loaded."""
+
+    def param(self, obj: Any, name: str) -> Tensor:
+        """The memory of a parameter; TypeError or ValueError naming it if it is on another platform."""
+
+    def device(self, params: Sequence[Tensor]) -> Device:
+        """The device that parameters are on; ValueError if they are on several."""
+
+
+class Device(Protocol):
+    """One memory, and the processor that computes there."""
+
+    def tensor(self, obj: Any, name: str) -> Tensor:
+        """The memory of a tensor that is here; TypeError or ValueError naming it if it is elsewhere."""
+
+    def full(self, shape: tuple[int, ...], dtype: str, value: float) -> Any:
+        """A new array, filled with a value."""
+
+    def put(self, array: Array) -> Any:
+        """An array here with the elements of a NumPy array; on the CPU, the array itself."""
+
+    def get(self, tensor: Tensor) -> Array:
+        """The elements of a tensor as a NumPy array, which must not be written."""
+
+    def copy(self, tensor: Tensor, dtype: str) -> Any:
+        """A new array with the elements of a tensor, converted to a dtype."""
+
+    def set_rows(self, array: Any, old: Array, index: Array, rows: Tensor) -> None:
+        """Clear the rows of an array that `old` numbers, then copy `rows` to those that `index` numbers."""
+
+    def table(
+        self,
+        kernel: Any,
+        members: Sequence[int],
+        params: Sequence[Tensor],
+        tensors: BufferTensors,
+        ids: Sequence[int],
+        pieces: Sequence[Piece | None],
+    ) -> StepTable:
+        """The table of one of the platform's kernels; arguments as `StepTable` has them."""
+
+    def runner(self, tables: Sequence[Any], counts: Tensor, exchange: Exchange | None) -> Runner:
+        """What runs a step over tables that `table` made. `counts` are the update counts of all parameters."""
+
+
+class Runner(Protocol):
+    """A step over some tables, ready to run."""
+
+    @property
+    def run(self) -> Callable[[], Any]:
+        """Counts one update of every tensor, and makes it. It can be called while the runner is alive."""
+
+    @property
+    def launches(self) -> Launches | None:
+        """The two halves of `run` on a GPU; None where a step is one native call."""
+
+
+class Launches(Protocol):
+    """A step as launches on a GPU's current stream, where a graph can capture them."""
+
+    def check_not_capturing(self) -> None:
+        """RuntimeError while the stream is being captured."""
+
+    def advance(self) -> None:
+        """Count one update of every tensor, and send the numbers that the next launches read."""
+
+    def launch(self) -> None:
+        """Update every tensor with the numbers that were sent last."""

@@ -1,0 +1,177 @@
+"""Kernels: instructions in phases, the buffers they read and write, and the variant they are built for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from optgen.ir.ops import Op, Reduce, ReduceOverParams, operands
+from optgen.ir.storage import SCALE, STORAGES, Storage
+from optgen.ir.types import COMPUTE, DType, Value
+from optgen.model import MAX_DRAWS, Flags, Kind
+
+ROUNDING_DRAW = MAX_DRAWS
+"""The first draw id of random rounding. Buffer k of `Kernel.rounded` takes one half of each word of draw ROUNDING_DRAW
++ k//2. All ids are below 2^12, because a spec is too short for 2^12 states."""
+
+
+@dataclass(frozen=True)
+class Instr:
+    """`result = op`. Only a store has the `result` None."""
+
+    result: Value | None
+    op: Op
+
+
+def live(instrs: tuple[Instr, ...], also: Collection[Value] = ()) -> tuple[Instr, ...]:
+    """The instructions that stores, or the values `also`, depend on."""
+    needed = {v.id for v in also}
+    kept: list[Instr] = []
+    for instr in reversed(instrs):
+        if instr.result is None or instr.result.id in needed:
+            needed.update(v.id for v in operands(instr.op))
+            kept.append(instr)
+    return tuple(reversed(kept))
+
+
+PhaseKind = Literal["update", "host", "shared", "scalar", "row", "col", "sweep"]
+
+
+@dataclass(frozen=True)
+class Phase:
+    """Instructions between two barriers.
+
+    `update`: the whole kernel, before it is split. `host`: once per tensor, doubles known before any element is read.
+    `shared`: once per step. `scalar`: once per tensor. `row`, `col`: once per row or column of each tensor. `sweep`:
+    one pass over the elements.
+
+    A reduction is complete when its phase ends. An element may be used in its own phase only, any other value in later
+    phases too.
+    """
+
+    kind: PhaseKind
+    instrs: tuple[Instr, ...]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """What a kernel is built for.
+
+    `dtype`: of parameters and gradients; `master`: the weight is kept in float32 beside a parameter of 16 bits;
+    `storage`: of each elementwise state (default: that of the weight); `evaluate`: the `eval:` section, not the update;
+    `gradients`: how many gradients of a parameter are summed, in order, as they are read.
+    """
+
+    flags: Flags
+    dtype: str = "float32"
+    master: bool = False
+    storage: Mapping[str, str] = field(default_factory=dict)
+    evaluate: bool = False
+    gradients: int = 1
+
+    @property
+    def weight(self) -> str:
+        """How the weight is stored that the equations read."""
+        return "float32" if self.master else self.dtype
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """An array that a step reads or writes.
+
+    `kind` gives its shape, `storage` the name of the storage of its elements. `init` is the initial value of a state: a
+    number, the name of a hyper-parameter, or `w`.
+
+    The codes of a quantized state "m" have float32 scales in the buffer "m.scale", one for each block of QUANT_BLOCK
+    elements. The storage of that buffer is "scale".
+    """
+
+    name: str
+    written: bool
+    init: float | str | None = None
+    kind: Kind = Kind.ELEM
+    storage: str = "float32"
+    nonnegative: bool = False  # no code stands for a negative number
+
+    @property
+    def format(self) -> Storage:
+        """The record of the storage."""
+        return SCALE if self.is_scale else STORAGES[self.storage]
+
+    @property
+    def is_scale(self) -> bool:
+        return self.storage == SCALE.name
+
+    @property
+    def is_quantized(self) -> bool:
+        """Whether the elements are codes in blocks, with scales in another buffer."""
+        return self.format.block is not None
+
+
+def gradient(k: int) -> str:
+    """The buffer of the k-th gradient."""
+    return f"grad.{k}" if k else "grad"
+
+
+def is_gradient(buffer: str) -> bool:
+    return buffer == "grad" or buffer.startswith("grad.")
+
+
+ShardGranularity = Literal["anywhere", "blocks", "tensors", "never"]
+"""Where parameters can be cut into shards that are updated separately.
+
+"anywhere": at the boundary of any block. "blocks": the same, if the shards exchange partial results of reductions.
+"tensors": between tensors only. "never": all tensors must be updated together.
+"""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """The computation of one variant. `hyper` are the hyper-parameters it reads, in order, without `t`. `advances`: the
+    step counts in `t`."""
+
+    name: str
+    dtype: str
+    buffers: tuple[Buffer, ...]
+    hyper: tuple[str, ...]
+    phases: tuple[Phase, ...]
+    advances: bool = True
+    kinds: frozenset[Kind] = field(init=False, repr=False, compare=False)
+    """The kinds of all values."""
+    _by_name: Mapping[str, Buffer] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        kinds = frozenset(i.result.type.kind for i in self.instrs() if i.result is not None)
+        object.__setattr__(self, "kinds", kinds)
+        object.__setattr__(self, "_by_name", {b.name: b for b in self.buffers})
+
+    @property
+    def compute(self) -> DType:
+        return COMPUTE[self.dtype]
+
+    @property
+    def rows_independent(self) -> bool:
+        """Whether some rows can be updated without the others: no value depends on several rows."""
+        return not self.kinds & {Kind.SHARED, Kind.TENSOR, Kind.COL}
+
+    @property
+    def shard_granularity(self) -> ShardGranularity:
+        """Where the tensors of a step can be cut into shards."""
+        kinds = self.kinds | {b.kind for b in self.buffers}
+        if kinds & {Kind.ROW, Kind.COL}:
+            return "never" if Kind.SHARED in kinds else "tensors"
+        return "blocks" if any(isinstance(i.op, Reduce | ReduceOverParams) for i in self.instrs()) else "anywhere"
+
+    @property
+    def rounded(self) -> list[str]:
+        """The buffers that are rounded at random. The position in this list decides which random words a buffer
+        takes."""
+        return [b.name for b in self.buffers if b.format.needs_draws]
+
+    def buffer(self, name: str) -> Buffer:
+        return self._by_name[name]
+
+    def instrs(self) -> Iterator[Instr]:
+        for phase in self.phases:
+            yield from phase.instrs

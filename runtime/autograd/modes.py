@@ -1,0 +1,71 @@
+"""Whether a thread records, and whether it is in training mode; the scopes that change it."""
+
+from __future__ import annotations
+
+import threading
+
+
+class _Mode(threading.local):
+    recording = False
+    training = False
+
+
+mode = _Mode()
+
+
+class Scope:
+    """A `with` block that sets recording and training mode; None leaves a mode as it is."""
+
+    def __init__(self, recording: bool | None, training: bool | None) -> None:
+        self._inner = (recording, training)
+
+    def __enter__(self) -> None:
+        self._outer = (mode.recording, mode.training)
+        recording, training = self._inner
+        if recording is not None:
+            mode.recording = recording
+        if training is not None:
+            mode.training = training
+
+    def __exit__(self, *exception: object) -> None:
+        mode.recording, mode.training = self._outer
+
+
+def record(train_mode: bool = True) -> Scope:
+    """`with record():` operators leave what `backward` needs, and layers such as Dropout act as in training."""
+    return Scope(True, train_mode)
+
+
+def pause(train_mode: bool = False) -> Scope:
+    """`with pause():` nothing is recorded; for computations inside `record` that need no gradient."""
+    return Scope(False, train_mode)
+
+
+def train_mode() -> Scope:
+    """`with train_mode():` layers act as in training; recording stays as it is."""
+    return Scope(None, True)
+
+
+def predict_mode() -> Scope:
+    """`with predict_mode():` layers act as in prediction; recording stays as it is."""
+    return Scope(None, False)
+
+
+def is_recording() -> bool:
+    return mode.recording
+
+
+def is_training() -> bool:
+    return mode.training
+
+
+def set_recording(is_record: bool) -> bool:
+    """Switch recording on or off; returns what it was. `record` and `pause` are the usual way."""
+    before, mode.recording = mode.recording, bool(is_record)
+    return before
+
+
+def set_training(train_mode: bool) -> bool:
+    """Switch training mode on or off; returns what it was. `train_mode` and `predict_mode` are the usual way."""
+    before, mode.training = mode.training, bool(train_mode)
+    return before

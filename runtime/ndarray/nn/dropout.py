@@ -1,0 +1,44 @@
+"""`Dropout`: elements set to 0 at random in training."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from runtime import autograd
+from runtime.base import MXNetError
+from runtime.core.backend import device_scope
+from runtime.core.generator import dropout_mask
+from runtime.ndarray.elementwise import identity
+from runtime.ndarray.ndarray import NDArray
+
+__all__ = ["Dropout"]
+
+
+def Dropout(
+    data: NDArray, p: float = 0.5, mode: str = "training", axes: Sequence[int] = (), cudnn_off: bool = False
+) -> NDArray:
+    """In training (always, with `mode='always'`), each element is 0 with probability `p`, else divided by 1 - p.
+
+    Along `axes` all elements share one draw. `cudnn_off` is accepted for code that says so; there is nothing to
+    switch off.
+    """
+    if not 0 <= p <= 1:
+        raise MXNetError(f"Dropout: p is a probability, from 0 to 1, not {p}")
+    if mode not in ("training", "always"):
+        raise MXNetError(f"Dropout: mode is 'training' or 'always', not {mode!r}")
+    if p == 0 or not (autograd.is_training() or mode == "always"):
+        return identity(data)
+    shape = data.shape
+    if axes:
+        shared = _axes(data, axes)
+        shape = tuple(1 if i in shared else n for i, n in enumerate(shape))
+    with device_scope(data._ctx):
+        mask = dropout_mask(shape, p, data._ctx) * data._data.dtype.type(1 / (1 - p) if p < 1 else 0)
+    return data * NDArray(mask, data._ctx)
+
+
+def _axes(data: NDArray, axes: Sequence[int]) -> set[int]:
+    for a in axes:
+        if not -data.ndim <= a < data.ndim:
+            raise MXNetError(f"Dropout: axis {a} of an array of shape {data.shape}: there are {data.ndim} axes")
+    return {a % data.ndim for a in axes}

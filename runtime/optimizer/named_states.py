@@ -1,0 +1,26 @@
+"""The arrays of a state, in the order of MXNet, and by the names of the spec."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from runtime.ndarray.ndarray import NDArray
+
+
+class NamedStates(tuple):
+    """A tuple of arrays, in the order of the spec, whose entries are also reached by name: `state["m"]`."""
+
+    names: tuple[str, ...]
+
+    def __new__(cls, arrays: Iterable[NDArray], names: Iterable[str]) -> NamedStates:
+        self = super().__new__(cls, arrays)
+        self.names = tuple(names)
+        return self
+
+    def __getitem__(self, key: Any) -> Any:
+        return super().__getitem__(self.names.index(key) if isinstance(key, str) else key)
+
+    def __reduce__(self) -> tuple:
+        """For copies and pickles."""
+        return NamedStates, (tuple(self), self.names)

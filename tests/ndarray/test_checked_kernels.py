@@ -1,0 +1,319 @@
+"""Every kernel of `runtime.native`, called by the operators that use it: compiled code gives the bits of its
+Python, which runs over bounds-checked memory (`optgen.loops.checked`)."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from optgen.loops.kernel import KERNELS, LoopKernel
+from runtime import autograd, nd
+from runtime import native as kernels
+from runtime.kvstore.compression import GradientCompression
+from runtime.native import activation, softmax
+from runtime.native.activation import ELEMENTS_PER_TASK
+from runtime.native.normalization import SCRATCH
+from runtime.ndarray.ndarray import NDArray
+from runtime.ndarray.vision.boxes import survivors
+
+pytestmark = pytest.mark.cpu_only("native kernels")
+
+for _module in pkgutil.iter_modules(kernels.__path__):
+    if _module.name != "__main__":
+        importlib.import_module(f"{kernels.__name__}.{_module.name}")
+
+Called = set[tuple[str, str]]
+
+
+def name_of(kernel: LoopKernel) -> str:
+    return f"{kernel.python.__module__.removeprefix('runtime.native.')}.{kernel.name}"
+
+
+@pytest.fixture
+def called(monkeypatch: pytest.MonkeyPatch) -> Iterator[Called]:
+    """Kernels run in both ways, and what they write is compared; the names and dtypes of those that were called."""
+    compiled = LoopKernel.__call__
+    seen: Called = set()
+
+    def both(self: LoopKernel, tasks: int, work: int, *arguments: Any, scratch: int = 0) -> None:
+        copies = [x.copy() if isinstance(x, np.ndarray) else x for x in arguments]
+        compiled(self, tasks, work, *arguments, scratch=scratch)
+        self.checked(tasks, work, *copies, scratch=scratch)
+        for (name, _), x, y in zip(self.parameters[-len(copies) :], arguments, copies, strict=True):
+            if isinstance(x, np.ndarray):
+                assert_same_bits(x, y, f"{name_of(self)}: {name}")
+        if tasks:
+            seen.add((name_of(self), arguments[0].dtype.name))
+
+    monkeypatch.setattr(LoopKernel, "__call__", both)
+    yield seen
+
+
+def assert_same_bits(x: np.ndarray, y: np.ndarray, name: str) -> None:
+    """All bits; but a NaN is a NaN: which of two an operation hands on is left to the processor."""
+    bits = f"u{x.itemsize}"
+    same = x.view(bits) == y.view(bits)
+    if x.dtype.kind == "f":
+        same |= np.isnan(x) & np.isnan(y)
+    assert same.all(), f"{name}{np.argwhere(~same)[0].tolist()}: {x[~same][0]!r} compiled, {y[~same][0]!r} checked"
+
+
+rng = np.random.default_rng(0)
+SPECIAL = (0.0, -0.0, 1.0, -1.0, np.nan, np.inf, -np.inf, 1e-40, -1e-40, 3e38, -3e38, 80.0, -80.0, -87.5, -100.0, 1e-8)
+
+
+def numbers(dtype: str, *shape: int, special: bool = False) -> np.ndarray:
+    """Normal numbers, among them some that are special."""
+    x = rng.normal(size=shape).astype(dtype)
+    if special and x.size:
+        x.reshape(-1)[: len(SPECIAL)] = np.array(SPECIAL, dtype)[: x.size]
+    return x
+
+
+def differentiate(function: Callable[..., NDArray], *inputs: np.ndarray, twice: bool = False) -> None:
+    """The function, the gradients of all inputs, and if asked what these are made of again."""
+    arrays = [nd.array(x, dtype=x.dtype) for x in inputs]
+    for x in arrays:
+        x.attach_grad()
+    with autograd.record():
+        y = function(*arrays)
+        flow = nd.array(numbers(y.dtype.__name__, *y.shape), dtype=y.dtype)
+        if twice:
+            flow.attach_grad()
+            grads = autograd.grad(y, arrays, flow, create_graph=True, retain_graph=True)
+            y = sum((g * g).sum() for g in grads)
+    y.backward() if twice else y.backward(flow)
+
+
+# ---------------------------------------------------------------- cases
+
+
+def elementwise(dtype: str) -> None:
+    for n in (1, 7, 33, ELEMENTS_PER_TASK + 5):
+        tasks, slope = -(-n // ELEMENTS_PER_TASK), np.array([0.25], dtype)
+        x, g = numbers(dtype, n, special=n > 1), numbers(dtype, n)
+        for run, inputs in (
+            (activation.relu_back, (x, g)),
+            (activation.tanh_back, (x, g)),
+            (activation.leaky, (x, slope)),
+            (activation.leaky_back, (x, slope, g)),
+        ):
+            run(tasks, n, *inputs, np.empty_like(x), n)
+    n = 65
+    x, g = numbers(dtype, n, special=True), numbers(dtype, n)
+    activation.gelu(1, n, x, np.empty_like(x), n)
+    activation.gelu_back(1, n, x, g, np.empty_like(x), n)
+
+
+def activations(dtype: str) -> None:
+    differentiate(lambda x: nd.LeakyReLU(x, act_type="gelu"), numbers(dtype, 3, 5, special=True))
+    differentiate(lambda x: nd.LeakyReLU(x, act_type="leaky", slope=0.1), numbers(dtype, 3, 7, special=True))
+    differentiate(nd.relu, numbers(dtype, 129, 128, special=True))
+    differentiate(nd.tanh, numbers(dtype, 129, 128))
+
+
+def softmaxes(dtype: str) -> None:
+    """Rows of lengths around those of a vector, a block; operators call the kernels from some size on."""
+    for rows, n in ((1, 1), (3, 5), (5, 63), (2, 64), (3, 65), (1, 1024), (2, 1030)):
+        share = 2
+        tasks, arguments = -(-rows // share), (rows, n, share)
+        x, g, scale = numbers(dtype, rows, n), numbers(dtype, rows, n), np.array([-0.5], dtype)
+        if n > 5:
+            x[0, :5] = -np.inf, 1e30, 0, -0.0, 3e38
+        e, tops, sums = np.empty_like(x), np.empty(rows, dtype), np.empty(rows, dtype)
+        for divided in (0, 1):
+            softmax.softmax(tasks, n, x, scale, e, tops, sums, *arguments, divided, scratch=SCRATCH)
+        for run in (softmax.softmax_back, softmax.log_softmax_back):
+            run(tasks, n, e, g, scale, np.empty_like(x), *arguments, scratch=SCRATCH)
+    for operator in (nd.softmax, nd.log_softmax):
+        differentiate(lambda x, f=operator: f(x, temperature=2.0), numbers(dtype, 23, 90))
+
+
+def normalizations(dtype: str) -> None:
+    for size in (8, 33, 1030):
+        gamma, beta, zeros, ones = (numbers(dtype, 3) for _ in range(4))
+        aux = nd.array(zeros * 0, dtype=dtype), nd.array(ones * 0 + 1, dtype=dtype)
+        with autograd.train_mode():
+            differentiate(lambda x, g, b, aux=aux: nd.BatchNorm(x, g, b, *aux, fix_gamma=False),
+                          numbers(dtype, 2, 3, size), gamma, beta)  # fmt: skip
+        differentiate(nd.InstanceNorm, numbers(dtype, 2, 3, size), gamma, beta)
+    for rows, n in ((1, 8), (3, 9), (37, 17), (2, 1030)):
+        differentiate(nd.LayerNorm, numbers(dtype, rows, n), numbers(dtype, n), numbers(dtype, n))
+    x = numbers(dtype, 2, 3, 9)
+    x[0, 0, :3] = np.nan, np.inf, -0.0
+    x[1, 2] = 5.0
+    differentiate(nd.InstanceNorm, x, numbers(dtype, 3), numbers(dtype, 3))
+
+
+WINDOWS: tuple[tuple[tuple[int, ...], dict[str, Any]], ...] = (
+    ((1, 1, 1), {"kernel": (1,)}),
+    ((2, 3, 7), {"kernel": (3,), "stride": (2,), "pad": (2,)}),
+    ((2, 2, 5, 6), {"kernel": (3, 2)}),
+    ((1, 4, 7, 5), {"kernel": (3, 3), "stride": (2, 3), "pad": (1, 2), "num_group": 2}),
+    ((2, 3, 8, 7), {"kernel": (3, 3), "dilate": (2, 1), "pad": (3, 3)}),
+    ((2, 1, 2, 3), {"kernel": (2, 2), "pad": (4, 5), "stride": (3, 1)}),
+    ((2, 2, 3, 4, 5), {"kernel": (2, 3, 2), "stride": (1, 2, 2), "pad": (1, 1, 0)}),
+    ((1, 2, 4, 3, 3), {"kernel": (2, 1, 3), "dilate": (2, 1, 1), "pad": (2, 0, 2)}),
+)
+"""Shapes of images, and kernels over them."""
+
+
+def convolutions(dtype: str) -> None:
+    for shape, window in (*WINDOWS, ((1, 3, 400), {"kernel": (25,), "stride": (1,), "num_filter": 1})):
+        window = {"num_filter": 4, **window}
+        weight = numbers(dtype, window["num_filter"], shape[1] // window.get("num_group", 1), *window["kernel"])
+        convolve = lambda x, w, *bias, o=window: nd.Convolution(x, w, *bias, **o, no_bias=not bias)  # noqa: E731
+        differentiate(convolve, numbers(dtype, *shape), weight, numbers(dtype, window["num_filter"]))
+        differentiate(convolve, numbers(dtype, *shape, special=True), weight)
+
+
+def tiles_of_convolutions(dtype: str) -> None:
+    """Images that are cut into tiles: of several rows, and of a part of a row."""
+    for shape, kernel in (((1, 3, 31, 33), (9, 9)), ((1, 5, 700), (21,))):
+        convolve = lambda x, w, k=kernel: nd.Convolution(x, w, kernel=k, num_filter=1, no_bias=True)  # noqa: E731
+        differentiate(convolve, numbers(dtype, *shape), numbers(dtype, 1, shape[1], *kernel))
+
+
+def depthwise_convolutions(dtype: str) -> None:
+    for shape, window in WINDOWS:
+        if (channels := shape[1]) > 1:
+            window = {**window, "num_group": channels, "num_filter": 2 * channels}
+            weight, bias = numbers(dtype, 2 * channels, 1, *window["kernel"]), numbers(dtype, 2 * channels)
+            differentiate(lambda x, w, b, o=window: nd.Convolution(x, w, b, **o), numbers(dtype, *shape), weight, bias)
+
+
+def matrices_of_windows(dtype: str) -> None:
+    for shape, window in WINDOWS:
+        window = {name: value for name, value in window.items() if name != "num_group"}
+        differentiate(lambda x, o=window: nd.im2col(x, **o), numbers(dtype, *shape, special=True), twice=True)
+
+
+POOLS: tuple[tuple[tuple[int, ...], dict[str, Any]], ...] = (
+    ((1, 1, 1), {"kernel": (1,)}),
+    ((2, 2, 9), {"kernel": (3,), "stride": (2,), "pad": (1,)}),
+    ((2, 3, 4, 6), {"kernel": (2, 2), "stride": (2, 2)}),
+    ((1, 2, 5, 7), {"kernel": (2, 2), "stride": (2, 2)}),
+    ((1, 2, 5, 7), {"kernel": (3, 2), "stride": (1, 3), "pad": (2, 1)}),
+    ((1, 2, 5, 6), {"kernel": (3, 4), "stride": (3, 5), "pad": (1, 3), "pooling_convention": "full"}),
+    ((1, 2, 4, 3, 5), {"kernel": (2, 3, 3), "stride": (2, 1, 2), "pad": (1, 0, 1)}),
+    ((2, 1, 3, 3), {"global_pool": True}),
+)
+
+
+def poolings(dtype: str) -> None:
+    for shape, window in POOLS:
+        x = numbers(dtype, *shape, special=True)
+        x.reshape(-1)[-3:] = x.reshape(-1)[-1]  # ties
+        for kind in ("max", "avg", "sum"):
+            differentiate(lambda x, k=kind, o=window: nd.Pooling(x, pool_type=k, **o), x, twice=True)
+            differentiate(lambda x, k=kind, o=window: nd.Pooling(x, pool_type=k, **o), numbers(dtype, *shape))
+
+
+def matrix_products(dtype: str) -> None:
+    """Products large enough to be cut into blocks, with matrices as they are and transposed."""
+    for m, n, k in ((97, 130, 90), (130, 97, 90)):
+        nd.dot(nd.array(numbers(dtype, m, k), dtype=dtype), nd.array(numbers(dtype, k, n), dtype=dtype))
+    a, b = nd.array(numbers(dtype, 90, 97), dtype=dtype), nd.array(numbers(dtype, 130, 90), dtype=dtype)
+    nd.dot(a, b, transpose_a=True, transpose_b=True)
+
+
+def recurrent_layers(dtype: str) -> None:
+    for mode, gates, projected in (("lstm", 4, None), ("lstm", 4, 2), ("gru", 3, None)):
+        for steps, batch, size, hidden in ((1, 1, 1, 1), (3, 9, 2, 5), (2, 17, 3, 3)):
+            state = projected or hidden
+            count = gates * hidden * (size + state + 2) + (state * hidden if projected else 0)
+            shapes = [(steps, batch, size), (count,), (1, batch, state), *[(1, batch, hidden)] * (mode == "lstm")]
+            for part in (slice(None), slice(1), slice(1, None)):  # of the outputs: all, y alone, the last states alone
+                differentiate(recurrent(mode, hidden, projected, part), *(numbers(dtype, *shape) for shape in shapes))
+
+
+def recurrent(mode: str, hidden: int, projected: int | None, part: slice) -> Callable[..., NDArray]:
+    options = {"mode": mode, "state_size": hidden, "num_layers": 1, "projection_size": projected}
+
+    def layer(*arrays: NDArray) -> NDArray:
+        outputs = nd.RNN(*arrays, **options, state_outputs=True)
+        return nd.concat(*(y.reshape((-1,)) for y in outputs[part]), dim=0)
+
+    return layer
+
+
+def regions(dtype: str) -> None:
+    x = numbers(dtype, 2, 4, 5, 7)
+    rois = np.array([[0, 0, 0, 3, 3], [1, -2.5, 1, 9, 2.25], [1, 4, 4, 4, 4]], dtype)
+    align = lambda x, r: nd.contrib.ROIAlign(x, r, (2, 2), 0.9)  # noqa: E731
+    sensitive = lambda x, r: nd.contrib.ROIAlign(x, r, (2, 1), 1.0, 2, position_sensitive=True)  # noqa: E731
+    for operator in (align, sensitive, lambda x, r: nd.ROIPooling(x, r, (3, 2), 1.0)):
+        differentiate(lambda x, r=rois, f=operator: f(x, nd.array(r, dtype=r.dtype)), x)
+    grid = rng.uniform(-1.3, 1.3, (2, 2, 3, 2)).astype(dtype)
+    differentiate(nd.BilinearSampler, x, grid)
+    special = numbers(dtype, 1, 1, 6, 8, special=True)
+    nd.ROIPooling(nd.array(special, dtype=dtype), nd.array(rois[:1], dtype=dtype), (3, 3), 1.0)
+
+
+def nothing(dtype: str) -> None:
+    """Arrays without elements, for which there are tasks all the same."""
+    x, none = numbers(dtype, 1, 2, 3, 3), np.empty((0, 5), dtype)
+    for operator in (nd.contrib.ROIAlign, nd.ROIPooling):
+        differentiate(lambda x, f=operator: f(x, nd.array(none, dtype=dtype), (2, 2), 1.0), x)
+    survivors(np.empty((0, 4), dtype), None, 0.5)
+    h, c = nd.array(numbers(dtype, 1, 2, 3), dtype=dtype), nd.array(numbers(dtype, 1, 2, 3), dtype=dtype)
+    for mode, states in (("lstm", (h, c)), ("gru", (h,))):
+        weights = nd.array(numbers(dtype, (4 if mode == "lstm" else 3) * 3 * 8), dtype=dtype)
+        nd.RNN(nd.zeros((0, 2, 3), dtype=dtype), weights, *states, mode=mode, state_size=3, num_layers=1)
+
+
+def boxes(dtype: str) -> None:
+    for n in (1, 9):
+        corners = rng.uniform(0, 4, (n, 4))
+        corners[:, 2:] += corners[:, :2]
+        corners[n // 2] = np.nan
+        rows = np.column_stack([rng.integers(0, 2, n), rng.uniform(0.1, 1, n), corners])
+        for together in (False, True):
+            nd.contrib.box_nms(nd.array(rows[None], dtype=dtype), 0.3, force_suppress=together, id_index=0)
+    nd.contrib.box_nms(nd.array(np.array([[[0, 1, 0, 0, 1, 1], [0, 0.9, 0, 0, 1, 1.0]]]), dtype=dtype), 1.0)
+
+
+def gradient_compression(dtype: str) -> None:
+    for kind in ("2bit", "1bit"):
+        for n in (1, 15, 16, 17, 32, 33, 16 * 512 + 3, 32 * 512 + 1):
+            compression = GradientCompression({"type": kind, "threshold": 0.5})
+            for _ in range(2):
+                words = compression.pack("w", 0, numbers(dtype, n, special=n > 16))
+            compression.unpack(words, np.empty(n, dtype))
+
+
+CASES: dict[Callable[[str], None], Sequence[str]] = {
+    elementwise: [f"activation.{f}" for f in ("relu_back", "tanh_back", "leaky", "leaky_back", "gelu", "gelu_back")],
+    activations: [f"activation.{f}" for f in ("relu_back", "tanh_back", "leaky", "leaky_back", "gelu", "gelu_back")],
+    softmaxes: [f"softmax.{f}" for f in ("softmax", "softmax_back", "log_softmax_back")],
+    normalizations: [f"normalization.{f}" for f in ("planes", "planes_back", "layers", "layers_back")],
+    convolutions: [f"convolution.{f}" for f in ("convolve", "convolve_image", "convolve_weight")],
+    tiles_of_convolutions: [f"convolution.{f}" for f in ("convolve", "convolve_image", "convolve_weight")],
+    depthwise_convolutions: [f"depthwise.{f}" for f in ("convolve", "convolve_image", "convolve_weight")],
+    matrices_of_windows: ["convolution.im2col", "convolution.col2im"],
+    poolings: [f"pooling.{f}" for f in ("pool_max", "pool_sum", "unpool_sum", "unpool_max", "gather_max")],
+    matrix_products: ["products.multiply"],
+    recurrent_layers: [f"recurrent.{f}" for f in ("lstm", "lstm_back", "gru", "gru_back")],
+    regions: [f"regions.{f}" for f in ("mix", "spread", "match", "largest")],
+    nothing: ["regions.spread", "boxes.suppress", "recurrent.lstm", "recurrent.gru"],
+    boxes: ["boxes.suppress"],
+    gradient_compression: [f"quantization.{f}" for f in ("pack_2bit", "pack_1bit", "unpack_2bit", "unpack_1bit")],
+}
+"""What calls kernels, and which."""
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
+def test_compiled_code_is_what_its_python_says(case: Callable[[str], None], dtype: str, called: Called) -> None:
+    case(dtype)
+    assert called >= {(name, dtype) for name in CASES[case]}
+
+
+def test_every_kernel_has_a_case() -> None:
+    native = {name_of(k) for k in KERNELS if k.python.__module__.startswith("runtime.native.")}
+    assert native == {name for names in CASES.values() for name in names}
