@@ -8,11 +8,11 @@ from dataclasses import dataclass
 MAX_SHOWN = 160
 """The number of columns of a line that a message shows."""
 
-RULES: Mapping[str, str] = {
-    code: rule
-    for rule, codes in {
+SECTIONS: Mapping[str, str] = {
+    code: section
+    for section, codes in {
         "characters": "E101 E104",
-        "lines": "E102 E103 E105",
+        "lines": "E102 E103",
         "outline": "E110 E112",
         "limits": "E107 E108 E111 E412",
         "numbers": "E401",
@@ -22,17 +22,17 @@ RULES: Mapping[str, str] = {
         "definitions": "E202 E204 E212",
         "param": "E402 E403 E404",
         "unset-params": "E410",
-        "flag": "E408 E409",
+        "flag": "E408 E409 W507",
         "state": "E209",
         "require": "E411",
         "update": "E210",
         "guards": "E405 E406",
         "variants": "E205 W504",
-        "operators": "E106",
+        "operators": "E105 E106",
         "conditions": "E109 E305",
         "kinds": "E301 E304",
         "functions": "E207 E208",
-        "reductions": "E302 E303 W505",
+        "reductions": "E302 E303 W505 W506",
         "draws": "E306",
         "unused-names": "W501",
         "first-step": "W502",
@@ -40,7 +40,7 @@ RULES: Mapping[str, str] = {
     }.items()
     for code in codes.split()
 }
-"""The section of docs/language.md that explains each code, by its anchor there; `optgen language RULE` prints it."""
+"""The section of docs/language.md that explains each code, by its anchor there, where a diagnostic names no other."""
 
 
 @dataclass(frozen=True, order=True)
@@ -74,12 +74,16 @@ class Source:
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One error or warning: `code` is E or W and three digits, `help` says what to do."""
+    """One error or warning: `code` is E or W and three digits, `help` says what to do.
+
+    `section` is the section of docs/language.md that explains it, if that is not the one of its code.
+    """
 
     code: str
     message: str
     span: Span
     help: str | None = None
+    section: str | None = None
 
     @property
     def severity(self) -> str:
@@ -87,18 +91,18 @@ class Diagnostic:
 
     @property
     def rule(self) -> str:
-        """The section of the language's reference that explains the code."""
-        return RULES[self.code]
+        """The section of the language's reference that explains this error, by its anchor there."""
+        return self.section or SECTIONS[self.code]
 
     def render(self, source: Source, *, with_rule: bool = True) -> str:
-        """The message, the line it is about, a caret under the span, what to do, and what explains the rule.
+        """The message, the line it is about, a caret under the span, what to do, and the section that explains it.
 
         error[E206]: unknown name 'bata1'
           --> specs/adam.opt:16:12
         16 |   m'     = bata1*m + (1 - beta1)*d
            |            ^^^^^
            = help: did you mean 'beta1'?
-           = rule: optgen language names
+           = see: optgen language names
         """
         line = source.line(self.span.line)
         left, right = self.span.column - 1, max(self.span.column, self.span.end - 1)
@@ -122,12 +126,12 @@ class Diagnostic:
         if self.help:
             rows.append(f"{pad} = help: {self.help}")
         if with_rule:
-            rows.append(f"{pad} = rule: optgen language {self.rule}")
+            rows.append(f"{pad} = see: optgen language {self.rule}")
         return "\n".join(rows)
 
 
 def render(diagnostics: Iterable[Diagnostic], source: Source) -> str:
-    """Diagnostics of one source, an empty line between them; each rule is named by the first that breaks it."""
+    """Diagnostics of one source, an empty line between them; each section is named once."""
     blocks: list[str] = []
     named: set[str] = set()
     for d in diagnostics:

@@ -26,7 +26,8 @@ EXAMPLES = """\
 examples:
   optgen new mine.opt             a commented spec to start from
   optgen check mine.opt           all its errors at once
-  optgen language guards          one rule of the spec language, as errors name it
+  optgen language guards          a section on the spec language, as errors name it
+  optgen language E405            the section about an error's code
   optgen explain mine.opt         its equations, and what a step costs on this machine
   optgen build                    compile every spec to generated/
   optgen cache                    where compiled kernels are kept, how many and how large

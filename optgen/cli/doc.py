@@ -28,7 +28,7 @@ def register(commands: Commands) -> None:
         "write the documentation of specs: equations, arguments, states, costs",
         "  optgen doc                           write docs/optimizers.md, about all specs that come along\n"
         "  optgen doc --check                   change nothing; exit code 1 if the file would change\n"
-        "  optgen doc mine.opt                  print that of one spec\n"
+        "  optgen doc mine.opt                  print the section about one spec\n"
         "  optgen doc mine.opt -o mine.md\n",
     )
     parser.add_argument("spec", nargs="*", metavar="SPEC", help="name or .opt file (default: all that come along)")
@@ -45,7 +45,7 @@ def doc(args: argparse.Namespace) -> int:
     for spec in args.spec:
         if Path(spec).suffix not in ("", ".opt"):
             raise Usage(f"{spec} is no spec, which ends in .opt; the file to write is named by -o {spec}")
-    text = document(paths_of(args.spec))
+    text = sections(paths_of(args.spec)) if args.spec else document(paths_of([]))
     if output is None:
         print(text, end="")
         return 0
@@ -64,6 +64,13 @@ def document(specs: Iterable[Path]) -> str:
     from optgen import emit
 
     return emit.document([_entry(path) for path in specs])
+
+
+def sections(specs: Iterable[Path]) -> str:
+    """The sections about some specs, in this order. Raises SpecErrors for the first one that has errors."""
+    from optgen import emit
+
+    return emit.sections([_entry(path) for path in specs])
 
 
 def _entry(path: Path) -> DocEntry:

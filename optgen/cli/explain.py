@@ -7,10 +7,23 @@ from collections.abc import Iterator
 from textwrap import indent
 
 from optgen.cli.common import Commands, command, flags_text, path_of, read, variants
+from optgen.cli.show import expression
 from optgen.model import Optimizer
 from optgen.symbolic import latex, unicode
 
 PARAMETERS = 100_000_000
+UNITS = {
+    "elements": "a warp of 32 threads takes some elements of a tensor",
+    "blocks": "a warp adds up one stretch of a tensor",
+    "row blocks": "a warp adds up one stretch of a row",
+    "column tiles": "a warp adds up some rows of 32 columns",
+    "rows": "a thread computes the values of one row",
+    "cols": "a thread computes the values of one column",
+    "tensor": "a block of threads computes the values of one tensor",
+    "step": "one block of threads computes the values that all tensors share",
+}
+"""What each launch goes over (`optgen.backends.ptx.table.Unit`)."""
+DECLARED = ("Hyper-parameters", "Flags", "States", "Inputs", "Requirements")
 COLUMNS = ("variant", "streams", "bytes", "flops", "sweeps", "100M parameters")
 
 
@@ -28,9 +41,13 @@ def register(commands: Commands) -> None:
 def explain(args: argparse.Namespace) -> int:
     optimizer = read(path_of(args.spec))
     costs = _costs(optimizer)
-    print("\n".join(filter(None, (optimizer.name, optimizer.title, optimizer.cite))))
+    also = f"also called {', '.join(optimizer.aliases)}" if optimizer.aliases else ""
+    print("\n".join(filter(None, (optimizer.name, also, optimizer.title, optimizer.cite))))
     _section("Equations", unicode(optimizer))
-    _section("Hyper-parameters", _table(list(_params(optimizer))))
+    declared = (_params, _flags, _states, _inputs, _requirements)
+    for title, rows in zip(DECLARED, (list(part(optimizer)) for part in declared), strict=True):
+        if rows:
+            _section(title, _table(rows))
     _section("Change of the weight at the first step (wd = 0, rescale_grad = 1, no clipping)", _first_steps(optimizer))
     _section("Cost for each parameter of a float32 step", costs)
     _section("Launches of a step on a GPU, by what they go over", _launches(optimizer))
@@ -54,7 +71,33 @@ def _params(optimizer: Optimizer) -> Iterator[tuple[str, ...]]:
     for param in optimizer.all_params().values():
         if param.name in read:
             default = "none" if param.default is None else f"{param.default:.15g}"
-            yield param.name, default, str(param.interval or ""), param.doc
+            yield " or ".join((param.name, *param.aliases)), default, str(param.interval or ""), param.doc
+
+
+def _flags(optimizer: Optimizer) -> Iterator[tuple[str, ...]]:
+    """Those that are arguments with their default and values, the others with their condition."""
+    for f in optimizer.flags:
+        if f.condition is not None:
+            yield f.name, "", expression(f.condition), f.doc
+        else:
+            values = " or ".join(f.choices or ("true", "false")) + (", for each parameter" if f.per_param else "")
+            yield f.name, str(f.default) if f.choices else str(f.default).lower(), values, f.doc
+
+
+def _states(optimizer: Optimizer) -> Iterator[tuple[str, ...]]:
+    from optgen.emit.doc import ONE_FOR_EACH
+
+    for s in optimizer.states:
+        guard = f"if {expression(s.guard)}" if s.guard is not None else ""
+        yield s.name, f"one for each {ONE_FOR_EACH[s.kind]}", f"starts at {expression(s.init)}", guard, s.doc
+
+
+def _inputs(optimizer: Optimizer) -> Iterator[tuple[str, ...]]:
+    return ((i.name, i.doc) for i in optimizer.inputs)
+
+
+def _requirements(optimizer: Optimizer) -> Iterator[tuple[str, ...]]:
+    return ((expression(r.condition), r.message) for r in optimizer.requires)
 
 
 def _first_steps(optimizer: Optimizer) -> str:
@@ -80,7 +123,8 @@ def _launches(optimizer: Optimizer) -> str:
         kernel = pipeline.plan(pipeline.build(optimizer, Variant(flags)))
         units = [launch.unit for launch in pipeline.lower_ptx(kernel, optimizer.name).launches]
         found.setdefault(", ".join(units) or "none", []).append(flags_text(flags))
-    return _by_variant(found)
+    met = {unit for units in found for unit in units.split(", ")}
+    return "\n".join([_by_variant(found), *(f"{unit}: {what}" for unit, what in UNITS.items() if unit in met)])
 
 
 def _by_variant(found: dict[str, list[str]]) -> str:

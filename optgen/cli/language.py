@@ -1,4 +1,4 @@
-"""The command language: the reference of the spec language, or one rule of it."""
+"""The command language: the reference of the spec language, or one section of it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from optgen import specfiles
 from optgen.cli.common import Commands, Usage, command
-from optgen.diagnostics import RULES, suggest
+from optgen.diagnostics import SECTIONS, suggest
 
 
 def register(commands: Commands) -> None:
@@ -16,23 +16,27 @@ def register(commands: Commands) -> None:
         commands,
         "language",
         language,
-        "print the reference of the spec language, or one rule of it",
+        "print the reference of the spec language, or one section of it",
         "  optgen language           all of docs/language.md\n"
-        "  optgen language guards    the rule that an error names\n"
-        "  optgen language E405      the same, by the error's code\n",
+        "  optgen language --list    the names of its sections\n"
+        "  optgen language guards    the section that an error names\n"
+        "  optgen language E405      the section about an error's code\n",
     )
-    parser.add_argument("rule", nargs="?", metavar="RULE", help="a heading of the reference, or an error's code")
+    parser.add_argument("section", nargs="?", metavar="SECTION", help="a heading of the reference, or an error's code")
+    parser.add_argument("--list", action="store_true", help="print the names of the sections")
 
 
 def language(args: argparse.Namespace) -> int:
     text = specfiles.language().read_text("utf-8")
-    if args.rule is not None:
-        rules = dict(sections(text))
-        rule = RULES.get(args.rule.upper(), anchor(args.rule))
-        if rule not in rules:
-            hint = suggest(rule, rules) or f"there are {', '.join(rules)}"
-            raise Usage(f"no rule {args.rule!r}; {hint}")
-        text = rules[rule]
+    if args.list:
+        text = "\n".join(name for name, body in sections(text) if body.startswith("### "))
+    elif args.section is not None:
+        found = dict(sections(text))
+        name = SECTIONS.get(args.section.upper(), anchor(args.section))
+        if name not in found:
+            hint = suggest(name, found) or "optgen language --list prints the sections"
+            raise Usage(f"no section {args.section!r}; {hint}")
+        text = found[name]
     print(text.rstrip())
     return 0
 

@@ -16,24 +16,25 @@ TEMPLATE = """\
 optimizer {name} "what it is called in the paper"
 cite "authors and year, where to find it"
 
-# The language is described in docs/language.md of the project; `optgen language` prints it.
+  # The language is described in docs/language.md of the project; `optgen language` prints it. A comment that begins in
+  # the first column becomes a remark in what `optgen doc` writes; these do not.
 
-# A hyper-parameter: its default, the values it may have, a line of documentation. `lr`, `wd`, `rescale_grad` and
-# `clip_gradient` need no declaration; here `lr` gets a default of its own.
+  # A hyper-parameter: its default, the values it may have, a line of documentation. `lr`, `wd`, `rescale_grad` and
+  # `clip_gradient` need no declaration; here `lr` gets a default of its own.
 param lr      = 0.001
 param beta    = 0.9 in [0, 1)  "decay of the moment"
 param epsilon = 1e-8 in [0, inf)
 
-# A flag chooses which code exists: a constructor argument (true or false, or 'one' | 'other'), or a condition. With
-# `per param` after its name it can differ between parameters: `bind(..., flags={{"normalize": [...]}})`.
+  # A flag chooses which code exists: a constructor argument (true or false, or 'one' | 'other'), or a condition. With
+  # `per param` after its name it can differ between parameters: `bind(..., flags={{"normalize": [...]}})`.
 flag normalize = true  "divide by the root of the second moment"
 
-# What is kept for every weight between steps, and its value at the start.
+  # What is kept for every weight between steps, and its value at the start.
 state m = 0
 state v = 0 if normalize
 
-# `x` is the value before the step, `x'` the one after it. `w` is the weight, `t` the number of the update (1 is the
-# first), `grad` the raw gradient, and `g` the one to use: clip(rescale_grad*grad, clip_gradient).
+  # `x` is the value before the step, `x'` the one after it. `w` is the weight, `t` the number of the update (1 is the
+  # first), `grad` the raw gradient, and `g` the one to use: clip(rescale_grad*grad, clip_gradient).
 update:
   d  = g + wd*w
   m' = beta*m + (1 - beta)*d
@@ -62,7 +63,7 @@ def register(commands: Commands) -> None:
     )
     parser.add_argument("spec", nargs="*", metavar="SPEC", help="name or .opt file (default: all that come along)")
     parser.add_argument("--check", action="store_true", help="only say which files would change")
-    examples = "  optgen list    a flag in brackets follows from parameters\n"
+    examples = f"  optgen list    {_DERIVED}\n"
     command(commands, "list", list_, "list the specs that come with the package", examples)
     parser = command(
         commands,
@@ -115,7 +116,11 @@ def list_(args: argparse.Namespace) -> int:
     widths = [max(len(row[i]) for row in rows) for i in range(3)]
     for row in rows:
         print("  ".join(text.ljust(width) for text, width in zip(row, [*widths, 0], strict=True)).rstrip())
+    print(f"\n{_DERIVED}")
     return 0
+
+
+_DERIVED = "a flag in brackets is no argument: it follows from params, other flags or the rank of a parameter"
 
 
 def _flags(optimizer: Optimizer) -> str:

@@ -1,8 +1,18 @@
 """Products of the compiler: a manifest (JSON) for loading kernels, C headers for linking or launching them,
 documentation."""
 
-from optgen.emit.doc import DocEntry, document
+from optgen.emit.doc import DocEntry, document, sections
 from optgen.emit.manifest import Build, manifest
 from optgen.emit.products import CpuProducts, CudaProducts, Product, TargetProducts
 
-__all__ = ["Build", "CpuProducts", "CudaProducts", "DocEntry", "Product", "TargetProducts", "document", "manifest"]
+__all__ = [
+    "Build",
+    "CpuProducts",
+    "CudaProducts",
+    "DocEntry",
+    "Product",
+    "TargetProducts",
+    "document",
+    "manifest",
+    "sections",
+]

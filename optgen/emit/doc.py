@@ -71,9 +71,15 @@ def document(entries: Sequence[DocEntry]) -> str:
     entries = sorted(entries, key=lambda e: e.optimizer.name.lower())
     common = _table(("argument", "default", "values", ""), map(_param, RESERVED_PARAMS.values()))
     overview = _table(("optimizer", "", "states", "bytes"), map(_summary, entries))
-    parts = [INTRODUCTION.format(common=common), overview]
-    for entry in entries:
-        parts += _section(entry)
+    return _paragraphs([INTRODUCTION.format(common=common), overview, sections(entries)])
+
+
+def sections(entries: Sequence[DocEntry]) -> str:
+    """The sections of some optimizers, without an introduction."""
+    return _paragraphs([part for entry in entries for part in _section(entry)])
+
+
+def _paragraphs(parts: Sequence[str]) -> str:
     return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
 
 
@@ -147,12 +153,20 @@ def _flag(f: Flag) -> tuple[str, ...]:
     return f"`{f.name}`", repr(f.default), values, _joined(f.doc, "set for each parameter" if f.per_param else "")
 
 
-_ONE_FOR_EACH = {Kind.ELEM: "element", Kind.SHARED: "optimizer", Kind.ROW: "row", Kind.COL: "column"}
+ONE_FOR_EACH = {
+    Kind.ELEM: "element",
+    Kind.ROW: "row",
+    Kind.COL: "column",
+    Kind.SHARED: "optimizer",
+    Kind.TENSOR: "parameter",
+    Kind.HOST: "parameter",
+}
+"""How many values a state has, in words."""
 
 
 def _state(optimizer: Optimizer, s: StateDecl) -> tuple[str, ...]:
     start = s.init.text if isinstance(s.init, Number) else f"`{s.init.id}`"
-    kept = _ONE_FOR_EACH.get(s.kind, "parameter")
+    kept = ONE_FOR_EACH[s.kind]
     guard = f"(if {_written(optimizer, s.guard)})" if s.guard is not None else ""
     return f"`{s.name}`", kept, start, f"{_plain(s.doc)} {guard}".strip()
 

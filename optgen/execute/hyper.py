@@ -59,7 +59,8 @@ class HyperParameters:
         if self._sums_over_params and param.name not in PER_PARAMETER:
             raise ValueError(f"{spec.name} sums over all parameters, so '{param.name}' must be one number for them all")
         if len(value) != self._n:
-            raise ValueError(f"{spec.name}: '{param.name}' has {len(value)} values for {self._n} parameters")
+            count = f"{len(value)} value{'' if len(value) == 1 else 's'}"
+            raise ValueError(f"{spec.name}: '{param.name}' has {count} for {self._n} parameters")
         each = [arguments.check(spec, param, x) for x in value]
         for x in each:
             arguments.check_read(spec, param, x)

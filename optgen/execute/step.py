@@ -313,7 +313,8 @@ class BoundStep:
             (first, *_), (second, *_), *_ = groups.values()
             raise ValueError(
                 f"{name} sums over all parameters, so they need one kernel, but params[{first}] and params[{second}] "
-                f"need different ones: {_difference(self._kernels[first], self._kernels[second])}"
+                f"need different ones: {_difference(self._kernels[first], self._kernels[second])}; "
+                "compute the sum or norm outside of the spec, and pass it as a param, or as rescale_grad"
             )
 
     # ------------------------------------------------------------ checks

@@ -36,9 +36,11 @@ from optgen.model import (
 class LineError(Exception):
     """An error in a line. The parser gives up on the line and goes on with the next."""
 
-    def __init__(self, code: str, message: str, span: Span, help: str | None = None) -> None:
+    def __init__(
+        self, code: str, message: str, span: Span, help: str | None = None, section: str | None = None
+    ) -> None:
         super().__init__(message)
-        self.diagnostic = Diagnostic(code, message, span, help)
+        self.diagnostic = Diagnostic(code, message, span, help, section)
 
 
 class Header(NamedTuple):
@@ -120,7 +122,7 @@ class Actions:
 
     def unary(self, items: list[Any]) -> Unary:
         if items[0].text == "+":
-            raise LineError("E105", "a sign of '+'", items[0].span, "leave it out")
+            raise LineError("E105", "a sign of '+'", items[0].span, "leave it out", "numbers")
         return Unary(items[0].text, items[1], items[0].span.to(_span(items[1])))
 
     def binary(self, items: list[Any]) -> Binary:
@@ -139,15 +141,21 @@ class Actions:
         function, closing = items[0], items[-1]
         parts = list(items[2]) if len(items) == 4 else []
         for part in parts[:-1]:
+            if isinstance(part, _Scope) and isinstance(parts[-1], _Scope):
+                help = "one scope is allowed; name the inner reduction on a line of its own"
+                raise LineError("E303", "a call with two scopes", parts[-1].target.span, help)
             if isinstance(part, _Scope):
                 raise LineError(
                     "E303", "a scope comes last in a call", part.target.span, "move it behind the other arguments"
                 )
         scope = parts.pop().target.text if parts and isinstance(parts[-1], _Scope) else None
         if items[1].text + closing.text != "()":
-            known = function.text in FUNCTIONS or items[1].text == "("
-            help = "use ( )" if known else "elements have no index: an equation is for each of them"
-            raise LineError("E105", f"a call with {items[1].text} {closing.text}", items[1].span, help)
+            if function.text in FUNCTIONS or items[1].text == "(":
+                message = f"a call with {items[1].text} {closing.text}"
+                raise LineError("E105", message, items[1].span, "use ( )", "functions")
+            help = "elements have no index: an equation is for each of them"
+            message = f"'{function.text}' with an index"
+            raise LineError("E105", message, items[1].span, help, "not-in-the-language")
         if function.text.endswith("'"):
             raise LineError(
                 "E105", f"'{function.text}' is called like a function", function.span, "write '*' to multiply"
@@ -170,7 +178,7 @@ class Actions:
         if last.type != "NUMBER":
             return last
         if sign and sign[0].text == "+":
-            raise LineError("E105", "a sign of '+'", sign[0].span, "leave it out")
+            raise LineError("E105", "a sign of '+'", sign[0].span, "leave it out", "numbers")
         number = Number(math.inf, "inf", last.span) if last.text == "inf" else _number(last)
         return Number(-number.value, f"-{number.text}", sign[0].span.to(last.span)) if sign else number
 
@@ -218,7 +226,8 @@ class Actions:
         _plain(name, "a param")
         options = _options("a param", rest, ("in", "alias", "zero off", "text"))
         if kind is not None and kind.text != "int":
-            raise LineError("E304", f"'{kind.text}' is no type of a param", kind.span, "leave it out, or write 'int'")
+            help = "leave it out, or write 'int'"
+            raise LineError("E304", f"'{kind.text}' is no type of a param", kind.span, help, "param")
         reserved = RESERVED_PARAMS.get(name.text)
         unset = isinstance(default, Token) and default.type == "NONE"
         interval = options.get("in", reserved.interval if reserved else None)
@@ -267,7 +276,8 @@ class Actions:
                 "E304", f"'{kind.text}' is no kind of a state", kind.span, f"the kinds are {', '.join(kinds)}"
             )
         if isinstance(init, Token) and init.type == "NONE":
-            raise LineError("E402", "a state always has a value", init.span, "start it at 0, at a param or at w")
+            help = "start it at 0, at a param or at w"
+            raise LineError("E402", "a state always has a value", init.span, help, "state")
         start = _name(init) if isinstance(init, Token) else _finite(init, "a state")
         span_kind = kinds[kind.text] if kind is not None else Kind.ELEM
         return StateDecl(name.text, span_kind, start, options.get("if"), name.span, options.get("text", ""))

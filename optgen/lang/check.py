@@ -73,7 +73,7 @@ def _check_section(lines: list[Equation | Broken], scope: Scope, *, evaluate: bo
 
 
 def _check_cases(cases: list[Equation], scope: Scope) -> None:
-    """A case group: guarded lines, then at most one `otherwise`; or a single line without a guard."""
+    """The cases of one name: guarded lines, then at most one `otherwise`; or a single line without a guard."""
     closed: Equation | None = None
     for case in cases:
         if case.target.key in scope.failed:
@@ -81,6 +81,7 @@ def _check_cases(cases: list[Equation], scope: Scope) -> None:
         if case.is_otherwise and case is cases[0]:
             help = "it follows cases of the same name, directly below them"
             scope.report("E406", f"'otherwise' without a case of {case.target.key} above it", case.target.span, help)
+            scope.failed.add(case.target.key)
         elif closed is not None:
             takes = "takes all other cases" if closed.is_otherwise else "is without a guard"
             help = f"the one on line {closed.span.line} {takes}"

@@ -23,7 +23,7 @@ def check_condition(condition: Expr, scope: Scope, flags: Iterable[Flag], what: 
             shown = f"{node.function}()" if isinstance(node, Call) else "a power"
             help = "a condition compares numbers, params and rank, joined by + - * and /"
             scope.report("E409", f"{what} cannot compute {shown}", node.span, help)
-        if not isinstance(node, Name) or node.id in scope.failed:
+        if not isinstance(node, Name) or node.id in scope.failed or _unquoted(node, condition, scope):
             continue
         known = node.id in scope.params or node.id in RESERVED_PARAMS or node.id in visible or node.id == "rank"
         if known and not node.primed:
@@ -55,9 +55,9 @@ def _check_truth(condition: Expr, scope: Scope, flags: dict[str, Flag], what: st
             _check_number(b, scope)
         case IsSet(name=name):
             param = scope.params.get(name.id) or RESERVED_PARAMS.get(name.id)
-            if param is not None and not param.optional:
+            if param is not None and not param.optional and name.id not in scope.failed:
                 help = f"only a param declared with '= none' may be unset; {name.id} always has a value"
-                scope.report("E411", f"'{name.id}' is always set", name.span, help)
+                scope.report("E411", f"'{name.id}' is always set", name.span, help, "unset-params")
         case Name(id=name) if name in flags or name in scope.failed:
             if name in flags and flags[name].choices:
                 _choice_needed(condition.span, flags[name], scope)
@@ -90,6 +90,8 @@ def check_guard(guard: Expr, scope: Scope) -> bool:
     if any(n.id in scope.failed for n in names):
         return False
     for node in names:
+        if _unquoted(node, guard, scope):
+            return False
         if node.id in scope.flags or (node.id == SPARSE and not node.primed):
             continue
         if scope.what(node.id) is None and node.id not in scope.locals:
@@ -141,6 +143,21 @@ def _check_choice(comparison: Binary, scope: Scope) -> None:
     elif text.value not in flag.choices:
         help = scope.suggest(text.value, flag.choices) or f"the choices are {_quoted(flag.choices)}"
         scope.report("E408", f"flag '{flag.name}' has no choice '{text.value}'", text.span, help)
+
+
+def _unquoted(name: Name, condition: Expr, scope: Scope) -> bool:
+    """Report a name that is compared with a flag that has choices; False where it is not."""
+    for node in walk(condition):
+        match node:
+            case Binary(op="==" | "!=", left=Name(id=id), right=Name() as right) if right is name:
+                flag = scope.flags.get(id)
+                if flag is None or not flag.choices:
+                    return False
+                known = f"the choices are {_quoted(flag.choices)}"
+                help = f"write '{name.id}' in single quotes" if name.id in flag.choices else known
+                scope.report("E408", f"a choice of '{id}' stands in single quotes", name.span, help)
+                return True
+    return False
 
 
 def _choice_needed(span: Span, flag: Flag, scope: Scope) -> None:

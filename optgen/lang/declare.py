@@ -94,7 +94,7 @@ def _check_init(state: StateDecl, scope: Scope) -> None:
         if param.optional:
             scope.report("E410", f"'{init.id}' may be unset", init.span, "start the state at a number")
     elif scope.what(init.id) is None:
-        scope.unknown(init, [*scope.params, "w"])
+        scope.unknown(init, [*scope.params, "w"], "a state starts at a number, at a param or at w")
     else:
         help = "a state starts at a number, at a param or at w"
-        scope.report("E402", f"a state cannot start at {scope.what(init.id)}", init.span, help)
+        scope.report("E402", f"a state cannot start at {scope.what(init.id)}", init.span, help, "state")

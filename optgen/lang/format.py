@@ -121,7 +121,7 @@ def _rows(layout: _Layout, widths: list[int]) -> Iterator[tuple[str, str]]:
     line, indent = layout.line, layout.indent
     if not line.tokens:
         comment = line.comments[0]
-        yield "", (indent if comment.span.column > 1 else "") + comment.text.rstrip()
+        yield "", (_INDENT if comment.span.column > 1 else "") + comment.text.rstrip()  # one in column 1 is a remark
         return
     if line.tokens[0].type == "SECTION":
         indent = ""

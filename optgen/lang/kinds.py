@@ -9,8 +9,9 @@ Conditions are values of the same kinds. Arithmetic takes numbers; `and`, `or`, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from optgen.diagnostics import Span
 from optgen.lang.builtins import DRAWS, TENSORS, is_reduction
@@ -33,8 +34,12 @@ from optgen.model import (
     children,
 )
 
-Report = Callable[[str, str, Span, str], None]
-"""A function that reports an error: code, message, span, help."""
+
+class Report(Protocol):
+    """Takes an error, and the section that explains it if that is not the one of its code."""
+
+    def __call__(self, code: str, message: str, span: Span, help: str, section: str | None = None, /) -> None: ...
+
 
 MEANING = {
     Kind.HOST: "a host value",
@@ -95,7 +100,7 @@ def infer(program: Program, optimizer: Optimizer) -> dict[str, Kind]:
     return {key: value.kind for key, value in names.items() if value is not None}
 
 
-def _never(code: str, message: str, span: Span, help: str) -> None:
+def _never(code: str, message: str, span: Span, help: str, section: str | None = None) -> None:
     raise AssertionError(f"{code} in a checked spec: {message}")
 
 
@@ -172,10 +177,10 @@ def value_of(expr: Expr, names: Names, report: Report, *, draw_allowed: bool = F
             return names.get(expr.key)
         case Text():
             help = "compare a flag with it in a guard: if kind == 'sqrt'"
-            report("E405", f"the choice '{expr.value}' is no value", expr.span, help)
+            report("E405", f"the choice '{expr.value}' is no value", expr.span, help, "flag")
         case IsSet():
             help = f"declare 'flag has_{expr.name.id} = {expr.name.id} set' and guard the line with it"
-            report("E405", f"'{expr.name.id} set' is no value", expr.span, help)
+            report("E405", f"'{expr.name.id} set' is no value", expr.span, help, "unset-params")
         case Unary(op="-"):
             return _numbers((expr.operand,), names, report)
         case Unary():

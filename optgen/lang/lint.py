@@ -10,15 +10,19 @@ from optgen.diagnostics import Diagnostic, Span
 from optgen.lang.names import readable_names
 from optgen.lang.numeric import negative_roots, undefined_quotients
 from optgen.lang.variants import distinct_variants
-from optgen.model import Call, Equation, Flags, Optimizer, partial_truth, walk
+from optgen.model import Call, Equation, Expr, Flag, Flags, Name, Optimizer, partial_truth, walk
 
 MAX_VARIANTS = 64
 """The largest number of variants that are checked numerically. Problems rarely depend on all flags."""
+MAX_RANK = 8
+"""The largest rank of a parameter that is tried."""
 
 
 def lint(optimizer: Optimizer) -> list[Diagnostic]:
     """The warnings of a checked spec, in the order of its text."""
-    found = {d: None for rule in (_unread, _never_chosen, _rows, _numeric) for d in rule(optimizer)}
+    found = {
+        d: None for rule in (_unread, _never_chosen, _rows, _numeric, _over_params, _rates) for d in rule(optimizer)
+    }
     return sorted(found, key=lambda d: d.span)
 
 
@@ -98,9 +102,45 @@ def _takes(optimizer: Optimizer, flags: Flags, rank: int) -> bool:
 def _numeric(optimizer: Optimizer) -> Iterator[Diagnostic]:
     for flags in islice(distinct_variants(optimizer), MAX_VARIANTS):
         program = optimizer.program(flags)
-        for span in undefined_quotients(program, optimizer):
+        for span, with_weight in undefined_quotients(program, optimizer):
             help = "add a small constant to the divisor, or choose another value: where(x == 0, 0, ...)"
-            yield Diagnostic("W502", "this is 0/0 at the first step if the gradient is zero", span, help)
+            zero = "gradient and weight are" if with_weight else "the gradient is"
+            yield Diagnostic("W502", f"this is 0/0 at the first step if {zero} zero", span, help)
         for span in negative_roots(program, optimizer):
             help = "keep it from below, as in sqrt(max(x, 0) + epsilon)"
             yield Diagnostic("W503", "rounding can make this negative, and its root NaN", span, help)
+
+
+def _over_params(optimizer: Optimizer) -> Iterator[Diagnostic]:
+    """Flags that can differ between parameters, where one kernel has to update them all."""
+    calls = (x for e in (*optimizer.update, *optimizer.evaluate) for x in walk(e.value))
+    if not any(isinstance(call, Call) and call.scope == "params" for call in calls):
+        return
+    read = optimizer.reads()
+    for flag in optimizer.flags:
+        if flag.name in read and (flag.per_param or _differs_by_rank(optimizer, flag)):
+            message = f"'{flag.name}' can differ between parameters, but what is 'over params' needs the same for all"
+            help = "compute that sum or norm outside of the spec, and pass it as a param, or as rescale_grad"
+            yield Diagnostic("W506", message, flag.span, help)
+
+
+def _differs_by_rank(optimizer: Optimizer, flag: Flag) -> bool:
+    """Whether two parameters of different rank can have different values of a flag."""
+    if flag.condition is None or not _reads(flag.condition, "rank"):
+        return False
+    required = [q.condition for q in optimizer.requires]
+    ranks = [r for r in range(MAX_RANK + 1) if all(partial_truth(x, {}, r) is not False for x in required)]
+    return len({partial_truth(flag.condition, {}, rank) for rank in ranks}) > 1
+
+
+def _rates(optimizer: Optimizer) -> Iterator[Diagnostic]:
+    """Flags that follow from the learning rate, which schedules change."""
+    for flag in optimizer.flags:
+        if flag.condition is not None and _reads(flag.condition, "lr"):
+            message = f"a step that changes '{flag.name}' is an error, and lr changes from step to step"
+            help = "compare lr in an equation: where(lr < 0.1, a, b)"
+            yield Diagnostic("W507", message, flag.condition.span, help)
+
+
+def _reads(expr: Expr, name: str) -> bool:
+    return any(isinstance(e, Name) and e.id == name for e in walk(expr))

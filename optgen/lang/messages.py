@@ -48,9 +48,9 @@ def _ends_early(line: Line, expected: set[str]) -> LineError:
     last = line.tokens[-1]
     if {"NUMBER", "OPEN"} <= expected and line.tokens[0].type == "NAME":
         help = f"put a value behind '{last.text}', or brackets around what goes on below"
-        return LineError("E105", "the line ends where a value is needed", last.span, help)
+        return LineError("E105", "the line ends where a value is needed", last.span, help, "lines")
     help = _form(line) if last.type == "NAME" else _wanted(line, expected)
-    return LineError("E105", f"the line ends behind '{last.text}'", last.span, help)
+    return LineError("E105", f"the line ends behind {_shown(last)}", last.span, help)
 
 
 def _no_statement(line: Line, index: int) -> LineError:
@@ -60,6 +60,9 @@ def _no_statement(line: Line, index: int) -> LineError:
         help = "a line is a declaration (param, flag, state ...) or an equation (name = value)"
         if first.type in ("IF", "OTHERWISE"):
             help = "a guard ends its line, as in m' = g if amsgrad; to choose a value, write where(condition, a, b)"
+        if first.type in ("ADD", "MULTIPLY", "POWER", "COMPARE", "AND", "OR"):
+            help = "a line goes on while a bracket is open: put ( ) around the expression"
+            return LineError("E112", f"no line begins with '{first.text}'", first.span, help, "lines")
         return LineError("E112", f"no line begins with '{first.text}'", first.span, help)
     if token.type == "COLON" and len(line.tokens) == 2:
         help = suggest(first.text, ("update", "eval")) or "the sections are 'update:' and 'eval:'"
@@ -69,33 +72,36 @@ def _no_statement(line: Line, index: int) -> LineError:
         help = near or f"declarations begin with {', '.join(HEADS[:-2])}"
         return LineError("E112", f"unknown declaration '{first.text}'", first.span, help)
     if token.type == "COMPARE":
-        return LineError("E105", f"'{token.text}' does not define '{first.text}'", token.span, "write '='")
-    return LineError(
-        "E105", f"'{token.text}' behind '{first.text}'", token.span, f"an equation is {first.text} = value"
-    )
+        return LineError("E105", f"'{token.text}' does not define '{first.text}'", token.span, "write '='", "update")
+    help = f"an equation is {first.text} = value"
+    return LineError("E105", f"'{token.text}' behind '{first.text}'", token.span, help, "update")
 
 
 def _value_missing(line: Line, token: Token, previous: Token) -> LineError:
     """The error for a token where an expression should begin."""
+    if token.type == "STRING" and line.tokens[0].type == "FLAG":
+        help = f"choices stand in single quotes: '{token.text[1:-1]}'"
+        return LineError("E105", f"the choice {token.text} in double quotes", token.span, help)
     if token.type == "BOOL":
         help = "write the flag alone: 'if amsgrad' or 'if not amsgrad'"
-        return LineError("E105", f"'{token.text}' cannot stand in an expression", token.span, help)
+        section = "guards" if line.tokens[0].type == "NAME" else None
+        return LineError("E105", f"'{token.text}' cannot stand in an expression", token.span, help, section)
     if token.type == "NONE":
         help = "only a default is none; to ask for it, declare flag f = p set"
-        return LineError("E105", "'none' cannot stand in an expression", token.span, help)
+        return LineError("E105", "'none' cannot stand in an expression", token.span, help, "unset-params")
     if token.type == "POWER" and previous.text == "*":
         return LineError("E106", "'*^' is not an operator", token.span, "write '^'")
     if token.text in KEYWORDS and token.type not in ("IF", "OTHERWISE", "SET", "AND", "OR", "IN"):
         return _keyword(token)
-    help = f"write a number, a name or a bracket between '{previous.text}' and '{token.text}'"
+    help = f"write a number, a name or a bracket between '{previous.text}' and {_shown(token)}"
     if token.type == "BAR":
         help = "write abs(x), or norm(x)"
-    return LineError("E105", f"a value is missing before '{token.text}'", token.span, help)
+    return LineError("E105", f"a value is missing before {_shown(token)}", token.span, help)
 
 
 def _unexpected(line: Line, token: Token, previous: Token, expected: set[str]) -> LineError:
     """The error for a token behind a complete expression, or in a declaration."""
-    found = f"'{token.text}'"
+    found = _shown(token)
     in_expression = "OR" in expected
     if token.type == "COMPARE" and in_expression:
         return LineError("E109", "comparisons do not chain", token.span, "write a < b and b < c")
@@ -109,13 +115,21 @@ def _unexpected(line: Line, token: Token, previous: Token, expected: set[str]) -
         return LineError("E303", f"{found} cannot stand behind '{previous.text}'", token.span, help)
     if token.type == "EQUAL" and in_expression:
         help = "write '=='" if "CLOSE" in expected else "a line defines one name; '==' compares"
-        return LineError("E105", "'=' defines, it does not compare", token.span, help)
+        return LineError("E105", "'=' defines, it does not compare", token.span, help, "conditions")
     if token.type in ("IF", "OTHERWISE") and "CLOSE" in expected:
         help = "a guard ends the line and chooses code; to choose a value, write where(condition, a, b)"
-        return LineError("E105", f"{found} inside brackets", token.span, help)
+        return LineError("E105", f"{found} inside brackets", token.span, help, "guards")
     if token.type in ("NAME", "NUMBER", "OPEN") and in_expression and previous.type in ("NAME", "NUMBER", "CLOSE"):
         return _no_operator(line, token, previous)
-    behind = f"{found} cannot stand behind '{previous.text}'"
+    behind = f"{found} cannot stand behind {_shown(previous)}"
+    if token.type == "CHOICE" and "STRING" in expected:
+        return LineError("E105", behind, token.span, f'a text stands in double quotes: "{token.text[1:-1]}"')
+    if token.type == "BOOL" and line.tokens[0].type in ("PARAM", "STATE"):
+        what, name = line.tokens[0].text, line.tokens[1].text
+        help = f"a {what} is a number: {what} {name} = 0"
+        if what == "param":
+            help = f"a param is a number; what is true or false is a flag: flag {name} = {token.text}"
+        return LineError("E105", behind, token.span, help)
     if token.type == "PER" and line.tokens[0].type == "FLAG":
         return LineError("E105", behind, token.span, "write flag frozen per param = false")
     if token.text in KEYWORDS and "NAME" in expected and not in_expression:
@@ -134,7 +148,14 @@ def _no_operator(line: Line, token: Token, previous: Token) -> LineError:
     help = near or f"write an operator between '{previous.text}' and '{token.text}'"
     if line.tokens[0].type != "NAME":
         help = _form(line)
-    return LineError("E105", f"'{token.text}' cannot stand behind '{previous.text}'", token.span, help)
+    section = "guards" if token.text in ("else", "unless", "when") and line.tokens[0].type == "NAME" else None
+    behind = f"{_shown(token)} cannot stand behind {_shown(previous)}"
+    return LineError("E105", behind, token.span, help, section)
+
+
+def _shown(token: Token) -> str:
+    """A token in quotes, those that it brings along or others."""
+    return token.text if token.type in ("CHOICE", "STRING") else f"'{token.text}'"
 
 
 def _keyword(token: Token) -> LineError:

@@ -16,7 +16,7 @@ from optgen.lang.builtins import (
     is_reduction,
 )
 from optgen.lang.scope import Scope, meaning
-from optgen.model import Call, Equation, Expr, IsSet, Name, children, walk
+from optgen.model import RESERVED_PARAMS, Call, Equation, Expr, IsSet, Name, children, walk
 
 
 def check_call(call: Call, scope: Scope) -> None:
@@ -41,10 +41,17 @@ def check_call(call: Call, scope: Scope) -> None:
         counts = " or ".join(map(str, function.counts))
         takes = f"{counts} argument{'' if counts == '1' else 's'}" if counts != "0" else "no arguments"
         message = f"{call.function} takes {takes}, and has {len(call.args)} here"
-        scope.report("E208", message, call.span, f"write {function.usage}")
+        scope.report("E208", message, call.span, f"write {function.usage}", _section(call))
     elif call.scope is not None and not is_reduction(call):
         message = f"'{_scope_text(call.scope)}' on {call.function}, which reduces nothing"
         scope.report("E303", message, call.span, "sum, mean, norm, rms, max(x) and min(x) reduce")
+
+
+def _section(call: Call) -> str:
+    """The section with the table that a function is in."""
+    if call.function in DRAWS:
+        return "draws"
+    return "reductions" if FUNCTIONS[call.function].reduces == FUNCTIONS[call.function].counts else "functions"
 
 
 def _scope_text(scope: str) -> str:
@@ -76,8 +83,10 @@ def check_reads(equation: Equation, scope: Scope, *, evaluate: bool, locals: Con
 def _check_read(name: Name, scope: Scope, evaluate: bool, locals: Container[str]) -> None:
     what = scope.what(name.id)
     if name.id in scope.flags or name.id == SPARSE:
-        help = f"a flag chooses code: write 'if {name.id}' at the end of the line"
-        scope.report("E405", f"flag '{name.id}' is no value", name.span, help)
+        choices = scope.flags[name.id].choices if name.id in scope.flags else ()
+        guard = f"{name.id} == '{choices[0]}'" if choices else name.id
+        help = f"a flag chooses code: write if {guard} at the end of the line"
+        scope.report("E405", f"flag '{name.id}' is no value", name.span, help, "flag")
     elif name.id in scope.aliases:
         scope.report("E206", f"'{name.id}' is only an alias", name.span, f"write {scope.aliases[name.id]}")
         scope.failed.add(name.key)
@@ -90,11 +99,12 @@ def _check_read(name: Name, scope: Scope, evaluate: bool, locals: Container[str]
         scope.failed.add(name.key)
     elif evaluate and (name.primed or name.id in (*TENSORS[1:], *scope.inputs)):
         help = "'eval:' computes from w, the states, params and t, after a step and without a gradient"
-        scope.report("E205", f"'{name.key}' is not known in 'eval:'", name.span, help)
+        scope.report("E205", f"'{name.key}' is not known in 'eval:'", name.span, help, "eval")
         scope.failed.add(name.key)
     elif (what is None or what == "a function") and name.id not in locals:
         if name.id in scope.locals:
-            scope.report("E205", f"'{name.id}' is defined in the other section", name.span, "define it in this one too")
+            message = f"'{name.id}' is defined in the other section"
+            scope.report("E205", message, name.span, "define it in this one too", "eval")
             scope.failed.add(name.key)
         else:
             known = [*scope.params, *scope.states, *scope.inputs, *RESERVED, *scope.locals]
@@ -110,9 +120,8 @@ def check_target(equation: Equation, scope: Scope, *, evaluate: bool) -> Equatio
     what = scope.what(name)
     if name in scope.states or name == "w":
         if evaluate and name != "w":
-            scope.report(
-                "E212", "'eval:' updates no state", target.span, "it only defines w', from the states as they are"
-            )
+            help = "it only defines w', from the states as they are"
+            scope.report("E212", "'eval:' updates no state", target.span, help, "eval")
             return None
         if target.primed:
             return equation
@@ -126,7 +135,7 @@ def check_target(equation: Equation, scope: Scope, *, evaluate: bool) -> Equatio
     if what is not None:
         declared = what in ("a param", "a flag", "an input", "an alias")
         message = f"'{name}' is {what if declared else meaning(name)}, and no equation defines it"
-        scope.report("E212" if declared else "E201", message, target.span, "choose another name")
+        scope.report("E212" if declared else "E201", message, target.span, _instead(target, scope))
         return None
     if target.primed:
         help = scope.suggest(name, scope.states) or f"declare 'state {name} = 0', or drop the prime"
@@ -136,3 +145,15 @@ def check_target(equation: Equation, scope: Scope, *, evaluate: bool) -> Equatio
         scope.failed.update((target.key, name))
         return None
     return equation
+
+
+def _instead(target: Name, scope: Scope) -> str:
+    """What to do where an equation would define a declared name; with a prime, it is meant to change in a step."""
+    name = target.id
+    if target.primed and name in scope.inputs:
+        return "an input is only read; keep what changes in a state"
+    param = scope.params.get(name) or RESERVED_PARAMS.get(name)
+    if target.primed and param is not None:
+        start = name if not param.optional else 0
+        return f"declare 'state {name}_now: host = {start}', and write {name}_now' = ..."
+    return "choose another name"

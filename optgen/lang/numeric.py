@@ -24,20 +24,21 @@ class _Sample:
     quotients: frozenset[Span] = frozenset()
 
 
-def undefined_quotients(program: Program, optimizer: Optimizer) -> list[Span]:
+def undefined_quotients(program: Program, optimizer: Optimizer) -> list[tuple[Span, bool]]:
     """The quotients that are 0/0 at the first step with a zero gradient and no weight decay, and that the result uses.
+    Each stands with whether the weight has to be zero, too.
 
     Weights of 0.5 and, as biases start there, of 0 are tried; params have their defaults.
     """
-    found: set[Span] = set()
+    found: dict[Span, bool] = {}
     for weight in (0.5, 0.0):
         names = _first_names(program, optimizer, weight)
         for equation in program.equations:
             sample = _first(equation.value, names)
             names[equation.target.key] = sample
             if equation.target.primed:
-                found |= sample.quotients
-    return sorted(found)
+                found = dict.fromkeys(sample.quotients, weight == 0) | found
+    return sorted(found.items())
 
 
 def _first_names(program: Program, optimizer: Optimizer, weight: float) -> dict[str, _Sample]:

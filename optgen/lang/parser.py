@@ -8,15 +8,16 @@ its uses are not reported as well.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from optgen.diagnostics import Diagnostic, Source, Span
 from optgen.lang.actions import Actions, Cite, Header, LineError, Section, Statement
 from optgen.lang.messages import syntax_error
-from optgen.lang.syntax import MAX_ERRORS, Line, Token, read_lines
+from optgen.lang.syntax import HEADS, MAX_ERRORS, Line, Token, begins_statement, read_lines
 from optgen.model import Equation, Expr, Flag, Input, Param, Require, StateDecl, children
 
 MAX_DEPTH = 100
@@ -55,19 +56,24 @@ def read_draft(source: Source) -> Draft:
     """Parse every line of a spec. Never raises: errors are in the draft."""
     lines, errors = read_lines(source)
     draft = Draft(source, lines, errors=errors, unread=not lines)
+    unfinished = False  # the line above was; what goes on here was reported there
     for line in lines:
         if len(draft.errors) >= MAX_ERRORS:
             break
         if not line.tokens:
             continue
+        goes_on = unfinished and not begins_statement(line.tokens)
+        unfinished = line.unfinished
+        if goes_on and not line.broken:
+            continue
         if line.broken:
-            _keep_name(draft, line)
+            _keep_names(draft, line)
             continue
         try:
             _place(draft, parse_line(line), line)
         except LineError as error:
-            draft.errors.append(error.diagnostic)
-            _keep_name(draft, line)
+            draft.errors.append(_with_section(error.diagnostic, line))
+            _keep_names(draft, line)
     if len(draft.errors) >= MAX_ERRORS:
         draft.errors.sort(key=lambda d: d.span)
         del draft.errors[MAX_ERRORS:]
@@ -78,10 +84,18 @@ def read_draft(source: Source) -> Draft:
     return draft
 
 
-def _keep_name(draft: Draft, line: Line) -> None:
+def _with_section(diagnostic: Diagnostic, line: Line) -> Diagnostic:
+    """A declaration that is not of its form is explained where the declaration is, unless the error says otherwise."""
+    head = line.tokens[0].text
+    is_form = diagnostic.code == "E105" and diagnostic.section is None and head in HEADS
+    return replace(diagnostic, section=head) if is_form else diagnostic
+
+
+def _keep_names(draft: Draft, line: Line) -> None:
     """Remember what a failed line would have defined."""
     types = [t.type for t in line.tokens[:2]]
-    if types == ["NAME", "EQUAL"]:
+    draft.broken.update(t.text for t, behind in pairwise(line.tokens) if (t.type, behind.type) == ("NAME", "EQUAL"))
+    if types[0] == "NAME" and types[1:] != ["NAME"]:
         lines = draft.evaluate if draft.sections and draft.sections[-1].name == "eval" else draft.update
         lines.append(Broken(line.tokens[0].text))
     elif types[0] == "SECTION":
@@ -90,7 +104,8 @@ def _keep_name(draft: Draft, line: Line) -> None:
     elif types[0] == "OPTIMIZER":
         draft.headers.append(Header("", (), "", line.tokens[0].span))
     else:
-        draft.broken.update(t.text.rstrip("'") for t in line.tokens[:2] if t.type == "NAME")
+        names = [t.text for t in line.tokens[:2] if t.type == "NAME"]
+        draft.broken.update(names, (name.rstrip("'") for name in names))
 
 
 def _place(draft: Draft, statement: Statement, line: Line) -> None:

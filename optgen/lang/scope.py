@@ -30,9 +30,9 @@ class Scope:
     def errors(self) -> tuple[Diagnostic, ...]:
         return tuple(self.reported)
 
-    def report(self, code: str, message: str, span: Span, help: str | None = None) -> None:
+    def report(self, code: str, message: str, span: Span, help: str | None = None, section: str | None = None) -> None:
         """Add an error, unless the same one was reported for the same place."""
-        self.reported.setdefault(Diagnostic(code, message, span, help))
+        self.reported.setdefault(Diagnostic(code, message, span, help, section))
 
     def suggest(self, name: str, known: Iterable[str]) -> str | None:
         """`diagnostics.suggest`, as long as there are few errors: it is slow, and many errors have one cause."""

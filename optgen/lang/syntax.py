@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -63,6 +63,10 @@ _FOREIGN = {
     ".": "a number is written like 0.5, and a name has no dot",
 }
 """Operators of other languages -> what to write instead."""
+_FOREIGN_SECTIONS = dict.fromkeys("@%{}!~&", "operators") | {
+    "?": "conditions", ".": "numbers", ";": "lines",
+}  # fmt: skip
+"""The sections of docs/language.md about them."""
 
 
 class Token(NamedTuple):
@@ -77,13 +81,15 @@ class Token(NamedTuple):
 class Line:
     """A logical line: its tokens and the comments on its rows. One without tokens is blank or only a comment.
 
-    `broken`: an error in it was reported, so it is not parsed.
+    `broken`: an error in it was reported, so it is not parsed. `unfinished`: it ends with an operator or a backslash,
+    as if it went on below.
     """
 
     number: int
     tokens: tuple[Token, ...]
     comments: tuple[Token, ...]
     broken: bool = False
+    unfinished: bool = False
 
 
 def read_lines(source: Source) -> tuple[list[Line], list[Diagnostic]]:
@@ -111,17 +117,20 @@ class _Cutter:
         self.comments: list[Token] = []
         self.open: list[Token] = []
         self.broken = False
+        self.unfinished = False
         self.number = 1
 
     def row(self, number: int, text: str) -> None:
         """Add one row of the text; ends the logical line unless a bracket is open."""
         row = list(_tokens(number, text, self.errors))
         code = [t for t in row if t.type not in ("COMMENT", "ERROR")]
-        if self.tokens and _begins_statement(code):
+        if self.tokens and begins_statement(code):
             self.finish()
         if not self.tokens:
             self.number = number
         self.broken |= len(code) < len(row) and any(t.type == "ERROR" for t in row)
+        last = [t for t in row if t.type != "COMMENT"][-1:]
+        self.unfinished = any(t.type in _INFIX or t.text == "\\" for t in last)
         self.comments.extend(t for t in row if t.type == "COMMENT")
         self.tokens.extend(code)
         for token in code:
@@ -152,12 +161,16 @@ class _Cutter:
         """End the logical line."""
         if self.open:
             self._report("E102", f"'{self.open[-1].text}' is never closed", self.open[-1], "add the closing bracket")
-        self.lines.append(Line(self.number, tuple(self.tokens), tuple(self.comments), self.broken))
+        parts = tuple(self.tokens), tuple(self.comments)
+        self.lines.append(Line(self.number, *parts, self.broken, self.unfinished))
         self.tokens, self.comments, self.open, self.broken = [], [], [], False
 
 
-def _begins_statement(code: list[Token]) -> bool:
-    """Whether a row begins like a declaration or an equation, which cannot stand inside brackets."""
+_INFIX = ("ADD", "MULTIPLY", "POWER", "COMPARE", "EQUAL", "AND", "OR", "BAR")
+
+
+def begins_statement(code: Sequence[Token]) -> bool:
+    """Whether tokens begin like a declaration or an equation, which cannot stand inside brackets."""
     return bool(code) and (code[0].text in HEADS or [t.type for t in code[:2]] == ["NAME", "EQUAL"])
 
 
@@ -189,14 +202,15 @@ def _classify(kind: str, piece: str, span: Span, tail: str | None) -> tuple[Toke
     """The token of one match, and the error in it, if any."""
     error = Token("ERROR", piece, span)
     if kind == "NUMBER" and tail:
-        return error, Diagnostic("E101", f"'{piece}' is neither a number nor a name", span, _number_help(piece, tail))
+        message = f"'{piece}' is neither a number nor a name"
+        return error, Diagnostic("E101", message, span, _number_help(piece, tail), "numbers")
     if kind == "NAME":
         if len(piece) > MAX_NAME:
             message = f"a name of {len(piece)} characters; the limit is {MAX_NAME}"
-            return error, Diagnostic("E101", message, span, "choose a shorter one")
+            return error, Diagnostic("E101", message, span, "choose a shorter one", "limits")
         if piece.endswith("''"):
             help = f"{piece.rstrip(chr(39))}' is the value after this step; there is no later one"
-            return error, Diagnostic("E101", f"'{piece}' has more than one prime", span, help)
+            return error, Diagnostic("E101", f"'{piece}' has more than one prime", span, help, "primes")
         return Token(_WORDS.get(piece, "NAME"), piece, span), None
     if kind in ("COMMENT", "STRING") and (bad := _unprintable(piece)) is not None:
         at = Span(span.line, span.column + bad, span.column + bad + 1)
@@ -228,12 +242,21 @@ def _bad_character(text: str, position: int, span: Span) -> tuple[Diagnostic, in
             text
         )
     if character == "'":
-        help = "a prime stands directly behind a name (m'), a choice is quoted on both sides ('linear')"
+        help = "a prime stands directly behind a name (m'), a choice in single quotes ('linear'), a text in double ones"
         return Diagnostic("E104", "this quote belongs to nothing", span, help), position + 1
     if character == "{" and text[position - 1 : position] == "_":
         end = text.find("}", position) + 1 or position + 1
         help = "nothing has a subscript: m is the value before this step, and m' the one after it"
-        return Diagnostic("E101", f"'{character}' cannot stand here", span, help), end
+        return Diagnostic("E101", f"'{character}' cannot stand here", span, help, "primes"), end
+    if character == "{" and re.search(r"\bin\s*$", text[:position]):
+        end = text.find("}", position) + 1 or len(text)
+        help = "an interval is written [low, high] or (low, high); a choice of names is flag kind = 'a' | 'b'"
+        at = Span(span.line, span.column, end + 1)
+        return Diagnostic("E101", f"'{text[position:end]}' is no interval", at, help, "param"), end
+    if character == "\\" and not text[position + 1 :].strip():
+        help = "a line goes on while a bracket is open: put ( ) around the expression"
+        return Diagnostic("E101", f"'{character}' at the end of a line", span, help, "lines"), len(text)
+    section = _FOREIGN_SECTIONS.get(character)
     if character in _FOREIGN:
         help = _FOREIGN[character]
     elif character in _INSTEAD:
@@ -248,7 +271,7 @@ def _bad_character(text: str, position: int, span: Span) -> tuple[Diagnostic, in
     else:
         help = "remove it"
     shown = f"'{character}'" if character.isprintable() else f"the character {_code_point(character)}"
-    return Diagnostic("E101", f"{shown} cannot stand here", span, help), position + 1
+    return Diagnostic("E101", f"{shown} cannot stand here", span, help, section), position + 1
 
 
 def _letter_help(character: str) -> str:

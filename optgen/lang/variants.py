@@ -27,10 +27,10 @@ MAX_LINES = 100_000
 class _Findings:
     """Errors of single variants, each with the variants that have it."""
 
-    met: dict[tuple[str, str, Span, str], list[Flags]] = field(default_factory=dict)
+    met: dict[tuple[str, str, Span, str, str | None], list[Flags]] = field(default_factory=dict)
 
-    def add(self, flags: Flags, code: str, message: str, span: Span, help: str) -> None:
-        self.met.setdefault((code, message, span, help), []).append(flags)
+    def add(self, flags: Flags, code: str, message: str, span: Span, help: str, section: str | None) -> None:
+        self.met.setdefault((code, message, span, help, section), []).append(flags)
 
 
 def check_variants(optimizer: Optimizer, scope: Scope, update: Span) -> None:
@@ -48,8 +48,8 @@ def check_variants(optimizer: Optimizer, scope: Scope, update: Span) -> None:
     findings = _Findings()
     for flags in variants:
         _Walk(optimizer, scope, flags, findings).run(update)
-    for (code, message, span, help), where in findings.met.items():
-        scope.report(code, message + describe(where, variants), span, help)
+    for (code, message, span, help, section), where in findings.met.items():
+        scope.report(code, message + describe(where, variants), span, help, section)
 
 
 def distinct_variants(optimizer: Optimizer) -> list[Flags]:
@@ -88,8 +88,8 @@ class _Walk:
         self.findings = findings
         self.set_params = set(_known_set(optimizer, flags))
 
-    def report(self, code: str, message: str, span: Span, help: str) -> None:
-        self.findings.add(self.flags, code, message, span, help)
+    def report(self, code: str, message: str, span: Span, help: str, section: str | None = None) -> None:
+        self.findings.add(self.flags, code, message, span, help, section)
 
     def run(self, update: Span) -> None:
         program = self.optimizer.program(self.flags)
@@ -129,7 +129,7 @@ class _Walk:
                     self._read(name, target, states, defined, places)
             self._check_set(equation.value)
             if target.key in defined:
-                help = f"the first is on line {defined[target.key].line}; lines of one case group stand together"
+                help = f"the first is on line {defined[target.key].line}; the cases of one name stand together"
                 self.report("E202", f"a second definition of {target.key}", target.span, help)
             defined.setdefault(target.key, target.span)
         names = base_names(self.optimizer, tuple(self.scope.states.values()))

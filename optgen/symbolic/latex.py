@@ -23,13 +23,16 @@ _TALL = (r"\frac", r"\sqrt", r"\begin", r"\left")
 def latex(optimizer: Optimizer, flags: Flags | None = None) -> str:
     """The equations as an `aligned` block (amsmath), to stand in display mode.
 
-    With `flags`, a value for every flag of the spec, only the equations of that variant; otherwise guards are shown.
-    Raises ValueError if `flags` does not name exactly the flags of the spec.
+    With `flags`, a value for every flag of the spec, only the equations of that variant; otherwise guards are shown,
+    and the conditions of flags that have one. Raises ValueError if `flags` does not name exactly the flags of the spec.
     """
     rows: list[str] = []
     for evaluate in (False, True):
         renderer = Latex(optimizer, evaluate=evaluate)
         rows += [_line(line) for line in renderer.lines(equations(optimizer, flags, evaluate=evaluate))]
+    if flags is None:
+        found = Latex(optimizer).conditions(optimizer)
+        rows += [rf"\text{{where }} {name} &\colon {condition}" for name, condition in found]
     body = " \\\\\n".join(f"  {row}" for row in rows)
     return f"\\begin{{aligned}}\n{body}\n\\end{{aligned}}"
 

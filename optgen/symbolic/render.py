@@ -7,6 +7,7 @@ although the kernel adds in the written order.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 from itertools import groupby
@@ -139,6 +140,7 @@ class Renderer(ABC):
         self.states = {s.name for s in optimizer.states} | {"w"}
         self.bare = {*optimizer.all_params(), *(f.name for f in optimizer.flags), "sparse", *COUNTS, *DIMENSIONS}
         self.names = self.states | self.bare | {e.target.id for e in (*optimizer.update, *optimizer.evaluate)}
+        self.spelled = self._alike(optimizer)
 
     # ------------------------------------------------------------ how things look
 
@@ -201,6 +203,16 @@ class Renderer(ABC):
         return Time.NONE if name.id in self.bare else Time.NEW
 
     def name(self, name: Name) -> str:
+        return self.symbol(Symbol(name.id), self.time(name)) if name.id in self.spelled else self._symbol_of(name)
+
+    def _alike(self, optimizer: Optimizer) -> set[str]:
+        """The names that would look like another one, such as `x1` and `x_1`: they are spelled out."""
+        ids: dict[str, set[str]] = {}
+        for name in _names(optimizer):
+            ids.setdefault(self._symbol_of(name), set()).add(name.id)
+        return {id for alike in ids.values() if len(alike) > 1 for id in alike}
+
+    def _symbol_of(self, name: Name) -> str:
         time = self.time(name)
         parts = symbol(name.id)
         # `lr_t` names its step already, unless `lr` itself would be written like that.
@@ -307,6 +319,21 @@ class Renderer(ABC):
         reads_g = any(isinstance(e, Name) and e.id == "g" for q in equations for e in walk(q.value))
         shown = (GRADIENT, *equations) if reads_g else equations
         return [self.line(tuple(group)) for _, group in groupby(shown, key=lambda e: e.target.key)]
+
+    def conditions(self, optimizer: Optimizer) -> list[tuple[str, str]]:
+        """The flags that follow from params, other flags or `rank`, each with its condition."""
+        read = optimizer.reads()
+        flags = [(f, f.condition) for f in optimizer.flags if f.condition is not None and f.name in read]
+        return [(self.name(Name(f.name, False, f.span)), self.render(condition).text) for f, condition in flags]
+
+
+def _names(optimizer: Optimizer) -> Iterator[Name]:
+    """The names that are shown: those of equations, guards and conditions of flags."""
+    lines = (*optimizer.update, *optimizer.evaluate)
+    conditions = (f.condition for f in optimizer.flags if f.condition is not None)
+    yield from (line.target for line in lines)
+    for expr in (*(line.value for line in lines), *optimizer.guards(), *conditions, GRADIENT.value):
+        yield from (e for e in walk(expr) if isinstance(e, Name))
 
 
 def equations(optimizer: Optimizer, flags: Flags | None, *, evaluate: bool) -> tuple[Equation, ...]:

@@ -21,7 +21,9 @@ def unicode(optimizer: Optimizer, flags: Flags | None = None) -> str:
         renderer = Unicode(optimizer, evaluate=evaluate)
         lines += renderer.lines(equations(optimizer, flags, evaluate=evaluate))
     width = max(_width(line.target) for line in lines)
-    return "\n".join(row for line in lines for row in _line(line, width))
+    rows = [row for line in lines for row in _line(line, width)]
+    found = Unicode(optimizer).conditions(optimizer) if flags is None else []
+    return "\n".join([*rows, *(f"where {name}: {condition}" for name, condition in found)])
 
 
 def _width(text: str) -> int:

@@ -8,12 +8,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 import optgen
 from optgen import specfiles
-from optgen.cli import main
+from optgen.backends.ptx.table import Unit
+from optgen.cli import explain, main
 from optgen.cli.bandwidth import bandwidth
 from optgen.cli.show import expression
 from optgen.model import Expr
@@ -194,8 +196,9 @@ def test_specs_that_come_along_are_formatted() -> None:
 
 def test_list(capsys: Capture) -> None:
     assert main(["list"]) == 0
-    rows = capsys.readouterr().out.splitlines()
+    *rows, blank, note = capsys.readouterr().out.splitlines()
     assert [row.split()[0] for row in rows] == ["spec", *specfiles.available()]
+    assert not blank and note.startswith("a flag in brackets is no argument")
     adam = next(row for row in rows if row.startswith("adam "))
     assert "amsgrad" in adam and "m v" in adam and optgen.parse(_text("adam")).title in adam
 
@@ -211,6 +214,7 @@ def test_new_is_a_spec_to_start_from(here: Path, capsys: Capture) -> None:
     optimizer = optgen.parse(path.read_text())
     assert optimizer.name == "MyAdam" and not optimizer.warnings
     assert path.read_text().count("#") > 5
+    assert not any(line.startswith("#") for line in path.read_text().splitlines())  # no remark of `optgen doc`
     assert main(["fmt", "--check", "my_adam.opt"]) == 0
     path.write_text("mine")
     assert main(["new", "my_adam.opt"]) == 2
@@ -389,8 +393,50 @@ def test_explain(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     assert re.search(r"amsgrad=false +4 read, 3 written +28 +\d+ +1 +100 ms\n", text)
     assert re.search(r"amsgrad=true +5 read, 4 written +36 +\d+ +1 +129 ms\n", text)
     assert "at 28.0 GB/s, measured now with" in text
+    assert "\nInputs\n" not in text and "\nRequirements\n" not in text
     assert "Launches of a step on a GPU, by what they go over\n  elements\n" in text
     assert "\\begin{aligned}" in text
+
+
+DECLARING = """\
+optimizer Declaring alias Other "declares everything"
+param beta = 0.9 in [0, 1) alias rho, decay "how slow"
+flag  kind = 'a' | 'b' "which"
+flag  frozen per param = false
+flag  matrix = rank >= 2
+state v: row = beta if matrix "rows"
+state m = 0
+input h "curvature"
+require beta > 0 or kind == 'a' "beta is needed"
+update:
+  v' = beta*v + mean(g^2, per row)   if matrix
+  m' = m + g*h
+  d  = m'                            if kind == 'a'
+  d  = sign(m')                      otherwise
+  w' = w                             if frozen
+  w' = w - lr*d/(v' + 1)             if matrix
+  w' = w - lr*d                      otherwise
+"""
+
+
+def test_explain_what_is_declared(here: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("optgen.cli.bandwidth.bandwidth", lambda: 28e9)
+    (here / "all.opt").write_text(DECLARING)
+    assert main(["explain", "all.opt"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("Declaring\nalso called Other\ndeclares everything\n\nEquations\n")
+    assert "  where matrix: rank ≥ 2\n" in text
+    lines = [re.sub(" +", " ", line.strip()) for line in text.splitlines()]
+    for title, *rows in (
+        ("Hyper-parameters", "beta or rho or decay 0.9 [0, 1) how slow"),
+        ("Flags", "kind a a or b which", "frozen false true or false, for each parameter", "matrix rank >= 2"),
+        ("States", "v one for each row starts at beta if matrix rows", "m one for each element starts at 0"),
+        ("Inputs", "h curvature"),
+        ("Requirements", "beta > 0 or kind == 'a' beta is needed"),
+    ):
+        at = lines.index(title)
+        assert lines[at + 1 : at + 1 + len(rows)] == rows
+    assert "rows: a thread computes the values of one row" in lines
 
 
 def test_explain_values_of_rows(here: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -416,3 +462,7 @@ def test_bandwidth_is_measured_in_a_second() -> None:
     speed = bandwidth()
     assert time.thread_time() - begin < 10  # about 0.5 s
     assert 1e8 < speed < 1e13
+
+
+def test_every_unit_of_a_launch_is_explained() -> None:
+    assert set(explain.UNITS) == set(get_args(Unit))

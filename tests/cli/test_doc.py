@@ -8,7 +8,7 @@ import pytest
 
 from optgen.cli import main
 from optgen.cli.common import paths_of
-from optgen.cli.doc import document
+from optgen.cli.doc import document, sections
 from tests.conftest import Golden
 
 ROOT = Path(__file__).parents[2]
@@ -81,7 +81,10 @@ def test_check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
 
 def test_some_specs(mine: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One's own specs are printed, or go where one says: never over the document about all."""
-    text = document([mine, *paths_of(["sgd"])])
+    text = sections([mine, *paths_of(["sgd"])])
+    assert (
+        document([mine, *paths_of(["sgd"])]).endswith(text) and text.startswith("## Mine") and "language.md" not in text
+    )
     assert main(["doc", str(mine), "sgd"]) == 0
     assert capsys.readouterr().out == text and "## Mine" in text and "## SGD" in text
     path = tmp_path / "mine.md"
@@ -100,3 +103,13 @@ def test_the_file_to_write_is_not_taken_for_a_spec(tmp_path: Path, capsys: pytes
     assert main(["doc", str(path)]) == 2
     message = f"optgen: {path} is no spec, which ends in .opt; the file to write is named by -o {path}\n"
     assert capsys.readouterr().err == message and path.read_text() == "# Mine\n"
+
+
+def test_a_new_spec_has_no_remarks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The comments of the template explain the language, not the optimizer."""
+    path = tmp_path / "mine.opt"
+    assert main(["new", str(path)]) == 0
+    capsys.readouterr()
+    assert main(["doc", str(path)]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("## Mine\n") and "hyper-parameter" not in text

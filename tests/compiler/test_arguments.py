@@ -127,7 +127,7 @@ BAD_AT_STEP: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     **{k: BAD_AT_LOAD[k] for k in ("unknown name", "interval", "None", "NaN", "text", "complex", "too large")},
     "twice": ({"lr": 0.1, "learning_rate": 0.2}, TypeError, "'lr' is given twice, once as 'learning_rate'"),
     "flag": ({"amsgrad": True}, TypeError, "'amsgrad' chooses the code: give it when the rule is loaded"),
-    "too few": ({"lr": [0.1]}, ValueError, "'lr' has 1 values for 2 parameters"),
+    "too few": ({"lr": [0.1]}, ValueError, "'lr' has 1 value for 2 parameters"),
     "too many": ({"lr": np.ones(3)}, ValueError, "'lr' has 3 values for 2 parameters"),
     "matrix": ({"lr": np.ones((2, 2))}, TypeError, "'lr' must be a number"),
     "one of several": ({"beta1": (0.5, 1.5)}, ValueError, "'beta1' must be in"),

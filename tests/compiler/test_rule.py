@@ -157,7 +157,9 @@ def test_sums_over_parameters() -> None:
     with pytest.raises(ValueError, match=r"state\['scale'\]: one value for all parameters"):
         rule.bind(w, g, State({"scale": copies(shared)}, state.t))
     w, g = random((4,), (), (2, 2)), random((4,), (), (2, 2), seed=1)
-    with pytest.raises(ValueError, match=r"one kernel, but params\[0\] and params\[2\] .*: flat is True and False"):
+    with pytest.raises(
+        ValueError, match=r"one kernel, but params\[0\] and params\[2\] .*: flat is True and False; compute"
+    ):
         rule.bind(w, g)
 
     # Blocks of 8 bits are for large parameters, but here they must not make a second kernel.

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import optgen
-from optgen import BoundStep, pipeline
+from optgen import BoundStep, diagnostics, pipeline
 from optgen.cli import main
-from optgen.diagnostics import RULES, Diagnostic, Source, SpecErrors, render
+from optgen.diagnostics import Diagnostic, Source, SpecErrors, render
 from optgen.execute.buffers import numpy_dtype
 from optgen.execute.rule import SMALLEST_QUANTIZED
 from optgen.ir import COMPUTE, Variant
@@ -123,11 +123,11 @@ def _value(text: str) -> Any:
 # ---------------------------------------------------------------- errors and warnings
 
 
-def test_every_code_has_a_rule_that_is_there() -> None:
+def test_every_code_has_a_section_that_is_there() -> None:
     sources = [p.read_text(encoding="utf-8") for p in LANG.glob("*.py")]
     used = {code for text in sources for code in re.findall(r'"([EW][0-9]{3})"', text)}
-    assert set(RULES) == used
-    assert set(RULES.values()) <= set(SECTIONS)
+    assert set(diagnostics.SECTIONS) == used
+    assert set(diagnostics.SECTIONS.values()) <= set(SECTIONS)
 
 
 def test_every_link_leads_somewhere() -> None:
@@ -164,23 +164,23 @@ def test_a_row_of_the_table_of_codes(row: tuple[str, ...]) -> None:
     found = errors(text) if code.startswith("E") else check(text).warnings
     assert (code, message) in [(d.code, d.message) for d in found]
     assert code == "E111" or {d.code for d in found} <= {code, "W501", "W502"}
-    assert links(rule) == [RULES[code]]
+    assert links(rule) == [diagnostics.SECTIONS[code]]
 
 
 def test_every_code_is_in_the_table() -> None:
-    assert sorted(row[0] for row in _cases()) == sorted(RULES)
+    assert sorted(row[0] for row in _cases()) == sorted(diagnostics.SECTIONS)
 
 
-def test_the_first_error_of_a_rule_names_it() -> None:
+def test_the_first_error_of_a_section_names_it() -> None:
     text = str(SpecErrors(Source("f", "a b\nc d\n"), errors("a b\nc d\n")))
-    assert text.count("= rule: optgen language outline") == 1
-    assert text.index("rule") < text.index("unknown declaration 'c'")
+    assert text.count("= see: optgen language outline") == 1
+    assert text.index("see:") < text.index("unknown declaration 'c'")
 
 
 # ---------------------------------------------------------------- the command
 
 
-def test_the_command_prints_the_document_or_a_rule(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_the_document_or_a_section(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["language"]) == 0
     assert capsys.readouterr().out == TEXT
     for name in ("guards", "E405", "e406", "Guards"):
@@ -191,6 +191,20 @@ def test_the_command_prints_the_document_or_a_rule(capsys: pytest.CaptureFixture
     assert "did you mean 'reserved-names'?" in capsys.readouterr().err
     assert main(["language", "the-file"]) == 0
     assert "\n### outline\n" in capsys.readouterr().out
+    assert main(["language", "nope"]) == 2
+    assert capsys.readouterr().err == "optgen: no section 'nope'; optgen language --list prints the sections\n"
+    assert main(["language", "--list"]) == 0
+    listed = capsys.readouterr().out.split()
+    assert set(diagnostics.SECTIONS.values()) <= set(listed) < set(SECTIONS) and "the-file" not in listed
+
+
+def test_the_section_that_an_error_names_is_there() -> None:
+    named = {
+        name
+        for path in [*LANG.parent.parent.glob("tests/lang/bad/*.err")]
+        for name in re.findall(r"= see: optgen language (\S+)", path.read_text("utf-8"))
+    }
+    assert {"eval", "unset-params", "input", "not-in-the-language"} < named <= set(SECTIONS)
 
 
 # ---------------------------------------------------------------- completeness

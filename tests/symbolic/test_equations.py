@@ -165,3 +165,40 @@ def test_every_spec_in_every_variant(name: str) -> None:
 def test_sympy_is_not_imported_for_it() -> None:
     code = "import sys, optgen.symbolic; sys.exit('sympy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+ALIKE = """
+optimizer Alike
+param m_t     = 0.9
+param eps     = 1
+param epsilon = 2
+param beta1   = 0.1
+param beta_1  = 0.2
+flag  x1      = beta1 > beta_1
+flag  wide    = rank >= 2 and not x1
+state m = 0
+update:
+  x_1 = g
+  m'  = m_t*m + beta1*x_1   if x1
+  m'  = m + beta_1*x_1      otherwise
+  w'  = w - eps*m'          if wide
+  w'  = w - epsilon*m'      otherwise
+"""
+
+
+def test_names_that_would_look_the_same_are_spelled_out() -> None:
+    optimizer = optgen.parse(ALIKE)
+    text, code = unicode(optimizer), latex(optimizer)
+    assert "m_t·mₜ₋₁ + beta1·x₁ₜ" in text and "mₜ₋₁ + beta_1·x₁ₜ" in text
+    assert "wₜ₋₁ − eps·mₜ" in text and "wₜ₋₁ − ε·mₜ" in text
+    assert r"\mathrm{m\_t} \, m_{t-1} + \mathrm{beta1} \, x_{1,t}" in code
+    assert r"w_{t-1} - \mathrm{eps} \, m_t" in code and r"w_{t-1} - \epsilon \, m_t" in code
+    assert "β₁·x₁ₜ" in unicode(optgen.parse(ALIKE.replace("beta_1", "gamma")))
+
+
+def test_the_conditions_of_flags_are_shown() -> None:
+    optimizer = optgen.parse(ALIKE)
+    assert unicode(optimizer).splitlines()[-2:] == ["where x₁: beta1 > beta_1", "where wide: rank ≥ 2 and not x₁"]
+    rows = latex(optimizer).splitlines()
+    assert rows[-2] == r"  \text{where } \mathrm{wide} &\colon \mathrm{rank} \ge 2 \land \lnot x_1"
+    assert "where" not in unicode(optimizer, {"x1": True, "wide": False})
