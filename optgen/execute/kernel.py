@@ -5,33 +5,23 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Mapping
 
+from optgen.backends.step_struct import STEP_FIELDS, StepField
 from optgen.ir import Buffer, Variant, is_gradient
 from optgen.objectcode import link
 from optgen.pipeline import NativeKernel
 
 
-class Step(ctypes.Structure):
-    """optgen_step of backends/cpu/emit.py."""
+def _ctype(field: StepField) -> type[ctypes.c_int64 | ctypes.c_uint64 | ctypes.c_void_p]:
+    """A pointer is an address, so that it may be set to an integer or to None."""
+    if not field.is_integer:
+        return ctypes.c_void_p
+    return ctypes.c_uint64 if field.c_type.startswith("u") else ctypes.c_int64
 
-    _fields_ = (
-        ("n", ctypes.c_int64),
-        ("size", ctypes.c_void_p),
-        ("buffers", ctypes.c_void_p),
-        ("t", ctypes.c_void_p),
-        ("hyper", ctypes.c_void_p),
-        ("workspace", ctypes.c_void_p),
-        ("parallel", ctypes.c_void_p),
-        ("pool", ctypes.c_void_p),
-        ("cols", ctypes.c_void_p),
-        ("id", ctypes.c_void_p),
-        ("seed", ctypes.c_uint64),
-        ("index", ctypes.c_void_p),
-        ("present", ctypes.c_void_p),
-        ("first", ctypes.c_void_p),
-        ("whole", ctypes.c_void_p),
-        ("share", ctypes.c_void_p),
-        ("peers", ctypes.c_void_p),
-    )
+
+class Step(ctypes.Structure):
+    """optgen_step: `STEP_FIELDS` says what each field holds."""
+
+    _fields_ = tuple((field.name, _ctype(field)) for field in STEP_FIELDS)
 
 
 class Kernel:
