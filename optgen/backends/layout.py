@@ -37,13 +37,13 @@ class Extent:
 
 
 @dataclass(frozen=True)
-class Region:
+class RegionOffsets:
     """Offsets, in doubles, of what lies in a tensor's region."""
 
     row_partials: Any
     rows: Any  # [row slot][row]
     cols: Any  # [column slot][column]
-    accumulators: Any  # [reduction][block of rows][column]
+    column_sums: Any  # [reduction][block of rows][column]
     tree: Any
     end: Any
 
@@ -61,17 +61,17 @@ class Layout:
         sweeps = [p for p in kernel.phases if p.kind == "sweep"]
         self.partials = max((len(reductions(p, "all")) for p in sweeps), default=0)
         self.row_partials = max((len(reductions(p, "row")) for p in sweeps), default=0)
-        self.accumulators = max((len(reductions(p, "col")) for p in sweeps), default=0)
+        self.column_sums = max((len(reductions(p, "col")) for p in sweeps), default=0)
         self.tree = any(reductions(p, "all") for p in kernel.phases if p.kind in ("row", "col"))
         lines = any(p.kind in ("row", "col") for p in kernel.phases)
-        self.matrix = bool(lines or kinds & {Kind.ROW, Kind.COL} or self.row_partials or self.accumulators)
+        self.matrix = bool(lines or kinds & {Kind.ROW, Kind.COL} or self.row_partials or self.column_sums)
 
     @property
     def stride(self) -> int:
         """How many reductions lie side by side in the partial results."""
         return max(self.partials, self.row_partials)
 
-    def region(self, b: ll.IRBuilder, extent: Extent) -> Region:
+    def region(self, b: ll.IRBuilder, extent: Extent) -> RegionOffsets:
         offset: Any = integer(0)
 
         def take(count: Any) -> Any:
@@ -86,15 +86,15 @@ class Layout:
             take(b.mul(b.mul(extent.rows, blocks(b, extent.cols)), integer(self.stride)))
         rows = offset
         cols = take(b.mul(extent.rows, integer(len(self.rows)))) if self.rows else rows
-        accumulators = take(b.mul(extent.cols, integer(len(self.cols)))) if self.cols else cols
-        tree = accumulators
-        if self.accumulators:
+        column_sums = take(b.mul(extent.cols, integer(len(self.cols)))) if self.cols else cols
+        tree = column_sums
+        if self.column_sums:
             each = b.mul(blocks(b, extent.rows, ROW_BLOCK), extent.cols)
-            tree = take(b.mul(each, integer(self.accumulators)))
+            tree = take(b.mul(each, integer(self.column_sums)))
         end = tree
         if self.tree:
             end = take(b.add(blocks(b, extent.rows), blocks(b, extent.cols)))
-        return Region(row_partials, rows, cols, accumulators, tree, end)
+        return RegionOffsets(row_partials, rows, cols, column_sums, tree, end)
 
 
 def blocks(b: ll.IRBuilder, count: Any, block: int = BLOCK) -> Any:

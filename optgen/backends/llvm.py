@@ -190,6 +190,20 @@ def halving(b: ll.IRBuilder, start: Any) -> Iterator[tuple[Any, Callable[[Any], 
     b.position_at_end(after)
 
 
+@contextmanager
+def while_below(b: ll.IRBuilder, cell: Any, stop: Any) -> Iterator[Any]:
+    """`while (*cell < stop)`: yields *cell, which the body advances."""
+    head, body, after = (b.append_basic_block(name) for name in ("head", "body", "after"))
+    b.branch(head)
+    b.position_at_end(head)
+    here = b.load(cell, typ=I64)
+    b.cbranch(b.icmp_signed("<", here, stop), body, after)
+    b.position_at_end(body)
+    yield here
+    b.branch(head)
+    b.position_at_end(after)
+
+
 def integer(i: int) -> ll.Constant:
     return ll.Constant(I64, i)
 
@@ -216,6 +230,19 @@ def array(b: ll.IRBuilder, type: ll.Type, count: int, align: int) -> Any:
         memory = b.alloca(type, count)
     memory.align, memory.type = align, PTR
     return memory
+
+
+def variable(b: ll.IRBuilder, start: Any) -> Any:
+    """A variable with a start value, on the stack, as `array` makes it."""
+    with b.goto_entry_block():
+        memory = b.alloca(start.type)
+    b.store(start, memory)
+    return memory
+
+
+def ceil_div(b: ll.IRBuilder, x: Any, size: int) -> Any:
+    """x / size, rounded up; x is not negative."""
+    return b.udiv(b.add(x, integer(size - 1)), integer(size))
 
 
 def is_const(instr: Instr) -> bool:

@@ -123,7 +123,7 @@ class Counts:
             layout.row_partials,
             len(layout.rows),
             len(layout.cols),
-            layout.accumulators,
+            layout.column_sums,
             layout.tree,
             len(layout.shared),
             len(layout.slots),
