@@ -12,17 +12,20 @@ from typing import Any
 from llvmlite import ir as ll
 
 from optgen import ir
+from optgen.backends.control_flow import loop, variable
 from optgen.backends.layout import narrowed, widened
-from optgen.backends.llvm import F64, IDENTITY, TYPES, fold, integer, loop, lower, variable
+from optgen.backends.llvm import F64, IDENTITY, TYPES, fold, integer, lower
 from optgen.backends.module_builder import Env, ModuleBuilder
 from optgen.ir import Instr, Phase, Value
 
 
 class FunctionBuilder(ABC):
-    """`n` is the number of tensors. Instructions are emitted by `b`."""
+    """Instructions are emitted by `b`; `n`, which a subclass sets, is the number of tensors."""
 
-    def __init__(self, m: ModuleBuilder, b: ll.IRBuilder, n: Any) -> None:
-        self.m, self.b, self.n = m, b, n
+    n: Any
+
+    def __init__(self, m: ModuleBuilder, b: ll.IRBuilder) -> None:
+        self.m, self.b = m, b
 
     @abstractmethod
     def pointer(self, buffer: str, i: Any) -> Any:

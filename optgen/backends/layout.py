@@ -71,6 +71,10 @@ class Layout:
         """How many reductions lie side by side in the partial results."""
         return max(self.partials, self.row_partials)
 
+    def line_slots(self, kind: Kind) -> dict[Value, int]:
+        """The places of row values, or column values, among the arrays of their kind."""
+        return self.rows if kind is Kind.ROW else self.cols
+
     def region(self, b: ll.IRBuilder, extent: Extent) -> RegionOffsets:
         offset: Any = integer(0)
 

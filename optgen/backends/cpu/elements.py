@@ -9,9 +9,10 @@ from typing import Any
 from llvmlite import ir as ll
 
 from optgen import ir
-from optgen.backends.cpu.module import CpuModule
+from optgen.backends.control_flow import loop
+from optgen.backends.cpu.module import CpuModuleBuilder
 from optgen.backends.element_body import F32, ElementBody, raw_type, stored
-from optgen.backends.llvm import F64, I8, I16, I32, PTR, TYPES, at, fold, inline, integer, loop, splat, vector
+from optgen.backends.llvm import F64, I8, I16, I32, PTR, TYPES, at, fold, inline, integer, splat, vector
 from optgen.backends.module_builder import Env
 from optgen.ir import Buffer, Instr, Phase, Value
 from optgen.ir.storage import blocks
@@ -47,7 +48,7 @@ class SweepBody:
     hand are of one block; elsewhere they are among the `arrays`.
     """
 
-    m: CpuModule
+    m: CpuModuleBuilder
     b: ll.IRBuilder
     phase: Phase
     pointers: Mapping[str, Any]

@@ -24,12 +24,13 @@ from typing import Any
 from llvmlite import ir as ll
 
 from optgen import ir
-from optgen.backends.cpu.module import TASK, VOID, CpuModule
+from optgen.backends.control_flow import loop, text, variable
+from optgen.backends.cpu.module import TASK, VOID, CpuModuleBuilder
 from optgen.backends.cpu.phases import host, lines, scalar, shared
 from optgen.backends.cpu.step import StepFunction
 from optgen.backends.cpu.sweep import fold_sweep, sweep_task
 from optgen.backends.layout import reductions
-from optgen.backends.llvm import I64, PTR, integer, loop, text, variable
+from optgen.backends.llvm import I64, PTR, integer
 from optgen.ir import Kernel, Phase
 
 PARALLEL_FOR = ll.FunctionType(VOID, [PTR, PTR, PTR, I64])
@@ -49,7 +50,7 @@ class Callee:
 
 def emit(kernel: Kernel, symbol: str, triple: str) -> str:
     """The LLVM IR text of a planned kernel, exported as `symbol`."""
-    m = CpuModule(kernel, symbol, triple)
+    m = CpuModuleBuilder(kernel, symbol, triple)
     calls: list[ll.Function | None] = []
     for k, phase in enumerate(kernel.phases):
         calls += phase_calls(m, phase, f"{symbol}.{k}.{phase.kind}")
@@ -63,7 +64,7 @@ def emit_host(kernel: Kernel, symbol: str, triple: str) -> str:
 
     It reads t, hyper and the buffers of host states, advances t, and writes the host values to the workspace.
     """
-    m = CpuModule(kernel, symbol, triple)
+    m = CpuModuleBuilder(kernel, symbol, triple)
     body = host(m, kernel.phases[0], f"{symbol}.host")
     f, b = m.cold_function(symbol, ll.FunctionType(VOID, [PTR]))
     saved = m.float_mode.set(b)
@@ -73,7 +74,7 @@ def emit_host(kernel: Kernel, symbol: str, triple: str) -> str:
     return text(m.module)
 
 
-def phase_calls(m: CpuModule, phase: Phase, name: str) -> list[ll.Function | None]:
+def phase_calls(m: CpuModuleBuilder, phase: Phase, name: str) -> list[ll.Function | None]:
     """What is called for a phase, one after the other; None where pieces exchange their partial results."""
     match phase.kind:
         case "host":
@@ -91,7 +92,7 @@ def phase_calls(m: CpuModule, phase: Phase, name: str) -> list[ll.Function | Non
     return [task, *exchange, fold_sweep(m, phase, f"{name}.fold")]
 
 
-def entry(m: CpuModule, calls: list[ll.Function | None]) -> None:
+def entry(m: CpuModuleBuilder, calls: list[ll.Function | None]) -> None:
     _, b = m.cold_function(m.symbol, ll.FunctionType(VOID, [PTR]))
     (step,) = b.function.args
     saved = m.float_mode.set(b)
@@ -113,7 +114,7 @@ def entry(m: CpuModule, calls: list[ll.Function | None]) -> None:
     b.ret_void()
 
 
-def exchange(m: CpuModule, s: StepFunction, saved: Any) -> None:
+def exchange(m: CpuModuleBuilder, s: StepFunction, saved: Any) -> None:
     """Have the partial results of the other pieces, or return."""
     b, share = s.b, s.field("share")
     with b.if_then(b.icmp_unsigned("!=", share, ll.Constant(PTR, None))):
@@ -123,7 +124,7 @@ def exchange(m: CpuModule, s: StepFunction, saved: Any) -> None:
             b.ret_void()
 
 
-def workspace_size(m: CpuModule) -> None:
+def workspace_size(m: CpuModuleBuilder) -> None:
     f, b = m.cold_function(f"{m.symbol}_workspace", ll.FunctionType(I64, [PTR]))
     s = StepFunction(m, b, f.args[0])
     total = variable(b, b.add(integer(len(m.layout.shared)), b.mul(s.n, integer(len(m.layout.slots)))))

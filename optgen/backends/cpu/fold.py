@@ -8,14 +8,15 @@ from typing import Any
 from llvmlite import ir as ll
 
 from optgen import ir
-from optgen.backends.cpu.module import VOID, CpuModule
+from optgen.backends.control_flow import halving, loop
+from optgen.backends.cpu.module import VOID, CpuModuleBuilder
 from optgen.backends.layout import blocks
-from optgen.backends.llvm import F64, I32, I64, IDENTITY, PTR, at, fold, halving, integer, load, loop, smaller, vector
+from optgen.backends.llvm import F64, I32, I64, IDENTITY, PTR, at, fold, integer, load, smaller, vector
 from optgen.backends.module_builder import Env
 from optgen.ir import BLOCK, LANES
 
 
-def pairwise(m: CpuModule, op: ir.ReduceOp) -> ll.Function:
+def pairwise(m: CpuModuleBuilder, op: ir.ReduceOp) -> ll.Function:
     """f(base, count, stride): fold numbers `stride` apart, in place: neighbours first, an odd one moves up."""
     name = f"{m.symbol}.pairwise.{op}"
     if name in m.module.globals:
@@ -39,7 +40,7 @@ def pairwise(m: CpuModule, op: ir.ReduceOp) -> ll.Function:
     return f
 
 
-def tree(m: CpuModule, op: ir.ReduceOp) -> ll.Function:
+def tree(m: CpuModuleBuilder, op: ir.ReduceOp) -> ll.Function:
     """f(x, count, scratch): the reduction tree over an array of doubles."""
     name = f"{m.symbol}.tree.{op}"
     if name in m.module.globals:
@@ -61,7 +62,7 @@ def tree(m: CpuModule, op: ir.ReduceOp) -> ll.Function:
     return f
 
 
-def columns(m: CpuModule, op: ir.ReduceOp) -> ll.Function:
+def columns(m: CpuModuleBuilder, op: ir.ReduceOp) -> ll.Function:
     """f(sums, count, cols, result): fold `count` lines of `cols` numbers, in place: neighbours first."""
     name = f"{m.symbol}.columns.{op}"
     if name in m.module.globals:

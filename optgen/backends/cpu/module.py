@@ -14,7 +14,7 @@ TASK = ll.FunctionType(VOID, [PTR, I64, I64])
 """optgen_task: a step, which part of how many."""
 
 
-class CpuModule(ModuleBuilder):
+class CpuModuleBuilder(ModuleBuilder):
     """The module of a kernel for the CPUs of a triple."""
 
     def __init__(self, kernel: Kernel, symbol: str, triple: str) -> None:

@@ -7,17 +7,18 @@ from typing import Any
 from llvmlite import ir as ll
 
 from optgen import ir
+from optgen.backends.control_flow import loop
 from optgen.backends.cpu import fold
-from optgen.backends.cpu.module import VOID, CpuModule
+from optgen.backends.cpu.module import VOID, CpuModuleBuilder
 from optgen.backends.cpu.step import StepFunction, TensorFunction, TensorRegion
 from optgen.backends.layout import reductions
-from optgen.backends.llvm import F64, I64, PTR, at, integer, load, loop
+from optgen.backends.llvm import F64, I64, PTR, at, integer, load
 from optgen.backends.module_builder import Env
 from optgen.ir import Phase
 from optgen.model import Kind
 
 
-def host(m: CpuModule, phase: Phase, name: str) -> ll.Function:
+def host(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
     """Advance the counts and compute the host values of every tensor."""
     body = _host_body(m, phase, f"{name}.body")
     f, b = m.cold_function(name, ll.FunctionType(VOID, [PTR]))
@@ -27,7 +28,7 @@ def host(m: CpuModule, phase: Phase, name: str) -> ll.Function:
     return f
 
 
-def _host_body(m: CpuModule, phase: Phase, name: str) -> ll.Function:
+def _host_body(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
     """f(n, t, hyper, scalars, buffers), none of which overlap: what `host` does."""
     body, b = m.function(name, ll.FunctionType(VOID, [I64, PTR, PTR, PTR, PTR]))
     body.attributes.add("noinline")
@@ -58,7 +59,7 @@ def _host_body(m: CpuModule, phase: Phase, name: str) -> ll.Function:
     return body
 
 
-def scalar(m: CpuModule, phase: Phase, name: str) -> ll.Function:
+def scalar(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
     """One number for each tensor."""
     f, b = m.cold_function(name, ll.FunctionType(VOID, [PTR]))
     s = StepFunction(m, b, f.args[0])
@@ -68,7 +69,7 @@ def scalar(m: CpuModule, phase: Phase, name: str) -> ll.Function:
     return f
 
 
-def shared(m: CpuModule, phase: Phase, name: str) -> ll.Function:
+def shared(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
     """One number for all tensors; what is uniform is taken from the first."""
     f, b = m.cold_function(name, ll.FunctionType(VOID, [PTR]))
     s = StepFunction(m, b, f.args[0])
@@ -78,7 +79,7 @@ def shared(m: CpuModule, phase: Phase, name: str) -> ll.Function:
     return f
 
 
-def lines(m: CpuModule, phase: Phase, name: str) -> ll.Function:
+def lines(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
     """One number for each row, or for each column, of every tensor; then what reduces them."""
     f, b = m.function(name, ll.FunctionType(VOID, [PTR]))
     f.attributes.add("noinline")

@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from optgen import ir
+from optgen.backends.control_flow import array, loop
 from optgen.backends.cpu.elements import CACHE_LINE_BYTES, SweepBody
 from optgen.backends.cpu.fold import add_to_lanes, clear_lanes, store_partials
-from optgen.backends.llvm import F64, I64, IDENTITY, array, at, constant, fold, integer, loop, smaller, vector
+from optgen.backends.llvm import F64, I64, IDENTITY, at, constant, fold, integer, smaller, vector
 from optgen.ir import BLOCK, LANES
 
 VECTORS_AT_ONCE = 2

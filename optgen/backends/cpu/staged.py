@@ -14,24 +14,12 @@ from typing import Any
 from llvmlite import ir as ll
 
 from optgen import ir
+from optgen.backends.control_flow import array, loop, while_below
 from optgen.backends.cpu.elements import CACHE_LINE_BYTES, PREFETCH_BYTES, SweepBody, UnitArrays
 from optgen.backends.cpu.fold import add_to_lanes, clear_lanes, store_partials
 from optgen.backends.element_body import F32, draws, line_values, raw_type, stored, streams
 from optgen.backends.layout import narrowed
-from optgen.backends.llvm import (
-    F64,
-    I32,
-    I64,
-    TYPES,
-    array,
-    at,
-    inline,
-    integer,
-    load,
-    loop,
-    smaller,
-    while_below,
-)
+from optgen.backends.llvm import F64, I32, I64, TYPES, at, inline, integer, load, smaller
 from optgen.backends.module_builder import Env
 from optgen.ir import BLOCK, LANES, Kernel, Phase, Value, codec
 from optgen.ir.math import random

@@ -9,10 +9,11 @@ from typing import Any
 
 from llvmlite import ir as ll
 
-from optgen.backends.cpu.module import CpuModule
+from optgen.backends.control_flow import loop, variable
+from optgen.backends.cpu.module import CpuModuleBuilder
 from optgen.backends.function_builder import FunctionBuilder
 from optgen.backends.layout import Extent, RegionOffsets, blocks
-from optgen.backends.llvm import F64, I64, PTR, at, integer, load, loop, variable
+from optgen.backends.llvm import F64, I64, PTR, at, integer, load
 from optgen.backends.step_struct import STEP_FIELD_INDEX, STEP_FIELDS
 from optgen.ir import BLOCK, ROW_BLOCK, Value
 from optgen.model import Kind
@@ -40,11 +41,13 @@ class TensorFunction(FunctionBuilder):
     `scalars` are the latter: [slot][tensor]. `workspace` is not needed where there are no shared values.
     """
 
-    m: CpuModule
+    m: CpuModuleBuilder
 
-    def __init__(self, m: CpuModule, b: ll.IRBuilder, n: Any, buffers: Any, workspace: Any, scalars: Any) -> None:
-        super().__init__(m, b, n)
-        self.buffers, self.workspace, self.tensor_values = buffers, workspace, scalars
+    def __init__(
+        self, m: CpuModuleBuilder, b: ll.IRBuilder, n: Any, buffers: Any, workspace: Any, scalars: Any
+    ) -> None:
+        super().__init__(m, b)
+        self.n, self.buffers, self.workspace, self.tensor_values = n, buffers, workspace, scalars
 
     def pointer(self, buffer: str, i: Any) -> Any:
         row = self.b.mul(i, integer(len(self.m.buffer_index)))
@@ -62,7 +65,7 @@ class TensorFunction(FunctionBuilder):
 class StepFunction(TensorFunction):
     """A function with the address of an optgen_step; it is made in the function's first block."""
 
-    def __init__(self, m: CpuModule, b: ll.IRBuilder, step: Any) -> None:
+    def __init__(self, m: CpuModuleBuilder, b: ll.IRBuilder, step: Any) -> None:
         self.b, self.step = b, step
         workspace = self.field("workspace")
         scalars = at(b, workspace, integer(len(m.layout.shared)), F64)
@@ -153,8 +156,8 @@ class TensorRegion:
         layout, extent = self.s.m.layout, self.extent
         assert self.offsets is not None
         if kind is Kind.ROW:
-            return LineArrays(self._at(self.offsets.rows), extent.rows, layout.rows)
-        return LineArrays(self._at(self.offsets.cols), extent.cols, layout.cols)
+            return LineArrays(self._at(self.offsets.rows), extent.rows, layout.line_slots(kind))
+        return LineArrays(self._at(self.offsets.cols), extent.cols, layout.line_slots(kind))
 
     def line_array(self, v: Value) -> Any:
         """The array of one row value, or column value."""

@@ -14,21 +14,22 @@ from typing import Any
 from llvmlite import ir as ll
 
 from optgen import ir
+from optgen.backends.control_flow import loop, variable
 from optgen.backends.cpu import fold
 from optgen.backends.cpu.elements import UNIT, SweepBody, for_elements
-from optgen.backends.cpu.module import TASK, VOID, CpuModule
+from optgen.backends.cpu.module import TASK, VOID, CpuModuleBuilder
 from optgen.backends.cpu.reduce import reduce_blocks
 from optgen.backends.cpu.staged import StagedLoop, TileOrigin, is_staged
 from optgen.backends.cpu.step import StepFunction, TensorRegion
 from optgen.backends.element_body import line_values, streams
 from optgen.backends.layout import Extent, blocks, reductions, widened
-from optgen.backends.llvm import F64, I64, IDENTITY, PTR, TYPES, at, integer, load, loop, smaller, variable
+from optgen.backends.llvm import F64, I64, IDENTITY, PTR, TYPES, at, integer, load, smaller
 from optgen.backends.module_builder import Env
 from optgen.ir import BLOCK, LANES, ROW_BLOCK, Phase, Value
 from optgen.ir.storage import QUANT_BLOCK
 
 
-def sweep_task(m: CpuModule, phase: Phase, name: str) -> ll.Function:
+def sweep_task(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
     """Part `part` of `parts` of a sweep: its share of every tensor."""
     sweep = CpuSweep(m, phase)
     body = sweep.tensor(f"{name}.tensor")
@@ -62,7 +63,7 @@ def _cut(b: ll.IRBuilder, x: Any, size: Any, unit: Any) -> Any:
 class CpuSweep:
     """One sweep of a kernel: what it reads, and the functions it becomes."""
 
-    def __init__(self, m: CpuModule, phase: Phase) -> None:
+    def __init__(self, m: CpuModuleBuilder, phase: Phase) -> None:
         self.m, self.phase = m, phase
         self.streams = streams(m.kernel, phase)
         self.scales = [x.name for x in self.streams if x.is_quantized]
@@ -209,7 +210,7 @@ class CpuSweep:
         return f
 
 
-def fold_sweep(m: CpuModule, phase: Phase, name: str) -> ll.Function:
+def fold_sweep(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
     """After a sweep: fold the partial results of tensors and of columns (rows are complete)."""
     f, b = m.cold_function(name, ll.FunctionType(VOID, [PTR]))
     s = StepFunction(m, b, f.args[0])

@@ -21,6 +21,7 @@ import numpy as np
 
 from optgen.backends.layout import Layout
 from optgen.ir import BLOCK, LANES, ROW_BLOCK, Kernel, Word
+from optgen.model import Kind
 
 N, SEED = 0, 1
 HEAD = 2
@@ -34,14 +35,17 @@ id, t               by which draws differ; the count of updates, this one includ
 vectors, lead       1 where groups of 4 elements are aligned in all buffers, if they are counted from element -lead
 """
 AREAS = ("partials", "folds", "row_partials", "rows_at", "cols_at", "sums")
+"""The parts of the workspace: in the column of each, the address of a tensor's share."""
+LINE_AREAS = {Kind.ROW: ("rows_at", "rows"), Kind.COL: ("cols_at", "cols")}
+"""The area of row values and that of column values, and the column that says how many rows or columns there are."""
 WARP, THREADS = 32, 256
 """Threads of a warp, and of a block."""
 GROUP = 4
 """Neighbours that a thread reads, computes and writes at once, if they are aligned; a counter's words, too."""
-SEGMENT = 64
+FOLD_SEGMENT = 64
 """Partial results that a warp folds to one."""
-PASSES = 8
-"""More often than this no number of tensors' blocks can be divided by SEGMENT."""
+MAX_FOLD_PASSES = 8
+"""More often than this no number of tensors' blocks can be divided by FOLD_SEGMENT."""
 
 Unit = Literal["elements", "blocks", "row blocks", "column tiles", "rows", "cols", "tensor", "step"]
 Array = np.ndarray[Any, Any]
@@ -127,7 +131,7 @@ class Counts:
             layout.tree,
             len(layout.shared),
             len(layout.slots),
-            can_lead(kernel),
+            allows_misaligned_head(kernel),
         )
 
     def areas(self, column: Mapping[str, Array]) -> Array:
@@ -136,7 +140,7 @@ class Counts:
         tree = _parts(np.maximum(rows, cols), BLOCK) * self.tree
         sizes = {
             "partials": blocks * self.stride,
-            "folds": tree + np.maximum(blocks, tree) // (SEGMENT - 1) + PASSES,
+            "folds": tree + np.maximum(blocks, tree) // (FOLD_SEGMENT - 1) + MAX_FOLD_PASSES,
             "row_partials": rows * _parts(cols, BLOCK) * (self.stride if self.row_partials else 0),
             "rows_at": rows * self.rows,
             "cols_at": cols * self.cols,
@@ -145,48 +149,52 @@ class Counts:
         return np.array([sizes[name] for name in AREAS])
 
 
-def can_lead(kernel: Kernel) -> bool:
-    """Whether nothing is made for four elements at a time, or for a block of them."""
+def allows_misaligned_head(kernel: Kernel) -> bool:
+    """Whether groups of four elements may begin before the tensor: nothing is made for a group, or a block, at once."""
     states = any(b.is_quantized or b.format.needs_draws for b in kernel.buffers)
     return not states and not any(isinstance(i.op, Word) for i in kernel.instrs())
 
 
 @dataclass(frozen=True)
-class Place:
-    """Word number `constant + each * n` of the table of n tensors."""
+class TableWord:
+    """Word number `constant + per_tensor*n` of the table of n tensors."""
 
     constant: int
-    each: int
+    per_tensor: int
 
     def of(self, n: int) -> int:
-        return self.constant + self.each * n
+        return self.constant + self.per_tensor * n
 
 
 @dataclass(frozen=True)
-class Places:
-    """Where the parts of a kernel's table begin."""
+class TableLayout:
+    """The words at which the parts of a kernel's table begin."""
 
     counts: Counts
     launches: int
 
-    def column(self, name: str) -> Place:
-        return Place(HEAD, (COLUMNS + AREAS).index(name))
+    def column(self, name: str) -> TableWord:
+        """Of one of COLUMNS or AREAS."""
+        return TableWord(HEAD, (COLUMNS + AREAS).index(name))
 
     @property
-    def pointers(self) -> Place:
-        return Place(HEAD, len(COLUMNS) + len(AREAS))
+    def pointers(self) -> TableWord:
+        return TableWord(HEAD, len(COLUMNS) + len(AREAS))
 
-    def units(self, launch: int) -> Place:
-        return Place(HEAD + launch, self.pointers.each + self.counts.buffers + launch)
+    def units(self, launch: int) -> TableWord:
+        return TableWord(HEAD + launch, self.pointers.per_tensor + self.counts.buffers + launch)
 
     @property
-    def values(self) -> Place:
+    def values(self) -> TableWord:
         """Of the shared values, behind which are the slots."""
         return self.units(self.launches)
 
-    def slot(self, k: int) -> Place:
-        return Place(self.values.constant + self.counts.shared, self.values.each + k)
+    def shared(self, k: int) -> TableWord:
+        return TableWord(self.values.constant + k, self.values.per_tensor)
+
+    def slot(self, k: int) -> TableWord:
+        return TableWord(self.values.constant + self.counts.shared, self.values.per_tensor + k)
 
     @property
-    def end(self) -> Place:
+    def end(self) -> TableWord:
         return self.slot(self.counts.slots)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from optgen.backends.ptx.table import AREAS, COLUMNS, GROUP, SEED, THREADS, N, Places
+from optgen.backends.ptx.table import AREAS, COLUMNS, GROUP, SEED, THREADS, N, TableLayout
 from optgen.execute import table
 from optgen.execute.buffers import Array, Tensor, words
 from optgen.execute.cuda import driver
@@ -42,7 +42,7 @@ class Table(table.Table):
         *more: Any,
     ) -> None:
         n, counts = len(members), kernel.native.counts
-        self.gpu, self._stream, self._places = gpu, stream, Places(counts, len(kernel.native.launches))
+        self.gpu, self._stream, self._places = gpu, stream, TableLayout(counts, len(kernel.native.launches))
         self.image = np.zeros(self._places.end.of(n), np.int64)
         self._columns = {name: self._part(name, n) for name in COLUMNS}
         self._areas = {name: self._part(name, n) for name in AREAS}
