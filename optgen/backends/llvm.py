@@ -146,7 +146,7 @@ def integer(i: int) -> ll.Constant:
     return ll.Constant(I64, i)
 
 
-def smaller(b: ll.IRBuilder, x: Any, y: Any) -> Any:
+def minimum(b: ll.IRBuilder, x: Any, y: Any) -> Any:
     return b.select(b.icmp_signed("<", x, y), x, y)
 
 

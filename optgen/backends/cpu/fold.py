@@ -11,7 +11,7 @@ from optgen import ir
 from optgen.backends.control_flow import halving, loop
 from optgen.backends.cpu.module import VOID, CpuModuleBuilder
 from optgen.backends.layout import blocks
-from optgen.backends.llvm import F64, I32, I64, IDENTITY, PTR, at, fold, integer, load, smaller, vector
+from optgen.backends.llvm import F64, I32, I64, IDENTITY, PTR, at, fold, integer, load, minimum, vector
 from optgen.backends.module_builder import Env
 from optgen.ir import BLOCK, LANES
 
@@ -53,7 +53,7 @@ def tree(m: CpuModuleBuilder, op: ir.ReduceOp) -> ll.Function:
         with loop(b, integer(0), integer(LANES)) as j:
             b.store(ll.Constant(F64, IDENTITY[op]), at(b, lanes, j, F64))
         rest = b.sub(count, block)
-        with loop(b, integer(0), smaller(b, rest, integer(BLOCK))) as k:
+        with loop(b, integer(0), minimum(b, rest, integer(BLOCK))) as k:
             lane = at(b, lanes, b.and_(k, integer(LANES - 1)), F64)
             b.store(fold(b, op, b.load(lane, typ=F64), load(b, x, b.add(block, k), F64)), lane)
         total = fold_lanes(b, op, lanes)

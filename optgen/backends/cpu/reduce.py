@@ -12,7 +12,7 @@ from optgen import ir
 from optgen.backends.control_flow import array, loop
 from optgen.backends.cpu.elements import CACHE_LINE_BYTES, SweepBody
 from optgen.backends.cpu.fold import add_to_lanes, clear_lanes, store_partials
-from optgen.backends.llvm import F64, I64, IDENTITY, at, constant, fold, integer, smaller, vector
+from optgen.backends.llvm import F64, I64, IDENTITY, at, constant, fold, integer, minimum, vector
 from optgen.ir import BLOCK, LANES
 
 VECTORS_AT_ONCE = 2
@@ -73,7 +73,7 @@ def _part(body: SweepBody, reductions: list[ir.Reduce], block: Any, count: Any, 
     clear_lanes(b, reductions, lanes)
     with (
         loop(b, integer(0), count, LANES) as row,
-        loop(b, integer(0), smaller(b, b.sub(count, row), integer(LANES)), lanes=body.lanes) as j,
+        loop(b, integer(0), minimum(b, b.sub(count, row), integer(LANES)), lanes=body.lanes) as j,
     ):
         env = body.emit(b.add(block, b.add(row, j, flags=["nsw", "nuw"]), flags=["nsw", "nuw"]))
         add_to_lanes(b, reductions, lanes, j, env)

@@ -19,7 +19,7 @@ from optgen.backends.cpu.elements import CACHE_LINE_BYTES, PREFETCH_BYTES, Sweep
 from optgen.backends.cpu.fold import add_to_lanes, clear_lanes, store_partials
 from optgen.backends.element_body import F32, draws, line_values, raw_type, stored, streams
 from optgen.backends.layout import narrowed
-from optgen.backends.llvm import F64, I32, I64, TYPES, at, inline, integer, load, smaller
+from optgen.backends.llvm import F64, I32, I64, TYPES, at, inline, integer, load, minimum
 from optgen.backends.module_builder import Env
 from optgen.ir import BLOCK, LANES, Kernel, Phase, Value, codec
 from optgen.ir.math import random
@@ -100,7 +100,7 @@ class StagedLoop:
         lanes = array(b, F64, LANES * len(self.reductions), CACHE_LINE_BYTES)
         with loop(b, begin, end, BLOCK) as block:
             clear_lanes(b, self.reductions, lanes)
-            for body, start, count in self.units(block, smaller(b, end, b.add(block, integer(BLOCK)))):
+            for body, start, count in self.units(block, minimum(b, end, b.add(block, integer(BLOCK)))):
                 with self.elements(body, start, count, LANES) as (env, lane):
                     add_to_lanes(b, self.reductions, lanes, lane, env)
             store_partials(b, self.reductions, lanes, block, partials, stride)
@@ -154,7 +154,7 @@ class StagedLoop:
                     first = b.add(start, b.mul(strip, integer(elements)))
                     body.prefetch(first, PREFETCH_BYTES + line, 3, [name])
             known = isinstance(count, ll.Constant)
-            yield strip, integer(length) if known else smaller(b, b.sub(count, strip), integer(length))
+            yield strip, integer(length) if known else minimum(b, b.sub(count, strip), integer(length))
 
     # ------------------------------------------------------------ random words
 
@@ -192,7 +192,7 @@ class StagedLoop:
         b.store(integer(0), place)
         with while_below(b, place, count) as at_place:
             r, c = b.load(row, typ=I64), b.load(col, typ=I64)
-            stretch = smaller(b, b.sub(tile.cols, c), b.sub(count, at_place))
+            stretch = minimum(b, b.sub(tile.cols, c), b.sub(count, at_place))
             for v, source in self.lines.items():
                 to = at(b, self.arrays.lines[v], at_place, TYPES[v.type.dtype])
                 along = v.type.kind is Kind.COL
@@ -224,7 +224,7 @@ class StagedLoop:
                 element = b.add(b.add(self.tile.scale_origin, start), here)
                 block = b.lshr(element, integer(8))
                 inside = b.and_(element, integer(QUANT_BLOCK - 1))
-                stretch = smaller(b, b.sub(integer(QUANT_BLOCK), inside), b.sub(count, here))
+                stretch = minimum(b, b.sub(integer(QUANT_BLOCK), inside), b.sub(count, here))
                 x = self.decode_scale(name, load(b, self.scales[name], block, F32))
                 to = at(b, self.arrays.scales[name], here, F32)
                 with loop(b, integer(0), stretch, lanes=self.body.lanes) as j:

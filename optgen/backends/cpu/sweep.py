@@ -23,7 +23,7 @@ from optgen.backends.cpu.staged import StagedLoop, TileOrigin, is_staged
 from optgen.backends.cpu.step import StepFunction, TensorRegion
 from optgen.backends.element_body import line_values, streams
 from optgen.backends.layout import Extent, blocks, reductions, widened
-from optgen.backends.llvm import F64, I64, IDENTITY, PTR, TYPES, at, integer, load, smaller
+from optgen.backends.llvm import F64, I64, IDENTITY, PTR, TYPES, at, integer, load, minimum
 from optgen.backends.module_builder import Env
 from optgen.ir import BLOCK, LANES, ROW_BLOCK, Phase, Value
 from optgen.ir.storage import QUANT_BLOCK
@@ -55,9 +55,9 @@ def sweep_task(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
 
 def _cut(b: ll.IRBuilder, x: Any, size: Any, unit: Any) -> Any:
     """x within a tensor, rounded up to a unit: one rule for where a part ends and where the next one begins."""
-    inside = b.select(b.icmp_signed("<", x, integer(0)), integer(0), smaller(b, x, size))
+    inside = b.select(b.icmp_signed("<", x, integer(0)), integer(0), minimum(b, x, size))
     up = b.mul(b.udiv(b.add(inside, b.sub(unit, integer(1))), unit), unit)
-    return smaller(b, up, size)
+    return minimum(b, up, size)
 
 
 class CpuSweep:

@@ -12,7 +12,7 @@ from optgen import ir
 from optgen.backends.control_flow import variable
 from optgen.backends.element_body import F32, ElementBody, raw_type
 from optgen.backends.layout import narrowed
-from optgen.backends.llvm import F64, I32, at, inline, integer, smaller, splat, vector
+from optgen.backends.llvm import F64, I32, at, inline, integer, minimum, splat, vector
 from optgen.backends.module_builder import Env
 from optgen.backends.ptx.function import LaunchFunction
 from optgen.backends.ptx.launches import coded
@@ -38,7 +38,7 @@ class ElementRange:
         """The nearest element there is: what belongs to it stands in for what belongs to one that is not there."""
         if self.whole:
             return e
-        below = smaller(b, e, b.sub(self.high, integer(1)))
+        below = minimum(b, e, b.sub(self.high, integer(1)))
         return b.select(b.icmp_signed("<", below, self.low), self.low, below)
 
     def contains(self, b: ll.IRBuilder, e: Any) -> Any:
@@ -78,9 +78,9 @@ class GroupContext:
     one_row: bool
     flat: bool
 
-    def emit(self, starts: Sequence[Any], span: ElementRange) -> list[Env]:
+    def emit(self, starts: Sequence[Any], valid: ElementRange) -> list[Env]:
         """Emit all there is to do for the groups that begin at these elements; all loads come first."""
-        groups = [Group(self, e, span) for e in starts]
+        groups = [Group(self, e, valid) for e in starts]
         for group in groups:
             group.load()
         envs = [group.emit() for group in groups]
@@ -120,12 +120,12 @@ class GroupContext:
 
 
 class Group(ElementBody):
-    """The GROUP elements from element e of a context on, as far as they are in `span`."""
+    """The GROUP elements from element e of a context on, as far as they are in `valid`."""
 
-    def __init__(self, context: GroupContext, e: Any, span: ElementRange) -> None:
+    def __init__(self, context: GroupContext, e: Any, valid: ElementRange) -> None:
         f = context.f
         super().__init__(f.m, f.b, context.phase, context.scalars, GROUP)
-        self.f, self.context, self.e, self.span = f, context, e, span
+        self.f, self.context, self.e, self.valid = f, context, e, valid
         self.loaded: dict[str, Any] = {}
         self.staged: dict[str, Any] = {}
         self._words: dict[int, Any] = {}
@@ -145,7 +145,7 @@ class Group(ElementBody):
         return self.loaded[buffer.name]
 
     def _load(self, buffer: Buffer) -> Any:
-        if self.span.whole:
+        if self.valid.whole:
             place, align = self._vector_place(buffer)
             type = vector(raw_type(buffer.format), GROUP)
             return self._unless_stored(buffer, self.b.load(place, typ=type, align=align))
@@ -155,7 +155,7 @@ class Group(ElementBody):
         """One element, if it is there: another thread may be writing what is next to it."""
         b, type = self.b, raw_type(buffer.format)
         found = variable(b, ll.Constant(type, 0))
-        with b.if_then(self.span.contains(b, e)):
+        with b.if_then(self.valid.contains(b, e)):
             place = at(b, self.context.pointers[buffer.name], e, type)
             b.store(self._unless_stored(buffer, b.load(place, typ=type)), found)
         return b.load(found, typ=type)
@@ -171,13 +171,13 @@ class Group(ElementBody):
 
     def write(self, buffer: Buffer, x: Any) -> None:
         b = self.b
-        if self.span.whole:
+        if self.valid.whole:
             place, align = self._vector_place(buffer)
             b.store(x, place, align=align)
             return
         for k in range(GROUP):
             here = self.element(k)
-            with b.if_then(self.span.contains(b, here)):
+            with b.if_then(self.valid.contains(b, here)):
                 place = at(b, self.context.pointers[buffer.name], here, raw_type(buffer.format))
                 b.store(b.extract_element(x, I32(k)), place)
 
@@ -191,7 +191,7 @@ class Group(ElementBody):
         b, context = self.b, self.context
 
         def of(e: Any) -> Any:
-            place = at(b, context.scales[buffer.name], context.block(self.span.clamp_index(b, e)), F32)
+            place = at(b, context.scales[buffer.name], context.block(self.valid.clamp_index(b, e)), F32)
             return inline(b, codec.decode_scale(buffer), [b.load(place, typ=F32)])
 
         if not context.one_row:
@@ -207,8 +207,8 @@ class Group(ElementBody):
         bits = inline(b, blocks.magnitude, [self.staged[buffer.name]], GROUP)
         for k in range(GROUP):
             one = b.extract_element(bits, I32(k))
-            if not self.span.whole:
-                one = b.select(self.span.contains(b, self.element(k)), one, I32(0))
+            if not self.valid.whole:
+                one = b.select(self.valid.contains(b, self.element(k)), one, I32(0))
             largest = b.select(b.icmp_signed(">", one, largest), one, largest)
         return largest
 
@@ -229,7 +229,7 @@ class Group(ElementBody):
             first = b.add(self.context.origin, self.e)
             counter = b.lshr(first, integer(2))
             made = self._philox(draw, counter)
-            if not (self.context.flat or self.span.whole):
+            if not (self.context.flat or self.valid.whole):
                 made += self._philox(draw, b.add(counter, integer(1)))
                 skip = b.and_(first, integer(GROUP - 1))
                 made = [self._chosen(made[k : k + GROUP], skip) for k in range(GROUP)]
@@ -268,8 +268,8 @@ class Group(ElementBody):
     def _rows_and_cols(self) -> list[tuple[Any, Any]]:
         """Row and column of each element: where all are there, one division will do."""
         b, context = self.b, self.context
-        if not self.span.whole or context.one_row:
-            return [context.row_and_col(self.span.clamp_index(b, self.element(k))) for k in range(GROUP)]
+        if not self.valid.whole or context.one_row:
+            return [context.row_and_col(self.valid.clamp_index(b, self.element(k))) for k in range(GROUP)]
         found = [context.row_and_col(self.e)]
         for _ in range(1, GROUP):
             row, col = found[-1]

@@ -14,7 +14,7 @@ from optgen import ir
 from optgen.backends.control_flow import loop, variable
 from optgen.backends.element_body import draws, line_values, raw_type, streams
 from optgen.backends.layout import reductions
-from optgen.backends.llvm import F64, I32, I64, IDENTITY, TYPES, at, ceil_div, constant, fold, integer, smaller, vector
+from optgen.backends.llvm import F64, I32, I64, IDENTITY, TYPES, at, ceil_div, constant, fold, integer, minimum, vector
 from optgen.backends.module_builder import Env
 from optgen.backends.ptx.function import LaunchFunction
 from optgen.backends.ptx.group import Draws, ElementRange, GroupContext
@@ -69,23 +69,23 @@ class GpuSweep:
         whole = b.and_(b.icmp_signed(">=", begin, integer(0)), b.icmp_signed("<=", end, size))
         whole = b.and_(whole, self.aligned())
         context = self.context(row, number)
-        span = ElementRange(integer(0), smaller(b, end, size), whole=False)
+        valid = ElementRange(integer(0), minimum(b, end, size), whole=False)
         inside = ElementRange(integer(0), size, whole=True)
         if self.reduced:
-            self.reduce(context, begin, whole, inside, span, row, index)
+            self.reduce(context, begin, whole, inside, valid, row, index)
             return
         with b.if_else(whole) as (all, some):
             with all:
                 context.emit(self.places(begin), inside)
             with some:
-                self.guarded(context, begin, span)
+                self.guarded(context, begin, valid)
 
     def row_of(self, unit: Any, size: Any) -> tuple[Any, Any]:
         """The row that a unit is in, and which of the row's units it is."""
         b, length = self.b, integer(self.launch.length)
         if self.by_rows:
             return self.divided(unit, b.udiv(b.add(size, b.sub(length, integer(1))), length))
-        row, index = variable(self.b, integer(0)), variable(self.b, unit)
+        row, index = variable(b, integer(0)), variable(b, unit)
         with b.if_then(self.is_by_rows):
             parts = self.divided(unit, b.udiv(b.add(size, b.sub(length, integer(1))), length))
             for cell, part in zip((row, index), parts, strict=True):
@@ -96,11 +96,11 @@ class GpuSweep:
         quotient = self.b.udiv(x, y)
         return quotient, self.b.sub(x, self.b.mul(quotient, y))
 
-    def guarded(self, context: GroupContext, begin: Any, span: ElementRange, sums: Sequence[Any] = ()) -> None:
+    def guarded(self, context: GroupContext, begin: Any, valid: ElementRange, sums: Sequence[Any] = ()) -> None:
         """Elements [begin, high), of which some are not there: group after group, but for those of a block of codes."""
         at_once = self.groups if coded(self.m.kernel, self.phase) else 1
-        with loop(self.b, begin, span.high, LANES * at_once) as here:
-            self.accumulate(context, self.places(here)[:at_once], span, sums)
+        with loop(self.b, begin, valid.high, LANES * at_once) as here:
+            self.accumulate(context, self.places(here)[:at_once], valid, sums)
 
     def places(self, begin: Any) -> list[Any]:
         """Where the groups of this thread begin: a warp has LANES elements side by side."""
@@ -127,46 +127,44 @@ class GpuSweep:
         begin: Any,
         whole: Any,
         inside: ElementRange,
-        span: ElementRange,
+        valid: ElementRange,
         row: Any,
         index: Any,
     ) -> None:
         """A block of the tree: every lane in order, then lanes by halves."""
         b = self.b
-        sums = [variable(self.b, self.identity(i)) for i in self.reduced]
+        sums = [variable(b, self.identity(i)) for i in self.reduced]
         with b.if_else(whole) as (all, some):
-            with all, loop(self.b, begin, b.add(begin, integer(BLOCK)), LANES * self.groups) as here:
+            with all, loop(b, begin, b.add(begin, integer(BLOCK)), LANES * self.groups) as here:
                 self.accumulate(context, self.places(here), inside, sums)
             with some:
-                self.guarded(context, begin, span, sums)
+                self.guarded(context, begin, valid, sums)
         for r, (s, i) in enumerate(zip(sums, self.reduced, strict=True)):
             total = self.folded(i, b.load(s, typ=vector(F64, GROUP)))
-            with b.if_then(b.icmp_signed("==", self.lane, integer(0))):
+            with self.f.one_thread(self.lane):
                 b.store(total, at(b, self.partials(row, index), integer(r), F64))
 
-    def accumulate(self, context: GroupContext, places: Sequence[Any], span: ElementRange, sums: Sequence[Any]) -> None:
+    def accumulate(
+        self, context: GroupContext, places: Sequence[Any], valid: ElementRange, sums: Sequence[Any]
+    ) -> None:
         """Compute groups, and fold what is reduced into `sums`."""
         b = self.b
-        for e, env in zip(places, context.emit(places, span), strict=True):
+        for e, env in zip(places, context.emit(places, valid), strict=True):
             for s, i in zip(sums, self.reduced, strict=True):
-                b.store(self.added(i, b.load(s, typ=vector(F64, GROUP)), self.operand(env, i), e, span), s)
+                assert isinstance(i.op, ir.Reduce)
+                x = self.m.operand(b, i.op.x, env, GROUP)
+                b.store(self.added(i.op.op, b.load(s, typ=vector(F64, GROUP)), x, e, valid), s)
 
-    def operand(self, env: Env, i: Instr) -> Any:
-        assert isinstance(i.op, ir.Reduce)
-        return self.m.operand(self.b, i.op.x, env, GROUP)
-
-    def added(self, i: Instr, total: Any, x: Any, e: Any, span: ElementRange) -> Any:
+    def added(self, op: ir.ReduceOp, total: Any, x: Any, e: Any, valid: ElementRange) -> Any:
         """x folded into the lanes whose elements are there."""
-        assert isinstance(i.op, ir.Reduce)
         b = self.b
-        new = fold(b, i.op.op, total, x)
-        if span.whole:
+        new = fold(b, op, total, x)
+        if valid.whole:
             return new
         kept = total
         for k in range(GROUP):
-            one = b.select(
-                span.contains(b, b.add(e, integer(k))), b.extract_element(new, I32(k)), b.extract_element(total, I32(k))
-            )
+            there = valid.contains(b, b.add(e, integer(k)))
+            one = b.select(there, b.extract_element(new, I32(k)), b.extract_element(total, I32(k)))
             kept = b.insert_element(kept, one, I32(k))
         return kept
 
@@ -202,31 +200,29 @@ class GpuSweep:
         block = b.udiv(unit, tiles)
         begin = b.mul(b.sub(unit, b.mul(block, tiles)), integer(LANES))
         top = b.mul(block, integer(ROW_BLOCK))
-        bottom = smaller(b, b.add(top, integer(ROW_BLOCK)), rows)
+        bottom = minimum(b, b.add(top, integer(ROW_BLOCK)), rows)
         sums = [variable(b, self.identity(i)) for i in self.reduced]
         whole = b.icmp_signed("<=", b.add(begin, integer(LANES)), self.cols)
         whole = b.and_(whole, self.aligned())
-        span = ElementRange(integer(0), self.cols, whole=False)
+        valid = ElementRange(integer(0), self.cols, whole=False)
         first = b.add(begin, b.mul(self.lane, integer(GROUP)))
 
-        def down(span: ElementRange) -> None:
+        def down(valid: ElementRange) -> None:
             with loop(b, top, bottom) as row:
-                (env,) = self.context(row, row).emit([first], span)
-                for s, i in zip(sums, self.reduced, strict=True):
-                    b.store(self.added(i, b.load(s, typ=vector(F64, GROUP)), self.operand(env, i), first, span), s)
+                self.accumulate(self.context(row, row), [first], valid, sums)
 
         with b.if_else(whole) as (all, some):
             with all:
                 down(ElementRange(integer(0), self.cols, whole=True))
             with some:
-                down(span)
+                down(valid)
         blocks = ceil_div(b, rows, ROW_BLOCK)
         for r, s in enumerate(sums):
             line = b.mul(b.add(b.mul(blocks, integer(r)), block), self.cols)
             total = b.load(s, typ=vector(F64, GROUP))
             for k in range(GROUP):
                 here = b.add(first, integer(k))
-                with b.if_then(span.contains(b, here)):
+                with b.if_then(valid.contains(b, here)):
                     place = at(b, f.area("sums", self.i), b.add(line, here), F64)
                     b.store(b.extract_element(total, I32(k)), place)
 

@@ -77,14 +77,14 @@ class Launch:
         rows, cols, by_rows = column["rows"], column["cols"], column["by_rows"] != 0
         match self.unit:
             case "elements":
-                flat = _parts(column["size"] + column["lead"] * (column["size"] > 0), self.length)
-                return np.where(by_rows, rows * _parts(cols, self.length), flat)
+                flat = _ceil_div(column["size"] + column["lead"] * (column["size"] > 0), self.length)
+                return np.where(by_rows, rows * _ceil_div(cols, self.length), flat)
             case "blocks":
-                return _parts(column["size"], BLOCK)
+                return _ceil_div(column["size"], BLOCK)
             case "row blocks":
-                return rows * _parts(cols, BLOCK)
+                return rows * _ceil_div(cols, BLOCK)
             case "column tiles":
-                return _parts(rows, ROW_BLOCK) * _parts(cols, LANES)
+                return _ceil_div(rows, ROW_BLOCK) * _ceil_div(cols, LANES)
             case "rows":
                 return rows
             case "cols":
@@ -95,7 +95,7 @@ class Launch:
                 return np.eye(1, len(rows), dtype=np.int64)[0]
 
 
-def _parts(x: Any, size: int) -> Any:
+def _ceil_div(x: Any, size: int) -> Any:
     return -(-x // size)
 
 
@@ -137,14 +137,14 @@ class Counts:
     def areas(self, column: Mapping[str, Array]) -> Array:
         """How many doubles each tensor needs in each of AREAS: [area][tensor]."""
         rows, cols, blocks = column["rows"], column["cols"], column["blocks"] * self.partials
-        tree = _parts(np.maximum(rows, cols), BLOCK) * self.tree
+        tree = _ceil_div(np.maximum(rows, cols), BLOCK) * self.tree
         sizes = {
             "partials": blocks * self.stride,
             "folds": tree + np.maximum(blocks, tree) // (FOLD_SEGMENT - 1) + MAX_FOLD_PASSES,
-            "row_partials": rows * _parts(cols, BLOCK) * (self.stride if self.row_partials else 0),
+            "row_partials": rows * _ceil_div(cols, BLOCK) * (self.stride if self.row_partials else 0),
             "rows_at": rows * self.rows,
             "cols_at": cols * self.cols,
-            "sums": _parts(rows, ROW_BLOCK) * cols * self.sums,
+            "sums": _ceil_div(rows, ROW_BLOCK) * cols * self.sums,
         }
         return np.array([sizes[name] for name in AREAS])
 
