@@ -9,7 +9,7 @@ import llvmlite.binding as llvm
 
 
 @dataclass(frozen=True)
-class Target:
+class CpuTarget:
     """A triple, a CPU name as LLVM knows it, and its features as `+avx2,-avx512f,...`."""
 
     triple: str
@@ -28,10 +28,10 @@ def _initialize() -> None:
 
 
 @functools.cache
-def host() -> Target:
+def host() -> CpuTarget:
     """This machine, with everything it can do."""
     _initialize()
-    return Target(llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
+    return CpuTarget(llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
 
 
 MXCSR, FPCR = 0x1F80, 0
@@ -72,7 +72,7 @@ class Compiled:
         return bytes(self._machine.emit_object(self._module))
 
 
-def compile_ir(text: str, target: Target) -> Compiled:
+def compile_ir(text: str, target: CpuTarget) -> Compiled:
     """Parse, verify and optimise LLVM IR text for a target; RuntimeError where it is not well-formed."""
     return Compiled(*_optimize(text, target))
 
@@ -107,7 +107,7 @@ def _gpu(arch: str) -> llvm.TargetMachine:
     return llvm.Target.from_triple(GPU).create_target_machine(cpu=arch, opt=2)
 
 
-def _optimize(text: str, target: Target) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:
+def _optimize(text: str, target: CpuTarget) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:
     _initialize()
     # LLVM halves the vectors of some AVX-512 machines to save clock speed; these loops wait for memory anyway.
     features = f"{target.features},-prefer-256-bit" if "+avx512f" in target.features else target.features
