@@ -36,7 +36,11 @@ def loop(b: ll.IRBuilder, start: Any, stop: Any, step: int = 1, lanes: int | Non
 
 
 def text(module: ll.Module) -> str:
-    """The module as LLVM IR. What marks a loop must refer to itself, which llvmlite cannot write: `loop` numbers it."""
+    """The module as LLVM IR.
+
+    The metadata of a loop must refer to itself. llvmlite cannot write that, so `loop` puts a number there, and here it
+    becomes the reference.
+    """
     marks = re.compile(r"^(!\d+) = !\{ i32 \d+, (!\d+) \}$", flags=re.M)
     return marks.sub(r"\1 = distinct !{ \1, \2 }", str(module)).rstrip("\n") + "\n"
 
@@ -97,9 +101,9 @@ def do_while(b: ll.IRBuilder, condition: Callable[[], Any]) -> Iterator[None]:
 
 
 def array(b: ll.IRBuilder, type: ll.Type, count: int, align: int) -> Any:
-    """An array on the stack, as a plain pointer: llvmlite remembers what it holds and would refuse to store vectors.
+    """An array on the stack, made in the function's first block, so that a loop does not make a new one each time.
 
-    It is made in the function's first block, so that a loop does not make a new one each time.
+    The result is a plain pointer: llvmlite refuses to store vectors to an array whose type it knows.
     """
     with b.goto_entry_block():
         memory = b.alloca(type, count)
@@ -108,7 +112,7 @@ def array(b: ll.IRBuilder, type: ll.Type, count: int, align: int) -> Any:
 
 
 def variable(b: ll.IRBuilder, start: Any) -> Any:
-    """A variable with a start value, on the stack, as `array` makes it."""
+    """A variable on the stack, made like an `array`; it is given its start value at each turn of a loop around it."""
     with b.goto_entry_block():
         memory = b.alloca(start.type)
     b.store(start, memory)

@@ -1,6 +1,6 @@
-"""What a sweep does to some neighbouring elements: instructions on vectors, streams decoded and encoded.
+"""What a sweep does to some neighbouring elements: streams decoded and encoded, instructions on vectors.
 
-A subclass says how a CPU or a GPU reads and writes the streams, and where it has scales and random words.
+A subclass says how a CPU or a GPU reads and writes streams, and where it finds scales and random words.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Where a kernel keeps what one phase hands to another: the workspace of a step, all of it doubles.
+"""The workspace of a step: doubles, in which a phase of a kernel leaves values for later phases.
 
     shared values | values of every tensor: [slot][tensor] | one region for each tensor
 
-A region holds the partial results of reductions and the arrays of row and column values. All sizes follow from those of
-the tensors, so nothing is stored about it: whoever goes over the tensors adds up their regions.
+A region holds the partial results of reductions and the arrays of row and column values. Its size follows from that of
+the tensor, so no offset is stored: code that goes over the tensors adds up the sizes of their regions.
 """
 
 from __future__ import annotations
@@ -18,14 +18,16 @@ from optgen.backends.llvm import F64, I32, I64, TYPES, integer, is_const
 from optgen.ir import BLOCK, ROW_BLOCK, Instr, Kernel, Phase, Value
 from optgen.model import Kind
 
-SCALAR = (Kind.UNIFORM, Kind.HOST, Kind.TENSOR)
+PER_TENSOR = (Kind.UNIFORM, Kind.HOST, Kind.TENSOR)
+"""The kinds of values of which each tensor has one."""
 
 
 @dataclass(frozen=True)
 class Extent:
-    """What a step visits of one tensor: `elements` of `rows` rows; `by_rows`: rows are updated one by one.
+    """What a step visits of one tensor: `elements` of them, in `rows` rows of `cols` each.
 
-    Of a piece, `elements` are its own, which are a part of the tensor's `whole` number, from its element `first` on.
+    `by_rows`: rows are updated one by one. Of a piece, `elements` is its own size; the tensor has `whole` elements, and
+    number `first` is the first one of the piece.
     """
 
     elements: Any
@@ -38,7 +40,7 @@ class Extent:
 
 @dataclass(frozen=True)
 class RegionOffsets:
-    """Offsets, in doubles, of what lies in a tensor's region."""
+    """The offsets of a region's parts, in doubles; `end` is its size."""
 
     row_partials: Any
     rows: Any  # [row slot][row]
@@ -49,12 +51,17 @@ class RegionOffsets:
 
 
 class Layout:
-    """The places of a kernel's values; `region` emits the arithmetic for one tensor."""
+    """The places of a kernel's values in the workspace.
+
+    `slots`, `shared`, `rows` and `cols` number the values of each kind. `partials`, `row_partials` and `column_sums`
+    say how many reductions of that scope a sweep has at most. `tree`: arrays of row or column values are reduced.
+    `matrix`: rows or columns have a part in the workspace.
+    """
 
     def __init__(self, kernel: Kernel) -> None:
         crossing = _crossing(kernel)
         kinds = {v.type.kind for v in crossing}
-        self.slots = {v: k for k, v in enumerate(v for v in crossing if v.type.kind in SCALAR)}
+        self.slots = {v: k for k, v in enumerate(v for v in crossing if v.type.kind in PER_TENSOR)}
         self.shared = {v: k for k, v in enumerate(v for v in crossing if v.type.kind is Kind.SHARED)}
         self.rows = {v: k for k, v in enumerate(v for v in crossing if v.type.kind is Kind.ROW)}
         self.cols = {v: k for k, v in enumerate(v for v in crossing if v.type.kind is Kind.COL)}
@@ -76,6 +83,7 @@ class Layout:
         return self.rows if kind is Kind.ROW else self.cols
 
     def region(self, b: ll.IRBuilder, extent: Extent) -> RegionOffsets:
+        """Emit the arithmetic of one tensor's region."""
         offset: Any = integer(0)
 
         def take(count: Any) -> Any:
@@ -102,15 +110,17 @@ class Layout:
 
 
 def blocks(b: ll.IRBuilder, count: Any, block: int = BLOCK) -> Any:
+    """How many blocks so many elements make; `block` is a power of two."""
     return b.lshr(b.add(count, integer(block - 1)), integer(block.bit_length() - 1))
 
 
 def reductions(phase: Phase, scope: str) -> list[Instr]:
+    """The reductions of a phase that have this scope."""
     return [i for i in phase.instrs if isinstance(i.op, ir.Reduce) and i.op.scope == scope]
 
 
 def widened(b: ll.IRBuilder, x: Any, v: Value) -> Any:
-    """A value as it is kept: whatever its dtype, in the bits of one double."""
+    """A value as it is kept: a double, whatever its dtype. An i64 keeps its bits."""
     match v.type.dtype:
         case "f32":
             return b.fpext(x, F64)
@@ -138,7 +148,7 @@ def narrowed(b: ll.IRBuilder, x: Any, v: Value) -> Any:
 
 
 def _crossing(kernel: Kernel) -> list[Value]:
-    """The values that a phase hands to a later one, and the lines of rows and columns that are reduced."""
+    """The values that a phase hands to a later one, and the row and column values that are reduced."""
     consts = {i.result for i in kernel.instrs() if is_const(i)}
     found: dict[Value, None] = {}
     for phase in kernel.phases:

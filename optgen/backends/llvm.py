@@ -1,6 +1,6 @@
-"""Kernel IR operations as LLVM instructions: what every LLVM target shares.
+"""Operations of the kernel IR as LLVM instructions, for CPUs and GPUs alike.
 
-No fast-math flag is ever set, so that LLVM may neither reorder, contract nor approximate.
+No fast-math flag is ever set: LLVM may neither reorder, contract nor approximate.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ I8, I16, I32, I64 = ll.IntType(8), ll.IntType(16), ll.IntType(32), ll.IntType(64
 F64 = ll.DoubleType()
 PTR = ll.PointerType()
 INT = {"add": "add", "sub": "sub", "mul": "mul", "and": "and_", "or": "or_", "xor": "xor"}
+IDENTITY: dict[ir.ReduceOp, float] = {"sum": 0.0, "max": float("-inf"), "min": float("inf")}
+"""What each reduction starts from."""
 ORDERED = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 
 
@@ -43,6 +45,7 @@ def splat(b: ll.IRBuilder, x: Any, width: int) -> Any:
 
 
 def constant(type: ll.Type, x: float, width: int) -> ll.Constant:
+    """A vector of which every element is the constant x."""
     return ll.Constant(type, x) if width == 1 else ll.Constant(vector(type, width), [x] * width)
 
 
@@ -101,13 +104,14 @@ def lower(b: ll.IRBuilder, op: ir.Op, args: list[Any], result: Value, width: int
 
 
 def compare(b: ll.IRBuilder, name: ir.CompareOp, dtype: ir.DType, x: Any, y: Any) -> Any:
+    """An ordered comparison of floats, or a signed one of integers; only `ne` is true of a NaN."""
     if dtype in ("i64", "i32"):
         return b.icmp_signed(ORDERED[name], x, y)
     return b.fcmp_unordered("!=", x, y) if name == "ne" else b.fcmp_ordered(ORDERED[name], x, y)
 
 
 def fold(b: ll.IRBuilder, op: ir.ReduceOp, x: Any, y: Any) -> Any:
-    """One step of a reduction tree."""
+    """Two numbers folded: the step of a reduction. A NaN stays."""
     if op == "sum":
         return b.fadd(x, y)
     first = b.or_(b.fcmp_unordered("uno", x, x), b.fcmp_ordered(">" if op == "max" else "<", x, y))
@@ -115,7 +119,10 @@ def fold(b: ll.IRBuilder, op: ir.ReduceOp, x: Any, y: Any) -> Any:
 
 
 def inline(b: ll.IRBuilder, function: Callable[..., Any], args: list[Any], width: int = 1) -> Any:
-    """A function over an IR builder, as instructions on `width` elements at once; of several results a list."""
+    """Emit a function over an IR builder as instructions on `width` elements at once.
+
+    A function with several results gives a list.
+    """
     emitter = Emitter("")
     names = {type: name for name, type in TYPES.items()}
     values = [Value(f"arg{k}", Type(Kind.ELEM, names[_element(x.type)])) for k, x in enumerate(args)]
@@ -132,9 +139,6 @@ def _element(type: ll.Type) -> ll.Type:
     return type.element if isinstance(type, ll.VectorType) else type
 
 
-IDENTITY: dict[ir.ReduceOp, float] = {"sum": 0.0, "max": float("-inf"), "min": float("inf")}
-
-
 def unary(b: ll.IRBuilder, name: str, x: Any) -> Any:
     """An intrinsic of a float or a vector of floats."""
     type = x.type
@@ -143,10 +147,12 @@ def unary(b: ll.IRBuilder, name: str, x: Any) -> Any:
 
 
 def integer(i: int) -> ll.Constant:
+    """An i64."""
     return ll.Constant(I64, i)
 
 
 def minimum(b: ll.IRBuilder, x: Any, y: Any) -> Any:
+    """The smaller one of two signed integers."""
     return b.select(b.icmp_signed("<", x, y), x, y)
 
 
@@ -156,6 +162,7 @@ def at(b: ll.IRBuilder, base: Any, index: Any, type: ll.Type) -> Any:
 
 
 def load(b: ll.IRBuilder, base: Any, index: Any, type: ll.Type) -> Any:
+    """Element `index` of an array of `type`."""
     return b.load(at(b, base, index, type), typ=type)
 
 
@@ -165,5 +172,5 @@ def ceil_div(b: ll.IRBuilder, x: Any, size: int) -> Any:
 
 
 def is_const(instr: Instr) -> bool:
-    """Constants are emitted where they are used; they need no place in a table."""
+    """Whether an instruction is a constant: these are emitted where they are used, and never kept."""
     return isinstance(instr.op, ir.Const | ir.IntConst)

@@ -29,17 +29,18 @@ def _initialize() -> None:
 
 @functools.cache
 def host() -> CpuTarget:
-    """This machine, with everything it can do."""
+    """This machine, with all features of its CPU."""
     _initialize()
     return CpuTarget(llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
 
 
 MXCSR, FPCR = 0x1F80, 0
-"""The floating-point modes that kernels set on x86 and 64-bit Arm, whatever the calling thread has: round to nearest,
-denormals kept, NaN as IEEE 754 has it, exceptions masked."""
+"""The floating-point modes of kernels, on x86 and on 64-bit Arm: round to nearest, denormals kept, NaN as in IEEE 754,
+exceptions masked."""
 
 
 def is_x86(triple: str) -> bool:
+    """x86, of 32 or 64 bits."""
     return triple.startswith(("x86_64", "i386", "i686"))
 
 
@@ -54,7 +55,7 @@ def llvm_version() -> str:
 
 @dataclass(frozen=True)
 class Compiled:
-    """An optimised module, and the ways to see it: LLVM IR text, assembly, position-independent object code."""
+    """An optimised module, as LLVM IR text, as assembly, and as position-independent object code."""
 
     _module: llvm.ModuleRef
     _machine: llvm.TargetMachine
@@ -73,18 +74,18 @@ class Compiled:
 
 
 def compile_ir(text: str, target: CpuTarget) -> Compiled:
-    """Parse, verify and optimise LLVM IR text for a target; RuntimeError where it is not well-formed."""
+    """Parse, verify and optimise LLVM IR text for a target; RuntimeError if it is not well-formed."""
     return Compiled(*_optimize(text, target))
 
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_100", "sm_103", "sm_120")
 """The GPUs that PTX can be made for; it runs on these and on all later ones."""
-GPU = "nvptx64-nvidia-cuda"
+GPU_TRIPLE = "nvptx64-nvidia-cuda"
 OLDEST = ARCHITECTURES[0]
 
 
 def compile_ptx(text: str, arch: str) -> str:
-    """Parse, verify and optimise LLVM IR text, and give it as PTX for an architecture."""
+    """PTX for an architecture, of LLVM IR text, which is parsed, verified and optimised."""
     machine = _gpu(arch)
     module = llvm.parse_assembly(text)
     module.verify()
@@ -96,7 +97,7 @@ def compile_ptx(text: str, arch: str) -> str:
 
 
 def gpu_layout() -> str:
-    """How LLVM lays out types in the memory of GPUs: the text of a module must say so."""
+    """The data layout of GPUs, which the text of a module must state."""
     return str(_gpu(OLDEST).target_data)
 
 
@@ -104,7 +105,7 @@ def gpu_layout() -> str:
 def _gpu(arch: str) -> llvm.TargetMachine:
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
-    return llvm.Target.from_triple(GPU).create_target_machine(cpu=arch, opt=2)
+    return llvm.Target.from_triple(GPU_TRIPLE).create_target_machine(cpu=arch, opt=2)
 
 
 def _optimize(text: str, target: CpuTarget) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:

@@ -19,7 +19,7 @@ from optgen.ir.storage import blocks
 
 CACHE_LINE_BYTES = 64
 PREFETCH_BYTES = 1024
-"""How far ahead a loop asks for its streams (0.5 to 4 KB do about equally well)."""
+"""How far ahead a loop prefetches its streams (0.5 to 4 KB do about equally well)."""
 UNIT: dict[int, ll.Type] = {1: I8, 2: I16, 4: F32, 8: F64}
 """What addresses are counted in, by the bytes of an element."""
 
@@ -79,10 +79,9 @@ class SweepBody:
         return at(self.b, self.pointers[buffer], i, UNIT[self.m.kernel.buffer(buffer).format.bytes])
 
     def prefetch(self, i: Any, offset: int, locality: int, names: Collection[str] = ()) -> None:
-        """Ask for the cache line of every stream, or of `names`, that is `offset` bytes behind element i.
+        """Prefetch the cache line that is `offset` bytes behind element i, of every stream, or of `names`.
 
-        It is asked for to write or to read, as the sweep will. It goes to the first cache for locality 3, to the second
-        for 2.
+        It is prefetched for a write if the sweep writes the stream. Locality 3 is the first cache, 2 the second.
         """
         type = ll.FunctionType(ll.VoidType(), [PTR, I32, I32, I32])
         hint = self.b.module.declare_intrinsic("llvm.prefetch", [PTR], type)
@@ -141,7 +140,7 @@ class VectorBody(ElementBody):
 def for_elements(body: SweepBody, begin: Any, end: Any) -> None:
     """Elements [begin, end) of a sweep without reductions: whole cache lines, whose length LLVM knows, and the rest.
 
-    The hardware's prefetchers lose pace with loops that compute much: each line asks for one that lies a little ahead.
+    The hardware's prefetchers lose pace with loops that compute much, so each line prefetches one a little ahead.
     """
     b = body.b
 
@@ -153,5 +152,5 @@ def for_elements(body: SweepBody, begin: Any, end: Any) -> None:
     with loop(b, begin, full, body.lanes) as start:
         body.prefetch(start, PREFETCH_BYTES, locality=3)
         line(start, integer(body.lanes), body.lanes)
-    # Vectors for these few would cost more compile time than they can ever save.
+    # Vectors for so few elements would cost more compile time than they save.
     line(full, b.sub(end, full), 1)

@@ -9,9 +9,9 @@ optgen_step is made of `STEP_FIELDS` (`step_struct.py`); the types of its callba
     typedef void (*task)(const void *step, int64_t part, int64_t parts);
     typedef void (*parallel_for)(void *pool, task, const void *step, int64_t elements);
 
-Pieces are for kernels without values of rows or columns. They begin at multiples of BLOCK elements. Before partial
-results are folded, `share` is given those of all tensors: `stride` doubles for each block of each whole tensor, the
-blocks of the pieces among them filled in.
+A kernel without row and column values can update pieces of tensors, which begin at multiples of BLOCK elements. Before
+partial results are folded, `share` is given those of all tensors: `stride` doubles for each block of each whole tensor.
+The blocks of the pieces at hand are filled in; `share` fills in the others.
 
 What each phase does is in `phases.py` (once, per tensor, per row, per column) and `sweep.py` (per element).
 """
@@ -39,7 +39,7 @@ EXCHANGE = ll.FunctionType(I64, [PTR, PTR, I64])
 
 @dataclass(frozen=True)
 class Callee:
-    """An untyped pointer that is called as a function: llvmlite wants the type at the callee."""
+    """An untyped pointer to call as a function: llvmlite asks the callee for its type."""
 
     pointer: Any
     function_type: ll.FunctionType
@@ -75,7 +75,7 @@ def emit_host(kernel: Kernel, symbol: str, triple: str) -> str:
 
 
 def phase_calls(m: CpuModuleBuilder, phase: Phase, name: str) -> list[ll.Function | None]:
-    """What is called for a phase, one after the other; None where pieces exchange their partial results."""
+    """The functions to call for a phase, in order; None stands for the exchange of partial results between pieces."""
     match phase.kind:
         case "host":
             return [host(m, phase, name)]
@@ -93,6 +93,7 @@ def phase_calls(m: CpuModuleBuilder, phase: Phase, name: str) -> list[ll.Functio
 
 
 def entry(m: CpuModuleBuilder, calls: list[ll.Function | None]) -> None:
+    """The exported function: all calls in order, tasks on several threads if the step has some."""
     _, b = m.cold_function(m.symbol, ll.FunctionType(VOID, [PTR]))
     (step,) = b.function.args
     saved = m.float_mode.set(b)
@@ -115,7 +116,7 @@ def entry(m: CpuModuleBuilder, calls: list[ll.Function | None]) -> None:
 
 
 def exchange(m: CpuModuleBuilder, s: StepFunction, saved: Any) -> None:
-    """Have the partial results of the other pieces, or return."""
+    """Ask for the partial results of the other pieces; return from the step if that fails."""
     b, share = s.b, s.field("share")
     with b.if_then(b.icmp_unsigned("!=", share, ll.Constant(PTR, None))):
         failed = b.call(Callee(share, EXCHANGE), [s.field("peers"), s.regions, integer(m.layout.stride)])
@@ -125,6 +126,7 @@ def exchange(m: CpuModuleBuilder, s: StepFunction, saved: Any) -> None:
 
 
 def workspace_size(m: CpuModuleBuilder) -> None:
+    """The exported function that says how many doubles the workspace must hold."""
     f, b = m.cold_function(f"{m.symbol}_workspace", ll.FunctionType(I64, [PTR]))
     s = StepFunction(m, b, f.args[0])
     total = variable(b, b.add(integer(len(m.layout.shared)), b.mul(s.n, integer(len(m.layout.slots)))))

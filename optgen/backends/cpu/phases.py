@@ -1,4 +1,4 @@
-"""Phases that go over no elements: once for all tensors, once for each, or over its rows or its columns."""
+"""Phases that visit no elements: once for all tensors, once for each, or over its rows or its columns."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _host_body(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
     """f(n, t, hyper, scalars, buffers), none of which overlap: what `host` does."""
     body, b = m.function(name, ll.FunctionType(VOID, [I64, PTR, PTR, PTR, PTR]))
     body.attributes.add("noinline")
-    # Keeps the vectoriser away: a few hundred tensors at most, and hundreds of instructions where there is a pow.
+    # This keeps the vectoriser away: there are a few hundred tensors at most, and a pow is hundreds of instructions.
     body.attributes.add("noimplicitfloat")
     for arg in body.args[1:]:
         arg.add_attribute("noalias")
@@ -70,7 +70,7 @@ def scalar(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
 
 
 def shared(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
-    """One number for all tensors; what is uniform is taken from the first."""
+    """One number for all tensors; values that all tensors have in common are taken from the first."""
     f, b = m.cold_function(name, ll.FunctionType(VOID, [PTR]))
     s = StepFunction(m, b, f.args[0])
     with b.if_then(b.icmp_signed(">", s.n, integer(0))):
@@ -80,7 +80,7 @@ def shared(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
 
 
 def lines(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
-    """One number for each row, or for each column, of every tensor; then what reduces them."""
+    """One number for each row, or for each column, of every tensor; then the reductions of these."""
     f, b = m.function(name, ll.FunctionType(VOID, [PTR]))
     f.attributes.add("noinline")
     s = StepFunction(m, b, f.args[0])

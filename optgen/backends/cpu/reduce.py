@@ -1,6 +1,6 @@
 """Reductions over the elements of one tensor, in the fixed tree, block by block.
 
-A sum must not be reordered, so LLVM would not vectorise a loop that has one: here the vectors are written out, with the
+A sum must not be reordered, so LLVM does not vectorise a loop that has one. Here the vectors are written out, with the
 lanes of the tree in registers.
 """
 
@@ -37,9 +37,9 @@ def reduce_blocks(body: SweepBody, begin: Any, end: Any, partials: Any, stride: 
 
 
 def _whole(body: SweepBody, reductions: list[ir.Reduce], block: Any, lanes: Any) -> None:
-    """Some lanes after the other down all rows, their sums in registers.
+    """A whole block: some lanes at a time go down all rows, with their sums in registers.
 
-    Every cache line is visited once; those of the next block are asked for meanwhile, in order.
+    Every cache line is visited once. Meanwhile, those of the next block are prefetched in order.
     """
     b, width = body.b, VECTORS_AT_ONCE * body.lanes
     rows = BLOCK // LANES

@@ -1,7 +1,7 @@
 """Sweeps that need more for an element than its own streams: random words, scales of 8-bit codes, row, column values.
 
 They go by units of QUANT_BLOCK elements. Before a unit, what its elements need is laid out in short arrays on the
-stack, one number for each; after it, the new values of 8-bit states, which were collected likewise, are coded.
+stack, one number for each element. After it, the new values of 8-bit states, which were laid out likewise, are coded.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from optgen.model import Kind
 STRIP_ELEMENTS = 64
 """How many elements are asked for and computed together."""
 MAIN_PASS, CODE_PASS = "main", "codes"
-"""The pass over a unit that computes, and that which codes new values; others draw words."""
+"""The pass over a unit that computes, and the one that codes new values. A pass that draws words goes by its draw."""
 WORDS_PER_COUNTER = 4
 """What Philox gives for a counter."""
 
@@ -80,7 +80,7 @@ class StagedLoop:
             magnitudes={n: array(self.b, I32, self.lanes, CACHE_LINE_BYTES) for n in self.coded},
             words={draw: self.array(I32, 2 * WORDS_PER_COUNTER) for draw in draws(kernel, phase)},
         )
-        # Each pass over a unit asks for some streams of the next one: one of them alone could not wait for all memory.
+        # Each pass over a unit prefetches some streams of the next unit: one pass alone would wait for all of them.
         passes = [*self.arrays.words, MAIN_PASS, *([CODE_PASS] if self.coded else [])]
         names = list(body.pointers)
         self.prefetch_plan = {p: names[k :: len(passes)] for k, p in enumerate(passes)}
@@ -127,6 +127,7 @@ class StagedLoop:
             yield from self.unit(full, b.sub(end, full))
 
     def unit(self, start: Any, count: Any) -> Iterator[tuple[SweepBody, Any, Any]]:
+        """One unit: lay out what it needs, yield, code its new values."""
         scales = {n: self.block_scale(n, start) for n in self.decoded} if self.aligned else {}
         words = self.draw(start, count)
         if not self.aligned:
@@ -143,9 +144,9 @@ class StagedLoop:
     def strips(
         self, which: Any, start: Any, count: Any, length: int = STRIP_ELEMENTS, elements: int = 1
     ) -> Iterator[tuple[Any, Any]]:
-        """Parts of a pass over a unit, of `length` counters or elements: yields where one begins, and how long it is.
+        """The strips of a pass over a unit, of `length` elements or counters: yields where one begins, and its length.
 
-        A strip asks for the memory of its share of the next unit; a counter stands for as many `elements`.
+        A strip prefetches its share of the next unit. A counter stands for so many `elements`.
         """
         b, body = self.b, self.body
         with loop(b, integer(0), count, length) as strip:
@@ -159,7 +160,7 @@ class StagedLoop:
     # ------------------------------------------------------------ random words
 
     def draw(self, start: Any, count: Any) -> dict[int, Any]:
-        """Lay out the words of all draws; returns where those of element `start` on are."""
+        """Lay out the words of all draws; the addresses of those of element `start`."""
         b, tile = self.b, self.tile
         first = b.add(tile.origin, start)
         skip = b.and_(first, integer(WORDS_PER_COUNTER - 1))
@@ -168,7 +169,7 @@ class StagedLoop:
         for draw, words in self.arrays.words.items():
             fixed = [b.trunc(b.xor(tile.id, integer(draw << 20)), I32), b.trunc(tile.t, I32)]
             key = [b.trunc(x, I32) for x in (tile.seed, b.lshr(tile.seed, integer(32)))]
-            # Two vectors at a time: rounds depend on one another, and one vector would wait for itself.
+            # Two vectors at a time: each round depends on the one before, and one vector alone would wait for it.
             strips = self.strips(draw, start, counters, 2 * self.body.lanes, WORDS_PER_COUNTER)
             with strips as (strip, stop), loop(b, integer(0), stop, lanes=2 * self.body.lanes) as j:
                 k = b.add(strip, j)
@@ -182,7 +183,7 @@ class StagedLoop:
     # ------------------------------------------------------------ row and column values
 
     def fill_lines(self, start: Any, count: Any) -> None:
-        """A stretch of a row after the other."""
+        """Lay out row and column values, one stretch of a row after the other."""
         if not self.lines:
             return
         b, tile = self.b, self.tile
@@ -207,7 +208,7 @@ class StagedLoop:
     # ------------------------------------------------------------ 8-bit blocks
 
     def block_scale(self, name: str, start: Any) -> Any:
-        """What the codes of a unit are multiplied with."""
+        """What the codes of a unit are multiplied by: the unit is a block."""
         block = self.b.lshr(self.b.add(self.tile.scale_origin, start), integer(8))
         return self.decode_scale(name, load(self.b, self.scales[name], block, F32))
 
@@ -215,7 +216,7 @@ class StagedLoop:
         return inline(self.b, codec.decode_scale(self.buffers[name]), [scale])
 
     def fill_scales(self, start: Any, count: Any) -> None:
-        """The scale of every element, of the one or two blocks that a unit meets."""
+        """Lay out the scale of every element: a unit meets one or two blocks."""
         b = self.b
         for name in self.decoded:
             place = array(b, I64, 1, 8)
@@ -232,7 +233,7 @@ class StagedLoop:
                 b.store(b.add(here, stretch), place)
 
     def code(self, start: Any, count: Any) -> None:
-        """The new values of a unit, which is a block here: the largest of a state becomes its scale."""
+        """Code the new values of a unit, which is a block here. The largest magnitude becomes its scale."""
         b, buffers = self.b, self.buffers
         factors = {n: inline(b, codec.encode_scale(buffers[n]), [self.new_scale(n, start)]) for n in self.coded}
         strips = self.strips(CODE_PASS, start, count)
@@ -245,6 +246,7 @@ class StagedLoop:
                 b.store(code, at(b, self.body.pointers[name], b.add(start, place), type))
 
     def new_scale(self, name: str, start: Any) -> Any:
+        """The largest magnitude of a unit's new values, stored as the scale of its block."""
         b = self.b
         largest = array(b, I32, 1, 4)
         b.store(I32(0), largest)

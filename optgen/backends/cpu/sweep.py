@@ -1,9 +1,9 @@
-"""A sweep as a task: part p of P takes an even share of all elements and, of each tensor it meets, hands a range of
-elements to the function that holds the loop over them.
+"""A sweep as a task: part p of P takes an even share of all elements. Of each tensor in its share, it hands a range of
+elements to the function that loops over them.
 
-Shares are cut where nothing is split that belongs together: blocks of reductions, units of staged sweeps, whole rows
-where a tensor is updated row by row, ROW_BLOCK of them where rows or columns are reduced. So the result depends on
-neither the number of parts nor the vector width.
+A share never splits what belongs together: blocks of reductions, units of staged sweeps, whole rows where a tensor is
+updated row by row, ROW_BLOCK rows where rows or columns are reduced. So the result depends on neither the number of
+parts nor the vector width.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def sweep_task(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
     with s.tensors() as (i, extent, region):
         here = b.load(offset, typ=I64)
         unit = sweep.unit(b, extent)
-        begin, end = (_cut(b, b.sub(x, here), extent.elements, unit) for x in (low, high))
+        begin, end = (_share_boundary(b, b.sub(x, here), extent.elements, unit) for x in (low, high))
         with b.if_then(b.icmp_signed("<", begin, end)):
             b.call(body, [step, i, begin, end, region])
         b.store(b.add(here, extent.elements), offset)
@@ -53,8 +53,8 @@ def sweep_task(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
     return f
 
 
-def _cut(b: ll.IRBuilder, x: Any, size: Any, unit: Any) -> Any:
-    """x within a tensor, rounded up to a unit: one rule for where a part ends and where the next one begins."""
+def _share_boundary(b: ll.IRBuilder, x: Any, size: Any, unit: Any) -> Any:
+    """x clamped to a tensor and rounded up to a unit: where one part ends and the next one begins."""
     inside = b.select(b.icmp_signed("<", x, integer(0)), integer(0), minimum(b, x, size))
     up = b.mul(b.udiv(b.add(inside, b.sub(unit, integer(1))), unit), unit)
     return minimum(b, up, size)
@@ -73,7 +73,7 @@ class CpuSweep:
         self.by_rows = bool(reductions(phase, "row") or self.columns)
 
     def unit(self, b: ll.IRBuilder, extent: Extent) -> Any:
-        """What no cut may split, in elements."""
+        """How many elements stay together: shares begin at multiples of it."""
         if self.by_rows:
             return b.mul(integer(ROW_BLOCK), extent.cols)
         flat = integer(BLOCK if self.m.layout.partials else QUANT_BLOCK if self.staged else LANES)
@@ -82,7 +82,7 @@ class CpuSweep:
     # ------------------------------------------------------------ one tensor
 
     def tensor(self, name: str) -> ll.Function:
-        """Fetch the pointers and scalars of one tensor and hand them to the loop over its elements."""
+        """f(step, i, begin, end, region): load the pointers and scalars of tensor i for the loop over its elements."""
         m, layout = self.m, self.m.layout
         f, b = m.cold_function(name, ll.FunctionType(VOID, [PTR, I64, I64, I64, PTR]))
         step, i, begin, end, region = f.args
@@ -176,7 +176,7 @@ class CpuSweep:
     # ------------------------------------------------------------ the loop
 
     def elements(self, name: str, scalars: list[Value]) -> ll.Function:
-        """The loop over elements [begin, end) of one tensor. Streams are noalias: `bind` has made sure of it."""
+        """The loop over elements [begin, end) of one tensor. Streams are noalias: `bind` refuses overlapping ones."""
         m = self.m
         tile = len(fields(TileOrigin)) if self.staged else 0
         arrays = len(self.lines) + len(self.columns) + len(self.streams) + len(self.scales)

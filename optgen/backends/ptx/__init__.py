@@ -19,7 +19,7 @@ from optgen.ir import Kernel
 
 @dataclass(frozen=True)
 class GpuModule:
-    """LLVM IR text, which functions of it are launched for a step, in order, and what makes up their table."""
+    """LLVM IR text, the functions of it to launch for a step, in order, and the sizes of their table."""
 
     llvm: str
     launches: tuple[Launch, ...]
@@ -27,7 +27,7 @@ class GpuModule:
 
 
 def emit(kernel: Kernel, symbol: str, gpu: GpuTarget = NVVM) -> GpuModule:
-    """A planned kernel, in which no sweep reduces both rows and columns."""
+    """The module of a planned kernel, in which no sweep reduces both rows and columns."""
     planned = schedule(kernel, symbol)
     launches = tuple(launch for launch, _ in planned)
     m = GpuModuleBuilder(kernel, symbol, launches, gpu)

@@ -18,6 +18,7 @@ Address = Callable[[Any], Any]
 
 
 def tensor_partials(f: LaunchFunction, phase: Phase, i: Any) -> None:
+    """Fold the partial results that a sweep has left of tensor i."""
     b, stride = f.b, integer(f.m.layout.stride)
     partials, count = f.area("partials", i), f.column("blocks", i)
     for r, instr in enumerate(reductions(phase, "all")):
@@ -32,7 +33,7 @@ def tensor_partials(f: LaunchFunction, phase: Phase, i: Any) -> None:
 
 
 def line_values(f: LaunchFunction, phase: Phase, i: Any) -> None:
-    """The arrays of a row or column phase: blocks of the tree, by warps; then these."""
+    """Fold the arrays of a row or column phase: each block by a warp, then the results of the blocks."""
     b = f.b
     count = f.column("rows" if phase.kind == "row" else "cols", i)
     folds, blocks = f.area("folds", i), ceil_div(b, count, BLOCK)
@@ -51,7 +52,7 @@ def line_values(f: LaunchFunction, phase: Phase, i: Any) -> None:
 
 
 def _block(f: LaunchFunction, op: ir.ReduceOp, array: Any, begin: Any, count: Any) -> Any:
-    """A block of an array of doubles: each thread of the warp has four lanes, LANES/4 apart."""
+    """Fold a block of an array of doubles: each thread of the warp has four lanes, LANES/4 apart."""
     b, lane = f.b, f.lane()
     sums = [variable(b, F64(IDENTITY[op])) for _ in range(LANES // WARP)]
     full = b.add(begin, integer(BLOCK))
@@ -69,9 +70,9 @@ def _block(f: LaunchFunction, op: ir.ReduceOp, array: Any, begin: Any, count: An
 
 
 def _pairwise(f: LaunchFunction, op: ir.ReduceOp, source: Address, count: Any, folds: Any) -> Any:
-    """`count` numbers folded, neighbours first, an odd one moves up: FOLD_SEGMENT by FOLD_SEGMENT, until there is one.
+    """Fold `count` numbers, neighbours first, where an odd one moves up: FOLD_SEGMENT at a time, until one is left.
 
-    A warp folds a segment; what comes out goes behind what the pass before it left in `folds`.
+    A warp folds a segment. The results of a pass go behind those of the pass before, in `folds`.
     """
     b = f.b
     left, behind = variable(b, count), variable(b, integer(0))
@@ -83,12 +84,12 @@ def _pairwise(f: LaunchFunction, op: ir.ReduceOp, source: Address, count: Any, f
         _segments(f, op, lambda k: at(b, here, k, F64), now, at(b, here, now, F64))
         _next(f, left, behind, first=False)
     total = b.load(at(b, folds, b.load(behind, typ=I64), F64), typ=F64)
-    f.block_barrier()  # before somebody writes there again
+    f.block_barrier()  # all have read the result before `folds` is written again
     return b.select(b.icmp_signed("==", count, integer(0)), F64(IDENTITY[op]), total)
 
 
 def _next(f: LaunchFunction, left: Any, behind: Any, first: bool) -> None:
-    """One pass more: as many are left as there were segments."""
+    """End a pass: as many numbers are left as there were segments."""
     b = f.b
     now = b.load(left, typ=I64)
     if not first:
@@ -98,7 +99,7 @@ def _next(f: LaunchFunction, left: Any, behind: Any, first: bool) -> None:
 
 
 def _segments(f: LaunchFunction, op: ir.ReduceOp, source: Address, count: Any, to: Any) -> None:
-    """Each warp folds segments: neighbours in a thread, then pairs of threads."""
+    """A pass, in which each warp folds segments: neighbours in a thread, then pairs of threads."""
     b, lane = f.b, f.lane()
     segments = ceil_div(b, count, FOLD_SEGMENT)
     with loop(b, f.warp(), segments, THREADS // WARP) as segment:
@@ -118,7 +119,7 @@ def _segments(f: LaunchFunction, op: ir.ReduceOp, source: Address, count: Any, t
 
 
 def in_place(f: LaunchFunction, op: ir.ReduceOp, base: Any, count: Any, stride: Any) -> Any:
-    """The pairwise tree by one thread; what was there is lost."""
+    """Fold `count` numbers that are `stride` apart, by one thread; they are overwritten."""
     b, left = f.b, variable(f.b, count)
 
     def place(k: Any) -> Any:

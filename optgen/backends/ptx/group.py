@@ -28,14 +28,14 @@ MAX_ACCESS_BYTES = 16
 
 @dataclass(frozen=True)
 class ElementRange:
-    """The elements there are, [low, high); `whole`: all of a warp's groups are within, and aligned."""
+    """The elements that exist, [low, high). `whole`: all of a warp's groups are within, and aligned."""
 
     low: Any
     high: Any
     whole: bool
 
     def clamp_index(self, b: ll.IRBuilder, e: Any) -> Any:
-        """The nearest element there is: what belongs to it stands in for what belongs to one that is not there."""
+        """The nearest element that exists, whose scale or row stands in for that of one that does not."""
         if self.whole:
             return e
         below = minimum(b, e, b.sub(self.high, integer(1)))
@@ -58,10 +58,10 @@ class Draws:
 class GroupContext:
     """What the groups of one row, or of a tensor as a whole, have in common.
 
-    `pointers` and `scales` are the streams from its element 0 on, which is element `origin` of the whole tensor, and
-    `scale_origin` of the 8-bit blocks; it is in row `row`, of `cols` elements. `one_row`: all of it is in that row, and
-    blocks do not end where it ends. `flat`: its groups are those of the whole tensor. `scalars` are known; `lines` are
-    arrays of row and column values. `draws` are needed for random words alone.
+    `pointers` and `scales` are the streams from its element 0 on. That is element `origin` of the whole tensor, and
+    `scale_origin` of its 8-bit blocks; it is in row `row`, of `cols` elements. `one_row`: all elements are in that row,
+    and a block may go on in the next one. `flat`: its groups are those of the whole tensor. `scalars` are known.
+    `lines` are the arrays of row and column values. `draws` are given if there are random words.
     """
 
     f: LaunchFunction
@@ -79,7 +79,7 @@ class GroupContext:
     flat: bool
 
     def emit(self, starts: Sequence[Any], valid: ElementRange) -> list[Env]:
-        """Emit all there is to do for the groups that begin at these elements; all loads come first."""
+        """Emit what is done to the groups that begin at these elements; all loads come first."""
         groups = [Group(self, e, valid) for e in starts]
         for group in groups:
             group.load()
@@ -89,7 +89,7 @@ class GroupContext:
         return envs
 
     def _quantize(self, buffer: Buffer, groups: Sequence[Group]) -> None:
-        """Code the new values of a block, which the warp has: the largest becomes its scale."""
+        """Code the new values of a block, which are in the warp. The largest magnitude becomes its scale."""
         f, b = self.f, self.f.b
         largest: Any = I32(0)
         for group in groups:
@@ -152,7 +152,7 @@ class Group(ElementBody):
         return self._gathered([self._load_one(buffer, self.element(k)) for k in range(GROUP)])
 
     def _load_one(self, buffer: Buffer, e: Any) -> Any:
-        """One element, if it is there: another thread may be writing what is next to it."""
+        """One element, if it exists: another thread may be writing its neighbours."""
         b, type = self.b, raw_type(buffer.format)
         found = variable(b, ll.Constant(type, 0))
         with b.if_then(self.valid.contains(b, e)):
@@ -187,7 +187,7 @@ class Group(ElementBody):
     # ------------------------------------------------------------ 8-bit blocks
 
     def scale(self, buffer: Buffer) -> Any:
-        """A group is within a block unless rows cut blocks."""
+        """One for all elements, as a group is within a block, unless blocks go on from row to row."""
         b, context = self.b, self.context
 
         def of(e: Any) -> Any:
@@ -202,7 +202,7 @@ class Group(ElementBody):
         self.staged[buffer.name] = x
 
     def largest_magnitude(self, buffer: Buffer, largest: Any) -> Any:
-        """The larger one of `largest` and the new values' largest magnitude, as bits."""
+        """The larger of `largest` and the largest magnitude of the new values, as bits."""
         b = self.b
         bits = inline(b, blocks.magnitude, [self.staged[buffer.name]], GROUP)
         for k in range(GROUP):
@@ -266,7 +266,7 @@ class Group(ElementBody):
         return {v: of(v) for v in lines}
 
     def _rows_and_cols(self) -> list[tuple[Any, Any]]:
-        """Row and column of each element: where all are there, one division will do."""
+        """The row and the column of each element; one division is enough if all elements exist."""
         b, context = self.b, self.context
         if not self.valid.whole or context.one_row:
             return [context.row_and_col(self.valid.clamp_index(b, self.element(k))) for k in range(GROUP)]

@@ -1,7 +1,7 @@
 """Which functions a planned kernel becomes: one launch for a sweep, and few between two of them.
 
-A launch is what one barrier over the whole device separates from the next. Tasks that follow one another and go over
-the same units share one.
+Between two launches, all threads of the device wait for one another. Consecutive tasks over the same units share a
+launch.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def coded(kernel: Kernel, phase: Phase) -> list[str]:
 
 
 def groups_in_flight(kernel: Kernel, phase: Phase) -> int:
-    """How many groups of 4 elements a thread has in flight: what a warp takes at once is LANES elements for each."""
+    """How many groups of 4 elements a thread has in flight; a warp then takes LANES elements for each of them."""
     if coded(kernel, phase):
         return QUANT_BLOCK // LANES
     loads = sum(isinstance(i.op, ir.Load) for i in phase.instrs)
@@ -87,9 +87,12 @@ def groups_in_flight(kernel: Kernel, phase: Phase) -> int:
 
 
 def min_resident_blocks(kernel: Kernel, task: Task) -> int:
-    """How many blocks a multiprocessor shall hold at least: two, of which one computes while the other waits, where
-    half of its registers is enough for one: without sums, codes to convert, doubles, or much to compute, and where 16
-    bits become floats only if few streams are read."""
+    """How many blocks a multiprocessor holds at least.
+
+    Two, of which one computes while the other waits for memory, if half of the registers is enough for each. So it is
+    for a sweep without sums, 8-bit codes, doubles or much arithmetic; one with storages of 16 bits must read few
+    streams.
+    """
     instrs = task.phase.instrs
     sums = any(isinstance(i.op, ir.Reduce) for i in instrs)
     loads = sum(isinstance(i.op, ir.Load) for i in instrs)

@@ -13,7 +13,7 @@ from typing import Any
 from llvmlite import ir as ll
 
 from optgen.backends.llvm import I32
-from optgen.backends.target import GPU, gpu_layout
+from optgen.backends.target import GPU_TRIPLE, gpu_layout
 
 _ALL_LANES = I32(-1)
 """The mask of a warp's threads that take part."""
@@ -24,7 +24,7 @@ _LAST_LANE = I32(31)
 class Nvvm:
     """The `GpuTarget` of NVIDIA."""
 
-    triple = GPU
+    triple = GPU_TRIPLE
     calling_convention = "ptx_kernel"
     global_pointer = ll.PointerType(addrspace=1)
 

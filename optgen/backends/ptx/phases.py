@@ -34,7 +34,7 @@ def per_tensor(f: LaunchFunction, tasks: tuple[Task, ...]) -> None:
 
 
 def shared(f: LaunchFunction, tasks: tuple[Task, ...]) -> None:
-    """One thread for all tensors; what is uniform is taken from the first."""
+    """One thread for all tensors; values that all tensors have in common are taken from the first."""
     with f.units(*f.block_and_count()) as (i, _), f.one_thread(f.thread):
         for task in tasks:
             f.scalars(task.phase, i)
@@ -52,7 +52,7 @@ def per_line(f: LaunchFunction, tasks: tuple[Task, ...]) -> None:
 
 
 def _fold_line(f: LaunchFunction, phase: Phase, i: Any, r: Any) -> None:
-    """The partial results of one row or one column, which lie `stride` apart."""
+    """Fold the partial results of row, or column, r."""
     b, cols = f.b, f.column("cols", i)
     for scope in ("row", "col"):
         for k, instr in enumerate(reductions(phase, scope)):
@@ -70,7 +70,7 @@ def _fold_line(f: LaunchFunction, phase: Phase, i: Any, r: Any) -> None:
 
 
 def _line(f: LaunchFunction, phase: Phase, i: Any, r: Any) -> None:
-    """Row (or column) r; states are addressed by its number in the whole tensor."""
+    """Compute the numbers of row, or column, r; states are indexed by its number in the whole tensor."""
     kind = Kind.ROW if phase.kind == "row" else Kind.COL
     number = f.row_number(i, r) if kind is Kind.ROW else r
     env: Env = {}

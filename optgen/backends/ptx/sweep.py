@@ -1,8 +1,8 @@
-"""A sweep: every warp takes units of elements, until none is left.
+"""A sweep: every warp takes units of elements until none is left.
 
-A unit never splits what belongs together: a block of the reduction tree, one of 8-bit codes, a block of rows that
-columns add up. So the result depends neither on how many warps there are nor on who takes what. Lanes of the tree: the
-thread number t of a warp has lanes 4t to 4t + 3, so that it adds up what it reads, in order, in four registers.
+A unit never splits what belongs together: a block of the reduction tree, a block of 8-bit codes, the rows of which a
+column's partial sum is made. So the result depends neither on the number of warps nor on which warp takes which unit.
+Thread t of a warp has lanes 4t to 4t + 3 of the tree, so it adds up what it reads, in order, in four registers.
 """
 
 from __future__ import annotations
@@ -55,6 +55,7 @@ class GpuSweep:
     # ------------------------------------------------------------ a stretch of a row, or of a tensor
 
     def stretch(self, unit: Any) -> None:
+        """LANES elements or more side by side, or a block of the reduction tree."""
         b, f, length = self.b, self.f, integer(self.launch.length)
         size = self.cols if self.by_rows else f.column("size", self.i)
         if self.lazy and not self.by_rows:
@@ -97,7 +98,7 @@ class GpuSweep:
         return quotient, self.b.sub(x, self.b.mul(quotient, y))
 
     def guarded(self, context: GroupContext, begin: Any, valid: ElementRange, sums: Sequence[Any] = ()) -> None:
-        """Elements [begin, high), of which some are not there: group after group, but for those of a block of codes."""
+        """Elements [begin, high), of which some do not exist: one group at a time, or all of a block of codes."""
         at_once = self.groups if coded(self.m.kernel, self.phase) else 1
         with loop(self.b, begin, valid.high, LANES * at_once) as here:
             self.accumulate(context, self.places(here)[:at_once], valid, sums)
@@ -109,7 +110,8 @@ class GpuSweep:
         return [b.add(first, integer(k * LANES)) for k in range(self.groups)]
 
     def aligned(self) -> Any:
-        """Whether groups are aligned that begin at multiples of 4 of the tensor, or of each row, or behind the lead."""
+        """Whether the groups are aligned: they begin at multiples of 4 elements, of the tensor or of each row, less the
+        lead."""
         b, f = self.b, self.f
         found = b.icmp_signed("!=", f.column("vectors", self.i), integer(0))
         if self.reduced:
@@ -131,7 +133,7 @@ class GpuSweep:
         row: Any,
         index: Any,
     ) -> None:
-        """A block of the tree: every lane in order, then lanes by halves."""
+        """A block of the tree: every lane adds up in order, then the lanes are folded by halves."""
         b = self.b
         sums = [variable(b, self.identity(i)) for i in self.reduced]
         with b.if_else(whole) as (all, some):
@@ -147,7 +149,7 @@ class GpuSweep:
     def accumulate(
         self, context: GroupContext, places: Sequence[Any], valid: ElementRange, sums: Sequence[Any]
     ) -> None:
-        """Compute groups, and fold what is reduced into `sums`."""
+        """Compute groups, and fold their values into `sums`."""
         b = self.b
         for e, env in zip(places, context.emit(places, valid), strict=True):
             for s, i in zip(sums, self.reduced, strict=True):
@@ -156,7 +158,7 @@ class GpuSweep:
                 b.store(self.added(i.op.op, b.load(s, typ=vector(F64, GROUP)), x, e, valid), s)
 
     def added(self, op: ir.ReduceOp, total: Any, x: Any, e: Any, valid: ElementRange) -> Any:
-        """x folded into the lanes whose elements are there."""
+        """x folded into the lanes whose elements exist."""
         b = self.b
         new = fold(b, op, total, x)
         if valid.whole:
@@ -173,7 +175,7 @@ class GpuSweep:
         return constant(F64, IDENTITY[i.op.op], GROUP)
 
     def folded(self, i: Instr, lanes: Any) -> Any:
-        """By halves: 128 lanes are 4 in each thread."""
+        """The lanes folded by halves: each thread has 4 of the 128."""
         assert isinstance(i.op, ir.Reduce)
         b, op = self.b, i.op.op
         parts = [b.extract_element(lanes, I32(k)) for k in range(GROUP)]
@@ -182,7 +184,7 @@ class GpuSweep:
         return fold(b, op, fold(b, op, parts[0], parts[2]), fold(b, op, parts[1], parts[3]))
 
     def partials(self, row: Any, index: Any) -> Any:
-        """Where the partial results of a block go: those of a piece stand among those of the whole tensor."""
+        """The address of a block's partial results; those of a piece stand among those of the whole tensor."""
         b, f, stride = self.b, self.f, integer(self.m.layout.stride)
         if self.by_rows:
             each = ceil_div(b, self.cols, BLOCK)
@@ -194,7 +196,7 @@ class GpuSweep:
     # ------------------------------------------------------------ a tile of columns
 
     def tile(self, unit: Any) -> None:
-        """LANES columns of ROW_BLOCK rows, which each thread adds up in order."""
+        """LANES columns of ROW_BLOCK rows: each thread adds up its columns in order."""
         b, f = self.b, self.f
         rows, tiles = f.column("rows", self.i), ceil_div(b, self.cols, LANES)
         block = b.udiv(unit, tiles)
@@ -229,6 +231,7 @@ class GpuSweep:
     # ------------------------------------------------------------ what a row needs
 
     def context(self, row: Any, number: Any) -> GroupContext:
+        """What the groups of a row need: the visited row number `row`, which is row `number` of the tensor."""
         b, f, i = self.b, self.f, self.i
         scalars: Env = {}
         f.fetch_invariant(self.phase, scalars, i)
@@ -250,14 +253,14 @@ class GpuSweep:
         )
 
     def stream(self, name: str, row: Any, number: Any) -> Any:
-        """From the row at hand on; a gradient of some rows holds no others."""
+        """The address of a stream's row; a gradient of some rows holds these alone."""
         b = self.b
         which = row if ir.is_gradient(name) else number
         type = raw_type(self.m.kernel.buffer(name).format)
         return at(b, self.f.pointer(name, self.i), b.mul(which, self.cols), type)
 
     def scales(self, name: str, number: Any) -> Any:
-        """The 8-bit blocks of a tensor that is updated by rows restart at each."""
+        """The address of a row's scales: blocks restart at each row of a tensor that is updated by rows."""
         b = self.b
         start = self.f.pointer(f"{name}.scale", self.i)
         if not self.lazy:

@@ -1,4 +1,4 @@
-"""What a launch is told: the table of a step, one array of 8-byte words in the memory of the device.
+"""The table of a step, which is all that a launch is told: one array of 8-byte words in the memory of the device.
 
     n | seed                            HEAD words
     one column of n words for each of COLUMNS
@@ -7,8 +7,8 @@
     [launch][n + 1]                     where the units of each tensor begin; the last word: how many there are in all
     shared values | [slot][tensor]      doubles, as in layout.py; the host fills in those of the host phase
 
-The whole of it is written anew before each step, so that a step is its launches, and nothing but the table tells two
-steps apart: a captured graph of launches can be replayed with other values.
+All of it is written anew before each step, and nothing else tells two steps apart. So a captured graph of launches can
+be replayed with other values.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ WARP, THREADS = 32, 256
 GROUP = 4
 """Neighbours that a thread reads, computes and writes at once, if they are aligned; a counter's words, too."""
 FOLD_SEGMENT = 64
-"""Partial results that a warp folds to one."""
+"""How many partial results a warp folds to one."""
 MAX_FOLD_PASSES = 8
-"""More often than this no number of tensors' blocks can be divided by FOLD_SEGMENT."""
+"""How many passes of folding FOLD_SEGMENT numbers to one are enough for any tensor."""
 
 Unit = Literal["elements", "blocks", "row blocks", "column tiles", "rows", "cols", "tensor", "step"]
 Array = np.ndarray[Any, Any]
@@ -101,9 +101,12 @@ def _ceil_div(x: Any, size: int) -> Any:
 
 @dataclass(frozen=True)
 class Counts:
-    """How much of everything a kernel has: `stride`, `row_partials` and `sums` are reductions of one sweep, side by
-    side; `rows`, `cols`, `shared` and `slots` values of that kind that cross phases. `tree`: arrays of row or column
-    values are reduced. `leads`: groups of elements need not begin where the tensor begins."""
+    """What the sizes of a kernel's table and workspace follow from.
+
+    `stride`, `row_partials` and `sums` are numbers of reductions of one sweep, side by side. `rows`, `cols`, `shared`
+    and `slots` are numbers of values of that kind that cross phases. `tree`: arrays of row or column values are
+    reduced. `leads`: groups of elements need not begin where the tensor begins.
+    """
 
     buffers: int
     partials: bool
