@@ -11,7 +11,7 @@ import llvmlite.binding as llvm
 import pytest
 
 from optgen.backends import target
-from optgen.backends.target import Target
+from optgen.backends.target import CpuTarget
 from optgen.objectcode import link
 
 _EXCHANGE = """
@@ -30,7 +30,7 @@ FLUSH_DOWNWARD = 0x1F80 | 0x8000 | 0x0040 | 0x2000
 """Flush to zero, denormals are zero, round down."""
 x86_only = pytest.mark.skipif(not target.host().triple.startswith("x86_64"), reason="is about x86-64")
 
-ARM = Target("aarch64-unknown-linux-gnu", "generic", "+neon")
+ARM = CpuTarget("aarch64-unknown-linux-gnu", "generic", "+neon")
 
 
 @functools.cache

@@ -1,9 +1,9 @@
-"""Where a kernel keeps what one phase hands to another: the workspace of a step, all of it doubles.
+"""The workspace of a step: doubles, in which a phase of a kernel leaves values for later phases.
 
     shared values | values of every tensor: [slot][tensor] | one region for each tensor
 
-A region holds the partial results of reductions and the arrays of row and column values. All sizes follow from those of
-the tensors, so nothing is stored about it: whoever goes over the tensors adds up their regions.
+A region holds the partial results of reductions and the arrays of row and column values. Its size follows from that of
+the tensor, so no offset is stored: code that goes over the tensors adds up the sizes of their regions.
 """
 
 from __future__ import annotations
@@ -18,14 +18,16 @@ from optgen.backends.llvm import F64, I32, I64, TYPES, integer, is_const
 from optgen.ir import BLOCK, ROW_BLOCK, Instr, Kernel, Phase, Value
 from optgen.model import Kind
 
-SCALAR = (Kind.UNIFORM, Kind.HOST, Kind.TENSOR)
+PER_TENSOR = (Kind.UNIFORM, Kind.HOST, Kind.TENSOR)
+"""The kinds of values of which each tensor has one."""
 
 
 @dataclass(frozen=True)
 class Extent:
-    """What a step visits of one tensor: `elements` of `rows` rows; `by_rows`: rows are updated one by one.
+    """What a step visits of one tensor: `elements` of them, in `rows` rows of `cols` each.
 
-    Of a piece, `elements` are its own, which are a part of the tensor's `whole` number, from its element `first` on.
+    `by_rows`: rows are updated one by one. Of a piece, `elements` is its own size; the tensor has `whole` elements, and
+    number `first` is the first one of the piece.
     """
 
     elements: Any
@@ -37,41 +39,51 @@ class Extent:
 
 
 @dataclass(frozen=True)
-class Region:
-    """Offsets, in doubles, of what lies in a tensor's region."""
+class RegionOffsets:
+    """The offsets of a region's parts, in doubles; `end` is its size."""
 
     row_partials: Any
     rows: Any  # [row slot][row]
     cols: Any  # [column slot][column]
-    accumulators: Any  # [reduction][block of rows][column]
+    column_sums: Any  # [reduction][block of rows][column]
     tree: Any
     end: Any
 
 
 class Layout:
-    """The places of a kernel's values; `region` emits the arithmetic for one tensor."""
+    """The places of a kernel's values in the workspace.
+
+    `slots`, `shared`, `rows` and `cols` number the values of each kind. `partials`, `row_partials` and `column_sums`
+    say how many reductions of that scope a sweep has at most. `tree`: arrays of row or column values are reduced.
+    `matrix`: rows or columns have a part in the workspace.
+    """
 
     def __init__(self, kernel: Kernel) -> None:
         crossing = _crossing(kernel)
         kinds = {v.type.kind for v in crossing}
-        self.slots = {v: k for k, v in enumerate(v for v in crossing if v.type.kind in SCALAR)}
+        self.slots = {v: k for k, v in enumerate(v for v in crossing if v.type.kind in PER_TENSOR)}
         self.shared = {v: k for k, v in enumerate(v for v in crossing if v.type.kind is Kind.SHARED)}
         self.rows = {v: k for k, v in enumerate(v for v in crossing if v.type.kind is Kind.ROW)}
         self.cols = {v: k for k, v in enumerate(v for v in crossing if v.type.kind is Kind.COL)}
         sweeps = [p for p in kernel.phases if p.kind == "sweep"]
         self.partials = max((len(reductions(p, "all")) for p in sweeps), default=0)
         self.row_partials = max((len(reductions(p, "row")) for p in sweeps), default=0)
-        self.accumulators = max((len(reductions(p, "col")) for p in sweeps), default=0)
+        self.column_sums = max((len(reductions(p, "col")) for p in sweeps), default=0)
         self.tree = any(reductions(p, "all") for p in kernel.phases if p.kind in ("row", "col"))
         lines = any(p.kind in ("row", "col") for p in kernel.phases)
-        self.matrix = bool(lines or kinds & {Kind.ROW, Kind.COL} or self.row_partials or self.accumulators)
+        self.matrix = bool(lines or kinds & {Kind.ROW, Kind.COL} or self.row_partials or self.column_sums)
 
     @property
     def stride(self) -> int:
         """How many reductions lie side by side in the partial results."""
         return max(self.partials, self.row_partials)
 
-    def region(self, b: ll.IRBuilder, extent: Extent) -> Region:
+    def line_slots(self, kind: Kind) -> dict[Value, int]:
+        """The places of row values, or column values, among the arrays of their kind."""
+        return self.rows if kind is Kind.ROW else self.cols
+
+    def region(self, b: ll.IRBuilder, extent: Extent) -> RegionOffsets:
+        """Emit the arithmetic of one tensor's region."""
         offset: Any = integer(0)
 
         def take(count: Any) -> Any:
@@ -86,27 +98,29 @@ class Layout:
             take(b.mul(b.mul(extent.rows, blocks(b, extent.cols)), integer(self.stride)))
         rows = offset
         cols = take(b.mul(extent.rows, integer(len(self.rows)))) if self.rows else rows
-        accumulators = take(b.mul(extent.cols, integer(len(self.cols)))) if self.cols else cols
-        tree = accumulators
-        if self.accumulators:
+        column_sums = take(b.mul(extent.cols, integer(len(self.cols)))) if self.cols else cols
+        tree = column_sums
+        if self.column_sums:
             each = b.mul(blocks(b, extent.rows, ROW_BLOCK), extent.cols)
-            tree = take(b.mul(each, integer(self.accumulators)))
+            tree = take(b.mul(each, integer(self.column_sums)))
         end = tree
         if self.tree:
             end = take(b.add(blocks(b, extent.rows), blocks(b, extent.cols)))
-        return Region(row_partials, rows, cols, accumulators, tree, end)
+        return RegionOffsets(row_partials, rows, cols, column_sums, tree, end)
 
 
 def blocks(b: ll.IRBuilder, count: Any, block: int = BLOCK) -> Any:
+    """How many blocks so many elements make; `block` is a power of two."""
     return b.lshr(b.add(count, integer(block - 1)), integer(block.bit_length() - 1))
 
 
 def reductions(phase: Phase, scope: str) -> list[Instr]:
+    """The reductions of a phase that have this scope."""
     return [i for i in phase.instrs if isinstance(i.op, ir.Reduce) and i.op.scope == scope]
 
 
 def widened(b: ll.IRBuilder, x: Any, v: Value) -> Any:
-    """A value as it is kept: whatever its dtype, in the bits of one double."""
+    """A value as it is kept: a double, whatever its dtype. An i64 keeps its bits."""
     match v.type.dtype:
         case "f32":
             return b.fpext(x, F64)
@@ -134,7 +148,7 @@ def narrowed(b: ll.IRBuilder, x: Any, v: Value) -> Any:
 
 
 def _crossing(kernel: Kernel) -> list[Value]:
-    """The values that a phase hands to a later one, and the lines of rows and columns that are reduced."""
+    """The values that a phase hands to a later one, and the row and column values that are reduced."""
     consts = {i.result for i in kernel.instrs() if is_const(i)}
     found: dict[Value, None] = {}
     for phase in kernel.phases:

@@ -1,13 +1,11 @@
-"""Kernel IR operations as LLVM instructions: what every LLVM target shares.
+"""Operations of the kernel IR as LLVM instructions, for CPUs and GPUs alike.
 
-No fast-math flag is ever set, so that LLVM may neither reorder, contract nor approximate.
+No fast-math flag is ever set: LLVM may neither reorder, contract nor approximate.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir as ll
@@ -28,6 +26,8 @@ I8, I16, I32, I64 = ll.IntType(8), ll.IntType(16), ll.IntType(32), ll.IntType(64
 F64 = ll.DoubleType()
 PTR = ll.PointerType()
 INT = {"add": "add", "sub": "sub", "mul": "mul", "and": "and_", "or": "or_", "xor": "xor"}
+IDENTITY: dict[ir.ReduceOp, float] = {"sum": 0.0, "max": float("-inf"), "min": float("inf")}
+"""What each reduction starts from."""
 ORDERED = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 
 
@@ -45,6 +45,7 @@ def splat(b: ll.IRBuilder, x: Any, width: int) -> Any:
 
 
 def constant(type: ll.Type, x: float, width: int) -> ll.Constant:
+    """A vector of which every element is the constant x."""
     return ll.Constant(type, x) if width == 1 else ll.Constant(vector(type, width), [x] * width)
 
 
@@ -103,13 +104,14 @@ def lower(b: ll.IRBuilder, op: ir.Op, args: list[Any], result: Value, width: int
 
 
 def compare(b: ll.IRBuilder, name: ir.CompareOp, dtype: ir.DType, x: Any, y: Any) -> Any:
+    """An ordered comparison of floats, or a signed one of integers; only `ne` is true of a NaN."""
     if dtype in ("i64", "i32"):
         return b.icmp_signed(ORDERED[name], x, y)
     return b.fcmp_unordered("!=", x, y) if name == "ne" else b.fcmp_ordered(ORDERED[name], x, y)
 
 
 def fold(b: ll.IRBuilder, op: ir.ReduceOp, x: Any, y: Any) -> Any:
-    """One step of a reduction tree."""
+    """Two numbers folded: the step of a reduction. A NaN stays."""
     if op == "sum":
         return b.fadd(x, y)
     first = b.or_(b.fcmp_unordered("uno", x, x), b.fcmp_ordered(">" if op == "max" else "<", x, y))
@@ -117,7 +119,10 @@ def fold(b: ll.IRBuilder, op: ir.ReduceOp, x: Any, y: Any) -> Any:
 
 
 def inline(b: ll.IRBuilder, function: Callable[..., Any], args: list[Any], width: int = 1) -> Any:
-    """A function over an IR builder, as instructions on `width` elements at once; of several results a list."""
+    """Emit a function over an IR builder as instructions on `width` elements at once.
+
+    A function with several results gives a list.
+    """
     emitter = Emitter("")
     names = {type: name for name, type in TYPES.items()}
     values = [Value(f"arg{k}", Type(Kind.ELEM, names[_element(x.type)])) for k, x in enumerate(args)]
@@ -134,9 +139,6 @@ def _element(type: ll.Type) -> ll.Type:
     return type.element if isinstance(type, ll.VectorType) else type
 
 
-IDENTITY: dict[ir.ReduceOp, float] = {"sum": 0.0, "max": float("-inf"), "min": float("inf")}
-
-
 def unary(b: ll.IRBuilder, name: str, x: Any) -> Any:
     """An intrinsic of a float or a vector of floats."""
     type = x.type
@@ -144,57 +146,13 @@ def unary(b: ll.IRBuilder, name: str, x: Any) -> Any:
     return b.call(b.module.declare_intrinsic(f"{name}.{suffix}", (), ll.FunctionType(type, [type])), [x])
 
 
-@contextmanager
-def loop(b: ll.IRBuilder, start: Any, stop: Any, step: int = 1, lanes: int | None = None) -> Iterator[Any]:
-    """`for (i = start; i < stop; i += step)`: yields i, and leaves the builder behind the loop.
-
-    `lanes` is how many iterations LLVM shall do at once; without it, it takes as many as the widest type allows.
-    """
-    before = b.block
-    head, body, after = (b.append_basic_block(name) for name in ("head", "body", "after"))
-    b.branch(head)
-    b.position_at_end(head)
-    i = b.phi(I64)
-    i.add_incoming(start, before)
-    b.cbranch(b.icmp_signed("<", i, stop), body, after)
-    b.position_at_end(body)
-    yield i
-    i.add_incoming(b.add(i, integer(step), flags=["nsw", "nuw"]), b.block)
-    back = b.branch(head)
-    if lanes is not None:
-        width = b.module.add_metadata(["llvm.loop.vectorize.width", I32(lanes)])
-        back.set_metadata("llvm.loop", b.module.add_metadata([I32(len(b.module.metadata)), width]))
-    b.position_at_end(after)
-
-
-def text(module: ll.Module) -> str:
-    """The module as LLVM IR. What marks a loop must refer to itself, which llvmlite cannot write: `loop` numbers it."""
-    marks = re.compile(r"^(!\d+) = !\{ i32 \d+, (!\d+) \}$", flags=re.M)
-    return marks.sub(r"\1 = distinct !{ \1, \2 }", str(module)).rstrip("\n") + "\n"
-
-
-@contextmanager
-def halving(b: ll.IRBuilder, start: Any) -> Iterator[tuple[Any, Callable[[Any], None]]]:
-    """`for (count = start; count > 1; count = next)`: yields count and the function that sets the next one."""
-    with b.goto_entry_block():
-        cell = b.alloca(I64)
-    b.store(start, cell)
-    head, body, after = (b.append_basic_block(name) for name in ("head", "body", "after"))
-    b.branch(head)
-    b.position_at_end(head)
-    count = b.load(cell, typ=I64)
-    b.cbranch(b.icmp_signed(">", count, integer(1)), body, after)
-    b.position_at_end(body)
-    yield count, lambda next: b.store(next, cell)
-    b.branch(head)
-    b.position_at_end(after)
-
-
 def integer(i: int) -> ll.Constant:
+    """An i64."""
     return ll.Constant(I64, i)
 
 
-def smaller(b: ll.IRBuilder, x: Any, y: Any) -> Any:
+def minimum(b: ll.IRBuilder, x: Any, y: Any) -> Any:
+    """The smaller one of two signed integers."""
     return b.select(b.icmp_signed("<", x, y), x, y)
 
 
@@ -204,20 +162,15 @@ def at(b: ll.IRBuilder, base: Any, index: Any, type: ll.Type) -> Any:
 
 
 def load(b: ll.IRBuilder, base: Any, index: Any, type: ll.Type) -> Any:
+    """Element `index` of an array of `type`."""
     return b.load(at(b, base, index, type), typ=type)
 
 
-def array(b: ll.IRBuilder, type: ll.Type, count: int, align: int) -> Any:
-    """An array on the stack, as a plain pointer: llvmlite remembers what it holds and would refuse to store vectors.
-
-    It is made in the function's first block, so that a loop does not make a new one each time.
-    """
-    with b.goto_entry_block():
-        memory = b.alloca(type, count)
-    memory.align, memory.type = align, PTR
-    return memory
+def ceil_div(b: ll.IRBuilder, x: Any, size: int) -> Any:
+    """x / size, rounded up; x is not negative."""
+    return b.udiv(b.add(x, integer(size - 1)), integer(size))
 
 
 def is_const(instr: Instr) -> bool:
-    """Constants are emitted where they are used; they need no place in a table."""
+    """Whether an instruction is a constant: these are emitted where they are used, and never kept."""
     return isinstance(instr.op, ir.Const | ir.IntConst)

@@ -9,7 +9,7 @@ import llvmlite.binding as llvm
 
 
 @dataclass(frozen=True)
-class Target:
+class CpuTarget:
     """A triple, a CPU name as LLVM knows it, and its features as `+avx2,-avx512f,...`."""
 
     triple: str
@@ -28,10 +28,10 @@ def _initialize() -> None:
 
 
 @functools.cache
-def host() -> Target:
-    """This machine, with everything it can do."""
+def host() -> CpuTarget:
+    """This machine, with all features of its CPU."""
     _initialize()
-    return Target(llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
+    return CpuTarget(llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def llvm_version() -> str:
 
 @dataclass(frozen=True)
 class Compiled:
-    """An optimised module, and the ways to see it: LLVM IR text, assembly, position-independent object code."""
+    """An optimised module, as LLVM IR text, as assembly, and as position-independent object code."""
 
     _module: llvm.ModuleRef
     _machine: llvm.TargetMachine
@@ -83,19 +83,19 @@ class Compiled:
         return bytes(self._machine.emit_object(self._module))
 
 
-def compile_ir(text: str, target: Target) -> Compiled:
-    """Parse, verify and optimise LLVM IR text for a target; RuntimeError where it is not well-formed."""
+def compile_ir(text: str, target: CpuTarget) -> Compiled:
+    """Parse, verify and optimise LLVM IR text for a target; RuntimeError if it is not well-formed."""
     return Compiled(*_optimize(text, target))
 
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_100", "sm_103", "sm_120")
 """The GPUs that PTX can be made for; it runs on these and on all later ones."""
-GPU = "nvptx64-nvidia-cuda"
+GPU_TRIPLE = "nvptx64-nvidia-cuda"
 OLDEST = ARCHITECTURES[0]
 
 
 def compile_ptx(text: str, arch: str) -> str:
-    """Parse, verify and optimise LLVM IR text, and give it as PTX for an architecture."""
+    """PTX for an architecture, of LLVM IR text, which is parsed, verified and optimised."""
     machine = _gpu(arch)
     module = llvm.parse_assembly(text)
     module.verify()
@@ -107,7 +107,7 @@ def compile_ptx(text: str, arch: str) -> str:
 
 
 def gpu_layout() -> str:
-    """How LLVM lays out types in the memory of GPUs: the text of a module must say so."""
+    """The data layout of GPUs, which the text of a module must state."""
     return str(_gpu(OLDEST).target_data)
 
 
@@ -115,10 +115,10 @@ def gpu_layout() -> str:
 def _gpu(arch: str) -> llvm.TargetMachine:
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
-    return llvm.Target.from_triple(GPU).create_target_machine(cpu=arch, opt=2)
+    return llvm.Target.from_triple(GPU_TRIPLE).create_target_machine(cpu=arch, opt=2)
 
 
-def _optimize(text: str, target: Target) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:
+def _optimize(text: str, target: CpuTarget) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:
     _initialize()
     # LLVM halves the vectors of some AVX-512 machines to save clock speed; these loops wait for memory anyway.
     features = f"{target.features},-prefer-256-bit" if "+avx512f" in target.features else target.features

@@ -8,7 +8,17 @@ from dataclasses import astuple, fields
 from typing import get_args
 
 from optgen.backends.ptx import GpuModule
-from optgen.backends.ptx.table import AREAS, COLUMNS, HEAD, PASSES, SEGMENT, THREADS, Counts, Launch, Unit
+from optgen.backends.ptx.table import (
+    AREAS,
+    COLUMNS,
+    FOLD_SEGMENT,
+    HEAD,
+    MAX_FOLD_PASSES,
+    THREADS,
+    Counts,
+    Launch,
+    Unit,
+)
 from optgen.emit.header import STEP, about, enum, framed, names
 from optgen.emit.manifest import BuiltKernel
 from optgen.ir import BLOCK, LANES, ROW_BLOCK
@@ -216,8 +226,8 @@ def table() -> str:
         "ROW_BLOCK": ROW_BLOCK,
         "LANES": LANES,
         "THREADS": THREADS,
-        "SEGMENT": SEGMENT,
-        "PASSES": PASSES,
+        "SEGMENT": FOLD_SEGMENT,
+        "PASSES": MAX_FOLD_PASSES,
     }
     counts = [f"    int64_t {field.name};" for field in fields(Counts)]
     return "\n".join(

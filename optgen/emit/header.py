@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from optgen.backends.step_struct import c_fields
 from optgen.emit.manifest import BuiltKernel
 from optgen.ir import Buffer
 from optgen.model import Kind, Optimizer, Param
 from optgen.symbolic import unicode
 
-STEP = """\
+STEP = f"""\
 #ifndef OPTGEN_STEP
 #define OPTGEN_STEP
 
@@ -27,27 +28,9 @@ typedef int64_t (*optgen_exchange)(void *peers, double *partials, int64_t stride
 
 /* One step: the update of n tensors. A tensor is seen as a matrix of shape[0] rows, a vector as a column, a number as
    both. No two written buffers may overlap; any alignment will do. */
-typedef struct optgen_step {
-    int64_t n;                     /* tensors */
-    const int64_t *size;           /* n element counts */
-    void *const *buffers;          /* n rows of pointers, one row a tensor, in the order of the buffers below */
-    int64_t *t;                    /* n update counts, 0 before the first step; the call adds 1 to each */
-    const double *hyper;           /* n values for each hyper-parameter, in the order below; NaN: unset */
-    double *workspace;             /* as many doubles as NAME_workspace(step) says; contents do not matter */
-    optgen_parallel_for parallel;  /* NULL: everything on the calling thread */
-    void *pool;                    /* first argument of `parallel` */
-    const int64_t *cols;           /* n row lengths, at least 1 */
-    const int64_t *id;             /* n different numbers below 2^20, by which the draws of tensors differ */
-    uint64_t seed;                 /* of the draws */
-    const int64_t *const *index;   /* NULL, or n lists of the rows to update, ascending; a NULL list: all rows */
-    const int64_t *present;        /* NULL, or n lengths of these lists, where the gradient has these rows only; -1: the
-                                      tensor is updated as a whole */
-    const int64_t *first;          /* NULL, or of n pieces of tensors, the number of their first element in the tensor:
-                                      a multiple of 4096 */
-    const int64_t *whole;          /* NULL, or the element counts of these tensors; `size` then is that of the pieces */
-    optgen_exchange share;         /* NULL, or what brings the partial results of the other pieces */
-    void *peers;                   /* its first argument */
-} optgen_step;
+typedef struct optgen_step {{
+{c_fields()}
+}} optgen_step;
 
 #endif
 """

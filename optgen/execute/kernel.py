@@ -6,6 +6,7 @@ import ctypes
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from optgen.backends.step_struct import STEP_FIELDS, StepField
 from optgen.compiled import NativeKernel
 from optgen.execute.buffers import Array, Tensor
 from optgen.ir import Buffer, Variant, is_gradient
@@ -14,28 +15,17 @@ BufferTensors = Mapping[str, Sequence[Tensor | None]]
 """The tensors of each buffer, one for each parameter, None where the parameter's kernel does not have the buffer."""
 
 
-class StepStruct(ctypes.Structure):
-    """optgen_step of backends/cpu/emit.py."""
+def _ctype(field: StepField) -> type[ctypes.c_int64 | ctypes.c_uint64 | ctypes.c_void_p]:
+    """A pointer is an address, so that it may be set to an integer or to None."""
+    if not field.is_integer:
+        return ctypes.c_void_p
+    return ctypes.c_uint64 if field.c_type.startswith("u") else ctypes.c_int64
 
-    _fields_ = (
-        ("n", ctypes.c_int64),
-        ("size", ctypes.c_void_p),
-        ("buffers", ctypes.c_void_p),
-        ("t", ctypes.c_void_p),
-        ("hyper", ctypes.c_void_p),
-        ("workspace", ctypes.c_void_p),
-        ("parallel", ctypes.c_void_p),
-        ("pool", ctypes.c_void_p),
-        ("cols", ctypes.c_void_p),
-        ("id", ctypes.c_void_p),
-        ("seed", ctypes.c_uint64),
-        ("index", ctypes.c_void_p),
-        ("present", ctypes.c_void_p),
-        ("first", ctypes.c_void_p),
-        ("whole", ctypes.c_void_p),
-        ("share", ctypes.c_void_p),
-        ("peers", ctypes.c_void_p),
-    )
+
+class StepStruct(ctypes.Structure):
+    """optgen_step: `STEP_FIELDS` says what each field holds."""
+
+    _fields_ = tuple((field.name, _ctype(field)) for field in STEP_FIELDS)
 
 
 NOT_BY_ROW = -1

@@ -80,7 +80,7 @@ def test_bad_at_load(values: dict[str, Any], error: type[Exception], text: str) 
 
 
 def test_float16_needs_instructions_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    old = target.Target("x86_64-unknown-linux-gnu", "x86-64", "+sse2,-f16c")
+    old = target.CpuTarget("x86_64-unknown-linux-gnu", "x86-64", "+sse2,-f16c")
     monkeypatch.setattr(target, "host", lambda: old)
     for values in ({"dtype": "float16"}, {"storage": {"m": "float16"}}):
         with pytest.raises(ValueError, match="float16 needs a CPU with the F16C instructions"):

@@ -15,7 +15,7 @@ import pytest
 import optgen
 from optgen import RowSparse, State, UpdateRule, arguments, pipeline
 from optgen.backends import target
-from optgen.backends.target import Target
+from optgen.backends.target import CpuTarget
 from optgen.compiled import NativeKernel
 from optgen.execute.cpu.device import Cpu
 from optgen.ir import Variant
@@ -189,7 +189,7 @@ def test_draws_follow_seed_id_and_count() -> None:
 # ---------------------------------------------------------------- vector width
 
 
-def built_for(judged: Judged, machine: Target) -> tuple[UpdateRule, list[str]]:
+def built_for(judged: Judged, machine: CpuTarget) -> tuple[UpdateRule, list[str]]:
     """A rule whose kernels are compiled for another machine, and their assembly, which is there once they are."""
     assembly: list[str] = []
 
@@ -220,11 +220,11 @@ def built_for(judged: Judged, machine: Target) -> tuple[UpdateRule, list[str]]:
 )
 def test_vector_width(judged: Judged) -> None:
     able = target.host().required()
-    machines = {"xmm": Target(TRIPLE, "x86-64", "")}
+    machines = {"xmm": CpuTarget(TRIPLE, "x86-64", "")}
     if {"avx2", "fma"} <= set(able):
-        machines["ymm"] = Target(TRIPLE, "haswell", "")
+        machines["ymm"] = CpuTarget(TRIPLE, "haswell", "")
     if {"avx512f", "avx512dq", "avx512bw", "avx512vl", "avx512cd"} <= set(able):
-        machines["zmm"] = Target(TRIPLE, "skylake-avx512", "+avx512f")
+        machines["zmm"] = CpuTarget(TRIPLE, "skylake-avx512", "+avx512f")
     if len(machines) < 3:
         pytest.skip(f"this machine runs {', '.join(machines)} code only")
     params, grads = problem([(65, 257), (3, 5000)], judged.how.get("dtype", "float32"))

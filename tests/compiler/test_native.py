@@ -11,7 +11,7 @@ from pathlib import Path
 import llvmlite.binding as llvm
 import pytest
 
-from optgen.backends.target import Target, compile_ir
+from optgen.backends.target import CpuTarget, compile_ir
 from optgen.execute.cpu import chain, generate, pool
 from optgen.execute.kernel import StepStruct
 from tests.process import run
@@ -60,7 +60,7 @@ def test_threads_that_spin_say_so(machine: str, hint: str) -> None:
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     text = (FOLDER / "pool.ll").read_text().replace(pool._SPIN_HINT, pool._SPIN_HINTS[machine])
-    assembly = compile_ir(text, Target(f"{machine}-unknown-linux-gnu", "", "")).assembly
+    assembly = compile_ir(text, CpuTarget(f"{machine}-unknown-linux-gnu", "", "")).assembly
     assert len(re.findall(rf"^\t{hint}\n", assembly, flags=re.MULTILINE)) == 3
     assert "optgen_spin_hint" not in assembly
 

@@ -84,6 +84,14 @@ def test_every_storage_of_every_spec(mode: str) -> None:
         assert [(arch, name) for name, usage in assemble(text, arch).items() if spills(usage)] == []
 
 
+def test_intrinsics_stand_in_one_object() -> None:
+    """For GPUs of another kind, another `GpuTarget` is all it takes."""
+    package = Path(pipeline.__file__).parent
+    words = re.compile(r"llvm\.nvvm|\"nvvm\.|ptx_kernel|addrspace=")
+    found = [p.relative_to(package).as_posix() for p in package.rglob("*.py") if words.search(p.read_text("utf-8"))]
+    assert found == ["backends/ptx/nvvm.py"]
+
+
 def spills(usage: Usage) -> bool:
     return bool(usage.stack or usage.spill_stores or usage.spill_loads)
 

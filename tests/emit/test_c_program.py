@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import shutil
 import subprocess
 from pathlib import Path
@@ -10,7 +11,10 @@ import numpy as np
 import pytest
 
 import optgen
+from optgen.backends.step_struct import STEP_FIELDS
 from optgen.cli import main
+from optgen.emit.header import STEP
+from optgen.execute.kernel import StepStruct
 
 CC = shutil.which("cc")
 pytestmark = pytest.mark.skipif(CC is None, reason="no C compiler")
@@ -100,6 +104,18 @@ def expected() -> bytes:
 def test_a_c_program_steps_as_python_does(program: Path, arguments: list[str]) -> None:
     run = subprocess.run([str(program), *arguments], capture_output=True, check=True)
     assert run.stdout == expected()
+
+
+def test_c_ctypes_and_modules_agree_on_the_step(tmp_path: Path) -> None:
+    """Field k of the list is at byte 8*k, where modules load it."""
+    offsets = {field.name: 8 * k for k, field in enumerate(STEP_FIELDS)}
+    assert {name: getattr(StepStruct, name).offset for name, _ in StepStruct._fields_} == offsets
+    checks = [f'_Static_assert(offsetof(optgen_step, {name}) == {k}, "{name}");' for name, k in offsets.items()]
+    checks.append(f'_Static_assert(sizeof(optgen_step) == {ctypes.sizeof(StepStruct)}, "size");')
+    source = tmp_path / "step.c"
+    source.write_text("\n".join(["#include <stddef.h>", "#include <stdint.h>", STEP, *checks]))
+    assert CC is not None
+    subprocess.run([CC, "-std=c11", "-Wall", "-Werror", "-c", str(source), "-o", str(tmp_path / "step.o")], check=True)
 
 
 def test_all_headers_go_into_one_program(tmp_path: Path) -> None:

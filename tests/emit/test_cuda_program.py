@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import optgen
-from optgen.backends.ptx.table import AREAS, COLUMNS, Counts, Launch, N, Places, Unit
+from optgen.backends.ptx.table import AREAS, COLUMNS, Counts, Launch, N, TableLayout, Unit
 from optgen.cli import main
 from tests.cuda.ptx import Memory, Module
 
@@ -184,7 +184,7 @@ def test_the_header_plans_as_python_does(spec: str, tmp_path: Path) -> None:
     launches = [Launch(**{k: v for k, v in x.items() if k != "per_block"}) for x in variant["launches"]]
     assert {x.unit for x in launches} == UNITS[spec]
     assert set().union(*UNITS.values()) == set(get_args(Unit))  # every unit is tried
-    places, rng, n = Places(counts, len(launches)), np.random.default_rng(2), 40
+    places, rng, n = TableLayout(counts, len(launches)), np.random.default_rng(2), 40
     image = np.zeros(places.end.of(n), np.int64)
     image[N] = n
     column = {name: image[places.column(name).of(n) :][:n] for name in COLUMNS}

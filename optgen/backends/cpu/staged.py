@@ -1,7 +1,7 @@
 """Sweeps that need more for an element than its own streams: random words, scales of 8-bit codes, row, column values.
 
 They go by units of QUANT_BLOCK elements. Before a unit, what its elements need is laid out in short arrays on the
-stack, one number for each; after it, the new values of 8-bit states, which were collected likewise, are coded.
+stack, one number for each element. After it, the new values of 8-bit states, which were laid out likewise, are coded.
 """
 
 from __future__ import annotations
@@ -14,42 +14,30 @@ from typing import Any
 from llvmlite import ir as ll
 
 from optgen import ir
-from optgen.backends.cpu.reduce import fold_lanes
-from optgen.backends.cpu.sweep import AHEAD, LINE, RAW, Body, magnitude, scale
+from optgen.backends.control_flow import array, loop, while_below
+from optgen.backends.cpu.elements import CACHE_LINE_BYTES, PREFETCH_BYTES, SweepBody, UnitArrays
+from optgen.backends.cpu.fold import add_to_lanes, clear_lanes, store_partials
+from optgen.backends.element_body import F32, draws, line_values, raw_type, stored, streams
 from optgen.backends.layout import narrowed
-from optgen.backends.llvm import (
-    F64,
-    I32,
-    I64,
-    IDENTITY,
-    TYPES,
-    array,
-    at,
-    fold,
-    inline,
-    integer,
-    load,
-    loop,
-    smaller,
-)
-from optgen.ir import BLOCK, LANES, ROUNDING_DRAW, Kernel, Phase, Value, codec
+from optgen.backends.llvm import F64, I32, I64, TYPES, at, inline, integer, load, minimum
+from optgen.backends.module_builder import Env
+from optgen.ir import BLOCK, LANES, Kernel, Phase, Value, codec
 from optgen.ir.math import random
 from optgen.ir.storage import QUANT_BLOCK
 from optgen.model import Kind
 
-F32 = TYPES["f32"]
-STRIP = 64
-"""Elements that are asked for and computed together."""
-MAIN, CODES = "main", "codes"
-"""The pass over a unit that computes, and that which codes new values; others draw words."""
-WORDS = 4
-"""How many words a counter of Philox gives."""
+STRIP_ELEMENTS = 64
+"""How many elements are asked for and computed together."""
+MAIN_PASS, CODE_PASS = "main", "codes"
+"""The pass over a unit that computes, and the one that codes new values. A pass that draws words goes by its draw."""
+WORDS_PER_COUNTER = 4
+"""What Philox gives for a counter."""
 
 
 @dataclass(frozen=True)
-class Where:
-    """Where the elements at hand lie: element 0 is element `origin` of the whole tensor and `scale_origin` of its 8-bit
-    blocks; it begins row `row`, of `cols` elements. `id`, `t` and `seed` make its draws."""
+class TileOrigin:
+    """Where the elements of a loop lie: element 0 is element `origin` of the whole tensor and `scale_origin` of its
+    8-bit blocks, and begins row `row`, of `cols` elements. `id`, `t` and `seed` determine its draws."""
 
     origin: Any
     scale_origin: Any
@@ -61,87 +49,73 @@ class Where:
 
 
 def is_staged(kernel: Kernel, phase: Phase) -> bool:
-    buffers = {b.name: b for b in kernel.buffers}
-    for instr in phase.instrs:
-        match instr.op:
-            case ir.Word():
-                return True
-            case ir.Load(buffer=name) | ir.Store(buffer=name):
-                if buffers[name].is_quantized or buffers[name].format.needs_draws:
-                    return True
-    return bool(line_values(phase))
+    """Whether a sweep needs more for an element than its own streams."""
+    storages = any(x.is_quantized or x.format.needs_draws for x in streams(kernel, phase))
+    return storages or any(isinstance(i.op, ir.Word) for i in phase.instrs) or bool(line_values(phase))
 
 
-def line_values(phase: Phase) -> list[Value]:
-    """The row and column values that a sweep reads."""
-    found = [v for i in phase.instrs for v in ir.operands(i.op) if v.type.kind in (Kind.ROW, Kind.COL)]
-    return list(dict.fromkeys(found))
+class StagedLoop:
+    """A loop over the elements of a sweep, with its arrays on the stack.
 
-
-class Staged:
-    """A sweep's body with its arrays on the stack; `lines` are the arrays of row and column values, `scales` those of
-    8-bit states. `aligned`: a unit is a block of codes; it is not where a sweep goes by rows."""
+    `lines` are the arrays of row and column values, `scales` those of 8-bit states. `aligned`: a unit is a block of
+    codes. It is not where a sweep goes by rows.
+    """
 
     def __init__(
-        self, body: Body, where: Where, lines: dict[Value, Any], scales: dict[str, Any], aligned: bool
+        self, body: SweepBody, tile: TileOrigin, lines: dict[Value, Any], scales: dict[str, Any], aligned: bool
     ) -> None:
-        self.aligned = aligned
-        self.b, self.where, self.lines, self.scales = body.b, where, lines, scales
-        loads = [i.op.buffer for i in body.instrs if isinstance(i.op, ir.Load)]
-        self.decoded = [n for n in loads if body.buffers[n].is_quantized]
-        self.coded = [n for n in sorted(body.stored) if body.buffers[n].is_quantized]
-        temps: dict[Any, Any] = {v: self.array(TYPES[v.type.dtype]) for v in lines}
-        temps |= {} if aligned else {scale(n): self.array(F32) for n in self.decoded}
-        temps |= {n: self.array(F32) for n in self.coded}
-        reduces = [i for i in body.instrs if isinstance(i.op, ir.Reduce) and i.result not in body.columns]
-        self.reductions = [i.op for i in reduces if isinstance(i.op, ir.Reduce)]
-        self.width = LANES if self.reductions else STRIP  # lanes that a loop over elements has
-        temps |= {magnitude(n): array(self.b, I32, self.width, LINE) for n in self.coded}
-        draws = {i.op.draw for i in body.instrs if isinstance(i.op, ir.Word)}
-        draws |= {ROUNDING_DRAW + k // 2 for k, n in enumerate(body.rounded) if n in body.stored}
-        self.words = {draw: self.array(I32, 2 * WORDS) for draw in sorted(draws)}
-        self.temps = temps
-        self.body = body
-        # Each pass over a unit asks for some streams of the next one: one of them alone could not wait for all memory.
-        passes = [*self.words, MAIN, *([CODES] if self.coded else [])]
-        streams = list(body.pointers)
-        self.asks = {p: streams[k :: len(passes)] for k, p in enumerate(passes)}
+        self.body, self.b = body, body.b
+        self.tile, self.lines, self.scales, self.aligned = tile, lines, scales, aligned
+        kernel, phase = body.m.kernel, body.phase
+        self.buffers = {x.name: x for x in streams(kernel, phase)}
+        loads = [i.op.buffer for i in phase.instrs if isinstance(i.op, ir.Load)]
+        self.decoded = [n for n in loads if self.buffers[n].is_quantized]
+        self.coded = [n for n in sorted(stored(phase)) if self.buffers[n].is_quantized]
+        self.reductions = body.reductions
+        self.lanes = LANES if self.reductions else STRIP_ELEMENTS  # of a loop over elements
+        self.arrays = UnitArrays(
+            lines={v: self.array(TYPES[v.type.dtype]) for v in lines},
+            scales={} if aligned else {n: self.array(F32) for n in self.decoded},
+            values={n: self.array(F32) for n in self.coded},
+            magnitudes={n: array(self.b, I32, self.lanes, CACHE_LINE_BYTES) for n in self.coded},
+            words={draw: self.array(I32, 2 * WORDS_PER_COUNTER) for draw in draws(kernel, phase)},
+        )
+        # Each pass over a unit prefetches some streams of the next unit: one pass alone would wait for all of them.
+        passes = [*self.arrays.words, MAIN_PASS, *([CODE_PASS] if self.coded else [])]
+        names = list(body.pointers)
+        self.prefetch_plan = {p: names[k :: len(passes)] for k, p in enumerate(passes)}
 
     def array(self, type: ll.Type, more: int = 0) -> Any:
-        return array(self.b, type, QUANT_BLOCK + more, LINE)
+        """An array on the stack with a number for each element of a unit."""
+        return array(self.b, type, QUANT_BLOCK + more, CACHE_LINE_BYTES)
 
     def run(self, begin: Any, end: Any, partials: Any, stride: int) -> None:
         """Elements [begin, end), where `begin` is the start of a unit, or, with reductions, of a block."""
-        b, lanes, reductions = self.b, self.body.lanes, self.reductions
-        if not reductions:
-            for start, count in self.units(begin, end):
-                with self.strips(MAIN, start, count) as (strip, stop), loop(b, integer(0), stop, lanes=lanes) as j:
-                    place = b.add(strip, j, flags=["nsw", "nuw"])
-                    self.body.emit(b.add(start, place, flags=["nsw", "nuw"]), place=place, lane=j)
+        b = self.b
+        if not self.reductions:
+            for body, start, count in self.units(begin, end):
+                with self.elements(body, start, count, STRIP_ELEMENTS):
+                    pass
             return
-        sums = array(b, F64, LANES * len(reductions), LINE)
+        lanes = array(b, F64, LANES * len(self.reductions), CACHE_LINE_BYTES)
         with loop(b, begin, end, BLOCK) as block:
-            for r, reduce in enumerate(reductions):
-                with loop(b, integer(r * LANES), integer((r + 1) * LANES)) as j:
-                    b.store(ll.Constant(F64, IDENTITY[reduce.op]), at(b, sums, j, F64))
-            for start, count in self.units(block, smaller(b, end, b.add(block, integer(BLOCK)))):
-                self.reduced(start, count, sums)
-            for r, reduce in enumerate(reductions):
-                total = fold_lanes(b, reduce.op, at(b, sums, integer(r * LANES), F64))
-                index = b.mul(b.lshr(block, integer(BLOCK.bit_length() - 1)), integer(stride))
-                b.store(total, at(b, partials, b.add(index, integer(r)), F64))
+            clear_lanes(b, self.reductions, lanes)
+            for body, start, count in self.units(block, minimum(b, end, b.add(block, integer(BLOCK)))):
+                with self.elements(body, start, count, LANES) as (env, lane):
+                    add_to_lanes(b, self.reductions, lanes, lane, env)
+            store_partials(b, self.reductions, lanes, block, partials, stride)
 
-    def reduced(self, start: Any, count: Any, sums: Any) -> None:
-        b, lanes = self.b, self.body.lanes
-        with self.strips(MAIN, start, count, LANES) as (row, stop), loop(b, integer(0), stop, lanes=lanes) as j:
-            place = b.add(row, j, flags=["nsw", "nuw"])
-            env = self.body.emit(b.add(start, place, flags=["nsw", "nuw"]), place=place, lane=j)
-            for r, reduce in enumerate(self.reductions):
-                sum = at(b, sums, b.add(j, integer(r * LANES)), F64)
-                b.store(fold(b, reduce.op, b.load(sum, typ=F64), env[reduce.x]), sum)
+    @contextmanager
+    def elements(self, body: SweepBody, start: Any, count: Any, strip_length: int) -> Iterator[tuple[Env, Any]]:
+        """The loop of the pass over a unit that computes: yields the values of an element, and its lane."""
+        b = self.b
+        strips = self.strips(MAIN_PASS, start, count, strip_length)
+        with strips as (strip, stop), loop(b, integer(0), stop, lanes=body.lanes) as j:
+            place = b.add(strip, j, flags=["nsw", "nuw"])
+            yield body.emit(b.add(start, place, flags=["nsw", "nuw"]), place=place, lane=j), j
 
-    def units(self, begin: Any, end: Any) -> Iterator[tuple[Any, Any]]:
-        """Loops over the units of a range: yields where one begins, and its length.
+    def units(self, begin: Any, end: Any) -> Iterator[tuple[SweepBody, Any, Any]]:
+        """Loops over the units of a range: yields the body with what a unit needs, where it begins, and its length.
 
         Twice: for the whole ones, whose length LLVM knows, and for the rest, which is all there is of a short row.
         """
@@ -152,52 +126,51 @@ class Staged:
         with b.if_then(b.icmp_signed("<", full, end)):
             yield from self.unit(full, b.sub(end, full))
 
-    def unit(self, start: Any, count: Any) -> Iterator[tuple[Any, Any]]:
-        whole = self.body
-        scales = {n: self.scale(n, start) for n in self.decoded} if self.aligned else {}
-        self.body = replace(whole, temps=self.temps | self.draw(start, count), scales=scales)
+    def unit(self, start: Any, count: Any) -> Iterator[tuple[SweepBody, Any, Any]]:
+        """One unit: lay out what it needs, yield, code its new values."""
+        scales = {n: self.block_scale(n, start) for n in self.decoded} if self.aligned else {}
+        words = self.draw(start, count)
         if not self.aligned:
             self.fill_scales(start, count)
         self.fill_lines(start, count)
         for name in self.coded:
-            with loop(self.b, integer(0), integer(self.width)) as j:
-                self.b.store(I32(0), at(self.b, self.temps[magnitude(name)], j, I32))
-        yield start, count
+            with loop(self.b, integer(0), integer(self.lanes)) as j:
+                self.b.store(I32(0), at(self.b, self.arrays.magnitudes[name], j, I32))
+        yield replace(self.body, arrays=replace(self.arrays, words=words), scales=scales), start, count
         if self.coded:
             self.code(start, count)
-        self.body = whole
 
     @contextmanager
     def strips(
-        self, which: Any, start: Any, count: Any, length: int = STRIP, elements: int = 1
+        self, which: Any, start: Any, count: Any, length: int = STRIP_ELEMENTS, elements: int = 1
     ) -> Iterator[tuple[Any, Any]]:
-        """Parts of a pass over a unit, of `length` counters or elements: yields where one begins, and how long it is.
+        """The strips of a pass over a unit, of `length` elements or counters: yields where one begins, and its length.
 
-        A strip asks for the memory of its share of the next unit; a counter stands for as many `elements`.
+        A strip prefetches its share of the next unit. A counter stands for so many `elements`.
         """
         b, body = self.b, self.body
         with loop(b, integer(0), count, length) as strip:
-            for name in self.asks[which]:
-                for line in range(0, length * elements * body.buffers[name].format.bytes, LINE):
+            for name in self.prefetch_plan[which]:
+                for line in range(0, length * elements * self.buffers[name].format.bytes, CACHE_LINE_BYTES):
                     first = b.add(start, b.mul(strip, integer(elements)))
-                    body.prefetch(first, AHEAD + line, 3, [name])
+                    body.prefetch(first, PREFETCH_BYTES + line, 3, [name])
             known = isinstance(count, ll.Constant)
-            yield strip, integer(length) if known else smaller(b, b.sub(count, strip), integer(length))
+            yield strip, integer(length) if known else minimum(b, b.sub(count, strip), integer(length))
 
     # ------------------------------------------------------------ random words
 
     def draw(self, start: Any, count: Any) -> dict[int, Any]:
-        """Lay out the words of all draws; returns where those of element `start` on are."""
-        b, w = self.b, self.where
-        first = b.add(w.origin, start)
-        skip = b.and_(first, integer(WORDS - 1))
-        counters = b.lshr(b.add(b.add(skip, count), integer(WORDS - 1)), integer(2))
+        """Lay out the words of all draws; the addresses of those of element `start`."""
+        b, tile = self.b, self.tile
+        first = b.add(tile.origin, start)
+        skip = b.and_(first, integer(WORDS_PER_COUNTER - 1))
+        counters = b.lshr(b.add(b.add(skip, count), integer(WORDS_PER_COUNTER - 1)), integer(2))
         low = b.lshr(first, integer(2))
-        for draw, words in self.words.items():
-            fixed = [b.trunc(b.xor(w.id, integer(draw << 20)), I32), b.trunc(w.t, I32)]
-            key = [b.trunc(x, I32) for x in (w.seed, b.lshr(w.seed, integer(32)))]
-            # Two vectors at a time: rounds depend on one another, and one vector would wait for itself.
-            strips = self.strips(draw, start, counters, 2 * self.body.lanes, WORDS)
+        for draw, words in self.arrays.words.items():
+            fixed = [b.trunc(b.xor(tile.id, integer(draw << 20)), I32), b.trunc(tile.t, I32)]
+            key = [b.trunc(x, I32) for x in (tile.seed, b.lshr(tile.seed, integer(32)))]
+            # Two vectors at a time: each round depends on the one before, and one vector alone would wait for it.
+            strips = self.strips(draw, start, counters, 2 * self.body.lanes, WORDS_PER_COUNTER)
             with strips as (strip, stop), loop(b, integer(0), stop, lanes=2 * self.body.lanes) as j:
                 k = b.add(strip, j)
                 counter = b.add(low, k)
@@ -205,24 +178,24 @@ class Staged:
                 made = inline(b, lambda e, *x: random.philox(e, x[:4], x[4:]), [*halves, *fixed, *key])
                 for which, word in enumerate(made):
                     b.store(word, at(b, words, b.add(b.shl(k, integer(2)), integer(which)), I32))
-        return {draw: at(b, words, skip, I32) for draw, words in self.words.items()}
+        return {draw: at(b, words, skip, I32) for draw, words in self.arrays.words.items()}
 
     # ------------------------------------------------------------ row and column values
 
     def fill_lines(self, start: Any, count: Any) -> None:
-        """A stretch of a row after the other."""
+        """Lay out row and column values, one stretch of a row after the other."""
         if not self.lines:
             return
-        b, w = self.b, self.where
+        b, tile = self.b, self.tile
         row, col, place = (array(b, I64, 1, 8) for _ in range(3))
-        b.store(b.add(w.row, b.udiv(start, w.cols)), row)
-        b.store(b.urem(start, w.cols), col)
+        b.store(b.add(tile.row, b.udiv(start, tile.cols)), row)
+        b.store(b.urem(start, tile.cols), col)
         b.store(integer(0), place)
         with while_below(b, place, count) as at_place:
             r, c = b.load(row, typ=I64), b.load(col, typ=I64)
-            stretch = smaller(b, b.sub(w.cols, c), b.sub(count, at_place))
+            stretch = minimum(b, b.sub(tile.cols, c), b.sub(count, at_place))
             for v, source in self.lines.items():
-                to = at(b, self.temps[v], at_place, TYPES[v.type.dtype])
+                to = at(b, self.arrays.lines[v], at_place, TYPES[v.type.dtype])
                 along = v.type.kind is Kind.COL
                 here = None if along else narrowed(b, load(b, source, r, F64), v)
                 with loop(b, integer(0), stretch, lanes=self.body.lanes) as j:
@@ -234,65 +207,53 @@ class Staged:
 
     # ------------------------------------------------------------ 8-bit blocks
 
-    def scale(self, name: str, start: Any) -> Any:
-        """What the codes of a unit are multiplied with."""
-        block = self.b.lshr(self.b.add(self.where.scale_origin, start), integer(8))
-        return self.unit_of(name, load(self.b, self.scales[name], block, F32))
+    def block_scale(self, name: str, start: Any) -> Any:
+        """What the codes of a unit are multiplied by: the unit is a block."""
+        block = self.b.lshr(self.b.add(self.tile.scale_origin, start), integer(8))
+        return self.decode_scale(name, load(self.b, self.scales[name], block, F32))
 
-    def unit_of(self, name: str, scale: Any) -> Any:
-        return inline(self.b, codec.decode_scale(self.body.buffers[name]), [scale])
+    def decode_scale(self, name: str, scale: Any) -> Any:
+        return inline(self.b, codec.decode_scale(self.buffers[name]), [scale])
 
     def fill_scales(self, start: Any, count: Any) -> None:
-        """The scale of every element, of the one or two blocks that a unit meets."""
+        """Lay out the scale of every element: a unit meets one or two blocks."""
         b = self.b
         for name in self.decoded:
             place = array(b, I64, 1, 8)
             b.store(integer(0), place)
             with while_below(b, place, count) as here:
-                element = b.add(b.add(self.where.scale_origin, start), here)
+                element = b.add(b.add(self.tile.scale_origin, start), here)
                 block = b.lshr(element, integer(8))
                 inside = b.and_(element, integer(QUANT_BLOCK - 1))
-                stretch = smaller(b, b.sub(integer(QUANT_BLOCK), inside), b.sub(count, here))
-                x = self.unit_of(name, load(b, self.scales[name], block, F32))
-                to = at(b, self.temps[scale(name)], here, F32)
+                stretch = minimum(b, b.sub(integer(QUANT_BLOCK), inside), b.sub(count, here))
+                x = self.decode_scale(name, load(b, self.scales[name], block, F32))
+                to = at(b, self.arrays.scales[name], here, F32)
                 with loop(b, integer(0), stretch, lanes=self.body.lanes) as j:
                     b.store(x, at(b, to, j, F32))
                 b.store(b.add(here, stretch), place)
 
     def code(self, start: Any, count: Any) -> None:
-        """The new values of a unit, which is a block here: the largest of a state becomes its scale."""
-        b, buffers = self.b, self.body.buffers
+        """Code the new values of a unit, which is a block here. The largest magnitude becomes its scale."""
+        b, buffers = self.b, self.buffers
         factors = {n: inline(b, codec.encode_scale(buffers[n]), [self.new_scale(n, start)]) for n in self.coded}
-        with self.strips(CODES, start, count) as (strip, stop), loop(b, integer(0), stop, lanes=self.body.lanes) as j:
+        strips = self.strips(CODE_PASS, start, count)
+        with strips as (strip, stop), loop(b, integer(0), stop, lanes=self.body.lanes) as j:
             place = b.add(strip, j, flags=["nsw", "nuw"])
             for name in self.coded:
-                scaled = b.fmul(load(b, self.temps[name], place, F32), factors[name])
-                raw = RAW[buffers[name].format.bytes]
-                code = b.trunc(inline(b, codec.encoder(buffers[name]), [scaled]), raw)
-                b.store(code, at(b, self.body.pointers[name], b.add(start, place), raw))
+                scaled = b.fmul(load(b, self.arrays.values[name], place, F32), factors[name])
+                type = raw_type(buffers[name].format)
+                code = b.trunc(inline(b, codec.encoder(buffers[name]), [scaled]), type)
+                b.store(code, at(b, self.body.pointers[name], b.add(start, place), type))
 
     def new_scale(self, name: str, start: Any) -> Any:
+        """The largest magnitude of a unit's new values, stored as the scale of its block."""
         b = self.b
         largest = array(b, I32, 1, 4)
         b.store(I32(0), largest)
-        with loop(b, integer(0), integer(self.width)) as j:
-            bits, old = load(b, self.temps[magnitude(name)], j, I32), b.load(largest, typ=I32)
+        with loop(b, integer(0), integer(self.lanes)) as j:
+            bits, old = load(b, self.arrays.magnitudes[name], j, I32), b.load(largest, typ=I32)
             b.store(b.select(b.icmp_signed(">", bits, old), bits, old), largest)
         scale = b.bitcast(b.load(largest, typ=I32), F32)
-        block = b.lshr(b.add(self.where.scale_origin, start), integer(8))
+        block = b.lshr(b.add(self.tile.scale_origin, start), integer(8))
         b.store(scale, at(b, self.scales[name], block, F32))
         return scale
-
-
-@contextmanager
-def while_below(b: ll.IRBuilder, cell: Any, stop: Any) -> Iterator[Any]:
-    """`while (*cell < stop)`: yields *cell, which the body advances."""
-    head, body, after = (b.append_basic_block(name) for name in ("head", "body", "after"))
-    b.branch(head)
-    b.position_at_end(head)
-    here = b.load(cell, typ=I64)
-    b.cbranch(b.icmp_signed("<", here, stop), body, after)
-    b.position_at_end(body)
-    yield here
-    b.branch(head)
-    b.position_at_end(after)

@@ -1,201 +1,231 @@
-"""What a sweep does to the elements of one tensor, and the plain loop that does it: LLVM vectorises it."""
+"""A sweep as a task: part p of P takes an even share of all elements. Of each tensor in its share, it hands a range of
+elements to the function that loops over them.
+
+A share never splits what belongs together: blocks of reductions, units of staged sweeps, whole rows where a tensor is
+updated row by row, ROW_BLOCK rows where rows or columns are reduced. So the result depends on neither the number of
+parts nor the vector width.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import fields
 from typing import Any
 
 from llvmlite import ir as ll
 
 from optgen import ir
-from optgen.backends.llvm import (
-    F64,
-    I8,
-    I16,
-    I32,
-    PTR,
-    TYPES,
-    at,
-    constant,
-    fold,
-    inline,
-    integer,
-    loop,
-    lower,
-    splat,
-    vector,
-)
-from optgen.ir import ROUNDING_DRAW, Buffer, Instr, Value, codec
-from optgen.ir.storage import blocks
-
-LINE = 64
-"""Bytes of a cache line."""
-AHEAD = 1024
-"""How many bytes ahead a loop asks for its streams (0.5 to 4 KB do about equally well)."""
-RAW: dict[int, ll.Type] = {1: I8, 2: I16, 4: TYPES["f32"], 8: F64}
-"""What is read and written, by the bytes of an element."""
-
-Env = dict[Value, Any]
+from optgen.backends.control_flow import loop, variable
+from optgen.backends.cpu import fold
+from optgen.backends.cpu.elements import UNIT, SweepBody, for_elements
+from optgen.backends.cpu.module import TASK, VOID, CpuModuleBuilder
+from optgen.backends.cpu.reduce import reduce_blocks
+from optgen.backends.cpu.staged import StagedLoop, TileOrigin, is_staged
+from optgen.backends.cpu.step import StepFunction, TensorRegion
+from optgen.backends.element_body import line_values, streams
+from optgen.backends.layout import Extent, blocks, reductions, widened
+from optgen.backends.llvm import F64, I64, IDENTITY, PTR, TYPES, at, integer, load, minimum
+from optgen.backends.module_builder import Env
+from optgen.ir import BLOCK, LANES, ROW_BLOCK, Phase, Value
+from optgen.ir.storage import QUANT_BLOCK
 
 
-@dataclass(frozen=True)
-class Body:
-    """What is done to one element: streams are read and written at `pointers`, `scalars` are known.
-
-    `rounded` are all states that are rounded stochastically. `temps` are short arrays that belong to the elements at
-    hand (`staged.py`): words of draws, by draw; scales of 8-bit codes and values about to be coded, by buffer; row and
-    column values. `scales` are those of 8-bit codes where all elements at hand are of one block. `columns` add up what
-    is reduced per column.
-    """
-
-    b: ll.IRBuilder
-    instrs: tuple[Instr, ...]
-    compute: ir.DType
-    buffers: Mapping[str, Buffer]
-    pointers: Mapping[str, Any]
-    scalars: Mapping[Value, Any]
-    consts: Mapping[Value, ir.Op]
-    rounded: Sequence[str] = ()
-    columns: Mapping[Value, Any] = field(default_factory=dict)
-    temps: Mapping[Any, Any] = field(default_factory=dict)
-    scales: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def lanes(self) -> int:
-        """How many elements fill a cache line, which is also the widest vector register there is."""
-        return LINE * 8 // (32 if self.compute == "f32" else 64)
-
-    @property
-    def stored(self) -> set[str]:
-        return {i.op.buffer for i in self.instrs if isinstance(i.op, ir.Store)}
-
-    def emit(self, i: Any, width: int = 1, place: Any = None, lane: Any = None) -> Env:
-        """All there is to do for elements i, i+1, ... Any address will do: the streams need no alignment.
-
-        `place` is where element i is in the temporary arrays, `lane` where in those that have a place for each lane.
-        """
-        env = {v: splat(self.b, x, width) for v, x in self.scalars.items()}
-        for v, temp in self.temps.items():
-            if isinstance(v, Value):
-                env[v] = self.temporary(temp, place, v.type.dtype, width)
-        for instr in self.instrs:
-            match instr.op:
-                case ir.Load(buffer=name):
-                    assert instr.result is not None
-                    env[instr.result] = self.load(self.buffers[name], i, place, width)
-                case ir.Store(buffer=name, value=v):
-                    x = self.operand(env, v, width)
-                    if self.buffers[name].is_quantized:
-                        self.collect(name, x, place, lane, width)
-                    else:
-                        self.store(self.buffers[name], x, i, place, width)
-                case ir.Word(draw=draw):
-                    assert instr.result is not None
-                    env[instr.result] = self.temporary(self.temps[draw], place, "i32", width)
-                case ir.Reduce(op=op, x=x):
-                    if instr.result is not None and instr.result in self.columns:
-                        self.accumulate(op, self.columns[instr.result], i, env[x], width)
-                case op:
-                    assert instr.result is not None
-                    args = [self.operand(env, v, width) for v in ir.operands(op)]
-                    env[instr.result] = lower(self.b, op, args, instr.result, width)
-        return env
-
-    def operand(self, env: Env, v: Value, width: int) -> Any:
-        return env[v] if v in env else lower(self.b, self.consts[v], [], v, width)
-
-    # ------------------------------------------------------------ streams
-
-    def load(self, buffer: Buffer, i: Any, place: Any, width: int) -> Any:
-        b = self.b
-        if buffer.format.is_half:
-            half = b.load(self.address(buffer.name, i), typ=vector(ll.HalfType(), width), align=1)
-            return b.fpext(half, vector(TYPES["f32"], width))
-        raw = b.load(self.address(buffer.name, i), typ=vector(RAW[buffer.format.bytes], width), align=1)
-        if buffer.format.codec is None:
-            return raw
-        args = [b.zext(raw, vector(I32, width))]
-        if buffer.name in self.scales:
-            args.append(splat(b, self.scales[buffer.name], width))
-        elif buffer.is_quantized:
-            args.append(self.temporary(self.temps[scale(buffer.name)], place, "f32", width))
-        return inline(b, codec.decoder(buffer), args, width)
-
-    def store(self, buffer: Buffer, x: Any, i: Any, place: Any, width: int) -> None:
-        b = self.b
-        if buffer.format.is_half:
-            x = b.fptrunc(x, vector(ll.HalfType(), width))
-        elif buffer.format.codec is not None:
-            args = [x]
-            if buffer.format.needs_draws:
-                args.append(self.half_word(self.rounded.index(buffer.name), place, width))
-            x = b.trunc(inline(b, codec.encoder(buffer), args, width), vector(RAW[buffer.format.bytes], width))
-        b.store(x, self.address(buffer.name, i), align=1)
-
-    def collect(self, name: str, x: Any, place: Any, lane: Any, width: int) -> None:
-        """Values that are coded when their block is complete, and the largest magnitude in each lane so far."""
-        b = self.b
-        b.store(x, at(b, self.temps[name], place, TYPES["f32"]), align=4)
-        largest = at(b, self.temps[magnitude(name)], lane, I32)
-        bits, old = inline(b, blocks.magnitude, [x], width), b.load(largest, typ=vector(I32, width), align=4)
-        b.store(b.select(b.icmp_signed(">", bits, old), bits, old), largest, align=4)
-
-    def half_word(self, state: int, place: Any, width: int) -> Any:
-        """The random bits that round a state: a word serves two, the first one takes its low half."""
-        word = self.temporary(self.temps[ROUNDING_DRAW + state // 2], place, "i32", width)
-        shifted = self.b.lshr(word, constant(I32, 16 * (state % 2), width))
-        return self.b.and_(shifted, constant(I32, 0xFFFF, width))
-
-    def temporary(self, temp: Any, place: Any, dtype: ir.DType, width: int) -> Any:
-        type = TYPES[dtype]
-        return self.b.load(at(self.b, temp, place, type), typ=vector(type, width), align=4)
-
-    def accumulate(self, op: ir.ReduceOp, sums: Any, i: Any, x: Any, width: int) -> None:
-        address = at(self.b, sums, i, F64)
-        sum = self.b.load(address, typ=vector(F64, width), align=8)
-        self.b.store(fold(self.b, op, sum, x), address, align=8)
-
-    def address(self, buffer: str, i: Any) -> Any:
-        return at(self.b, self.pointers[buffer], i, RAW[self.buffers[buffer].format.bytes])
-
-    def prefetch(self, i: Any, offset: int, locality: int, names: Collection[str] = ()) -> None:
-        """Ask for the cache line of every stream, or of `names`, that is `offset` bytes behind element i.
-
-        It is asked for to write or to read, as the sweep will; it goes to the first cache for locality 3, for 2 to the
-        second.
-        """
-        type = ll.FunctionType(ll.VoidType(), [PTR, I32, I32, I32])
-        hint = self.b.module.declare_intrinsic("llvm.prefetch", [PTR], type)
-        for name in names or self.pointers:
-            line = at(self.b, self.address(name, i), integer(offset), I8)
-            self.b.call(hint, [line, I32(int(name in self.stored)), I32(locality), I32(1)])
+def sweep_task(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
+    """Part `part` of `parts` of a sweep: its share of every tensor."""
+    sweep = CpuSweep(m, phase)
+    body = sweep.tensor(f"{name}.tensor")
+    f, b = m.cold_function(name, TASK)
+    step, part, parts = f.args
+    saved = m.float_mode.set(b)
+    s = StepFunction(m, b, step)
+    total, offset = variable(b, integer(0)), variable(b, integer(0))
+    elements = s.count_elements(total)
+    low = b.sdiv(b.mul(elements, part), parts)
+    high = b.sdiv(b.mul(elements, b.add(part, integer(1))), parts)
+    with s.tensors() as (i, extent, region):
+        here = b.load(offset, typ=I64)
+        unit = sweep.unit(b, extent)
+        begin, end = (_share_boundary(b, b.sub(x, here), extent.elements, unit) for x in (low, high))
+        with b.if_then(b.icmp_signed("<", begin, end)):
+            b.call(body, [step, i, begin, end, region])
+        b.store(b.add(here, extent.elements), offset)
+    m.float_mode.restore(b, saved)
+    b.ret_void()
+    return f
 
 
-def scale(buffer: str) -> tuple[str, str]:
-    """The temporary array of a buffer's old scales, element by element."""
-    return ("scale", buffer)
+def _share_boundary(b: ll.IRBuilder, x: Any, size: Any, unit: Any) -> Any:
+    """x clamped to a tensor and rounded up to a unit: where one part ends and the next one begins."""
+    inside = b.select(b.icmp_signed("<", x, integer(0)), integer(0), minimum(b, x, size))
+    up = b.mul(b.udiv(b.add(inside, b.sub(unit, integer(1))), unit), unit)
+    return minimum(b, up, size)
 
 
-def magnitude(buffer: str) -> tuple[str, str]:
-    """The largest magnitudes, as bits, of the values about to be coded, one for each lane."""
-    return ("magnitude", buffer)
+class CpuSweep:
+    """One sweep of a kernel: what it reads, and the functions it becomes."""
+
+    def __init__(self, m: CpuModuleBuilder, phase: Phase) -> None:
+        self.m, self.phase = m, phase
+        self.streams = streams(m.kernel, phase)
+        self.scales = [x.name for x in self.streams if x.is_quantized]
+        self.staged = is_staged(m.kernel, phase)
+        self.lines = line_values(phase)
+        self.columns = [i.result for i in reductions(phase, "col") if i.result is not None]
+        self.by_rows = bool(reductions(phase, "row") or self.columns)
+
+    def unit(self, b: ll.IRBuilder, extent: Extent) -> Any:
+        """How many elements stay together: shares begin at multiples of it."""
+        if self.by_rows:
+            return b.mul(integer(ROW_BLOCK), extent.cols)
+        flat = integer(BLOCK if self.m.layout.partials else QUANT_BLOCK if self.staged else LANES)
+        return b.select(extent.by_rows, extent.cols, flat) if self.m.kernel.rows_independent else flat
+
+    # ------------------------------------------------------------ one tensor
+
+    def tensor(self, name: str) -> ll.Function:
+        """f(step, i, begin, end, region): load the pointers and scalars of tensor i for the loop over its elements."""
+        m, layout = self.m, self.m.layout
+        f, b = m.cold_function(name, ll.FunctionType(VOID, [PTR, I64, I64, I64, PTR]))
+        step, i, begin, end, region = f.args
+        s = StepFunction(m, b, step)
+        extent = s.extent(i)
+        tensor = TensorRegion(s, i, extent, region, layout.region(b, extent) if layout.matrix else None)
+        scalars: Env = {}
+        s.fetch(self.phase, scalars, i)
+        elements = self.elements(f"{name}.elements", list(scalars))
+
+        def call(first: Any, last: Any, row: Any, number: Any, partials: Any, column_sums: list[Any]) -> None:
+            tile = self.tile_origin(tensor, row, number) if self.staged else []
+            lines = [tensor.line_array(v) for v in self.lines]
+            pointers = self.pointers(tensor, row, number)
+            b.call(elements, [first, last, partials, *tile, *lines, *column_sums, *pointers, *scalars.values()])
+
+        def rows() -> None:
+            with loop(b, b.udiv(begin, extent.cols), b.udiv(end, extent.cols)) as row:
+                number = s.row_number(i, row) if m.kernel.rows_independent else row
+                partials = tensor.row_partials(row)
+                call(integer(0), extent.cols, row, number, partials, self.column_sums(tensor, row))
+                self.fold_row(tensor, row, partials)
+
+        if self.by_rows:
+            rows()
+        elif m.kernel.rows_independent:
+            with b.if_else(extent.by_rows) as (one_by_one, whole):
+                with one_by_one:
+                    rows()
+                with whole:
+                    call(begin, end, None, None, region, [])
+        else:
+            call(begin, end, None, None, tensor.partials(), [])
+        b.ret_void()
+        return f
+
+    def tile_origin(self, tensor: TensorRegion, row: Any, number: Any) -> list[Any]:
+        """The fields of TileOrigin. The blocks of 8-bit codes restart at the rows of a tensor that is updated by
+        rows."""
+        s, b, extent, zero = tensor.s, tensor.s.b, tensor.extent, integer(0)
+        scale_origin = zero if number is None else b.mul(number, extent.cols)
+        origin = b.add(extent.first, scale_origin)
+        if number is not None and self.m.kernel.rows_independent:
+            scale_origin = b.select(extent.by_rows, zero, scale_origin)
+        cols = integer(1) if extent.cols is None else extent.cols
+        id, t = (load(b, s.field(name), tensor.i, I64) for name in ("id", "t"))
+        return [origin, scale_origin, zero if row is None else row, cols, id, t, s.field("seed")]
+
+    def pointers(self, tensor: TensorRegion, row: Any, number: Any) -> list[Any]:
+        """The streams, from the row at hand on; a gradient of some rows holds no others. Then the scales."""
+        s, b, extent = tensor.s, tensor.s.b, tensor.extent
+        found = []
+        for buffer in self.streams:
+            start = s.pointer(buffer.name, tensor.i)
+            if number is not None:
+                which = row if ir.is_gradient(buffer.name) else number
+                start = at(b, start, b.mul(which, extent.cols), UNIT[buffer.format.bytes])
+            found.append(start)
+        for name in self.scales:
+            start = s.pointer(f"{name}.scale", tensor.i)
+            if number is not None and self.m.kernel.rows_independent:
+                first = b.mul(number, blocks(b, extent.cols, QUANT_BLOCK))
+                start = at(b, start, b.select(extent.by_rows, first, integer(0)), TYPES["f32"])
+            found.append(start)
+        return found
+
+    # ------------------------------------------------------------ reductions of rows and columns
+
+    def fold_row(self, tensor: TensorRegion, row: Any, partials: Any) -> None:
+        """Fold the partial results of a row, and keep what becomes of them."""
+        b = tensor.s.b
+        for r, instr in enumerate(reductions(self.phase, "row")):
+            assert instr.result is not None and isinstance(instr.op, ir.Reduce)
+            count, stride = blocks(b, tensor.extent.cols), integer(self.m.layout.stride)
+            total = b.call(fold.pairwise(self.m, instr.op.op), [at(b, partials, integer(r), F64), count, stride])
+            array = tensor.line_array(instr.result)
+            b.store(widened(b, total, instr.result), at(b, array, row, F64))
+
+    def column_sums(self, tensor: TensorRegion, row: Any) -> list[Any]:
+        """Where the columns of this block of rows add up, cleared at its first row."""
+        b, found = tensor.s.b, []
+        for r, instr in enumerate(reductions(self.phase, "col")):
+            assert isinstance(instr.op, ir.Reduce)
+            start = tensor.column_sums(r, b.lshr(row, integer(ROW_BLOCK.bit_length() - 1)))
+            first = b.icmp_signed("==", b.and_(row, integer(ROW_BLOCK - 1)), integer(0))
+            with b.if_then(first), loop(b, integer(0), tensor.extent.cols) as j:
+                b.store(ll.Constant(F64, IDENTITY[instr.op.op]), at(b, start, j, F64))
+            found.append(start)
+        return found
+
+    # ------------------------------------------------------------ the loop
+
+    def elements(self, name: str, scalars: list[Value]) -> ll.Function:
+        """The loop over elements [begin, end) of one tensor. Streams are noalias: `bind` refuses overlapping ones."""
+        m = self.m
+        tile = len(fields(TileOrigin)) if self.staged else 0
+        arrays = len(self.lines) + len(self.columns) + len(self.streams) + len(self.scales)
+        types = [I64, I64, PTR, *[I64] * tile, *[PTR] * arrays, *(TYPES[v.type.dtype] for v in scalars)]
+        f, b = m.function(name, ll.FunctionType(VOID, types))
+        f.attributes.add("noinline")
+        begin, end, partials, *rest = f.args
+
+        def take(count: int, noalias: bool = True) -> list[Any]:
+            taken: list[Any] = rest[:count]
+            del rest[:count]
+            for arg in taken:
+                if noalias:
+                    arg.add_attribute("noalias")
+            return taken
+
+        place = take(tile, False)
+        lines = dict(zip(self.lines, take(len(self.lines)), strict=True))
+        columns = dict(zip(self.columns, take(len(self.columns)), strict=True))
+        pointers = dict(zip((x.name for x in self.streams), take(len(self.streams)), strict=True))
+        scales = dict(zip(self.scales, take(len(self.scales)), strict=True))
+        body = SweepBody(m, b, self.phase, pointers, dict(zip(scalars, rest, strict=True)), columns)
+        if self.staged:
+            staged = StagedLoop(body, TileOrigin(*place), lines, scales, not self.by_rows)
+            staged.run(begin, end, partials, m.layout.stride)
+        elif reductions(self.phase, "all") or reductions(self.phase, "row"):
+            reduce_blocks(body, begin, end, partials, m.layout.stride)
+        else:
+            for_elements(body, begin, end)
+        b.ret_void()
+        return f
 
 
-def for_elements(body: Body, begin: Any, end: Any) -> None:
-    """Elements [begin, end) of a sweep without reductions: whole cache lines, whose length LLVM knows, and the rest.
-
-    The hardware's prefetchers lose pace with loops that compute much: each line asks for one that lies a little ahead.
-    """
-    b = body.b
-
-    def line(start: Any, count: Any, lanes: int) -> None:
-        with loop(b, integer(0), count, lanes=lanes) as j:
-            body.emit(b.add(start, j, flags=["nsw", "nuw"]))
-
-    full = b.add(begin, b.and_(b.sub(end, begin), integer(-body.lanes)))
-    with loop(b, begin, full, body.lanes) as start:
-        body.prefetch(start, AHEAD, locality=3)
-        line(start, integer(body.lanes), body.lanes)
-    # Vectors for these few would cost more compile time than they can ever save.
-    line(full, b.sub(end, full), 1)
+def fold_sweep(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
+    """After a sweep: fold the partial results of tensors and of columns (rows are complete)."""
+    f, b = m.cold_function(name, ll.FunctionType(VOID, [PTR]))
+    s = StepFunction(m, b, f.args[0])
+    with s.tensors() as (i, extent, region):
+        for r, instr in enumerate(reductions(phase, "all")):
+            assert instr.result is not None and isinstance(instr.op, ir.Reduce)
+            count, stride = blocks(b, extent.whole), integer(m.layout.stride)
+            total = b.call(fold.pairwise(m, instr.op.op), [at(b, region, integer(r), F64), count, stride])
+            s.keep(instr.result, total, i)
+        for r, instr in enumerate(reductions(phase, "col")):
+            assert instr.result is not None and isinstance(instr.op, ir.Reduce)
+            tensor = TensorRegion(s, i, extent, region, m.layout.region(b, extent))
+            sums = tensor.column_sums(r, integer(0))
+            array = tensor.line_array(instr.result)
+            count = blocks(b, extent.rows, ROW_BLOCK)
+            b.call(fold.columns(m, instr.op.op), [sums, count, extent.cols, array])
+    b.ret_void()
+    return f

@@ -4,55 +4,44 @@ takes the address of the step's table (`table.py`).
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-from optgen.backends.ptx import small
-from optgen.backends.ptx.launches import resident, schedule
-from optgen.backends.ptx.module import Module
-from optgen.backends.ptx.sweep import Sweep
+from optgen.backends.ptx import phases
+from optgen.backends.ptx.function import LaunchFunction
+from optgen.backends.ptx.gpu_target import GpuTarget
+from optgen.backends.ptx.launches import min_resident_blocks, schedule
+from optgen.backends.ptx.module import GpuModuleBuilder
+from optgen.backends.ptx.nvvm import NVVM
+from optgen.backends.ptx.sweep import GpuSweep
 from optgen.backends.ptx.table import THREADS, Counts, Launch
 from optgen.ir import Kernel
 
 
 @dataclass(frozen=True)
 class GpuModule:
-    """LLVM IR text, which functions of it are launched for a step, in order, and what makes up their table."""
+    """LLVM IR text, the functions of it to launch for a step, in order, and the sizes of their table."""
 
     llvm: str
     launches: tuple[Launch, ...]
     counts: Counts
 
 
-def emit(kernel: Kernel, symbol: str) -> GpuModule:
-    """A planned kernel, in which no sweep reduces both rows and columns."""
+def emit(kernel: Kernel, symbol: str, gpu: GpuTarget = NVVM) -> GpuModule:
+    """The module of a planned kernel, in which no sweep reduces both rows and columns."""
     planned = schedule(kernel, symbol)
     launches = tuple(launch for launch, _ in planned)
-    m = Module(kernel, symbol, launches)
+    m = GpuModuleBuilder(kernel, symbol, launches, gpu)
     for launch, tasks in planned:
-        entry = m.entry(launch)
+        f = LaunchFunction(m, launch)
         match launch.unit:
             case "tensor":
-                small.per_tensor(entry, tasks)
+                phases.per_tensor(f, tasks)
             case "step":
-                small.shared(entry, tasks)
+                phases.shared(f, tasks)
             case "rows" | "cols":
-                small.per_line(entry, tasks)
+                phases.per_line(f, tasks)
             case _:
                 (task,) = tasks
-                Sweep(entry, task.phase, launch).emit()
-    text = _bounded(str(m.module), {launch.name: resident(kernel, task) for launch, (task, *_) in planned})
-    return GpuModule(text, launches, m.places.counts)
-
-
-def _bounded(text: str, blocks: Mapping[str, int]) -> str:
-    """Say how many threads a block has, and how many blocks of each function a multiprocessor shall hold at least,
-    which llvmlite has no word for: a thread gets the registers that this leaves. Without the second number ptxas spills
-    some to have more.
-    """
-
-    def bounds(match: re.Match[str]) -> str:
-        return f'{match[0]} "nvvm.maxntid"="{THREADS}" "nvvm.minctasm"="{blocks[match[1]]}"'
-
-    return re.sub(r'^define ptx_kernel void @"(.*?)"\(.*\)$', bounds, text, flags=re.M)
+                GpuSweep(f, task.phase, launch).emit()
+    blocks = {launch.name: min_resident_blocks(kernel, task) for launch, (task, *_) in planned}
+    return GpuModule(gpu.with_launch_bounds(str(m.module), THREADS, blocks), launches, m.table.counts)

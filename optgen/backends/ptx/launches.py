@@ -1,7 +1,7 @@
 """Which functions a planned kernel becomes: one launch for a sweep, and few between two of them.
 
-A launch is what one barrier over the whole device separates from the next. Tasks that follow one another and go over
-the same units share one.
+Between two launches, all threads of the device wait for one another. Consecutive tasks over the same units share a
+launch.
 """
 
 from __future__ import annotations
@@ -10,18 +10,19 @@ from dataclasses import dataclass
 from typing import Literal
 
 from optgen import ir
+from optgen.backends.element_body import stored
 from optgen.backends.layout import reductions
 from optgen.backends.ptx.table import Launch, Unit
 from optgen.ir import BLOCK, LANES, Kernel, Phase
 from optgen.ir.storage import QUANT_BLOCK
 from optgen.model import Kind
 
-IN_FLIGHT = 8
+LOADS_IN_FLIGHT = 8
 """So many 16-byte loads of a thread hide the latency of memory."""
-FEW = 4
-"""Streams, each with values in flight."""
-LONG = 100
-"""Operations on an element from which on a loop waits for arithmetic, not for memory."""
+MAX_HALF_STREAMS = 4
+"""Streams of 16 bits that a thread can convert with half of its registers."""
+MAX_MEMORY_BOUND_OPS = 100
+"""With more operations on an element than this, a loop waits for arithmetic, not for memory."""
 
 
 @dataclass(frozen=True)
@@ -69,30 +70,33 @@ def _tasks(kernel: Kernel, phase: Phase) -> list[tuple[Unit, int, Task]]:
         return [("column tiles", LANES, sweep), ("cols", 0, fold)]
     if reductions(phase, "all"):
         return [("blocks", BLOCK, sweep), ("tensor", 0, fold)]
-    return [("elements", LANES * at_once(kernel, phase), sweep)]
+    return [("elements", LANES * groups_in_flight(kernel, phase), sweep)]
 
 
 def coded(kernel: Kernel, phase: Phase) -> list[str]:
     """The states of 8-bit codes that a sweep writes."""
-    stored = {i.op.buffer for i in phase.instrs if isinstance(i.op, ir.Store)}
-    return [b.name for b in kernel.buffers if b.name in stored and b.is_quantized]
+    return [b.name for b in kernel.buffers if b.name in stored(phase) and b.is_quantized]
 
 
-def at_once(kernel: Kernel, phase: Phase) -> int:
-    """How many groups of 4 elements a thread has in flight: what a warp takes at once is LANES elements for each."""
+def groups_in_flight(kernel: Kernel, phase: Phase) -> int:
+    """How many groups of 4 elements a thread has in flight; a warp then takes LANES elements for each of them."""
     if coded(kernel, phase):
         return QUANT_BLOCK // LANES
     loads = sum(isinstance(i.op, ir.Load) for i in phase.instrs)
-    return 1 if len(phase.instrs) > LONG else max(1, min(4, IN_FLIGHT // max(loads, 1)))
+    return 1 if len(phase.instrs) > MAX_MEMORY_BOUND_OPS else max(1, min(4, LOADS_IN_FLIGHT // max(loads, 1)))
 
 
-def resident(kernel: Kernel, task: Task) -> int:
-    """How many blocks a multiprocessor shall hold at least: two, of which one computes while the other waits, where
-    half of its registers is enough for one: without sums, codes to convert, doubles, or much to compute, and where 16
-    bits become floats only if few streams are read."""
+def min_resident_blocks(kernel: Kernel, task: Task) -> int:
+    """How many blocks a multiprocessor holds at least.
+
+    Two, of which one computes while the other waits for memory, if half of the registers is enough for each. So it is
+    for a sweep without sums, 8-bit codes, doubles or much arithmetic; one with storages of 16 bits must read few
+    streams.
+    """
     instrs = task.phase.instrs
     sums = any(isinstance(i.op, ir.Reduce) for i in instrs)
     loads = sum(isinstance(i.op, ir.Load) for i in instrs)
     formats = {b.format for b in kernel.buffers if b.kind is Kind.ELEM}
-    plain = all(f.bits == 32 or (loads <= FEW and f.bits == 16 and not (f.block or f.needs_draws)) for f in formats)
-    return 2 if task.kind == "sweep" and plain and not sums and len(instrs) <= LONG else 1
+    few = loads <= MAX_HALF_STREAMS
+    plain = all(f.bits == 32 or (few and f.bits == 16 and not (f.block or f.needs_draws)) for f in formats)
+    return 2 if task.kind == "sweep" and plain and not sums and len(instrs) <= MAX_MEMORY_BOUND_OPS else 1

@@ -1,4 +1,4 @@
-"""What a launch is told: the table of a step, one array of 8-byte words in the memory of the device.
+"""The table of a step, which is all that a launch is told: one array of 8-byte words in the memory of the device.
 
     n | seed                            HEAD words
     one column of n words for each of COLUMNS
@@ -7,8 +7,8 @@
     [launch][n + 1]                     where the units of each tensor begin; the last word: how many there are in all
     shared values | [slot][tensor]      doubles, as in layout.py; the host fills in those of the host phase
 
-The whole of it is written anew before each step, so that a step is its launches, and nothing but the table tells two
-steps apart: a captured graph of launches can be replayed with other values.
+All of it is written anew before each step, and nothing else tells two steps apart. So a captured graph of launches can
+be replayed with other values.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import numpy as np
 
 from optgen.backends.layout import Layout
 from optgen.ir import BLOCK, LANES, ROW_BLOCK, Kernel, Word
+from optgen.model import Kind
 
 N, SEED = 0, 1
 HEAD = 2
@@ -34,14 +35,17 @@ id, t               by which draws differ; the count of updates, this one includ
 vectors, lead       1 where groups of 4 elements are aligned in all buffers, if they are counted from element -lead
 """
 AREAS = ("partials", "folds", "row_partials", "rows_at", "cols_at", "sums")
+"""The parts of the workspace: in the column of each, the address of a tensor's share."""
+LINE_AREAS = {Kind.ROW: ("rows_at", "rows"), Kind.COL: ("cols_at", "cols")}
+"""The area of row values and that of column values, and the column that says how many rows or columns there are."""
 WARP, THREADS = 32, 256
 """Threads of a warp, and of a block."""
 GROUP = 4
 """Neighbours that a thread reads, computes and writes at once, if they are aligned; a counter's words, too."""
-SEGMENT = 64
-"""Partial results that a warp folds to one."""
-PASSES = 8
-"""More often than this no number of tensors' blocks can be divided by SEGMENT."""
+FOLD_SEGMENT = 64
+"""How many partial results a warp folds to one."""
+MAX_FOLD_PASSES = 8
+"""How many passes of folding FOLD_SEGMENT numbers to one are enough for any tensor."""
 
 Unit = Literal["elements", "blocks", "row blocks", "column tiles", "rows", "cols", "tensor", "step"]
 Array = np.ndarray[Any, Any]
@@ -73,14 +77,14 @@ class Launch:
         rows, cols, by_rows = column["rows"], column["cols"], column["by_rows"] != 0
         match self.unit:
             case "elements":
-                flat = _parts(column["size"] + column["lead"] * (column["size"] > 0), self.length)
-                return np.where(by_rows, rows * _parts(cols, self.length), flat)
+                flat = _ceil_div(column["size"] + column["lead"] * (column["size"] > 0), self.length)
+                return np.where(by_rows, rows * _ceil_div(cols, self.length), flat)
             case "blocks":
-                return _parts(column["size"], BLOCK)
+                return _ceil_div(column["size"], BLOCK)
             case "row blocks":
-                return rows * _parts(cols, BLOCK)
+                return rows * _ceil_div(cols, BLOCK)
             case "column tiles":
-                return _parts(rows, ROW_BLOCK) * _parts(cols, LANES)
+                return _ceil_div(rows, ROW_BLOCK) * _ceil_div(cols, LANES)
             case "rows":
                 return rows
             case "cols":
@@ -91,15 +95,18 @@ class Launch:
                 return np.eye(1, len(rows), dtype=np.int64)[0]
 
 
-def _parts(x: Any, size: int) -> Any:
+def _ceil_div(x: Any, size: int) -> Any:
     return -(-x // size)
 
 
 @dataclass(frozen=True)
 class Counts:
-    """How much of everything a kernel has: `stride`, `row_partials` and `sums` are reductions of one sweep, side by
-    side; `rows`, `cols`, `shared` and `slots` values of that kind that cross phases. `tree`: arrays of row or column
-    values are reduced. `leads`: groups of elements need not begin where the tensor begins."""
+    """What the sizes of a kernel's table and workspace follow from.
+
+    `stride`, `row_partials` and `sums` are numbers of reductions of one sweep, side by side. `rows`, `cols`, `shared`
+    and `slots` are numbers of values of that kind that cross phases. `tree`: arrays of row or column values are
+    reduced. `leads`: groups of elements need not begin where the tensor begins.
+    """
 
     buffers: int
     partials: bool
@@ -123,70 +130,74 @@ class Counts:
             layout.row_partials,
             len(layout.rows),
             len(layout.cols),
-            layout.accumulators,
+            layout.column_sums,
             layout.tree,
             len(layout.shared),
             len(layout.slots),
-            can_lead(kernel),
+            allows_misaligned_head(kernel),
         )
 
     def areas(self, column: Mapping[str, Array]) -> Array:
         """How many doubles each tensor needs in each of AREAS: [area][tensor]."""
         rows, cols, blocks = column["rows"], column["cols"], column["blocks"] * self.partials
-        tree = _parts(np.maximum(rows, cols), BLOCK) * self.tree
+        tree = _ceil_div(np.maximum(rows, cols), BLOCK) * self.tree
         sizes = {
             "partials": blocks * self.stride,
-            "folds": tree + np.maximum(blocks, tree) // (SEGMENT - 1) + PASSES,
-            "row_partials": rows * _parts(cols, BLOCK) * (self.stride if self.row_partials else 0),
+            "folds": tree + np.maximum(blocks, tree) // (FOLD_SEGMENT - 1) + MAX_FOLD_PASSES,
+            "row_partials": rows * _ceil_div(cols, BLOCK) * (self.stride if self.row_partials else 0),
             "rows_at": rows * self.rows,
             "cols_at": cols * self.cols,
-            "sums": _parts(rows, ROW_BLOCK) * cols * self.sums,
+            "sums": _ceil_div(rows, ROW_BLOCK) * cols * self.sums,
         }
         return np.array([sizes[name] for name in AREAS])
 
 
-def can_lead(kernel: Kernel) -> bool:
-    """Whether nothing is made for four elements at a time, or for a block of them."""
+def allows_misaligned_head(kernel: Kernel) -> bool:
+    """Whether groups of four elements may begin before the tensor: nothing is made for a group, or a block, at once."""
     states = any(b.is_quantized or b.format.needs_draws for b in kernel.buffers)
     return not states and not any(isinstance(i.op, Word) for i in kernel.instrs())
 
 
 @dataclass(frozen=True)
-class Place:
-    """Word number `constant + each * n` of the table of n tensors."""
+class TableWord:
+    """Word number `constant + per_tensor*n` of the table of n tensors."""
 
     constant: int
-    each: int
+    per_tensor: int
 
     def of(self, n: int) -> int:
-        return self.constant + self.each * n
+        return self.constant + self.per_tensor * n
 
 
 @dataclass(frozen=True)
-class Places:
-    """Where the parts of a kernel's table begin."""
+class TableLayout:
+    """The words at which the parts of a kernel's table begin."""
 
     counts: Counts
     launches: int
 
-    def column(self, name: str) -> Place:
-        return Place(HEAD, (COLUMNS + AREAS).index(name))
+    def column(self, name: str) -> TableWord:
+        """Of one of COLUMNS or AREAS."""
+        return TableWord(HEAD, (COLUMNS + AREAS).index(name))
 
     @property
-    def pointers(self) -> Place:
-        return Place(HEAD, len(COLUMNS) + len(AREAS))
+    def pointers(self) -> TableWord:
+        return TableWord(HEAD, len(COLUMNS) + len(AREAS))
 
-    def units(self, launch: int) -> Place:
-        return Place(HEAD + launch, self.pointers.each + self.counts.buffers + launch)
+    def units(self, launch: int) -> TableWord:
+        return TableWord(HEAD + launch, self.pointers.per_tensor + self.counts.buffers + launch)
 
     @property
-    def values(self) -> Place:
+    def values(self) -> TableWord:
         """Of the shared values, behind which are the slots."""
         return self.units(self.launches)
 
-    def slot(self, k: int) -> Place:
-        return Place(self.values.constant + self.counts.shared, self.values.each + k)
+    def shared(self, k: int) -> TableWord:
+        return TableWord(self.values.constant + k, self.values.per_tensor)
+
+    def slot(self, k: int) -> TableWord:
+        return TableWord(self.values.constant + self.counts.shared, self.values.per_tensor + k)
 
     @property
-    def end(self) -> Place:
+    def end(self) -> TableWord:
         return self.slot(self.counts.slots)

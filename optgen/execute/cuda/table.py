@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from optgen.backends.ptx.table import AREAS, COLUMNS, GROUP, SEED, THREADS, N, Places
+from optgen.backends.ptx.table import AREAS, COLUMNS, GROUP, SEED, THREADS, N, TableLayout
 from optgen.execute.buffers import Array, Tensor, int64_view
 from optgen.execute.cuda import driver
 from optgen.execute.cuda.driver import Gpu
@@ -43,7 +43,7 @@ class GpuTable(StepTable):
     ) -> None:
         super().__init__(kernel, members, *more)
         n, counts = len(members), kernel.native.counts
-        self.gpu, self._stream, self._places = gpu, stream, Places(counts, len(kernel.native.launches))
+        self.gpu, self._stream, self._places = gpu, stream, TableLayout(counts, len(kernel.native.launches))
         self.exchange: Exchange | None = None
         self.image = np.zeros(self._places.end.of(n), np.int64)
         self._columns = {name: self._column(name) for name in COLUMNS}

@@ -1,0 +1,156 @@
+"""What a CPU's sweep does to the elements of one tensor, and the plain loop that does it: LLVM vectorises it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from llvmlite import ir as ll
+
+from optgen import ir
+from optgen.backends.control_flow import loop
+from optgen.backends.cpu.module import CpuModuleBuilder
+from optgen.backends.element_body import F32, ElementBody, raw_type, stored
+from optgen.backends.llvm import F64, I8, I16, I32, PTR, TYPES, at, fold, inline, integer, splat, vector
+from optgen.backends.module_builder import Env
+from optgen.ir import Buffer, Instr, Phase, Value
+from optgen.ir.storage import blocks
+
+CACHE_LINE_BYTES = 64
+PREFETCH_BYTES = 1024
+"""How far ahead a loop prefetches its streams (0.5 to 4 KB do about equally well)."""
+UNIT: dict[int, ll.Type] = {1: I8, 2: I16, 4: F32, 8: F64}
+"""What addresses are counted in, by the bytes of an element."""
+
+
+@dataclass(frozen=True)
+class UnitArrays:
+    """Short arrays on the stack for the elements at hand, one number for each of them (`staged.py`).
+
+    `lines` are row and column values. `words` are random words, by draw. `scales` are those of old 8-bit codes, by
+    buffer, and `values` the values that become new codes. `magnitudes` hold, for each lane of the loop over elements,
+    the bits of the largest magnitude among the latter.
+    """
+
+    lines: Mapping[Value, Any] = field(default_factory=dict)
+    words: Mapping[int, Any] = field(default_factory=dict)
+    scales: Mapping[str, Any] = field(default_factory=dict)
+    values: Mapping[str, Any] = field(default_factory=dict)
+    magnitudes: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class SweepBody:
+    """What the elements of a sweep have in common: streams are at `pointers`, and `scalars` are known.
+
+    `columns` are the arrays that reductions per column add to. `scales` are those of 8-bit codes where all elements at
+    hand are of one block; elsewhere they are among the `arrays`.
+    """
+
+    m: CpuModuleBuilder
+    b: ll.IRBuilder
+    phase: Phase
+    pointers: Mapping[str, Any]
+    scalars: Mapping[Value, Any]
+    columns: Mapping[Value, Any]
+    arrays: UnitArrays = field(default_factory=UnitArrays)
+    scales: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def lanes(self) -> int:
+        """How many elements fill a cache line, which is also the widest vector register there is."""
+        return CACHE_LINE_BYTES * 8 // (32 if self.m.kernel.compute == "f32" else 64)
+
+    @property
+    def reductions(self) -> list[ir.Reduce]:
+        """The reductions but those per column."""
+        instrs = [i for i in self.phase.instrs if i.result not in self.columns]
+        return [i.op for i in instrs if isinstance(i.op, ir.Reduce)]
+
+    def emit(self, i: Any, width: int = 1, place: Any = None, lane: Any = None) -> Env:
+        """Emit what is done to elements i, i+1, ...
+
+        `place` is where element i is in the `arrays`, `lane` where in those that have a number for each lane.
+        """
+        return VectorBody(self, i, width, place, lane).emit()
+
+    def address(self, buffer: str, i: Any) -> Any:
+        return at(self.b, self.pointers[buffer], i, UNIT[self.m.kernel.buffer(buffer).format.bytes])
+
+    def prefetch(self, i: Any, offset: int, locality: int, names: Collection[str] = ()) -> None:
+        """Prefetch the cache line that is `offset` bytes behind element i, of every stream, or of `names`.
+
+        It is prefetched for a write if the sweep writes the stream. Locality 3 is the first cache, 2 the second.
+        """
+        type = ll.FunctionType(ll.VoidType(), [PTR, I32, I32, I32])
+        hint = self.b.module.declare_intrinsic("llvm.prefetch", [PTR], type)
+        for name in names or self.pointers:
+            line = at(self.b, self.address(name, i), integer(offset), I8)
+            self.b.call(hint, [line, I32(int(name in stored(self.phase))), I32(locality), I32(1)])
+
+
+class VectorBody(ElementBody):
+    """Elements i, i+1, ... of a sweep. Any address will do: the streams need no alignment."""
+
+    def __init__(self, sweep: SweepBody, i: Any, width: int, place: Any, lane: Any) -> None:
+        super().__init__(sweep.m, sweep.b, sweep.phase, sweep.scalars, width)
+        self.sweep, self.i, self.place, self.lane = sweep, i, place, lane
+
+    def line_values(self) -> Env:
+        return {v: self._of_each(array, v.type.dtype) for v, array in self.sweep.arrays.lines.items()}
+
+    def words(self, draw: int) -> Any:
+        return self._of_each(self.sweep.arrays.words[draw], "i32")
+
+    def scale(self, buffer: Buffer) -> Any:
+        if buffer.name in self.sweep.scales:
+            return splat(self.b, self.sweep.scales[buffer.name], self.width)
+        return self._of_each(self.sweep.arrays.scales[buffer.name], "f32")
+
+    def _of_each(self, array: Any, dtype: ir.DType) -> Any:
+        """The numbers of the elements in one of the unit's arrays."""
+        type = TYPES[dtype]
+        return self.b.load(at(self.b, array, self.place, type), typ=vector(type, self.width), align=4)
+
+    def read(self, buffer: Buffer) -> Any:
+        type = vector(raw_type(buffer.format), self.width)
+        return self.b.load(self.sweep.address(buffer.name, self.i), typ=type, align=1)
+
+    def write(self, buffer: Buffer, x: Any) -> None:
+        self.b.store(x, self.sweep.address(buffer.name, self.i), align=1)
+
+    def stage_for_quantization(self, buffer: Buffer, x: Any) -> None:
+        """Lay the values down, and note the largest magnitude in each lane so far."""
+        b, arrays = self.b, self.sweep.arrays
+        b.store(x, at(b, arrays.values[buffer.name], self.place, F32), align=4)
+        largest = at(b, arrays.magnitudes[buffer.name], self.lane, I32)
+        bits, old = inline(b, blocks.magnitude, [x], self.width), b.load(largest, typ=vector(I32, self.width), align=4)
+        b.store(b.select(b.icmp_signed(">", bits, old), bits, old), largest, align=4)
+
+    def reduce(self, instr: Instr, env: Env) -> None:
+        """Add to the sums of columns."""
+        assert isinstance(instr.op, ir.Reduce) and instr.result is not None
+        if instr.result in self.sweep.columns:
+            address = at(self.b, self.sweep.columns[instr.result], self.i, F64)
+            total = self.b.load(address, typ=vector(F64, self.width), align=8)
+            self.b.store(fold(self.b, instr.op.op, total, env[instr.op.x]), address, align=8)
+
+
+def for_elements(body: SweepBody, begin: Any, end: Any) -> None:
+    """Elements [begin, end) of a sweep without reductions: whole cache lines, whose length LLVM knows, and the rest.
+
+    The hardware's prefetchers lose pace with loops that compute much, so each line prefetches one a little ahead.
+    """
+    b = body.b
+
+    def line(start: Any, count: Any, lanes: int) -> None:
+        with loop(b, integer(0), count, lanes=lanes) as j:
+            body.emit(b.add(start, j, flags=["nsw", "nuw"]))
+
+    full = b.add(begin, b.and_(b.sub(end, begin), integer(-body.lanes)))
+    with loop(b, begin, full, body.lanes) as start:
+        body.prefetch(start, PREFETCH_BYTES, locality=3)
+        line(start, integer(body.lanes), body.lanes)
+    # Vectors for so few elements would cost more compile time than they save.
+    line(full, b.sub(end, full), 1)

@@ -1,0 +1,139 @@
+"""Functions of a CPU module that fold many numbers into one, in the order that the reduction tree has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from llvmlite import ir as ll
+
+from optgen import ir
+from optgen.backends.control_flow import halving, loop
+from optgen.backends.cpu.module import VOID, CpuModuleBuilder
+from optgen.backends.layout import blocks
+from optgen.backends.llvm import F64, I32, I64, IDENTITY, PTR, at, fold, integer, load, minimum, vector
+from optgen.backends.module_builder import Env
+from optgen.ir import BLOCK, LANES
+
+
+def pairwise(m: CpuModuleBuilder, op: ir.ReduceOp) -> ll.Function:
+    """f(base, count, stride): fold numbers `stride` apart, in place: neighbours first, an odd one moves up."""
+    name = f"{m.symbol}.pairwise.{op}"
+    if name in m.module.globals:
+        return m.module.globals[name]
+    f, b = m.function(name, ll.FunctionType(F64, [PTR, I64, I64]))
+    base, count, stride = f.args
+    with b.if_then(b.icmp_signed("==", count, integer(0))):
+        b.ret(ll.Constant(F64, IDENTITY[op]))
+    with halving(b, count) as (left, shrink):
+        half = b.lshr(left, integer(1))
+        with loop(b, integer(0), half) as i:
+            pair = at(b, base, b.mul(b.shl(i, integer(1)), stride), F64)
+            total = fold(b, op, b.load(pair, typ=F64), load(b, pair, stride, F64))
+            b.store(total, at(b, base, b.mul(i, stride), F64))
+        odd = b.and_(left, integer(1))
+        with b.if_then(b.icmp_signed("==", odd, integer(1))):
+            last = load(b, base, b.mul(b.sub(left, integer(1)), stride), F64)
+            b.store(last, at(b, base, b.mul(half, stride), F64))
+        shrink(b.add(half, odd))
+    b.ret(b.load(base, typ=F64))
+    return f
+
+
+def tree(m: CpuModuleBuilder, op: ir.ReduceOp) -> ll.Function:
+    """f(x, count, scratch): the reduction tree over an array of doubles."""
+    name = f"{m.symbol}.tree.{op}"
+    if name in m.module.globals:
+        return m.module.globals[name]
+    f, b = m.function(name, ll.FunctionType(F64, [PTR, I64, PTR]))
+    x, count, scratch = f.args
+    lanes = b.alloca(F64, LANES)
+    lanes.type = PTR
+    with loop(b, integer(0), count, BLOCK) as block:
+        with loop(b, integer(0), integer(LANES)) as j:
+            b.store(ll.Constant(F64, IDENTITY[op]), at(b, lanes, j, F64))
+        rest = b.sub(count, block)
+        with loop(b, integer(0), minimum(b, rest, integer(BLOCK))) as k:
+            lane = at(b, lanes, b.and_(k, integer(LANES - 1)), F64)
+            b.store(fold(b, op, b.load(lane, typ=F64), load(b, x, b.add(block, k), F64)), lane)
+        total = fold_lanes(b, op, lanes)
+        b.store(total, at(b, scratch, b.lshr(block, integer(BLOCK.bit_length() - 1)), F64))
+    b.ret(b.call(pairwise(m, op), [scratch, blocks(b, count), integer(1)]))
+    return f
+
+
+def columns(m: CpuModuleBuilder, op: ir.ReduceOp) -> ll.Function:
+    """f(sums, count, cols, result): fold `count` lines of `cols` numbers, in place: neighbours first."""
+    name = f"{m.symbol}.columns.{op}"
+    if name in m.module.globals:
+        return m.module.globals[name]
+    f, b = m.function(name, ll.FunctionType(VOID, [PTR, I64, I64, PTR]))
+    sums, count, cols, result = f.args
+
+    def line(k: Any) -> Any:
+        return at(b, sums, b.mul(k, cols), F64)
+
+    def copy(source: Any, to: Any) -> None:
+        with loop(b, integer(0), cols) as j:
+            b.store(load(b, source, j, F64), at(b, to, j, F64))
+
+    with halving(b, count) as (left, shrink):
+        half = b.lshr(left, integer(1))
+        with loop(b, integer(0), half) as k:
+            one, other, to = line(b.shl(k, integer(1))), line(b.add(b.shl(k, integer(1)), integer(1))), line(k)
+            with loop(b, integer(0), cols) as j:
+                b.store(fold(b, op, load(b, one, j, F64), load(b, other, j, F64)), at(b, to, j, F64))
+        odd = b.and_(left, integer(1))
+        with b.if_then(b.icmp_signed("==", odd, integer(1))):
+            copy(line(b.sub(left, integer(1))), line(half))
+        shrink(b.add(half, odd))
+    with b.if_else(b.icmp_signed("==", count, integer(0))) as (nothing, something):
+        with nothing, loop(b, integer(0), cols) as j:
+            b.store(ll.Constant(F64, IDENTITY[op]), at(b, result, j, F64))
+        with something:
+            copy(sums, result)
+    b.ret_void()
+    return f
+
+
+def fold_lanes(b: ll.IRBuilder, op: ir.ReduceOp, lanes: Any) -> Any:
+    """128 lanes in memory, folded by halves."""
+    half = LANES // 2
+    low, high = (b.load(at(b, lanes, integer(k), F64), typ=vector(F64, half), align=8) for k in (0, half))
+    x = fold(b, op, low, high)
+    while half > 1:
+        half //= 2
+        low, high = (_slice(b, x, range(k, k + half)) for k in (0, half))
+        x = fold(b, op, low, high)
+    return b.extract_element(x, I32(0)) if isinstance(x.type, ll.VectorType) else x
+
+
+def clear_lanes(b: ll.IRBuilder, reductions: Sequence[ir.Reduce], lanes: Any) -> None:
+    """Start LANES sums of each reduction."""
+    for r, reduce in enumerate(reductions):
+        with loop(b, integer(r * LANES), integer((r + 1) * LANES)) as j:
+            b.store(ll.Constant(F64, IDENTITY[reduce.op]), at(b, lanes, j, F64))
+
+
+def add_to_lanes(b: ll.IRBuilder, reductions: Sequence[ir.Reduce], lanes: Any, lane: Any, env: Env) -> None:
+    """Add the values of one element to its lane of each reduction."""
+    for r, reduce in enumerate(reductions):
+        total = at(b, lanes, b.add(lane, integer(r * LANES)), F64)
+        b.store(fold(b, reduce.op, b.load(total, typ=F64), env[reduce.x]), total)
+
+
+def store_partials(
+    b: ll.IRBuilder, reductions: Sequence[ir.Reduce], lanes: Any, block: Any, partials: Any, stride: int
+) -> None:
+    """Fold the lanes of a block, which begins with element `block`: block k's reduction r goes to
+    `partials[k*stride + r]`."""
+    for r, reduce in enumerate(reductions):
+        total = fold_lanes(b, reduce.op, at(b, lanes, integer(r * LANES), F64))
+        index = b.mul(b.lshr(block, integer(BLOCK.bit_length() - 1)), integer(stride))
+        b.store(total, at(b, partials, b.add(index, integer(r)), F64))
+
+
+def _slice(b: ll.IRBuilder, x: Any, indices: range) -> Any:
+    if len(indices) == 1:
+        return b.extract_element(x, I32(indices[0]))
+    return b.shuffle_vector(x, x, ll.Constant(vector(I32, len(indices)), list(indices)))

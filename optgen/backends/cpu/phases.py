@@ -1,0 +1,108 @@
+"""Phases that visit no elements: once for all tensors, once for each, or over its rows or its columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir as ll
+
+from optgen import ir
+from optgen.backends.control_flow import loop
+from optgen.backends.cpu import fold
+from optgen.backends.cpu.module import VOID, CpuModuleBuilder
+from optgen.backends.cpu.step import StepFunction, TensorFunction, TensorRegion
+from optgen.backends.layout import reductions
+from optgen.backends.llvm import F64, I64, PTR, at, integer, load
+from optgen.backends.module_builder import Env
+from optgen.ir import Phase
+from optgen.model import Kind
+
+
+def host(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
+    """Advance the counts and compute the host values of every tensor."""
+    body = _host_body(m, phase, f"{name}.body")
+    f, b = m.cold_function(name, ll.FunctionType(VOID, [PTR]))
+    s = StepFunction(m, b, f.args[0])
+    b.call(body, [s.n, s.field("t"), s.field("hyper"), s.tensor_values, s.buffers])
+    b.ret_void()
+    return f
+
+
+def _host_body(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
+    """f(n, t, hyper, scalars, buffers), none of which overlap: what `host` does."""
+    body, b = m.function(name, ll.FunctionType(VOID, [I64, PTR, PTR, PTR, PTR]))
+    body.attributes.add("noinline")
+    # This keeps the vectoriser away: there are a few hundred tensors at most, and a pow is hundreds of instructions.
+    body.attributes.add("noimplicitfloat")
+    for arg in body.args[1:]:
+        arg.add_attribute("noalias")
+    n, t, hyper, scalars, buffers = body.args
+    f = TensorFunction(m, b, n, buffers, None, scalars)
+    with loop(b, integer(0), n) as i:
+        count = load(b, t, i, I64)
+        if m.kernel.advances:
+            count = b.add(count, integer(1))
+            b.store(count, at(b, t, i, I64))
+        env: Env = {}
+        for instr in phase.instrs:
+            match instr.op:
+                case ir.Hyper(name=h) if instr.result is not None:
+                    row = b.mul(n, integer(m.kernel.hyper.index(h)))
+                    env[instr.result] = load(b, hyper, b.add(row, i), F64)
+                case ir.Count() if instr.result is not None:
+                    env[instr.result] = b.sitofp(count, F64)
+                case _:
+                    f.scalar(instr, env, i)
+            if instr.result is not None:
+                f.keep(instr.result, env[instr.result], i)
+    b.ret_void()
+    return body
+
+
+def scalar(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
+    """One number for each tensor."""
+    f, b = m.cold_function(name, ll.FunctionType(VOID, [PTR]))
+    s = StepFunction(m, b, f.args[0])
+    with loop(b, integer(0), s.n) as i:
+        s.scalars(phase, i)
+    b.ret_void()
+    return f
+
+
+def shared(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
+    """One number for all tensors; values that all tensors have in common are taken from the first."""
+    f, b = m.cold_function(name, ll.FunctionType(VOID, [PTR]))
+    s = StepFunction(m, b, f.args[0])
+    with b.if_then(b.icmp_signed(">", s.n, integer(0))):
+        s.scalars(phase, integer(0))
+    b.ret_void()
+    return f
+
+
+def lines(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
+    """One number for each row, or for each column, of every tensor; then the reductions of these."""
+    f, b = m.function(name, ll.FunctionType(VOID, [PTR]))
+    f.attributes.add("noinline")
+    s = StepFunction(m, b, f.args[0])
+    kind = Kind.ROW if phase.kind == "row" else Kind.COL
+    with s.tensors() as (i, extent, region):
+        tensor = TensorRegion(s, i, extent, region, m.layout.region(b, extent))
+        arrays = tensor.line_arrays(kind)
+        env: Env = {}
+        s.fetch(phase, env, i)
+        states = [x.op.buffer for x in phase.instrs if isinstance(x.op, ir.Load | ir.Store)]
+        pointers = {name: s.pointer(name, i) for name in states}
+        with loop(b, integer(0), arrays.count) as r:
+            number = s.row_number(i, r) if kind is Kind.ROW and m.kernel.rows_independent else r
+
+            def state(name: str, type: ll.Type, number: Any = number) -> Any:
+                return at(b, pointers[name], number, type)
+
+            s.line(phase, dict(env), arrays.slots, lambda v: arrays.place(b, v, r), state)
+        scratch = tensor.tree()
+        for instr in reductions(phase, "all"):
+            assert instr.result is not None and isinstance(instr.op, ir.Reduce)
+            total = b.call(fold.tree(m, instr.op.op), [arrays.array(b, instr.op.x), arrays.count, scratch])
+            s.keep(instr.result, total, i)
+    b.ret_void()
+    return f

@@ -1,0 +1,194 @@
+"""A function of a CPU module that is given an optgen_step: its fields, its tensors, and the places of their values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from llvmlite import ir as ll
+
+from optgen.backends.control_flow import loop, variable
+from optgen.backends.cpu.module import CpuModuleBuilder
+from optgen.backends.function_builder import FunctionBuilder
+from optgen.backends.layout import Extent, RegionOffsets, blocks
+from optgen.backends.llvm import F64, I64, PTR, at, integer, load
+from optgen.backends.step_struct import STEP_FIELD_INDEX, STEP_FIELDS
+from optgen.ir import BLOCK, ROW_BLOCK, Value
+from optgen.model import Kind
+
+
+@dataclass(frozen=True)
+class LineArrays:
+    """The arrays of one tensor's row values, or of its column values: `count` doubles for each of `slots`."""
+
+    base: Any
+    count: Any
+    slots: dict[Value, int]
+
+    def array(self, b: ll.IRBuilder, v: Value) -> Any:
+        return at(b, self.base, b.mul(self.count, integer(self.slots[v])), F64)
+
+    def place(self, b: ll.IRBuilder, v: Value, k: Any) -> Any:
+        """The address of the value of row, or column, k."""
+        return at(b, self.array(b, v), k, F64)
+
+
+class TensorFunction(FunctionBuilder):
+    """A function that knows the arrays of a step's buffers and of its tensors' values.
+
+    `scalars` are the latter: [slot][tensor]. `workspace` is not needed where there are no shared values.
+    """
+
+    m: CpuModuleBuilder
+
+    def __init__(
+        self, m: CpuModuleBuilder, b: ll.IRBuilder, n: Any, buffers: Any, workspace: Any, scalars: Any
+    ) -> None:
+        super().__init__(m, b)
+        self.n, self.buffers, self.workspace, self.tensor_values = n, buffers, workspace, scalars
+
+    def pointer(self, buffer: str, i: Any) -> Any:
+        row = self.b.mul(i, integer(len(self.m.buffer_index)))
+        return load(self.b, self.buffers, self.b.add(row, integer(self.m.buffer_index[buffer])), PTR)
+
+    def slot(self, v: Value, i: Any) -> Any | None:
+        b, layout = self.b, self.m.layout
+        if v in layout.shared:
+            return at(b, self.workspace, integer(layout.shared[v]), F64)
+        if v in layout.slots:
+            return at(b, self.tensor_values, b.add(b.mul(self.n, integer(layout.slots[v])), i), F64)
+        return None
+
+
+class StepFunction(TensorFunction):
+    """A function with the address of an optgen_step; it is made in the function's first block."""
+
+    def __init__(self, m: CpuModuleBuilder, b: ll.IRBuilder, step: Any) -> None:
+        self.b, self.step = b, step
+        workspace = self.field("workspace")
+        scalars = at(b, workspace, integer(len(m.layout.shared)), F64)
+        n, buffers = self.field("n"), self.field("buffers")
+        super().__init__(m, b, n, buffers, workspace, scalars)
+        self.size = self.field("size")
+        self.regions = at(b, scalars, b.mul(n, integer(len(m.layout.slots))), F64)
+
+    def field(self, name: str) -> Any:
+        """A field of the step."""
+        k = STEP_FIELD_INDEX[name]
+        return load(self.b, self.step, integer(k), I64 if STEP_FIELDS[k].is_integer else PTR)
+
+    def count_elements(self, total: Any) -> Any:
+        """How many elements the step visits, of all tensors; `total` is a variable that is 0."""
+        b = self.b
+        with loop(b, integer(0), self.n) as i:
+            b.store(b.add(b.load(total, typ=I64), self.extent(i).elements), total)
+        return b.load(total, typ=I64)
+
+    @contextmanager
+    def tensors(self) -> Iterator[tuple[Any, Extent, Any]]:
+        """A loop over the tensors: yields the number, the extent, and the address of the region."""
+        b, base = self.b, variable(self.b, integer(0))
+        with loop(b, integer(0), self.n) as i:
+            extent = self.extent(i)
+            here = b.load(base, typ=I64)
+            b.store(b.add(here, self.m.layout.region(b, extent).end), base)
+            yield i, extent, at(b, self.regions, here, F64)
+
+    def extent(self, i: Any) -> Extent:
+        """What the step visits of tensor i."""
+        b, layout = self.b, self.m.layout
+        size = load(b, self.size, i, I64)
+        whole, first = self._piece(i, size) if self.m.can_be_cut else (size, integer(0))
+        if not (layout.matrix or self.m.kernel.rows_independent):
+            return Extent(size, whole, first, None, None, None)
+        cols, present = load(b, self.field("cols"), i, I64), variable(b, integer(-1))
+        counts = self.field("present")
+        with self._unless_null(counts):
+            b.store(load(b, counts, i, I64), present)
+        rows = b.load(present, typ=I64)
+        by_rows = b.icmp_signed(">=", rows, integer(0))
+        elements = b.select(by_rows, b.mul(rows, cols), size)
+        if layout.matrix:
+            rows = b.select(by_rows, rows, b.sdiv(size, cols))
+            whole = elements
+        return Extent(elements, whole, first, rows, cols, by_rows)
+
+    def _piece(self, i: Any, size: Any) -> tuple[Any, Any]:
+        """How many elements the tensor has that piece i is of, and which of them is the first of the piece."""
+        b, found = self.b, []
+        for name, otherwise in (("whole", size), ("first", integer(0))):
+            number, numbers = variable(b, otherwise), self.field(name)
+            with self._unless_null(numbers):
+                b.store(load(b, numbers, i, I64), number)
+            found.append(b.load(number, typ=I64))
+        return found[0], found[1]
+
+    def row_number(self, i: Any, r: Any) -> Any:
+        """The row of the whole tensor that the r-th visited one is."""
+        b, number = self.b, variable(self.b, r)
+        lists = self.field("index")
+        with self._unless_null(lists):
+            rows = load(b, lists, i, PTR)
+            with self._unless_null(rows):
+                b.store(load(b, rows, r, I64), number)
+        return b.load(number, typ=I64)
+
+    @contextmanager
+    def _unless_null(self, pointer: Any) -> Iterator[None]:
+        with self.b.if_then(self.b.icmp_unsigned("!=", pointer, ll.Constant(PTR, None))):
+            yield
+
+
+@dataclass(frozen=True)
+class TensorRegion:
+    """The region of tensor i in the workspace, at `address`; `offsets` are needed for rows and columns alone."""
+
+    s: StepFunction
+    i: Any
+    extent: Extent
+    address: Any
+    offsets: RegionOffsets | None
+
+    def line_arrays(self, kind: Kind) -> LineArrays:
+        """The arrays of the tensor's row values, or column values."""
+        layout, extent = self.s.m.layout, self.extent
+        assert self.offsets is not None
+        if kind is Kind.ROW:
+            return LineArrays(self._at(self.offsets.rows), extent.rows, layout.line_slots(kind))
+        return LineArrays(self._at(self.offsets.cols), extent.cols, layout.line_slots(kind))
+
+    def line_array(self, v: Value) -> Any:
+        """The array of one row value, or column value."""
+        return self.line_arrays(v.type.kind).array(self.s.b, v)
+
+    def partials(self) -> Any:
+        """Where the partial results of its first block go: those of a piece stand among those of the whole tensor."""
+        b = self.s.b
+        block = b.lshr(self.extent.first, integer(BLOCK.bit_length() - 1))
+        return self._at(b.mul(block, integer(self.s.m.layout.stride)))
+
+    def row_partials(self, row: Any) -> Any:
+        """Where the partial results of a row's blocks go."""
+        if self.offsets is None:
+            return self.address
+        b = self.s.b
+        each = b.mul(blocks(b, self.extent.cols), integer(self.s.m.layout.stride))
+        return self._at(b.add(self.offsets.row_partials, b.mul(row, each)))
+
+    def column_sums(self, r: int, row_block: Any) -> Any:
+        """Where the columns of a block of rows add up, for reduction r."""
+        assert self.offsets is not None
+        b = self.s.b
+        count = blocks(b, self.extent.rows, ROW_BLOCK)
+        index = b.mul(b.add(b.mul(count, integer(r)), row_block), self.extent.cols)
+        return self._at(b.add(self.offsets.column_sums, index))
+
+    def tree(self) -> Any:
+        """Where an array of row or column values is folded."""
+        assert self.offsets is not None
+        return self._at(self.offsets.tree)
+
+    def _at(self, offset: Any) -> Any:
+        return at(self.s.b, self.address, offset, F64)

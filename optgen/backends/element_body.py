@@ -1,0 +1,152 @@
+"""What a sweep does to some neighbouring elements: streams decoded and encoded, instructions on vectors.
+
+A subclass says how a CPU or a GPU reads and writes streams, and where it finds scales and random words.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+from llvmlite import ir as ll
+
+from optgen import ir
+from optgen.backends.llvm import F64, I8, I16, I32, TYPES, constant, inline, lower, splat, vector
+from optgen.backends.module_builder import Env, ModuleBuilder
+from optgen.ir import ROUNDING_DRAW, Buffer, Instr, Kernel, Phase, Value, codec
+from optgen.ir.storage import Storage
+from optgen.model import Kind
+
+F32 = TYPES["f32"]
+FLOATS: dict[int, ll.Type] = {64: F64, 32: F32, 16: ll.HalfType()}
+CODES: dict[int, ll.Type] = {16: I16, 8: I8}
+
+
+def raw_type(storage: Storage) -> ll.Type:
+    """The LLVM type of a stored element: a float, or an integer code."""
+    return (FLOATS if storage.codec is None else CODES)[storage.bits]
+
+
+class ElementBody(ABC):
+    """The instructions of `phase` on `width` neighbouring elements; `scalars` are known."""
+
+    def __init__(
+        self, m: ModuleBuilder, b: ll.IRBuilder, phase: Phase, scalars: Mapping[Value, Any], width: int
+    ) -> None:
+        self.m, self.b, self.phase, self.scalars, self.width = m, b, phase, scalars, width
+
+    @abstractmethod
+    def line_values(self) -> Env:
+        """The row and column values of the elements."""
+
+    @abstractmethod
+    def read(self, buffer: Buffer) -> Any:
+        """The elements as they are stored: vectors of `raw_type`."""
+
+    @abstractmethod
+    def write(self, buffer: Buffer, x: Any) -> None:
+        """The inverse of `read`."""
+
+    @abstractmethod
+    def stage_for_quantization(self, buffer: Buffer, x: Any) -> None:
+        """Set new values of 8-bit states aside: they are coded when those of their whole block are known."""
+
+    @abstractmethod
+    def scale(self, buffer: Buffer) -> Any:
+        """What the 8-bit codes of the elements are multiplied with."""
+
+    @abstractmethod
+    def words(self, draw: int) -> Any:
+        """The random words of the elements."""
+
+    @abstractmethod
+    def reduce(self, instr: Instr, env: Env) -> None:
+        """Add to a reduction, unless the caller of `emit` does so."""
+
+    def emit(self) -> Env:
+        """Emit all instructions; the values that they compute."""
+        env = {v: splat(self.b, x, self.width) for v, x in self.scalars.items()}
+        env |= self.line_values()
+        for instr in self.phase.instrs:
+            match instr.op:
+                case ir.Load(buffer=name):
+                    assert instr.result is not None
+                    env[instr.result] = self.decoded(self.m.kernel.buffer(name))
+                case ir.Store(buffer=name, value=v):
+                    self.store(self.m.kernel.buffer(name), self.operand(v, env))
+                case ir.Word(draw=draw):
+                    assert instr.result is not None
+                    env[instr.result] = self.words(draw)
+                case ir.Reduce():
+                    self.reduce(instr, env)
+                case op:
+                    assert instr.result is not None
+                    args = [self.operand(v, env) for v in ir.operands(op)]
+                    env[instr.result] = lower(self.b, op, args, instr.result, self.width)
+        return env
+
+    def operand(self, v: Value, env: Env) -> Any:
+        return self.m.operand(self.b, v, env, self.width)
+
+    def decoded(self, buffer: Buffer) -> Any:
+        """The elements of a stream in the dtype of the arithmetic."""
+        b, raw = self.b, self.read(buffer)
+        if buffer.format.is_half:
+            return b.fpext(raw, vector(F32, self.width))
+        if buffer.format.codec is None:
+            return raw
+        args = [b.zext(raw, vector(I32, self.width))]
+        if buffer.is_quantized:
+            args.append(self.scale(buffer))
+        return inline(b, codec.decoder(buffer), args, self.width)
+
+    def store(self, buffer: Buffer, x: Any) -> None:
+        """Write new values, rounded to the storage of their buffer."""
+        if buffer.is_quantized:
+            self.stage_for_quantization(buffer, x)
+        else:
+            self.write(buffer, self.encoded(buffer, x))
+
+    def encoded(self, buffer: Buffer, x: Any) -> Any:
+        """The inverse of `decoded`, for all storages but 8-bit codes."""
+        b = self.b
+        if buffer.format.is_half:
+            return b.fptrunc(x, vector(ll.HalfType(), self.width))
+        if buffer.format.codec is None:
+            return x
+        args = [x]
+        if buffer.format.needs_draws:
+            args.append(self.rounding_bits(buffer.name))
+        return b.trunc(inline(b, codec.encoder(buffer), args, self.width), vector(raw_type(buffer.format), self.width))
+
+    def rounding_bits(self, name: str) -> Any:
+        """The random bits that round a state: a word serves two states, the first one takes its low half."""
+        state = self.m.kernel.rounded.index(name)
+        word = self.words(ROUNDING_DRAW + state // 2)
+        half = self.b.lshr(word, constant(I32, 16 * (state % 2), self.width))
+        return self.b.and_(half, constant(I32, 0xFFFF, self.width))
+
+
+def streams(kernel: Kernel, phase: Phase) -> list[Buffer]:
+    """The buffers whose elements a sweep reads or writes."""
+    touched = {i.op.buffer for i in phase.instrs if isinstance(i.op, ir.Load | ir.Store)}
+    return [b for b in kernel.buffers if b.name in touched]
+
+
+def stored(phase: Phase) -> set[str]:
+    """The names of the buffers that a sweep writes."""
+    return {i.op.buffer for i in phase.instrs if isinstance(i.op, ir.Store)}
+
+
+def line_values(phase: Phase) -> list[Value]:
+    """The row and column values that a sweep reads."""
+    found = [v for i in phase.instrs for v in ir.operands(i.op) if v.type.kind in (Kind.ROW, Kind.COL)]
+    return list(dict.fromkeys(found))
+
+
+def draws(kernel: Kernel, phase: Phase) -> list[int]:
+    """The numbers of the draws that a sweep takes random words of, ascending."""
+    found = {i.op.draw for i in phase.instrs if isinstance(i.op, ir.Word)}
+    rounded = enumerate(kernel.rounded)
+    return sorted(found | {ROUNDING_DRAW + k // 2 for k, name in rounded if name in stored(phase)})

@@ -1,0 +1,140 @@
+"""A function under construction that computes single numbers: for all tensors, for each, or for its rows or columns.
+
+A subclass says where a CPU's or a GPU's function finds buffers, and the values that phases hand to later ones.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Container, Iterator
+from typing import Any
+
+from llvmlite import ir as ll
+
+from optgen import ir
+from optgen.backends.control_flow import loop, variable
+from optgen.backends.layout import narrowed, widened
+from optgen.backends.llvm import F64, IDENTITY, TYPES, fold, integer, lower
+from optgen.backends.module_builder import Env, ModuleBuilder
+from optgen.ir import Instr, Phase, Value
+
+
+class FunctionBuilder(ABC):
+    """Instructions are emitted by `b`; `n`, which a subclass sets, is the number of tensors."""
+
+    n: Any
+
+    def __init__(self, m: ModuleBuilder, b: ll.IRBuilder) -> None:
+        self.m, self.b = m, b
+
+    @abstractmethod
+    def pointer(self, buffer: str, i: Any) -> Any:
+        """The address of a buffer of tensor i."""
+
+    @abstractmethod
+    def slot(self, v: Value, i: Any) -> Any | None:
+        """The address where a value of tensor i, or one of all tensors, is kept; None if no later phase reads it."""
+
+    # ------------------------------------------------------------ values
+
+    def operand(self, v: Value, env: Env) -> Any:
+        return self.m.operand(self.b, v, env)
+
+    def define(self, instr: Instr, env: Env) -> None:
+        """Emit an operation on single numbers."""
+        assert instr.result is not None
+        args = [self.operand(v, env) for v in ir.operands(instr.op)]
+        env[instr.result] = lower(self.b, instr.op, args, instr.result)
+
+    def keep(self, v: Value, x: Any, i: Any) -> None:
+        """Store a value of tensor i where later phases find it, if there are any that read it."""
+        slot = self.slot(v, i)
+        if slot is not None:
+            self.b.store(widened(self.b, x, v), slot)
+
+    def fetch(self, phase: Phase, env: Env, i: Any) -> None:
+        """Load the scalars that earlier phases left for this one."""
+        for v, slot in self.slots(phase, env, i):
+            env[v] = narrowed(self.b, self.b.load(slot, typ=F64), v)
+
+    def slots(self, phase: Phase, env: Env, i: Any) -> Iterator[tuple[Value, Any]]:
+        """The scalars that earlier phases left for this one, each with its address."""
+        here = {x.result for x in phase.instrs}
+        for instr in phase.instrs:
+            for v in ir.operands(instr.op):
+                if v in env or v in self.m.consts or v in here:
+                    continue
+                slot = self.slot(v, i)
+                if slot is not None:
+                    yield v, slot
+
+    # ------------------------------------------------------------ phases
+
+    def scalars(self, phase: Phase, i: Any) -> None:
+        """A phase that computes one number for tensor i, or for all tensors."""
+        env: Env = {}
+        self.fetch(phase, env, i)
+        for instr in phase.instrs:
+            self.scalar(instr, env, i)
+            if instr.result is not None:
+                self.keep(instr.result, env[instr.result], i)
+
+    def scalar(self, instr: Instr, env: Env, i: Any) -> None:
+        """An instruction on single numbers of tensor i."""
+        b = self.b
+        match instr.op:
+            case ir.Load(buffer=state):
+                assert instr.result is not None
+                env[instr.result] = b.load(self.pointer(state, i), typ=F64)
+            case ir.Store(buffer=state, value=v):
+                b.store(self.operand(v, env), self.pointer(state, i))
+            case ir.ReduceOverParams(op=op, x=x):
+                assert instr.result is not None
+                env[instr.result] = self.over_tensors(op, x)
+            case _:
+                self.define(instr, env)
+
+    def over_tensors(self, op: ir.ReduceOp, x: Value) -> Any:
+        """A value of every tensor folded, in the order of the tensors."""
+        b = self.b
+        total = variable(b, F64(IDENTITY[op]))
+        with loop(b, integer(0), self.n) as k:
+            slot = self.slot(x, k)
+            here = self.operand(x, {}) if slot is None else b.load(slot, typ=F64)
+            b.store(fold(b, op, b.load(total, typ=F64), here), total)
+        return b.load(total, typ=F64)
+
+    def line(
+        self,
+        phase: Phase,
+        env: Env,
+        kept: Container[Value],
+        place: Callable[[Value], Any],
+        state: Callable[[str, ll.Type], Any],
+    ) -> None:
+        """A phase that computes one number for each row, or each column: at one of these.
+
+        The values `kept` stand in arrays: `place` gives the address of this line's number in one, `state` that of a
+        buffer, whose elements are of the given type. Reductions are emitted by others.
+        """
+        b = self.b
+        stored = TYPES["f32" if self.m.kernel.compute == "f32" else "f64"]
+        here = {x.result for x in phase.instrs}
+        for instr in phase.instrs:
+            for v in ir.operands(instr.op):
+                if v not in env and v not in here and v in kept:
+                    env[v] = narrowed(b, b.load(place(v), typ=F64), v)
+            match instr.op:
+                case ir.Load(buffer=name):
+                    assert instr.result is not None
+                    x = b.load(state(name, stored), typ=stored)
+                    env[instr.result] = b.fpext(x, F64) if stored == TYPES["f32"] else x
+                case ir.Store(buffer=name, value=v):
+                    x = self.operand(v, env)
+                    b.store(b.fptrunc(x, stored) if stored == TYPES["f32"] else x, state(name, stored))
+                case ir.Reduce():
+                    continue
+                case _:
+                    self.define(instr, env)
+            if instr.result is not None and instr.result in kept:
+                b.store(widened(b, env[instr.result], instr.result), place(instr.result))

@@ -1,0 +1,140 @@
+"""Reduction trees on a GPU: partial results, and arrays of row or column values, become one number each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from optgen import ir
+from optgen.backends.control_flow import loop, repeat_while, variable
+from optgen.backends.layout import reductions
+from optgen.backends.llvm import F64, I64, IDENTITY, at, ceil_div, fold, integer
+from optgen.backends.ptx.function import LaunchFunction
+from optgen.backends.ptx.table import FOLD_SEGMENT, THREADS, WARP
+from optgen.ir import BLOCK, LANES, Phase
+
+Address = Callable[[Any], Any]
+"""Of a number in an array."""
+
+
+def tensor_partials(f: LaunchFunction, phase: Phase, i: Any) -> None:
+    """Fold the partial results that a sweep has left of tensor i."""
+    b, stride = f.b, integer(f.m.layout.stride)
+    partials, count = f.area("partials", i), f.column("blocks", i)
+    for r, instr in enumerate(reductions(phase, "all")):
+        assert instr.result is not None and isinstance(instr.op, ir.Reduce)
+
+        def source(k: Any, r: int = r) -> Any:
+            return at(b, partials, b.add(b.mul(k, stride), integer(r)), F64)
+
+        total = _pairwise(f, instr.op.op, source, count, f.area("folds", i))
+        with f.one_thread(f.thread):
+            f.keep(instr.result, total, i)
+
+
+def line_values(f: LaunchFunction, phase: Phase, i: Any) -> None:
+    """Fold the arrays of a row or column phase: each block by a warp, then the results of the blocks."""
+    b = f.b
+    count = f.column("rows" if phase.kind == "row" else "cols", i)
+    folds, blocks = f.area("folds", i), ceil_div(b, count, BLOCK)
+    for instr in reductions(phase, "all"):
+        assert instr.result is not None and isinstance(instr.op, ir.Reduce)
+        array = f.line_array(instr.op.x, i, count)
+        op = instr.op.op
+        with loop(b, f.warp(), blocks, THREADS // WARP) as block:
+            total = _block(f, op, array, b.mul(block, integer(BLOCK)), count)
+            with f.one_thread(f.lane()):
+                b.store(total, at(b, folds, block, F64))
+        f.block_barrier()
+        total = _pairwise(f, op, lambda k: at(b, folds, k, F64), blocks, at(b, folds, blocks, F64))
+        with f.one_thread(f.thread):
+            f.keep(instr.result, total, i)
+
+
+def _block(f: LaunchFunction, op: ir.ReduceOp, array: Any, begin: Any, count: Any) -> Any:
+    """Fold a block of an array of doubles: each thread of the warp has four lanes, LANES/4 apart."""
+    b, lane = f.b, f.lane()
+    sums = [variable(b, F64(IDENTITY[op])) for _ in range(LANES // WARP)]
+    full = b.add(begin, integer(BLOCK))
+    end = b.select(b.icmp_signed("<", full, count), full, count)
+    with loop(b, begin, end, LANES) as row:
+        for k, s in enumerate(sums):
+            here = b.add(b.add(row, lane), integer(k * WARP))
+            with b.if_then(b.icmp_signed("<", here, end)):
+                b.store(fold(b, op, b.load(s, typ=F64), b.load(at(b, array, here, F64), typ=F64)), s)
+    one, two, three, four = (b.load(s, typ=F64) for s in sums)
+    total = fold(b, op, fold(b, op, one, three), fold(b, op, two, four))
+    for distance in (16, 8, 4, 2, 1):
+        total = fold(b, op, total, f.shuffle_down(total, distance))
+    return total
+
+
+def _pairwise(f: LaunchFunction, op: ir.ReduceOp, source: Address, count: Any, folds: Any) -> Any:
+    """Fold `count` numbers, neighbours first, where an odd one moves up: FOLD_SEGMENT at a time, until one is left.
+
+    A warp folds a segment. The results of a pass go behind those of the pass before, in `folds`.
+    """
+    b = f.b
+    left, behind = variable(b, count), variable(b, integer(0))
+    _segments(f, op, source, count, folds)
+    _next(f, left, behind, first=True)
+    with repeat_while(b, lambda: b.icmp_signed(">", b.load(left, typ=I64), integer(1))):
+        now, start = b.load(left, typ=I64), b.load(behind, typ=I64)
+        here = at(b, folds, start, F64)
+        _segments(f, op, lambda k: at(b, here, k, F64), now, at(b, here, now, F64))
+        _next(f, left, behind, first=False)
+    total = b.load(at(b, folds, b.load(behind, typ=I64), F64), typ=F64)
+    f.block_barrier()  # all have read the result before `folds` is written again
+    return b.select(b.icmp_signed("==", count, integer(0)), F64(IDENTITY[op]), total)
+
+
+def _next(f: LaunchFunction, left: Any, behind: Any, first: bool) -> None:
+    """End a pass: as many numbers are left as there were segments."""
+    b = f.b
+    now = b.load(left, typ=I64)
+    if not first:
+        b.store(b.add(b.load(behind, typ=I64), now), behind)
+    b.store(ceil_div(b, now, FOLD_SEGMENT), left)
+    f.block_barrier()
+
+
+def _segments(f: LaunchFunction, op: ir.ReduceOp, source: Address, count: Any, to: Any) -> None:
+    """A pass, in which each warp folds segments: neighbours in a thread, then pairs of threads."""
+    b, lane = f.b, f.lane()
+    segments = ceil_div(b, count, FOLD_SEGMENT)
+    with loop(b, f.warp(), segments, THREADS // WARP) as segment:
+        mine = b.add(b.mul(segment, integer(FOLD_SEGMENT)), b.shl(lane, integer(1)))
+        last = b.sub(count, integer(1))
+        one, two = (
+            b.load(source(b.select(b.icmp_signed("<", k, count), k, last)), typ=F64)
+            for k in (mine, b.add(mine, integer(1)))
+        )
+        total = b.select(b.icmp_signed("<", b.add(mine, integer(1)), count), fold(b, op, one, two), one)
+        for distance in (1, 2, 4, 8, 16):
+            other = f.shuffle_down(total, distance)
+            there = b.icmp_signed("<", b.add(mine, integer(2 * distance)), count)
+            total = b.select(there, fold(b, op, total, other), total)
+        with f.one_thread(lane):
+            b.store(total, at(b, to, segment, F64))
+
+
+def in_place(f: LaunchFunction, op: ir.ReduceOp, base: Any, count: Any, stride: Any) -> Any:
+    """Fold `count` numbers that are `stride` apart, by one thread; they are overwritten."""
+    b, left = f.b, variable(f.b, count)
+
+    def place(k: Any) -> Any:
+        return at(b, base, b.mul(k, stride), F64)
+
+    with repeat_while(b, lambda: b.icmp_signed(">", b.load(left, typ=I64), integer(1))):
+        now = b.load(left, typ=I64)
+        half, odd = b.lshr(now, integer(1)), b.and_(now, integer(1))
+        with loop(b, integer(0), half) as k:
+            one, two = (b.load(place(b.add(b.shl(k, integer(1)), integer(d))), typ=F64) for d in (0, 1))
+            b.store(fold(b, op, one, two), place(k))
+        with b.if_then(b.icmp_signed("!=", odd, integer(0))):
+            b.store(b.load(place(b.sub(now, integer(1))), typ=F64), place(half))
+        b.store(b.add(half, odd), left)
+    found = variable(b, F64(IDENTITY[op]))
+    with b.if_then(b.icmp_signed(">", count, integer(0))):
+        b.store(b.load(base, typ=F64), found)
+    return b.load(found, typ=F64)
