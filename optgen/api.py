@@ -56,7 +56,7 @@ def load(
 
 def _typeset(optimizer: Optimizer) -> str:
     """The equations of a spec in LaTeX's display mode."""
-    from optgen.symbolic import latex
+    from optgen.symbolic.latex import latex
 
     return f"$$\n{latex(optimizer)}\n$$"
 

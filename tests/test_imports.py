@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import graphlib
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -42,6 +44,32 @@ LAYERS: dict[str, list[str]] = {
     ],
     "optgen.execute.cpu": ["cpus generate native kernel exchange", "pool", "chain table", "runner", "device"],
     "optgen.execute.cuda": ["driver", "memory kernel", "table", "runner", "device"],
+    "runtime": [
+        "base engine log native",
+        "libinfo error registry core",
+        "context name attribute",
+        "util runtime autograd",
+        "ndarray",
+        "operator random callback lr_scheduler",
+        "initializer metric optimizer io",
+        "kvstore",
+        "gluon",
+        "checkpoint launch",
+        "compat",
+        "__init__",
+        "test_utils",
+    ],
+    "runtime.gluon": [
+        "utils parameter",
+        "block",
+        "nn loss",
+        "rnn data",
+        "store_choice",
+        "trainer",
+        "contrib",
+        "model_zoo",
+        "__init__",
+    ],
 }
 """The files and folders of each package, by the order of their imports.
 
@@ -111,6 +139,29 @@ def test_each_line_imports_what_is_above_it(package: str) -> None:
                     seen = part_of(module, package)
                     assert seen in {None, part} | above, f"{path.relative_to(ROOT)} never sees {module}"
         above |= set(line.split())
+
+
+@pytest.mark.parametrize("package", ["optgen", "runtime"])
+def test_no_file_imports_itself_through_others(package: str) -> None:
+    """Within a line as well. `graphlib` names the files of a circle."""
+    names = {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in FILES}
+    seen = {
+        name: {m if m in names else m.rpartition(".")[0] for m in imports(path)} & names.keys() - {name}
+        for name, path in names.items()
+        if within(name, package)
+    }
+    assert len(list(graphlib.TopologicalSorter(seen).static_order())) >= len(seen)
+
+
+def test_each_class_of_optgen_has_a_name_of_its_own() -> None:
+    found = Counter(
+        node.name
+        for path in FILES
+        if path.is_relative_to(ROOT / "optgen")
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ClassDef)
+    )
+    assert [name for name, count in found.items() if count > 1] == []
 
 
 @pytest.mark.parametrize("package", LAYERS)

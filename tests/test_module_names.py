@@ -11,14 +11,6 @@ ROOT = Path(__file__).parents[1]
 HIDDEN = {
     # As in MXNet: scripts call the function of this path, which makes the network.
     "runtime.gluon.model_zoo.vision.alexnet",
-    # A file's one function, which its package offers.
-    "optgen.backends.cpu.emit",
-    "optgen.emit.manifest",
-    "optgen.passes.hoist_host",
-    "optgen.passes.plan_sweeps",
-    "optgen.passes.cse_dce",
-    "optgen.symbolic.latex",
-    "optgen.symbolic.unicode",
 }
 """Those that are."""
 

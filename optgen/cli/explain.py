@@ -9,7 +9,8 @@ from textwrap import indent
 from optgen.cli.common import Commands, command, flags_text, path_of, read, variants
 from optgen.cli.show import expression
 from optgen.model import Optimizer
-from optgen.symbolic import latex, unicode
+from optgen.symbolic.latex import latex
+from optgen.symbolic.unicode import unicode
 
 PARAMETERS = 100_000_000
 UNITS = {

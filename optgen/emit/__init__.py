@@ -2,7 +2,7 @@
 documentation."""
 
 from optgen.emit.doc import DocEntry, document, sections
-from optgen.emit.manifest import Build, manifest
+from optgen.emit.manifest_json import Build, manifest
 from optgen.emit.products import CpuProducts, CudaProducts, Product, TargetProducts
 
 __all__ = [

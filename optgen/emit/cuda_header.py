@@ -20,7 +20,7 @@ from optgen.backends.ptx.table import (
     Unit,
 )
 from optgen.emit.header import STEP, about, enum, framed, names
-from optgen.emit.manifest import BuiltKernel
+from optgen.emit.manifest_json import BuiltKernel
 from optgen.ir import BLOCK, LANES, ROW_BLOCK
 from optgen.model import Optimizer
 

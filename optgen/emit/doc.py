@@ -11,7 +11,7 @@ from optgen import ir
 from optgen.ir import Kernel
 from optgen.ir.cost import cost
 from optgen.model import RESERVED_PARAMS, Expr, Flag, Flags, FlagValue, Kind, Number, Optimizer, Param, StateDecl
-from optgen.symbolic import latex
+from optgen.symbolic.latex import latex
 
 INTRODUCTION = """\
 # Optimizers

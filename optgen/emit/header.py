@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from optgen.backends.step_struct import c_fields
-from optgen.emit.manifest import BuiltKernel
+from optgen.emit.manifest_json import BuiltKernel
 from optgen.ir import Buffer
 from optgen.model import Kind, Optimizer, Param
-from optgen.symbolic import unicode
+from optgen.symbolic.unicode import unicode
 
 STEP = f"""\
 #ifndef OPTGEN_STEP

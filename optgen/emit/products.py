@@ -9,7 +9,7 @@ from optgen import ir, pipeline
 from optgen.backends import target
 from optgen.emit.cuda_header import cuda_header
 from optgen.emit.header import header
-from optgen.emit.manifest import BuiltKernel, Json, entry
+from optgen.emit.manifest_json import BuiltKernel, Json, entry
 from optgen.model import Optimizer
 
 

@@ -27,7 +27,7 @@ from optgen.loops.language import FLOAT, INT, TRANS, Function, power_of_2, total
 
 
 @dataclass
-class Call:
+class CheckedCall:
     """One call of a kernel, and the task that it is at."""
 
     kernel: str
@@ -40,7 +40,7 @@ _SEVERAL = -1
 class Memory:
     """The elements of one argument of a kernel, or its scratch memory, and the tasks that have used each."""
 
-    def __init__(self, call: Call, name: str, data: np.ndarray[Any, Any], overlaps: str = "") -> None:
+    def __init__(self, call: CheckedCall, name: str, data: np.ndarray[Any, Any], overlaps: str = "") -> None:
         self.call = call
         self.name = name
         self.data = data
@@ -314,7 +314,7 @@ def run_checked(
 ) -> None:  # fmt: skip
     """Run the tasks of a kernel in order. `arguments` are those after `task` and `scratch`; `scratch` is the size of
     that memory, or None if the kernel has none."""
-    call = Call(kernel.name)
+    call = CheckedCall(kernel.name)
     names = [name for name, _ in kernel.parameters[1 if scratch is None else 2 :]]
     values = _passed(call, dict(zip(names, arguments, strict=True)), dtype)
     with np.errstate(all="ignore"):
@@ -326,7 +326,7 @@ def run_checked(
 
 
 def _passed(
-    call: Call, arguments: Mapping[str, int | np.ndarray[Any, Any] | None], dtype: np.dtype[Any]
+    call: CheckedCall, arguments: Mapping[str, int | np.ndarray[Any, Any] | None], dtype: np.dtype[Any]
 ) -> list[int | Pointer]:
     """Integers, and pointers to arrays; None becomes a pointer to no elements."""
     arrays = {name: x for name, x in arguments.items() if isinstance(x, np.ndarray)}

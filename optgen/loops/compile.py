@@ -18,7 +18,7 @@ _ELEMENTS = {ARRAY: FLOAT, INTS: INT, WORDS: "i32"}
 _ON_BITS = {ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor", ast.LShift: "shl", ast.RShift: "ashr"}
 
 
-class Value(NamedTuple):
+class LoopValue(NamedTuple):
     """A value in LLVM IR: its type, and a register or a constant."""
 
     type: str
@@ -69,7 +69,7 @@ class _Emitter:
 
     def emit(self) -> str:
         for name, type in self.f.parameters:
-            self._store(name, Value(type, f"%p.{name}"))
+            self._store(name, LoopValue(type, f"%p.{name}"))
         self._block(self.f.tree().body)
         if self.f.returns == "void":
             self.lines.append("ret void")
@@ -106,7 +106,7 @@ class _Emitter:
                 case _:
                     self._refuse(s)
 
-    def _assign(self, target: ast.expr, value: Value) -> None:
+    def _assign(self, target: ast.expr, value: LoopValue) -> None:
         match target:
             case ast.Name(id=name):
                 self._store(name, value)
@@ -115,16 +115,16 @@ class _Emitter:
             case _:
                 self._refuse(target)
 
-    def _store(self, name: str, value: Value) -> None:
+    def _store(self, name: str, value: LoopValue) -> None:
         if name not in self.variables:
             self.variables[name] = value.type
             self.head.append(f"%v.{name} = alloca {value.type}")
         value = self._convert(value, self.variables[name], ast.Name(name))
         self.lines.append(f"store {value.type} {value.text}, ptr %v.{name}")
 
-    def _for(self, name: str, bounds: list[Value], body: list[ast.stmt], hint: str) -> None:
-        start, stop = ([Value(INT, "0")] if len(bounds) == 1 else []) + bounds[:2]
-        step = bounds[2] if len(bounds) == 3 else Value(INT, "1")
+    def _for(self, name: str, bounds: list[LoopValue], body: list[ast.stmt], hint: str) -> None:
+        start, stop = ([LoopValue(INT, "0")] if len(bounds) == 1 else []) + bounds[:2]
+        step = bounds[2] if len(bounds) == 3 else LoopValue(INT, "1")
         self._store(name, start)
 
         def run() -> None:
@@ -133,7 +133,7 @@ class _Emitter:
 
         self._while(lambda: self._do("icmp slt", INT, self._load(name), stop, BOOL), run, hint)
 
-    def _while(self, test: Callable[[], Value], body: Callable[[], None], hint: str = "") -> None:
+    def _while(self, test: Callable[[], LoopValue], body: Callable[[], None], hint: str = "") -> None:
         n = next(self.numbers)
         self._label(f"while.{n}")
         self.lines.append(f"br i1 {test().text}, label %do.{n}, label %done.{n}")
@@ -142,7 +142,7 @@ class _Emitter:
         self.lines.append(f"br label %while.{n}{hint}")
         self._label(f"done.{n}", fall=False)
 
-    def _if(self, test: Value, then: Callable[[], None], otherwise: Callable[[], None]) -> None:
+    def _if(self, test: LoopValue, then: Callable[[], None], otherwise: Callable[[], None]) -> None:
         n = next(self.numbers)
         self.lines.append(f"br i1 {test.text}, label %then.{n}, label %else.{n}")
         self._label(f"then.{n}", fall=False)
@@ -159,12 +159,12 @@ class _Emitter:
 
     # ------------------------------------------------------------ expressions
 
-    def _value(self, e: ast.expr) -> Value:
+    def _value(self, e: ast.expr) -> LoopValue:
         match e:
             case ast.Constant(value=bool()):
                 return self._refuse(e)
             case ast.Constant(value=int(value)):
-                return Value(INT, str(value))
+                return LoopValue(INT, str(value))
             case ast.Constant(value=float(value)):
                 return self._constant(value)
             case ast.Name(id=name) if name in self.variables:
@@ -178,7 +178,7 @@ class _Emitter:
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return self._negated(self._value(operand))
             case ast.UnaryOp(op=ast.Not(), operand=operand):
-                return self._do("xor", BOOL, self._value(operand), Value(BOOL, "1"))
+                return self._do("xor", BOOL, self._value(operand), LoopValue(BOOL, "1"))
             case ast.Compare(left=left, ops=[op], comparators=[right]):
                 return self._compare(op, self._value(left), self._value(right), e)
             case ast.BoolOp(op=op, values=[first, *rest]):
@@ -191,9 +191,9 @@ class _Emitter:
                 return self._call(e)
         return self._refuse(e)
 
-    def _binary(self, op: ast.operator, a: Value, b: Value, where: ast.AST) -> Value:
+    def _binary(self, op: ast.operator, a: LoopValue, b: LoopValue, where: ast.AST) -> LoopValue:
         if a.type in _ELEMENTS and isinstance(op, ast.Add):
-            return Value(a.type, self._element(a, self._convert(b, INT, where)))
+            return LoopValue(a.type, self._element(a, self._convert(b, INT, where)))
         if a.type == b.type == INT and not isinstance(op, ast.Div):
             match op:
                 case ast.FloorDiv():
@@ -206,13 +206,13 @@ class _Emitter:
             name = {ast.Add: "fadd", ast.Sub: "fsub", ast.Mult: "fmul", ast.Div: "fdiv"}.get(type(op))
         return self._do(name, a.type, a, b) if name else self._refuse(where)
 
-    def _floor(self, a: Value, b: Value) -> Value:
+    def _floor(self, a: LoopValue, b: LoopValue) -> LoopValue:
         """The quotient rounded down, for b > 0."""
         quotient, rest = self._do("sdiv", INT, a, b), self._do("srem", INT, a, b)
-        below = self._do("icmp slt", INT, rest, Value(INT, "0"), BOOL)
+        below = self._do("icmp slt", INT, rest, LoopValue(INT, "0"), BOOL)
         return self._do("sub nsw", INT, quotient, self._assigned(f"zext i1 {below.text} to i64", INT))
 
-    def _compare(self, op: ast.cmpop, a: Value, b: Value, where: ast.AST) -> Value:
+    def _compare(self, op: ast.cmpop, a: LoopValue, b: LoopValue, where: ast.AST) -> LoopValue:
         names = {ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", ast.Eq: "eq", ast.NotEq: "ne"}
         name = names.get(type(op)) or self._refuse(where)
         if a.type == b.type == INT:
@@ -220,7 +220,7 @@ class _Emitter:
         a, b = self._convert(a, FLOAT, where), self._convert(b, FLOAT, where)
         return self._do(f"fcmp {'u' if name == 'ne' else 'o'}{name}", FLOAT, a, b, BOOL)
 
-    def _short_cut(self, op: ast.boolop, first: ast.expr, rest: list[ast.expr]) -> Value:
+    def _short_cut(self, op: ast.boolop, first: ast.expr, rest: list[ast.expr]) -> LoopValue:
         name = f"both.{next(self.numbers)}"
         self._store(name, self._value(first))
         for e in rest:
@@ -229,12 +229,12 @@ class _Emitter:
             self._if(self._load(name), *arms)
         return self._load(name)
 
-    def _choice(self, test: Value, body: ast.expr, orelse: ast.expr) -> Value:
+    def _choice(self, test: LoopValue, body: ast.expr, orelse: ast.expr) -> LoopValue:
         name = f"choice.{next(self.numbers)}"
         self._if(test, lambda: self._store(name, self._value(body)), lambda: self._store(name, self._value(orelse)))
         return self._load(name)
 
-    def _call(self, e: ast.Call) -> Value:
+    def _call(self, e: ast.Call) -> LoopValue:
         name = ast.unparse(e.func)
         known = self.f.python.__globals__.get(name)
         if isinstance(known, Function):
@@ -266,16 +266,16 @@ class _Emitter:
                 return self._gemm(args, e)
         return self._refuse(e)
 
-    def _power_of_2(self, n: Value) -> Value:
+    def _power_of_2(self, n: LoopValue) -> LoopValue:
         """The sum of n, the bias of exponents and a large constant has the bits of the exponent at its end: these,
         shifted into their place, are the result. Not every machine converts vectors to integers."""
         bits, bias, integer = (23, 127, "i32") if self.dtype == np.float32 else (52, 1023, "i64")
         ends = self._do("fadd", FLOAT, n, self._constant(1.5 * 2**bits + bias))
         whole = self._assigned(f"bitcast {_of(ends)} to {integer}", integer)
-        shifted = self._do("shl", integer, whole, Value(integer, str(bits)))
+        shifted = self._do("shl", integer, whole, LoopValue(integer, str(bits)))
         return self._assigned(f"bitcast {_of(shifted)} to {{T}}", FLOAT)
 
-    def _gemm(self, args: list[Value], where: ast.AST) -> Value:
+    def _gemm(self, args: list[LoopValue], where: ast.AST) -> LoopValue:
         """A call of CBLAS, row-major, with alpha 1. Sizes and flags are converted to the types that it takes."""
         texts = [f"{self.blas.flag} 101"]
         for a, type in zip(args, self._gemm_types(), strict=True):
@@ -284,7 +284,7 @@ class _Emitter:
             texts.append(_of(a))
         texts.insert(6, _of(self._constant(1.0)))
         self.lines.append(f"call void %gemm({', '.join(texts)})")
-        return Value("void", "")
+        return LoopValue("void", "")
 
     def _gemm_types(self) -> list[str]:
         """The types of trans_a, trans_b, m, n, k, a, lda, b, ldb, beta, c, ldc."""
@@ -293,15 +293,15 @@ class _Emitter:
 
     # ------------------------------------------------------------ pieces
 
-    def _element(self, array: Value, index: Value) -> str:
+    def _element(self, array: LoopValue, index: LoopValue) -> str:
         return self._assigned(f"getelementptr {_ELEMENTS[array.type]}, ptr {array.text}, i64 {index.text}", "ptr").text
 
-    def _read(self, array: Value, index: Value, where: ast.AST) -> Value:
+    def _read(self, array: LoopValue, index: LoopValue, where: ast.AST) -> LoopValue:
         type = _ELEMENTS.get(array.type) or self._refuse(where)
         value = self._assigned(f"load {type}, ptr {self._element(array, index)}", type)
         return self._assigned(f"zext i32 {value.text} to i64", INT) if array.type == WORDS else value
 
-    def _write(self, array: Value, index: Value, value: Value, where: ast.AST) -> None:
+    def _write(self, array: LoopValue, index: LoopValue, value: LoopValue, where: ast.AST) -> None:
         if array.type not in (ARRAY, WORDS):
             self._refuse(where)
         value = self._convert(value, FLOAT if array.type == ARRAY else INT, where)
@@ -309,47 +309,47 @@ class _Emitter:
             value = self._assigned(f"trunc i64 {value.text} to i32", "i32")
         self.lines.append(f"store {_of(value)}, ptr {self._element(array, index)}")
 
-    def _typed(self, e: ast.expr, type: str) -> Value:
+    def _typed(self, e: ast.expr, type: str) -> LoopValue:
         return self._convert(self._value(e), type, e)
 
-    def _convert(self, value: Value, type: str, where: ast.AST) -> Value:
+    def _convert(self, value: LoopValue, type: str, where: ast.AST) -> LoopValue:
         if value.type == type:
             return value
         if (value.type, type) != (INT, FLOAT):
             self._refuse(where)
         return self._assigned(f"sitofp i64 {value.text} to {{T}}", FLOAT)
 
-    def _constant(self, value: float) -> Value:
-        return Value(FLOAT, "0x" + struct.pack(">d", float(self.dtype.type(value))).hex().upper())
+    def _constant(self, value: float) -> LoopValue:
+        return LoopValue(FLOAT, "0x" + struct.pack(">d", float(self.dtype.type(value))).hex().upper())
 
-    def _negated(self, value: Value) -> Value:
+    def _negated(self, value: LoopValue) -> LoopValue:
         if value.type == INT:
-            return self._do("sub nsw", INT, Value(INT, "0"), value)
+            return self._do("sub nsw", INT, LoopValue(INT, "0"), value)
         return self._assigned(f"fneg {_of(value)}", FLOAT)
 
-    def _load(self, name: str) -> Value:
+    def _load(self, name: str) -> LoopValue:
         type = self.variables[name]
         return self._assigned(f"load {type}, ptr %v.{name}", type)
 
-    def _do(self, instruction: str, type: str, a: Value, b: Value, result: str | None = None) -> Value:
+    def _do(self, instruction: str, type: str, a: LoopValue, b: LoopValue, result: str | None = None) -> LoopValue:
         return self._assigned(f"{instruction} {type} {a.text}, {b.text}", result or type)
 
-    def _invoked(self, type: str, callee: str) -> Value:
+    def _invoked(self, type: str, callee: str) -> LoopValue:
         if type == "void":
             self.lines.append(f"call void {callee}")
-            return Value("void", "")
+            return LoopValue("void", "")
         return self._assigned(f"call {type} {callee}", type)
 
-    def _assigned(self, text: str, type: str) -> Value:
+    def _assigned(self, text: str, type: str) -> LoopValue:
         name = f"%t{next(self.numbers)}"
         self.lines.append(f"{name} = {text}")
-        return Value(type, name)
+        return LoopValue(type, name)
 
     def _refuse(self, where: ast.AST) -> NoReturn:
         raise TypeError(f"{self.f.python.__module__}.{self.f.name}: not in the subset: {ast.unparse(where)}")
 
 
-def _of(value: Value) -> str:
+def _of(value: LoopValue) -> str:
     return f"{value.type} {value.text}"
 
 

@@ -8,12 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from optgen.ir import Kernel
-from optgen.passes.cse_dce import cse_dce
-from optgen.passes.hoist_host import hoist_host
-from optgen.passes.plan_sweeps import plan_sweeps
+from optgen.passes import cse_dce, hoist_host, plan_sweeps
 
 PASSES: tuple[Callable[[Kernel], Kernel], ...] = (
-    cse_dce,  # equal operations once, unused ones not at all
-    hoist_host,  # [update] -> [host, update]
-    plan_sweeps,  # [host, update] -> [host, (shared | scalar | row | col | sweep)*]
+    cse_dce.cse_dce,  # equal operations once, unused ones not at all
+    hoist_host.hoist_host,  # [update] -> [host, update]
+    plan_sweeps.plan_sweeps,  # [host, update] -> [host, (shared | scalar | row | col | sweep)*]
 )

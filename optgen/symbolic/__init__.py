@@ -2,8 +2,3 @@
 
 SymPy re-sorts and simplifies expressions, so nothing that is computed passes through here.
 """
-
-from optgen.symbolic.latex import latex
-from optgen.symbolic.unicode import unicode
-
-__all__ = ["latex", "unicode"]

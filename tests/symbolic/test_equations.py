@@ -10,7 +10,8 @@ import pytest
 
 import optgen
 from optgen import specfiles
-from optgen.symbolic import latex, unicode
+from optgen.symbolic.latex import latex
+from optgen.symbolic.unicode import unicode
 
 SPEC = """
 optimizer Sample "For the tests"

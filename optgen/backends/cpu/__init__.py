@@ -1,5 +1,5 @@
-"""A planned kernel as an LLVM module for the CPU; `emit.py` says how it is called."""
+"""A planned kernel as an LLVM module for the CPU; `lowering.py` says how it is called."""
 
-from optgen.backends.cpu.emit import emit, emit_host
+from optgen.backends.cpu.lowering import emit, emit_host
 
 __all__ = ["emit", "emit_host"]
