@@ -11,7 +11,6 @@ import pytest
 
 from optgen.loops.kernel import checked, kernel
 from optgen.loops.language import NO_TRANS, Array, Ints, Words, function, gemm, power_of_2, short, total
-from tests.test_imports import FILES, ROOT, imports
 
 X = np.arange(6, dtype=np.float32)
 
@@ -191,15 +190,3 @@ def test_the_mode_ends_with_its_block() -> None:
     assert not sys.modules["optgen.loops.kernel"]._checking
     with checked(), pytest.raises(TypeError, match="float64"):
         one_too_many(1, 0, X, x.astype(float), 1)
-
-
-ORDER = ("language", "compile", "code", "fallback_gemm", "numpy_blas", "malloc", "checked", "kernel")
-
-
-def test_the_files_import_one_way() -> None:
-    """Each only those before it, inside its functions too."""
-    files = {path.stem: path for path in FILES if path.parent == ROOT / "optgen" / "loops"}
-    assert set(files) == {*ORDER, "__init__"}
-    for name, path in files.items():
-        seen = {module.split(".")[2] for module, _ in imports(path) if module.startswith("optgen.loops.")}
-        assert seen <= set(ORDER[: ORDER.index(name)] if name in ORDER else ()), name
