@@ -44,7 +44,7 @@ LAYERS: dict[str, list[str]] = {
     ],
     "optgen.execute.cpu": ["cpus generate native kernel exchange", "pool", "chain table", "runner", "device"],
     "optgen.execute.cuda": ["driver", "memory kernel", "table", "runner", "device"],
-    "optgen.loops": ["language malloc", "compile code", "fallback_gemm", "numpy_blas checked", "kernel"],
+    "optgen.loops": ["language malloc", "compile code", "fallback_gemm", "numpy_blas", "checked", "kernel"],
     "runtime": [
         "base engine log native",
         "libinfo error registry core",
