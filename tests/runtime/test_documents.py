@@ -94,3 +94,9 @@ def test_a_line_imports_what_is_above_it() -> None:
     for line, module in enumerate(TREE):
         below = tuple(f"{later}." for later in TREE[line + 1 :])
         assert not [name for name in imported(module) if f"{name}.".startswith(below)], module
+
+
+def test_the_files_that_contributing_names_are_there() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    for path in set(re.findall(r"`((?:optgen|runtime|tests|docs)/[\w./]+)`", text)):
+        assert (ROOT / path).exists(), path
