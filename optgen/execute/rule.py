@@ -66,8 +66,15 @@ class UpdateRule:
     def __repr__(self) -> str:
         words = [self.spec.name, self.dtype, *([self.target.name] if self.target.name != "cpu" else [])]
         words += [*(["master=True"] if self.master else [])]
-        words += [f"{name}={value!r}" for name, value in (*self.flags.items(), *self.storage.items())]
+        defaults = {p.name: p.default for p in self.spec.all_params().values()}
+        words += [f"{name}={value!r}" for name, value in self.values.items() if value != defaults[name]]
+        chosen = {f.name: self.flags[f.name] for f in self.spec.flags if f.name in self.flags and not f.per_param}
+        words += [f"{name}={value!r}" for name, value in (*chosen.items(), *self.storage.items())]
         return f"<optgen {', '.join(words)}>"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Copies and pickles are without loaded kernels, whose addresses belong to this process: they load anew."""
+        return self.__dict__ | {"_kernels": {}}
 
     def _repr_markdown_(self) -> str:
         """A line of what it is and the equations, as notebooks show them."""

@@ -96,3 +96,19 @@ def test_a_step_says_what_to_copy_instead(duplicate: Callable[[Any], object]) ->
     again = step.rule.bind(copy.deepcopy(params), grads, copy.deepcopy(step.state))
     step(), again()
     assert again.state.t == step.state.t == 1
+
+
+def test_a_rule_shows_the_values_that_were_chosen() -> None:
+    assert repr(optgen.load("lion", lr=3, beta1=0.5)) == "<optgen Lion, float32, lr=3.0, beta1=0.5>"
+    assert repr(optgen.load("lion", lr=0.0001)) == "<optgen Lion, float32>"
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda rule: pickle.loads(pickle.dumps(rule))])
+def test_a_rule_that_was_bound_can_be_copied(copied: Callable[[optgen.UpdateRule], optgen.UpdateRule]) -> None:
+    rule = optgen.load("lion", lr=0.5)
+    weights = [tensors((3,)), tensors((3,))]
+    rule.bind(weights[0], tensors((3,)))()
+    other = copied(rule)
+    other.bind(weights[1], tensors((3,)))()
+    assert repr(other) == repr(rule)
+    np.testing.assert_array_equal(weights[1][0], weights[0][0])
