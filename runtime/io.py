@@ -1,7 +1,4 @@
-"""Iterators over arrays in memory, and over other iterators, as scripts from before Gluon have them.
-
-New code: `gluon.data.DataLoader`.
-"""
+"""Data iterators, for scripts that were written before Gluon. New code uses `gluon.data.DataLoader`."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ Source = Any
 
 
 class DataDesc(NamedTuple):
-    """What an array of a batch is: its name, shape, element type, and the meaning of its axes."""
+    """The description of an array of a batch: name, shape, element type and layout."""
 
     name: str
     shape: tuple[int, ...]
@@ -34,12 +31,12 @@ class DataDesc(NamedTuple):
 
     @staticmethod
     def get_batch_axis(layout: str | None) -> int:
-        """Which axis of `layout` samples lie along; the first where there is none."""
+        """The axis of the batch in `layout`; 0 without a layout."""
         return 0 if layout is None else layout.find("N")
 
 
 class DataBatch:
-    """One batch: lists of arrays, how many of the last samples are there only to fill it, and sample numbers."""
+    """One batch: lists of arrays, the number of padding samples at its end, and the sample numbers."""
 
     def __init__(
         self,
@@ -68,7 +65,7 @@ class DataBatch:
 
 
 class DataIter:
-    """The base class: `next()` gives a `DataBatch` until StopIteration, `reset()` starts anew."""
+    """The base class: `next()` returns a `DataBatch` until StopIteration, and `reset()` starts again."""
 
     def __init__(self, batch_size: int = 0) -> None:
         self.batch_size = batch_size
@@ -89,7 +86,7 @@ class DataIter:
         return DataBatch(self.getdata(), self.getlabel(), self.getpad(), self.getindex())
 
     def iter_next(self) -> bool:
-        """Go on to the next batch; whether there is one."""
+        """Move to the next batch. Returns whether there is one."""
         raise NotImplementedError(f"{type(self).__name__} must define iter_next, getdata, getlabel and getpad, or next")
 
     def getdata(self) -> list[NDArray]:
@@ -150,7 +147,7 @@ class NDArrayIter(DataIter):
 
     @property
     def provide_data(self) -> list[DataDesc]:
-        """What the data of a batch are."""
+        """The descriptions of the data of a batch."""
         return self._describe(self.data)
 
     @property
@@ -166,7 +163,7 @@ class NDArrayIter(DataIter):
         ]
 
     def hard_reset(self) -> None:
-        """Start anew, without the samples that 'roll_over' has left."""
+        """Start again, without the samples that 'roll_over' has left."""
         self._start(np.empty(0, np.int64))
 
     def reset(self) -> None:
@@ -247,7 +244,7 @@ def _array(name: str, x: Any) -> NDArray:
 
 
 class _Held(DataIter):
-    """An iterator whose batches come from others: `current_batch` is the one it is at."""
+    """The base class of iterators over iterators. `current_batch` is the current batch."""
 
     current_batch: DataBatch | None = None
 
@@ -275,7 +272,7 @@ class _Held(DataIter):
 
 
 class ResizeIter(_Held):
-    """Another number of batches a round: `size`, of `data_iter`, which begins anew where it ends before.
+    """An iterator with `size` batches of `data_iter` in each epoch. `data_iter` is reset when it ends earlier.
 
     `reset` resets it too, unless `reset_internal` is False: then a round begins where the last one has ended.
     """
@@ -312,7 +309,7 @@ class ResizeIter(_Held):
 
 
 class PrefetchingIter(_Held):
-    """The batches of one or several iterators, side by side; each makes its next one in a thread of its own, meanwhile.
+    """The joint batches of one or several iterators. Each prepares its next batch in a thread of its own.
 
     Parameters
     ----------
@@ -343,7 +340,7 @@ class PrefetchingIter(_Held):
 
     @property
     def provide_data(self) -> list[DataDesc]:
-        """What the data of a batch are."""
+        """The descriptions of the data of a batch."""
         return _renamed([it.provide_data for it in self.iters], self.rename_data)
 
     @property

@@ -24,7 +24,7 @@ _ARRAYS = operator.attrgetter("_data")
 
 
 class _Copy(NamedTuple):
-    """The parameters that learn, as one context has them."""
+    """The trainable parameters in one context."""
 
     indices: list[int]
     weights: list[NDArray]
@@ -373,7 +373,7 @@ class Trainer:
             states.load(fname, self._updaters, self._learned())
 
     def _init_states(self) -> None:
-        """Have the states where they belong: in the store, or here."""
+        """Create the states in the store, or in this process."""
         if self._params_to_init:
             self._init_params()
         if self._update_on_kvstore and self._params_to_init:

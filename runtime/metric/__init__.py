@@ -1,6 +1,6 @@
-"""Measures of how good predictions are, gathered over batches.
+"""Metrics of predictions, accumulated over batches.
 
-`base` has what a metric is, `classification` and `regression` the measures.
+`base` has the base class; `classification` and `regression` have the metrics.
 """
 
 from __future__ import annotations

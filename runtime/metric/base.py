@@ -1,4 +1,4 @@
-"""What a metric is, and metrics made of others or of a function."""
+"""The base class of metrics, and metrics made of other metrics or of a function."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Arrays = NDArray | Sequence[NDArray]
 
 
 class EvalMetric:
-    """A mean over all that `update` was given since `reset`.
+    """A mean over everything that was passed to `update` since `reset`.
 
     A subclass defines `update(labels, preds)`. With `has_global_stats=True` it does so by `_add`, and there are two
     means: of what came since `reset`, and of what came since `reset_local`, which `get` tells. Otherwise it adds to
@@ -47,7 +47,7 @@ class EvalMetric:
         self.reset()
 
     def update(self, labels: Arrays, preds: Arrays) -> None:
-        """Take in one batch: an array or several, with a prediction for each label."""
+        """Add one batch: an array or several, with a prediction for each label."""
         raise NotImplementedError(f"{type(self).__name__} must define update(labels, preds)")
 
     def update_dict(self, label: dict[str, NDArray], pred: dict[str, NDArray]) -> None:
@@ -55,19 +55,19 @@ class EvalMetric:
         self.update(_chosen(label, self.label_names), _chosen(pred, self.output_names))
 
     def _add(self, total: float, count: int) -> None:
-        """Take in `count` values that add up to `total`."""
+        """Add `count` values whose sum is `total`."""
         self.sum_metric += total
         self.num_inst += count
         self.global_sum_metric += total
         self.global_num_inst += count
 
     def reset(self) -> None:
-        """Forget everything."""
+        """Start again, with no values."""
         self.global_sum_metric, self.global_num_inst = 0.0, 0
         self.reset_local()
 
     def reset_local(self) -> None:
-        """Forget what `get` tells, not what `get_global` does."""
+        """Reset the value of `get`, but not that of `get_global`."""
         self.sum_metric, self.num_inst = 0.0, 0
 
     def get(self) -> tuple[Any, Any]:
@@ -92,7 +92,7 @@ class EvalMetric:
         return list(zip(*map(_as_list, self.get_global()), strict=True))
 
     def get_config(self) -> dict[str, Any]:
-        """What `create` makes an equal metric of."""
+        """The configuration from which `create` makes an equal metric."""
         return {
             **self._kwargs,
             "metric": type(self).__name__,
@@ -134,7 +134,7 @@ def of_pairs(take: Callable[[Any, Any, Any], None]) -> Callable[[Any, Arrays, Ar
 
 
 def wide(x: numpy.ndarray) -> numpy.ndarray:
-    """Numbers of 16 bits in 32."""
+    """An array of 16-bit floats as float32; other arrays as they are."""
     return x.astype(numpy.float32) if x.dtype.itemsize == 2 else x
 
 
@@ -163,7 +163,7 @@ def create(metric: Any, *args: Any, **kwargs: Any) -> EvalMetric:
     return _registry.create(metric, *args, **kwargs)
 
 
-# ---------------------------------------------------------------- of others, of a function
+# ---------------------------------------------------------------- composite and custom metrics
 
 
 @register

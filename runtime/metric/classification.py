@@ -1,4 +1,4 @@
-"""Metrics of predicted classes."""
+"""Metrics of classification."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Names = Sequence[str] | None
 @register
 @alias("acc")
 class Accuracy(EvalMetric):
-    """The share of right classes.
+    """The share of correct predictions.
 
     Predictions are classes, in the labels' shape, or have one axis more, `axis`, with a score for each class.
     """
@@ -68,11 +68,11 @@ class TopKAccuracy(EvalMetric):
         self._add(int((top == label.astype(np.int64).reshape(-1, 1)).sum()), label.size)
 
 
-# ---------------------------------------------------------------- of the table of predicted and true classes
+# ---------------------------------------------------------------- of the confusion matrix
 
 
 class _Confusion(EvalMetric):
-    """A score of the table that counts how often class i was predicted where j is right.
+    """A score of the confusion matrix, which counts how often class i was predicted for true class j.
 
     Labels are (batch,). Predictions are scores (batch, classes), or classes in the shape of the labels.
     average: 'macro', the mean of the scores of the batches, or 'micro', the score of all examples.
@@ -129,7 +129,7 @@ def _sum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 class _Binary(_Confusion):
-    """Of two classes, 0 and 1, of which 1 is what is looked for."""
+    """A score of two classes, 0 and 1, of which 1 is the positive class."""
 
     def _table(self, label: np.ndarray, pred: np.ndarray) -> np.ndarray:
         table = super()._table(label, pred)
@@ -185,7 +185,7 @@ class PCC(_Confusion):
         return int((table.diagonal() * n - found * true).sum()) / spread**0.5 if spread else float("nan")
 
 
-# ---------------------------------------------------------------- of the probabilities of the true classes
+# ---------------------------------------------------------------- of probabilities of the true class
 
 
 def _of_true_classes(name: str, label: np.ndarray, pred: np.ndarray, axis: int = -1) -> np.ndarray:

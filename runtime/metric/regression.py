@@ -1,4 +1,4 @@
-"""Metrics of predicted numbers, and the mean of a loss."""
+"""Metrics of regression, and the mean of a loss."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all optimizers share: the rate and weight decay of each parameter, counting, and float32 master weights."""
+"""The base class of optimizers: learning rates, weight decay, update counts and float32 master weights."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from runtime.ndarray import NDArray
 
 Index = int | str
-"""What a parameter is known by: its place in a Trainer, or a key of a kvstore."""
+"""The identifier of a parameter: its index in a Trainer, or its key in a kvstore."""
 
 _LR_MULT, _WD_MULT = operator.attrgetter("lr_mult"), operator.attrgetter("wd_mult")
 HALVES = frozenset({"float16", "bfloat16"})
 
 
 class NamedParameter(Protocol):
-    """What an optimizer uses of a `gluon.Parameter`."""
+    """The attributes of a `gluon.Parameter` that an optimizer reads."""
 
     name: str
     lr_mult: float
@@ -33,7 +33,7 @@ class NamedParameter(Protocol):
 
 
 def device_number(ctx: Context) -> int:
-    """What `_set_current_context` knows a context by: those of the CPU count up from 0, GPUs down from -1."""
+    """The number of a context for `_set_current_context`: 0, 1, ... for CPU contexts, -1, -2, ... for GPUs."""
     return ctx.device_id if ctx.on_cpu else ~ctx.device_id
 
 
@@ -132,7 +132,7 @@ class Optimizer:
     # ------------------------------------------------------------ for subclasses to define
 
     def create_state(self, index: Index, weight: NDArray) -> Any:
-        """What is kept between the updates of this parameter: arrays, alone or in tuples, lists and dicts, or None."""
+        """The initial state of this parameter: arrays, alone or in tuples, lists and dicts, or None."""
         return None
 
     def update(self, index: Index, weight: NDArray, grad: NDArray, state: Any) -> None:
@@ -194,7 +194,7 @@ class Optimizer:
     # ------------------------------------------------------------ pieces
 
     def cut_of(self, index: Index, dtype: str, shape: tuple[int, ...]) -> str:
-        """Where a parameter can be cut into pieces that are updated apart: "tensors", not at all, for those by hand."""
+        """Where a parameter can be cut into pieces for sharding: "tensors", never, for hand-written optimizers."""
         return "tensors"
 
     # ------------------------------------------------------------ rates
@@ -222,13 +222,13 @@ class Optimizer:
         self.wd_mult = exempt | dict(args_wd_mult)
 
     def name_of(self, index: Index) -> str:
-        """What the parameter is called: its Parameter's name, that of `param_idx2name`, or else its index."""
+        """The name of the parameter: that of its Parameter, that in `param_idx2name`, or else its index."""
         if index in self.param_dict:
             return self.param_dict[index].name
         return self.idx2name.get(index, str(index))
 
     def _set_current_context(self, device_id: int) -> None:
-        """Go on with the updates of another device: where each has a copy of a parameter, each counts for itself."""
+        """Switch to the update counts of another device. Each device counts the updates of its own copies."""
         counts = self._all_index_update_counts
         if device_id not in counts:
             counts[device_id] = dict(self._first_counts)

@@ -1,4 +1,4 @@
-"""The base of the optimizer classes that are made from specs: an `update` that is one native call."""
+"""The base class of optimizers that are made from specs. Their `update` is one native call."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ Endings = bool | tuple[str, ...]
 
 
 class SpecOptimizer(Optimizer):
-    """The base of what `make_class` makes. Hyper-parameters are attributes, checked whenever they are set.
+    """The base class of the classes that `make_class` makes. Hyper-parameters are attributes, which are checked when
+    set.
 
     The state of a parameter is as in MXNet: None where there is none, an array where the spec has but one, else a
     tuple, here a `NamedStates`; with `multi_precision` and a float16 or bfloat16 weight, the pair of it and the float32
@@ -108,7 +109,7 @@ class SpecOptimizer(Optimizer):
         super().__setattr__(name, value)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Copies are for states of their own: they compile and bind anew."""
+        """Copies have states of their own, so they bind again."""
         bindings, shared = {}, {}
         fresh = {
             "_rules": {},
@@ -142,7 +143,7 @@ class SpecOptimizer(Optimizer):
         return self._rules[dtype, master, gpu]
 
     def coding(self, state: str, shape: tuple[int, ...]) -> optgen_bridge.Coding:
-        """How a state that is stored in 8 bits is, for a parameter of this shape, or a piece of one."""
+        """The coding of an 8-bit state of a parameter of this shape, or of a piece of one."""
         rule = next(iter(self._rules.values()), None) or self._rule("float32", False)
         large = (1 << 16, *[1] * (len(shape) - 1))  # a piece can be smaller than what is stored in 8 bits
         return optgen_bridge.Coding.of(rule, state, large)
@@ -159,7 +160,7 @@ class SpecOptimizer(Optimizer):
         return self._pair(states.pop("w"), self.packed(states))
 
     def packed(self, arrays: Mapping[str, NDArray]) -> Any:
-        """The state that is made of these arrays, in the order of the spec: None, an array or a tuple."""
+        """The state with these arrays, in the order of the spec: None, an array or a tuple."""
         if not arrays:
             return None
         if len(self.spec.states) == len(arrays) == 1:
@@ -291,7 +292,7 @@ class SpecOptimizer(Optimizer):
         )
 
     def _check_all(self, indices: Sequence[Index]) -> None:
-        """Equations that sum over the parameters make sense only if they are always all there."""
+        """Check that every update has all parameters, if the equations sum over parameters."""
         learning = {i for i, param in self.param_dict.items() if param.grad_req != "null"}
         missing = (learning | set(self._index_update_count)) - set(indices)
         if missing:

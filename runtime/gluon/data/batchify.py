@@ -1,4 +1,4 @@
-"""How samples become a batch: functions for `DataLoader(batchify_fn=...)`.
+"""Functions that make a batch of samples, for `DataLoader(batchify_fn=...)`.
 
 batchify_fn=batchify.Group(batchify.Pad(), batchify.Stack())   # texts of several lengths, and their labels
 """
@@ -29,7 +29,7 @@ default_mp_batchify_fn = default_batchify_fn
 
 
 class Stack:
-    """Samples of one shape as one array with an axis more, in front."""
+    """Samples of one shape, stacked along a new first axis."""
 
     def __call__(self, data: Sequence[Any]) -> NDArray:
         arrays = _arrays(data)

@@ -1,4 +1,4 @@
-"""From a data set to batches, made here or by workers ahead of time."""
+"""The loader: batches of a dataset, made in this process or ahead of time by workers."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class DataLoader:
 
 
 def _moved(batch: Any, ctx: Context) -> Any:
-    """The arrays of a batch in another context."""
+    """The batch with its arrays in another context."""
     if isinstance(batch, NDArray):
         return batch.as_in_context(ctx)
     return [_moved(part, ctx) for part in batch] if isinstance(batch, (list, tuple)) else batch

@@ -1,4 +1,4 @@
-"""Data sets: samples by number."""
+"""Datasets: samples by index."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Dataset:
         return _Chosen(self, list(sampler))
 
     def transform(self, fn: Callable[..., Any], lazy: bool = True) -> Dataset:
-        """The samples changed by `fn(sample)`, or `fn(*sample)` where they are tuples.
+        """The results of `fn(sample)`, or of `fn(*sample)` where samples are tuples.
 
         With `lazy`, `fn` is called each time a sample is asked for; otherwise once for all, now.
         """
@@ -78,7 +78,7 @@ class ArrayDataset(Dataset):
         lengths = [len(a) for a in args]
         if len(set(lengths)) != 1:
             raise ArgumentError(f"ArrayDataset: arrays must have the same length, not {lengths}")
-        # Labels one by one are numbers; they are faster had from NumPy.
+        # Labels are read one by one, which NumPy does faster.
         self._data = [a.asnumpy() if isinstance(a, NDArray) and a.ndim == 1 else a for a in args]
 
     def __getitem__(self, idx: int) -> Any:
@@ -126,7 +126,8 @@ class _Transformed(Dataset):
 
 
 class _First:
-    """A function of a sample's first element as one of the sample; a class, so that spawned workers can have it."""
+    """A function of a sample that applies `fn` to its first element. It is a class, so that it can be pickled for
+    workers."""
 
     def __init__(self, fn: Callable[[Any], Any]) -> None:
         self._fn = fn

@@ -1,4 +1,4 @@
-"""Sets of images, and what is done to images."""
+"""Datasets of images, and transforms of images."""
 
 from runtime.gluon.data.vision import transforms
 from runtime.gluon.data.vision.datasets import (

@@ -1,4 +1,4 @@
-"""Well-known sets of images, from files in a folder, or downloaded to it; and images in folders by class."""
+"""MNIST, FashionMNIST, CIFAR and folders of images. Missing files are downloaded."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ class CIFAR100(CIFAR10):
 
 
 def _unpack(archive: str, names: dict[str, str], folder: Path) -> None:
-    """Take the files of these names out of an archive, whatever folder they have in it."""
+    """Extract the files of these names from an archive, whatever their folders in it."""
     with tarfile.open(archive) as tar:
         found = {os.path.basename(member.name): member for member in tar.getmembers() if member.isfile()}
         for name in names:

@@ -1,4 +1,4 @@
-"""Transformations of images, as blocks: for `dataset.transform_first(...)`.
+"""Transforms of images, as blocks for `dataset.transform_first(...)`.
 
 Images are (height, width, channels), as data sets give them, until `ToTensor` has made them (channels, height, width).
 """
@@ -68,7 +68,7 @@ class Normalize(HybridBlock):
         return F.image.normalize(x, self._mean, self._std)
 
 
-# ---------------------------------------------------------------- place and size
+# ---------------------------------------------------------------- geometry
 
 
 class Resize(HybridBlock):
@@ -101,7 +101,7 @@ class CropResize(HybridBlock):
 
 
 class CenterCrop(Block):
-    """The middle of an image in the size `size`; of a smaller one, as much as has its proportions, enlarged."""
+    """The centre of an image, cropped to `size`. A smaller image is cropped to the same proportions and enlarged."""
 
     def __init__(self, size: Size, interpolation: int = 1) -> None:
         super().__init__()
@@ -155,14 +155,14 @@ def _part(x: NDArray, left: int, top: int, width: int, height: int, size: tuple[
 
 
 class RandomFlipLeftRight(HybridBlock):
-    """The mirror image, as often as not."""
+    """The mirror image, with probability 1/2."""
 
     def hybrid_forward(self, F: Any, x: NDArray) -> NDArray:
         return F.image.random_flip_left_right(x)
 
 
 class RandomFlipTopBottom(HybridBlock):
-    """The image upside down, as often as not."""
+    """The image upside down, with probability 1/2."""
 
     def hybrid_forward(self, F: Any, x: NDArray) -> NDArray:
         return F.image.random_flip_top_bottom(x)
@@ -214,7 +214,7 @@ def _rotated(x: NDArray, degrees: float, zoom_in: bool, zoom_out: bool) -> NDArr
 
 
 class _Jitter(HybridBlock):
-    """A change of colours by a factor at most `amount` away from 1."""
+    """The base class of colour changes by a random factor from 1 - amount to 1 + amount."""
 
     operator: str
 
