@@ -152,7 +152,7 @@ class NDArrayIter(DataIter):
 
     @property
     def provide_label(self) -> list[DataDesc]:
-        """What the labels of a batch are."""
+        """The descriptions of the labels of a batch."""
         return self._describe(self.label)
 
     def _describe(self, arrays: list[tuple[str, NDArray]]) -> list[DataDesc]:
@@ -345,7 +345,7 @@ class PrefetchingIter(_Held):
 
     @property
     def provide_label(self) -> list[DataDesc]:
-        """What the labels of a batch are."""
+        """The descriptions of the labels of a batch."""
         return _renamed([it.provide_label for it in self.iters], self.rename_label)
 
     def _start(self) -> None:
