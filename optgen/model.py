@@ -22,7 +22,7 @@ for random rounding."""
 
 
 class Kind(Enum):
-    """How many values a name has, and when they are known (spec-language rule 5)."""
+    """How many values a name has, and when they are known (docs/language.md, "kinds")."""
 
     UNIFORM = "uniform"  # a host value that is the same for all parameters; no state is declared so
     HOST = "host"  # one double per parameter and step, known before any element is read

@@ -1,4 +1,4 @@
-"""Errors by name."""
+"""Error classes by name, as MXNet's `error` module registers them."""
 
 from __future__ import annotations
 

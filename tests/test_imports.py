@@ -42,7 +42,7 @@ LAYERS: dict[str, list[str]] = {
         "step",
         "rule",
     ],
-    "optgen.execute.cpu": ["cpus generate native kernel exchange", "pool", "chain table", "runner", "device"],
+    "optgen.execute.cpu": ["c_functions cpus generate kernel exchange", "pool", "chain table", "runner", "device"],
     "optgen.execute.cuda": ["driver", "memory kernel", "table", "runner", "device"],
     "optgen.loops": ["language malloc", "compile code", "fallback_gemm", "numpy_blas", "checked", "kernel"],
     "runtime": [

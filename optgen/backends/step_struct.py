@@ -1,7 +1,7 @@
 """The structure that a kernel for a CPU is called with, field by field.
 
 The C header (`emit/header.py`), the ctypes structure (`execute/kernel.py`) and the loads in a CPU module
-(`cpu/module.py`) are made from this one list. Every field takes eight bytes, so field k is at byte 8*k.
+(`cpu/step.py`) are made from this one list. Every field takes eight bytes, so field k is at byte 8*k.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 written.
 
 Elements have the kernel's compute dtype, all smaller kinds are doubles. A double that meets elements is rounded once
-(spec-language rule 6). Reductions and elementary functions widen elements to double.
+(docs/language.md, "rounding"). Reductions and elementary functions widen elements to double.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class _Lowering:
         self.hyper = {*optimizer.all_params(), *DIMENSIONS, "step"}
         self._nonnegative: frozenset[str] | None = None
         self.buffers = {b.name: b for b in self.make_buffers()}
-        # Draws count in text order over all variants, so that a flag changes no other draw (spec-language rule 9).
+        # Draws count in text order over all variants, so that a flag changes no other draw.
         calls = [e for q in optimizer.update for e in walk(q.value) if isinstance(e, Call) and e.function in DRAWS]
         self.draws = {(c.span.line, c.span.column): k for k, c in enumerate(calls)}
 

@@ -1,4 +1,4 @@
-"""Infers the kind of every value (rule 5): how many numbers it is, and when they are known.
+"""Infers the kind of every value (docs/language.md, "kinds"): how many numbers it is, and when they are known.
 
 The kind of an expression is the join of the kinds of its parts. A constant, a declared param and `step` are the same
 for all parameters, so joined with a `shared` value they stay shared. A host value that differs between parameters

@@ -1,8 +1,8 @@
-"""The C library keeps freed memory for the next array.
+"""Has the C library keep freed memory for the next array, in the whole process, once the first kernel is made.
 
-By default it gives large blocks back to the system and asks for new ones. The system clears their pages when they are
-first touched, which takes five times as long as computing a tanh of them (3 MB, the output of a layer). An iteration of
-LeNet on one thread went from 30 to 24 ms.
+By default the C library gives large blocks back to the system and asks for new ones. The system clears their pages when
+they are first touched, which takes five times as long as computing a tanh of them (3 MB, the output of a layer). An
+iteration of LeNet on one thread went from 30 to 24 ms.
 """
 
 from __future__ import annotations

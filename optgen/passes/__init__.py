@@ -1,6 +1,8 @@
-"""The passes between `ir.build` and a backend, in order. Each takes and returns a well-formed kernel.
+"""The passes between `ir.build` and a backend. Each takes and returns a well-formed kernel.
 
-`expand_math` runs last, in the lowering: until then a kernel says `pow`, which is easier to read.
+PASSES run for every target, in this order. Two more run when a kernel is lowered (`optgen/pipeline.py`):
+`split_sweeps`, for GPUs alone, then `expand_math`. Until then a kernel says `pow`, which is easier to read.
+`place_stores` is the search that `plan_sweeps` uses.
 """
 
 from __future__ import annotations

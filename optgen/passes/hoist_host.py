@@ -1,5 +1,5 @@
-"""Moves host values into a phase of their own: they are computed once per tensor and step, before any element is
-read."""
+"""Moves host values, such as `1 - beta1^t`, into a phase of their own. They depend on no element, and are computed once
+per tensor and step, before any element is read."""
 
 from __future__ import annotations
 

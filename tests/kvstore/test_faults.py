@@ -128,9 +128,7 @@ class Training:
         world.run(lambda: len(self.ended) == self.workers, 5000)
         world.active = False
         world.release()
-        world.run(lambda: self.lost() or self.service.copies() == [2] * self.shards, 1000)
-        if not self.lost():
-            world.run(world.is_quiet, 100)
+        world.run(lambda: self.lost() or (self.service.copies() == [2] * self.shards and world.is_quiet()), 1000)
 
     def check(self) -> None:
         """Each push has counted as it should, in both servers of each shard."""

@@ -66,7 +66,7 @@ NDARRAY = [
     "vision/boxes",
     "vision/gpu_multibox",
     "vision/multibox",
-    "rnn/recurrent_reference",
+    "rnn/gpu_recurrent",
     "rnn/recurrent",
     "rnn/stacked",
     "random/distributions",

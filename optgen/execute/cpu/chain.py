@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable, Sequence
 
 from optgen.execute.buffers import Tensor
-from optgen.execute.cpu import native
+from optgen.execute.cpu import c_functions
 from optgen.execute.table import StepTable
 
 
@@ -30,7 +30,7 @@ class _Chain(ctypes.Structure):
 
 @functools.cache
 def _entry() -> Callable[[int], None]:
-    address = native.load("chain", "optgen_chain_run")["optgen_chain_run"]
+    address = c_functions.load("chain", "optgen_chain_run")["optgen_chain_run"]
     return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
 
 

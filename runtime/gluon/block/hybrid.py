@@ -12,8 +12,8 @@ from runtime import autograd, context
 from runtime import ndarray as nd
 from runtime.base import ArgumentError
 from runtime.gluon.block.block import Block
-from runtime.gluon.block.inference import infer
 from runtime.gluon.block.monitor import Monitored
+from runtime.gluon.block.shape_inference import infer
 from runtime.gluon.block.signature import Calls, check_structure
 from runtime.gluon.parameter import DeferredInitializationError
 from runtime.ndarray import NDArray

@@ -1,4 +1,4 @@
-"""The base class of the networks."""
+"""The base class of the zoo's image classifiers."""
 
 from __future__ import annotations
 

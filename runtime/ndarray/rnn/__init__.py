@@ -1,1 +1,1 @@
-"""Recurrent networks: `stacked` has several layers, `recurrent` one, `recurrent_reference` its loops on a GPU."""
+"""Recurrent networks: `stacked` has several layers, `recurrent` one, `gpu_recurrent` its loops on a GPU."""

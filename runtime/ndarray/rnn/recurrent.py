@@ -1,7 +1,7 @@
 """One recurrent layer in one direction: all time steps in one operator, with its gradient through time.
 
 Data is (T, N, C): time steps, batch, channels. The products with the inputs of all steps are one matrix product. The
-loop over time has the product with the last state, and the gates: `native.recurrent` on the CPU, `recurrent_reference`
+loop over time has the product with the last state, and the gates: `native.recurrent` on the CPU, `gpu_recurrent`
 on a GPU. The rows of the weights are the gates, one below the other: input, forget, cell, output for LSTM
 (Hochreiter and Schmidhuber 1997, with forget gates by Gers et al. 2000); reset, update, new for GRU (Cho et al. 2014,
 with the reset gate after the product, as cuDNN has it).
@@ -23,7 +23,7 @@ from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.nn.activation import sigmoid
 from runtime.ndarray.nn.fully_connected import FullyConnected
 from runtime.ndarray.operator import Operator, differentiate_again, ignore_fp_errors, in_float32
-from runtime.ndarray.rnn import recurrent_reference
+from runtime.ndarray.rnn import gpu_recurrent
 from runtime.ndarray.shape.slicing import split, stack
 
 Arrays = tuple[np.ndarray, ...]
@@ -153,7 +153,7 @@ def _lstm(
             steps, batch, n, state, rows, wr is not None, scratch=rows * n,
         )  # fmt: skip
     else:
-        recurrent_reference.lstm(gates, h, c, turned, wr, cells, y)
+        gpu_recurrent.lstm(gates, h, c, turned, wr, cells, y)
     return y, _last(y, h), _last(cells, c), cells, gates
 
 
@@ -178,7 +178,7 @@ def _lstm_gradient(
             steps, batch, n, state, rows, projects, has_dy, dcells is not None, scratch=rows * n,
         )  # fmt: skip
     else:
-        dh, dc = recurrent_reference.lstm_back(gates, cells, c0, wh, wr, dy, dcells, dh, dc, d)
+        dh, dc = gpu_recurrent.lstm_back(gates, cells, c0, wh, wr, dy, dcells, dh, dc, d)
     dwi, db = _weight_gradients(d, x)
     dwh, _ = _weight_gradients(d, _before(h0, y))
     result = (_data_gradient(d, wi), dh, dc, dwi, dwh, db, db.copy())
@@ -225,7 +225,7 @@ def _gru(x: np.ndarray, h: np.ndarray, wi: np.ndarray, wh: np.ndarray, bi: np.nd
             tasks, _work(gates, n), gates, h, turned, bh, kept, y, steps, batch, n, rows, scratch=rows * 3 * n
         )  # fmt: skip
     else:
-        recurrent_reference.gru(gates, h, turned, bh, kept, y)
+        gpu_recurrent.gru(gates, h, turned, bh, kept, y)
     return y, _last(y, h), gates, kept
 
 
@@ -244,7 +244,7 @@ def _gru_gradient(
             tasks, _work(gates, n), gates, kept, y, h0, wh, dy, dh, d, dproduct, steps, batch, n, rows, dy is not None
         )
     else:
-        dh = recurrent_reference.gru_back(gates, kept, y, h0, wh, dy, dh, d, dproduct)
+        dh = gpu_recurrent.gru_back(gates, kept, y, h0, wh, dy, dh, d, dproduct)
     before = _before(h0, y)
     return _data_gradient(d, wi), dh, *_interleaved(_weight_gradients(d, x), _weight_gradients(dproduct, before))
 

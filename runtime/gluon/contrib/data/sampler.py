@@ -1,4 +1,4 @@
-"""Samplers."""
+"""The sampler that takes every n-th sample, from each start in turn."""
 
 from __future__ import annotations
 

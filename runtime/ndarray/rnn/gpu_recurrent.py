@@ -1,6 +1,6 @@
-"""The loops over time of recurrent layers, forwards and backwards, in array operations.
+"""The loops over time of recurrent layers on a GPU, forwards and backwards, in array operations.
 
-They compute what `native.recurrent` computes, on any device. Time is the first axis: `x[t]` is (batch, ...).
+They compute what `native.recurrent` computes on the CPU. Time is the first axis: `x[t]` is (batch, ...).
 `recurrent` has the formulas and says what the arrays are. Results are written into arrays that are arguments; the
 gradients of the first states are returned.
 """
