@@ -116,7 +116,7 @@ def list_(args: argparse.Namespace) -> int:
     widths = [max(len(row[i]) for row in rows) for i in range(3)]
     for row in rows:
         print("  ".join(text.ljust(width) for text, width in zip(row, [*widths, 0], strict=True)).rstrip())
-    print(f"\n{_DERIVED}")
+    print(f"\n{_DERIVED}", file=sys.stderr)  # apart from the table, which other programs may read
     return 0
 
 

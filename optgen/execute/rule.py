@@ -13,6 +13,7 @@ from optgen.arguments import Arguments
 from optgen.execute import buffers, piece
 from optgen.execute import state as states
 from optgen.execute.buffers import Tensor
+from optgen.execute.cpu.device import Cpu
 from optgen.execute.gradients import all_rows, count_gradients
 from optgen.execute.hyper import Values
 from optgen.execute.kernel import LoadedKernel, Rows, group_by_kernel
@@ -36,7 +37,8 @@ EXAMPLE_SHAPE = (4096, 4096)
 class UpdateRule:
     """An optimizer for parameters of one dtype: makes state, and binds it to parameters and gradients.
 
-    `target` is the platform that it is compiled for. A variant is compiled once, when a parameter needs it.
+    `target` is the platform that it is compiled for, by default the CPU. A variant is compiled once, when a parameter
+    needs it.
     """
 
     def __init__(
@@ -47,7 +49,7 @@ class UpdateRule:
         *,
         master: bool = False,
         storage: Mapping[str, str] | None = None,
-        target: Platform,
+        target: Platform | None = None,
     ) -> None:
         self.spec = spec
         self.values = args.values
@@ -58,10 +60,10 @@ class UpdateRule:
         self._chosen = args.chosen
         values = [e for line in spec.update for e in walk(line.value)]
         self._sums_over_params = any(isinstance(e, Call) and e.scope == "params" for e in values)
-        self.target = target
+        self.target: Platform = target or Cpu()
         self._kernels: dict[tuple[Any, ...], LoadedKernel] = {}
         self._cuts: dict[tuple[Any, ...], ShardGranularity] = {}
-        target.check_dtypes({dtype, *self.storage.values()})
+        self.target.check_dtypes({dtype, *self.storage.values()})
 
     def __repr__(self) -> str:
         words = [self.spec.name, self.dtype, *([self.target.name] if self.target.name != "cpu" else [])]

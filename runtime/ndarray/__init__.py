@@ -76,8 +76,14 @@ FAMILIES: tuple[ModuleType, ...] = tuple(
 )
 
 
+__all__ = ["NDArray", "contrib", "image", "linalg", "op", "random", "sparse", "waitall"]
+"""What `from runtime.ndarray import *` brings, as in MXNet: besides these, the functions of the families. The folders
+`nn` and `vision` must not hide those of `gluon`."""
+
+
 def _offer(family: ModuleType) -> None:
     """Make the functions of a family those of `nd`, methods and functions of `nd.contrib`, as it says."""
+    __all__.extend(family.__all__)
     for name in family.__all__:
         globals()[name] = public(sparse.sparse_aware(name, getattr(family, name)))
     for name in getattr(family, "METHODS", ()):
@@ -99,8 +105,10 @@ def _forward(module: ModuleType, names: tuple[str, ...] | None = None) -> None:
 
 for _family in FAMILIES:
     _offer(_family)
-for _name in matrices.__all__:
-    setattr(linalg, _name.removeprefix("linalg_"), globals()[_name])  # nd.linalg.gemm2 is nd.linalg_gemm2
+for _name in matrices.__all__:  # nd.linalg.gemm2 and nd.linalg.linalg_gemm2 are nd.linalg_gemm2
+    setattr(linalg, _name, globals()[_name])
+    setattr(linalg, _name.removeprefix("linalg_"), globals()[_name])
+linalg.__all__ = list(matrices.__all__)
 _forward(op)
 _forward(ndarray)
 _forward(sparse, sparse.OPERATORS)

@@ -196,9 +196,10 @@ def test_specs_that_come_along_are_formatted() -> None:
 
 def test_list(capsys: Capture) -> None:
     assert main(["list"]) == 0
-    *rows, blank, note = capsys.readouterr().out.splitlines()
+    shown = capsys.readouterr()
+    rows = shown.out.splitlines()
     assert [row.split()[0] for row in rows] == ["spec", *specfiles.available()]
-    assert not blank and note.startswith("a flag in brackets is no argument")
+    assert shown.err.startswith("\na flag in brackets is no argument")
     adam = next(row for row in rows if row.startswith("adam "))
     assert "amsgrad" in adam and "m v" in adam and optgen.parse(_text("adam")).title in adam
 

@@ -41,6 +41,15 @@ def test_modules_are_the_same_under_the_old_name() -> None:
     assert (done.stdout, done.stderr) == ("done\n", "")
 
 
+def test_a_star_import_of_nd_leaves_the_modules_of_gluon_alone() -> None:
+    names: dict[str, object] = {}
+    exec("from runtime.gluon import nn; from runtime.gluon.data import vision; from runtime.ndarray import *", names)
+    assert names["nn"] is runtime.gluon.nn and names["vision"] is runtime.gluon.data.vision
+    assert {"NDArray", "array", "contrib", "dot", "random", "sgd_update", "waitall", "zeros"} <= names.keys()
+    exec("from runtime.ndarray.linalg import *", names)
+    assert names["linalg_gemm2"] is runtime.nd.linalg.gemm2 is runtime.nd.linalg_gemm2
+
+
 @pytest.mark.parametrize("path", ["launch", "native"])
 def test_modules_that_are_programs(path: str) -> None:
     done = run([sys.executable, "-m", f"runtime.{path}", "--help"], timeout=60)
