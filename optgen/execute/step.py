@@ -360,11 +360,11 @@ def _flag_decider(
     finds it.
     """
 
-    def decide(i: int, values: Mapping[str, float | None]) -> Mapping[str, FlagValue]:
+    def flags_of(i: int, values: Mapping[str, float | None]) -> Mapping[str, FlagValue]:
         sparse = bool(kernels[i].variant.flags.get("sparse"))
         return rule.decide(ranks[i], flags[i], values, sparse=sparse)
 
-    return decide
+    return flags_of
 
 
 def _check_ids(ids: Iterable[int], n: int) -> list[int]:

@@ -158,7 +158,7 @@ def _runner(address: int) -> Callable[[int, int], None]:
             on_this_thread(arguments, 0, 1)
         else:
             threads = pool.pool()
-            threads.start()
+            threads.match_worker_count()
             _pool_run()(threads.address, address, arguments, work)
 
     return run

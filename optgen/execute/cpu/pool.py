@@ -19,11 +19,11 @@ import time
 from optgen.execute.cpu import c_functions, cpus
 
 MAX_THREADS = 256
-SMALL = 16384
+MIN_SHARED_ELEMENTS = 16384
 """Fewer elements than this are done sooner than they are handed out."""
-WAKE = 1 << 18
+MIN_WAKE_ELEMENTS = 1 << 18
 """Fewer elements than this are done sooner than a sleeping thread is woken, unless step follows step."""
-LARGE = 1 << 20
+MIN_SPLIT_ELEMENTS = 1 << 20
 """From here on a thread has several parts, so that one that is held up can be helped out."""
 SPIN_SECONDS = 50e-6
 
@@ -115,7 +115,11 @@ class Pool:
         self._memory.threads = 1
         self._memory.futex = _FUTEX[machine]
         self._memory.spins = self._spins()
-        self._memory.small, self._memory.wake, self._memory.large = SMALL, WAKE, LARGE
+        self._memory.small, self._memory.wake, self._memory.large = (
+            MIN_SHARED_ELEMENTS,
+            MIN_WAKE_ELEMENTS,
+            MIN_SPLIT_ELEMENTS,
+        )
         self._lock = threading.Lock()
         self._threads: list[threading.Thread] = []
         self.wanted = _first_threads()
@@ -128,7 +132,7 @@ class Pool:
         self._spin(1000)
         return max(1, int(SPIN_SECONDS * 1000 / max(time.perf_counter() - start, 1e-7)))
 
-    def start(self) -> None:
+    def match_worker_count(self) -> None:
         """Have the wanted number of threads, the caller's among them."""
         with self._lock:
             if len(self._threads) == self.wanted - 1:
@@ -209,7 +213,7 @@ def set_num_threads(n: int) -> None:
     if not supported():
         return
     pool().wanted = int(n)
-    pool().start()
+    pool().match_worker_count()
 
 
 def num_threads() -> int:

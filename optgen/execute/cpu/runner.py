@@ -42,9 +42,9 @@ class CpuRunner:
             for table in tables:
                 table.use_exchange(exchange)
         elements = sum(int(table.sizes.sum()) for table in tables)
-        if pool.num_threads() > 1 and elements >= pool.SMALL:
+        if pool.num_threads() > 1 and elements >= pool.MIN_SHARED_ELEMENTS:
             threads = pool.pool()
-            threads.start()
+            threads.match_worker_count()
             for table in tables:
                 table.use_threads(threads)
         self._call = NativeCall(tables, counts)
