@@ -28,7 +28,7 @@ LAYERS: dict[str, list[str]] = {
         "emit execute",
         "loops api",
         "__init__",
-        "cli",
+        "cli torch",
         "__main__",
     ],
     "optgen.execute": [
@@ -45,6 +45,16 @@ LAYERS: dict[str, list[str]] = {
     "optgen.execute.cpu": ["c_functions cpus generate kernel exchange", "pool", "chain table", "runner", "device"],
     "optgen.execute.cuda": ["driver", "memory kernel", "table", "runner", "device"],
     "optgen.loops": ["language malloc", "compile code", "fallback_gemm", "numpy_blas", "checked", "kernel"],
+    "optgen.torch": [
+        "requirement spelling memory",
+        "state values",
+        "bound protocols",
+        "group",
+        "loading",
+        "base",
+        "classes",
+        "__init__",
+    ],
     "runtime": [
         "base engine log native",
         "libinfo error registry core",
@@ -93,6 +103,7 @@ LIBRARIES = {
     "sympy": {"symbolic"},
     "llvmlite": {"backends", "objectcode"},
     "ml_dtypes": {"execute"},
+    "torch": {"torch"},
 }
 """Who may import a library."""
 NEVER = {"pickle", "marshal", "shelve", "dill"}

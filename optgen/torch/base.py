@@ -1,0 +1,165 @@
+"""An optimizer of PyTorch whose step is a spec's kernels."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from itertools import chain
+from typing import Any, ClassVar
+
+import torch
+from torch._compile import _disable_dynamo
+from torch.optim import optimizer as torch_optimizer
+
+from optgen.execute.step import SEED_LIMIT
+from optgen.model import Call, Kind, Optimizer, walk
+from optgen.torch import loading
+from optgen.torch.group import GroupStep
+from optgen.torch.spelling import Spelling, checked
+from optgen.torch.state import StateKeys
+
+
+class SpecOptimizer(torch.optim.Optimizer):
+    """What all optimizers of `optgen.torch` have in common. Their classes set these:
+
+    `spec` is the spec, and `source` the name or text that `optgen.torch.optimizer` makes the class of. `spelling` has
+    its arguments as keys of groups. `state_keys` says what is kept beside the spec's states.
+    `makes_states_at_construction` is false where PyTorch's own class makes them at the first step.
+    """
+
+    spec: ClassVar[Optimizer]
+    source: ClassVar[str]
+    spelling: ClassVar[Spelling]
+    state_keys: ClassVar[StateKeys]
+    makes_states_at_construction: ClassVar[bool] = True
+    _step_supports_amp_scaling = True
+
+    def __init__(
+        self, params: Any, defaults: dict[str, Any], *, seed: int = 0, storage: Any = None, master: bool = False
+    ) -> None:
+        self._set_seed(seed)
+        super().__init__(params, {**defaults, "storage": storage, "master": master})
+
+    def _set_seed(self, seed: int) -> None:
+        if not 0 <= seed < SEED_LIMIT:
+            raise ValueError(f"seed: from 0 to 2^64 - 1, not {seed}")
+        self.seed = seed
+        self._forget_steps()
+
+    def _forget_steps(self) -> None:
+        """Have the next step bind everything anew."""
+        self._steps: list[GroupStep] = []
+        self._stepped_groups: list[int] = []
+
+    # ------------------------------------------------------------ the step
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Update all parameters that have gradients; `closure` recomputes the loss before, which is returned."""
+        if "torch._dynamo" in sys.modules:
+            return _step_outside_graphs(self, closure)
+        return _profiled_step(self, closure)
+
+    step.hooked = True  # type: ignore[attr-defined]
+
+    def _update(self) -> None:
+        """One update of all groups."""
+        found_inf = getattr(self, "found_inf", None)
+        if found_inf is not None and found_inf.item():
+            return
+        groups = self.param_groups
+        if self._stepped_groups != list(map(id, groups)):
+            together = [groups] if self._sums_over_params else [[group] for group in groups]
+            self._steps = [GroupStep(self, list(some)) for some in together]
+            self._stepped_groups = list(map(id, groups))
+        for step in self._steps:
+            step.run()
+
+    def numbers_of(self, params: Sequence[torch.Tensor]) -> list[int]:
+        """The numbers of parameters among those of all groups."""
+        every = chain.from_iterable(group["params"] for group in self.param_groups)
+        numbers = {id(p): k for k, p in enumerate(every)}
+        return [numbers[id(p)] for p in params]
+
+    # ------------------------------------------------------------ groups and states
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Add parameters with values of their own; TypeError or ValueError naming a value that is wrong."""
+        super().add_param_group(param_group)
+        group = self.param_groups[-1]
+        try:
+            checked(self.spec, self.spelling, group)
+            if self.makes_states_at_construction:
+                loading.make_states(self, group, self._shared_states())
+        except BaseException:
+            self.param_groups.pop()
+            raise
+
+    def _shared_states(self) -> dict[str, torch.Tensor]:
+        """The states that all parameters share, as one that has states has them."""
+        names = [s.name for s in self.spec.states if s.kind is Kind.SHARED]
+        kept: dict[str, Any] = next(iter(self.state.values()), {})
+        return {name: kept[name] for name in names if name in kept}
+
+    @property
+    def _sums_over_params(self) -> bool:
+        calls = [e for line in self.spec.update for e in walk(line.value) if isinstance(e, Call)]
+        return any(call.scope == "params" for call in calls)
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take the states and group values of `state_dict()`; states keep the dtypes that this optimizer's have.
+
+        Codes of 8 bits, states of 16 bits and float32 masters are taken as they are. ValueError if groups or shapes
+        differ.
+        """
+        loading.load_state_dict(self, state_dict)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "seed": self.seed}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._forget_steps()
+        for group in self.param_groups:
+            for key, value in self.defaults.items():
+                group.setdefault(key, value)
+
+
+def _profiled_step(optimizer: SpecOptimizer, closure: Callable[[], Any] | None) -> Any:
+    if not torch._C._autograd._profiler_enabled():
+        return _hooked_step(optimizer, closure)
+    with torch.autograd.profiler.record_function(f"Optimizer.step#{type(optimizer).__name__}.step"):
+        return _hooked_step(optimizer, closure)
+
+
+@_disable_dynamo
+def _step_outside_graphs(optimizer: SpecOptimizer, closure: Callable[[], Any] | None) -> Any:
+    return _profiled_step(optimizer, closure)
+
+
+def _hooked_step(optimizer: SpecOptimizer, closure: Callable[[], Any] | None) -> Any:
+    """A step with all hooks, as `torch.optim.Optimizer.profile_hook_step` calls them."""
+    args: tuple[Any, ...] = (optimizer,) if closure is None else (optimizer, closure)
+    kwargs: dict[str, Any] = {}
+    before = optimizer._optimizer_step_pre_hooks
+    if before or torch_optimizer._global_optimizer_pre_hooks:
+        for hook in chain(list(torch_optimizer._global_optimizer_pre_hooks.values()), list(before.values())):
+            result = hook(optimizer, args, kwargs)
+            if result is not None:
+                if not (isinstance(result, tuple) and len(result) == 2):
+                    raise RuntimeError(
+                        f"{type(optimizer).__name__}.step: a hook must return None or a tuple of (new_args, "
+                        f"new_kwargs), but got {result}."
+                    )
+                args, kwargs = result
+        closure = args[1] if len(args) > 1 else kwargs.get("closure")
+    loss = None
+    if closure is not None:
+        with torch.enable_grad():
+            loss = closure()
+    optimizer._update()
+    optimizer._optimizer_step_code()
+    after = optimizer._optimizer_step_post_hooks
+    if after or torch_optimizer._global_optimizer_post_hooks:
+        for hook in chain(list(after.values()), list(torch_optimizer._global_optimizer_post_hooks.values())):
+            hook(optimizer, args, kwargs)
+    return loss

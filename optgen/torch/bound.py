@@ -1,0 +1,145 @@
+"""Parameters of one dtype on one device, bound to their kernels and states."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import torch
+
+from optgen.execute.rule import UpdateRule
+from optgen.execute.state import State
+from optgen.torch import state as states
+from optgen.torch.memory import ParamMemory, fits, local_tensor, row_sparse
+from optgen.torch.state import STEP, StateKeys
+
+
+class BoundTensors:
+    """A step of a rule over some parameters, whose states stand in `kept`, a dict for each.
+
+    `ids` number the parameters, for their draws. `is_sparse`: their gradients are sparse COO tensors.
+    """
+
+    def __init__(
+        self,
+        rule: UpdateRule,
+        params: Sequence[torch.Tensor],
+        kept: Sequence[dict[str, Any]],
+        ids: Sequence[int],
+        keys: StateKeys,
+        *,
+        seed: int,
+        is_sparse: bool = False,
+    ) -> None:
+        self.params, self._kept, self._keys, self.is_sparse = params, kept, keys, is_sparse
+        self._rule, self._ids, self._seed = rule, ids, seed
+        by_memory = _is_elementwise(rule, params)
+        self._memories = [
+            ParamMemory(p, by_memory=by_memory, always_view=is_sparse or not (p.grad is None or fits(p, p.grad)))
+            for p in params
+        ]
+        self._special = [m for m in self._memories if not m.is_plain]
+        self._copies = [m for m in self._memories if m.is_copy]
+        self.counts = np.array([self._count(k) for k in kept], np.int64)
+        arrays = self._prepare_states()
+        self._steps = torch.from_numpy(self.counts.astype(np.float32))
+        self._steps_array = self._steps.numpy()
+        self._steps_bytes = self._steps_array.tobytes()
+        if keys.has_step:
+            for k, step in zip(kept, self._steps, strict=True):
+                k[STEP] = step
+        self._state_ids = self._ids_of_states()
+        self._state_objects = [x for k in kept for x in k.values()]  # alive, so that no id comes twice
+        self._state = State(arrays, self.counts)
+        self._pending: Mapping[str, Any] = {}
+        self._bind()
+
+    def _bind(self) -> None:
+        tensors = [m.tensor for m in self._memories]
+        if self.is_sparse:
+            self._members = [i for i, p in enumerate(self.params) if p.grad is not None]
+            picked = {name: [x[i] for i in self._members] for name, x in self._state.arrays.items()}
+            self._own_counts = self.counts[self._members]
+            self._step = self._rule.bind(
+                [tensors[i] for i in self._members],
+                [row_sparse(self.params[i].grad) for i in self._members],  # type: ignore[arg-type]
+                State(picked, self._own_counts),
+                ids=[self._ids[i] for i in self._members],
+            )
+        else:
+            self._step = self._rule.bind(tensors, None, self._state, ids=self._ids)
+        self._step.seed = self._seed
+
+    def _count(self, kept: Mapping[str, Any]) -> int:
+        if not self._keys.has_step:
+            return int(bool(kept))
+        return int(kept.get(STEP, 0))
+
+    def _prepare_states(self) -> dict[str, list[Any]]:
+        """The tensors to bind, as `State.arrays` has them."""
+        arrays: dict[str, list[Any]] = {}
+        n = len(self.params)
+        shared: dict[str, torch.Tensor] = {}
+        for i, (kept, memory) in enumerate(zip(self._kept, self._memories, strict=True)):
+            kernel = self._rule.kernel(tuple(memory.tensor.shape))
+            bound = states.prepare(
+                kernel.states.values(),
+                kept,
+                memory,
+                self._rule.values,
+                shared,
+                by_row=False,
+                shape_of=self._keys.shape_of,
+            )
+            for name, tensor in bound.items():
+                arrays.setdefault(name, [None] * n)[i] = tensor
+        return arrays
+
+    def _ids_of_states(self) -> list[int]:
+        return list(map(id, chain.from_iterable(map(dict.values, self._kept))))
+
+    def is_current(self) -> bool:
+        """Whether states and special memory are those that were bound."""
+        if self._ids_of_states() != self._state_ids:
+            return False
+        return all(m.is_current() for m in self._special)
+
+    def set(self, values: Mapping[str, Any]) -> None:
+        """Set params: a number for all parameters, or a list with one for each."""
+        self._pending = values
+
+    def run(self, changes: Mapping[str, Any]) -> None:
+        """One update of the parameters that have gradients, after these changes of params."""
+        for memory in self._special:
+            memory.load()
+            if not self.is_sparse:
+                memory.read_grad()
+        if self._steps_array.tobytes() != self._steps_bytes:
+            self.counts[:] = self._steps_array
+        if self.is_sparse:
+            self._run_sparse(changes)
+        else:
+            self._step(**self._pending, **changes)
+        for memory in self._copies:
+            memory.store()
+        self._pending = {}
+        np.copyto(self._steps_array, self.counts, casting="unsafe")
+        self._steps_bytes = self._steps_array.tobytes()
+
+    def _run_sparse(self, changes: Mapping[str, Any]) -> None:
+        members = [i for i, p in enumerate(self.params) if p.grad is not None]
+        if members != self._members:
+            self._bind()
+        else:
+            self._own_counts[:] = self.counts[members]
+            self._step.rebind([row_sparse(self.params[i].grad) for i in members])  # type: ignore[arg-type]
+        self._step(**self._pending, **changes)
+        self.counts[members] = self._own_counts
+
+
+def _is_elementwise(rule: UpdateRule, params: Sequence[torch.Tensor]) -> bool:
+    """Whether the equations give each axis no meaning of its own, so that elements may come in any order."""
+    kernels = [rule.kernel(tuple(local_tensor(p).shape)) for p in params]
+    return all(k.native.cut in ("anywhere", "blocks") and not {"rows", "cols"} & set(k.native.hyper) for k in kernels)

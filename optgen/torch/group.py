@@ -1,0 +1,153 @@
+"""Parameter groups at each step: bound again where values, gradients or tensors are not what they were."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from optgen import api
+from optgen.execute.rule import UpdateRule
+from optgen.model import PER_PARAMETER
+from optgen.torch.bound import BoundTensors
+from optgen.torch.memory import local_tensor
+from optgen.torch.protocols import Owner
+from optgen.torch.values import GroupValues, options
+
+REAL = {torch.complex32: "float16", torch.complex64: "float32", torch.complex128: "float64"}
+
+
+class GroupStep:
+    """The steps of the parameters of groups that have had a gradient; the others are bound when they get one.
+
+    `groups` is one group, or all of an optimizer whose spec sums over parameters.
+    """
+
+    def __init__(self, optimizer: Owner, groups: Sequence[dict[str, Any]]) -> None:
+        self._optimizer, self.groups = optimizer, groups
+        self._values = [GroupValues(optimizer.spec, optimizer.spelling, group) for group in groups]
+        self._bound: list[BoundTensors] = []
+        self._rebuild()
+
+    def run(self) -> None:
+        """One update of the parameters that have gradients."""
+        changes = self._changes()
+        if changes is None or not self._is_current():
+            self._rebuild()
+            changes = {}
+        if self._waits_to_start():
+            return
+        for k in range(len(self._bound)):
+            try:
+                self._bound[k].run(changes)
+            except (TypeError, ValueError):
+                # A tensor may have got other memory, or a gradient another layout. What is wrong is refused again.
+                self._rebuild_one(k)
+                self._bound[k].run(changes)
+
+    def _changes(self) -> Mapping[str, Any] | None:
+        """The params that have changed since the last step; None if other kernels are needed."""
+        found = [values.changes(group) for values, group in zip(self._values, self.groups, strict=True)]
+        if len(found) == 1 or not any(found):
+            return found[0]
+        return None  # lists of values go to the kernels when they are bound
+
+    def _is_current(self) -> bool:
+        return (
+            [id(p) for group in self.groups for p in group["params"]] == self._params
+            and all(p.grad is None for p in self._without_gradient)
+            and all(bound.is_current() for bound in self._bound)
+        )
+
+    def _waits_to_start(self) -> bool:
+        """Whether this is a first step with a rate and gradients of 0, which some tools make to have states created.
+
+        It is left out, so that what starts from the first gradient starts from a real one.
+        """
+        rates = [values.arguments.values["lr"] for values in self._values]
+        if not self._optimizer.makes_states_at_construction or any(rates):
+            return False
+        grads = [p.grad for bound in self._bound for p in bound.params if p.grad is not None]
+        return all(not bound.counts.any() for bound in self._bound) and not any(bool((g != 0).any()) for g in grads)
+
+    # ------------------------------------------------------------ binding
+
+    def _rebuild(self) -> None:
+        """Bind all parameters that have, or had, a gradient: those of one dtype, device and layout together."""
+        params = [p for group in self.groups for p in group["params"]]
+        self._params = list(map(id, params))
+        bound_before = {id(p) for bound in self._bound for p in bound.params}
+        self._without_gradient = [p for p in params if p.grad is None and id(p) not in bound_before]
+        left_out = set(map(id, self._without_gradient))
+        buckets: dict[tuple[Any, ...], list[torch.Tensor]] = {}
+        for p in params:
+            if id(p) not in left_out:
+                sparse = p.grad is not None and local_tensor(p.grad).layout == torch.sparse_coo
+                buckets.setdefault((p.dtype, p.device, sparse), []).append(p)
+        if len(self.groups) > 1:
+            self._check_alike(buckets)
+        self._bound = [self._bind(members, sparse=key[-1]) for key, members in buckets.items()]
+
+    def _check_alike(self, buckets: Collection[tuple[Any, ...]]) -> None:
+        """ValueError where groups differ in what a sum over all parameters needs to be the same."""
+        name = self._optimizer.spec.name
+        if len(buckets) > 1:
+            kinds = ", ".join(sorted({f"{dtype} on {device}" for dtype, device, _ in buckets}))
+            raise ValueError(f"{name} sums over all parameters, which must have one dtype and device, not {kinds}")
+        first = self._values[0].arguments
+        for values in self._values[1:]:
+            own = values.arguments
+            for key, x in (*own.values.items(), *own.flags.items()):
+                if key not in PER_PARAMETER and x != {**first.values, **first.flags}[key]:
+                    raise ValueError(f"{name} sums over all parameters, so '{key}' must be the same in all groups")
+
+    def _rebuild_one(self, k: int) -> None:
+        bound = self._bound[k]
+        self._bound[k] = self._bind(list(bound.params), sparse=bound.is_sparse)
+
+    def _bind(self, params: list[torch.Tensor], *, sparse: bool) -> BoundTensors:
+        optimizer = self._optimizer
+        bound = BoundTensors(
+            self._rule(params[0]),
+            params,
+            [optimizer.state[p] for p in params],
+            optimizer.numbers_of(params),
+            optimizer.state_keys,
+            seed=optimizer.seed,
+            is_sparse=sparse,
+        )
+        if len(self.groups) > 1:
+            bound.set(self._values_of_each(params))
+        return bound
+
+    def _values_of_each(self, params: Sequence[torch.Tensor]) -> dict[str, list[float | None]]:
+        """The params that may differ between groups, one value for each parameter."""
+        own = {id(p): k for k, group in enumerate(self.groups) for p in group["params"]}
+        each = [self._values[own[id(p)]].arguments.values for p in params]
+        return {name: [values[name] for values in each] for name in PER_PARAMETER}
+
+    def _rule(self, like: torch.Tensor) -> UpdateRule:
+        """The rule for parameters like this one, with the first group's values."""
+        given = self._values[0].arguments
+        storage, master, _ = options(self.groups[0])
+        return load(self._optimizer.spec, like, {**given.values, **given.chosen}, storage=storage, master=bool(master))
+
+
+def load(
+    spec: Any, like: torch.Tensor, values: Mapping[str, Any], *, storage: Any = None, master: bool = False
+) -> UpdateRule:
+    """A rule for parameters of this one's dtype and device; `master` is for those of 16 bits."""
+    dtype = REAL.get(like.dtype, str(like.dtype).removeprefix("torch."))
+    if like.device.type not in ("cpu", "cuda"):
+        raise ValueError(f"a parameter on device '{like.device}': optgen updates parameters on CPUs and NVIDIA GPUs")
+    params = spec.all_params()
+    given = {name: x for name, x in values.items() if name not in params or x != params[name].default}
+    return api.load(
+        spec,
+        dtype,
+        master=master and dtype in ("float16", "bfloat16"),
+        storage=storage,
+        target=like.device.type,
+        **given,
+    )

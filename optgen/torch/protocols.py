@@ -1,0 +1,27 @@
+"""What the steps of parameter groups ask of the optimizer that they are steps of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Protocol
+
+import torch
+
+from optgen.model import Optimizer
+from optgen.torch.spelling import Spelling
+from optgen.torch.state import StateKeys
+
+
+class Owner(Protocol):
+    """An optimizer: its spec, and what it has of `torch.optim.Optimizer`. `SpecOptimizer` says what each is."""
+
+    spec: ClassVar[Optimizer]
+    spelling: ClassVar[Spelling]
+    state_keys: ClassVar[StateKeys]
+    makes_states_at_construction: ClassVar[bool]
+    seed: int
+    state: Any
+    param_groups: list[dict[str, Any]]
+
+    def numbers_of(self, params: Sequence[torch.Tensor]) -> list[int]:
+        """The numbers of parameters among those of all groups."""
