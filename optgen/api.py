@@ -34,7 +34,7 @@ def load(
 ) -> UpdateRule:
     """An optimizer; its kernels are compiled, or taken from the cache, when parameters need them.
 
-    `spec` is the name of a spec that comes with the package, the path of a `.opt` file, or what `parse` returned.
+    `spec` is the name of a spec that comes with the package (`adam`; `torch/adam` is that of torch.optim), the path of a `.opt` file, or what `parse` returned.
     `dtype` is that of parameters and gradients: `float32`, `float64`, `float16` or `bfloat16`. With `master` a
     parameter of 16 bits has a float32 weight beside it, which is what the equations read and write. `storage` says how
     elementwise states are stored, all of them or by name: `float32`, `float16`, `bfloat16`, `bfloat16_stochastic`
@@ -75,10 +75,10 @@ def _platform(target: str) -> Platform:
 
 
 def read(spec: str | os.PathLike[str]) -> Source:
-    """The text of a spec: a path if it ends in `.opt` or has a folder in it, else a name."""
+    """The text of a spec: a path if it ends in `.opt` or has a folder in it, else a name; torch/adam is a name."""
     given = os.fspath(spec) if isinstance(spec, os.PathLike) else spec
     text = _text(given, "the name of a spec, a path, or what parse() returns")
-    path = Path(text) if text.endswith(".opt") or os.path.dirname(text) else specfiles.spec_path(text)
+    path = specfiles.spec_path(text) if specfiles.is_name(text) else Path(text)
     # A byte-order mark is no part of the text. Importing the codec that drops it would take longer than reading a spec.
     try:
         content = path.read_bytes().removeprefix(codecs.BOM_UTF8).decode()

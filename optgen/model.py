@@ -258,6 +258,8 @@ PER_PARAMETER = ("lr", "wd")
 """Params that differ between parameters, by their multipliers."""
 COUNTS = ("t", "step")
 DIMENSIONS = ("rank", "size", "rows", "cols")
+EPSILON = "machine_epsilon"
+"""The machine epsilon of the parameter's dtype."""
 
 
 @dataclass(frozen=True)

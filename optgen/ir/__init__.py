@@ -69,6 +69,7 @@ from optgen.ir.ops import (
 )
 from optgen.ir.types import (
     COMPUTE,
+    EPSILONS,
     DType,
     Type,
     Value,
@@ -78,6 +79,7 @@ from optgen.ir.types import (
 __all__ = [
     "BLOCK",
     "COMPUTE",
+    "EPSILONS",
     "LANES",
     "OPS",
     "ROUNDING_DRAW",

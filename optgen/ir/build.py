@@ -22,6 +22,7 @@ from optgen.ir.verify import held_type, typed
 from optgen.model import (
     COUNTS,
     DIMENSIONS,
+    EPSILON,
     Binary,
     Call,
     Expr,
@@ -185,6 +186,8 @@ class _Lowering:
             return self.rename(self.clip(rescaled, self.emit(ir.Neg(bound)), bound), "g")
         if id == COUNTS[0]:
             return self.emit(ir.Count(), id)
+        if id == EPSILON:
+            return self.const(ir.EPSILONS[self.variant.dtype])
         assert id in self.hyper, id
         return self.emit(ir.Hyper(id), id)
 
@@ -247,6 +250,8 @@ class _Lowering:
                 return self.emit(ir.Abs(x))
             case "floor", [x]:
                 return self.emit(ir.Floor(x))
+            case "float32", [x]:
+                return x if x.type.dtype == "f32" else self.emit(ir.Convert(self.emit(ir.Convert(x))))
             case "pow", [x, y]:
                 return self.math("pow", x, y)
             case "sign", [x]:

@@ -18,6 +18,7 @@ from optgen.lang.builtins import DRAWS, TENSORS, is_reduction
 from optgen.model import (
     COUNTS,
     DIMENSIONS,
+    EPSILON,
     PER_PARAMETER,
     Binary,
     Call,
@@ -91,7 +92,7 @@ def base_names(optimizer: Optimizer, states: tuple[StateDecl, ...]) -> dict[str,
     names |= dict.fromkeys(TENSORS, ValueKind(Kind.ELEM))
     names |= {i.name: ValueKind(Kind.ELEM) for i in optimizer.inputs}
     names |= {s.name: ValueKind(s.kind) for s in states}
-    return names | {"step": CONSTANT}
+    return names | {"step": CONSTANT, EPSILON: CONSTANT}
 
 
 def infer(program: Program, optimizer: Optimizer) -> dict[str, Kind]:

@@ -26,8 +26,9 @@ _FUNCTIONS = {
     "abs": sp.Abs,
     "sign": sp.sign,
     "floor": sp.floor,
+    "float32": lambda x: x,
 }
-_EXACT = ("sqrt", "abs", "sign")
+_EXACT = ("sqrt", "abs", "sign", "float32")
 """The functions that may be evaluated for a number. Others could make SymPy compute millions of digits."""
 _READABLE = 24
 """The largest number of operations in a closed form. Expanding a long product could take for ever."""

@@ -16,6 +16,7 @@ from optgen.diagnostics import Span
 from optgen.model import (
     COUNTS,
     DIMENSIONS,
+    EPSILON,
     Binary,
     Call,
     Equation,
@@ -138,7 +139,8 @@ class Renderer(ABC):
     def __init__(self, optimizer: Optimizer, *, evaluate: bool = False) -> None:
         self.evaluate = evaluate
         self.states = {s.name for s in optimizer.states} | {"w"}
-        self.bare = {*optimizer.all_params(), *(f.name for f in optimizer.flags), "sparse", *COUNTS, *DIMENSIONS}
+        self.bare = {*optimizer.all_params(), *(f.name for f in optimizer.flags), "sparse", EPSILON}
+        self.bare |= {*COUNTS, *DIMENSIONS}
         self.names = self.states | self.bare | {e.target.id for e in (*optimizer.update, *optimizer.evaluate)}
         self.spelled = self._alike(optimizer)
 

@@ -233,6 +233,7 @@ _UNARY: tuple[str, ...] = (
     "abs({})",
     "sign({})",
     "floor({})",
+    "float32({})",
     "tanh({})",
     "exp(-abs({}))",
 )
