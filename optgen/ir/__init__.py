@@ -10,6 +10,7 @@ compared bit by bit.
 from __future__ import annotations
 
 from optgen.ir.kernel import (
+    GRADIENT_FACTOR,
     ROUNDING_DRAW,
     Buffer,
     Instr,
@@ -78,6 +79,7 @@ from optgen.ir.types import (
 __all__ = [
     "BLOCK",
     "COMPUTE",
+    "GRADIENT_FACTOR",
     "LANES",
     "OPS",
     "ROUNDING_DRAW",
