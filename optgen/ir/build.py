@@ -189,7 +189,7 @@ class _Lowering:
         return self.emit(ir.Hyper(id), id)
 
     def gradient(self) -> Value:
-        """The sum of all gradients, in their order, in the compute dtype; in a scaled variant, each times the factor."""
+        """The sum of all gradients, in their order, in the compute dtype; a scaled variant has each times a factor."""
         names = map(ir.gradient, range(self.variant.gradients))
         terms = [self.emit(ir.Load(name), name) for name in names]
         if self.variant.scaled:
