@@ -96,7 +96,7 @@ def symbol(optimizer: Optimizer, variant: Variant) -> str:
             words.append(f"{name}_{value}")
     words += [f"{name}_{storage}" for name, storage in variant.storage.items() if storage != variant.weight]
     words += ["master"] * variant.master + ["eval"] * variant.evaluate
-    words += [f"sum{variant.gradients}"] * (variant.gradients > 1)
+    words += [f"sum{variant.gradients}"] * (variant.gradients > 1) + ["scaled"] * variant.scaled
     return "_".join("".join(c if c.isalnum() else "_" for c in w) for w in (*words, SHORT[variant.dtype]))
 
 

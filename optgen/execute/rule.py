@@ -37,8 +37,8 @@ EXAMPLE_SHAPE = (4096, 4096)
 class UpdateRule:
     """An optimizer for parameters of one dtype: makes state, and binds it to parameters and gradients.
 
-    `target` is the platform that it is compiled for, by default the CPU. A variant is compiled once, when a parameter
-    needs it.
+    `target` is the platform that it is compiled for, by default the CPU. With `scales_gradient`, steps multiply every
+    gradient by `step.gradient_factor` as they read it. A variant is compiled once, when a parameter needs it.
     """
 
     def __init__(
@@ -50,6 +50,7 @@ class UpdateRule:
         master: bool = False,
         storage: Mapping[str, str] | None = None,
         target: Platform | None = None,
+        scales_gradient: bool = False,
     ) -> None:
         self.spec = spec
         self.values = args.values
@@ -57,6 +58,7 @@ class UpdateRule:
         self.dtype = dtype
         self.master = master
         self.storage = dict(storage or {})
+        self.scales_gradient = scales_gradient
         self._chosen = args.chosen
         values = [e for line in spec.update for e in walk(line.value)]
         self._sums_over_params = any(isinstance(e, Call) and e.scope == "params" for e in values)
@@ -68,6 +70,7 @@ class UpdateRule:
     def __repr__(self) -> str:
         words = [self.spec.name, self.dtype, *([self.target.name] if self.target.name != "cpu" else [])]
         words += [*(["master=True"] if self.master else [])]
+        words += [*(["scales_gradient=True"] if self.scales_gradient else [])]
         defaults = {p.name: p.default for p in self.spec.all_params().values()}
         words += [f"{name}={value!r}" for name, value in self.values.items() if value != defaults[name]]
         chosen = {f.name: self.flags[f.name] for f in self.spec.flags if f.name in self.flags and not f.per_param}
@@ -280,7 +283,8 @@ class UpdateRule:
             if s.kind is Kind.ELEM and s.name in self.storage:
                 wanted = self.storage[s.name]
                 storage[s.name] = "float32" if small and STORAGES[wanted].block else wanted
-        return Variant(decided, self.dtype, self.master, storage, evaluate, gradients)
+        scaled = self.scales_gradient and not evaluate
+        return Variant(decided, self.dtype, self.master, storage, evaluate, gradients, scaled)
 
     def kernel(
         self,

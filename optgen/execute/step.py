@@ -19,6 +19,7 @@ from optgen.execute.piece import Exchange, Piece, is_left_out
 from optgen.execute.protocols import Device, Launches
 from optgen.execute.state import State
 from optgen.execute.watch import Watch
+from optgen.ir import GRADIENT_FACTOR
 from optgen.model import FlagValue, Optimizer
 
 ID_LIMIT, SEED_LIMIT = 1 << 20, 1 << 64
@@ -59,6 +60,7 @@ class Rule(Protocol):
     values: Mapping[str, float | None]
     dtype: str
     master: bool
+    scales_gradient: bool
 
     def decide(
         self, rank: int, flags: Mapping[str, FlagValue], values: Mapping[str, float | None], *, sparse: bool
@@ -121,7 +123,7 @@ class BoundStep:
         self._gradient_watch: Watch | None = None
         self._is_watched = bool(self._watch.owners)
         self._ids = _check_ids(range(n) if ids is None else ids, n)
-        self._seed = 0
+        self._seed, self._gradient_factor = 0, 1.0
         shapes = [p.shape if piece is None else piece.shape for p, piece in zip(params, pieces, strict=True)]
         decide_flags = _flag_decider(rule, kernels, list(map(len, shapes)), flags)
         self._hyper = HyperParameters(rule.spec, rule.values, [k.variant.flags for k in kernels], decide_flags)
@@ -222,6 +224,21 @@ class BoundStep:
         for table in self._tables:
             table.step.seed = self._seed
 
+    @property
+    def gradient_factor(self) -> float:
+        """What every gradient is multiplied by as it is read; 1 at first. Each product is rounded once, to the dtype of
+        the arithmetic. Setting it is a ValueError if the rule has no `scales_gradient`."""
+        return self._gradient_factor
+
+    @gradient_factor.setter
+    @exclusive
+    def gradient_factor(self, value: float) -> None:
+        if not self.rule.scales_gradient:
+            raise ValueError(f"{self.rule!r} does not scale gradients; load it with scales_gradient=True")
+        self._gradient_factor = float(value)
+        for table in self._tables:
+            table.set_hyper({GRADIENT_FACTOR: self._gradient_factor})
+
     # ------------------------------------------------------------ before each step
 
     def _prepare(self, changes: Mapping[str, Any]) -> None:
@@ -284,7 +301,7 @@ class BoundStep:
             for kernel, own in groups.items()
         ]
         for table in self._tables:
-            table.set_hyper(self._values)
+            table.set_hyper({**self._values, GRADIENT_FACTOR: self._gradient_factor})
             table.step.seed = self._seed
         self._runner = self._device.runner(self._tables, self._counts, self._exchange)
         self._run, self._launches = self._runner.run, self._runner.launches

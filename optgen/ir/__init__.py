@@ -10,6 +10,7 @@ compared bit by bit.
 from __future__ import annotations
 
 from optgen.ir.kernel import (
+    GRADIENT_FACTOR,
     ROUNDING_DRAW,
     Buffer,
     Instr,
@@ -80,6 +81,7 @@ __all__ = [
     "BLOCK",
     "COMPUTE",
     "EPSILONS",
+    "GRADIENT_FACTOR",
     "LANES",
     "OPS",
     "ROUNDING_DRAW",

@@ -57,7 +57,7 @@ class _Lowering:
         self.instrs: list[Instr] = []
         self.values: dict[str, Value] = {}
         self.kinds = {"w'": Kind.ELEM} | {f"{s.name}'": s.kind for s in self.program.states}
-        self.hyper = {*optimizer.all_params(), *DIMENSIONS, "step"}
+        self.hyper = (*optimizer.all_params(), *DIMENSIONS, "step", ir.GRADIENT_FACTOR)
         self._nonnegative: frozenset[str] | None = None
         self.buffers = {b.name: b for b in self.make_buffers()}
         # Draws count in text order over all variants, so that a flag changes no other draw.
@@ -110,7 +110,7 @@ class _Lowering:
             else:
                 self.instrs.append(Instr(None, ir.Store(name, self.converted(self.buffers[name], value))))
         read = {i.op.name for i in self.instrs if isinstance(i.op, ir.Hyper)}
-        hyper = tuple(name for name in (*self.optimizer.all_params(), *DIMENSIONS, "step") if name in read)
+        hyper = tuple(name for name in self.hyper if name in read)
         phases = (Phase("update", tuple(self.instrs)),)
         advances = not self.variant.evaluate
         return Kernel(self.optimizer.name, self.variant.dtype, tuple(self.buffers.values()), hyper, phases, advances)
@@ -192,9 +192,12 @@ class _Lowering:
         return self.emit(ir.Hyper(id), id)
 
     def gradient(self) -> Value:
-        """The sum of all gradients, in their order, in the compute dtype."""
+        """The sum of all gradients, in their order, in the compute dtype; a scaled variant has each times a factor."""
         names = map(ir.gradient, range(self.variant.gradients))
         terms = [self.emit(ir.Load(name), name) for name in names]
+        if self.variant.scaled:
+            factor = self.element(self.hyper_value(ir.GRADIENT_FACTOR))
+            terms = [self.emit(ir.Mul(term, factor)) for term in terms]
         total = functools.reduce(lambda a, b: self.emit(ir.Add(a, b)), terms)
         return self.rename(total, "grad.sum")  # so that an equation m' = grad does not rename it
 

@@ -16,6 +16,10 @@ ROUNDING_DRAW = MAX_DRAWS
 + k//2. All ids are below 2^12, because a spec is too short for 2^12 states."""
 
 
+GRADIENT_FACTOR = "grad.factor"
+"""The hyper-parameter of scaled variants that no spec names."""
+
+
 @dataclass(frozen=True)
 class Instr:
     """`result = op`. Only a store has the `result` None."""
@@ -60,7 +64,8 @@ class Variant:
 
     `dtype`: of parameters and gradients; `master`: the weight is kept in float32 beside a parameter of 16 bits;
     `storage`: of each elementwise state (default: that of the weight); `evaluate`: the `eval:` section, not the update;
-    `gradients`: how many gradients of a parameter are summed, in order, as they are read.
+    `gradients`: how many gradients of a parameter are summed, in order, as they are read; `scaled`: each is first
+    multiplied by the hyper-parameter GRADIENT_FACTOR.
     """
 
     flags: Flags
@@ -69,6 +74,7 @@ class Variant:
     storage: Mapping[str, str] = field(default_factory=dict)
     evaluate: bool = False
     gradients: int = 1
+    scaled: bool = False
 
     @property
     def weight(self) -> str:

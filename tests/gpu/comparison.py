@@ -9,7 +9,7 @@ import numpy as np
 
 from optgen import RowSparse, State
 from tests.compiler.harness import Array, Case, Shape, assert_same, numbers, row_sparse, same_bits
-from tests.compiler.test_differential import changes_for, disturb, load
+from tests.compiler.test_differential import FACTOR, changes_for, disturb, load
 from tests.gpu.libraries import Library
 
 SEED = 2**40 + 11
@@ -70,6 +70,8 @@ def compare(
         changes = changes_for(case, len(shapes))[step % 2]
         for bound in (ours, theirs):
             bound.seed = SEED
+            if cpu.scales_gradient:
+                bound.gradient_factor = FACTOR
             bound(**changes)
         label = (
             f"{case} {mode} special={special} sparse={sparse} lazy={lazy} {several=} {offset=} step {step}: {changes}"
