@@ -221,3 +221,10 @@ def test_the_scan_sees_lazy_and_relative_imports(tmp_path: Path) -> None:
             return text
 
     assert list(imports(Fake(path))) == ["a.b", "optgen.lang.c", "optgen.d.e"]
+
+
+def test_the_lazy_names_of_optgen_are_its_public_ones() -> None:
+    import optgen
+
+    assert set(optgen._MODULES) == set(optgen.__all__)
+    assert all(getattr(optgen, name).__name__ == name for name in optgen.__all__)
