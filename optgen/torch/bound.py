@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
+from operator import is_
 from typing import Any
 
-import numpy as np
 import torch
 
 from optgen.execute.rule import UpdateRule
 from optgen.execute.state import State
+from optgen.ir import Buffer
 from optgen.torch import state as states
+from optgen.torch.counts import UpdateCounts
 from optgen.torch.memory import ParamMemory, fits, local_tensor, row_sparse
-from optgen.torch.state import STEP, StateKeys
+from optgen.torch.state import StateKeys
 
 
 class BoundTensors:
@@ -33,113 +35,164 @@ class BoundTensors:
         seed: int,
         is_sparse: bool = False,
     ) -> None:
-        self.params, self._kept, self._keys, self.is_sparse = params, kept, keys, is_sparse
-        self._rule, self._ids, self._seed = rule, ids, seed
-        by_memory = _is_elementwise(rule, params)
+        self.params, self.rule = params, rule
+        self._kept, self._keys, self._ids, self._seed = kept, keys, ids, seed
         self._memories = [
-            ParamMemory(p, by_memory=by_memory, always_view=is_sparse or not (p.grad is None or fits(p, p.grad)))
-            for p in params
+            memory_of(rule, p, is_sparse=is_sparse, always_view=not (p.grad is None or fits(p, p.grad))) for p in params
         ]
+        self._kernels = [rule.kernel(tuple(m.tensor.shape)) for m in self._memories]
+        # 8-bit blocks run on from row to row, so such states are updated as a whole.
+        self.is_sparse = is_sparse
+        self._by_row = is_sparse and not any(kernel.is_quantized for kernel in self._kernels)
         self._special = [m for m in self._memories if not m.is_plain]
         self._copies = [m for m in self._memories if m.is_copy]
-        self.counts = np.array([self._count(k) for k in kept], np.int64)
+        self._counts = UpdateCounts(kept, has_step=keys.has_step)
         arrays = self._prepare_states()
-        self._steps = torch.from_numpy(self.counts.astype(np.float32))
-        self._steps_array = self._steps.numpy()
-        self._steps_bytes = self._steps_array.tobytes()
-        if keys.has_step:
-            for k, step in zip(kept, self._steps, strict=True):
-                k[STEP] = step
-        self._state_ids = self._ids_of_states()
-        self._state_objects = [x for k in kept for x in k.values()]  # alive, so that no id comes twice
-        self._state = State(arrays, self.counts)
-        self._pending: Mapping[str, Any] = {}
+        self._state_tensors = [x for k in kept for x in k.values()]
+        self._state = State(arrays, self._counts.values)
+        self._unstarted = [i for i in range(len(params)) if self._starts_as_weight(i) and not self._counts.values[i]]
+        self._masters = [p for p, k in zip(params, self._kernels, strict=True) if "w" in k.states]
+        self._versions: list[int] = []
+        self._pending: dict[str, Any] = {}
+        self._factor = 1.0
         self._bind()
 
     def _bind(self) -> None:
         tensors = [m.tensor for m in self._memories]
-        if self.is_sparse:
-            self._members = [i for i, p in enumerate(self.params) if p.grad is not None]
+        if self._by_row:
+            self._members = self._with_gradient()
             picked = {name: [x[i] for i in self._members] for name, x in self._state.arrays.items()}
-            self._own_counts = self.counts[self._members]
-            self._step = self._rule.bind(
+            self._own_counts = self._counts.values[self._members]
+            self._step = self.rule.bind(
                 [tensors[i] for i in self._members],
-                [row_sparse(self.params[i].grad) for i in self._members],  # type: ignore[arg-type]
+                self._row_sparse_gradients(),
                 State(picked, self._own_counts),
                 ids=[self._ids[i] for i in self._members],
             )
         else:
-            self._step = self._rule.bind(tensors, None, self._state, ids=self._ids)
+            self._step = self.rule.bind(tensors, None, self._state, ids=self._ids)
         self._step.seed = self._seed
-
-    def _count(self, kept: Mapping[str, Any]) -> int:
-        if not self._keys.has_step:
-            return int(bool(kept))
-        return int(kept.get(STEP, 0))
+        if self.rule.scales_gradient:
+            self._step.gradient_factor = self._factor
 
     def _prepare_states(self) -> dict[str, list[Any]]:
         """The tensors to bind, as `State.arrays` has them."""
         arrays: dict[str, list[Any]] = {}
         n = len(self.params)
-        shared: dict[str, torch.Tensor] = {}
+        shared = states.shared_states(self._buffers(0), self._kept)
         for i, (kept, memory) in enumerate(zip(self._kept, self._memories, strict=True)):
-            kernel = self._rule.kernel(tuple(memory.tensor.shape))
-            bound = states.prepare(
-                kernel.states.values(),
-                kept,
-                memory,
-                self._rule.values,
-                shared,
-                by_row=False,
-                shape_of=self._keys.shape_of,
-            )
+            try:
+                bound = states.prepare(
+                    self._buffers(i), kept, memory, self.rule.values, shared, shape_of=self._keys.shape_of
+                )
+            except ValueError as error:
+                raise ValueError(f"params[{i}]: {error}") from error
             for name, tensor in bound.items():
                 arrays.setdefault(name, [None] * n)[i] = tensor
         return arrays
 
-    def _ids_of_states(self) -> list[int]:
-        return list(map(id, chain.from_iterable(map(dict.values, self._kept))))
+    def _buffers(self, i: int) -> Sequence[Buffer]:
+        return list(self._kernels[i].states.values())
+
+    def _starts_as_weight(self, i: int) -> bool:
+        return states.starts_as_weight(self._buffers(i), self.rule.values)
+
+    @property
+    def has_started(self) -> bool:
+        """Whether a parameter was updated before."""
+        return bool(self._counts.values.any())
 
     def is_current(self) -> bool:
         """Whether states and special memory are those that were bound."""
-        if self._ids_of_states() != self._state_ids:
-            return False
-        return all(m.is_current() for m in self._special)
+        tensors = self._state_tensors
+        return (
+            sum(map(len, self._kept)) == len(tensors)
+            and all(map(is_, chain.from_iterable(map(dict.values, self._kept)), tensors))
+            and self._counts.is_current()
+            and all(m.is_current() for m in self._special)
+        )
 
-    def set(self, values: Mapping[str, Any]) -> None:
-        """Set params: a number for all parameters, or a list with one for each."""
-        self._pending = values
+    def keeps(self, kept: Sequence[Mapping[str, Any]]) -> bool:
+        """Whether these are the dicts that the states stand in."""
+        return all(map(is_, kept, self._kept))
 
-    def run(self, changes: Mapping[str, Any]) -> None:
-        """One update of the parameters that have gradients, after these changes of params."""
+    def set(self, values: Mapping[str, Any], gradient_factor: float) -> None:
+        """Have the next update use these params, each a number for all parameters or a list with one for each."""
+        self._pending |= values
+        if gradient_factor != self._factor:
+            self._step.gradient_factor = self._factor = gradient_factor
+
+    @property
+    def bound_params(self) -> Sequence[torch.Tensor]:
+        """The parameters in the order of the step's numbers, by which its errors call them."""
+        return [self.params[i] for i in self._members] if self._by_row else self.params
+
+    def run(self) -> None:
+        """One update of the parameters that have gradients."""
         for memory in self._special:
             memory.load()
-            if not self.is_sparse:
+            if not self._by_row:
                 memory.read_grad()
-        if self._steps_array.tobytes() != self._steps_bytes:
-            self.counts[:] = self._steps_array
-        if self.is_sparse:
-            self._run_sparse(changes)
+        if self._unstarted:
+            self._restart()
+        if self._masters:
+            self._follow_weights()
+        self._counts.read()
+        if self._by_row:
+            self._run_by_row()
         else:
-            self._step(**self._pending, **changes)
+            self._step(**self._pending)
         for memory in self._copies:
             memory.store()
+        if self._masters:
+            self._versions = [p._version for p in self._masters]
         self._pending = {}
-        np.copyto(self._steps_array, self.counts, casting="unsafe")
-        self._steps_bytes = self._steps_array.tobytes()
+        self._counts.write()
 
-    def _run_sparse(self, changes: Mapping[str, Any]) -> None:
-        members = [i for i, p in enumerate(self.params) if p.grad is not None]
+    def _restart(self) -> None:
+        """Before the first update of a parameter, what starts as the parameter is the parameter as it is now."""
+        for i in self._unstarted:
+            if self.params[i].grad is not None:
+                states.restart(self._buffers(i), self._kept[i], self._memories[i], self.rule.values)
+        self._unstarted = [i for i in self._unstarted if self.params[i].grad is None]
+
+    def _follow_weights(self) -> None:
+        """Have masters follow parameters that others wrote."""
+        versions = [p._version for p in self._masters]
+        if versions != self._versions:
+            for p, kept in zip(self.params, self._kept, strict=True):
+                if states.MASTER in kept:
+                    states.follow_weight(kept, p)
+
+    # ------------------------------------------------------------ row-sparse gradients
+
+    def _with_gradient(self) -> list[int]:
+        return [i for i, p in enumerate(self.params) if p.grad is not None]
+
+    def _row_sparse_gradients(self) -> list[Any]:
+        grads = [(self.params[i].grad, self._memories[i].tensor) for i in self._members]
+        return [row_sparse(local_tensor(grad), like) for grad, like in grads if grad is not None]
+
+    def _run_by_row(self) -> None:
+        members = self._with_gradient()
         if members != self._members:
             self._bind()
         else:
-            self._own_counts[:] = self.counts[members]
-            self._step.rebind([row_sparse(self.params[i].grad) for i in members])  # type: ignore[arg-type]
-        self._step(**self._pending, **changes)
-        self.counts[members] = self._own_counts
+            self._own_counts[:] = self._counts.values[members]
+            self._step.rebind(self._row_sparse_gradients())
+        self._step(**self._pending)
+        self._counts.values[members] = self._own_counts
 
 
-def _is_elementwise(rule: UpdateRule, params: Sequence[torch.Tensor]) -> bool:
-    """Whether the equations give each axis no meaning of its own, so that elements may come in any order."""
-    kernels = [rule.kernel(tuple(local_tensor(p).shape)) for p in params]
-    return all(k.native.cut in ("anywhere", "blocks") and not {"rows", "cols"} & set(k.native.hyper) for k in kernels)
+def memory_of(
+    rule: UpdateRule, param: torch.Tensor, *, is_sparse: bool = False, always_view: bool = False
+) -> ParamMemory:
+    """A parameter as it is bound: by memory where the equations give each axis no meaning of its own."""
+    if is_sparse:
+        return ParamMemory(param, by_memory=False, always_view=True)
+    memory = ParamMemory(param, by_memory=True, always_view=always_view)
+    if not memory.is_reordered:
+        return memory
+    native = rule.kernel(tuple(memory.tensor.shape)).native
+    by_memory = native.cut in ("anywhere", "blocks") and not {"rows", "cols"} & set(native.hyper)
+    return memory if by_memory else ParamMemory(param, by_memory=False, always_view=always_view)

@@ -2,56 +2,84 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 
-from optgen import api
 from optgen.execute.rule import UpdateRule
 from optgen.model import PER_PARAMETER
 from optgen.torch.bound import BoundTensors
-from optgen.torch.memory import local_tensor
+from optgen.torch.memory import is_sparse
+from optgen.torch.naming import naming
 from optgen.torch.protocols import Owner
-from optgen.torch.values import GroupValues, options
-
-REAL = {torch.complex32: "float16", torch.complex64: "float32", torch.complex128: "float64"}
+from optgen.torch.rules import decode_states, load
+from optgen.torch.values import NO_CHANGES, GroupValues
 
 
 class GroupStep:
     """The steps of the parameters of groups that have had a gradient; the others are bound when they get one.
 
-    `groups` is one group, or all of an optimizer whose spec sums over parameters.
+    `groups` is one group, or all of an optimizer whose spec sums over parameters. A step is `prepare`, which refuses
+    what is wrong before anything has changed, and then `run`.
     """
 
     def __init__(self, optimizer: Owner, groups: Sequence[dict[str, Any]]) -> None:
         self._optimizer, self.groups = optimizer, groups
         self._values = [GroupValues(optimizer.spec, optimizer.spelling, group) for group in groups]
+        self._storages = [values.options for values in self._values]  # as states are kept
         self._bound: list[BoundTensors] = []
-        self._rebuild()
+        self._is_stale, self._has_started = True, False
+        self._factor, self._scales_gradient = 1.0, False
+
+    def prepare(self, gradient_factor: float) -> None:
+        """Take the groups' values and tensors as they are now; the next update multiplies gradients by a factor.
+
+        TypeError or ValueError names a key or a parameter that is wrong.
+        """
+        changes = self._changes()
+        factor = -gradient_factor if self._values[0].flips_gradient else gradient_factor
+        if factor != 1.0 and not self._scales_gradient:
+            self._scales_gradient = self._is_stale = True  # from now on, as kernels would change to and fro
+        if self._is_stale or not self._is_current():
+            self._factor = factor
+            self._rebuild()
+        elif changes or factor != self._factor:
+            self._factor = factor
+            for bound in self._bound:
+                bound.set(changes if len(self.groups) == 1 else self._values_of_each(bound.params), factor)
 
     def run(self) -> None:
         """One update of the parameters that have gradients."""
-        changes = self._changes()
-        if changes is None or not self._is_current():
-            self._rebuild()
-            changes = {}
-        if self._waits_to_start():
-            return
-        for k in range(len(self._bound)):
+        if not self._has_started:
+            if self._waits_to_start():
+                return
+            self._has_started = True
+        for k, bound in enumerate(self._bound):
             try:
-                self._bound[k].run(changes)
+                bound.run()
             except (TypeError, ValueError):
                 # A tensor may have got other memory, or a gradient another layout. What is wrong is refused again.
-                self._rebuild_one(k)
-                self._bound[k].run(changes)
+                self._run_anew(k)
+                return
 
-    def _changes(self) -> Mapping[str, Any] | None:
-        """The params that have changed since the last step; None if other kernels are needed."""
+    def rebind(self) -> None:
+        """Have the next step bind all parameters anew."""
+        self._is_stale = True
+
+    def keeps_states(self) -> bool:
+        """Whether the optimizer's states stand in the dicts that are bound."""
+        state = self._optimizer.state
+        return all(bound.keeps([state.get(p) for p in bound.params]) for bound in self._bound)
+
+    def _changes(self) -> Mapping[str, Any]:
+        """The params that have changed in some group."""
         found = [values.changes(group) for values, group in zip(self._values, self.groups, strict=True)]
-        if len(found) == 1 or not any(found):
-            return found[0]
-        return None  # lists of values go to the kernels when they are bound
+        if None in found:
+            self._is_stale = True
+        if any(found) and len(found) > 1:
+            self._check_groups_are_alike()
+        return next(filter(None, found), NO_CHANGES)
 
     def _is_current(self) -> bool:
         return (
@@ -69,85 +97,93 @@ class GroupStep:
         if not self._optimizer.makes_states_at_construction or any(rates):
             return False
         grads = [p.grad for bound in self._bound for p in bound.params if p.grad is not None]
-        return all(not bound.counts.any() for bound in self._bound) and not any(bool((g != 0).any()) for g in grads)
+        return not any(bound.has_started for bound in self._bound) and not any(bool((g != 0).any()) for g in grads)
 
     # ------------------------------------------------------------ binding
 
     def _rebuild(self) -> None:
         """Bind all parameters that have, or had, a gradient: those of one dtype, device and layout together."""
         params = [p for group in self.groups for p in group["params"]]
-        self._params = list(map(id, params))
         bound_before = {id(p) for bound in self._bound for p in bound.params}
-        self._without_gradient = [p for p in params if p.grad is None and id(p) not in bound_before]
-        left_out = set(map(id, self._without_gradient))
+        without = [p for p in params if p.grad is None and id(p) not in bound_before]
+        left_out = set(map(id, without))
+        self._bound = self._bind_all([p for p in params if id(p) not in left_out])
+        self._params, self._without_gradient = list(map(id, params)), without
+        self._is_stale = False
+
+    def _run_anew(self, k: int) -> None:
+        """Bind the parameters of the k-th step and of those after it anew, and run these."""
+        self._is_stale = True  # unless this works
+        anew = self._bind_all([p for bound in self._bound[k:] for p in bound.params])
+        for bound in anew:
+            with naming(bound.bound_params, self._optimizer.describe):
+                bound.run()
+        self._bound[k:] = anew
+        self._is_stale = False
+
+    def _bind_all(self, params: Sequence[torch.Tensor]) -> list[BoundTensors]:
         buckets: dict[tuple[Any, ...], list[torch.Tensor]] = {}
         for p in params:
-            if id(p) not in left_out:
-                sparse = p.grad is not None and local_tensor(p.grad).layout == torch.sparse_coo
-                buckets.setdefault((p.dtype, p.device, sparse), []).append(p)
+            buckets.setdefault((p.dtype, p.device, is_sparse(p.grad)), []).append(p)
         if len(self.groups) > 1:
-            self._check_alike(buckets)
-        self._bound = [self._bind(members, sparse=key[-1]) for key, members in buckets.items()]
-
-    def _check_alike(self, buckets: Collection[tuple[Any, ...]]) -> None:
-        """ValueError where groups differ in what a sum over all parameters needs to be the same."""
-        name = self._optimizer.spec.name
-        if len(buckets) > 1:
-            kinds = ", ".join(sorted({f"{dtype} on {device}" for dtype, device, _ in buckets}))
-            raise ValueError(f"{name} sums over all parameters, which must have one dtype and device, not {kinds}")
-        first = self._values[0].arguments
-        for values in self._values[1:]:
-            own = values.arguments
-            for key, x in (*own.values.items(), *own.flags.items()):
-                if key not in PER_PARAMETER and x != {**first.values, **first.flags}[key]:
-                    raise ValueError(f"{name} sums over all parameters, so '{key}' must be the same in all groups")
-
-    def _rebuild_one(self, k: int) -> None:
-        bound = self._bound[k]
-        self._bound[k] = self._bind(list(bound.params), sparse=bound.is_sparse)
-
-    def _bind(self, params: list[torch.Tensor], *, sparse: bool) -> BoundTensors:
-        optimizer = self._optimizer
-        bound = BoundTensors(
-            self._rule(params[0]),
-            params,
-            [optimizer.state[p] for p in params],
-            optimizer.numbers_of(params),
-            optimizer.state_keys,
-            seed=optimizer.seed,
-            is_sparse=sparse,
-        )
-        if len(self.groups) > 1:
-            bound.set(self._values_of_each(params))
-        return bound
-
-    def _values_of_each(self, params: Sequence[torch.Tensor]) -> dict[str, list[float | None]]:
-        """The params that may differ between groups, one value for each parameter."""
-        own = {id(p): k for k, group in enumerate(self.groups) for p in group["params"]}
-        each = [self._values[own[id(p)]].arguments.values for p in params]
-        return {name: [values[name] for values in each] for name in PER_PARAMETER}
+            self._check_groups_are_alike()
+            if len(buckets) > 1:
+                kinds = ", ".join(sorted({f"{dtype} on {device}" for dtype, device, _ in buckets}))
+                raise ValueError(f"{self._sums}, which must have one dtype, device and layout, not {kinds}")
+        rules = [self._rule(members[0]) for members in buckets.values()]
+        self._decode_states()
+        return [
+            self._bind(rule, members, sparse=key[-1])
+            for rule, (key, members) in zip(rules, buckets.items(), strict=True)
+        ]
 
     def _rule(self, like: torch.Tensor) -> UpdateRule:
         """The rule for parameters like this one, with the first group's values."""
-        given = self._values[0].arguments
-        storage, master, _ = options(self.groups[0])
-        return load(self._optimizer.spec, like, {**given.values, **given.chosen}, storage=storage, master=bool(master))
+        first, spec = self._values[0], self._optimizer.spec
+        with naming([like], self._optimizer.describe):
+            return load(spec, like, first.arguments, first.options, scales_gradient=self._scales_gradient)
 
+    def _decode_states(self) -> None:
+        """Have groups that now keep their states otherwise hold numbers in place of codes."""
+        optimizer = self._optimizer
+        for k, (group, values) in enumerate(zip(self.groups, self._values, strict=True)):
+            if values.options.storage != self._storages[k].storage:
+                decode_states(optimizer.spec, group["params"], optimizer.state, values.arguments, self._storages[k])
+            self._storages[k] = values.options
 
-def load(
-    spec: Any, like: torch.Tensor, values: Mapping[str, Any], *, storage: Any = None, master: bool = False
-) -> UpdateRule:
-    """A rule for parameters of this one's dtype and device; `master` is for those of 16 bits."""
-    dtype = REAL.get(like.dtype, str(like.dtype).removeprefix("torch."))
-    if like.device.type not in ("cpu", "cuda"):
-        raise ValueError(f"a parameter on device '{like.device}': optgen updates parameters on CPUs and NVIDIA GPUs")
-    params = spec.all_params()
-    given = {name: x for name, x in values.items() if name not in params or x != params[name].default}
-    return api.load(
-        spec,
-        dtype,
-        master=master and dtype in ("float16", "bfloat16"),
-        storage=storage,
-        target=like.device.type,
-        **given,
-    )
+    def _bind(self, rule: UpdateRule, params: list[torch.Tensor], *, sparse: bool) -> BoundTensors:
+        optimizer = self._optimizer
+        with naming([p for p in params if p.grad is not None] if sparse else params, optimizer.describe):
+            bound = BoundTensors(
+                rule,
+                params,
+                [optimizer.state[p] for p in params],
+                optimizer.numbers_of(params),
+                optimizer.state_keys,
+                seed=optimizer.seed,
+                is_sparse=sparse,
+            )
+        bound.set(NO_CHANGES if len(self.groups) == 1 else self._values_of_each(params), self._factor)
+        return bound
+
+    def _values_of_each(self, params: Sequence[torch.Tensor]) -> dict[str, Any]:
+        """All values: those that may differ between groups as lists, one for each parameter."""
+        own = {id(p): k for k, group in enumerate(self.groups) for p in group["params"]}
+        each = [self._values[own[id(p)]].arguments.values for p in params]
+        lists = {name: [values[name] for values in each] for name in PER_PARAMETER}
+        return {**self._values[0].arguments.values, **lists}
+
+    @property
+    def _sums(self) -> str:
+        return f"{self._optimizer.spec.name} sums over all parameters"
+
+    def _check_groups_are_alike(self) -> None:
+        """ValueError where groups differ in what a sum over all parameters needs to be the same."""
+        first = self._values[0]
+        common = {**first.arguments.values, **first.arguments.flags, **first.options._asdict()}
+        for values in self._values[1:]:
+            own = {**values.arguments.values, **values.arguments.flags, **values.options._asdict()}
+            for name, x in own.items():
+                if name not in PER_PARAMETER and x != common[name]:
+                    key = self._optimizer.spelling.key_of(name)
+                    raise ValueError(f"{self._sums}, so '{key}' must be the same in all groups")

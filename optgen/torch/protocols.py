@@ -25,3 +25,6 @@ class Owner(Protocol):
 
     def numbers_of(self, params: Sequence[torch.Tensor]) -> list[int]:
         """The numbers of parameters among those of all groups."""
+
+    def describe(self, param: torch.Tensor) -> str:
+        """A parameter as errors call it: by its name, if it has one, else by its place and shape."""

@@ -6,18 +6,16 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 
 from optgen.execute import storage
 from optgen.ir import Buffer
 from optgen.model import Kind
-from optgen.torch.memory import ParamMemory, local_tensor
+from optgen.torch import codes
+from optgen.torch.memory import ParamMemory, as_pairs, local_tensor
 
 MASTER = "master"
 """The key of the float32 weight beside a parameter of 16 bits; kernels call it `w`."""
-STEP = "step"
-"""The key of the number of updates, a float32 tensor of shape () on the CPU, as PyTorch's optimizers have it."""
 
 Values = Mapping[str, float | None]
 ShapeOf = Callable[[str, torch.Tensor], torch.Size | None]
@@ -45,7 +43,6 @@ def prepare(
     values: Values,
     shared: dict[str, torch.Tensor],
     *,
-    by_row: bool,
     shape_of: ShapeOf,
 ) -> dict[str, torch.Tensor]:
     """The tensors to bind for each state buffer of a parameter.
@@ -60,20 +57,60 @@ def prepare(
         if b.is_scale:
             continue  # comes with its codes
         if b.is_quantized:
-            _codes(b, kept, memory, values, by_row, bound)
+            codes.prepare(b, kept, memory, start_of(b, values))
+            bound[b.name] = memory.like_bound(local_tensor(kept[b.name]))
+            bound[codes.scale_key(b)] = local_tensor(kept[codes.scale_key(b)])
         elif b.kind is Kind.ELEM:
-            kept[key_of(b.name)] = found = _elements(b, kept, memory, values)
+            kept[key_of(b.name)] = found = _elements(b, kept.get(key_of(b.name)), memory, values)
             bound[b.name] = memory.like_bound(local_tensor(found))
         else:
-            numbers = shared[b.name] if b.name in shared else _numbers(b, kept.get(b.name), memory, values, shape_of)
+            there = shared.get(b.name, kept.get(b.name))
+            kept[b.name] = numbers = _numbers(b, there, memory, values, shape_of)
             if b.kind is Kind.SHARED:
                 shared[b.name] = numbers
-            kept[b.name] = numbers
             bound[b.name] = local_tensor(numbers).view(_kernel_shape(b, memory))
+    if not any(b.name == "w" for b in buffers):
+        kept.pop(MASTER, None)  # it would be out of date when it is asked for again
     return bound
 
 
-def _start(b: Buffer, values: Values) -> float | str:
+def shared_states(buffers: Iterable[Buffer], every_kept: Iterable[Mapping[str, Any]]) -> dict[str, torch.Tensor]:
+    """The states that all parameters share, of the first one that has them."""
+    names = [b.name for b in buffers if b.kind is Kind.SHARED]
+    found: dict[str, torch.Tensor] = {}
+    if names:
+        for kept in every_kept:
+            found = {**{name: kept[name] for name in names if name in kept}, **found}
+    return found
+
+
+def starts_as_weight(buffers: Iterable[Buffer], values: Values) -> bool:
+    """Whether a state starts as the parameter, as masters do."""
+    return any(not b.is_scale and start_of(b, values) == "w" for b in buffers)
+
+
+def restart(buffers: Iterable[Buffer], kept: Mapping[str, Any], memory: ParamMemory, values: Values) -> None:
+    """Write the parameter as it is now into the states that start as it, in place."""
+    for b in buffers:
+        if b.is_scale or start_of(b, values) != "w":
+            continue
+        fresh: dict[str, Any] = {}
+        if b.is_quantized:
+            codes.prepare(b, fresh, memory, "w")
+        else:
+            fresh[key_of(b.name)] = _elements(b, None, memory, values)
+        for key, x in fresh.items():
+            local_tensor(kept[key]).copy_(x)
+
+
+def follow_weight(kept: Mapping[str, Any], param: torch.Tensor) -> None:
+    """Have the master be the parameter where it no longer rounds to it, as someone else wrote the parameter."""
+    master, weight = as_pairs(local_tensor(kept[MASTER])), as_pairs(local_tensor(param).detach())
+    master.copy_(torch.where(master.to(weight.dtype) == weight, master, weight))
+
+
+def start_of(b: Buffer, values: Values) -> float | str:
+    """The number a state starts as, or "w"."""
     start = values[b.init] if isinstance(b.init, str) and b.init != "w" else b.init
     return "w" if b.name == "w" or start is None else start
 
@@ -83,41 +120,37 @@ def _dtype(b: Buffer) -> torch.dtype:
     return found
 
 
-def _elements(b: Buffer, kept: Mapping[str, Any], memory: ParamMemory, values: Values) -> torch.Tensor:
-    """A state of the parameter's shape."""
-    key, dtype = key_of(b.name), _dtype(b)
-    there = kept.get(key)
-    is_weight = dtype == memory.tensor.dtype
+def _elements(b: Buffer, there: Any, memory: ParamMemory, values: Values) -> torch.Tensor:
+    """A state of the parameter's shape: `there` if it can be bound as it is."""
+    key, device = key_of(b.name), memory.tensor.device
+    model = memory.empty_state(_dtype(b), "meta")
     if isinstance(there, torch.Tensor):
         if there.dtype == torch.uint8:
             raise ValueError(f"state['{key}']: 8-bit codes, where {b.storage} is kept; give the storage they have")
-        _check_size(key, there, memory.param)
-        if _lies_like(local_tensor(there), memory, dtype, is_weight=is_weight):
+        check_size(key, there, memory.param)
+        if lies_like(local_tensor(there), model, device):
             return there
-    new = memory.empty_state(dtype, is_weight=is_weight)
-    start = _start(b, values)
+    new, start = torch.zeros_like(model, device=device), start_of(b, values)
     if isinstance(there, torch.Tensor):
-        _assign(new, local_tensor(there).to(new.device), memory)
+        assign(new, local_tensor(there))
     elif start == "w":
-        _assign(new, local_tensor(memory.param).detach(), memory)
+        assign(new, local_tensor(memory.param).detach())
     elif isinstance(start, float | int) and start != 0:
-        (torch.view_as_real(new) if new.is_complex() else new).fill_(start)
+        as_pairs(new).fill_(start)
     return new
 
 
-def _assign(new: torch.Tensor, values: torch.Tensor, memory: ParamMemory) -> None:
-    """Write values that may have another dtype, or be complex where the state holds pairs."""
-    if new.shape != values.shape:
-        values = memory.like_bound(values) if values.is_complex() else values.reshape(new.shape)
-    new.copy_(values)
+def assign(new: torch.Tensor, values: torch.Tensor) -> None:
+    """Write values of any dtype, complex or as pairs."""
+    pairs = as_pairs(new)
+    pairs.copy_(as_pairs(values).reshape(pairs.shape))
 
 
-def _lies_like(there: torch.Tensor, memory: ParamMemory, dtype: torch.dtype, *, is_weight: bool) -> bool:
-    """Whether a tensor can be bound as it is."""
-    model = memory.empty_like_meta(dtype, is_weight=is_weight)
+def lies_like(there: torch.Tensor, model: torch.Tensor, device: torch.device) -> bool:
+    """Whether a tensor has the dtype, shape and order of a model, and is its own memory on this device."""
     return (
         there.dtype == model.dtype
-        and there.device == local_tensor(memory.param).device
+        and there.device == device
         and there.shape == model.shape
         and (there.stride() == model.stride() or there.numel() < 2)
         and not there.is_neg()
@@ -126,53 +159,24 @@ def _lies_like(there: torch.Tensor, memory: ParamMemory, dtype: torch.dtype, *, 
     )
 
 
-def _check_size(key: str, there: torch.Tensor, param: torch.Tensor) -> None:
-    if there.numel() != param.numel() and there.numel() != 2 * param.numel():
-        raise ValueError(f"state['{key}']: shape {tuple(there.shape)}, but its parameter has {tuple(param.shape)}")
-
-
-def _codes(
-    b: Buffer, kept: dict[str, Any], memory: ParamMemory, values: Values, by_row: bool, bound: dict[str, torch.Tensor]
-) -> None:
-    """8-bit codes and their scales, which are kept in the order in which they are bound."""
-    scale, device = f"{b.name}.scale", memory.tensor.device
-    shape = tuple(memory.tensor.shape)
-    scale_shape = storage.shape_of(Buffer(scale, True, storage="scale"), shape, by_row)
-    codes, scales = kept.get(b.name), kept.get(scale)
-    if isinstance(codes, torch.Tensor) and isinstance(scales, torch.Tensor):
-        found, factors = local_tensor(codes), local_tensor(scales)
-        if tuple(factors.shape) != scale_shape or found.numel() != memory.tensor.numel():
-            raise ValueError(
-                f"state['{scale}']: shape {tuple(factors.shape)}, but 8-bit blocks of a parameter of shape {shape} "
-                f"have {scale_shape}"
-            )
-        codes = found.to(device=device, dtype=_dtype(b)).reshape(shape).contiguous()
-        scales = factors.to(device=device, dtype=torch.float32).contiguous()
-    else:
-        start = _start(b, values)
-        if isinstance(codes, torch.Tensor):  # numbers that were kept otherwise
-            full = memory.like_bound(local_tensor(codes)).reshape(shape)
-        elif start == "w":
-            full = memory.tensor.detach()
-        else:
-            full = torch.full(shape, float(start), device=device)
-        coded, factor = storage.encode(full.float().cpu().numpy(), b, by_row)
-        codes, scales = torch.from_numpy(np.asarray(coded)).to(device), torch.from_numpy(factor).to(device)
-    kept[b.name], kept[scale] = bound[b.name], bound[scale] = codes, scales
+def check_size(key: str, there: torch.Tensor, param: torch.Tensor) -> None:
+    """ValueError unless a state has an element, or a pair, for each of the parameter's."""
+    shape = tuple(param.shape)
+    if tuple(there.shape) not in (shape, (*shape, 2)):
+        raise ValueError(f"state['{key}']: shape {tuple(there.shape)}, but its parameter has {shape}")
 
 
 def _numbers(b: Buffer, there: Any, memory: ParamMemory, values: Values, shape_of: ShapeOf) -> torch.Tensor:
     """A state for each row or column, or a single number."""
-    of_kernel = _kernel_shape(b, memory)
-    shape = shape_of(b.name, memory.param) or torch.Size(of_kernel)
+    shape = shape_of(b.name, memory.param) or torch.Size(_kernel_shape(b, memory))
     device = torch.device("cpu") if b.kind is Kind.HOST else memory.tensor.device
     if there is not None:
         found = local_tensor(there) if isinstance(there, torch.Tensor) else torch.tensor(there)
         if found.numel() != shape.numel():
             raise ValueError(f"state['{b.name}']: shape {tuple(found.shape)}, expected {tuple(shape)}")
         same = found.dtype == _dtype(b) and found.device == device and found.shape == shape and found.is_contiguous()
-        return found if same else found.to(device=device, dtype=_dtype(b)).reshape(shape).contiguous().clone()
-    start = _start(b, values)
+        return found if same else found.detach().to(device, _dtype(b), copy=True).reshape(shape).contiguous()
+    start = start_of(b, values)
     assert not isinstance(start, str)
     return torch.full(shape, start, dtype=_dtype(b), device=device)
 
