@@ -48,6 +48,7 @@ class BoundTensors:
         self._copies = [m for m in self._memories if m.is_copy]
         self._counts = UpdateCounts(kept, has_step=keys.has_step)
         arrays = self._prepare_states()
+        self._inputs = {i.name: [self._input(k, i.name) for k in range(len(params))] for i in rule.spec.inputs}
         self._state_tensors = [x for k in kept for x in k.values()]
         self._state = State(arrays, self._counts.values)
         self._unstarted = [i for i in range(len(params)) if self._starts_as_weight(i) and not self._counts.values[i]]
@@ -67,10 +68,11 @@ class BoundTensors:
                 [tensors[i] for i in self._members],
                 self._row_sparse_gradients(),
                 State(picked, self._own_counts),
+                {name: [tensors[i] for i in self._members] for name, tensors in self._inputs.items()},
                 ids=[self._ids[i] for i in self._members],
             )
         else:
-            self._step = self.rule.bind(tensors, None, self._state, ids=self._ids)
+            self._step = self.rule.bind(tensors, None, self._state, self._inputs, ids=self._ids)
         self._step.seed = self._seed
         if self.rule.scales_gradient:
             self._step.gradient_factor = self._factor
@@ -90,6 +92,12 @@ class BoundTensors:
             for name, tensor in bound.items():
                 arrays.setdefault(name, [None] * n)[i] = tensor
         return arrays
+
+    def _input(self, i: int, name: str) -> torch.Tensor:
+        """A tensor that the spec reads: it stands beside the states, for others to write, and is 0 until they do."""
+        kept, memory = self._kept[i], self._memories[i]
+        kept[name] = found = states.values_like(memory, name, kept.get(name))
+        return memory.like_bound(local_tensor(found))
 
     def _buffers(self, i: int) -> Sequence[Buffer]:
         return list(self._kernels[i].states.values())

@@ -50,6 +50,8 @@ def make_states(
                     shared,
                     shape_of=optimizer.state_keys.shape_of,
                 )
+                for given in optimizer.spec.inputs:
+                    kept[given.name] = states.values_like(memory, given.name, kept.get(given.name))
             except ValueError as error:
                 raise ValueError(f"params[0]: {error}") from error
         if optimizer.state_keys.has_step:

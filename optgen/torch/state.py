@@ -122,21 +122,30 @@ def _dtype(b: Buffer) -> torch.dtype:
 
 def _elements(b: Buffer, there: Any, memory: ParamMemory, values: Values) -> torch.Tensor:
     """A state of the parameter's shape: `there` if it can be bound as it is."""
-    key, device = key_of(b.name), memory.tensor.device
-    model = memory.empty_state(_dtype(b), "meta")
+    key, start = key_of(b.name), start_of(b, values)
     if isinstance(there, torch.Tensor):
         if there.dtype == torch.uint8:
             raise ValueError(f"state['{key}']: 8-bit codes, where {b.storage} is kept; give the storage they have")
-        check_size(key, there, memory.param)
-        if lies_like(local_tensor(there), model, device):
-            return there
-    new, start = torch.zeros_like(model, device=device), start_of(b, values)
-    if isinstance(there, torch.Tensor):
-        assign(new, local_tensor(there))
-    elif start == "w":
+        return values_like(memory, key, there, _dtype(b))
+    new = memory.empty_state(_dtype(b), memory.tensor.device).zero_()
+    if start == "w":
         assign(new, local_tensor(memory.param).detach())
     elif isinstance(start, float | int) and start != 0:
         as_pairs(new).fill_(start)
+    return new
+
+
+def values_like(memory: ParamMemory, key: str, there: Any, dtype: torch.dtype | None = None) -> torch.Tensor:
+    """A tensor of the parameter's shape and order, and by default of its dtype: `there` if it is one, else a copy of
+    it, or zeros if it is none. ValueError if it has another shape."""
+    model, device = memory.empty_state(dtype or memory.tensor.dtype, "meta"), memory.tensor.device
+    if isinstance(there, torch.Tensor):
+        check_size(key, there, memory.param)
+        if lies_like(local_tensor(there), model, device):
+            return there
+    new = torch.zeros_like(model, device=device)
+    if isinstance(there, torch.Tensor):
+        assign(new, local_tensor(there))
     return new
 
 
