@@ -27,6 +27,7 @@ from tests.process import run
 Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
 SPECS = {name: optgen.parse(specfiles.spec_path(name).read_text()) for name in specfiles.available()}
+TORCH = {name: optgen.parse(specfiles.spec_path(name).read_text()) for name in specfiles.available("torch")}
 
 SHAPES: tuple[Shape, ...] = ((), (0,), (3,), (129,), (8193,), (0, 4), (1, 5), (130, 1), (65, 257), (2, 3, 4, 5))
 """Of every rank; no multiples of a vector, of a block of the reductions or of a block of 8-bit codes."""
@@ -229,7 +230,9 @@ def cases(*specs: Optimizer) -> Iterator[Case]:
 
 
 CASES = tuple(cases(*SPECS.values()))
-ALL = (*CASES, *cases(*FEATURES))
+TORCH_CASES = tuple(case for case in cases(*TORCH.values()) if not case.values["maximize"])
+"""Those that climb differ in one sign; tests/optimizers/test_torch_specs.py has them."""
+ALL = (*CASES, *TORCH_CASES, *cases(*FEATURES))
 KERNELS = {pipeline.symbol(c.spec, v): (c, v) for c in ALL for v in c.variants()}
 """What they are compiled to in float32, by symbol."""
 
