@@ -12,6 +12,7 @@ from optgen.ir import Kernel
 from optgen.ir.cost import cost
 from optgen.model import RESERVED_PARAMS, Expr, Flag, Flags, FlagValue, Kind, Number, Optimizer, Param, StateDecl
 from optgen.symbolic.latex import latex
+from optgen.symbolic.written import expression
 
 INTRODUCTION = """\
 # Optimizers
@@ -204,7 +205,8 @@ ONE_FOR_EACH = {
 
 
 def _state(optimizer: Optimizer, s: StateDecl) -> tuple[str, ...]:
-    start = s.init.text if isinstance(s.init, Number) else f"`{s.init.id}`"
+    start = s.init.text if isinstance(s.init, Number) else f"`{expression(s.init)}`"
+    start += " at the first update" if optimizer.start(s) is not None else ""
     kept = ONE_FOR_EACH[s.kind]
     guard = f"(if {_written(optimizer, s.guard)})" if s.guard is not None else ""
     return f"`{s.name}`", kept, start, f"{_plain(s.doc)} {guard}".strip()

@@ -17,8 +17,8 @@ from optgen import specfiles
 from optgen.backends.ptx.table import Unit
 from optgen.cli import explain, main
 from optgen.cli.bandwidth import bandwidth
-from optgen.cli.show import expression
 from optgen.model import Expr
+from optgen.symbolic.written import expression
 
 GOOD = """\
 optimizer Mine "a test"

@@ -155,7 +155,37 @@ eval:
   w' = w              if frozen
   w' = 0.5*(w + x0)   otherwise
 """)
-FEATURES = (EVERYTHING, KINDS, ROWS, FROZEN)
+STARTS = optgen.parse("""\
+optimizer Starts "states that start from what the first update computes, and one that is only kept"
+param lr = 0.01
+param c  = 0.5
+
+input h
+
+state a         = g
+state b         = abs(g) + c*h^2
+state k         = w - c*g
+state R: row    = mean(g^2, per row)
+state C: col    = max(abs(w), per col)
+state T: tensor = norm(w) + rank
+state S: host   = lr/2 + rows
+state m         = 0
+
+update:
+  a' = 0.9*a + 0.1*g
+  b' = max(b, g^2)
+  k' = k
+  R' = 0.5*R + mean(a'^2, per row)
+  C' = max(0.9*C, max(b', per col))
+  T' = T + 1
+  S' = S + lr
+  m' = 0.5*m + g
+  w' = w - lr*(a' + k/T')/(sqrt(b') + R' + C' + 0.1) - lr*S'*m'
+
+eval:
+  w' = a + k*S + m
+""")
+FEATURES = (EVERYTHING, KINDS, ROWS, FROZEN, STARTS)
 
 
 @dataclass(frozen=True)
