@@ -69,21 +69,23 @@ before all else. `runtime.optimizer` does not have these optimizers.
 After 100 steps of PyTorch 2.13, with each argument, float64 weights and states agree to 1e-12, and float32 weights are
 at most twice as far from torch's float64 run as torch's own are (`tests/optimizers/test_torch_specs.py`).
 
-They differ from the specs above in this:
+All have `maximize`. What else differs from the specs above:
 
-| | above | in torch.optim |
-|---|---|---|
-| SGD | the velocity contains the rate and starts at 0 | the buffer contains no rate and starts as the first gradient; `dampening`, `nesterov` |
-| Adam, AdamW | epsilon is added to the root of the second moment as it is | to that of the corrected moment; `amsgrad` keeps the largest uncorrected moment |
-| Adamax | no epsilon | `eps` is added to the size of each gradient |
-| Nadam | the product of momenta is a double | a float32, unless torch's default dtype is float64; decoupled weight decay |
-| AdaGrad | eps is added under the root; weight decay is outside of it | added to the root; weight decay is part of the gradient; `lr_decay`, `initial_accumulator_value` |
-| AdaDelta | no learning rate; weight decay is outside of the averages | `lr`; weight decay is part of the gradient |
-| RMSProp | epsilon is added under the root; `centered` has a velocity | added to the root; `centered` and `momentum` are independent, and the buffer contains no rate |
-| Rprop | the signs of two gradients are compared | their product is, which is 0 for small ones |
-| ASGD | a step is as long as the present rate says | as long as the rate of the step before said; `eta` and `mu` are float32 |
-| Adafactor | factors the first axis and the rest; eps1 is added to the squared gradient | factors the last two axes; `eps1` bounds the estimate from below |
-| all | | `maximize` |
+- **SGD**: the buffer starts as the first gradient and does not contain the rate; above, the velocity starts at 0 and
+  does. `dampening` and `nesterov` are arguments.
+- **Adam, AdamW**: `eps` is added to the root of the corrected second moment, above to that of the moment as it is.
+  `amsgrad` keeps the largest uncorrected moment, and corrects that.
+- **Adamax**: `eps` is added to the size of each gradient; above, there is none.
+- **NAdam**: the product of the momenta is float32, above float64. `decoupled_weight_decay` is an argument.
+- **Adagrad**: `eps` is added to the root of the sum, and weight decay to the gradient; above, epsilon is added under
+  the root, and weight decay to the step. `lr_decay` and `initial_accumulator_value` are arguments.
+- **Adadelta**: there is a rate, and weight decay is added to the gradient, above to the step.
+- **RMSprop**: `eps` is added to the root, above under it. `centered` and `momentum` are independent of each other, and
+  the buffer does not contain the rate; above, `centered` has a velocity that does.
+- **Rprop**: two gradients are multiplied, above their signs are, which does not underflow.
+- **ASGD**: a step is as long as the rate of the step before said, above as the present one says.
+- **Adafactor**: the last two axes are factored, above the first axis and all others. `eps1` bounds the estimate from
+  below; above, it is added to the squared gradient.
 """
 }
 """What the document says about each family of specs."""
