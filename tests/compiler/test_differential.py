@@ -190,6 +190,7 @@ SPARSE = {
     "rows": ["float32", "mixed"],
     "schedulefreeadamw": ["mixed"],
     "starts": ["float32", "int8_linear"],
+    "torchsparseadam": ["float32"],
 }
 LONG = (*SHAPES, (3, 5000), (2, 0))
 """With two matrices that are large enough for 8-bit codes, and one whose rows have no elements."""

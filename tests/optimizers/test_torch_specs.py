@@ -264,3 +264,12 @@ def test_scalars_of_float32_are_rounded_in_a_float64_run() -> None:
             step()
         single, double = (step.state.arrays[state][0] for step in steps)
         assert single != double and single == np.float32(double)
+
+
+@pytest.mark.parametrize("name", specfiles.available("torch"))
+def test_a_step_without_gradient_and_rate_moves_no_weight(name: str) -> None:
+    """As those steps that make states which are then loaded."""
+    weight = np.array([[0.5, -2.0], [0.0, 3.0]], np.float32)
+    before = weight.copy()
+    optgen.load(name, lr=0).bind([weight], [np.zeros_like(weight)])()
+    assert (weight == before).all()
