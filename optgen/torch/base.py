@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import Any, ClassVar
 
@@ -15,6 +15,7 @@ from optgen.execute.step import SEED_LIMIT
 from optgen.model import Call, Kind, Optimizer, walk
 from optgen.torch import loading
 from optgen.torch.group import GroupStep
+from optgen.torch.memory import local_tensor
 from optgen.torch.spelling import Spelling, checked
 from optgen.torch.state import StateKeys
 
@@ -79,6 +80,10 @@ class SpecOptimizer(torch.optim.Optimizer):
         every = chain.from_iterable(group["params"] for group in self.param_groups)
         numbers = {id(p): k for k, p in enumerate(every)}
         return [numbers[id(p)] for p in params]
+
+    def updates_rows(self, group: Mapping[str, Any], param: torch.Tensor) -> bool:
+        """Whether only the rows are updated that a parameter's gradient has: those of sparse gradients."""
+        return param.grad is not None and local_tensor(param.grad).layout == torch.sparse_coo
 
     # ------------------------------------------------------------ groups and states
 
