@@ -16,7 +16,7 @@ from optgen.model import Call, Kind, Optimizer, walk
 from optgen.torch import loading
 from optgen.torch.group import GroupStep
 from optgen.torch.memory import local_tensor
-from optgen.torch.spelling import Spelling, checked
+from optgen.torch.spelling import OPTIONS, Spelling, checked
 from optgen.torch.state import StateKeys
 
 
@@ -124,8 +124,10 @@ class SpecOptimizer(torch.optim.Optimizer):
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         self._forget_steps()
+        # PyTorch adds `differentiable` to the defaults, which is no key of all groups.
+        missing = {key: x for key, x in self.defaults.items() if key in (*self.spelling.defaults, *OPTIONS)}
         for group in self.param_groups:
-            for key, value in self.defaults.items():
+            for key, value in missing.items():
                 group.setdefault(key, value)
 
 

@@ -59,13 +59,16 @@ def _of_text(text: str) -> type[SpecOptimizer]:
 
 @functools.cache
 def class_names() -> Mapping[str, str]:
-    """The spec of each class that has a name of its own here: names that torch.optim has, case ignored, are torch's."""
+    """The spec of each class that has a name of its own here. Names of PyTorch's optimizers, case ignored, are these."""
+    torchs = {name.lower(): row.source for name, row in torch_classes.CLASSES.items()}
     taken = {name.lower() for name in dir(torch.optim)}
     found = {name: row.source for name, row in torch_classes.CLASSES.items()}
     for name in specfiles.available():
-        spec = pipeline.checked(api.read(name))
-        if spec.name.lower() not in taken:
-            found[spec.name] = name
+        own = pipeline.checked(api.read(name)).name
+        if own.lower() in torchs:
+            found.setdefault(own, torchs[own.lower()])
+        elif own.lower() not in taken:
+            found[own] = name
     return found
 
 
@@ -76,12 +79,6 @@ def named(name: str) -> type[SpecOptimizer]:
         return _of_name(names[name])
     if name in torch_classes.OUT:
         raise AttributeError(f"optgen.torch has no {name}: {torch_classes.OUT[name]}")
-    for known in torch_classes.CLASSES:
-        if name.lower() == known.lower():
-            raise AttributeError(
-                f"optgen.torch.{known} is PyTorch's; the class of our own spec is "
-                f"optgen.torch.optimizer({name.lower()!r})"
-            )
     hint = suggest(name, names) or "optgen.torch.optimizer(...) makes one of any spec"
     raise AttributeError(f"module 'optgen.torch' has no optimizer {name!r}; {hint}")
 
