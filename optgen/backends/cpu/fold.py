@@ -8,7 +8,7 @@ from typing import Any
 from llvmlite import ir as ll
 
 from optgen import ir
-from optgen.backends.control_flow import halving, loop
+from optgen.backends.control_flow import halving, loop, variable
 from optgen.backends.cpu.module import VOID, CpuModuleBuilder
 from optgen.backends.layout import blocks
 from optgen.backends.llvm import F64, I32, I64, IDENTITY, PTR, at, fold, integer, load, minimum, vector
@@ -92,6 +92,24 @@ def columns(m: CpuModuleBuilder, op: ir.ReduceOp) -> ll.Function:
             b.store(ll.Constant(F64, IDENTITY[op]), at(b, result, j, F64))
         with something:
             copy(sums, result)
+    b.ret_void()
+    return f
+
+
+def matrices(m: CpuModuleBuilder, op: ir.ReduceOp) -> ll.Function:
+    """f(x, count, each, result): fold the numbers of each of `count` matrices in order; each of them becomes the
+    result."""
+    name = f"{m.symbol}.matrices.{op}"
+    if name in m.module.globals:
+        return m.module.globals[name]
+    f, b = m.function(name, ll.FunctionType(VOID, [PTR, I64, I64, PTR]))
+    x, count, each, result = f.args
+    with loop(b, integer(0), count) as k:
+        start, total = b.mul(k, each), variable(b, F64(IDENTITY[op]))
+        with loop(b, integer(0), each) as j:
+            b.store(fold(b, op, b.load(total, typ=F64), load(b, x, b.add(start, j), F64)), total)
+        with loop(b, integer(0), each) as j:
+            b.store(b.load(total, typ=F64), at(b, result, b.add(start, j), F64))
     b.ret_void()
     return f
 
