@@ -114,6 +114,16 @@ def matrices(m: CpuModuleBuilder, op: ir.ReduceOp) -> ll.Function:
     return f
 
 
+def fold_first_lanes(b: ll.IRBuilder, op: ir.ReduceOp, lanes: Any, count: int) -> Any:
+    """`fold_lanes` if only the first `count` lanes have values. One by one: vectors would wait for what was just
+    stored."""
+    found = [b.load(at(b, lanes, integer(k), F64), typ=F64) for k in range(count)]
+    while len(found) > 1:
+        half = len(found) // 2
+        found = [fold(b, op, x, y) for x, y in zip(found[:half], found[half:], strict=True)]
+    return found[0]
+
+
 def fold_lanes(b: ll.IRBuilder, op: ir.ReduceOp, lanes: Any) -> Any:
     """128 lanes in memory, folded by halves."""
     half = LANES // 2
@@ -126,10 +136,10 @@ def fold_lanes(b: ll.IRBuilder, op: ir.ReduceOp, lanes: Any) -> Any:
     return b.extract_element(x, I32(0)) if isinstance(x.type, ll.VectorType) else x
 
 
-def clear_lanes(b: ll.IRBuilder, reductions: Sequence[ir.Reduce], lanes: Any) -> None:
-    """Start LANES sums of each reduction."""
+def clear_lanes(b: ll.IRBuilder, reductions: Sequence[ir.Reduce], lanes: Any, count: int = LANES) -> None:
+    """Start `count` sums of each reduction."""
     for r, reduce in enumerate(reductions):
-        with loop(b, integer(r * LANES), integer((r + 1) * LANES)) as j:
+        with loop(b, integer(r * LANES), integer(r * LANES + count)) as j:
             b.store(ll.Constant(F64, IDENTITY[reduce.op]), at(b, lanes, j, F64))
 
 

@@ -20,7 +20,7 @@ from optgen.backends.control_flow import loop, variable
 from optgen.backends.cpu import fold
 from optgen.backends.cpu.elements import UNIT, SweepBody, for_elements
 from optgen.backends.cpu.module import TASK, VOID, CpuModuleBuilder
-from optgen.backends.cpu.reduce import reduce_blocks
+from optgen.backends.cpu.reduce import reduce_blocks, reduce_row
 from optgen.backends.cpu.staged import StagedLoop, TileOrigin, is_staged
 from optgen.backends.cpu.step import StepFunction, TensorRegion
 from optgen.backends.element_body import line_values, streams
@@ -103,7 +103,9 @@ class CpuSweep:
     def tensor(self, name: str) -> ll.Function:
         """f(step, i, begin, end, region): load the pointers and scalars of tensor i for the loop over its elements."""
         m, layout = self.m, self.m.layout
-        f, b = m.cold_function(name, ll.FunctionType(VOID, [PTR, I64, I64, I64, PTR]))
+        # The rows of a batch may be many, and short.
+        function = m.function if self.in_batches else m.cold_function
+        f, b = function(name, ll.FunctionType(VOID, [PTR, I64, I64, I64, PTR]))
         step, i, begin, end, region = f.args
         s = StepFunction(m, b, step)
         extent = s.extent(i)
@@ -228,6 +230,8 @@ class CpuSweep:
         if self.staged:
             staged = StagedLoop(body, TileOrigin(*place), lines, scales, not self.by_rows)
             staged.run(begin, end, partials, m.layout.stride)
+        elif self.in_batches and reductions(self.phase, "row"):
+            reduce_row(body, end, partials, m.layout.stride)
         elif reductions(self.phase, "all") or reductions(self.phase, "row"):
             reduce_blocks(body, begin, end, partials, m.layout.stride)
         else:
@@ -238,7 +242,8 @@ class CpuSweep:
 
 def fold_sweep(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
     """After a sweep: fold the partial results of tensors and of columns (rows are complete)."""
-    f, b = m.cold_function(name, ll.FunctionType(VOID, [PTR]))
+    function = m.function if m.kernel.last_two else m.cold_function
+    f, b = function(name, ll.FunctionType(VOID, [PTR]))
     s = StepFunction(m, b, f.args[0])
     with s.tensors() as (i, extent, region):
         for r, instr in enumerate(reductions(phase, "all")):
