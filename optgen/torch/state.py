@@ -101,7 +101,7 @@ def prepare(
             if b.kind is Kind.SHARED:
                 shared[b.name] = numbers
             kept[key] = numbers
-            bound[b.name] = local_tensor(numbers).view(_kernel_shape(b, memory))
+            bound[b.name] = local_tensor(numbers).view(_kernel_shape(b, memory, keys.last_two))
     return bound
 
 
@@ -204,7 +204,7 @@ def _numbers(
 ) -> torch.Tensor:
     """A state for each row or column, or a single number."""
     there = kept.get(key)
-    shape = torch.Size(_kernel_shape(b, memory)) if shape is None else shape
+    shape = torch.Size(_kernel_shape(b, memory, keys.last_two)) if shape is None else shape
     device = torch.device("cpu") if b.kind is Kind.HOST else memory.tensor.device
     if there is not None:
         found = local_tensor(there) if isinstance(there, torch.Tensor) else torch.tensor(there)
@@ -217,5 +217,5 @@ def _numbers(
     return torch.full(shape, start, dtype=_dtype(b), device=device)
 
 
-def _kernel_shape(b: Buffer, memory: ParamMemory) -> tuple[int, ...]:
-    return storage.shape_of(b, tuple(memory.tensor.shape), by_row=False)
+def _kernel_shape(b: Buffer, memory: ParamMemory, last_two: bool) -> tuple[int, ...]:
+    return storage.shape_of(b, tuple(memory.tensor.shape), by_row=False, last_two=last_two)

@@ -19,7 +19,7 @@ import optgen
 from optgen import RowSparse, State, arguments, pipeline, specfiles
 from optgen.execute.buffers import numpy_dtype
 from optgen.ir import Kernel, Variant, gradient
-from optgen.ir.interp import TensorUpdate, interpret
+from optgen.ir.interp import TensorUpdate, interpret, matrix_view
 from optgen.model import Kind, Optimizer
 from optgen.passes.expand_math import expand_math
 from tests.process import run
@@ -405,8 +405,15 @@ def interpret_eval(
 
 
 def _hyper(kernel: Kernel, shape: Shape, values: Mapping[str, Any]) -> dict[str, float]:
-    rows, size = shape[0] if shape else 1, math.prod(shape)
-    known = {"rank": len(shape), "size": size, "rows": rows, "cols": math.prod(shape[1:]), "step": 0, **values}
+    matrices, rows, cols = matrix_view(shape, last_two=kernel.last_two)
+    sizes = {
+        "rank": len(shape),
+        "size": math.prod(shape),
+        "rows": rows,
+        "cols": cols,
+        "matrices": matrices if cols else 0,
+    }
+    known = {**sizes, "step": 0, **values}
     return {name: math.nan if known[name] is None else float(known[name]) for name in kernel.hyper}
 
 
