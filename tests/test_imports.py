@@ -46,7 +46,7 @@ LAYERS: dict[str, list[str]] = {
     "optgen.execute.cuda": ["driver", "memory kernel", "table", "runner", "device"],
     "optgen.loops": ["language malloc", "compile code", "fallback_gemm", "numpy_blas", "checked", "kernel"],
     "optgen.torch": [
-        "requirement spelling memory",
+        "requirement clipping spelling memory",
         "state values",
         "bound protocols",
         "group",

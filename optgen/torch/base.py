@@ -13,7 +13,7 @@ from torch.optim import optimizer as torch_optimizer
 
 from optgen.execute.step import SEED_LIMIT
 from optgen.model import Call, Kind, Optimizer, walk
-from optgen.torch import loading
+from optgen.torch import clipping, loading
 from optgen.torch.group import GroupStep
 from optgen.torch.spelling import Spelling, checked
 from optgen.torch.state import StateKeys
@@ -25,6 +25,9 @@ class SpecOptimizer(torch.optim.Optimizer):
     `spec` is the spec, and `source` the name or text that `optgen.torch.optimizer` makes the class of. `spelling` has
     its arguments as keys of groups. `state_keys` says what is kept beside the spec's states.
     `makes_states_at_construction` is false where PyTorch's own class makes them at the first step.
+
+    `clip_norm` is what the norm of all gradients is limited to, and `grad_norm` the norm at the last step, a tensor of
+    shape () (None before the first one, and without a limit).
     """
 
     spec: ClassVar[Optimizer]
@@ -32,12 +35,22 @@ class SpecOptimizer(torch.optim.Optimizer):
     spelling: ClassVar[Spelling]
     state_keys: ClassVar[StateKeys]
     makes_states_at_construction: ClassVar[bool] = True
+    clip_norm: float | None = None
+    grad_norm: torch.Tensor | None = None
     _step_supports_amp_scaling = True
 
     def __init__(
-        self, params: Any, defaults: dict[str, Any], *, seed: int = 0, storage: Any = None, master: bool = False
+        self,
+        params: Any,
+        defaults: dict[str, Any],
+        *,
+        seed: int = 0,
+        storage: Any = None,
+        master: bool = False,
+        clip_norm: float | None = None,
     ) -> None:
         self._set_seed(seed)
+        self.clip_norm = clipping.check(clip_norm)
         super().__init__(params, {**defaults, "storage": storage, "master": master})
 
     def _set_seed(self, seed: int) -> None:
@@ -63,6 +76,7 @@ class SpecOptimizer(torch.optim.Optimizer):
 
     def _update(self) -> None:
         """One update of all groups."""
+        factor = self._gradient_factor()
         found_inf = getattr(self, "found_inf", None)
         if found_inf is not None and found_inf.item():
             return
@@ -72,7 +86,18 @@ class SpecOptimizer(torch.optim.Optimizer):
             self._steps = [GroupStep(self, list(some)) for some in together]
             self._stepped_groups = list(map(id, groups))
         for step in self._steps:
-            step.run()
+            step.run(factor)
+
+    def _gradient_factor(self) -> float | None:
+        """What this step multiplies gradients by: 1/scale of a GradScaler, and what limits their norm; None for 1."""
+        scale = getattr(self, "grad_scale", None)
+        factor = None if scale is None else float(scale.double().reciprocal().float())
+        if self.clip_norm is None:
+            return factor
+        norm = clipping.total_norm(clipping.gradients(self.param_groups), are_scaled=factor is not None)
+        self.grad_norm = norm if factor is None else norm * factor
+        limited = float(clipping.coefficient(self.grad_norm, self.clip_norm))
+        return limited if factor is None else limited * factor
 
     def numbers_of(self, params: Sequence[torch.Tensor]) -> list[int]:
         """The numbers of parameters among those of all groups."""
@@ -114,7 +139,7 @@ class SpecOptimizer(torch.optim.Optimizer):
         loading.load_state_dict(self, state_dict)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "seed": self.seed}
+        return {**super().__getstate__(), "seed": self.seed, "clip_norm": self.clip_norm}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)

@@ -33,6 +33,7 @@ class BoundTensors:
         seed: int,
         is_sparse: bool = False,
     ) -> None:
+        self.factor = 1.0
         self.params, self._kept, self._keys, self.is_sparse = params, kept, keys, is_sparse
         self._rule, self._ids, self._seed = rule, ids, seed
         by_memory = _is_elementwise(rule, params)
@@ -71,6 +72,7 @@ class BoundTensors:
         else:
             self._step = self._rule.bind(tensors, None, self._state, ids=self._ids)
         self._step.seed = self._seed
+        self._set_factor(self.factor)
 
     def _count(self, kept: Mapping[str, Any]) -> int:
         if not self._keys.has_step:
@@ -110,8 +112,18 @@ class BoundTensors:
         """Set params: a number for all parameters, or a list with one for each."""
         self._pending = values
 
-    def run(self, changes: Mapping[str, Any]) -> None:
-        """One update of the parameters that have gradients, after these changes of params."""
+    def _set_factor(self, factor: float) -> None:
+        self.factor = factor
+        if self._rule.scales_gradient:
+            self._step.gradient_factor = factor
+
+    def run(self, changes: Mapping[str, Any], factor: float) -> None:
+        """One update of the parameters that have gradients, after these changes of params.
+
+        Gradients are multiplied by the factor; it is 1 if the rule does not scale them.
+        """
+        if factor != self.factor:
+            self._set_factor(factor)
         for memory in self._special:
             memory.load()
             if not self.is_sparse:

@@ -23,6 +23,7 @@ OPTIONS: Mapping[str, str] = {
     "storage": "how elementwise states are kept, all of them or by name, as `optgen.load` has it",
     "master": "keep a float32 weight beside each parameter of 16 bits",
     "seed": "of draws and of random rounding",
+    "clip_norm": "limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before it",
 }
 
 
@@ -101,6 +102,7 @@ def _make(spec: Optimizer, source: str) -> type[SpecOptimizer]:
             seed=values["seed"],
             storage=values["storage"],
             master=values["master"],
+            clip_norm=values["clip_norm"],
         )
 
     __init__.__signature__ = signature  # type: ignore[attr-defined]
@@ -125,7 +127,8 @@ def _signature(spelling: Spelling) -> inspect.Signature:
         if key not in flags:
             parameters.append(kind(key, kind.POSITIONAL_OR_KEYWORD, default=default))
     keywords = {**{name: spelling.defaults[name] for name in spelling.flags}}
-    keywords = {**keywords, "maximize": keywords.get("maximize", False), "storage": None, "master": False, "seed": 0}
+    keywords |= {"maximize": keywords.get("maximize", False), "storage": None, "master": False, "seed": 0}
+    keywords["clip_norm"] = None
     parameters += [kind(key, kind.KEYWORD_ONLY, default=default) for key, default in keywords.items()]
     return inspect.Signature(parameters)
 

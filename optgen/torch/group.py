@@ -28,23 +28,26 @@ class GroupStep:
         self._optimizer, self.groups = optimizer, groups
         self._values = [GroupValues(optimizer.spec, optimizer.spelling, group) for group in groups]
         self._bound: list[BoundTensors] = []
+        self._scales_gradients = False
         self._rebuild()
 
-    def run(self) -> None:
-        """One update of the parameters that have gradients."""
+    def run(self, factor: float | None = None) -> None:
+        """One update of the parameters that have gradients, which are multiplied by the factor if there is one."""
         changes = self._changes()
-        if changes is None or not self._is_current():
+        if changes is None or not self._is_current() or self._scales_gradients != (factor is not None):
+            self._scales_gradients = factor is not None
             self._rebuild()
             changes = {}
+        factor = 1.0 if factor is None else factor
         if self._waits_to_start():
             return
         for k in range(len(self._bound)):
             try:
-                self._bound[k].run(changes)
+                self._bound[k].run(changes, factor)
             except (TypeError, ValueError):
                 # A tensor may have got other memory, or a gradient another layout. What is wrong is refused again.
                 self._rebuild_one(k)
-                self._bound[k].run(changes)
+                self._bound[k].run(changes, factor)
 
     def _changes(self) -> Mapping[str, Any] | None:
         """The params that have changed since the last step; None if other kernels are needed."""
@@ -131,11 +134,24 @@ class GroupStep:
         """The rule for parameters like this one, with the first group's values."""
         given = self._values[0].arguments
         storage, master, _ = options(self.groups[0])
-        return load(self._optimizer.spec, like, {**given.values, **given.chosen}, storage=storage, master=bool(master))
+        return load(
+            self._optimizer.spec,
+            like,
+            {**given.values, **given.chosen},
+            storage=storage,
+            master=bool(master),
+            scales_gradient=self._scales_gradients,
+        )
 
 
 def load(
-    spec: Any, like: torch.Tensor, values: Mapping[str, Any], *, storage: Any = None, master: bool = False
+    spec: Any,
+    like: torch.Tensor,
+    values: Mapping[str, Any],
+    *,
+    storage: Any = None,
+    master: bool = False,
+    scales_gradient: bool = False,
 ) -> UpdateRule:
     """A rule for parameters of this one's dtype and device; `master` is for those of 16 bits."""
     dtype = REAL.get(like.dtype, str(like.dtype).removeprefix("torch."))
@@ -149,5 +165,6 @@ def load(
         master=master and dtype in ("float16", "bfloat16"),
         storage=storage,
         target=like.device.type,
+        scales_gradient=scales_gradient,
         **given,
     )
