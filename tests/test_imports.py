@@ -50,7 +50,7 @@ LAYERS: dict[str, list[str]] = {
         "state values",
         "bound protocols",
         "group",
-        "loading",
+        "in_backward loading",
         "base",
         "classes",
         "__init__",

@@ -13,8 +13,9 @@ from torch.optim import optimizer as torch_optimizer
 
 from optgen.execute.step import SEED_LIMIT
 from optgen.model import Call, Kind, Optimizer, walk
-from optgen.torch import clipping, loading
+from optgen.torch import clipping, in_backward, loading
 from optgen.torch.group import GroupStep
+from optgen.torch.in_backward import BackwardUpdates
 from optgen.torch.spelling import Spelling, checked
 from optgen.torch.state import StateKeys
 
@@ -27,7 +28,7 @@ class SpecOptimizer(torch.optim.Optimizer):
     `makes_states_at_construction` is false where PyTorch's own class makes them at the first step.
 
     `clip_norm` is what the norm of all gradients is limited to, and `grad_norm` the norm at the last step, a tensor of
-    shape () (None before the first one, and without a limit).
+    shape () (None before the first one, and without a limit). With `in_backward`, `backward` updates each parameter.
     """
 
     spec: ClassVar[Optimizer]
@@ -48,21 +49,22 @@ class SpecOptimizer(torch.optim.Optimizer):
         storage: Any = None,
         master: bool = False,
         clip_norm: float | None = None,
+        in_backward: bool = False,
     ) -> None:
-        self._set_seed(seed)
-        self.clip_norm = clipping.check(clip_norm)
+        self._set_options(seed, clip_norm, in_backward)
         super().__init__(params, {**defaults, "storage": storage, "master": master})
 
-    def _set_seed(self, seed: int) -> None:
+    def _set_options(self, seed: int, clip_norm: float | None, in_backward: bool) -> None:
         if not 0 <= seed < SEED_LIMIT:
             raise ValueError(f"seed: from 0 to 2^64 - 1, not {seed}")
-        self.seed = seed
+        self.seed, self.clip_norm, self.in_backward = seed, clipping.check(clip_norm), in_backward
         self._forget_steps()
 
     def _forget_steps(self) -> None:
         """Have the next step bind everything anew."""
         self._steps: list[GroupStep] = []
         self._stepped_groups: list[int] = []
+        self._backward = BackwardUpdates(self) if self.in_backward else None
 
     # ------------------------------------------------------------ the step
 
@@ -76,13 +78,16 @@ class SpecOptimizer(torch.optim.Optimizer):
 
     def _update(self) -> None:
         """One update of all groups."""
+        if self._backward is not None:
+            self._backward.finish()
+            return
         factor = self._gradient_factor()
         found_inf = getattr(self, "found_inf", None)
         if found_inf is not None and found_inf.item():
             return
         groups = self.param_groups
         if self._stepped_groups != list(map(id, groups)):
-            together = [groups] if self._sums_over_params else [[group] for group in groups]
+            together = [groups] if self.sums_over_params else [[group] for group in groups]
             self._steps = [GroupStep(self, list(some)) for some in together]
             self._stepped_groups = list(map(id, groups))
         for step in self._steps:
@@ -113,11 +118,15 @@ class SpecOptimizer(torch.optim.Optimizer):
         group = self.param_groups[-1]
         try:
             checked(self.spec, self.spelling, group)
+            if self.in_backward:
+                in_backward.check(self, group)
             if self.makes_states_at_construction:
                 loading.make_states(self, group, self._shared_states())
         except BaseException:
             self.param_groups.pop()
             raise
+        if self._backward is not None:
+            self._backward.follow(self.param_groups)
 
     def _shared_states(self) -> dict[str, torch.Tensor]:
         """The states that all parameters share, as one that has states has them."""
@@ -126,7 +135,8 @@ class SpecOptimizer(torch.optim.Optimizer):
         return {name: kept[name] for name in names if name in kept}
 
     @property
-    def _sums_over_params(self) -> bool:
+    def sums_over_params(self) -> bool:
+        """Whether the spec sums over all parameters."""
         calls = [e for line in self.spec.update for e in walk(line.value) if isinstance(e, Call)]
         return any(call.scope == "params" for call in calls)
 
@@ -139,7 +149,12 @@ class SpecOptimizer(torch.optim.Optimizer):
         loading.load_state_dict(self, state_dict)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "seed": self.seed, "clip_norm": self.clip_norm}
+        return {
+            **super().__getstate__(),
+            "seed": self.seed,
+            "clip_norm": self.clip_norm,
+            "in_backward": self.in_backward,
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
@@ -147,6 +162,8 @@ class SpecOptimizer(torch.optim.Optimizer):
         for group in self.param_groups:
             for key, value in self.defaults.items():
                 group.setdefault(key, value)
+        if self._backward is not None:
+            self._backward.follow(self.param_groups)
 
 
 def _profiled_step(optimizer: SpecOptimizer, closure: Callable[[], Any] | None) -> Any:

@@ -24,6 +24,7 @@ OPTIONS: Mapping[str, str] = {
     "master": "keep a float32 weight beside each parameter of 16 bits",
     "seed": "of draws and of random rounding",
     "clip_norm": "limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before it",
+    "in_backward": "update each parameter within `backward`, when its gradient is complete, and free the gradient",
 }
 
 
@@ -103,6 +104,7 @@ def _make(spec: Optimizer, source: str) -> type[SpecOptimizer]:
             storage=values["storage"],
             master=values["master"],
             clip_norm=values["clip_norm"],
+            in_backward=values["in_backward"],
         )
 
     __init__.__signature__ = signature  # type: ignore[attr-defined]
@@ -128,7 +130,7 @@ def _signature(spelling: Spelling) -> inspect.Signature:
             parameters.append(kind(key, kind.POSITIONAL_OR_KEYWORD, default=default))
     keywords = {**{name: spelling.defaults[name] for name in spelling.flags}}
     keywords |= {"maximize": keywords.get("maximize", False), "storage": None, "master": False, "seed": 0}
-    keywords["clip_norm"] = None
+    keywords |= {"clip_norm": None, "in_backward": False}
     parameters += [kind(key, kind.KEYWORD_ONLY, default=default) for key, default in keywords.items()]
     return inspect.Signature(parameters)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -24,8 +25,8 @@ class GroupStep:
     `groups` is one group, or all of an optimizer whose spec sums over parameters.
     """
 
-    def __init__(self, optimizer: Owner, groups: Sequence[dict[str, Any]]) -> None:
-        self._optimizer, self.groups = optimizer, groups
+    def __init__(self, optimizer: Owner, groups: Sequence[Mapping[str, Any]]) -> None:
+        self._optimizer, self.groups = weakref.proxy(optimizer), groups  # which has this step
         self._values = [GroupValues(optimizer.spec, optimizer.spelling, group) for group in groups]
         self._bound: list[BoundTensors] = []
         self._scales_gradients = False
