@@ -7,11 +7,14 @@ import gc
 import pickle
 import weakref
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+import torch.distributed as dist
 from torch import nn
+from torch.distributed.tensor import Shard, distribute_tensor
 
 import optgen.torch
 from optgen import specfiles
@@ -226,3 +229,15 @@ def test_grad_scaler_is_refused(unscale: bool) -> None:
     opt = optgen.torch.Lion(net.parameters(), in_backward=True)
     off.scale(net(torch.ones(2, 5)).sum()).backward()
     off.step(opt)
+
+
+def test_shards_are_refused_where_they_are_summed(tmp_path: Path) -> None:
+    dist.init_process_group("gloo", init_method=f"file://{tmp_path / 'store'}", rank=0, world_size=1)
+    try:
+        p = nn.Parameter(distribute_tensor(torch.ones(4, 3), dist.init_device_mesh("cpu", (1,)), [Shard(0)]))
+        with pytest.raises(
+            ValueError, match=r"LAMB: in_backward=True, but params\[0\] is a shard \(S\(0\)\), and LAMB"
+        ):
+            optgen.torch.LAMB([p], in_backward=True)
+    finally:
+        dist.destroy_process_group()
