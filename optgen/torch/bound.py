@@ -34,6 +34,7 @@ class BoundTensors:
         seed: int,
         is_sparse: bool = False,
     ) -> None:
+        self.factor = 1.0
         self.params, self._kept, self._keys, self.is_sparse = params, kept, keys, is_sparse
         self._rule, self._ids, self._seed = rule, ids, seed
         by_memory = _is_elementwise(rule, params)
@@ -73,6 +74,7 @@ class BoundTensors:
         else:
             self._step = self._rule.bind(tensors, None, self._state, ids=self._ids)
         self._step.seed = self._seed
+        self._set_factor(self.factor)
 
     def _count(self, kept: Mapping[str, Any]) -> int:
         if not self._keys.has_step:
@@ -102,7 +104,7 @@ class BoundTensors:
                 kept.setdefault(STEP, 0)  # the first key, as PyTorch has it
             kernel = self._rule.kernel(tuple(memory.tensor.shape))
             bound = states.prepare(
-                kernel.states.values(),
+                kernel,
                 kept,
                 memory,
                 self._rule.values,
@@ -129,8 +131,18 @@ class BoundTensors:
         """Set params: a number for all parameters, or a list with one for each."""
         self._pending = values
 
-    def run(self, changes: Mapping[str, Any]) -> None:
-        """One update of the parameters that have gradients, after these changes of params."""
+    def _set_factor(self, factor: float) -> None:
+        self.factor = factor
+        if self._rule.scales_gradient:
+            self._step.gradient_factor = factor
+
+    def run(self, changes: Mapping[str, Any], factor: float) -> None:
+        """One update of the parameters that have gradients, after these changes of params.
+
+        Gradients are multiplied by the factor; it is 1 if the rule does not scale them.
+        """
+        if factor != self.factor:
+            self._set_factor(factor)
         for memory in self._special:
             memory.load()
             if not self.is_sparse:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -23,29 +24,32 @@ class GroupStep:
     `groups` is one group, or all of an optimizer whose spec sums over parameters.
     """
 
-    def __init__(self, optimizer: Owner, groups: Sequence[dict[str, Any]]) -> None:
-        self._optimizer, self.groups = optimizer, groups
+    def __init__(self, optimizer: Owner, groups: Sequence[Mapping[str, Any]]) -> None:
+        self._optimizer, self.groups = weakref.proxy(optimizer), groups  # which has this step
         self._values = [GroupValues(optimizer.spec, optimizer.spelling, group) for group in groups]
         self._bound: list[BoundTensors] = []
+        self._scales_gradients = False
         self._rebuild()
 
-    def run(self) -> None:
-        """One update of the parameters that have gradients."""
+    def run(self, factor: float | None = None) -> None:
+        """One update of the parameters that have gradients, which are multiplied by the factor if there is one."""
         changes = self._changes()
         if changes is None:
             self._bound = []  # other states may be kept; those of parameters without gradients are made later
-        if changes is None or not self._is_current():
+        if changes is None or not self._is_current() or self._scales_gradients != (factor is not None):
+            self._scales_gradients = factor is not None
             self._rebuild()
             changes = {}
+        factor = 1.0 if factor is None else factor
         if self._waits_to_start():
             return
         for bound in tuple(self._bound):
             try:
-                bound.run(changes)
+                bound.run(changes, factor)
             except (TypeError, ValueError):
                 # A tensor may have got other memory, or a gradient another layout. What is wrong is refused again.
                 for new in self._rebuild_one(self._bound.index(bound)):
-                    new.run({})
+                    new.run({}, factor)
 
     def _changes(self) -> Mapping[str, Any] | None:
         """The params that have changed since the last step; None if other kernels are needed."""
@@ -144,21 +148,45 @@ class GroupStep:
     def _rule(self, like: torch.Tensor, flags: Mapping[str, bool]) -> UpdateRule:
         """The rule for parameters like this one, with the first group's values, and these flags that are no keys."""
         given = self._values[0].arguments
-        storage, master, _ = options(self.groups[0])
         values = {**given.values, **given.chosen, **flags}
-        return load(self._optimizer.spec, like, values, storage=storage, master=bool(master))
+        return rule_of(self._optimizer, self.groups[0], like, values, scales_gradient=self._scales_gradients)
 
 
 def check_rules(optimizer: Owner, group: Mapping[str, Any]) -> None:
     """ValueError or TypeError if there can be no kernels for a group's values and the dtypes of its parameters."""
     given = GroupValues(optimizer.spec, optimizer.spelling, group).arguments
-    storage, master, _ = options(group)
     for p in {p.dtype: p for p in group["params"] if not p.is_meta}.values():
-        load(optimizer.spec, p, {**given.values, **given.chosen}, storage=storage, master=bool(master))
+        rule_of(optimizer, group, p, {**given.values, **given.chosen})
+
+
+def rule_of(
+    optimizer: Owner,
+    group: Mapping[str, Any],
+    like: torch.Tensor,
+    values: Mapping[str, Any],
+    *,
+    scales_gradient: bool = False,
+) -> UpdateRule:
+    """The rule of a group for parameters like this one, with these values of params and flags."""
+    storage, master, _ = options(group)
+    return load(
+        optimizer.spec,
+        like,
+        values,
+        storage=optimizer.state_keys.storage_names(storage),
+        master=bool(master),
+        scales_gradient=scales_gradient,
+    )
 
 
 def load(
-    spec: Any, like: torch.Tensor, values: Mapping[str, Any], *, storage: Any = None, master: bool = False
+    spec: Any,
+    like: torch.Tensor,
+    values: Mapping[str, Any],
+    *,
+    storage: Any = None,
+    master: bool = False,
+    scales_gradient: bool = False,
 ) -> UpdateRule:
     """A rule for parameters of this one's dtype and device; `master` is for those of 16 bits."""
     dtype = REAL.get(like.dtype, str(like.dtype).removeprefix("torch."))
@@ -172,5 +200,6 @@ def load(
         master=master and dtype in ("float16", "bfloat16"),
         storage=storage,
         target=like.device.type,
+        scales_gradient=scales_gradient,
         **given,
     )

@@ -35,7 +35,7 @@ def make_states(optimizer: Owner, group: Mapping[str, Any], shared: dict[str, to
         kernel = rules[key].kernel(tuple(memory.tensor.shape))
         kept = optimizer.state[p]
         states.prepare(
-            kernel.states.values(),
+            kernel,
             kept,
             memory,
             values.values,

@@ -20,8 +20,13 @@ class Owner(Protocol):
     state_keys: ClassVar[StateKeys]
     makes_states_at_construction: ClassVar[bool]
     seed: int
+    clip_norm: float | None
     state: Any
     param_groups: list[dict[str, Any]]
+
+    @property
+    def sums_over_params(self) -> bool:
+        """Whether the spec sums over all parameters."""
 
     def numbers_of(self, params: Sequence[torch.Tensor]) -> list[int]:
         """The numbers of parameters among those of all groups."""

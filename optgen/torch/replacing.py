@@ -9,6 +9,7 @@ import torch
 from optgen.torch import torch_classes
 from optgen.torch.base import SpecOptimizer
 from optgen.torch.classes import new
+from optgen.torch.group import check_rules
 from optgen.torch.torch_classes import TorchClass
 
 
@@ -35,11 +36,13 @@ def replace(optimizer: torch.optim.Optimizer) -> SpecOptimizer:
             "state": optimizer.state,
             "param_groups": optimizer.param_groups,
             "seed": 0,
+            "clip_norm": None,
+            "in_backward": False,
             **hooks,
         }
     )
     for group in ours.param_groups:
-        torch_classes.check_rules(ours, group)
+        check_rules(ours, group)
     return ours
 
 
