@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import Any, ClassVar
 
@@ -10,12 +10,23 @@ import torch
 
 from optgen.execute.step import SEED_LIMIT
 from optgen.model import Call, Kind, Optimizer, walk
-from optgen.torch import loading, naming
+from optgen.torch import clipping, in_backward, loading, naming
 from optgen.torch.group import GroupStep
 from optgen.torch.hooks import hooked
+from optgen.torch.in_backward import BackwardUpdates
+from optgen.torch.memory import has_sparse_rows
 from optgen.torch.spelling import OPTIONS, Spelling, checked
 from optgen.torch.state import StateKeys
 from optgen.torch.values import options_of
+
+ARGUMENTS: Mapping[str, tuple[Any, str]] = {
+    "storage": (None, "how elementwise states are kept, all of them or by name, as `optgen.load` has it"),
+    "master": (False, "keep a float32 weight beside each parameter of 16 bits"),
+    "seed": (0, "of draws and of random rounding"),
+    "clip_norm": (None, "limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before"),
+    "in_backward": (False, "update each parameter within `backward`, when its gradient is complete, and free that"),
+}
+"""The arguments of every optimizer, beside those of its spec: their defaults, and what they are."""
 
 
 class SpecClass(type):
@@ -28,6 +39,9 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
     `spec` is the spec, and `source` the name or text that `optgen.torch.optimizer` makes the class of. `spelling` has
     its arguments as keys of groups. `state_keys` says what is kept beside the spec's states.
     `makes_states_at_construction` is false where PyTorch's own class makes them at the first step.
+
+    `clip_norm` is what the norm of all gradients is limited to, and `grad_norm` the norm at the last step, a tensor of
+    shape () (None before the first one, and without a limit). With `in_backward`, `backward` updates each parameter.
     """
 
     spec: ClassVar[Optimizer]
@@ -35,19 +49,29 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
     spelling: ClassVar[Spelling]
     state_keys: ClassVar[StateKeys]
     makes_states_at_construction: ClassVar[bool] = True
+    clip_norm: float | None = None
+    grad_norm: torch.Tensor | None = None
 
     _step_supports_amp_scaling = True
-    grad_scale: torch.Tensor | None = None
-    """What a GradScaler has multiplied the loss by, set by it for the time of a step."""
-    found_inf: torch.Tensor | None = None
-    """Whether a GradScaler has found gradients that are no numbers, set by it for the time of a step."""
 
     def __init__(
-        self, params: Any, defaults: dict[str, Any], *, seed: int = 0, storage: Any = None, master: bool = False
+        self,
+        params: Any,
+        defaults: dict[str, Any],
+        *,
+        seed: int = 0,
+        storage: Any = None,
+        master: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
     ) -> None:
-        self.seed = seed
+        self._set_options(seed, clip_norm, in_backward)
         super().__init__(params, {**defaults, "storage": storage, "master": master})
-        self._group_steps()
+
+    def _set_options(self, seed: int, clip_norm: float | None, in_backward: bool) -> None:
+        """Set what stands in no group, before the first group is added."""
+        self.clip_norm, self.in_backward = clipping.check(clip_norm), in_backward
+        self.seed = seed
 
     @property
     def seed(self) -> int:
@@ -66,6 +90,7 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         self._steps: list[GroupStep] = []
         self._stepped_groups: list[int] = []
         self._state_dicts: list[int] = []
+        self._backward = BackwardUpdates(self) if self.in_backward else None
 
     # ------------------------------------------------------------ the step
 
@@ -84,9 +109,12 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
 
     def _update(self) -> None:
         """One update of all groups."""
-        if self.found_inf is not None and self.found_inf.item():
+        if self._backward is not None:
+            self._backward.finish()
             return
         factor = self._gradient_factor()
+        if getattr(self, "found_inf", None):  # of a GradScaler, for the time of a step, as `grad_scale`
+            return
         steps = self._group_steps()
         for step in steps:
             step.prepare(factor)
@@ -95,15 +123,21 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
             step.run()
 
     def _gradient_factor(self) -> float:
-        """What all gradients are multiplied by: 1/`grad_scale`, in the digits that `GradScaler.unscale_` has."""
-        scale = self.grad_scale
-        return 1.0 if scale is None else scale.double().reciprocal().float().item()
+        """What this step multiplies gradients by: 1/scale of a GradScaler, in the digits that its `unscale_` has, and
+        what limits their norm."""
+        scale = getattr(self, "grad_scale", None)
+        factor = 1.0 if scale is None else scale.double().reciprocal().float().item()
+        if self.clip_norm is None:
+            return factor
+        norm = clipping.total_norm(clipping.gradients(self.param_groups), are_scaled=scale is not None)
+        self.grad_norm = norm if scale is None else norm * factor
+        return factor * clipping.coefficient(self.grad_norm, self.clip_norm).item()
 
     def _group_steps(self) -> list[GroupStep]:
         """The steps of all groups, bound to the states that are in `state` now."""
         groups = self.param_groups
         if self._stepped_groups != list(map(id, groups)):
-            together = [groups] if self._sums_over_params else [[group] for group in groups]
+            together = [groups] if self.sums_over_params else [[group] for group in groups]
             before = {id(step.groups[0]): step for step in self._steps if len(step.groups) == 1}
             self._steps = [
                 (len(some) == 1 and before.get(id(some[0]))) or GroupStep(self, list(some)) for some in together
@@ -121,6 +155,10 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         numbers = {id(p): k for k, p in enumerate(every)}
         return [numbers[id(p)] for p in params]
 
+    def updates_rows(self, group: Mapping[str, Any], param: torch.Tensor) -> bool:
+        """Whether only the rows are updated that a parameter's gradient has: those of sparse gradients."""
+        return has_sparse_rows(param.grad)
+
     def describe(self, param: torch.Tensor) -> str:
         """A parameter as errors call it: by its name, if it has one, else by its place and shape."""
         return naming.describe(self.param_groups, param)
@@ -135,16 +173,24 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         try:
             given = checked(self.spec, self.spelling, group).values
             options_of(group)
-            for name in ("lr", "wd"):
-                if (given[name] or 0.0) < 0:
-                    raise ValueError(f"{self.spec.name}: '{self.spelling.key_of(name)}' must not be negative")
+            if self.in_backward:
+                in_backward.check(self, group)
             if self.makes_states_at_construction:
+                self._check_signs(given)
                 loading.make_states(self, group, self.state, self._shared_states())
         except BaseException:
             self.param_groups.pop()
             for p in self.state.keys() - known.keys():
                 del self.state[p]
             raise
+        if self._backward is not None:
+            self._backward.follow(self.param_groups)
+
+    def _check_signs(self, values: Mapping[str, float | None]) -> None:
+        """ValueError for a negative rate or weight decay. A schedule may come to one, by rounding."""
+        for name in ("lr", "wd"):
+            if (values[name] or 0.0) < 0:
+                raise ValueError(f"{self.spec.name}: '{self.spelling.key_of(name)}' must not be negative")
 
     def _shared_states(self) -> dict[str, torch.Tensor]:
         """The states that all parameters share, as one that has states has them."""
@@ -153,7 +199,8 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         return {name: kept[name] for name in names if name in kept}
 
     @property
-    def _sums_over_params(self) -> bool:
+    def sums_over_params(self) -> bool:
+        """Whether the spec sums over all parameters."""
         calls = [e for line in self.spec.update for e in walk(line.value) if isinstance(e, Call)]
         return any(call.scope == "params" for call in calls)
 
@@ -166,12 +213,19 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         loading.load_state_dict(self, state_dict)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "_seed": self._seed}
+        own = {"seed": self.seed, "clip_norm": self.clip_norm, "in_backward": self.in_backward}
+        return {**super().__getstate__(), **own}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
+        own = dict(state)
+        self._seed = own.pop("seed", getattr(self, "_seed", 0))
+        super().__setstate__(own)
         self._forget_steps()
+        # PyTorch adds `differentiable` to the defaults, which is no key of all groups.
+        missing = {key: x for key, x in self.defaults.items() if key in (*self.spelling.defaults, *OPTIONS)}
         for group in self.param_groups:
-            for key in (*self.spelling.defaults, *OPTIONS):
-                if key in self.defaults:
-                    group.setdefault(key, self.defaults[key])
+            for key, value in missing.items():
+                group.setdefault(key, value)
+        if self._backward is not None:
+            self._backward.follow(self.param_groups)
+        self._group_steps()

@@ -7,15 +7,16 @@ from itertools import chain
 from operator import is_
 from typing import Any
 
+import numpy as np
 import torch
 
+from optgen.execute.kernel import LoadedKernel
 from optgen.execute.rule import UpdateRule
 from optgen.execute.state import State
-from optgen.ir import Buffer
 from optgen.torch import state as states
-from optgen.torch.counts import UpdateCounts
 from optgen.torch.memory import ParamMemory, fits, local_tensor, row_sparse
-from optgen.torch.state import StateKeys
+from optgen.torch.scalars import PythonCounts, Scalars
+from optgen.torch.state import MASTER, STEP, StateKeys
 
 
 class BoundTensors:
@@ -42,17 +43,18 @@ class BoundTensors:
         ]
         self._kernels = [rule.kernel(tuple(m.tensor.shape)) for m in self._memories]
         # 8-bit blocks run on from row to row, so such states are updated as a whole.
-        self.is_sparse = is_sparse
         self._by_row = is_sparse and not any(kernel.is_quantized for kernel in self._kernels)
         self._special = [m for m in self._memories if not m.is_plain]
         self._copies = [m for m in self._memories if m.is_copy]
-        self._counts = UpdateCounts(kept, has_step=keys.has_step)
+        self.counts = np.array([self._count(k) for k in kept], np.int64)
+        scalar_dtype = keys.scalar_dtype(kept[0])
         arrays = self._prepare_states()
+        self._scalars = self._show_scalars(arrays, scalar_dtype)
         self._inputs = {i.name: [self._input(k, i.name) for k in range(len(params))] for i in rule.spec.inputs}
-        self._state_tensors = [x for k in kept for x in k.values()]
-        self._state = State(arrays, self._counts.values)
-        self._unstarted = [i for i in range(len(params)) if self._starts_as_weight(i) and not self._counts.values[i]]
-        self._masters = [p for p, k in zip(params, self._kernels, strict=True) if "w" in k.states]
+        self._state_tensors = self._tensors_of_states()
+        self._state = State(arrays, self.counts)
+        self._unstarted = [i for i, kernel in enumerate(self._kernels) if self._starts_as_weight(kernel, i)]
+        self._masters = [p for p, kernel in zip(params, self._kernels, strict=True) if "w" in kernel.states]
         self._versions: list[int] = []
         self._pending: dict[str, Any] = {}
         self._factor = 1.0
@@ -63,10 +65,10 @@ class BoundTensors:
         if self._by_row:
             self._members = self._with_gradient()
             picked = {name: [x[i] for i in self._members] for name, x in self._state.arrays.items()}
-            self._own_counts = self._counts.values[self._members]
+            self._own_counts = self.counts[self._members]
             self._step = self.rule.bind(
                 [tensors[i] for i in self._members],
-                self._row_sparse_gradients(),
+                [row_sparse(self._memories[i]) for i in self._members],
                 State(picked, self._own_counts),
                 {name: [tensors[i] for i in self._members] for name, tensors in self._inputs.items()},
                 ids=[self._ids[i] for i in self._members],
@@ -77,21 +79,41 @@ class BoundTensors:
         if self.rule.scales_gradient:
             self._step.gradient_factor = self._factor
 
+    # ------------------------------------------------------------ states
+
+    def _count(self, kept: Mapping[str, Any]) -> int:
+        if not self._keys.has_step:
+            return int(self._keys.is_started(kept))
+        return int(kept.get(STEP, 0))
+
     def _prepare_states(self) -> dict[str, list[Any]]:
         """The tensors to bind, as `State.arrays` has them."""
         arrays: dict[str, list[Any]] = {}
         n = len(self.params)
-        shared = states.shared_states(self._buffers(0), self._kept)
+        shared = states.shared_states(self._kernels[0], self._kept, self._keys)
         for i, (kept, memory) in enumerate(zip(self._kept, self._memories, strict=True)):
+            if self._keys.has_step:
+                kept.setdefault(STEP, 0)  # the first key, as PyTorch has it
             try:
-                bound = states.prepare(
-                    self._buffers(i), kept, memory, self.rule.values, shared, shape_of=self._keys.shape_of
-                )
+                bound = states.prepare(self._kernels[i], kept, memory, self.rule.values, shared, self._keys)
             except ValueError as error:
                 raise ValueError(f"params[{i}]: {error}") from error
             for name, tensor in bound.items():
                 arrays.setdefault(name, [None] * n)[i] = tensor
         return arrays
+
+    def _show_scalars(self, arrays: dict[str, list[Any]], dtype: torch.dtype) -> list[Scalars | PythonCounts]:
+        """What `state[p]` shows of the counts, and of numbers that it has in another dtype than kernels."""
+        found: list[Scalars | PythonCounts] = []
+        for name in self._keys.numbers:
+            values = np.array([x.item() for x in arrays[name]])
+            arrays[name] = list(torch.from_numpy(values))
+            found.append(Scalars(self._keys.key_of(name), values, self._kept, dtype))
+        if self._keys.counts_in_python:
+            found.append(PythonCounts(STEP, self.counts, self._kept))
+        elif self._keys.has_step:
+            found.append(Scalars(STEP, self.counts, self._kept, dtype))
+        return found
 
     def _input(self, i: int, name: str) -> torch.Tensor:
         """A tensor that the spec reads: it stands beside the states, for others to write, and is 0 until they do."""
@@ -99,41 +121,41 @@ class BoundTensors:
         kept[name] = found = states.values_like(memory, name, kept.get(name))
         return memory.like_bound(local_tensor(found))
 
-    def _buffers(self, i: int) -> Sequence[Buffer]:
-        return list(self._kernels[i].states.values())
+    def _tensors_of_states(self) -> list[Any]:
+        if self._keys.counts_in_python:
+            return [x for k in self._kept for key, x in k.items() if key != STEP]
+        return list(chain.from_iterable(map(dict.values, self._kept)))
 
-    def _starts_as_weight(self, i: int) -> bool:
-        return states.starts_as_weight(self._buffers(i), self.rule.values)
-
-    @property
-    def has_started(self) -> bool:
-        """Whether a parameter was updated before."""
-        return bool(self._counts.values.any())
+    def _starts_as_weight(self, kernel: LoadedKernel, i: int) -> bool:
+        """Whether a parameter has no update behind it, and a state that starts as the parameter."""
+        return not self.counts[i] and states.starts_as_weight(kernel, self.rule.values)
 
     def is_current(self) -> bool:
         """Whether states and special memory are those that were bound."""
-        tensors = self._state_tensors
+        there, bound = self._tensors_of_states(), self._state_tensors
         return (
-            sum(map(len, self._kept)) == len(tensors)
-            and all(map(is_, chain.from_iterable(map(dict.values, self._kept)), tensors))
-            and self._counts.is_current()
+            len(there) == len(bound)
+            and all(map(is_, there, bound))
+            and all(scalars.is_current() for scalars in self._scalars)
             and all(m.is_current() for m in self._special)
         )
 
-    def keeps(self, kept: Sequence[Mapping[str, Any]]) -> bool:
-        """Whether these are the dicts that the states stand in."""
-        return all(map(is_, kept, self._kept))
+    def keeps(self, state: Mapping[torch.Tensor, Any]) -> bool:
+        """Whether this is where the states stand."""
+        return all(state.get(p, kept) is kept for p, kept in zip(self.params, self._kept, strict=True))
+
+    # ------------------------------------------------------------ the step
+
+    @property
+    def bound_params(self) -> Sequence[torch.Tensor]:
+        """The parameters in the order of the step's numbers, by which its errors call them."""
+        return [self.params[i] for i in self._members] if self._by_row else self.params
 
     def set(self, values: Mapping[str, Any], gradient_factor: float) -> None:
         """Have the next update use these params, each a number for all parameters or a list with one for each."""
         self._pending |= values
         if gradient_factor != self._factor:
             self._step.gradient_factor = self._factor = gradient_factor
-
-    @property
-    def bound_params(self) -> Sequence[torch.Tensor]:
-        """The parameters in the order of the step's numbers, by which its errors call them."""
-        return [self.params[i] for i in self._members] if self._by_row else self.params
 
     def run(self) -> None:
         """One update of the parameters that have gradients."""
@@ -145,7 +167,8 @@ class BoundTensors:
             self._restart()
         if self._masters:
             self._follow_weights()
-        self._counts.read()
+        for scalars in self._scalars:
+            scalars.read()
         if self._by_row:
             self._run_by_row()
         else:
@@ -155,21 +178,21 @@ class BoundTensors:
         if self._masters:
             self._versions = [p._version for p in self._masters]
         self._pending = {}
-        self._counts.write()
+        for scalars in self._scalars:
+            scalars.write()
 
     def _restart(self) -> None:
         """Before the first update of a parameter, what starts as the parameter is the parameter as it is now."""
         for i in self._unstarted:
             if self.params[i].grad is not None:
-                states.restart(self._buffers(i), self._kept[i], self._memories[i], self.rule.values)
+                states.restart(self._kernels[i], self._kept[i], self._memories[i], self.rule.values, self._keys)
         self._unstarted = [i for i in self._unstarted if self.params[i].grad is None]
 
     def _follow_weights(self) -> None:
         """Have masters follow parameters that others wrote."""
-        versions = [p._version for p in self._masters]
-        if versions != self._versions:
+        if [p._version for p in self._masters] != self._versions:
             for p, kept in zip(self.params, self._kept, strict=True):
-                if states.MASTER in kept:
+                if MASTER in kept:
                     states.follow_weight(kept, p)
 
     # ------------------------------------------------------------ row-sparse gradients
@@ -177,19 +200,15 @@ class BoundTensors:
     def _with_gradient(self) -> list[int]:
         return [i for i, p in enumerate(self.params) if p.grad is not None]
 
-    def _row_sparse_gradients(self) -> list[Any]:
-        grads = [(self.params[i].grad, self._memories[i].tensor) for i in self._members]
-        return [row_sparse(local_tensor(grad), like) for grad, like in grads if grad is not None]
-
     def _run_by_row(self) -> None:
         members = self._with_gradient()
         if members != self._members:
             self._bind()
         else:
-            self._own_counts[:] = self._counts.values[members]
-            self._step.rebind(self._row_sparse_gradients())
+            self._own_counts[:] = self.counts[members]
+            self._step.rebind([row_sparse(self._memories[i]) for i in members])
         self._step(**self._pending)
-        self._counts.values[members] = self._own_counts
+        self.counts[members] = self._own_counts
 
 
 def memory_of(
@@ -197,10 +216,19 @@ def memory_of(
 ) -> ParamMemory:
     """A parameter as it is bound: by memory where the equations give each axis no meaning of its own."""
     if is_sparse:
+        assert param.grad is not None
+        axes = local_tensor(param.grad).sparse_dim()
+        flat = ParamMemory(param, by_memory=False, always_view=True, flat_axes=axes)
+        # Single elements, where the equations do not see a difference.
+        if axes == 1 or rule.kernel(tuple(flat.tensor.shape)) is rule.kernel(tuple(local_tensor(param).shape)):
+            return flat
         return ParamMemory(param, by_memory=False, always_view=True)
-    memory = ParamMemory(param, by_memory=True, always_view=always_view)
-    if not memory.is_reordered:
+    memory = ParamMemory(param, always_view=always_view)
+    if not memory.is_reordered or _is_elementwise(rule.kernel(tuple(memory.tensor.shape))):
         return memory
-    native = rule.kernel(tuple(memory.tensor.shape)).native
-    by_memory = native.cut in ("anywhere", "blocks") and not {"rows", "cols"} & set(native.hyper)
-    return memory if by_memory else ParamMemory(param, by_memory=False, always_view=always_view)
+    return ParamMemory(param, by_memory=False, always_view=always_view)
+
+
+def _is_elementwise(kernel: LoadedKernel) -> bool:
+    native = kernel.native
+    return native.cut in ("anywhere", "blocks") and not {"rows", "cols"} & set(native.hyper)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import torch
 
 from optgen.execute import storage
+from optgen.execute.kernel import LoadedKernel
 from optgen.ir import Buffer
 from optgen.torch.memory import ParamMemory, axes_in_memory, local_tensor
 
@@ -16,58 +17,52 @@ SCALE = ".scale"
 """What the keys of scales end with."""
 
 
-def scale_key(b: Buffer) -> str:
-    """The key in `optimizer.state[p]` of the scales of codes; their buffer has the same name."""
-    return b.name + SCALE
+def prepare(
+    b: Buffer, key: str, kept: Mapping[str, Any], memory: ParamMemory, start: float | str
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Codes and scales that can be bound: those that `kept` has, or its numbers encoded, or the start.
 
-
-def prepare(b: Buffer, kept: dict[str, Any], memory: ParamMemory, start: float | str) -> None:
-    """Have `kept` hold codes and scales that can be bound: those that are there, or numbers encoded, or the start.
-
-    ValueError if scales do not fit their codes.
+    ValueError if what is there does not fit.
     """
     model, device = memory.empty_state(torch.uint8, "meta"), memory.tensor.device
-    there, scales = kept.get(b.name), kept.get(scale_key(b))
+    there, scales = kept.get(key), kept.get(key + SCALE)
     if isinstance(there, torch.Tensor) and isinstance(scales, torch.Tensor):
-        _check(b, local_tensor(there), local_tensor(scales), model.shape)
+        _check(key, local_tensor(there), local_tensor(scales), model.shape)
         if local_tensor(there).stride() == model.stride() or there.numel() < 2:
-            kept[b.name] = there if there.device == device else there.to(device)
-            kept[scale_key(b)] = scales if scales.device == device else scales.to(device)
-            return
+            return there.to(device), scales.to(device)
         there = _decoded(b, local_tensor(there), local_tensor(scales))
     if isinstance(there, torch.Tensor):
         if there.numel() != memory.tensor.numel() >> there.is_complex():
             raise ValueError(
-                f"state['{b.name}']: shape {tuple(there.shape)}, but its parameter has {tuple(memory.param.shape)}"
+                f"state['{key}']: shape {tuple(there.shape)}, but its parameter has {tuple(memory.param.shape)}"
             )
-        found = _encode(b, memory.like_bound(local_tensor(there).detach()), memory)
-    elif start == "w":
-        found = _encode(b, memory.tensor.detach(), memory)
-    else:
-        found = _all_equal(b, float(start), memory)
-    kept[b.name], kept[scale_key(b)] = found
+        return _encode(b, memory.like_bound(local_tensor(there).detach()), memory)
+    if start == "w":
+        return _encode(b, memory.tensor.detach(), memory)
+    return _all_equal(b, float(start), memory)
 
 
-def decode(buffers: Iterable[Buffer], kept: dict[str, Any]) -> None:
+def decode(kernel: LoadedKernel, kept: dict[str, Any], key_of: Callable[[str], str]) -> None:
     """Have `kept` hold the float32 numbers in place of codes and their scales."""
-    for b in buffers:
-        codes, scales = kept.get(b.name), kept.get(scale_key(b))
+    for b in kernel.states.values():
+        key = key_of(b.name)
+        codes, scales = kept.get(key), kept.get(key + SCALE)
         if b.is_quantized and isinstance(codes, torch.Tensor) and isinstance(scales, torch.Tensor):
-            _check(b, local_tensor(codes), local_tensor(scales), codes.shape)
-            kept[b.name] = _decoded(b, local_tensor(codes), local_tensor(scales))
-            del kept[scale_key(b)]
+            _check(key, local_tensor(codes), local_tensor(scales), codes.shape)
+            kept[key] = _decoded(b, local_tensor(codes), local_tensor(scales))
+            del kept[key + SCALE]
 
 
-def _check(b: Buffer, codes: torch.Tensor, scales: torch.Tensor, shape: torch.Size) -> None:
+def _check(key: str, codes: torch.Tensor, scales: torch.Tensor, shape: torch.Size) -> None:
     if codes.dtype != torch.uint8 or codes.shape != shape:
         raise ValueError(
-            f"state['{b.name}']: {codes.dtype} of shape {tuple(codes.shape)}, where codes are torch.uint8 of shape "
+            f"state['{key}']: {codes.dtype} of shape {tuple(codes.shape)}, where codes are torch.uint8 of shape "
             f"{tuple(shape)}"
         )
     expected = _scale_shape(tuple(shape))
     if scales.dtype != torch.float32 or tuple(scales.shape) != expected:
         raise ValueError(
-            f"state['{scale_key(b)}']: {scales.dtype} of shape {tuple(scales.shape)}, where the scales of 8-bit blocks "
+            f"state['{key}{SCALE}']: {scales.dtype} of shape {tuple(scales.shape)}, where the scales of 8-bit blocks "
             f"are torch.float32 of shape {expected}"
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,11 +11,12 @@ import torch
 from optgen.execute.rule import UpdateRule
 from optgen.model import PER_PARAMETER
 from optgen.torch.bound import BoundTensors
-from optgen.torch.memory import is_sparse
 from optgen.torch.naming import naming
 from optgen.torch.protocols import Owner
 from optgen.torch.rules import decode_states, load
 from optgen.torch.values import NO_CHANGES, GroupValues
+
+Buckets = dict[tuple[Any, ...], list[torch.Tensor]]
 
 
 class GroupStep:
@@ -24,10 +26,10 @@ class GroupStep:
     what is wrong before anything has changed, and then `run`.
     """
 
-    def __init__(self, optimizer: Owner, groups: Sequence[dict[str, Any]]) -> None:
-        self._optimizer, self.groups = optimizer, groups
+    def __init__(self, optimizer: Owner, groups: Sequence[Mapping[str, Any]]) -> None:
+        self._optimizer, self.groups = weakref.proxy(optimizer), groups  # which has this step
         self._values = [GroupValues(optimizer.spec, optimizer.spelling, group) for group in groups]
-        self._storages = [values.options for values in self._values]  # as states are kept
+        self._kept_by = [values.options for values in self._values]
         self._bound: list[BoundTensors] = []
         self._is_stale, self._has_started = True, False
         self._factor, self._scales_gradient = 1.0, False
@@ -69,8 +71,7 @@ class GroupStep:
 
     def keeps_states(self) -> bool:
         """Whether the optimizer's states stand in the dicts that are bound."""
-        state = self._optimizer.state
-        return all(bound.keeps([state.get(p) for p in bound.params]) for bound in self._bound)
+        return all(bound.keeps(self._optimizer.state) for bound in self._bound)
 
     def _changes(self) -> Mapping[str, Any]:
         """The params that have changed in some group."""
@@ -97,12 +98,12 @@ class GroupStep:
         if not self._optimizer.makes_states_at_construction or any(rates):
             return False
         grads = [p.grad for bound in self._bound for p in bound.params if p.grad is not None]
-        return not any(bound.has_started for bound in self._bound) and not any(bool((g != 0).any()) for g in grads)
+        return not any(bound.counts.any() for bound in self._bound) and not any(bool((g != 0).any()) for g in grads)
 
     # ------------------------------------------------------------ binding
 
     def _rebuild(self) -> None:
-        """Bind all parameters that have, or had, a gradient: those of one dtype, device and layout together."""
+        """Bind all parameters that have, or had, a gradient."""
         params = [p for group in self.groups for p in group["params"]]
         bound_before = {id(p) for bound in self._bound for p in bound.params}
         without = [p for p in params if p.grad is None and id(p) not in bound_before]
@@ -122,13 +123,11 @@ class GroupStep:
         self._is_stale = False
 
     def _bind_all(self, params: Sequence[torch.Tensor]) -> list[BoundTensors]:
-        buckets: dict[tuple[Any, ...], list[torch.Tensor]] = {}
-        for p in params:
-            buckets.setdefault((p.dtype, p.device, is_sparse(p.grad)), []).append(p)
+        buckets = self._buckets(params)
         if len(self.groups) > 1:
             self._check_groups_are_alike()
             if len(buckets) > 1:
-                kinds = ", ".join(sorted({f"{dtype} on {device}" for dtype, device, _ in buckets}))
+                kinds = ", ".join(sorted({f"{dtype} on {device}" for dtype, device, *_ in buckets}))
                 raise ValueError(f"{self._sums}, which must have one dtype, device and layout, not {kinds}")
         rules = [self._rule(members[0]) for members in buckets.values()]
         self._decode_states()
@@ -137,34 +136,56 @@ class GroupStep:
             for rule, (key, members) in zip(rules, buckets.items(), strict=True)
         ]
 
+    def _buckets(self, params: Sequence[torch.Tensor]) -> Buckets:
+        """The parameters that are bound together, by dtype, device, dtype of scalars, and whether by row."""
+        optimizer = self._optimizer
+        group_of = {id(p): group for group in self.groups for p in group["params"]}
+        buckets: Buckets = {}
+        for p in params:
+            by_row = p.grad is not None and optimizer.updates_rows(group_of[id(p)], p)
+            scalar_dtype = optimizer.state_keys.scalar_dtype(optimizer.state.get(p, {}))
+            buckets.setdefault((p.dtype, p.device, scalar_dtype, by_row), []).append(p)
+        return buckets
+
     def _rule(self, like: torch.Tensor) -> UpdateRule:
         """The rule for parameters like this one, with the first group's values."""
-        first, spec = self._values[0], self._optimizer.spec
-        with naming([like], self._optimizer.describe):
-            return load(spec, like, first.arguments, first.options, scales_gradient=self._scales_gradient)
+        first, optimizer = self._values[0], self._optimizer
+        flags = optimizer.state_keys.rule_flags(optimizer.state.get(like, {}))
+        with naming([like], optimizer.describe):
+            return load(optimizer, like, first.arguments, first.options, scales_gradient=self._scales_gradient, **flags)
 
     def _decode_states(self) -> None:
         """Have groups that now keep their states otherwise hold numbers in place of codes."""
         optimizer = self._optimizer
         for k, (group, values) in enumerate(zip(self.groups, self._values, strict=True)):
-            if values.options.storage != self._storages[k].storage:
-                decode_states(optimizer.spec, group["params"], optimizer.state, values.arguments, self._storages[k])
-            self._storages[k] = values.options
+            if values.options.storage != self._kept_by[k].storage:
+                decode_states(optimizer, group["params"], optimizer.state, values.arguments, self._kept_by[k])
+            self._kept_by[k] = values.options
 
     def _bind(self, rule: UpdateRule, params: list[torch.Tensor], *, sparse: bool) -> BoundTensors:
         optimizer = self._optimizer
+        kept = [optimizer.state.get(p, {}) for p in params]
         with naming([p for p in params if p.grad is not None] if sparse else params, optimizer.describe):
             bound = BoundTensors(
                 rule,
                 params,
-                [optimizer.state[p] for p in params],
+                kept,
                 optimizer.numbers_of(params),
                 optimizer.state_keys,
                 seed=optimizer.seed,
                 is_sparse=sparse,
             )
+        for p, states in zip(params, kept, strict=True):
+            if states:
+                optimizer.state[p] = states
         bound.set(NO_CHANGES if len(self.groups) == 1 else self._values_of_each(params), self._factor)
         return bound
+
+    # ------------------------------------------------------------ sums over all parameters
+
+    @property
+    def _sums(self) -> str:
+        return f"{self._optimizer.spec.name} sums over all parameters"
 
     def _values_of_each(self, params: Sequence[torch.Tensor]) -> dict[str, Any]:
         """All values: those that may differ between groups as lists, one for each parameter."""
@@ -172,10 +193,6 @@ class GroupStep:
         each = [self._values[own[id(p)]].arguments.values for p in params]
         lists = {name: [values[name] for values in each] for name in PER_PARAMETER}
         return {**self._values[0].arguments.values, **lists}
-
-    @property
-    def _sums(self) -> str:
-        return f"{self._optimizer.spec.name} sums over all parameters"
 
     def _check_groups_are_alike(self) -> None:
         """ValueError where groups differ in what a sum over all parameters needs to be the same."""

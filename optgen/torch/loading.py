@@ -10,12 +10,14 @@ from typing import Any
 
 import torch
 
+from optgen.execute.rule import UpdateRule
 from optgen.torch import state as states
 from optgen.torch.bound import memory_of
-from optgen.torch.counts import STEP, step_tensor
 from optgen.torch.naming import naming
 from optgen.torch.protocols import Owner
 from optgen.torch.rules import decode_states, load
+from optgen.torch.scalars import is_number
+from optgen.torch.state import STEP
 from optgen.torch.values import GroupValues, options_of
 
 OWN = ("storage", "master")
@@ -36,26 +38,29 @@ def make_states(
         if p not in state and (p.is_meta or not (p.requires_grad and is_numbers)):
             continue
         with naming([p], optimizer.describe):
-            key = (p.dtype, p.device)
-            if key not in rules:
-                rules[key] = load(optimizer.spec, p, values.arguments, values.options)
-            memory = memory_of(rules[key], p)
-            kept = state[p]
-            try:
-                states.prepare(
-                    rules[key].kernel(tuple(memory.tensor.shape)).states.values(),
-                    kept,
-                    memory,
-                    rules[key].values,
-                    shared,
-                    shape_of=optimizer.state_keys.shape_of,
-                )
-                for given in optimizer.spec.inputs:
-                    kept[given.name] = states.values_like(memory, given.name, kept.get(given.name))
-            except ValueError as error:
-                raise ValueError(f"params[0]: {error}") from error
-        if optimizer.state_keys.has_step:
-            kept[STEP] = step_tensor(kept.get(STEP))
+            rule = rules.get((p.dtype, p.device))
+            if rule is None:
+                rule = rules[p.dtype, p.device] = load(optimizer, p, values.arguments, values.options)
+            _make_state(optimizer, rule, p, state, shared)
+
+
+def _make_state(
+    optimizer: Owner,
+    rule: UpdateRule,
+    p: torch.Tensor,
+    state: MutableMapping[Any, Any],
+    shared: dict[str, torch.Tensor],
+) -> None:
+    keys, kept = optimizer.state_keys, state[p]
+    if keys.has_step:
+        kept[STEP] = step_tensor(kept.get(STEP), keys.scalar_dtype(kept))
+    memory = memory_of(rule, p)
+    try:
+        states.prepare(rule.kernel(tuple(memory.tensor.shape)), kept, memory, rule.values, shared, keys)
+        for given in optimizer.spec.inputs:
+            kept[given.name] = states.values_like(memory, given.name, kept.get(given.name))
+    except ValueError as error:
+        raise ValueError(f"params[0]: {error}") from error
 
 
 def load_state_dict(optimizer: Any, state_dict: Mapping[str, Any]) -> None:
@@ -107,11 +112,17 @@ def _decode(
     """Have a loaded group keep states as the optimizer's own does; codes that are kept otherwise become numbers."""
     before = options_of(new)
     for key in OWN:
+        new.pop(key, None)
         if key in own:
             new[key] = own[key]
     if options_of(new).storage != before.storage:
         given = GroupValues(optimizer.spec, optimizer.spelling, new).arguments
-        decode_states(optimizer.spec, new["params"], state, given, before)
+        decode_states(optimizer, new["params"], state, given, before)
+
+
+def step_tensor(x: Any, dtype: torch.dtype) -> torch.Tensor:
+    """A count as a tensor of shape () on the CPU: the same one if it is, else a new one."""
+    return x if is_number(x) else torch.tensor(0.0 if x is None else float(x), dtype=dtype)
 
 
 def _copy(x: Any, device: torch.device) -> Any:

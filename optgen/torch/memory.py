@@ -16,11 +16,15 @@ class ParamMemory:
     complex numbers are pairs of real ones, and axes stand in the order in which they lie in memory. `is_copy` says that
     there is no such view (gaps, or `by_memory` is false and the axes do not lie in order); then it is a copy, which
     `load` and `store` keep equal to the parameter. `is_reordered` says that the view has its axes in another order.
-    With `always_view`, `tensor` is never the parameter itself, so that it can have a gradient of its own.
+    With `always_view`, `tensor` is never the parameter itself, so that it can have a gradient of its own. The first
+    `flat_axes` axes are bound as one, for sparse gradients that number single elements by as many indices.
     """
 
-    def __init__(self, param: torch.Tensor, *, by_memory: bool = True, always_view: bool = False) -> None:
-        self.param = param
+    def __init__(
+        self, param: torch.Tensor, *, by_memory: bool = True, always_view: bool = False, flat_axes: int = 1
+    ) -> None:
+        self.param, self.flat_axes = param, flat_axes
+        self._reads_sparse = has_sparse_rows(param.grad)
         local = local_tensor(param)
         self._place = _place(local)
         axes, in_order = axes_in_memory(local), list(range(local.dim()))
@@ -42,14 +46,15 @@ class ParamMemory:
             x = x.permute(self._axes_of_pairs)
         if self.is_complex and x.dim() > 1:
             x = x.flatten(-2)
+        if self.flat_axes > 1:
+            x = x.flatten(0, self.flat_axes - 1)
         return x.resolve_neg().contiguous()
 
     def like_param(self, x: torch.Tensor) -> torch.Tensor:
         """What `like_bound` made this tensor of: a view of the parameter's shape, with pairs where it is complex."""
-        if self.is_complex:
-            x = x.view(*x.shape[:-1], x.shape[-1] // 2, 2) if self._axes else x
-        axes = self._axes_of_pairs
-        return x.permute([axes.index(k) for k in range(len(axes))]) if x.dim() > 1 else x
+        shape, axes = local_tensor(self.param).shape, self._axes_of_pairs
+        x = x.view([*(shape[k] for k in self._axes), *([2] if self.is_complex else [])])
+        return x.permute([axes.index(k) for k in range(len(axes))])
 
     @property
     def _axes_of_pairs(self) -> list[int]:
@@ -88,6 +93,8 @@ class ParamMemory:
         if grad is None:
             self.tensor.grad = None
             return
+        if has_sparse_rows(grad) != self._reads_sparse:
+            raise TypeError("a gradient that was dense is sparse, or the other way round")
         local = local_tensor(grad).detach()
         if local.layout != torch.strided:
             local = local.to_dense()
@@ -120,24 +127,39 @@ def fits(param: torch.Tensor, grad: torch.Tensor) -> bool:
     )
 
 
-def is_sparse(grad: torch.Tensor | None) -> bool:
-    """Whether a gradient is a sparse COO tensor."""
-    return grad is not None and local_tensor(grad).layout == torch.sparse_coo
+def has_sparse_rows(grad: torch.Tensor | None) -> bool:
+    """Whether a gradient is a sparse COO tensor that numbers rows, or parts of them."""
+    if grad is None:
+        return False
+    local = local_tensor(grad)
+    return local.layout == torch.sparse_coo and local.sparse_dim() > 0
 
 
-def row_sparse(grad: torch.Tensor, like: torch.Tensor) -> RowSparse:
-    """A sparse COO gradient as the rows in which it has elements; elements of one place are summed.
+def row_sparse(memory: ParamMemory) -> RowSparse:
+    """The sparse gradient of a parameter, as rows of the tensor that is bound; elements of one place are summed.
 
-    Rows are those of `like`, the parameter as it is bound, whose dtype they get.
+    TypeError if the gradient is dense.
     """
-    grad = grad.detach().coalesce().to(like.dtype)
-    indices, values = grad.indices(), grad.values()
-    if grad.sparse_dim() == 1:
-        return RowSparse(indices[0], values.contiguous())
-    rows, places = torch.unique(indices[0], return_inverse=True)
-    whole = values.new_zeros((len(rows), *like.shape[1:]))
-    whole.index_put_((places, *indices[1:]), values)
-    return RowSparse(rows, whole)
+    param = local_tensor(memory.param)
+    assert memory.param.grad is not None
+    grad = local_tensor(memory.param.grad).detach()
+    if grad.layout != torch.sparse_coo:
+        raise TypeError("a gradient that was sparse is dense")
+    grad = grad.coalesce()
+    indices, values = grad.indices(), grad.values().to(param.dtype)
+    rows = indices[0]
+    if memory.flat_axes > 1:
+        for size, more in zip(param.shape[1 : memory.flat_axes], indices[1:], strict=True):
+            rows = rows * size + more
+    elif len(indices) > 1:
+        rows, places = torch.unique(rows, return_inverse=True)
+        values = values.new_zeros((len(rows), *param.shape[1:])).index_put_((places, *indices[1:]), values)
+    if memory.is_complex:
+        if memory.tensor.dim() == 1:  # each part is a row
+            rows = torch.stack((2 * rows, 2 * rows + 1), 1).flatten()
+            return RowSparse(rows, as_pairs(values).flatten())
+        values = as_pairs(values).flatten(-2)
+    return RowSparse(rows.contiguous(), values.contiguous())
 
 
 def axes_in_memory(x: torch.Tensor) -> list[int] | None:

@@ -3,49 +3,86 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
 from optgen.execute import storage
+from optgen.execute.kernel import LoadedKernel
 from optgen.ir import Buffer
 from optgen.model import Kind
-from optgen.torch import codes
+from optgen.torch import codes, scalars
 from optgen.torch.memory import ParamMemory, as_pairs, local_tensor
 
 MASTER = "master"
 """The key of the float32 weight beside a parameter of 16 bits; kernels call it `w`."""
+STEP = "step"
+"""The key of the number of updates, a float32 tensor of shape () on the CPU, as PyTorch's optimizers have it."""
 
 Values = Mapping[str, float | None]
 ShapeOf = Callable[[str, torch.Tensor], torch.Size | None]
 """The shape of a state's tensor for a parameter; None for the shape that kernels have."""
 
 
+def _shape_of_kernel(name: str, param: torch.Tensor) -> torch.Size | None:
+    return None
+
+
 @dataclass(frozen=True)
 class StateKeys:
-    """What an optimizer keeps in `state[p]` beside its states: `has_step`, the count; without it, a parameter whose
-    states exist counts as updated once. `shape_of` gives the shape of a state's tensor."""
+    """What an optimizer keeps in `state[p]`, and how.
 
-    has_step: bool
-    shape_of: ShapeOf
+    `has_step`: beside the states, it keeps the count; without it, a parameter whose states exist counts as updated
+    once. `counts_in_python`: the count is an int, and no tensor. `shape_of` gives the shape of a state's tensor.
+    `names` has the keys of states that the spec names otherwise. `numbers` are states of one number for each parameter
+    that are kept in `scalar_dtype`, as the count is, and not in float64.
+    """
 
+    has_step: bool = True
+    shape_of: ShapeOf = _shape_of_kernel
+    names: Mapping[str, str] = field(default_factory=dict)
+    numbers: tuple[str, ...] = ()
+    counts_in_python: bool = False
 
-def key_of(buffer: str) -> str:
-    """The key in `optimizer.state[p]` of a kernel's buffer."""
-    return MASTER if buffer == "w" else buffer
+    def key_of(self, buffer: str) -> str:
+        """The key in `optimizer.state[p]` of a kernel's buffer."""
+        if buffer == "w":
+            return MASTER
+        name, dot, part = buffer.partition(".")
+        return self.names.get(name, name) + dot + part
+
+    def storage_names(self, storage: Any) -> Any:
+        """Which storage each state has, by the spec's names, where it is given by the keys here."""
+        if not isinstance(storage, Mapping):
+            return storage
+        spec_names = {key: name for name, key in self.names.items()}
+        return {spec_names.get(key, key): kind for key, kind in storage.items()}
+
+    def is_started(self, kept: Mapping[str, Any]) -> bool:
+        """Whether a parameter has states."""
+        return any(x is not None for key, x in kept.items() if key != MASTER)
+
+    def scalar_dtype(self, kept: Mapping[str, Any]) -> torch.dtype:
+        """The dtype of a parameter's numbers: what they have, or else PyTorch's for such numbers."""
+        first = self.numbers[0] if self.numbers else STEP
+        single = torch.get_default_dtype() != torch.float64
+        return scalars.dtype_of(kept, first, torch.float32 if single else torch.float64)
+
+    def rule_flags(self, kept: Mapping[str, Any]) -> Mapping[str, bool]:
+        """The flags of the spec that say in which dtype its numbers are kept."""
+        return {"single": self.scalar_dtype(kept) == torch.float32} if self.numbers else {}
 
 
 def prepare(
-    buffers: Iterable[Buffer],
+    kernel: LoadedKernel,
     kept: dict[str, Any],
     memory: ParamMemory,
     values: Values,
     shared: dict[str, torch.Tensor],
-    *,
-    shape_of: ShapeOf,
+    keys: StateKeys,
 ) -> dict[str, torch.Tensor]:
-    """The tensors to bind for each state buffer of a parameter.
+    """The tensors to bind for each state of a parameter, as its kernel has them.
 
     `kept` is `optimizer.state[p]`. A tensor that is there is used, converted if it has another dtype, device or order;
     a missing one starts as the spec says, with these values of params. Afterwards `kept` has them all. `shared` has the
@@ -53,54 +90,61 @@ def prepare(
     fit.
     """
     bound: dict[str, torch.Tensor] = {}
-    for b in buffers:
+    for b in kernel.states.values():
+        key, scale_key = keys.key_of(b.name), keys.key_of(b.name + codes.SCALE)
         if b.is_scale:
             continue  # comes with its codes
         if b.is_quantized:
-            codes.prepare(b, kept, memory, start_of(b, values))
-            bound[b.name] = memory.like_bound(local_tensor(kept[b.name]))
-            bound[codes.scale_key(b)] = local_tensor(kept[codes.scale_key(b)])
+            kept[key], kept[scale_key] = codes.prepare(b, key, kept, memory, start_of(b, values))
+            bound[b.name] = memory.like_bound(local_tensor(kept[key]))
+            bound[b.name + codes.SCALE] = local_tensor(kept[scale_key])
         elif b.kind is Kind.ELEM:
-            kept[key_of(b.name)] = found = _elements(b, kept.get(key_of(b.name)), memory, values)
+            kept[key] = found = _elements(b, key, kept.get(key), memory, values)
             bound[b.name] = memory.like_bound(local_tensor(found))
         else:
-            there = shared.get(b.name, kept.get(b.name))
-            kept[b.name] = numbers = _numbers(b, there, memory, values, shape_of)
+            there = shared.get(b.name, kept.get(key))
+            of_kernel = storage.shape_of(b, tuple(memory.tensor.shape), False, kernel.native.last_two)
+            shape = keys.shape_of(b.name, memory.param) or torch.Size(of_kernel)
+            kept[key] = numbers = _numbers(b, key, there, memory, values, shape)
             if b.kind is Kind.SHARED:
                 shared[b.name] = numbers
-            bound[b.name] = local_tensor(numbers).view(_kernel_shape(b, memory))
-    if not any(b.name == "w" for b in buffers):
+            bound[b.name] = local_tensor(numbers).view(of_kernel)
+    if "w" not in kernel.states:
         kept.pop(MASTER, None)  # it would be out of date when it is asked for again
     return bound
 
 
-def shared_states(buffers: Iterable[Buffer], every_kept: Iterable[Mapping[str, Any]]) -> dict[str, torch.Tensor]:
+def shared_states(
+    kernel: LoadedKernel, every_kept: Iterable[Mapping[str, Any]], keys: StateKeys
+) -> dict[str, torch.Tensor]:
     """The states that all parameters share, of the first one that has them."""
-    names = [b.name for b in buffers if b.kind is Kind.SHARED]
+    names = [b.name for b in kernel.states.values() if b.kind is Kind.SHARED]
     found: dict[str, torch.Tensor] = {}
     if names:
         for kept in every_kept:
-            found = {**{name: kept[name] for name in names if name in kept}, **found}
+            found = {**{name: kept[keys.key_of(name)] for name in names if keys.key_of(name) in kept}, **found}
     return found
 
 
-def starts_as_weight(buffers: Iterable[Buffer], values: Values) -> bool:
+def starts_as_weight(kernel: LoadedKernel, values: Values) -> bool:
     """Whether a state starts as the parameter, as masters do."""
-    return any(not b.is_scale and start_of(b, values) == "w" for b in buffers)
+    return any(not b.is_scale and start_of(b, values) == "w" for b in kernel.states.values())
 
 
-def restart(buffers: Iterable[Buffer], kept: Mapping[str, Any], memory: ParamMemory, values: Values) -> None:
+def restart(
+    kernel: LoadedKernel, kept: Mapping[str, Any], memory: ParamMemory, values: Values, keys: StateKeys
+) -> None:
     """Write the parameter as it is now into the states that start as it, in place."""
-    for b in buffers:
+    for b in kernel.states.values():
         if b.is_scale or start_of(b, values) != "w":
             continue
-        fresh: dict[str, Any] = {}
+        key = keys.key_of(b.name)
         if b.is_quantized:
-            codes.prepare(b, fresh, memory, "w")
+            coded, scales = codes.prepare(b, key, {}, memory, "w")
+            local_tensor(kept[key]).copy_(coded)
+            local_tensor(kept[keys.key_of(b.name + codes.SCALE)]).copy_(scales)
         else:
-            fresh[key_of(b.name)] = _elements(b, None, memory, values)
-        for key, x in fresh.items():
-            local_tensor(kept[key]).copy_(x)
+            local_tensor(kept[key]).copy_(_elements(b, key, None, memory, values))
 
 
 def follow_weight(kept: Mapping[str, Any], param: torch.Tensor) -> None:
@@ -120,9 +164,9 @@ def _dtype(b: Buffer) -> torch.dtype:
     return found
 
 
-def _elements(b: Buffer, there: Any, memory: ParamMemory, values: Values) -> torch.Tensor:
+def _elements(b: Buffer, key: str, there: Any, memory: ParamMemory, values: Values) -> torch.Tensor:
     """A state of the parameter's shape: `there` if it can be bound as it is."""
-    key, start = key_of(b.name), start_of(b, values)
+    start = start_of(b, values)
     if isinstance(there, torch.Tensor):
         if there.dtype == torch.uint8:
             raise ValueError(f"state['{key}']: 8-bit codes, where {b.storage} is kept; give the storage they have")
@@ -175,20 +219,15 @@ def check_size(key: str, there: torch.Tensor, param: torch.Tensor) -> None:
         raise ValueError(f"state['{key}']: shape {tuple(there.shape)}, but its parameter has {shape}")
 
 
-def _numbers(b: Buffer, there: Any, memory: ParamMemory, values: Values, shape_of: ShapeOf) -> torch.Tensor:
+def _numbers(b: Buffer, key: str, there: Any, memory: ParamMemory, values: Values, shape: torch.Size) -> torch.Tensor:
     """A state for each row or column, or a single number."""
-    shape = shape_of(b.name, memory.param) or torch.Size(_kernel_shape(b, memory))
     device = torch.device("cpu") if b.kind is Kind.HOST else memory.tensor.device
     if there is not None:
         found = local_tensor(there) if isinstance(there, torch.Tensor) else torch.tensor(there)
         if found.numel() != shape.numel():
-            raise ValueError(f"state['{b.name}']: shape {tuple(found.shape)}, expected {tuple(shape)}")
+            raise ValueError(f"state['{key}']: shape {tuple(found.shape)}, expected {tuple(shape)}")
         same = found.dtype == _dtype(b) and found.device == device and found.shape == shape and found.is_contiguous()
         return found if same else found.detach().to(device, _dtype(b), copy=True).reshape(shape).contiguous()
     start = start_of(b, values)
     assert not isinstance(start, str)
     return torch.full(shape, start, dtype=_dtype(b), device=device)
-
-
-def _kernel_shape(b: Buffer, memory: ParamMemory) -> tuple[int, ...]:
-    return storage.shape_of(b, tuple(memory.tensor.shape), by_row=False)
