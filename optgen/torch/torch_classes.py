@@ -15,6 +15,8 @@ import torch
 from torch.optim.optimizer import _device_dtype_check_for_fused
 
 from optgen import api, pipeline
+from optgen.model import Optimizer
+from optgen.symbolic.unicode import unicode
 from optgen.torch.base import ARGUMENTS, SpecOptimizer
 from optgen.torch.group import check_rules
 from optgen.torch.memory import local_tensor
@@ -166,7 +168,7 @@ def make(row: TorchClass, more: Mapping[str, Any]) -> type[SpecOptimizer]:
     __init__.__signature__ = _signature(base)  # type: ignore[attr-defined]
     body = {
         "__init__": __init__,
-        "__doc__": _document(base),
+        "__doc__": _document(base, spec),
         "spec": spec,
         "source": row.source,
         "spelling": of_torch(spec, base([torch.zeros(())]).defaults),  # type: ignore[call-arg]
@@ -184,13 +186,10 @@ def _signature(base: type[torch.optim.Optimizer]) -> inspect.Signature:
     return signature.replace(parameters=[*signature.parameters.values(), *own])
 
 
-def _document(base: type[torch.optim.Optimizer]) -> str:
-    """PyTorch's docstring, and ours after it."""
-    lines = [
-        inspect.getdoc(base) or "",
-        "",
-        f"The steps are kernels of optgen. Arguments beside those of {base.__name__}:",
-        "",
-    ]
+def _document(base: type[torch.optim.Optimizer], spec: Optimizer) -> str:
+    """PyTorch's docstring, and what ours adds."""
+    lines = [inspect.getdoc(base) or "", "", "The steps are kernels of optgen:", "", "::", ""]
+    lines += [f"    {line}" for line in unicode(spec).splitlines()]
+    lines += ["", f"Arguments beside those of {base.__name__}:", ""]
     lines += [f"    {name}: {text}" for name, (_, text) in ARGUMENTS.items()]
     return "\n".join(lines)
