@@ -49,6 +49,7 @@ class BoundTensors:
         ]
         self._special = [m for m in self._memories if not m.is_plain]
         self._copies = [m for m in self._memories if m.is_copy]
+        self._has_step = keys.has_step or self._draws()
         self.counts = np.array([self._count(k) for k in kept], np.int64)
         scalar_dtype = keys.scalar_dtype(kept[0])
         arrays = self._prepare_states()
@@ -78,8 +79,13 @@ class BoundTensors:
 
     def _count(self, kept: Mapping[str, Any]) -> int:
         if not self._keys.has_step:
-            return int(self._keys.is_started(kept))
+            return int(kept.get(STEP, 1)) if self._keys.is_started(kept) else 0
         return int(kept.get(STEP, 0))
+
+    def _draws(self) -> bool:
+        """Whether states are rounded at random, by draws that depend on the count."""
+        kernels = [self._rule.kernel(tuple(memory.tensor.shape)) for memory in self._memories]
+        return any(b.format.needs_draws for kernel in kernels for b in kernel.states.values())
 
     def _show_scalars(self, arrays: dict[str, list[Any]], dtype: torch.dtype) -> list[Scalars | Counts]:
         """What `state[p]` shows of the counts, and of numbers that it has in another dtype than kernels."""
@@ -90,7 +96,7 @@ class BoundTensors:
             found.append(Scalars(self._keys.key_of(name), values, self._kept, dtype))
         if self._keys.counts_in_python:
             found.append(Counts(STEP, self.counts, self._kept))
-        elif self._keys.has_step:
+        elif self._has_step:
             found.append(Scalars(STEP, self.counts, self._kept, dtype))
         return found
 
@@ -100,7 +106,7 @@ class BoundTensors:
         n = len(self.params)
         shared: dict[str, torch.Tensor] = {}
         for i, (kept, memory) in enumerate(zip(self._kept, self._memories, strict=True)):
-            if self._keys.has_step:
+            if self._has_step:
                 kept.setdefault(STEP, 0)  # the first key, as PyTorch has it
             kernel = self._rule.kernel(tuple(memory.tensor.shape))
             bound = states.prepare(

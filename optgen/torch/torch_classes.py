@@ -61,7 +61,7 @@ class TorchClass:
     takes_sparse: Callable[[Group], bool] | None = None
     takes_dense: bool = True
     takes_complex: bool = True
-    sparse_hint: str = ""
+    sparse_error: str = "{name} does not support sparse gradients"
 
     @property
     def name(self) -> str:
@@ -79,7 +79,7 @@ class TorchClass:
         if p.is_complex() and not self.takes_complex:
             raise RuntimeError(f"{self.name} does not support complex parameters")
         if is_sparse and self.takes_sparse is None:
-            raise RuntimeError(f"{self.name} does not support sparse gradients{self.sparse_hint}")
+            raise RuntimeError(self.sparse_error.format(name=self.name))
         if not is_sparse and not self.takes_dense:
             raise RuntimeError(f"{self.name} does not support dense gradients, please consider Adam instead")
 
@@ -95,13 +95,13 @@ def _factors(name: str, param: torch.Tensor) -> torch.Size | None:
 
 
 _T = torch.optim
-_FOR_ADAM = ", please consider SparseAdam instead"
+_OF_ADAM = "Adam does not support sparse gradients, please consider SparseAdam instead"
 CLASSES: Mapping[str, TorchClass] = {
     row.name: row
     for row in (
         TorchClass(_T.SGD, StateKeys(has_step=False), takes_sparse=_takes_sparse),
-        TorchClass(_T.Adam, sparse_hint=_FOR_ADAM),
-        TorchClass(_T.AdamW, sparse_hint=_FOR_ADAM),
+        TorchClass(_T.Adam, sparse_error=_OF_ADAM),
+        TorchClass(_T.AdamW, sparse_error=_OF_ADAM),
         TorchClass(_T.Adamax),
         TorchClass(_T.NAdam, StateKeys(numbers=("mu_product",))),
         TorchClass(_T.RAdam),
