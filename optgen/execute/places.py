@@ -23,7 +23,7 @@ class Reader(Protocol):
 
 
 def reader(tensors: list[Any], storages: list[Any]) -> Reader:
-    """A native reader for tensors that DLPack's C functions export, as those of PyTorch from 2.10 on."""
+    """A native reader for tensors that DLPack's C functions export, as those of PyTorch 2.13."""
     export = dlpack.find_export([x for x in tensors if x is not None])
     if export is not None:
         try:
