@@ -45,7 +45,7 @@ LAYERS: dict[str, list[str]] = {
     ],
     "optgen.execute.cpu": [
         "c_functions cpus generate kernel exchange",
-        "dlpack pool",
+        "dlpack pool ranges",
         "chain table",
         "runner",
         "device",

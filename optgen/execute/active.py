@@ -10,6 +10,7 @@ import numpy as np
 
 from optgen.execute import places
 from optgen.execute.buffers import Tensor, numpy_dtype
+from optgen.execute.cpu.ranges import ReadableRanges
 from optgen.execute.kernel import BufferTensors, LoadedKernel
 from optgen.execute.overlap import OverlapCheck
 from optgen.execute.protocols import Runner
@@ -56,13 +57,12 @@ class MovingGradients:
     def __init__(
         self, found: list[Any], bound: Mapping[int, Tensor], tables: Sequence[StepTable], overlap: OverlapCheck
     ) -> None:
-        self._tables, self._overlap = tables, overlap
-        self._reader = places.reader(found, [])
+        self._tables, self._reader = tables, places.reader(found, [])
         self._addresses = self._reader.addresses.tobytes()
-        self._sizes, self._items = np.zeros(len(found), np.uint64), np.ones(len(found), np.uint64)
+        sizes, items = np.zeros(len(found), np.uint64), np.ones(len(found), np.uint64)
         for i, t in bound.items():
-            self._sizes[i], self._items[i] = t.nbytes, numpy_dtype(t.dtype).itemsize
-        self._not_empty = np.flatnonzero(self._sizes)
+            sizes[i], items[i] = t.nbytes, numpy_dtype(t.dtype).itemsize
+        self._ranges = ReadableRanges(self._reader.addresses, sizes, items, *overlap.written)
         # The imaginary parts of a conjugate, which are the negative of what is in memory, lie two apart: only one
         # element alone is in C order.
         self._may_be_negative = [i for i, t in bound.items() if t.size == 1 and hasattr(found[i], "is_neg")]
@@ -74,19 +74,10 @@ class MovingGradients:
         now = self._reader.addresses.tobytes()
         if now == self._addresses:
             return True
-        if not self._are_readable():
+        if not self._ranges.are_readable():
             return False
         self._addresses = b""  # whatever interrupts this, the next step begins anew
         for table in self._tables:
             table.move_gradients(self._reader.addresses[table.order])
         self._addresses = now
         return True
-
-    def _are_readable(self) -> bool:
-        """Whether all are somewhere, aligned to their elements, and not where a step writes."""
-        addresses = self._reader.addresses
-        return (
-            bool(addresses[self._not_empty].all())
-            and not (addresses % self._items).any()
-            and self._overlap.is_clear(addresses, self._sizes)
-        )

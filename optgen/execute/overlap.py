@@ -8,8 +8,6 @@ import numpy as np
 
 from optgen.execute.buffers import Array, Tensor
 
-_LAST_ADDRESS = 2**64 - 1
-
 
 class OverlapCheck:
     """The tensors that every step writes or reads, and the ranges of addresses where they are."""
@@ -17,10 +15,14 @@ class OverlapCheck:
     def __init__(self, written: Sequence[Tensor], read: Sequence[Tensor]) -> None:
         self._tensors, self._n_written = [*written, *read], len(written)
         self._ranges = _address_ranges(self._tensors)
-        begins, ends = self._ranges[: self._n_written].T
-        order = np.argsort(begins[begins < ends])
-        self._written_begins = np.append(begins[begins < ends][order], np.uint64(_LAST_ADDRESS))
-        self._written_ends = ends[begins < ends][order]
+
+    @property
+    def written(self) -> tuple[Array, Array]:
+        """Where the tensors with elements that are written begin and end, in order, as two arrays of uint64."""
+        ranges = self._ranges[: self._n_written]
+        ranges = ranges[ranges[:, 0] < ranges[:, 1]]
+        begins, ends = ranges[np.argsort(ranges[:, 0])].T
+        return np.ascontiguousarray(begins), np.ascontiguousarray(ends)
 
     def check_no_overlap(self, more: Sequence[Tensor]) -> None:
         """ValueError naming two tensors that share memory, one of them written; `more` are read as well."""
@@ -42,14 +44,6 @@ class OverlapCheck:
                 f"{tensors[order[other]].name} and {tensors[order[k]].name} share memory, and a step writes to it; "
                 "pass a tensor that is used twice only once"
             )
-
-    def is_clear(self, begins: Array, sizes: Array) -> bool:
-        """Whether these ranges share no memory with a tensor that is written, once `check_no_overlap` has passed.
-
-        Both are uint64, `sizes` in bytes. A range that is empty shares none, unless it begins within a tensor.
-        """
-        behind = np.searchsorted(self._written_ends, begins, side="right")  # the first written one that may share it
-        return not (self._written_begins[behind] < begins + sizes).any()
 
 
 def _address_ranges(tensors: Sequence[Tensor]) -> Array:
