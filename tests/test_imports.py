@@ -33,7 +33,7 @@ LAYERS: dict[str, list[str]] = {
     ],
     "optgen.execute": [
         "buffers",
-        "hyper kernel overlap storage",
+        "exclusive hyper kernel overlap storage",
         "piece",
         "table",
         "protocols",

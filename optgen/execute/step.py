@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import functools
 import operator
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Concatenate, NoReturn, ParamSpec, Protocol, TypeVar
+from typing import Any, NoReturn, Protocol
 
 from optgen.execute import buffers, state, watch
 from optgen.execute.active import ActiveSet, MovingGradients, written_by
 from optgen.execute.buffers import Tensor
+from optgen.execute.exclusive import exclusive
 from optgen.execute.gradients import CheckedGradient, Gradients
 from optgen.execute.hyper import HyperParameters, Values
 from optgen.execute.inputs import check_inputs
@@ -25,34 +24,6 @@ from optgen.model import FlagValue, Optimizer
 ID_LIMIT, SEED_LIMIT = 1 << 20, 1 << 64
 KEPT_SETS = 8
 """The sets of parameters with gradients whose tables are kept, those that were used last: experts take turns."""
-
-AnyStep = TypeVar("AnyStep", bound="BoundStep")
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-def exclusive(method: Callable[Concatenate[AnyStep, P], R]) -> Callable[Concatenate[AnyStep, P], R]:
-    """A method of a step that raises RuntimeError while another such method of the same step runs.
-
-    Two at once would write the same memory. The second one does not wait: an exchange that calls its own step would
-    wait for ever.
-    """
-
-    @functools.wraps(method)
-    def called(self: AnyStep, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        me = (threading.get_ident(),)
-        # A list and no lock: wherever an interrupt (ctrl-C) comes, who has entered leaves.
-        try:
-            self._users.append(me)
-            first = self._users[0]
-            if first is not me:
-                by = "its own exchange" if first == me else "another thread"
-                raise RuntimeError(f"{self.rule!r}: this step is in use by {by}")
-            return method(self, *args, **kwargs)
-        finally:
-            self._users.remove(me)
-
-    return called
 
 
 class Rule(Protocol):
