@@ -1,4 +1,4 @@
-"""Methods that only one thread at a time may be in."""
+"""Methods of a step that never run twice at once."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 
-class InUse(Protocol):
-    """A step: `_users` are who has entered it, the first of them is inside."""
+class Used(Protocol):
+    """An object with such methods."""
 
     rule: Any
     _users: list[tuple[int]]
 
 
-AnyStep = TypeVar("AnyStep", bound=InUse)
+AnyStep = TypeVar("AnyStep", bound=Used)
 P = ParamSpec("P")
 R = TypeVar("R")
 

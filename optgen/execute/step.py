@@ -203,12 +203,6 @@ class BoundStep:
         for table in self._tables:
             table.step.seed = self._seed
 
-    def _bind_listed(self, grads: Sequence[Any]) -> None:
-        """Have the next steps read these gradients, and refuse them once they are elsewhere."""
-        checked = self._bind_gradients(dict(enumerate(grads)))
-        self._gradient_watch = Watch([t for g in checked.values() for t in g.tensors])
-        self._is_watched = bool(self._watch.owners or self._gradient_watch.owners)
-
     # ------------------------------------------------------------ before each step
 
     def _prepare(self, changes: Mapping[str, Any]) -> None:
@@ -269,6 +263,12 @@ class BoundStep:
         if all(g.index is None and hasattr(found[i], "data_ptr") for i, g in checked.items()):
             dense = {i: g.tensors[0] for i, g in checked.items()}
             self._active.moving = MovingGradients(found, dense, self._tables, self._overlap)
+
+    def _bind_listed(self, grads: Sequence[Any]) -> None:
+        """Have the next steps read these gradients, and refuse them once they are elsewhere."""
+        checked = self._bind_gradients(dict(enumerate(grads)))
+        self._gradient_watch = Watch([t for g in checked.values() for t in g.tensors])
+        self._is_watched = bool(self._watch.owners or self._gradient_watch.owners)
 
     def _bind_gradients(self, grads: Mapping[int, Any]) -> dict[int, CheckedGradient]:
         """Have the next steps read these gradients, by the parameters' numbers."""
