@@ -83,6 +83,14 @@ class GpuTable(StepTable):
     def bind_gradients(self, reads: Sequence[tuple[Sequence[Tensor], Rows]]) -> None:
         self._row_arrays: list[DeviceArray] = []  # keeps them alive
         super().bind_gradients(reads)
+        self._plan_for_gradients()
+
+    def move_gradients(self, addresses: Array) -> None:
+        super().move_gradients(addresses)
+        self._plan_for_gradients()
+
+    def _plan_for_gradients(self) -> None:
+        """Write into the image where gradients are and which rows they have, and plan launches for them."""
         by_rows = self._row_counts != NOT_BY_ROW
         planned = self._planned_for
         if planned is not None and not by_rows.any() and np.array_equal(planned, self._pointers):
