@@ -63,7 +63,8 @@ class GpuTable(StepTable):
         n, column = len(self.members), self._columns
         self.image[N] = n
         column["size"][:] = self.sizes
-        column["cols"][:] = [cols for _, _, cols in self.views]
+        column["cols"][:] = [cols if matrices else 0 for matrices, _, cols in self.views]
+        column["matrices"][:] = [max(matrices, 1) for matrices, _, _ in self.views]
         column["id"][:] = self._ids
         column["first"][:] = self._offsets
         column["blocks"][:] = -(-self.whole_sizes // BLOCK)
