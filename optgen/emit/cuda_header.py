@@ -36,6 +36,7 @@ COLUMN_DOCS = {
     "t": "step->t after the host's part: the update count, this one included",
     "lead": "0; or, with vectors, elements of the first group that lie before the tensor",
     "vectors": "1: groups of 4 elements, counted from -lead, are aligned to their size in all buffers of elements",
+    "matrices": "1; of a kernel with the hyper-parameter matrices, its value, or 1 if that is 0",
 }
 AREA_DOCS = {
     "partials": "partial results of blocks",
@@ -52,6 +53,7 @@ UNIT_DOCS = {
     "column tiles": "64 rows of 128 columns, for a warp",
     "rows": "one, for a thread",
     "cols": "one, for a thread",
+    "matrices": "one, for a thread",
     "tensor": "one, for a block",
     "step": "all there is, for a block",
 }
@@ -116,6 +118,13 @@ static inline int64_t optgen_table_words(const optgen_kernel *kernel, int64_t n)
 
 static inline int64_t optgen_parts(int64_t x, int64_t size) { return (x + size - 1) / size; }
 
+/* How many matrices tensor i of n is. */
+static inline int64_t optgen_matrices(const int64_t *table, int64_t i)
+{
+    const int64_t matrices = table[optgen_table_column(table[OPTGEN_N], OPTGEN_COLUMN_MATRICES) + i];
+    return matrices > 1 ? matrices : 1;
+}
+
 /* How many units tensor i of n has for a launch. */
 static inline int64_t optgen_units(const optgen_launch *launch, const int64_t *table, int64_t i)
 {
@@ -123,6 +132,7 @@ static inline int64_t optgen_units(const optgen_launch *launch, const int64_t *t
     const int64_t *column = table + OPTGEN_HEAD + i;
     const int64_t size = column[n * OPTGEN_COLUMN_SIZE], lead = column[n * OPTGEN_COLUMN_LEAD];
     const int64_t rows = column[n * OPTGEN_COLUMN_ROWS], cols = column[n * OPTGEN_COLUMN_COLS];
+    const int64_t matrices = optgen_matrices(table, i);
     switch (launch->unit) {
     case OPTGEN_UNIT_ELEMENTS:
         if (column[n * OPTGEN_COLUMN_BY_ROWS])
@@ -133,11 +143,13 @@ static inline int64_t optgen_units(const optgen_launch *launch, const int64_t *t
     case OPTGEN_UNIT_ROW_BLOCKS:
         return rows * optgen_parts(cols, OPTGEN_BLOCK);
     case OPTGEN_UNIT_COLUMN_TILES:
-        return optgen_parts(rows, OPTGEN_ROW_BLOCK) * optgen_parts(cols, OPTGEN_LANES);
+        return matrices * optgen_parts(rows / matrices, OPTGEN_ROW_BLOCK) * optgen_parts(cols, OPTGEN_LANES);
     case OPTGEN_UNIT_ROWS:
         return rows;
     case OPTGEN_UNIT_COLS:
-        return cols;
+        return matrices * cols;
+    case OPTGEN_UNIT_MATRICES:
+        return matrices;
     case OPTGEN_UNIT_TENSOR:
         return 1;
     default:
@@ -150,9 +162,10 @@ static inline int64_t optgen_doubles(const optgen_kernel *kernel, int area, cons
 {
     const int64_t n = table[OPTGEN_N];
     const int64_t *column = table + OPTGEN_HEAD + i;
-    const int64_t rows = column[n * OPTGEN_COLUMN_ROWS], cols = column[n * OPTGEN_COLUMN_COLS];
+    const int64_t rows = column[n * OPTGEN_COLUMN_ROWS], matrices = optgen_matrices(table, i);
+    const int64_t cols = column[n * OPTGEN_COLUMN_COLS], columns = matrices * cols;
     const int64_t blocks = kernel->partials ? column[n * OPTGEN_COLUMN_BLOCKS] : 0;
-    const int64_t tree = kernel->tree ? optgen_parts(rows > cols ? rows : cols, OPTGEN_BLOCK) : 0;
+    const int64_t tree = kernel->tree ? optgen_parts(rows > columns ? rows : columns, OPTGEN_BLOCK) : 0;
     switch (area) {
     case OPTGEN_AREA_PARTIALS:
         return blocks * kernel->stride;
@@ -163,9 +176,9 @@ static inline int64_t optgen_doubles(const optgen_kernel *kernel, int area, cons
     case OPTGEN_AREA_ROWS_AT:
         return rows * kernel->rows;
     case OPTGEN_AREA_COLS_AT:
-        return cols * kernel->cols;
+        return columns * kernel->cols;
     default:
-        return optgen_parts(rows, OPTGEN_ROW_BLOCK) * cols * kernel->sums;
+        return optgen_parts(rows / matrices, OPTGEN_ROW_BLOCK) * columns * kernel->sums;
     }
 }
 

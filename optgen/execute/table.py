@@ -21,7 +21,8 @@ class StepTable:
 
     `tensors` has those of each buffer but the gradients. `tensors`, `ids` and `pieces` have an entry for each of all
     parameters. `shapes` and `whole_sizes` are those of whole tensors; `sizes` are those of the pieces of them that are
-    here. `counts` are the table's own, all 0, until `use_counts`. `address` is that of the structure, `step`.
+    here. `views` are the matrices, rows and columns of whole tensors. `counts` are the table's own, all 0, until
+    `use_counts`. `address` is that of the structure, `step`.
     """
 
     def __init__(
@@ -40,7 +41,8 @@ class StepTable:
         self.sizes = np.array([params[i].size for i in members], np.int64)
         self.whole_sizes = np.array([math.prod(shape) for shape in self.shapes], np.int64)
         self._offsets = np.array([0 if p is None else p.offset for p in own_pieces], np.int64)
-        self._cols = np.array([max(matrix_view(shape)[1], 1) for shape in self.shapes], np.int64)
+        self.views = [matrix_view(shape, kernel.native.last_two) for shape in self.shapes]
+        self._cols = np.array([max(cols, 1) for _, _, cols in self.views], np.int64)
         self._ids = np.array([ids[i] for i in members], np.int64)
         n = len(members)
         self.counts = np.zeros(n, np.int64)
@@ -71,12 +73,12 @@ class StepTable:
 
     def _set_dimensions(self) -> None:
         """Set the hyper-parameters that are the dimensions of whole tensors."""
-        views = [matrix_view(shape) for shape in self.shapes]
         values: dict[str, list[int]] = {
             "rank": [len(shape) for shape in self.shapes],
             "size": [math.prod(shape) for shape in self.shapes],
-            "rows": [rows for rows, _ in views],
-            "cols": [cols for _, cols in views],
+            "rows": [rows for _, rows, _ in self.views],
+            "cols": [cols for _, _, cols in self.views],
+            "matrices": [matrices if cols else 0 for matrices, _, cols in self.views],
         }
         for name, row in self.kernel.hyper_index.items():
             if name in values:

@@ -87,7 +87,8 @@ class Buffer:
     """An array that a step reads or writes.
 
     `kind` gives its shape, `storage` the name of the storage of its elements. `init` is the initial value of a state: a
-    number, the name of a hyper-parameter, or `w`.
+    number, the name of a hyper-parameter, or `w`. `starts_late`: it is 0 until the first update of the tensor, which
+    computes another value to start from.
 
     The codes of a quantized state "m" have float32 scales in the buffer "m.scale", one for each block of QUANT_BLOCK
     elements. The storage of that buffer is "scale".
@@ -99,6 +100,7 @@ class Buffer:
     kind: Kind = Kind.ELEM
     storage: str = "float32"
     nonnegative: bool = False  # no code stands for a negative number
+    starts_late: bool = False
 
     @property
     def format(self) -> Storage:
@@ -135,7 +137,8 @@ ShardGranularity = Literal["anywhere", "blocks", "tensors", "never"]
 @dataclass(frozen=True)
 class Kernel:
     """The computation of one variant. `hyper` are the hyper-parameters it reads, in order, without `t`. `advances`: the
-    step counts in `t`."""
+    step counts in `t`. `last_two`: a tensor is a batch of matrices of its last two axes, else one matrix of its first
+    axis by the others; how many there are is the hyper-parameter `matrices`."""
 
     name: str
     dtype: str
@@ -143,6 +146,7 @@ class Kernel:
     hyper: tuple[str, ...]
     phases: tuple[Phase, ...]
     advances: bool = True
+    last_two: bool = False
     kinds: frozenset[Kind] = field(init=False, repr=False, compare=False)
     """The kinds of all values."""
     _by_name: Mapping[str, Buffer] = field(init=False, repr=False, compare=False)
@@ -158,8 +162,11 @@ class Kernel:
 
     @property
     def rows_independent(self) -> bool:
-        """Whether some rows can be updated without the others: no value depends on several rows."""
-        return not self.kinds & {Kind.SHARED, Kind.TENSOR, Kind.COL}
+        """Whether some rows can be updated without the others: no value depends on several rows, and no row has to
+        start at the first update of the tensor. Rows along the last axis but one are not those of a gradient."""
+        late = {b.kind for b in self.buffers if b.starts_late}
+        apart = not self.kinds & {Kind.SHARED, Kind.TENSOR, Kind.COL}
+        return apart and not late & {Kind.ROW, Kind.ELEM} and not self.last_two
 
     @property
     def shard_granularity(self) -> ShardGranularity:

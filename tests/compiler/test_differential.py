@@ -22,6 +22,7 @@ from optgen.passes import PASSES
 from optgen.passes.expand_math import expand_math
 from tests.compiler.harness import (
     ALL,
+    BATCHES,
     EVERYTHING,
     FEATURES,
     MORE,
@@ -162,6 +163,12 @@ def test_kernel_equals_interpreter(case: Case) -> None:
     compare(case, shapes, special=True)
 
 
+@pytest.mark.parametrize("mode", ["float32", "float64", "mixed", "bfloat16-master"])
+def test_batches_of_matrices(mode: str) -> None:
+    for special in (False, True):
+        compare(by_name("batch"), BATCHES, MODES.get(mode), special=special)
+
+
 @pytest.mark.parametrize("shape", [*SHAPES, *MORE], ids=str)
 def test_one_tensor_alone(shape: Shape) -> None:
     for name in ("adam-amsgrad", "everything", "kinds"):
@@ -180,6 +187,7 @@ SOME = {
     "novograd": ["float64", "bfloat16_stochastic"],
     "prodigy": ["bfloat16-master", "mixed", "scaled"],
     "schedulefreeadamw": ["float64", "mixed"],
+    "starts": ["float64", "mixed", "bfloat16-master"],
     "sgld": ["float64", "bfloat16"],
     "sophia": ["float16"],
 }
@@ -193,6 +201,8 @@ SPARSE = {
     "prodigy": ["mixed"],
     "rows": ["float32", "mixed"],
     "schedulefreeadamw": ["mixed"],
+    "starts": ["float32", "int8_linear"],
+    "torchsparseadam": ["float32"],
 }
 LONG = (*SHAPES, (3, 5000), (2, 0))
 """With two matrices that are large enough for 8-bit codes, and one whose rows have no elements."""

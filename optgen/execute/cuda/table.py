@@ -15,7 +15,6 @@ from optgen.execute.cuda.kernel import GpuKernel, LoadedLaunch
 from optgen.execute.cuda.memory import DeviceArray
 from optgen.execute.kernel import NOT_BY_ROW, Rows
 from optgen.execute.piece import Exchange
-from optgen.execute.storage import matrix_view
 from optgen.execute.table import StepTable
 from optgen.ir import BLOCK, Buffer
 from optgen.model import Kind
@@ -64,7 +63,8 @@ class GpuTable(StepTable):
         n, column = len(self.members), self._columns
         self.image[N] = n
         column["size"][:] = self.sizes
-        column["cols"][:] = [matrix_view(shape)[1] for shape in self.shapes]
+        column["cols"][:] = [cols if matrices else 0 for matrices, _, cols in self.views]
+        column["matrices"][:] = [max(matrices, 1) for matrices, _, _ in self.views]
         column["id"][:] = self._ids
         column["first"][:] = self._offsets
         column["blocks"][:] = -(-self.whole_sizes // BLOCK)
