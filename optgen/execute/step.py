@@ -324,14 +324,10 @@ class BoundStep:
         return ActiveSet(members, tables, runner, watch.marker(watch.pytorch_owners(written)))
 
     def _check_sums_over_params(self, groups: Mapping[LoadedKernel, list[int]]) -> None:
-        """ValueError if there is a sum over all parameters, and some are left out or have another kernel."""
-        if not any(kernel.native.shared for kernel in groups):
-            return
-        name = self.rule.spec.name
-        missing = set(range(len(self._params))) - set(self._members)
-        if missing:
-            raise ValueError(f"params[{min(missing)}].grad: there is none, and {name} sums over all parameters")
-        if len(groups) > 1:
+        """ValueError if there is a sum over all parameters, and some have another kernel. Those that are left out add
+        nothing."""
+        if len(groups) > 1 and any(kernel.native.shared for kernel in groups):
+            name = self.rule.spec.name
             (first, *_), (second, *_), *_ = groups.values()
             raise ValueError(
                 f"{name} sums over all parameters, so they need one kernel, but params[{first}] and params[{second}] "

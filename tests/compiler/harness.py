@@ -169,7 +169,6 @@ state R: row    = mean(g^2, per row)
 state C: col    = max(abs(w), per col)
 state T: tensor = norm(w) + rank
 state S: host   = lr/2 + rows
-state m         = 0
 
 update:
   a' = 0.9*a + 0.1*g
@@ -179,11 +178,10 @@ update:
   C' = max(0.9*C, max(b', per col))
   T' = T + 1
   S' = S + lr
-  m' = 0.5*m + g
-  w' = w - lr*(a' + k/T')/(sqrt(b') + R' + C' + 0.1) - lr*S'*m'
+  w' = w - lr*(a' + k/T')/(sqrt(b') + R' + C' + 0.1) - lr*S'*a'
 
 eval:
-  w' = a + k*S + m
+  w' = a + k*S + b
 """)
 BATCH = optgen.parse("""\
 optimizer Batch "matrices of the last two axes: rows, columns and numbers of each of them"

@@ -133,12 +133,16 @@ class LaunchFunction(FunctionBuilder):
         if kind is Kind.ROW:
             return self.column("rows", i)
         cols = self.column("cols", i)
-        return self.b.mul(cols, self.column("matrices", i)) if self.m.kernel.last_two else cols
+        return self.b.mul(cols, self.matrices(i)) if self.m.kernel.last_two else cols
+
+    def matrices(self, i: Any) -> Any:
+        """How many matrices tensor i has; of a kernel for batches alone."""
+        return self.word(self.m.table.matrices, i)
 
     def height(self, i: Any) -> Any:
         """How many rows one matrix of tensor i has."""
         rows = self.column("rows", i)
-        return self.b.udiv(rows, self.column("matrices", i)) if self.m.kernel.last_two else rows
+        return self.b.udiv(rows, self.matrices(i)) if self.m.kernel.last_two else rows
 
     def line_array(self, v: Value, i: Any, count: Any = None, r: Any = None) -> Any:
         """The array of a row value or column value of tensor i, or the place of number r in it.

@@ -238,7 +238,7 @@ class GpuSweep:
         matrix, own = self.divided(block, blocks)
         first, down = b.mul(matrix, height), b.mul(own, integer(ROW_BLOCK))
         bottom = minimum(b, b.add(down, integer(ROW_BLOCK)), height)
-        return b.add(first, down), b.add(first, bottom), b.mul(blocks, f.column("matrices", self.i))
+        return b.add(first, down), b.add(first, bottom), b.mul(blocks, f.matrices(self.i))
 
     # ------------------------------------------------------------ what a row needs
 

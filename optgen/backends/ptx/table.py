@@ -6,6 +6,7 @@
     [tensor][buffer]                    addresses, in the kernel's order; 0 for what only the host reads
     [launch][n + 1]                     where the units of each tensor begin; the last word: how many there are in all
     shared values | [slot][tensor]      doubles, as in layout.py; the host fills in those of the host phase
+    one more column of n words          if tensors are batches of matrices: how many of them, at least 1
 
 All of it is written anew before each step, and nothing else tells two steps apart. So a captured graph of launches can
 be replayed with other values.
@@ -25,7 +26,7 @@ from optgen.model import Kind
 
 N, SEED = 0, 1
 HEAD = 2
-COLUMNS = ("size", "rows", "cols", "by_rows", "index", "first", "blocks", "id", "t", "lead", "vectors", "matrices")
+COLUMNS = ("size", "rows", "cols", "by_rows", "index", "first", "blocks", "id", "t", "lead", "vectors")
 """Of each tensor, as it is seen by the step:
 
 size, rows, cols    its elements, the rows that are visited, the length of a row
@@ -33,7 +34,6 @@ by_rows, index      1 where rows are updated one by one; the address of their nu
 first, blocks       of a piece, its first element; how many blocks of the reduction tree the whole tensor has
 id, t               by which draws differ; the count of updates, this one included
 vectors, lead       1 where groups of 4 elements are aligned in all buffers, if they are counted from element -lead
-matrices            of how many matrices the rows are; 0 is taken as 1
 """
 AREAS = ("partials", "folds", "row_partials", "rows_at", "cols_at", "sums")
 """The parts of the workspace: in the column of each, the address of a tensor's share."""
@@ -75,9 +75,9 @@ class Launch:
         return (lines | {"tensor": 1, "step": 1}).get(self.unit, THREADS // WARP)
 
     def units(self, column: Mapping[str, Array]) -> Any:
-        """How many units each tensor has; `column`: those of COLUMNS, by name."""
+        """How many units each tensor has; `column`: those of COLUMNS, and `matrices`, by name."""
         rows, cols, by_rows = column["rows"], column["cols"], column["by_rows"] != 0
-        matrices = np.maximum(column["matrices"], 1)
+        matrices = column["matrices"]
         match self.unit:
             case "elements":
                 flat = _ceil_div(column["size"] + column["lead"] * (column["size"] > 0), self.length)
@@ -110,7 +110,7 @@ class Counts:
 
     `stride`, `row_partials` and `sums` are numbers of reductions of one sweep, side by side. `rows`, `cols`, `shared`
     and `slots` are numbers of values of that kind that cross phases. `tree`: arrays of row or column values are
-    reduced. `leads`: groups of elements need not begin where the tensor begins.
+    reduced. `leads`: groups of elements need not begin where the tensor begins. `last_two`: tensors are batches.
     """
 
     buffers: int
@@ -124,6 +124,7 @@ class Counts:
     shared: int
     slots: int
     leads: bool
+    last_two: bool
 
     @classmethod
     def of(cls, kernel: Kernel) -> Counts:
@@ -140,12 +141,13 @@ class Counts:
             len(layout.shared),
             len(layout.slots),
             allows_misaligned_head(kernel),
+            kernel.last_two,
         )
 
     def areas(self, column: Mapping[str, Array]) -> Array:
         """How many doubles each tensor needs in each of AREAS: [area][tensor]."""
         rows, cols, blocks = column["rows"], column["cols"], column["blocks"] * self.partials
-        matrices = np.maximum(column["matrices"], 1)
+        matrices = column["matrices"]
         columns = matrices * cols
         tree = _ceil_div(np.maximum(rows, columns), BLOCK) * self.tree
         sizes = {
@@ -206,5 +208,10 @@ class TableLayout:
         return TableWord(self.values.constant + self.counts.shared, self.values.per_tensor + k)
 
     @property
-    def end(self) -> TableWord:
+    def matrices(self) -> TableWord:
+        """Of the column of batches; the end of the table where there is none."""
         return self.slot(self.counts.slots)
+
+    @property
+    def end(self) -> TableWord:
+        return self.slot(self.counts.slots + self.counts.last_two)
