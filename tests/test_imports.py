@@ -53,13 +53,15 @@ LAYERS: dict[str, list[str]] = {
     "optgen.execute.cuda": ["driver", "memory kernel", "table", "runner", "device"],
     "optgen.loops": ["language malloc", "compile code", "fallback_gemm", "numpy_blas", "checked", "kernel"],
     "optgen.torch": [
-        "requirement spelling memory",
+        "requirement clipping spelling memory scalars",
         "state values",
         "bound protocols",
         "group",
-        "loading",
+        "in_backward loading",
         "base",
+        "torch_classes",
         "classes",
+        "replacing stub",
         "__init__",
     ],
     "runtime": [

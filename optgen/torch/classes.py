@@ -14,16 +14,12 @@ from optgen import api, pipeline, specfiles
 from optgen.diagnostics import suggest
 from optgen.model import Flag, Optimizer, Param
 from optgen.symbolic.unicode import unicode
-from optgen.torch.base import SpecOptimizer
+from optgen.torch import torch_classes
+from optgen.torch.base import ARGUMENTS, SpecOptimizer
 from optgen.torch.spelling import Spelling, describe, of_spec, python_name
 from optgen.torch.state import StateKeys
 
-OPTIONS: Mapping[str, str] = {
-    "maximize": "go up along the gradients, and not down",
-    "storage": "how elementwise states are kept, all of them or by name, as `optgen.load` has it",
-    "master": "keep a float32 weight beside each parameter of 16 bits",
-    "seed": "of draws and of random rounding",
-}
+MAXIMIZE = "go up along the gradients, and not down"
 
 
 def optimizer(spec: str | os.PathLike[str] | Optimizer) -> type[SpecOptimizer]:
@@ -33,18 +29,21 @@ def optimizer(spec: str | os.PathLike[str] | Optimizer) -> type[SpecOptimizer]:
     """
     if isinstance(spec, Optimizer):
         return _of_text(spec.source.text)
-    if isinstance(spec, str) and spec in specfiles.available():
+    if isinstance(spec, str) and spec in (*specfiles.available(), *torch_classes.SOURCES):
         return _of_name(spec)
     return _of_text(api.read(spec).text)
 
 
 def by_source(source: str) -> type[SpecOptimizer]:
     """The class whose `source` this is."""
-    return _of_name(source) if source in specfiles.available() else _of_text(source)
+    return _of_name(source) if source in (*specfiles.available(), *torch_classes.SOURCES) else _of_text(source)
 
 
 @functools.cache
 def _of_name(name: str) -> type[SpecOptimizer]:
+    if name in torch_classes.SOURCES:
+        row = torch_classes.CLASSES[torch_classes.SOURCES[name]]
+        return torch_classes.make(row, {"__reduce__": _reduce, "__module__": "optgen.torch"})
     return _make(pipeline.checked(api.read(name)), name)
 
 
@@ -55,23 +54,28 @@ def _of_text(text: str) -> type[SpecOptimizer]:
 
 @functools.cache
 def class_names() -> Mapping[str, str]:
-    """The spec of each class that has a name of its own here: names that torch.optim has, case ignored, are torch's."""
+    """The spec of each class that has a name here. Names of PyTorch's optimizers, case ignored, are these."""
+    torchs = {name.lower(): row.source for name, row in torch_classes.CLASSES.items()}
     taken = {name.lower() for name in dir(torch.optim)}
-    found = {}
+    found = {name: row.source for name, row in torch_classes.CLASSES.items()}
     for name in specfiles.available():
-        spec = pipeline.checked(api.read(name))
-        if spec.name.lower() not in taken:
-            found[spec.name] = name
+        own = pipeline.checked(api.read(name)).name
+        if own.lower() in torchs:
+            found.setdefault(own, torchs[own.lower()])
+        elif own.lower() not in taken:
+            found[own] = name
     return found
 
 
 def named(name: str) -> type[SpecOptimizer]:
     """The class of this name; AttributeError if there is none."""
     names = class_names()
-    if name not in names:
-        hint = suggest(name, names) or "optgen.torch.optimizer(...) makes one of any spec"
-        raise AttributeError(f"module 'optgen.torch' has no optimizer {name!r}; {hint}")
-    return _of_name(names[name])
+    if name in names:
+        return _of_name(names[name])
+    if name in torch_classes.OUT:
+        raise AttributeError(f"optgen.torch has no {name}: {torch_classes.OUT[name]}")
+    hint = suggest(name, names) or "optgen.torch.optimizer(...) makes one of any spec"
+    raise AttributeError(f"module 'optgen.torch' has no optimizer {name!r}; {hint}")
 
 
 def new(source: str) -> SpecOptimizer:
@@ -98,9 +102,7 @@ def _make(spec: Optimizer, source: str) -> type[SpecOptimizer]:
             self,
             values.pop("params"),
             {key: values[key] for key in (*spelling.defaults, "maximize")},
-            seed=values["seed"],
-            storage=values["storage"],
-            master=values["master"],
+            **{name: values[name] for name in ARGUMENTS},
         )
 
     __init__.__signature__ = signature  # type: ignore[attr-defined]
@@ -112,7 +114,7 @@ def _make(spec: Optimizer, source: str) -> type[SpecOptimizer]:
         "spec": spec,
         "source": source,
         "spelling": spelling,
-        "state_keys": StateKeys(True, lambda name, param: None),
+        "state_keys": StateKeys(),
     }
     return type(python_name(spec.name), (SpecOptimizer,), body)
 
@@ -125,7 +127,7 @@ def _signature(spelling: Spelling) -> inspect.Signature:
         if key not in flags:
             parameters.append(kind(key, kind.POSITIONAL_OR_KEYWORD, default=default))
     keywords = {**{name: spelling.defaults[name] for name in spelling.flags}}
-    keywords = {**keywords, "maximize": keywords.get("maximize", False), "storage": None, "master": False, "seed": 0}
+    keywords |= {"maximize": keywords.get("maximize", False), **{name: x for name, (x, _) in ARGUMENTS.items()}}
     parameters += [kind(key, kind.KEYWORD_ONLY, default=default) for key, default in keywords.items()]
     return inspect.Signature(parameters)
 
@@ -140,5 +142,6 @@ def _document(spec: Optimizer, spelling: Spelling) -> str:
     for key, names in spelling.params.items():
         lines.append(f"    {key}: " + "; ".join(describe(items[name]) for name in names))
     lines += [f"    {name}: {describe(items[name])}" for name in spelling.flags]
-    lines += [f"    {key}: {text}" for key, text in OPTIONS.items() if key not in spelling.flags]
+    lines += [] if "maximize" in spelling.flags else [f"    maximize: {MAXIMIZE}"]
+    lines += [f"    {name}: {text}" for name, (_, text) in ARGUMENTS.items()]
     return "\n".join(lines)
