@@ -49,6 +49,9 @@ class CapturableTable(GpuTable):
         self._words[TABLE] = self._ring.address
         self._words[self._layout.order.of(n) :][:n] = self.order
         self._sent: Array | None = None
+        # Now, because a capture is no time to load code.
+        self._prologue = kernel.prologue(gpu)
+        kernel.launches(gpu)
 
     def _image_words(self, n: int) -> int:
         return super()._image_words(n) + self._layout.counted.of(n) + self._parameters
@@ -94,7 +97,7 @@ class CapturableTable(GpuTable):
 
     def launch(self, stream: int) -> None:
         address = self._ring.address + 8 * self._places.end.of(len(self.members))
-        self.gpu.launch(self.kernel.prologue(self.gpu), 1, THREADS, address, stream)
+        self.gpu.launch(self._prologue, 1, THREADS, address, stream)
         super().launch(stream)
 
 
