@@ -94,6 +94,27 @@ def test_gradients_that_begin_with_the_capture(gpu: Gpu) -> None:
     pair.assert_equal()
 
 
+def test_the_first_call_may_be_captured(gpu: Gpu) -> None:
+    """Gradients that exist since then, of some parameters, too: their tables are made in the capture."""
+
+    class Parameter(GpuArray):
+        grad: Any = None
+
+    for name in ("adam", "lamb"):
+        host, grads = arrays(), arrays()
+        params = [Parameter(x, gpu) for x in host]
+        step = optgen.load(name, target="cuda").bind(params, capturable=True)
+        for p, g in list(zip(params, grads, strict=True))[::2]:
+            p.grad = GpuArray(g, gpu)
+        replay = gpu.captured(step)
+        reference = optgen.load(name).bind(host[::2], grads[::2])
+        for _ in range(2):
+            replay()
+            reference()
+        assert all(same_bits(a.get(), b) for a, b in zip(params, host, strict=True))
+        assert step.state.t.get().tolist() == [2, 0, 2]
+
+
 def test_numbers_are_sent_only_when_they_change(gpu: Gpu) -> None:
     pair = Pair(gpu, "adam")
     pair.step(lr=0.5)

@@ -137,7 +137,7 @@ class Gpu:
     def allocate(self, nbytes: int) -> int:
         """The address of new memory, which `free` releases."""
         address = ctypes.c_uint64()
-        with self.current():
+        with self.current(), _relaxed_capture():
             call("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(max(nbytes, 1)))
         return address.value
 
@@ -276,7 +276,7 @@ class Gpu:
 
 @contextmanager
 def _relaxed_capture() -> Iterator[None]:
-    """Release memory and events, and take memory of the host, in the `with` block without breaking a capture.
+    """Take and release memory and events in the `with` block without breaking a capture.
 
     A capture in PyTorch's mode, "global", forbids that in every thread. The garbage collector may free an array at any
     time, and a capturable step takes memory for the table that a graph sends.
