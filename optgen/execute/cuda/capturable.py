@@ -83,13 +83,13 @@ class CapturableTable(GpuTable):
         for k in range(len(self.kernel.native.launches)):
             self._words[self._layout.total(k).constant] = self.image[self._places.units(k).of(n) + n]
 
-    def send(self, stream: int) -> None:
-        """Copy the image to the GPU if it is not there; into a graph that is captured, always."""
+    def send(self, stream: int, *, captured: bool = False) -> None:
+        """Copy the image to the GPU if it is not there; where that is captured, at each replay."""
         n = len(self.members)
         self.image[SEED] = np.uint64(self.step.seed).view(np.int64)
         numbers = self._words[self._layout.numbers(0).of(n) : self._layout.counted.of(n)]
         numbers[:] = self._hyper[: self._layout.hyper].ravel().view(np.int64)
-        if self.gpu.is_capturing(stream):
+        if captured:
             self._ring.send_captured(self.image, stream)
         elif self._ring.is_captured or self._sent is None or not np.array_equal(self._sent, self.image):
             self._ring.send(self.image, stream)
@@ -102,12 +102,19 @@ class CapturableTable(GpuTable):
 
 
 class CapturableRunner:
-    """A step as one call, captured or not."""
+    """A step as one call, captured or not. The tables that graphs use are added to `captured`."""
 
     launches = None
 
-    def __init__(self, gpu: Gpu, stream: Callable[[], int], tables: Sequence[CapturableTable], counts: Tensor) -> None:
-        self._gpu, self._stream, self._tables = gpu, stream, tables
+    def __init__(
+        self,
+        gpu: Gpu,
+        stream: Callable[[], int],
+        tables: Sequence[CapturableTable],
+        counts: Tensor,
+        captured: list[CapturableTable],
+    ) -> None:
+        self._gpu, self._stream, self._tables, self._captured = gpu, stream, tables, captured
         members = [i for table in tables for i in table.members]
         for k, table in enumerate(tables):
             # All counts advance before the first host phase, which may read the largest of them.
@@ -115,7 +122,10 @@ class CapturableRunner:
 
     def run(self) -> None:
         stream = self._stream()
+        captured = bool(self._tables) and self._gpu.is_capturing(stream)
+        if captured:
+            self._captured += [table for table in self._tables if table not in self._captured]
         for table in self._tables:
-            table.send(stream)
+            table.send(stream, captured=captured)
         for table in self._tables:
             table.launch(stream)

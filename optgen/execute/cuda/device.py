@@ -157,6 +157,10 @@ class CapturableDevice(GpuDevice):
 
     is_capturable = True
 
+    def __init__(self, gpu: driver.Gpu, stream: Callable[[], int]) -> None:
+        super().__init__(gpu, stream)
+        self._captured: list[CapturableTable] = []  # they stay as long as the step, as graphs have their addresses
+
     def host_full(self, shape: tuple[int, ...], dtype: str, value: float) -> DeviceArray:
         return self.full(shape, dtype, value)
 
@@ -180,7 +184,7 @@ class CapturableDevice(GpuDevice):
     def runner(self, tables: Sequence[Any], counts: Tensor, exchange: Exchange | None) -> CapturableRunner:
         if exchange is not None:
             raise ValueError("exchange: partial results go through the host, so such a step is not capturable")
-        return CapturableRunner(self.gpu, self.stream, tables, counts)
+        return CapturableRunner(self.gpu, self.stream, tables, counts, self._captured)
 
 
 def stream_of(owner: Any) -> Callable[[], int]:
