@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +13,9 @@ from optgen.execute.buffers import Array, Tensor
 from optgen.execute.hyper import Values
 from optgen.execute.kernel import NOT_BY_ROW, BufferTensors, LoadedKernel, Rows, StepStruct
 from optgen.execute.piece import Piece
+from optgen.execute.scaler import Scaler
 from optgen.execute.storage import matrix_view
+from optgen.ir import GRADIENT_FACTOR
 
 
 class StepTable:
@@ -58,7 +59,6 @@ class StepTable:
         self._set_dimensions()
         self.step = self._struct(in_pieces=any(p is not None for p in own_pieces))
         self.address = ctypes.addressof(self.step)
-        self._gradient_owners: list[Any] = []  # keeps their memory alive
 
     def _struct(self, *, in_pieces: bool) -> StepStruct:
         return StepStruct(
@@ -104,9 +104,15 @@ class StepTable:
                 each = [x[i] for i in self.members] if isinstance(x, Sequence) else [x]
                 self._hyper[row] = [UNSET if v is None else v for v in each]
 
+    def set_scaler(self, scaler: Scaler) -> None:
+        """Set what gradients are multiplied by, if the kernel does that."""
+        self.set_hyper({GRADIENT_FACTOR: scaler.factor})
+
     def bind_gradients(self, reads: Sequence[tuple[Sequence[Tensor], Rows]]) -> None:
-        """Read these gradients, for each member as many as the kernel reads, and update these rows of it."""
-        self._gradient_owners = [t.owner for tensors, _ in reads for t in tensors] + [rows.index for _, rows in reads]
+        """Read these gradients, for each member as many as the kernel reads, and update these rows of it.
+
+        The caller keeps them alive.
+        """
         if self.kernel.gradients:
             self._pointers[:, self.kernel.gradients] = [[t.address for t in tensors] for tensors, _ in reads]
         self._row_counts[:] = [rows.count for _, rows in reads]
@@ -114,6 +120,11 @@ class StepTable:
         by_row = bool((self._row_counts != NOT_BY_ROW).any())
         self.step.present = self._row_counts.ctypes.data if by_row else None
         self.step.index = self._row_numbers.ctypes.data if by_row else None
+
+    def move_gradients(self, addresses: Array) -> None:
+        """Read gradients of the same sizes and rows at these addresses, one for each member."""
+        for k in self.kernel.gradients:
+            self._pointers[:, k] = addresses
 
     def _address_of_rows(self, index: Array) -> int:
         """The address at which the kernel finds row numbers."""

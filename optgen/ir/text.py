@@ -53,7 +53,7 @@ def _instr(instr: Instr) -> str:
 def from_text(text: str) -> Kernel:
     """Parse the output of `to_text`. Anything else raises ValueError, with the line."""
     name = dtype = ""
-    words: list[str] = []
+    marks: list[str] = []
     hyper: tuple[str, ...] = ()
     buffers: list[Buffer] = []
     phases: list[tuple[PhaseKind, list[Instr]]] = []
@@ -63,7 +63,7 @@ def from_text(text: str) -> Kernel:
             match line.split():
                 case []:
                     continue
-                case ["kernel", name, dtype, *words]:
+                case ["kernel", name, dtype, *marks]:
                     continue
                 case ["hyper", *names]:
                     hyper = tuple(names)
@@ -76,7 +76,7 @@ def from_text(text: str) -> Kernel:
         except (KeyError, IndexError, ValueError, TypeError) as error:
             raise ValueError(f"line {number} is not kernel text: {line!r} ({error})") from error
     planned = tuple(Phase(k, tuple(i)) for k, i in phases)
-    return Kernel(name, dtype, tuple(buffers), hyper, planned, "evaluate" not in words, "last_two" in words)
+    return Kernel(name, dtype, tuple(buffers), hyper, planned, "evaluate" not in marks, "last_two" in marks)
 
 
 def _buffer(words: list[str]) -> Buffer:

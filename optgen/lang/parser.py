@@ -102,6 +102,8 @@ def _keep_names(draft: Draft, line: Line) -> None:
     elif types[0] == "SECTION":
         draft.sections.append(Section(line.tokens[0].text, line.tokens[0].span))
         draft.broken.update(t.text for t in line.tokens if t.type == "NAME")
+    elif types[0] == "AXES":
+        draft.axes.append(Axes(line.tokens[0].span))
     elif types[0] == "OPTIMIZER":
         draft.headers.append(Header("", (), "", line.tokens[0].span))
     else:
