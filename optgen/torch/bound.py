@@ -147,7 +147,7 @@ class BoundTensors:
 
     def keeps(self, state: Mapping[torch.Tensor, Any]) -> bool:
         """Whether this is where the states stand."""
-        return all(state.get(p, kept) is kept for p, kept in zip(self.params, self._kept, strict=True))
+        return all(state.get(p) is kept or not kept for p, kept in zip(self.params, self._kept, strict=True))
 
     # ------------------------------------------------------------ the step
 
