@@ -175,7 +175,9 @@ def _state(optimizer: Optimizer, s: StateDecl) -> tuple[str, ...]:
 
 def _remarks(optimizer: Optimizer) -> str:
     """Derived flags, requirements, and common arguments that are not read."""
-    lines = [f"`{f.name}` is {_written(optimizer, f.condition)}." for f in optimizer.flags if f.condition is not None]
+    lines = ["A parameter is a batch of matrices of its last two axes."] if optimizer.last_two else []
+    flags = [(f.name, f.condition) for f in optimizer.flags if f.condition is not None]
+    lines += [f"`{name}` is {_written(optimizer, condition)}." for name, condition in flags]
     lines += [f"Needs {_written(optimizer, r.condition)}: {_plain(r.message)}." for r in optimizer.requires]
     unread = [f"`{name}`" for name in RESERVED_PARAMS if name not in optimizer.reads()]
     lines += [f"No use for {' and '.join(unread)}."] if unread else []
