@@ -30,6 +30,7 @@ def load(
     master: bool = False,
     storage: str | Mapping[str, str] | None = None,
     target: str = "cpu",
+    blocks_by_row: bool = False,
     **values: Any,
 ) -> UpdateRule:
     """An optimizer; its kernels are compiled, or taken from the cache, when parameters need them.
@@ -41,7 +42,8 @@ def load(
     (rounded up or down at random, so that the mean is right), `int8_dynamic` or `int8_linear` (blocks of 256 with a
     scale each; float32 for parameters of less than 4096 elements, unless the spec sums over parameters); otherwise
     they have the dtype of the weight. `target` is `cpu`, or `cuda` for tensors of a GPU, which come to the same bits
-    there. `values` are the spec's flags, which choose the equations that are compiled, and its hyper-parameters, which
+    there. With `blocks_by_row`, the blocks of 8-bit states restart at each row, so that a matrix can be cut between any
+    two rows; they are float32 for parameters with rows of less than 256 elements. `values` are the spec's flags, which choose the equations that are compiled, and its hyper-parameters, which
     every step uses until a step changes them; the learning rate is `lr` or `learning_rate`.
 
     Raises FileNotFoundError, SpecErrors, TypeError for an unknown argument, ValueError for one outside its interval.
@@ -51,7 +53,7 @@ def load(
     optimizer = spec if isinstance(spec, Optimizer) else pipeline.checked(read(spec))
     args = arguments.resolve(optimizer, values)
     storages = arguments.storages(optimizer, dtype, storage)
-    return UpdateRule(optimizer, args, dtype, master=master, storage=storages, target=_platform(target))
+    return UpdateRule(optimizer, args, dtype, master=master, storage=storages, target=_platform(target), blocks_by_row=blocks_by_row)
 
 
 def _typeset(optimizer: Optimizer) -> str:

@@ -9,7 +9,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from optgen.ir import Buffer, Kernel, ShardGranularity
+from optgen.ir import Buffer, Kernel, Level, ShardGranularity
 from optgen.model import Kind
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ class NativeKernel:
     lazy: bool  # rows can be updated without the others
     shared: bool  # some value depends on all tensors of a step
     cut: ShardGranularity  # where tensors can be cut into pieces
+    levels: tuple[Level, ...]  # for boxes: the exchanges of a step, in order
     object: bytes
 
 
@@ -73,6 +74,7 @@ def _signature(kernel: Kernel) -> dict[str, Any]:
         "lazy": kernel.rows_independent,
         "shared": Kind.SHARED in kernel.kinds,
         "cut": kernel.shard_granularity,
+        "levels": [asdict(level) for level in kernel.levels] if kernel.boxes else [],
     }
 
 
@@ -84,4 +86,5 @@ def _unpack(entry: bytes) -> tuple[dict[str, Any], bytes]:
     head, _, code = entry.partition(b"\n")
     signature = json.loads(head)
     buffers = tuple(Buffer(**{**b, "kind": Kind(b["kind"])}) for b in signature["buffers"])
-    return signature | {"buffers": buffers, "hyper": tuple(signature["hyper"])}, code
+    levels = tuple(Level(x["kind"], *(tuple(x[scope]) for scope in ("all", "row", "col"))) for x in signature["levels"])
+    return signature | {"buffers": buffers, "hyper": tuple(signature["hyper"]), "levels": levels}, code

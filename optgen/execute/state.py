@@ -16,6 +16,7 @@ from optgen.execute.buffers import Array, Tensor
 from optgen.execute.kernel import LoadedKernel
 from optgen.execute.protocols import Device
 from optgen.ir import Buffer
+from optgen.ir.storage import QUANT_BLOCK
 from optgen.model import Kind
 
 
@@ -26,7 +27,8 @@ class State:
     An elementwise state has the shape of the parameter. A state per row has shape (rows,), one per column (cols,), in
     the matrix view of shape[0] by the rest. Host, tensor and shared states are float64 of shape (); a shared one is the
     same array for all i. An 8-bit state NAME has codes (uint8), and their scales as "NAME.scale" (float32, one for each
-    256 elements): of shape (ceil(size/256),), or (rows, ceil(cols/256)) for a parameter that takes row-sparse updates.
+    256 elements): of shape (ceil(size/256),), or (rows, ceil(cols/256)) for a parameter that takes row-sparse updates,
+    and where the rule has `blocks_by_row`.
     "w" are the float32 masters of parameters of 16 bits. `t[i]` counts the updates (int64).
     """
 
@@ -141,7 +143,7 @@ def tensors(
         for name, b in kernel.states.items():
             find = buffers.tensor if b.kind is Kind.HOST else device.tensor
             found[name][i] = own[name] = find(arrays_of_param[name], f"state[{name!r}][{i}]")
-        in_rows = kernel.native.lazy and _is_by_row(kernel, own)
+        in_rows = _can_restart(kernel, param) and _is_by_row(kernel, own)
         for name, b in kernel.states.items():
             _check(own[name], b, param, in_rows)
     for name, column in found.items():
@@ -157,6 +159,11 @@ def by_row(found: StateTensors, kernels: Sequence[LoadedKernel]) -> list[bool]:
 
 def _is_by_row(kernel: LoadedKernel, tensors: Mapping[str, Tensor | None]) -> bool:
     return any((t := tensors[name]) is not None and len(t.shape) == 2 for name in kernel.scales)
+
+
+def _can_restart(kernel: LoadedKernel, param: Tensor) -> bool:
+    """Whether a kernel can update a parameter whose 8-bit blocks restart at each row."""
+    return kernel.native.lazy or kernel.variant.by_row or not storage.matrix_view(param.shape)[1] % QUANT_BLOCK
 
 
 def is_shared(name: str, kernels: Sequence[LoadedKernel]) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from optgen.ir.ops import Op, Reduce, ReduceOverParams, operands
+from optgen.ir.ops import Op, Reduce, ReduceOp, ReduceOverParams, Word, operands
 from optgen.ir.storage import SCALE, STORAGES, Storage
 from optgen.ir.types import COMPUTE, DType, Value
 from optgen.model import MAX_DRAWS, Flags, Kind
@@ -60,7 +60,9 @@ class Variant:
 
     `dtype`: of parameters and gradients; `master`: the weight is kept in float32 beside a parameter of 16 bits;
     `storage`: of each elementwise state (default: that of the weight); `evaluate`: the `eval:` section, not the update;
-    `gradients`: how many gradients of a parameter are summed, in order, as they are read.
+    `gradients`: how many gradients of a parameter are summed, in order, as they are read; `by_row`: the blocks of 8-bit
+    codes may restart at each row, though values depend on several rows; `boxes`: parameters may be boxes of larger
+    tensors, which are cut anywhere.
     """
 
     flags: Flags
@@ -69,6 +71,8 @@ class Variant:
     storage: Mapping[str, str] = field(default_factory=dict)
     evaluate: bool = False
     gradients: int = 1
+    by_row: bool = False
+    boxes: bool = False
 
     @property
     def weight(self) -> str:
@@ -118,6 +122,16 @@ def is_gradient(buffer: str) -> bool:
     return buffer == "grad" or buffer.startswith("grad.")
 
 
+@dataclass(frozen=True)
+class Level:
+    """The reductions of a phase of kind sweep, row or col, by their scopes: their operations, in order."""
+
+    kind: PhaseKind
+    all: tuple[ReduceOp, ...]
+    row: tuple[ReduceOp, ...] = ()
+    col: tuple[ReduceOp, ...] = ()
+
+
 ShardGranularity = Literal["anywhere", "blocks", "tensors", "never"]
 """Where parameters can be cut into shards that are updated separately.
 
@@ -129,7 +143,7 @@ ShardGranularity = Literal["anywhere", "blocks", "tensors", "never"]
 @dataclass(frozen=True)
 class Kernel:
     """The computation of one variant. `hyper` are the hyper-parameters it reads, in order, without `t`. `advances`: the
-    step counts in `t`."""
+    step counts in `t`. `by_row` and `boxes` are the variant's."""
 
     name: str
     dtype: str
@@ -137,6 +151,8 @@ class Kernel:
     hyper: tuple[str, ...]
     phases: tuple[Phase, ...]
     advances: bool = True
+    by_row: bool = False
+    boxes: bool = False
     kinds: frozenset[Kind] = field(init=False, repr=False, compare=False)
     """The kinds of all values."""
     _by_name: Mapping[str, Buffer] = field(init=False, repr=False, compare=False)
@@ -154,6 +170,28 @@ class Kernel:
     def rows_independent(self) -> bool:
         """Whether some rows can be updated without the others: no value depends on several rows."""
         return not self.kinds & {Kind.SHARED, Kind.TENSOR, Kind.COL}
+
+    @property
+    def goes_by_rows(self) -> bool:
+        """Whether sweeps without reductions can go row by row: the rows that a gradient has, or all rows, at each of
+        which the blocks of 8-bit codes restart."""
+        return self.rows_independent or self.by_row
+
+    @property
+    def draws(self) -> bool:
+        """Whether some value, or the rounding of one, is random."""
+        return bool(self.rounded) or any(isinstance(i.op, Word) for i in self.instrs())
+
+    @property
+    def levels(self) -> tuple[Level, ...]:
+        """The phases with reductions, in order: where boxes of a tensor need one another's results."""
+        found = []
+        for phase in self.phases:
+            if phase.kind in ("sweep", "row", "col"):
+                ops = [i.op for i in phase.instrs if isinstance(i.op, Reduce)]
+                scopes = [tuple(op.op for op in ops if op.scope == scope) for scope in ("all", "row", "col")]
+                found += [Level(phase.kind, *scopes)] if ops else []
+        return tuple(found)
 
     @property
     def shard_granularity(self) -> ShardGranularity:

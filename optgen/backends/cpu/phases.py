@@ -9,6 +9,7 @@ from llvmlite import ir as ll
 from optgen import ir
 from optgen.backends.control_flow import loop
 from optgen.backends.cpu import fold
+from optgen.backends.cpu.box import CpuBox
 from optgen.backends.cpu.module import VOID, CpuModuleBuilder
 from optgen.backends.cpu.step import StepFunction, TensorFunction, TensorRegion
 from optgen.backends.layout import reductions
@@ -80,7 +81,10 @@ def shared(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
 
 
 def lines(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
-    """One number for each row, or for each column, of every tensor; then the reductions of these."""
+    """One number for each row, or for each column, of every tensor; then the reductions of these.
+
+    Those of boxes are left for the exchange, and `fold_lines`.
+    """
     f, b = m.function(name, ll.FunctionType(VOID, [PTR]))
     f.attributes.add("noinline")
     s = StepFunction(m, b, f.args[0])
@@ -99,10 +103,28 @@ def lines(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
                 return at(b, pointers[name], number, type)
 
             s.line(phase, dict(env), arrays.slots, lambda v: arrays.place(b, v, r), state)
-        scratch = tensor.tree()
-        for instr in reductions(phase, "all"):
+        for k, instr in enumerate(reductions(phase, "all")):
             assert instr.result is not None and isinstance(instr.op, ir.Reduce)
-            total = b.call(fold.tree(m, instr.op.op), [arrays.array(b, instr.op.x), arrays.count, scratch])
-            s.keep(instr.result, total, i)
+            values = arrays.array(b, instr.op.x)
+            if m.kernel.boxes:
+                box = CpuBox(tensor)
+                box.copy(values, arrays.count, box.values(k, box.count(kind)))
+            else:
+                s.keep(instr.result, b.call(fold.tree(m, instr.op.op), [values, arrays.count, tensor.tree()]), i)
+    b.ret_void()
+    return f
+
+
+def fold_lines(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
+    """The reductions of the row or column values of all boxes of every tensor."""
+    f, b = m.cold_function(name, ll.FunctionType(VOID, [PTR]))
+    s = StepFunction(m, b, f.args[0])
+    kind = Kind.ROW if phase.kind == "row" else Kind.COL
+    with s.tensors() as (i, extent, region):
+        box = CpuBox(TensorRegion(s, i, extent, region, None))
+        count, scratch = box.count(kind), box.area("scratch", integer(0))
+        for k, instr in enumerate(reductions(phase, "all")):
+            assert instr.result is not None and isinstance(instr.op, ir.Reduce)
+            s.keep(instr.result, b.call(fold.tree(m, instr.op.op), [box.values(k, count), count, scratch]), i)
     b.ret_void()
     return f

@@ -14,12 +14,12 @@ from typing import Any
 from llvmlite import ir as ll
 
 from optgen import ir
-from optgen.backends.control_flow import array, loop, while_below
+from optgen.backends.control_flow import array, loop, variable, while_below
 from optgen.backends.cpu.elements import CACHE_LINE_BYTES, PREFETCH_BYTES, SweepBody, UnitArrays
 from optgen.backends.cpu.fold import add_to_lanes, clear_lanes, store_partials
 from optgen.backends.element_body import F32, draws, line_values, raw_type, stored, streams
-from optgen.backends.layout import narrowed
-from optgen.backends.llvm import F64, I32, I64, TYPES, at, inline, integer, load, minimum
+from optgen.backends.layout import blocks, narrowed
+from optgen.backends.llvm import F64, I32, I64, PTR, TYPES, at, inline, integer, load, minimum
 from optgen.backends.module_builder import Env
 from optgen.ir import BLOCK, LANES, Kernel, Phase, Value, codec
 from optgen.ir.math import random
@@ -48,6 +48,15 @@ class TileOrigin:
     seed: Any
 
 
+@dataclass(frozen=True)
+class BoxOrigin(TileOrigin):
+    """The same in kernels for boxes, where element 0 is element `origin` of the box. The box lies in runs of `run`
+    elements in the whole tensor; `origins` is the address of the numbers of their first elements there."""
+
+    run: Any
+    origins: Any
+
+
 def is_staged(kernel: Kernel, phase: Phase) -> bool:
     """Whether a sweep needs more for an element than its own streams."""
     storages = any(x.is_quantized or x.format.needs_draws for x in streams(kernel, phase))
@@ -58,14 +67,20 @@ class StagedLoop:
     """A loop over the elements of a sweep, with its arrays on the stack.
 
     `lines` are the arrays of row and column values, `scales` those of 8-bit states. `aligned`: a unit is a block of
-    codes. It is not where a sweep goes by rows.
+    codes. It is not where a sweep goes by rows, or where blocks `restart` after so many elements.
     """
 
     def __init__(
-        self, body: SweepBody, tile: TileOrigin, lines: dict[Value, Any], scales: dict[str, Any], aligned: bool
+        self,
+        body: SweepBody,
+        tile: TileOrigin,
+        lines: dict[Value, Any],
+        scales: dict[str, Any],
+        aligned: bool,
+        restart: Any = None,
     ) -> None:
         self.body, self.b = body, body.b
-        self.tile, self.lines, self.scales, self.aligned = tile, lines, scales, aligned
+        self.tile, self.lines, self.scales, self.aligned, self.restart = tile, lines, scales, aligned, restart
         kernel, phase = body.m.kernel, body.phase
         self.buffers = {x.name: x for x in streams(kernel, phase)}
         loads = [i.op.buffer for i in phase.instrs if isinstance(i.op, ir.Load)]
@@ -161,8 +176,31 @@ class StagedLoop:
 
     def draw(self, start: Any, count: Any) -> dict[int, Any]:
         """Lay out the words of all draws; the addresses of those of element `start`."""
+        first = self.b.add(self.tile.origin, start)
+        if isinstance(self.tile, BoxOrigin) and self.arrays.words:
+            return self.draw_runs(self.tile, first, start, count)
+        return self.draw_run(first, start, count)
+
+    def draw_runs(self, tile: BoxOrigin, first: Any, start: Any, count: Any) -> dict[int, Any]:
+        """`draw` for `count` elements of a box, the first of which is number `first` there: one run after the other."""
+        b = self.b
+        found = {draw: self.array(I32) for draw in self.arrays.words}
+        place = variable(b, integer(0))
+        with while_below(b, place, count) as here:
+            element = b.add(first, here)
+            inside = b.urem(element, tile.run)
+            stretch = minimum(b, b.sub(tile.run, inside), b.sub(count, here))
+            origins = b.inttoptr(tile.origins, PTR)
+            number = b.add(load(b, origins, b.udiv(element, tile.run), I64), inside)
+            for draw, words in self.draw_run(number, b.add(start, here), stretch).items():
+                with loop(b, integer(0), stretch, lanes=self.body.lanes) as j:
+                    b.store(load(b, words, j, I32), at(b, found[draw], b.add(here, j), I32))
+            b.store(b.add(here, stretch), place)
+        return found
+
+    def draw_run(self, first: Any, start: Any, count: Any) -> dict[int, Any]:
+        """`draw` for `count` elements that lie side by side in the whole tensor, the first of which is `first`."""
         b, tile = self.b, self.tile
-        first = b.add(tile.origin, start)
         skip = b.and_(first, integer(WORDS_PER_COUNTER - 1))
         counters = b.lshr(b.add(b.add(skip, count), integer(WORDS_PER_COUNTER - 1)), integer(2))
         low = b.lshr(first, integer(2))
@@ -223,14 +261,24 @@ class StagedLoop:
             b.store(integer(0), place)
             with while_below(b, place, count) as here:
                 element = b.add(b.add(self.tile.scale_origin, start), here)
-                block = b.lshr(element, integer(8))
-                inside = b.and_(element, integer(QUANT_BLOCK - 1))
-                stretch = minimum(b, b.sub(integer(QUANT_BLOCK), inside), b.sub(count, here))
+                block, left = self.block(element)
+                stretch = minimum(b, left, b.sub(count, here))
                 x = self.decode_scale(name, load(b, self.scales[name], block, F32))
                 to = at(b, self.arrays.scales[name], here, F32)
                 with loop(b, integer(0), stretch, lanes=self.body.lanes) as j:
                     b.store(x, at(b, to, j, F32))
                 b.store(b.add(here, stretch), place)
+
+    def block(self, element: Any) -> tuple[Any, Any]:
+        """The block of codes that an element is in, and how many elements there are from this one to its end."""
+        b = self.b
+        if self.restart is None:
+            return b.lshr(element, integer(8)), b.sub(integer(QUANT_BLOCK), b.and_(element, integer(QUANT_BLOCK - 1)))
+        each = blocks(b, self.restart, QUANT_BLOCK)
+        inside = b.urem(element, self.restart)
+        block = b.add(b.mul(b.udiv(element, self.restart), each), b.lshr(inside, integer(8)))
+        left = b.sub(integer(QUANT_BLOCK), b.and_(inside, integer(QUANT_BLOCK - 1)))
+        return block, minimum(b, left, b.sub(self.restart, inside))
 
     def code(self, start: Any, count: Any) -> None:
         """Code the new values of a unit, which is a block here. The largest magnitude becomes its scale."""

@@ -14,7 +14,7 @@ from optgen.backends.cpu.module import CpuModuleBuilder
 from optgen.backends.function_builder import FunctionBuilder
 from optgen.backends.layout import Extent, RegionOffsets, blocks
 from optgen.backends.llvm import F64, I64, PTR, at, integer, load
-from optgen.backends.step_struct import STEP_FIELD_INDEX, STEP_FIELDS
+from optgen.backends.step_struct import BOX_FIELD_INDEX, BOX_FIELDS, STEP_FIELD_INDEX, STEP_FIELDS
 from optgen.ir import BLOCK, ROW_BLOCK, Value
 from optgen.model import Kind
 
@@ -98,22 +98,37 @@ class StepFunction(TensorFunction):
 
     def extent(self, i: Any) -> Extent:
         """What the step visits of tensor i."""
-        b, layout = self.b, self.m.layout
+        b, layout, kernel = self.b, self.m.layout, self.m.kernel
         size = load(b, self.size, i, I64)
+        if kernel.boxes:
+            by_rows = b.icmp_signed(">=", self._present(i), integer(0)) if kernel.goes_by_rows else None
+            names = ("whole", "first", "own_rows", "own_cols")
+            return Extent(size, *(self.box_field(i, name) for name in names), by_rows)
         whole, first = self._piece(i, size) if self.m.can_be_cut else (size, integer(0))
-        if not (layout.matrix or self.m.kernel.rows_independent):
+        if not (layout.matrix or kernel.goes_by_rows):
             return Extent(size, whole, first, None, None, None)
-        cols, present = load(b, self.field("cols"), i, I64), variable(b, integer(-1))
-        counts = self.field("present")
-        with self._unless_null(counts):
-            b.store(load(b, counts, i, I64), present)
-        rows = b.load(present, typ=I64)
+        cols = load(b, self.field("cols"), i, I64)
+        rows = self._present(i)
         by_rows = b.icmp_signed(">=", rows, integer(0))
         elements = b.select(by_rows, b.mul(rows, cols), size)
         if layout.matrix:
             rows = b.select(by_rows, rows, b.sdiv(size, cols))
             whole = elements
         return Extent(elements, whole, first, rows, cols, by_rows)
+
+    def _present(self, i: Any) -> Any:
+        """How many rows of tensor i are updated one by one; -1: it is updated as a whole."""
+        b, present = self.b, variable(self.b, integer(-1))
+        counts = self.field("present")
+        with self._unless_null(counts):
+            b.store(load(b, counts, i, I64), present)
+        return b.load(present, typ=I64)
+
+    def box_field(self, i: Any, name: str) -> Any:
+        """What is known of the box that tensor i is."""
+        b = self.b
+        record = b.mul(i, integer(len(BOX_FIELDS)))
+        return load(b, self.field("boxes"), b.add(record, integer(BOX_FIELD_INDEX[name])), I64)
 
     def _piece(self, i: Any, size: Any) -> tuple[Any, Any]:
         """How many elements the tensor has that piece i is of, and which of them is the first of the piece."""

@@ -17,7 +17,7 @@ from optgen.execute.cuda.memory import DeviceArray
 from optgen.execute.cuda.runner import GpuRunner
 from optgen.execute.cuda.table import GpuTable
 from optgen.execute.kernel import BufferTensors
-from optgen.execute.piece import Exchange, Piece
+from optgen.execute.piece import AnyPiece, Exchange
 from optgen.ir import Variant
 from optgen.model import Optimizer
 
@@ -119,7 +119,7 @@ class GpuDevice:
         params: Sequence[Tensor],
         tensors: BufferTensors,
         ids: Sequence[int],
-        pieces: Sequence[Piece | None],
+        pieces: Sequence[AnyPiece | None],
     ) -> GpuTable:
         return GpuTable(self.gpu, self.stream, kernel, members, params, tensors, ids, pieces)
 
