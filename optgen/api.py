@@ -43,8 +43,9 @@ def load(
     scale each; float32 for parameters of less than 4096 elements, unless the spec sums over parameters); otherwise
     they have the dtype of the weight. `target` is `cpu`, or `cuda` for tensors of a GPU, which come to the same bits
     there. With `blocks_by_row`, the blocks of 8-bit states restart at each row, so that a matrix can be cut between any
-    two rows; they are float32 for parameters with rows of less than 256 elements. `values` are the spec's flags, which choose the equations that are compiled, and its hyper-parameters, which
-    every step uses until a step changes them; the learning rate is `lr` or `learning_rate`.
+    two rows; 8-bit states of parameters with rows of less than 256 elements are then float32, too. `values` are the
+    spec's flags, which choose the equations that are compiled, and its hyper-parameters, which every step uses until a
+    step changes them; the learning rate is `lr` or `learning_rate`.
 
     Raises FileNotFoundError, SpecErrors, TypeError for an unknown argument, ValueError for one outside its interval.
     """
@@ -53,7 +54,9 @@ def load(
     optimizer = spec if isinstance(spec, Optimizer) else pipeline.checked(read(spec))
     args = arguments.resolve(optimizer, values)
     storages = arguments.storages(optimizer, dtype, storage)
-    return UpdateRule(optimizer, args, dtype, master=master, storage=storages, target=_platform(target), blocks_by_row=blocks_by_row)
+    return UpdateRule(
+        optimizer, args, dtype, master=master, storage=storages, target=_platform(target), blocks_by_row=blocks_by_row
+    )
 
 
 def _typeset(optimizer: Optimizer) -> str:

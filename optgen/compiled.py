@@ -9,7 +9,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from optgen.ir import Buffer, Kernel, Level, ShardGranularity
+from optgen.ir import Buffer, Kernel, ReductionLevel, ShardGranularity
 from optgen.model import Kind
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class NativeKernel:
     lazy: bool  # rows can be updated without the others
     shared: bool  # some value depends on all tensors of a step
     cut: ShardGranularity  # where tensors can be cut into pieces
-    levels: tuple[Level, ...]  # for boxes: the exchanges of a step, in order
+    levels: tuple[ReductionLevel, ...]  # for boxes: the exchanges of a step, in order
     object: bytes
 
 
@@ -86,5 +86,7 @@ def _unpack(entry: bytes) -> tuple[dict[str, Any], bytes]:
     head, _, code = entry.partition(b"\n")
     signature = json.loads(head)
     buffers = tuple(Buffer(**{**b, "kind": Kind(b["kind"])}) for b in signature["buffers"])
-    levels = tuple(Level(x["kind"], *(tuple(x[scope]) for scope in ("all", "row", "col"))) for x in signature["levels"])
+    levels = tuple(
+        ReductionLevel(x["kind"], *(tuple(x[scope]) for scope in ("all", "row", "col"))) for x in signature["levels"]
+    )
     return signature | {"buffers": buffers, "hyper": tuple(signature["hyper"]), "levels": levels}, code

@@ -42,7 +42,13 @@ LAYERS: dict[str, list[str]] = {
         "step",
         "rule",
     ],
-    "optgen.execute.cpu": ["c_functions cpus generate kernel exchange", "pool", "chain table", "runner", "device"],
+    "optgen.execute.cpu": [
+        "c_functions cpus generate kernel exchange fold",
+        "boxes pool",
+        "chain table",
+        "runner",
+        "device",
+    ],
     "optgen.execute.cuda": ["driver", "memory kernel", "table", "runner", "device"],
     "optgen.loops": ["language malloc", "compile code", "fallback_gemm", "numpy_blas", "checked", "kernel"],
     "runtime": [

@@ -23,8 +23,8 @@ Of instances of `Piece`, the results are float64. They have one row for each blo
 tensors, tensor by tensor. The rows of the pieces of this process are there.
 
 Of instances of `Box`, the results are int64, the bits of float64 numbers, in one row. Each has a place that it has in
-all processes. The results of this process are there, and elsewhere zeros, so that the sum of the arrays of all processes
-is what each of them is to have.
+all processes. The results of this process are there, and elsewhere zeros, so that the sum of the arrays of all
+processes is what each of them is to have.
 """
 
 Bounds = tuple[tuple[int, ...], tuple[int, ...]]
@@ -44,8 +44,8 @@ class Box:
     """The place of an array in a tensor of `shape` that is cut into boxes: it is number `number` of `boxes`.
 
     `boxes` are those of all processes that update the tensor, each an offset and a shape. They are the same in every
-    process, in any order. Together they are the tensor, as a grid: every axis is cut into intervals. Empty ones do not
-    matter. ValueError if they are no grid.
+    process, in any order. Those that are not empty make up the tensor, as a grid: every axis is cut into intervals.
+    ValueError if they do not.
     """
 
     shape: tuple[int, ...]
@@ -81,6 +81,11 @@ class Box:
         """The offset and the shape of the array."""
         return self.boxes[self.number]
 
+    @property
+    def size(self) -> int:
+        """The number of elements of the array."""
+        return math.prod(self.bounds[1])
+
     @cached_property
     def order(self) -> list[Bounds]:
         """The boxes that have elements, by their offsets."""
@@ -94,23 +99,17 @@ class Box:
     @property
     def first(self) -> int:
         """Where the array begins in that order; 0 if it is empty."""
-        return self.starts[self.order.index(self.bounds)] if math.prod(self.bounds[1]) else 0
+        return self.starts[self.order.index(self.bounds)] if self.size else 0
 
-    @property
-    def row_cuts(self) -> list[int]:
-        """Where rows end: those of all boxes, ascending."""
-        return sorted({offset[0] + own[0] for offset, own in self.order}) if self.shape else [1]
-
-    @property
-    def cuts_columns(self) -> bool:
-        """Whether some box has a part of its rows only."""
-        return any(own[1:] != self.shape[1:] for _, own in self.order)
+    def divides(self, axes: slice) -> bool:
+        """Whether some box has a part of these axes only."""
+        return any(own[axes] != self.shape[axes] for _, own in self.boxes)
 
     def runs(self) -> tuple[int, Array]:
         """How many elements of the array lie side by side in the tensor, and the first one's number of each such run
         (int64)."""
         offset, own = self.bounds
-        if not math.prod(own):
+        if not self.size:
             return 1, np.zeros(1, np.int64)
         strides = [math.prod(self.shape[k + 1 :]) for k in range(len(own))]
         cut = max((k for k in range(len(own)) if own[k] != self.shape[k]), default=0)

@@ -42,7 +42,9 @@ class StepTable:
         self.whole_sizes = np.array([math.prod(shape) for shape in self.shapes], np.int64)
         self._pieces = own_pieces
         self._offsets = np.array(list(map(_offset, own_pieces)), np.int64)
-        own_shapes = [params[i].shape if isinstance(pieces[i], Box) else s for i, s in zip(members, self.shapes, strict=True)]
+        own_shapes = [
+            params[i].shape if isinstance(pieces[i], Box) else s for i, s in zip(members, self.shapes, strict=True)
+        ]
         self._cols = np.array([max(matrix_view(shape)[1], 1) for shape in own_shapes], np.int64)
         self._ids = np.array([ids[i] for i in members], np.int64)
         n = len(members)

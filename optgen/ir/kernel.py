@@ -123,7 +123,7 @@ def is_gradient(buffer: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Level:
+class ReductionLevel:
     """The reductions of a phase of kind sweep, row or col, by their scopes: their operations, in order."""
 
     kind: PhaseKind
@@ -183,14 +183,14 @@ class Kernel:
         return bool(self.rounded) or any(isinstance(i.op, Word) for i in self.instrs())
 
     @property
-    def levels(self) -> tuple[Level, ...]:
+    def levels(self) -> tuple[ReductionLevel, ...]:
         """The phases with reductions, in order: where boxes of a tensor need one another's results."""
         found = []
         for phase in self.phases:
             if phase.kind in ("sweep", "row", "col"):
                 ops = [i.op for i in phase.instrs if isinstance(i.op, Reduce)]
                 scopes = [tuple(op.op for op in ops if op.scope == scope) for scope in ("all", "row", "col")]
-                found += [Level(phase.kind, *scopes)] if ops else []
+                found += [ReductionLevel(phase.kind, *scopes)] if ops else []
         return tuple(found)
 
     @property

@@ -102,8 +102,8 @@ class StepFunction(TensorFunction):
         size = load(b, self.size, i, I64)
         if kernel.boxes:
             by_rows = b.icmp_signed(">=", self._present(i), integer(0)) if kernel.goes_by_rows else None
-            names = ("whole", "first", "own_rows", "own_cols")
-            return Extent(size, *(self.box_field(i, name) for name in names), by_rows)
+            whole, first, rows, cols = (self.box_field(i, x) for x in ("whole", "first", "own_rows", "own_cols"))
+            return Extent(size, whole, first, rows, cols, by_rows)
         whole, first = self._piece(i, size) if self.m.can_be_cut else (size, integer(0))
         if not (layout.matrix or kernel.goes_by_rows):
             return Extent(size, whole, first, None, None, None)

@@ -80,7 +80,7 @@ class CpuSweep:
         self.lines = line_values(phase)
         self.columns = [i.result for i in reductions(phase, "col") if i.result is not None]
         self.by_rows = bool(reductions(phase, "row") or self.columns)
-        self.totals = [i for i in reductions(phase, "all") if i.result is not None]
+        self.totals = [i.result for i in reductions(phase, "all") if i.result is not None]
         self.can_go_by_rows = m.kernel.goes_by_rows and not (self.by_rows or self.totals)
         # Blocks of codes that may restart anywhere in a unit.
         self.restarts = m.kernel.by_row and bool(self.scales) and bool(self.by_rows or self.totals)
@@ -265,11 +265,12 @@ class CpuSweep:
         scales = dict(zip(self.scales, take(len(self.scales)), strict=True))
         body = SweepBody(m, b, self.phase, pointers, dict(zip(scalars, rest, strict=True)), columns)
         if terms:
-            totals = {x.result: at(b, partials, integer(k * BLOCK), F64) for k, x in enumerate(self.totals)}
+            totals = {x: at(b, partials, integer(k * BLOCK), F64) for k, x in enumerate(self.totals)}
             body = replace(body, terms=totals)
         if self.staged:
             restart = place.pop() if self.restarts else None
-            staged = StagedLoop(body, self.tile_type(*place), lines, scales, not (self.by_rows or self.restarts), restart)
+            aligned = not (self.by_rows or self.restarts)
+            staged = StagedLoop(body, self.tile_type(*place), lines, scales, aligned, restart)
             staged.run(begin, end, partials, m.layout.stride)
         elif body.reductions:
             reduce_blocks(body, begin, end, partials, m.layout.stride)

@@ -1,7 +1,7 @@
 """Boxes of tensors in a step on the CPU: their places in the area of the kernel, and the exchange of what is there.
 
-An exchange lays the numbers of all tensors side by side in one buffer. Each number has one writer, and its place follows
-from the shapes and boxes alone, so that it is the same in all processes.
+An exchange lays the numbers of all tensors side by side in one buffer. Each number has one writer, and its place
+follows from the shapes and boxes alone, so that it is the same in all processes.
 """
 
 from __future__ import annotations
@@ -18,8 +18,11 @@ from optgen.execute.buffers import Array
 from optgen.execute.cpu.fold import IDENTITY, fold_blocks, fold_rows
 from optgen.execute.piece import Box, Exchange
 from optgen.execute.storage import matrix_view
-from optgen.ir import BLOCK, ROW_BLOCK, Level
+from optgen.ir import BLOCK, ROW_BLOCK, ReductionLevel
 from optgen.ir.ops import ReduceOp
+
+ROWS, COLUMNS = slice(1), slice(1, None)
+"""The axes that number rows, and those that number columns."""
 
 
 def _blocks(count: int, block: int = BLOCK) -> int:
@@ -32,7 +35,7 @@ class Areas:
     A tensor that is no box has the only box of a grid.
     """
 
-    def __init__(self, boxes: Sequence[Box], levels: Sequence[Level]) -> None:
+    def __init__(self, boxes: Sequence[Box], levels: Sequence[ReductionLevel]) -> None:
         self.boxes = boxes
         sweeps = [x for x in levels if x.kind == "sweep"]
         self.totals, self.rows, self.columns = (
@@ -54,15 +57,14 @@ class Areas:
 
     def _known(self, box: Box) -> dict[str, int]:
         offset, own = box.bounds
-        whole = math.prod(box.shape)
+        whole = box.starts[-1]
         (rows, cols), (own_rows, own_cols) = matrix_view(box.shape), matrix_view(own)
         if not whole:  # rows without elements are not updated
             rows, own_rows = 0, 0
-        first_row = offset[0] if offset and math.prod(own) else 0
         return {
             "first": box.first,
             "whole": whole,
-            "first_row": first_row,
+            "first_row": offset[0] if offset and box.size else 0,
             "own_rows": own_rows,
             "own_cols": own_cols,
             "rows": rows,
@@ -122,9 +124,9 @@ class _Part:
 
     begin: int
     shape: tuple[int, ...]
-    where: tuple[slice, ...] = ()
+    where: tuple[slice | int, ...] = ()
 
-    def __getitem__(self, where: tuple[slice, ...]) -> _Part:
+    def __getitem__(self, where: tuple[slice | int, ...]) -> _Part:
         return _Part(self.begin, self.shape, where)
 
     def of(self, buffer: Array) -> Array:
@@ -137,7 +139,9 @@ class BoxExchange:
     `exchange` is the caller's. It is not called where nothing is to be exchanged.
     """
 
-    def __init__(self, areas: Areas, levels: Sequence[Level], members: Sequence[int], exchange: Exchange | None) -> None:
+    def __init__(
+        self, areas: Areas, levels: Sequence[ReductionLevel], members: Sequence[int], exchange: Exchange | None
+    ) -> None:
         self._members, self._exchange = members, exchange
         self._levels = [_traffic(areas, level) for level in levels]
         self._buffer = np.zeros(max((x.size for x in self._levels), default=0))
@@ -170,11 +174,11 @@ class BoxExchange:
                 to[...] = fold_rows(op, part.of(buffer))
 
 
-def _traffic(areas: Areas, level: Level) -> _Traffic:
+def _traffic(areas: Areas, level: ReductionLevel) -> _Traffic:
     """What a level exchanges, of the tensors whose boxes need it."""
     traffic = _Traffic()
     for i, box in enumerate(areas.boxes):
-        if len(box.order) < 2:
+        if len(box.boxes) < 2 or not box.starts[-1]:
             continue
         if level.kind != "sweep":
             _values(traffic, areas, i, box, level)
@@ -203,7 +207,7 @@ def _whole_blocks(begin: int, end: int, length: int, block: int) -> slice:
 def _blocks_of(traffic: _Traffic, areas: Areas, i: int, box: Box, r: int, op: ReduceOp) -> None:
     """A reduction over tensor i: the partial results of its blocks, and the terms of those that boxes divide."""
     whole, begin = areas.number(i, "whole"), box.first
-    end, count, stride = begin + math.prod(box.bounds[1]), _blocks(whole), areas.stride
+    end, count, stride = begin + box.size, _blocks(whole), areas.stride
     partials = traffic.take(count)
     results = areas.view(i, "partials", r, count, stride)
     traffic.into.append((partials, results))
@@ -222,24 +226,24 @@ def _blocks_of(traffic: _Traffic, areas: Areas, i: int, box: Box, r: int, op: Re
 
 def _column_sums(traffic: _Traffic, areas: Areas, i: int, box: Box, r: int, op: ReduceOp) -> None:
     """A reduction of columns: the results of ROW_BLOCK rows each, and the terms of those that boxes divide."""
-    if len(box.row_cuts) == 1:
+    if not box.divides(ROWS):
         return
     offset, own = box.bounds
     rest, rows, columns = box.shape[1:], box.shape[0], math.prod(own[1:])
     begin, end = offset[0], offset[0] + own[0]
     axes = tuple(slice(start, start + length) for start, length in zip(offset[1:], own[1:], strict=True))
-    count, is_empty = _blocks(rows, ROW_BLOCK), not math.prod(own)
+    count = _blocks(rows, ROW_BLOCK)
     lines = traffic.take(count, *rest)
     results = areas.view(i, "lines", r * count * columns, count * columns).reshape(count, *own[1:])
     traffic.into.append((lines[:, *axes], results))
-    if not is_empty:
+    if box.size:
         whole = _whole_blocks(begin, end, rows, ROW_BLOCK)
         traffic.out.append((lines[whole, *axes], results[whole]))
-    for k, low, high in _divided(box.row_cuts, rows, ROW_BLOCK):
+    for k, low, high in _divided([start[0] for start, _ in box.order], rows, ROW_BLOCK):
         terms = traffic.take(high - low, *rest)
         traffic.lines.append((op, terms[:, *axes], results[k : k + 1]))
         first, last = max(begin, low), min(end, high)
-        if first < last and not is_empty:
+        if first < last and box.size:
             place = "head_rows" if low < begin else "tail_rows"
             source = areas.view(i, place, (r * ROW_BLOCK + first - low) * columns, (last - first) * columns)
             traffic.out.append((terms[first - low : last - low, *axes], source.reshape(last - first, *own[1:])))
@@ -247,7 +251,7 @@ def _column_sums(traffic: _Traffic, areas: Areas, i: int, box: Box, r: int, op: 
 
 def _row_sums(traffic: _Traffic, areas: Areas, i: int, box: Box, r: int, op: ReduceOp) -> None:
     """A reduction of rows of which boxes have parts: the results of the parts, folded in the order of the boxes."""
-    if not box.cuts_columns:
+    if not box.divides(COLUMNS):
         return
     offset, own = box.bounds
     results = areas.view(i, "row_sums", r * own[0], own[0])
@@ -261,18 +265,17 @@ def _row_sums(traffic: _Traffic, areas: Areas, i: int, box: Box, r: int, op: Red
             traffic.lines.append((op, parts, results))
 
 
-def _values(traffic: _Traffic, areas: Areas, i: int, box: Box, level: Level) -> None:
+def _values(traffic: _Traffic, areas: Areas, i: int, box: Box, level: ReductionLevel) -> None:
     """Row or column values of all boxes, to be reduced; boxes that have the same ones leave it to the first."""
     (offset, own), shape = box.bounds, box.shape
-    across = slice(1) if level.kind == "row" else slice(1, None)
-    along = slice(1, None) if level.kind == "row" else slice(1)
-    if all(bounds[1][across] == shape[across] for bounds in box.order):
+    across, along = (ROWS, COLUMNS) if level.kind == "row" else (COLUMNS, ROWS)
+    if not box.divides(across):
         return
     length, own_length = math.prod(shape[across]), math.prod(own[across])
     axes = tuple(slice(begin, begin + n) for begin, n in zip(offset[across], own[across], strict=True))
     for k in range(len(level.all)):
         values = traffic.take(*shape[across])
         results = areas.view(i, "values", k * length, length)
-        if math.prod(own) and not any(offset[along]):
+        if box.size and not any(offset[along]):
             traffic.out.append((values[axes], results[:own_length].reshape(own[across])))
         traffic.into.append((values, results.reshape(shape[across])))

@@ -10,9 +10,7 @@ from optgen.execute.piece import Exchange
 from optgen.ir import BLOCK
 
 
-def of_partials(
-    exchange: Exchange, members: Sequence[int], whole_sizes: Sequence[int]
-) -> Callable[[int, int], None]:
+def of_partials(exchange: Exchange, members: Sequence[int], whole_sizes: Sequence[int]) -> Callable[[int, int], None]:
     """What calls `exchange` for pieces of parameters whose whole tensors have these sizes."""
     blocks = sum(-(-size // BLOCK) for size in whole_sizes)
     return lambda partials, stride: exchange(list(members), buffers.float64_view(partials, (blocks, stride)))
