@@ -43,9 +43,11 @@ class StepTable:
         self._pieces = own_pieces
         self._offsets = np.array(list(map(_offset, own_pieces)), np.int64)
         own_shapes = [
-            params[i].shape if isinstance(pieces[i], Box) else s for i, s in zip(members, self.shapes, strict=True)
+            params[i].shape if isinstance(pieces[i], Box) else shape
+            for i, shape in zip(members, self.shapes, strict=True)
         ]
-        self._cols = np.array([max(matrix_view(shape)[1], 1) for shape in own_shapes], np.int64)
+        self._row_lengths = np.array([matrix_view(shape)[1] for shape in own_shapes], np.int64)
+        self._cols = np.maximum(self._row_lengths, 1)
         self._ids = np.array([ids[i] for i in members], np.int64)
         n = len(members)
         self.counts = np.zeros(n, np.int64)

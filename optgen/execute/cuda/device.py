@@ -38,6 +38,11 @@ class Cuda:
         """Every GPU has all of them."""
 
     def kernel(self, optimizer: Optimizer, variant: Variant) -> GpuKernel:
+        if variant.boxes:
+            raise ValueError(
+                f"{optimizer.name} reduces over boxes of a tensor, or draws for one that is cut between columns; that "
+                "is done on the CPU only (target='cpu')"
+            )
         return GpuKernel(variant, pipeline.ptx(optimizer, variant, OLDEST))
 
     def param(self, obj: Any, name: str) -> Tensor:

@@ -15,7 +15,6 @@ from optgen.execute.cuda.kernel import GpuKernel, LoadedLaunch
 from optgen.execute.cuda.memory import DeviceArray
 from optgen.execute.kernel import NOT_BY_ROW, Rows
 from optgen.execute.piece import Exchange
-from optgen.execute.storage import matrix_view
 from optgen.execute.table import StepTable
 from optgen.ir import BLOCK, Buffer
 from optgen.model import Kind
@@ -64,7 +63,7 @@ class GpuTable(StepTable):
         n, column = len(self.members), self._columns
         self.image[N] = n
         column["size"][:] = self.sizes
-        column["cols"][:] = [matrix_view(shape)[1] for shape in self.shapes]
+        column["cols"][:] = self._row_lengths
         column["id"][:] = self._ids
         column["first"][:] = self._offsets
         column["blocks"][:] = -(-self.whole_sizes // BLOCK)
@@ -115,7 +114,8 @@ class GpuTable(StepTable):
         lead = offsets[:, 0]
         rows_fit = ~by_rows | (column["cols"] % GROUP == 0)
         can_lead = self.kernel.native.counts.leads & ~by_rows
-        column["vectors"][:] = same & rows_fit & ((lead == 0) | can_lead)
+        draws_fit = (column["first"] % GROUP == 0) | self.kernel.native.counts.leads
+        column["vectors"][:] = same & rows_fit & draws_fit & ((lead == 0) | can_lead)
         column["lead"][:] = np.where(column["vectors"] != 0, lead, 0)
 
     def _place_areas(self) -> None:
