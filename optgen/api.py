@@ -31,21 +31,24 @@ def load(
     storage: str | Mapping[str, str] | None = None,
     target: str = "cpu",
     blocks_by_row: bool = False,
+    scales_gradient: bool = False,
     **values: Any,
 ) -> UpdateRule:
     """An optimizer; its kernels are compiled, or taken from the cache, when parameters need them.
 
-    `spec` is the name of a spec that comes with the package, the path of a `.opt` file, or what `parse` returned.
-    `dtype` is that of parameters and gradients: `float32`, `float64`, `float16` or `bfloat16`. With `master` a
-    parameter of 16 bits has a float32 weight beside it, which is what the equations read and write. `storage` says how
-    elementwise states are stored, all of them or by name: `float32`, `float16`, `bfloat16`, `bfloat16_stochastic`
-    (rounded up or down at random, so that the mean is right), `int8_dynamic` or `int8_linear` (blocks of 256 with a
-    scale each; float32 for parameters of less than 4096 elements, unless the spec sums over parameters); otherwise
-    they have the dtype of the weight. `target` is `cpu`, or `cuda` for tensors of a GPU, which come to the same bits
-    there. With `blocks_by_row`, the blocks of 8-bit states restart at each row, so that a matrix can be cut between any
-    two rows; 8-bit states of parameters with rows of less than 256 elements are then float32, too. `values` are the
-    spec's flags, which choose the equations that are compiled, and its hyper-parameters, which every step uses until a
-    step changes them; the learning rate is `lr` or `learning_rate`.
+    `spec` is the name of a spec that comes with the package (`adam`; `torch/adam` is that of torch.optim), the path of
+    a `.opt` file, or what `parse` returned. `dtype` is that of parameters and gradients: `float32`, `float64`,
+    `float16` or `bfloat16`. With `master` a parameter of 16 bits has a float32 weight beside it, which is what the
+    equations read and write. `storage` says how elementwise states are stored, all of them or by name: `float32`,
+    `float16`, `bfloat16`, `bfloat16_stochastic` (rounded up or down at random, so that the mean is right),
+    `int8_dynamic` or `int8_linear` (blocks of 256 with a scale each; float32 for parameters of less than 4096 elements,
+    unless the spec sums over parameters); otherwise they have the dtype of the weight. `target` is `cpu`, or `cuda` for
+    tensors of a GPU, which come to the same bits there. With `scales_gradient`, steps multiply every gradient by
+    `step.gradient_factor` as they read it. With `blocks_by_row`, the blocks of 8-bit states restart at each row, so
+    that a matrix can be cut between any two rows; 8-bit states of parameters with rows of less than 256 elements are
+    then float32, too. `values` are the spec's flags, which choose the equations that are compiled,
+    and its hyper-parameters, which every step uses until a step changes them; the learning rate is `lr` or
+    `learning_rate`.
 
     Raises FileNotFoundError, SpecErrors, TypeError for an unknown argument, ValueError for one outside its interval.
     """
@@ -55,7 +58,14 @@ def load(
     args = arguments.resolve(optimizer, values)
     storages = arguments.storages(optimizer, dtype, storage)
     return UpdateRule(
-        optimizer, args, dtype, master=master, storage=storages, target=_platform(target), blocks_by_row=blocks_by_row
+        optimizer,
+        args,
+        dtype,
+        master=master,
+        storage=storages,
+        target=_platform(target),
+        blocks_by_row=blocks_by_row,
+        scales_gradient=scales_gradient,
     )
 
 
@@ -80,10 +90,10 @@ def _platform(target: str) -> Platform:
 
 
 def read(spec: str | os.PathLike[str]) -> Source:
-    """The text of a spec: a path if it ends in `.opt` or has a folder in it, else a name."""
+    """The text of a spec: a path if it ends in `.opt` or has a folder in it, else a name; torch/adam is a name."""
     given = os.fspath(spec) if isinstance(spec, os.PathLike) else spec
     text = _text(given, "the name of a spec, a path, or what parse() returns")
-    path = Path(text) if text.endswith(".opt") or os.path.dirname(text) else specfiles.spec_path(text)
+    path = specfiles.spec_path(text) if specfiles.is_name(text) else Path(text)
     # A byte-order mark is no part of the text. Importing the codec that drops it would take longer than reading a spec.
     try:
         content = path.read_bytes().removeprefix(codecs.BOM_UTF8).decode()

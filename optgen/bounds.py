@@ -11,7 +11,7 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from optgen.model import COUNTS, DIMENSIONS, Binary, Call, Expr, Name, Number, Optimizer, Program, Unary
+from optgen.model import COUNTS, DIMENSIONS, EPSILON, Binary, Call, Expr, Name, Number, Optimizer, Program, Unary
 
 
 class Bounds(NamedTuple):
@@ -40,10 +40,11 @@ def bounds(program: Program, optimizer: Optimizer) -> dict[str, Bounds]:
     base: dict[str, Bounds] = dict.fromkeys(("w", "grad", "g", *(i.name for i in optimizer.inputs)), ALL)
     for name, param in optimizer.all_params().items():
         base[name] = Bounds(param.interval.low, param.interval.high) if param.interval else ALL
-    base |= dict.fromkeys(DIMENSIONS, NONNEGATIVE) | dict.fromkeys(COUNTS, Bounds(1.0, math.inf))
+    base |= dict.fromkeys((*DIMENSIONS, EPSILON), NONNEGATIVE) | dict.fromkeys(COUNTS, Bounds(1.0, math.inf))
     for state in program.states:
-        init = state.init
-        base[state.name] = Bounds(init.value, init.value) if isinstance(init, Number) else base[init.id]
+        start = bounds_of(state.init, base)
+        late = optimizer.start(state) is not None  # the state is 0 until the first update
+        base[state.name] = Bounds(min(start.low, 0.0), max(start.high, 0.0)) if late else start
     while True:
         names = dict(base)
         for equation in program.equations:
@@ -123,7 +124,7 @@ def _call(call: Call, args: list[Bounds]) -> Bounds:
             return Bounds(-1.0, 1.0)
         case "uniform", _:
             return Bounds(0.0, 1.0)
-        case "sum", [x]:
+        case "sum" | "float32", [x]:
             return Bounds(0.0 if x.low >= 0 else -math.inf, 0.0 if x.high <= 0 else math.inf)
         case "mean" | "max" | "min", [x]:
             return x

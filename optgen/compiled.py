@@ -28,6 +28,7 @@ class NativeKernel:
     lazy: bool  # rows can be updated without the others
     shared: bool  # some value depends on all tensors of a step
     cut: ShardGranularity  # where tensors can be cut into pieces
+    last_two: bool  # a tensor is a batch of matrices of its last two axes
     levels: tuple[ReductionLevel, ...]  # for boxes: the exchanges of a step, in order
     object: bytes
 
@@ -74,6 +75,7 @@ def _signature(kernel: Kernel) -> dict[str, Any]:
         "lazy": kernel.rows_independent,
         "shared": Kind.SHARED in kernel.kinds,
         "cut": kernel.shard_granularity,
+        "last_two": kernel.last_two,
         "levels": [asdict(level) for level in kernel.levels] if kernel.boxes else [],
     }
 
@@ -86,7 +88,6 @@ def _unpack(entry: bytes) -> tuple[dict[str, Any], bytes]:
     head, _, code = entry.partition(b"\n")
     signature = json.loads(head)
     buffers = tuple(Buffer(**{**b, "kind": Kind(b["kind"])}) for b in signature["buffers"])
-    levels = tuple(
-        ReductionLevel(x["kind"], *(tuple(x[scope]) for scope in ("all", "row", "col"))) for x in signature["levels"]
-    )
+    scopes = [(level.pop("kind"), level) for level in signature["levels"]]
+    levels = tuple(ReductionLevel(kind, **{x: tuple(ops) for x, ops in own.items()}) for kind, own in scopes)
     return signature | {"buffers": buffers, "hyper": tuple(signature["hyper"]), "levels": levels}, code

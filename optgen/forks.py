@@ -1,8 +1,7 @@
-"""What a fork waits for: calls of LLVM and imports of other threads, which the child could never finish.
+"""`os.fork` waits until no other thread is inside LLVM or is importing a module of this package.
 
-In a forked child only the thread goes on that forked. What another one has locked at that moment stays locked there,
-and what it has half done stays half done: so a fork waits until nobody is inside LLVM, or importing a module of ours.
-Other locks of ours are made anew in the child, where they are defined.
+A forked child has only the thread that forked. A lock that another thread held stays locked there, and an import that
+was in progress never ends. Other locks are made anew in the child, by the modules that define them.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ from typing import Any
 PACKAGES = ("optgen", "llvmlite", "lark", "sympy", "mpmath", "ml_dtypes")
 """What is imported when it is first needed, by whichever thread that is."""
 _held: Any = None
-"""The lock of LLVM that a thread holds because it forks,"""
+"""The lock of LLVM while a thread that forks holds it; else None."""
 _holder: int | None = None
-"""and the id of that thread."""
+"""The id of the thread that holds `_held`; None if none does."""
 
 
 def _lock_of_llvm() -> Any:

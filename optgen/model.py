@@ -95,8 +95,8 @@ class IsSet:
 
 @dataclass(frozen=True)
 class Call:
-    """A call. `scope` is that of a reduction: `row` for `mean(s, per row)`, `params` for `sum(x, over params)`, or
-    `col`; None for none."""
+    """A call. `scope` is that of a reduction: `row` for `mean(s, per row)`, `params` for `sum(x, over params)`, `col`
+    or `matrix`; None for none."""
 
     function: str
     args: tuple[Expr, ...]
@@ -188,12 +188,15 @@ class Flag:
 
 @dataclass(frozen=True)
 class StateDecl:
-    """The declaration of a state, which is kept between steps. `init` is a Number, the Name of a param, or the Name
-    `w`."""
+    """The declaration of a state, which is kept between steps.
+
+    `init` is a Number, the Name of a param, or the Name `w`: the state has this value when it is made. Any other
+    expression is its value before the equations of the first update (`Optimizer.start`).
+    """
 
     name: str
     kind: Kind
-    init: Number | Name
+    init: Expr
     guard: Expr | None
     span: Span = field(compare=False)
     doc: str = ""
@@ -257,7 +260,9 @@ interval."""
 PER_PARAMETER = ("lr", "wd")
 """Params that differ between parameters, by their multipliers."""
 COUNTS = ("t", "step")
-DIMENSIONS = ("rank", "size", "rows", "cols")
+DIMENSIONS = ("rank", "size", "rows", "cols", "matrices")
+EPSILON = "machine_epsilon"
+"""The machine epsilon of the parameter's dtype."""
 
 
 @dataclass(frozen=True)
@@ -272,7 +277,8 @@ class Program:
 
 @dataclass(frozen=True)
 class Optimizer:
-    """A spec that was parsed and checked. `params` are the declared ones, in order."""
+    """A spec that was parsed and checked. `params` are the declared ones, in order. `last_two`: a parameter is a batch
+    of matrices of its last two axes, not one matrix of its first axis by the others."""
 
     name: str
     title: str
@@ -287,6 +293,7 @@ class Optimizer:
     source: Source = field(compare=False)
     warnings: tuple[Diagnostic, ...] = field(compare=False, default=())
     aliases: tuple[str, ...] = ()  # other names of the optimizer
+    last_two: bool = False
 
     _repr_latex_: ClassVar[Callable[[Optimizer], str]]
     """The equations, as notebooks show them. `optgen.api` sets it: a model does not know how equations are typeset."""
@@ -303,6 +310,22 @@ class Optimizer:
 
     def flag(self, name: str) -> Flag:
         return next(f for f in self.flags if f.name == name)
+
+    def start(self, state: StateDecl) -> Expr | None:
+        """The expression from which the first update starts a state; None if it has its value when it is made."""
+        init = state.init
+        made = isinstance(init, Number) or (isinstance(init, Name) and (init.id == "w" or init.id in self.all_params()))
+        return None if made else init
+
+    def starts(self) -> list[Expr]:
+        """The expressions from which the first update starts states."""
+        return [x for x in map(self.start, self.states) if x is not None]
+
+    @property
+    def sums_over_params(self) -> bool:
+        """Whether something is reduced over all parameters, which one kernel then has to update."""
+        values = [*(e.value for e in (*self.update, *self.evaluate)), *self.starts()]
+        return any(isinstance(e, Call) and e.scope == "params" for value in values for e in walk(value))
 
     def guards(self) -> list[Expr]:
         """The guards of all lines."""

@@ -28,29 +28,42 @@ LAYERS: dict[str, list[str]] = {
         "emit execute",
         "loops api",
         "__init__",
-        "cli",
+        "cli torch",
         "__main__",
     ],
     "optgen.execute": [
         "buffers",
-        "hyper kernel overlap storage watch",
+        "exclusive hyper kernel overlap scaler storage",
         "piece",
         "table",
         "protocols",
         "cpu sparse",
-        "cuda gradients state",
+        "checks cuda gradients inputs places state",
+        "active watch",
         "step",
         "rule",
     ],
     "optgen.execute.cpu": [
         "c_functions cpus generate kernel exchange fold",
-        "boxes pool",
+        "boxes dlpack pool ranges",
         "chain table",
         "runner",
         "device",
     ],
-    "optgen.execute.cuda": ["driver", "memory kernel", "table", "runner", "device"],
+    "optgen.execute.cuda": ["driver", "memory kernel", "table", "capturable runner", "device"],
     "optgen.loops": ["language malloc", "compile code", "fallback_gemm", "numpy_blas", "checked", "kernel"],
+    "optgen.torch": [
+        "requirement clipping spelling memory scalars",
+        "state values",
+        "bound protocols",
+        "group",
+        "in_backward loading",
+        "base",
+        "torch_classes",
+        "classes",
+        "replacing",
+        "__init__",
+    ],
     "runtime": [
         "base engine log native",
         "libinfo error registry core",
@@ -99,6 +112,7 @@ LIBRARIES = {
     "sympy": {"symbolic"},
     "llvmlite": {"backends", "objectcode"},
     "ml_dtypes": {"execute"},
+    "torch": {"torch"},
 }
 """Who may import a library."""
 NEVER = {"pickle", "marshal", "shelve", "dill"}
@@ -216,3 +230,10 @@ def test_the_scan_sees_lazy_and_relative_imports(tmp_path: Path) -> None:
             return text
 
     assert list(imports(Fake(path))) == ["a.b", "optgen.lang.c", "optgen.d.e"]
+
+
+def test_the_lazy_names_of_optgen_are_its_public_ones() -> None:
+    import optgen
+
+    assert set(optgen._MODULES) == set(optgen.__all__)
+    assert all(getattr(optgen, name).__name__ == name for name in optgen.__all__)

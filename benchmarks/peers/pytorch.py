@@ -33,18 +33,18 @@ _CLASSES: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def fused(optimizer: str, tensors: Tensors) -> Callable[[], object] | None:
-    made = _make(optimizer, tensors, fused=True)
+    made = make(optimizer, tensors, fused=True)
     return made and made.step
 
 
 def foreach(optimizer: str, tensors: Tensors) -> Callable[[], object] | None:
-    made = _make(optimizer, tensors, foreach=True)
+    made = make(optimizer, tensors, foreach=True)
     return made and made.step
 
 
 def compiled(optimizer: str, tensors: Tensors) -> Callable[[], object] | None:
     torch = require("torch", "torch")
-    made = _make(optimizer, tensors, foreach=True)
+    made = make(optimizer, tensors, foreach=True)
     if made is None:
         return None
     torch._dynamo.reset()
@@ -57,7 +57,7 @@ def compiled(optimizer: str, tensors: Tensors) -> Callable[[], object] | None:
     return step
 
 
-def _make(optimizer: str, tensors: Tensors, **mode: bool) -> Any:
+def make(optimizer: str, tensors: Tensors, **mode: bool) -> Any:
     """The optimizer, None where there is none with this mode."""
     torch = require("torch", "torch")
     if optimizer not in _CLASSES:

@@ -73,12 +73,15 @@ BOX_FIELDS = (
     "first_row",
     "own_rows",
     "own_cols",
-    "rows",  # of the tensor
+    "own_matrices",
+    "rows",  # of the tensor, in all matrices of a batch
     "cols",
+    "height",  # the rows of one matrix of the tensor
+    "width",  # its columns
     "partials",  # from here on, places in `area`: of the partial results, [block of the tensor][reduction]
     "head",  # of the terms of the block that the box's start divides, [reduction][element of the block]
     "tail",  # of those of the block that its end divides
-    "lines",  # of the partial results of columns, [reduction][ROW_BLOCK rows of the tensor][column of the box]
+    "lines",  # of the partial results of columns, [reduction][matrix of the box][ROW_BLOCK rows][column of the box]
     "head_rows",  # of the terms of columns in the ROW_BLOCK rows that the start divides, [reduction][row][column]
     "tail_rows",
     "row_sums",  # of the results of rows, [reduction][row of the box]

@@ -9,6 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from optgen import specfiles
 from optgen.cli import common, workers
 from optgen.cli.common import Commands, Usage, command, package_version, paths_of, read, shown, variants, write
 from optgen.diagnostics import SpecErrors
@@ -63,12 +64,12 @@ def build(args: argparse.Namespace) -> int:
         workers.each(target.make, work) as made,
     ):
         for path, optimizer in specs.items():
-            bar.set_description(path.stem)
+            bar.set_description(specfiles.name_of(path))
             products = []
             for product in islice(made, len(jobs[path])):
                 products.append(product)
                 bar.update()
-            folder = args.output / path.stem
+            folder = args.output / specfiles.name_of(path)
             _write(optimizer, target, products, folder)
             tqdm.write(f"{shown(folder)}: {len(products)} kernels")
     return 0
@@ -84,10 +85,10 @@ def _target(args: argparse.Namespace) -> TargetProducts:
 
 def _read_all(paths: list[Path]) -> dict[Path, Optimizer] | None:
     """All specs; None, after showing all errors, if any spec has errors."""
-    stems = [path.stem for path in paths]
-    for stem in stems:
-        if stems.count(stem) > 1:
-            raise Usage(f"two specs are named {stem!r}; their products would overwrite each other")
+    names = [specfiles.name_of(path) for path in paths]
+    for name in names:
+        if names.count(name) > 1:
+            raise Usage(f"two specs are named {name!r}; their products would overwrite each other")
     specs: dict[Path, Optimizer] = {}
     for path in paths:
         try:

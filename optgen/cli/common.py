@@ -66,18 +66,18 @@ def arch(args: argparse.Namespace) -> str:
 
 
 def path_of(spec: str) -> Path:
-    """The file of a spec given by name or path. A path has a folder, or ends in .opt."""
+    """The file of a spec given by name or path. A path has a folder, or ends in .opt; torch/adam is a name."""
+    if specfiles.is_name(spec):
+        return specfiles.spec_path(spec)
     path = Path(spec)
-    if path.suffix == ".opt" or path.name != spec:
-        if not path.is_file():
-            raise Usage(f"{spec} is a folder; name its files" if path.is_dir() else f"no such file: {spec}")
-        return path
-    return specfiles.spec_path(spec)
+    if not path.is_file():
+        raise Usage(f"{spec} is a folder; name its files" if path.is_dir() else f"no such file: {spec}")
+    return path
 
 
 def paths_of(specs: Iterable[str]) -> list[Path]:
     """The files of the given specs; of all that come with the package if none is given."""
-    return [path_of(spec) for spec in specs] or [specfiles.spec_path(name) for name in specfiles.available()]
+    return [path_of(spec) for spec in specs] or [specfiles.spec_path(name) for name in specfiles.all_available()]
 
 
 def shown(path: Path) -> str:

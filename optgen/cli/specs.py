@@ -110,7 +110,7 @@ def fmt(args: argparse.Namespace) -> int:
 
 def list_(args: argparse.Namespace) -> int:
     rows = [("spec", "flags", "states", "title")]
-    for name in specfiles.available():
+    for name in specfiles.all_available():
         optimizer = read(path_of(name))
         rows.append((name, _flags(optimizer), " ".join(s.name for s in optimizer.states), optimizer.title))
     widths = [max(len(row[i]) for row in rows) for i in range(3)]

@@ -55,6 +55,7 @@ DIMENSIONS = {
     "size": "number of its elements",
     "rows": "number of its rows",
     "cols": "number of its columns",
+    "matrices": "number of matrices of so many rows and columns that the tensor is, 1 unless its last two axes are one",
     "step": "number of steps, this one included, the same for all tensors",
 }
 
@@ -136,6 +137,7 @@ def _buffer(b: Buffer) -> str:
     """`float of each element, read and written, starts as 0`."""
     access = "read only" if not b.written else "written" if b.name == "out" else "read and written"
     start = "" if b.init is None else f", starts as {b.init}"
+    start += ", and in the first update as its spec says" if b.starts_late else ""
     place = ", in the memory of the host" if b.kind is Kind.HOST else ""
     return f"{TYPES[b.format.array_dtype]} of {SHAPES[b.kind]}, {access}{start}{place}"
 

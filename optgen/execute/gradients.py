@@ -13,7 +13,7 @@ from optgen.execute.buffers import Array, Tensor
 from optgen.execute.kernel import LoadedKernel, Rows
 from optgen.execute.protocols import Device
 from optgen.execute.sparse import RowSparse
-from optgen.execute.storage import matrix_view
+from optgen.execute.storage import code_rows
 from optgen.ir.storage import QUANT_BLOCK
 
 NOT_BY_ROW = Rows()
@@ -69,6 +69,8 @@ class Gradients:
                 f"{name}: row-sparse, but the 8-bit blocks of its parameter's states run on from row to row; "
                 "make the state with init(params, row_sparse=[...])"
             )
+        if self._device.is_capturable:
+            raise ValueError(f"{name}: row-sparse; the host reads its row numbers, so its step cannot be capturable")
         index, values = sparse.check(grad, param, kernel.native.dtype, name, self._device)
         return CheckedGradient([values], index)
 
@@ -92,7 +94,7 @@ class Gradients:
         return self._lazy and self._kernels[i].native.lazy and not self._kernels[i].variant.boxes
 
     def _all_rows(self, i: int) -> Rows:
-        return all_rows(self._params[i]) if self._by_row[i] else NOT_BY_ROW
+        return all_rows(self._params[i], self._kernels[i]) if self._by_row[i] else NOT_BY_ROW
 
 
 def count_gradients(grad: Any) -> int:
@@ -105,12 +107,13 @@ def _is_list_of_gradients(grad: Any) -> bool:
     return isinstance(grad, list | tuple) and not isinstance(next(iter(grad), None), int | float)
 
 
-def all_rows(param: Tensor) -> Rows:
+def all_rows(param: Tensor, kernel: LoadedKernel) -> Rows:
     """All rows of a parameter whose 8-bit blocks restart at each, to be updated row by row where they do not restart
     there by themselves. A single number is one row, and empty rows are none."""
-    if matrix_view(param.shape)[1] % QUANT_BLOCK == 0:
+    count, length = code_rows(param.shape, True, kernel.native.last_two)
+    if length % QUANT_BLOCK == 0:
         return NOT_BY_ROW
-    return Rows((param.shape[0] if param.size else 0) if param.shape else 1)
+    return Rows(count if param.size else 0)
 
 
 class _DenseCopy:

@@ -101,9 +101,9 @@ class Box:
         """Where the array begins in that order; 0 if it is empty."""
         return self.starts[self.order.index(self.bounds)] if self.size else 0
 
-    def divides(self, axes: slice) -> bool:
+    def divides(self, axes: Sequence[int]) -> bool:
         """Whether some box has a part of these axes only."""
-        return any(own[axes] != self.shape[axes] for _, own in self.boxes)
+        return any(own[k] != self.shape[k] for _, own in self.boxes for k in axes)
 
     def runs(self) -> tuple[int, Array]:
         """How many elements of the array lie side by side in the tensor, and the first one's number of each such run
@@ -123,11 +123,6 @@ class Box:
     def is_contiguous(self) -> bool:
         """Whether the elements of the array lie side by side in the tensor."""
         return len(self.runs()[1]) == 1
-
-    @property
-    def has_aligned_columns(self) -> bool:
-        """Whether rows of all boxes are as long as some blocks of 8-bit codes."""
-        return not any(math.prod(own[1:]) % QUANT_BLOCK for _, own in self.order)
 
 
 AnyPiece = Piece | Box
@@ -161,6 +156,12 @@ def _check_box(box: Box, t: Tensor, kernel: LoadedKernel, blocks_by_row: bool) -
     offset, own = box.bounds
     if t.shape != own:
         raise ValueError(f"{t.name}: shape {t.shape}, but its box, at {offset} of {box.shape}, has {own}")
+    has_lines = kernel.native.cut not in ("anywhere", "blocks")
+    if has_lines and kernel.native.last_two and len(own) > 2 and box.divides(range(len(own) - 2, len(own))):
+        raise ValueError(
+            f"{t.name}: {kernel.native.symbol} computes with rows and columns of the last two axes, and a tensor of "
+            f"shape {box.shape} is cut in other axes only, so that its matrices stay whole"
+        )
     if kernel.scales and not blocks_by_row and any(start % QUANT_BLOCK for start in box.starts[:-1]):
         raise ValueError(
             f"{t.name}: the 8-bit blocks of its states run on from row to row, so it is cut at multiples of "

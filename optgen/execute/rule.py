@@ -15,18 +15,18 @@ from optgen.execute import state as states
 from optgen.execute.buffers import Tensor
 from optgen.execute.cpu.device import Cpu
 from optgen.execute.gradients import all_rows, count_gradients
-from optgen.execute.hyper import Values
+from optgen.execute.hyper import Numbers
 from optgen.execute.kernel import LoadedKernel, Rows, group_by_kernel
 from optgen.execute.piece import AnyPiece, Box, Exchange
-from optgen.execute.protocols import Platform
+from optgen.execute.protocols import Device, Platform
 from optgen.execute.sparse import RowSparse
 from optgen.execute.state import State
 from optgen.execute.step import BoundStep
-from optgen.execute.storage import matrix_view
+from optgen.execute.storage import row_length
 from optgen.ir import Kernel, ShardGranularity, Variant
 from optgen.ir.cost import Cost, cost
 from optgen.ir.storage import QUANT_BLOCK, STORAGES
-from optgen.model import Call, FlagValue, Kind, Optimizer, walk
+from optgen.model import FlagValue, Kind, Optimizer
 
 SMALLEST_QUANTIZED = 4096
 """8-bit states of parameters with fewer elements are float32 instead, as users of such optimizers know it, unless the
@@ -38,10 +38,11 @@ EXAMPLE_SHAPE = (4096, 4096)
 class UpdateRule:
     """An optimizer for parameters of one dtype: makes state, and binds it to parameters and gradients.
 
-    `target` is the platform that it is compiled for, by default the CPU. A variant is compiled once, when a parameter
-    needs it. With `blocks_by_row`, the blocks of 8-bit states restart at each row, so that a matrix can be cut between
-    any two rows; 8-bit states of parameters with rows of less than 256 elements are float32 instead, unless the spec
-    sums over parameters.
+    `target` is the platform that it is compiled for, by default the CPU. With `scales_gradient`, steps multiply every
+    gradient by `step.gradient_factor` as they read it. With `blocks_by_row`, the blocks of 8-bit states restart at each
+    row, so that a matrix can be cut between any two rows; 8-bit states of parameters with rows of less than 256
+    elements are float32 instead, unless the spec sums over parameters. A variant is compiled once, when a parameter
+    needs it.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class UpdateRule:
         storage: Mapping[str, str] | None = None,
         target: Platform | None = None,
         blocks_by_row: bool = False,
+        scales_gradient: bool = False,
     ) -> None:
         self.spec = spec
         self.values = args.values
@@ -62,9 +64,9 @@ class UpdateRule:
         self.master = master
         self.storage = dict(storage or {})
         self.blocks_by_row = blocks_by_row
+        self.scales_gradient = scales_gradient
         self._chosen = args.chosen
-        values = [e for line in spec.update for e in walk(line.value)]
-        self._sums_over_params = any(isinstance(e, Call) and e.scope == "params" for e in values)
+        self._sums_over_params = spec.sums_over_params
         self.target: Platform = target or Cpu()
         self._kernels: dict[tuple[Any, ...], LoadedKernel] = {}
         self._planned: dict[tuple[Any, ...], Kernel] = {}
@@ -73,6 +75,7 @@ class UpdateRule:
     def __repr__(self) -> str:
         words = [self.spec.name, self.dtype, *([self.target.name] if self.target.name != "cpu" else [])]
         words += [*(["master=True"] if self.master else [])]
+        words += [*(["scales_gradient=True"] if self.scales_gradient else [])]
         defaults = {p.name: p.default for p in self.spec.all_params().values()}
         words += [f"{name}={value!r}" for name, value in self.values.items() if value != defaults[name]]
         chosen = {f.name: self.flags[f.name] for f in self.spec.flags if f.name in self.flags and not f.per_param}
@@ -117,18 +120,21 @@ class UpdateRule:
         row_sparse: Iterable[bool] | None = None,
         flags: Mapping[str, Iterable[Any]] | None = None,
         pieces: Iterable[AnyPiece | None] | None = None,
+        *,
+        capturable: bool = False,
     ) -> State:
         """The state before the first update, for parameters of any shapes and the rule's dtype.
 
         `row_sparse` says which of them will get row-sparse gradients. `flags` are those that are set for each
-        parameter. `pieces` says of which tensors parameters are pieces.
+        parameter. `pieces` says of which tensors parameters are pieces. `capturable` is as for `bind`.
         """
         tensors = self.tensors(params, "params")
         sparse = [False] * len(tensors) if row_sparse is None else [bool(x) for x in row_sparse]
         if len(sparse) != len(tensors):
             raise ValueError(f"row_sparse: {len(sparse)} values for {len(tensors)} parameters")
         own_flags = arguments.per_param(self.spec, flags, len(tensors))
-        return self._initial_state(tensors, sparse, own_flags, self.pieces(pieces, len(tensors)))
+        device = self.target.device(tensors, capturable=capturable)
+        return self._initial_state(tensors, sparse, own_flags, self.pieces(pieces, len(tensors)), device)
 
     def _initial_state(
         self,
@@ -136,10 +142,11 @@ class UpdateRule:
         sparse: Sequence[bool],
         flags: Sequence[Mapping[str, FlagValue]],
         pieces: Sequence[AnyPiece | None],
+        device: Device,
     ) -> State:
         kernels = self.kernels(params, sparse, flags, pieces)
         by_row = [self.blocks_by_row or (x and kernel.native.lazy) for x, kernel in zip(sparse, kernels, strict=True)]
-        return states.initial(kernels, params, by_row, self.values, self.target.device(params))
+        return states.initial(kernels, params, by_row, self.values, device)
 
     def bind(
         self,
@@ -153,6 +160,7 @@ class UpdateRule:
         ids: Iterable[int] | None = None,
         pieces: Iterable[AnyPiece | None] | None = None,
         exchange: Exchange | None = None,
+        capturable: bool = False,
     ) -> BoundStep:
         """Resolve all pointers once, and compile the kernels that are not compiled yet.
 
@@ -168,11 +176,16 @@ class UpdateRule:
         `cut` is "blocks", `exchange` brings the partial results of the pieces that are not here, and every tensor must
         be bound, as an empty piece if nothing of it is here. If `exchange` raises, the step is left half done.
 
+        With `capturable`, which is for GPUs, the step can be called while a graph is captured, and each replay of the
+        graph is a step. Counts and states of kind host are then arrays on the GPU, and a hyper-parameter may be a
+        tensor there with one float32 or float64, which every step reads; others are in a graph as they were. There is
+        no row-sparse gradient and no `exchange`.
+
         Parameters, gradients, inputs and states must be C-contiguous tensors on the rule's platform (states of kind
         host, and counts: NumPy arrays). Gradients, inputs and elementwise states have their parameter's shape. Tensors
         that are written must be writable and share memory with no other. A gradient may be `RowSparse`: with `lazy`, if
         the rule is `lazy`, the other rows are left as they are; else they have a gradient of zero. TypeError and
-        ValueError name the tensor. The step keeps all tensors alive.
+        ValueError name the tensor. The step keeps all tensors alive, on the CPU but the gradients that a call found.
 
         A tensor of PyTorch that gets other memory, another shape or dtype later (`p.data = ...`, `module.to(...)`,
         `resize_`) is refused at the next call. For `backward`, a call changes tensors in place. While one thread calls
@@ -182,12 +195,12 @@ class UpdateRule:
         own_pieces = self.pieces(pieces, len(objects))
         with _without_collections():
             tensors = self.tensors(objects, "params")
-            device = self.target.device(tensors)
+            device = self.target.device(tensors, capturable=capturable)
             own_flags = arguments.per_param(self.spec, flags, len(objects))
             listed = None if grads is None else buffers.as_list(grads, "grads", len(objects))
             sparse = [isinstance(g, RowSparse) for g in listed or [None] * len(objects)]
             if state is None:
-                state = self._initial_state(tensors, sparse, own_flags, own_pieces)
+                state = self._initial_state(tensors, sparse, own_flags, own_pieces, device)
             by_row = [lazy and x for x in sparse]
             kernels = self.kernels(tensors, by_row, own_flags, own_pieces, _gradients_per_param(listed or []))
             return BoundStep(
@@ -228,7 +241,7 @@ class UpdateRule:
         state: State,
         flags: Sequence[Mapping[str, FlagValue]],
         pieces: Sequence[AnyPiece | None],
-        values: Values,
+        values: Numbers,
     ) -> list[Any]:
         """`evaluate` for tensors that are checked, the flags and pieces of each, and these hyper-parameters."""
         if not self.spec.evaluate:
@@ -239,18 +252,19 @@ class UpdateRule:
             for shape, own_flags, own_piece in zip(shapes, flags, pieces, strict=True)
         ]
         device = self.target.device(params)
+        state = states.on_host(state, kernels, device)
         tensors = states.tensors(state, kernels, params, repr(self), device)
         by_row = states.by_row(tensors, kernels)
         new = [device.full(p.shape, self.dtype, 0.0) for p in params]
         tensors["out"] = [device.tensor(x, "out") for x in new]
         tensors.setdefault("w", params)
-        counts = states.counts(state, len(params)).view()
+        counts = states.counts(state, len(params), device).view()
         members = [i for i, kernel in enumerate(kernels) if not piece.is_left_out(pieces[i], params[i], kernel)]
         for kernel, own_members in group_by_kernel(kernels, members).items():
             table = device.table(kernel, own_members, params, tensors, [0] * len(params), pieces)
             table.counts[:] = counts[own_members]
             table.set_hyper({**values, "step": float(counts.max())})
-            table.bind_gradients([((), all_rows(params[i]) if by_row[i] else Rows()) for i in own_members])
+            table.bind_gradients([((), all_rows(params[i], kernel) if by_row[i] else Rows()) for i in own_members])
             table.run()
         return new
 
@@ -300,7 +314,8 @@ class UpdateRule:
             if s.kind is Kind.ELEM and s.name in self.storage:
                 wanted = self.storage[s.name]
                 storage[s.name] = "float32" if small and STORAGES[wanted].block else wanted
-        return Variant(decided, self.dtype, self.master, storage, evaluate, gradients, by_row, boxes)
+        scaled = self.scales_gradient and not evaluate
+        return Variant(decided, self.dtype, self.master, storage, evaluate, gradients, scaled, by_row, boxes)
 
     def kernel(
         self,
@@ -362,7 +377,7 @@ class UpdateRule:
         """Whether 8-bit states are float32 for this shape. Sums over parameters need one kernel for all shapes."""
         if self._sums_over_params:
             return False
-        short = self.blocks_by_row and _cols(shape) < QUANT_BLOCK
+        short = self.blocks_by_row and row_length(shape, self.spec.last_two) < QUANT_BLOCK
         return short or math.prod(shape) < SMALLEST_QUANTIZED
 
     def _restarts(
@@ -380,14 +395,11 @@ class UpdateRule:
             return False
         if not any(STORAGES[x].block for x in self.storage.values()):
             return False
-        aligned = piece.has_aligned_columns if isinstance(piece, Box) else not _cols(shape) % QUANT_BLOCK
+        shapes = [own for _, own in piece.order] if isinstance(piece, Box) else [shape]
+        aligned = not any(row_length(x, self.spec.last_two) % QUANT_BLOCK for x in shapes)
         if aligned and not self._sums_over_params:
             return False
         return not self._built(shape, flags, sparse=sparse, evaluate=evaluate).rows_independent
-
-
-def _cols(shape: Sequence[int]) -> int:
-    return matrix_view(shape)[1]
 
 
 def _gradients_per_param(grads: Sequence[Any]) -> int:

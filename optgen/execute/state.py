@@ -25,19 +25,22 @@ class State:
     """The state of a rule: `arrays[name][i]` belongs to parameter i, and is None if its variant has no such state.
 
     An elementwise state has the shape of the parameter. A state per row has shape (rows,), one per column (cols,), in
-    the matrix view of shape[0] by the rest. Host, tensor and shared states are float64 of shape (); a shared one is the
-    same array for all i. An 8-bit state NAME has codes (uint8), and their scales as "NAME.scale" (float32, one for each
-    256 elements): of shape (ceil(size/256),), or (rows, ceil(cols/256)) for a parameter that takes row-sparse updates,
-    and where the rule has `blocks_by_row`.
-    "w" are the float32 masters of parameters of 16 bits. `t[i]` counts the updates (int64).
+    the matrix view of shape[0] by the rest; of a spec with `axes last two`, these are the rows, or the columns, of all
+    matrices one after the other: a parameter of shape (2, 3, 4, 5) has (2*3*4,) and (2*3*5,). Host, tensor and shared
+    states are float64 of shape (); a shared one is the same array for all i. An 8-bit state NAME has codes (uint8), and
+    their scales as "NAME.scale" (float32, one for each 256 elements): of shape (ceil(size/256),), or (rows,
+    ceil(cols/256)) for a parameter that takes row-sparse updates, and where the rule has `blocks_by_row`. "w" are the
+    float32 masters of parameters of 16 bits. `t[i]` counts the updates (int64).
+
+    States of kind host and `t` are NumPy arrays; those of capturable steps are arrays on the GPU.
     """
 
     arrays: Mapping[str, Sequence[Any]]
-    t: Array
+    t: Any
 
     def __repr__(self) -> str:
         kept = [f"{name} ({dtype})" for name, dtype, _, _ in _summary(self) if not name.endswith(".scale")]
-        n = len(self.t)
+        (n,) = self.t.shape
         return f"<optgen state: {', '.join(kept) or 'no arrays'}; {n} parameter{'s' * (n != 1)}, {counted(self)}>"
 
     def _repr_markdown_(self) -> str:
@@ -48,6 +51,8 @@ class State:
 
 def counted(state: State) -> str:
     """The counts of a state in words: `t = 3`, or `t = 2 to 5` where parameters differ."""
+    if hasattr(state.t, "__cuda_array_interface__"):
+        return "counts on the GPU"
     counts = [int(count) for count in state.t]
     first, last = min(counts, default=0), max(counts, default=0)
     return f"t = {first}" if first == last else f"t = {first} to {last}"
@@ -76,7 +81,7 @@ def initial(
             if kernel.states[name].kind is Kind.SHARED:
                 array = shared.setdefault(name, array)
             arrays[name][i] = array
-    return State(dict(arrays), np.zeros(len(params), np.int64))
+    return State(dict(arrays), device.host_full((len(params),), "int64", 0))
 
 
 def _initial_arrays(
@@ -86,27 +91,29 @@ def _initial_arrays(
     for b in kernel.states.values():
         if b.is_scale:
             continue  # made with its codes
-        shape, dtype = storage.shape_of(b, param.shape, by_row), storage.dtype_of(b)
+        shape, dtype = storage.shape_of(b, param.shape, by_row, kernel.native.last_two), storage.dtype_of(b)
         value = values[b.init] if isinstance(b.init, str) and b.init != "w" else b.init
         if b.is_quantized:
-            arrays |= _initial_codes(b, param, by_row, value, device)
+            arrays |= _initial_codes(b, param, by_row, kernel.native.last_two, value, device)
         elif value == "w" or b.name == "w":
             arrays[b.name] = device.copy(param, dtype)
         else:
             assert isinstance(value, float | int)
-            # A state of kind host is computed before any element is read, by the CPU.
-            arrays[b.name] = (buffers.aligned if b.kind is Kind.HOST else device.full)(shape, dtype, value)
+            # A state of kind host is computed before any element is read, by the CPU unless the step is capturable.
+            arrays[b.name] = (device.host_full if b.kind is Kind.HOST else device.full)(shape, dtype, value)
     return arrays
 
 
-def _initial_codes(b: Buffer, param: Tensor, by_row: bool, value: float | str | None, device: Device) -> dict[str, Any]:
+def _initial_codes(
+    b: Buffer, param: Tensor, by_row: bool, last_two: bool, value: float | str | None, device: Device
+) -> dict[str, Any]:
     scale = f"{b.name}.scale"
     if value == "w":
-        codes, scales = storage.encode(device.get(param), b, by_row)
+        codes, scales = storage.encode(device.get(param), b, by_row, last_two)
         return {b.name: device.put(codes), scale: device.put(scales)}
     # All blocks are alike.
     code, (magnitude,) = storage.encode(np.full(1, value, np.float32), b, by_row=False)
-    shape = storage.shape_of(Buffer(scale, True, storage="scale"), param.shape, by_row)
+    shape = storage.shape_of(Buffer(scale, True, storage="scale"), param.shape, by_row, last_two)
     return {
         b.name: device.full(param.shape, storage.dtype_of(b), int(code[0])),
         scale: device.full(shape, "float32", float(magnitude)),
@@ -141,11 +148,11 @@ def tensors(
             )
         own = {}
         for name, b in kernel.states.items():
-            find = buffers.tensor if b.kind is Kind.HOST else device.tensor
+            find = device.host_tensor if b.kind is Kind.HOST else device.tensor
             found[name][i] = own[name] = find(arrays_of_param[name], f"state[{name!r}][{i}]")
         in_rows = _can_restart(kernel, param) and _is_by_row(kernel, own)
         for name, b in kernel.states.items():
-            _check(own[name], b, param, in_rows)
+            _check(own[name], b, param, storage.shape_of(b, param.shape, in_rows, kernel.native.last_two))
     for name, column in found.items():
         if is_shared(name, kernels) and len({t.address for t in column if t is not None}) > 1:
             raise ValueError(f"state[{name!r}]: one value for all parameters, so all its arrays must be the same one")
@@ -163,7 +170,8 @@ def _is_by_row(kernel: LoadedKernel, tensors: Mapping[str, Tensor | None]) -> bo
 
 def _can_restart(kernel: LoadedKernel, param: Tensor) -> bool:
     """Whether a kernel can update a parameter whose 8-bit blocks restart at each row."""
-    return kernel.native.lazy or kernel.variant.by_row or not storage.matrix_view(param.shape)[1] % QUANT_BLOCK
+    length = storage.row_length(param.shape, kernel.native.last_two)
+    return kernel.native.lazy or kernel.variant.by_row or not length % QUANT_BLOCK
 
 
 def is_shared(name: str, kernels: Sequence[LoadedKernel]) -> bool:
@@ -171,10 +179,9 @@ def is_shared(name: str, kernels: Sequence[LoadedKernel]) -> bool:
     return any(name in k.states and k.states[name].kind is Kind.SHARED for k in kernels)
 
 
-def _check(t: Tensor, b: Buffer, param: Tensor, by_row: bool) -> None:
+def _check(t: Tensor, b: Buffer, param: Tensor, expected: tuple[int, ...]) -> None:
     if b.written:
         buffers.check_writable(t)
-    expected = storage.shape_of(b, param.shape, by_row)
     of = "its parameter" if expected == param.shape else f"that of {param.name}, of shape {param.shape},"
     buffers.check(t, storage.dtype_of(b), expected, of)
 
@@ -183,14 +190,26 @@ LARGEST_COUNT = 1 << 53
 """Kernels compute with counts in float64, which has all whole numbers up to this one."""
 
 
-def counts(state: State, n: int) -> Tensor:
+def counts(state: State, n: int, device: Device) -> Tensor:
     """The update counts, checked."""
-    t = buffers.tensor(state.t, "state.t")
+    t = device.host_tensor(state.t, "state.t")
     buffers.check_writable(t)
     if (t.dtype, t.shape) != ("int64", (n,)):
         raise ValueError(f"state.t: expected int64 of shape ({n},), got {t.dtype} of {t.shape}")
-    check_counts(t.view())
+    check_counts(t.view() if t.gpu is None else device.get(t))
     return t
+
+
+def on_host(state: State, kernels: Sequence[LoadedKernel], device: Device) -> State:
+    """A state whose counts and states of kind host are in the memory of the CPU, those of a capturable step copied."""
+    kinds = {name: b.kind for kernel in kernels for name, b in kernel.states.items()}
+    arrays = {
+        name: [x if x is None else device.host_copy(x, f"state[{name!r}][{i}]") for i, x in enumerate(own)]
+        if kinds.get(name) is Kind.HOST
+        else own
+        for name, own in state.arrays.items()
+    }
+    return State(arrays, device.host_copy(state.t, "state.t"))
 
 
 def check_counts(t: Array) -> None:
@@ -200,5 +219,8 @@ def check_counts(t: Array) -> None:
 
 
 def high_16_bits(t: Tensor) -> Array:
-    """A view of the highest 16 bits of each count: all 0 unless a count is negative, or 2^48 and more."""
+    """A view of the highest 16 bits of each count: all 0 unless a count is negative, or 2^48 and more. Counts on a GPU
+    are not looked at."""
+    if t.gpu is not None:
+        return np.zeros(0, np.uint16)
     return t.view().view(np.uint16)[3 if sys.byteorder == "little" else 0 :: 4]

@@ -10,6 +10,7 @@ compared bit by bit.
 from __future__ import annotations
 
 from optgen.ir.kernel import (
+    GRADIENT_FACTOR,
     ROUNDING_DRAW,
     Buffer,
     Instr,
@@ -70,6 +71,7 @@ from optgen.ir.ops import (
 )
 from optgen.ir.types import (
     COMPUTE,
+    EPSILONS,
     DType,
     Type,
     Value,
@@ -79,6 +81,8 @@ from optgen.ir.types import (
 __all__ = [
     "BLOCK",
     "COMPUTE",
+    "EPSILONS",
+    "GRADIENT_FACTOR",
     "LANES",
     "OPS",
     "ROUNDING_DRAW",

@@ -22,6 +22,7 @@ from optgen.ir.verify import held_type, typed
 from optgen.model import (
     COUNTS,
     DIMENSIONS,
+    EPSILON,
     Binary,
     Call,
     Expr,
@@ -47,6 +48,16 @@ def build(optimizer: Optimizer, variant: Variant) -> Kernel:
     return _Lowering(optimizer, variant).kernel()
 
 
+def _given(init: Expr) -> float | str:
+    """What a state is made with: a number, the name of a param, or `w`."""
+    match init:
+        case Number(value=value):
+            return value
+        case Name(id=id):
+            return id
+    raise TypeError(f"not what a state is made with: {init!r}")
+
+
 class _Lowering:
     def __init__(self, optimizer: Optimizer, variant: Variant) -> None:
         self.optimizer = optimizer
@@ -56,9 +67,11 @@ class _Lowering:
         self.instrs: list[Instr] = []
         self.values: dict[str, Value] = {}
         self.kinds = {"w'": Kind.ELEM} | {f"{s.name}'": s.kind for s in self.program.states}
-        self.hyper = {*optimizer.all_params(), *DIMENSIONS, "step"}
+        self.hyper = (*optimizer.all_params(), *DIMENSIONS, "step", ir.GRADIENT_FACTOR)
         self._nonnegative: frozenset[str] | None = None
         self.buffers = {b.name: b for b in self.make_buffers()}
+        started = () if variant.evaluate else self.program.states
+        self.starts = {s.name: x for s in started if (x := optimizer.start(s)) is not None}
         # Draws count in text order over all variants, so that a flag changes no other draw.
         calls = [e for q in optimizer.update for e in walk(q.value) if isinstance(e, Call) and e.function in DRAWS]
         self.draws = {(c.span.line, c.span.column): k for k, c in enumerate(calls)}
@@ -78,13 +91,14 @@ class _Lowering:
         return [*map(ir.gradient, range(self.variant.gradients)), *(i.name for i in self.optimizer.inputs)]
 
     def state_buffers(self, state: StateDecl) -> list[Buffer]:
-        init = state.init.value if isinstance(state.init, Number) else state.init.id
+        late = self.optimizer.start(state) is not None
+        init = 0.0 if late else _given(state.init)
         if state.kind is Kind.ELEM:
             storage = self.variant.storage.get(state.name, self.variant.weight)
         else:
             small = state.kind in (Kind.ROW, Kind.COL) and self.compute == "f32"
             storage = "float32" if small else "float64"
-        buffer = Buffer(state.name, True, init, state.kind, storage)
+        buffer = Buffer(state.name, True, init, state.kind, storage, starts_late=late)
         if not buffer.is_quantized:
             return [buffer]
         unsigned = buffer.format.unsigned is not None and state.name in self.nonnegative()
@@ -104,15 +118,16 @@ class _Lowering:
             self.values[equation.target.key] = self.rename(value, equation.target.key)
         for name, key in self.stored().items():
             value = self.values[key]
-            if value == self.values.get(name):  # m' = m
+            if value == self.values.get(name) and not self.buffers[name].starts_late:  # m' = m
                 self.buffers[name] = replace(self.buffers[name], written=False)
             else:
                 self.instrs.append(Instr(None, ir.Store(name, self.converted(self.buffers[name], value))))
         read = {i.op.name for i in self.instrs if isinstance(i.op, ir.Hyper)}
-        hyper = tuple(name for name in (*self.optimizer.all_params(), *DIMENSIONS, "step") if name in read)
+        read |= {"matrices"} if self.optimizer.last_two else set()  # by which backends find rows and columns
+        hyper = tuple(name for name in self.hyper if name in read)
         phases = (Phase("update", tuple(self.instrs)),)
-        advances = not self.variant.evaluate
-        return Kernel(self.optimizer.name, self.variant.dtype, tuple(self.buffers.values()), hyper, phases, advances)
+        name, dtype, buffers = self.optimizer.name, self.variant.dtype, tuple(self.buffers.values())
+        return Kernel(name, dtype, buffers, hyper, phases, not self.variant.evaluate, self.optimizer.last_two)
 
     def stored(self) -> dict[str, str]:
         """Buffer -> key of the value that is stored there."""
@@ -177,6 +192,8 @@ class _Lowering:
         id = name.id
         if id == "grad":
             return self.gradient()
+        if id in self.starts:
+            return self.started(id, self.starts[id])
         if id in self.buffers:
             return self.emit(ir.Load(id), id)
         if id == "g":
@@ -185,13 +202,30 @@ class _Lowering:
             return self.rename(self.clip(rescaled, self.emit(ir.Neg(bound)), bound), "g")
         if id == COUNTS[0]:
             return self.emit(ir.Count(), id)
+        if id == EPSILON:
+            return self.const(ir.EPSILONS[self.variant.dtype])
         assert id in self.hyper, id
         return self.emit(ir.Hyper(id), id)
 
+    def started(self, state: str, start: Expr) -> Value:
+        """The value of a state before the equations: in the first update, what it starts from.
+
+        A shared state starts in the first step, as `t` may differ between parameters.
+        """
+        kept = self.emit(ir.Load(state))
+        count = self.load("step" if self.buffers[state].kind is Kind.SHARED else COUNTS[0])
+        first = self.emit(ir.Compare("eq", count, self.const(1.0)))
+        x = self.lower(start)
+        a, b = (self.element(x), kept) if kept.type.kind is Kind.ELEM else (x, kept)
+        return self.rename(self.emit(ir.Select(first, a, b)), state)
+
     def gradient(self) -> Value:
-        """The sum of all gradients, in their order, in the compute dtype."""
+        """The sum of all gradients, in their order, in the compute dtype; a scaled variant has each times a factor."""
         names = map(ir.gradient, range(self.variant.gradients))
         terms = [self.emit(ir.Load(name), name) for name in names]
+        if self.variant.scaled:
+            factor = self.element(self.hyper_value(ir.GRADIENT_FACTOR))
+            terms = [self.emit(ir.Mul(term, factor)) for term in terms]
         total = functools.reduce(lambda a, b: self.emit(ir.Add(a, b)), terms)
         return self.rename(total, "grad.sum")  # so that an equation m' = grad does not rename it
 
@@ -247,6 +281,8 @@ class _Lowering:
                 return self.emit(ir.Abs(x))
             case "floor", [x]:
                 return self.emit(ir.Floor(x))
+            case "float32", [x]:
+                return x if x.type.dtype == "f32" else self.emit(ir.Convert(self.emit(ir.Convert(x))))
             case "pow", [x, y]:
                 return self.math("pow", x, y)
             case "sign", [x]:
@@ -305,6 +341,9 @@ class _Lowering:
     def fold(self, op: ir.ReduceOp, scope: str | None, x: Value) -> Value:
         if scope in ("row", "col"):
             return self.emit(ir.Reduce(op, x, "row" if scope == "row" else "col"))
+        if scope == "matrix":
+            lines = self.emit(ir.Reduce(op, x, "row")) if x.type.kind is Kind.ELEM else x
+            return self.emit(ir.Reduce(op, lines, "matrix"))
         swept = x.type.kind in (Kind.ROW, Kind.COL, Kind.ELEM)
         total = self.emit(ir.Reduce(op, x)) if swept else x
         return self.emit(ir.ReduceOverParams(op, total)) if scope == "params" else total
@@ -318,6 +357,8 @@ class _Lowering:
             case Call(function=name) if name in DRAWS:
                 return Kind.ELEM
             case Call(function=name, args=[_], scope=scope) if name in REDUCTIONS:
+                if scope == "matrix":
+                    return Kind.COL if self.kind(expr.args[0]) is Kind.COL else Kind.ROW
                 return {"row": Kind.ROW, "col": Kind.COL, "params": Kind.SHARED}.get(scope or "", Kind.TENSOR)
         return join(*map(self.kind, children(expr)))
 
@@ -335,11 +376,14 @@ class _Lowering:
         """How many values a reduction of a value of this kind folds."""
         if scope in ("row", "col"):
             return self.load("cols" if scope == "row" else "rows")
-        each = {Kind.ROW: "rows", Kind.COL: "cols", Kind.ELEM: "size"}.get(kind)
-        if scope != "params":
-            assert each is not None
-            return self.load(each)
-        return self.emit(ir.ReduceOverParams("sum", self.load(each) if each is not None else self.const(1.0)))
+        if scope == "matrix":
+            lines = self.load("cols" if kind is Kind.COL else "rows")
+            return self.emit(ir.Mul(lines, self.load("cols"))) if kind is Kind.ELEM else lines
+        dimension = {Kind.ROW: "rows", Kind.COL: "cols", Kind.ELEM: "size"}.get(kind)
+        each = self.load(dimension) if dimension is not None else self.const(1.0)
+        if self.optimizer.last_two and kind in (Kind.ROW, Kind.COL):
+            each = self.emit(ir.Mul(each, self.load("matrices")))
+        return self.emit(ir.ReduceOverParams("sum", each)) if scope == "params" else each
 
     def draw(self, call: Call) -> Value:
         word = self.emit(ir.Word(self.draws[call.span.line, call.span.column]))

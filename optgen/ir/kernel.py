@@ -16,6 +16,10 @@ ROUNDING_DRAW = MAX_DRAWS
 + k//2. All ids are below 2^12, because a spec is too short for 2^12 states."""
 
 
+GRADIENT_FACTOR = "grad.factor"
+"""The hyper-parameter of scaled variants that no spec names."""
+
+
 @dataclass(frozen=True)
 class Instr:
     """`result = op`. Only a store has the `result` None."""
@@ -60,9 +64,9 @@ class Variant:
 
     `dtype`: of parameters and gradients; `master`: the weight is kept in float32 beside a parameter of 16 bits;
     `storage`: of each elementwise state (default: that of the weight); `evaluate`: the `eval:` section, not the update;
-    `gradients`: how many gradients of a parameter are summed, in order, as they are read; `by_row`: the blocks of 8-bit
-    codes may restart at each row, though values depend on several rows; `boxes`: parameters may be boxes of larger
-    tensors, which are cut anywhere.
+    `gradients`: how many gradients of a parameter are summed, in order, as they are read; `scaled`: each is first
+    multiplied by the hyper-parameter GRADIENT_FACTOR; `by_row`: the blocks of 8-bit codes may restart at each row,
+    though values depend on several rows; `boxes`: parameters may be boxes of larger tensors, which are cut anywhere.
     """
 
     flags: Flags
@@ -71,6 +75,7 @@ class Variant:
     storage: Mapping[str, str] = field(default_factory=dict)
     evaluate: bool = False
     gradients: int = 1
+    scaled: bool = False
     by_row: bool = False
     boxes: bool = False
 
@@ -85,7 +90,8 @@ class Buffer:
     """An array that a step reads or writes.
 
     `kind` gives its shape, `storage` the name of the storage of its elements. `init` is the initial value of a state: a
-    number, the name of a hyper-parameter, or `w`.
+    number, the name of a hyper-parameter, or `w`. `starts_late`: it is 0 until the first update of the tensor, which
+    computes another value to start from.
 
     The codes of a quantized state "m" have float32 scales in the buffer "m.scale", one for each block of QUANT_BLOCK
     elements. The storage of that buffer is "scale".
@@ -97,6 +103,7 @@ class Buffer:
     kind: Kind = Kind.ELEM
     storage: str = "float32"
     nonnegative: bool = False  # no code stands for a negative number
+    starts_late: bool = False
 
     @property
     def format(self) -> Storage:
@@ -130,6 +137,7 @@ class ReductionLevel:
     all: tuple[ReduceOp, ...]
     row: tuple[ReduceOp, ...] = ()
     col: tuple[ReduceOp, ...] = ()
+    matrix: tuple[ReduceOp, ...] = ()
 
 
 ShardGranularity = Literal["anywhere", "blocks", "tensors", "never"]
@@ -143,7 +151,8 @@ ShardGranularity = Literal["anywhere", "blocks", "tensors", "never"]
 @dataclass(frozen=True)
 class Kernel:
     """The computation of one variant. `hyper` are the hyper-parameters it reads, in order, without `t`. `advances`: the
-    step counts in `t`. `by_row` and `boxes` are the variant's."""
+    step counts in `t`. `last_two`: a tensor is a batch of matrices of its last two axes, else one matrix of its first
+    axis by the others; how many there are is the hyper-parameter `matrices`. `by_row` and `boxes` are the variant's."""
 
     name: str
     dtype: str
@@ -151,6 +160,7 @@ class Kernel:
     hyper: tuple[str, ...]
     phases: tuple[Phase, ...]
     advances: bool = True
+    last_two: bool = False
     by_row: bool = False
     boxes: bool = False
     kinds: frozenset[Kind] = field(init=False, repr=False, compare=False)
@@ -168,8 +178,11 @@ class Kernel:
 
     @property
     def rows_independent(self) -> bool:
-        """Whether some rows can be updated without the others: no value depends on several rows."""
-        return not self.kinds & {Kind.SHARED, Kind.TENSOR, Kind.COL}
+        """Whether some rows can be updated without the others: no value depends on several rows, and no row has to
+        start at the first update of the tensor. Rows along the last axis but one are not those of a gradient."""
+        late = {b.kind for b in self.buffers if b.starts_late}
+        apart = not self.kinds & {Kind.SHARED, Kind.TENSOR, Kind.COL}
+        return apart and not late & {Kind.ROW, Kind.ELEM} and not self.last_two
 
     @property
     def goes_by_rows(self) -> bool:
@@ -189,8 +202,9 @@ class Kernel:
         for phase in self.phases:
             if phase.kind in ("sweep", "row", "col"):
                 ops = [i.op for i in phase.instrs if isinstance(i.op, Reduce)]
-                scopes = [tuple(op.op for op in ops if op.scope == scope) for scope in ("all", "row", "col")]
-                found += [ReductionLevel(phase.kind, *scopes)] if ops else []
+                scopes = ("all", "row", "col", "matrix")
+                of = {scope: tuple(op.op for op in ops if op.scope == scope) for scope in scopes}
+                found += [ReductionLevel(phase.kind, **of)] if ops else []
         return tuple(found)
 
     @property

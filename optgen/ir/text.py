@@ -27,7 +27,7 @@ _INSTR = re.compile(r"%(?P<id>[^:\s]+): (?P<kind>\w+) (?P<dtype>\w+) = (?P<op>\w
 
 def to_text(kernel: Kernel) -> str:
     rows = [
-        f"kernel {kernel.name} {kernel.dtype}{'' if kernel.advances else ' evaluate'}",
+        f"kernel {kernel.name} {kernel.dtype}{'' if kernel.advances else ' evaluate'}{' last_two' * kernel.last_two}",
         " ".join(("hyper", *kernel.hyper)),
     ]
     for b in kernel.buffers:
@@ -39,7 +39,7 @@ def to_text(kernel: Kernel) -> str:
 
 def _marks(b: Buffer) -> list[str]:
     init = [] if b.init is None else [f"init={b.init}"]
-    return ["written"] * b.written + ["nonnegative"] * b.nonnegative + init
+    return ["written"] * b.written + ["nonnegative"] * b.nonnegative + ["late"] * b.starts_late + init
 
 
 def _instr(instr: Instr) -> str:
@@ -53,7 +53,7 @@ def _instr(instr: Instr) -> str:
 def from_text(text: str) -> Kernel:
     """Parse the output of `to_text`. Anything else raises ValueError, with the line."""
     name = dtype = ""
-    evaluate: list[str] = []
+    marks: list[str] = []
     hyper: tuple[str, ...] = ()
     buffers: list[Buffer] = []
     phases: list[tuple[PhaseKind, list[Instr]]] = []
@@ -63,7 +63,7 @@ def from_text(text: str) -> Kernel:
             match line.split():
                 case []:
                     continue
-                case ["kernel", name, dtype, *evaluate]:
+                case ["kernel", name, dtype, *marks]:
                     continue
                 case ["hyper", *names]:
                     hyper = tuple(names)
@@ -75,7 +75,8 @@ def from_text(text: str) -> Kernel:
                     phases[-1][1].append(_parse_instr(line.strip(), known))
         except (KeyError, IndexError, ValueError, TypeError) as error:
             raise ValueError(f"line {number} is not kernel text: {line!r} ({error})") from error
-    return Kernel(name, dtype, tuple(buffers), hyper, tuple(Phase(k, tuple(i)) for k, i in phases), not evaluate)
+    planned = tuple(Phase(k, tuple(i)) for k, i in phases)
+    return Kernel(name, dtype, tuple(buffers), hyper, planned, "evaluate" not in marks, "last_two" in marks)
 
 
 def _buffer(words: list[str]) -> Buffer:
@@ -84,10 +85,10 @@ def _buffer(words: list[str]) -> Buffer:
     for mark in marks:
         if mark.startswith("init="):
             init = _number_or_name(mark.removeprefix("init="))
-        elif mark not in ("written", "nonnegative"):
+        elif mark not in ("written", "nonnegative", "late"):
             raise ValueError(f"unknown mark {mark!r}")
-    written, nonnegative = "written" in marks, "nonnegative" in marks
-    return Buffer(name, written, init, Kind(kind), storage, nonnegative)
+    written, nonnegative, late = (mark in marks for mark in ("written", "nonnegative", "late"))
+    return Buffer(name, written, init, Kind(kind), storage, nonnegative, late)
 
 
 def _number_or_name(word: str) -> float | str:

@@ -12,6 +12,9 @@ DType = Literal["f64", "f32", "i64", "i32", "b1"]
 COMPUTE: dict[str, DType] = {"float32": "f32", "float64": "f64", "float16": "f32", "bfloat16": "f32"}
 """The dtype in which elements are computed, by the dtype of the parameters."""
 
+EPSILONS: dict[str, float] = {"float32": 2.0**-23, "float64": 2.0**-52, "float16": 2.0**-10, "bfloat16": 2.0**-7}
+"""The machine epsilon of each dtype: the distance from 1 to the next larger number."""
+
 
 @dataclass(frozen=True)
 class Type:

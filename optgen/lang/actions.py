@@ -59,6 +59,12 @@ class Cite(NamedTuple):
     span: Span
 
 
+class Axes(NamedTuple):
+    """`axes last two`."""
+
+    span: Span
+
+
 class Section(NamedTuple):
     """`update:` or `eval:`."""
 
@@ -66,7 +72,7 @@ class Section(NamedTuple):
     span: Span
 
 
-Statement = Header | Cite | Param | Flag | StateDecl | Input | Require | Section | Equation
+Statement = Header | Cite | Axes | Param | Flag | StateDecl | Input | Require | Section | Equation
 
 
 class _Scope(NamedTuple):
@@ -131,9 +137,9 @@ class Actions:
 
     def scope(self, items: list[Token]) -> _Scope:
         word, target = items
-        allowed = ("row", "col") if word.text == "per" else ("params",)
+        allowed = ("row", "col", "matrix") if word.text == "per" else ("params",)
         if target.text not in allowed:
-            help = "write 'per row', 'per col' or 'over params'"
+            help = "write 'per row', 'per col', 'per matrix' or 'over params'"
             raise LineError("E303", f"'{word.text} {target.text}' is no scope", target.span, help)
         return _Scope(word.text, target)
 
@@ -221,6 +227,14 @@ class Actions:
     def cite(self, items: list[Token]) -> Cite:
         return Cite(items[1].text[1:-1], items[0].span)
 
+    def axes(self, items: list[Token]) -> Axes:
+        word, *which = items
+        if [t.text for t in which] != ["last", "two"]:
+            found = " ".join(t.text for t in which)
+            help = "write 'axes last two'; without the line, rows are along the first axis"
+            raise LineError("E105", f"the axes '{found}'", which[0].span.to(which[1].span), help)
+        return Axes(word.span)
+
     def param(self, items: list[Any]) -> Param:
         _, name, kind, _, default, rest = items
         _plain(name, "a param")
@@ -278,9 +292,8 @@ class Actions:
         if isinstance(init, Token) and init.type == "NONE":
             help = "start it at 0, at a param or at w"
             raise LineError("E402", "a state always has a value", init.span, help, "state")
-        start = _name(init) if isinstance(init, Token) else _finite(init, "a state")
         span_kind = kinds[kind.text] if kind is not None else Kind.ELEM
-        return StateDecl(name.text, span_kind, start, options.get("if"), name.span, options.get("text", ""))
+        return StateDecl(name.text, span_kind, _start(init), options.get("if"), name.span, options.get("text", ""))
 
     def input(self, items: list[Any]) -> Input:
         name = _plain(items[1], "an input")
@@ -338,10 +351,11 @@ def _short(text: str) -> str:
     return text if len(text) <= 24 else f"{text[:20]}..."
 
 
-def _finite(number: Number, what: str) -> Number:
-    if math.isinf(number.value):
-        raise LineError("E401", f"{what} cannot start at {number.text}", number.span, "write a number")
-    return number
+def _start(init: Expr) -> Expr:
+    """The start of a state. A negative number is one number, as the default of a param is."""
+    if isinstance(init, Unary) and init.op == "-" and isinstance(init.operand, Number):
+        return Number(-init.operand.value, f"-{init.operand.text}", init.span)
+    return init
 
 
 def _default(value: Number | Token, interval: Interval | None, is_int: bool) -> float | int:

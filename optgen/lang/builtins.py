@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from optgen.model import RESERVED_PARAMS, Call
+from optgen.model import EPSILON, RESERVED_PARAMS, Call
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Builtin:
     reduces: tuple[int, ...] = ()
 
 
-_ELEMENTWISE = "sqrt cbrt exp log log1p expm1 tanh abs sign floor"
+_ELEMENTWISE = "sqrt cbrt exp log log1p expm1 tanh abs sign floor float32"
 
 FUNCTIONS: Mapping[str, Builtin] = {
     f.name: f
@@ -53,7 +53,9 @@ RESERVED: Mapping[str, str] = {
     "size": "the number of elements",
     "rows": "the number of rows",
     "cols": "the number of columns",
+    "matrices": "the number of matrices",
     "sparse": "row-sparse updates",
+    EPSILON: "the machine epsilon of the dtype",
 } | {name: f"the {p.doc}" for name, p in RESERVED_PARAMS.items()}
 """Every reserved name, and its meaning."""
 

@@ -18,6 +18,7 @@ from optgen.lang.builtins import DRAWS, TENSORS, is_reduction
 from optgen.model import (
     COUNTS,
     DIMENSIONS,
+    EPSILON,
     PER_PARAMETER,
     Binary,
     Call,
@@ -91,7 +92,7 @@ def base_names(optimizer: Optimizer, states: tuple[StateDecl, ...]) -> dict[str,
     names |= dict.fromkeys(TENSORS, ValueKind(Kind.ELEM))
     names |= {i.name: ValueKind(Kind.ELEM) for i in optimizer.inputs}
     names |= {s.name: ValueKind(s.kind) for s in states}
-    return names | {"step": CONSTANT}
+    return names | {"step": CONSTANT, EPSILON: CONSTANT}
 
 
 def infer(program: Program, optimizer: Optimizer) -> dict[str, Kind]:
@@ -118,6 +119,13 @@ def infer_values(program: Program, names: dict[str, ValueKind | None], report: R
             _check_state(target, kind, value, equation.value, names, report)
         names[target.key] = ValueKind(kind) if kind is not None else None
     return names
+
+
+def check_start(state: StateDecl, start: Expr, names: Names, report: Report) -> None:
+    """Report the start of a state that is no number, or of a kind that the state cannot take."""
+    value = value_of(start, names, report)
+    if value is not None:
+        _check_state(Name(state.name, False, state.span), state.kind, value, start, names, report)
 
 
 def _check_state(target: Name, kind: Kind, value: ValueKind, expr: Expr, names: Names, report: Report) -> None:
@@ -237,6 +245,7 @@ _REDUCED = {
     None: {Kind.ROW: Kind.TENSOR, Kind.COL: Kind.TENSOR, Kind.ELEM: Kind.TENSOR},
     "row": {Kind.ELEM: Kind.ROW},
     "col": {Kind.ELEM: Kind.COL},
+    "matrix": {Kind.ROW: Kind.ROW, Kind.COL: Kind.COL, Kind.ELEM: Kind.ROW},
     "params": dict.fromkeys((Kind.HOST, Kind.TENSOR, Kind.ROW, Kind.COL, Kind.ELEM), Kind.SHARED),
 }
 """Scope and kind of the argument -> kind of the reduction. Other combinations have nothing to reduce over."""
@@ -248,7 +257,9 @@ def _reduction(call: Call, names: Names, report: Report) -> ValueKind | None:
         return None
     kind = None if value.uniform else _REDUCED[call.scope].get(value.kind)
     if kind is None:
-        scope = {None: "", "row": " per row", "col": " per column", "params": " over params"}[call.scope]
+        scope = {None: "", "row": " per row", "col": " per column", "matrix": " per matrix", "params": " over params"}[
+            call.scope
+        ]
         message = f"nothing to reduce{scope}: this is {'a constant' if value.uniform else MEANING[value.kind]}"
         help = (
             "leave the scope out"

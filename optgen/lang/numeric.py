@@ -13,7 +13,21 @@ from dataclasses import dataclass
 from optgen.bounds import Bounds, bounds, bounds_of
 from optgen.diagnostics import Span
 from optgen.lang.kinds import infer
-from optgen.model import COUNTS, DIMENSIONS, Binary, Call, Expr, Kind, Name, Number, Optimizer, Program, Unary, walk
+from optgen.model import (
+    COUNTS,
+    DIMENSIONS,
+    EPSILON,
+    Binary,
+    Call,
+    Expr,
+    Kind,
+    Name,
+    Number,
+    Optimizer,
+    Program,
+    Unary,
+    walk,
+)
 
 
 @dataclass(frozen=True)
@@ -45,12 +59,10 @@ def _first_names(program: Program, optimizer: Optimizer, weight: float) -> dict[
     values: dict[str, float] = {
         n: 1.0 if p.default is None else float(p.default) for n, p in optimizer.all_params().items()
     }
-    values |= {"wd": 0.0, "w": weight, "grad": 0.0, "g": 0.0} | dict.fromkeys(COUNTS, 1.0)
+    values |= {"wd": 0.0, EPSILON: 2.0**-23, "w": weight, "grad": 0.0, "g": 0.0} | dict.fromkeys(COUNTS, 1.0)
     values |= dict.fromkeys(DIMENSIONS, 2.0) | {i.name: 0.5 for i in optimizer.inputs}
-    for state in program.states:
-        init = state.init
-        values[state.name] = init.value if isinstance(init, Number) else values[init.id]
-    return {name: _Sample(value) for name, value in values.items()}
+    names = {name: _Sample(value) for name, value in values.items()}
+    return names | {state.name: _first(state.init, names) for state in program.states}
 
 
 def _first(expr: Expr, names: Mapping[str, _Sample]) -> _Sample:
@@ -117,6 +129,7 @@ _CALLS: Mapping[str, Callable[..., float]] = {
     "norm": abs,
     "rms": abs,
     "floor": math.floor,
+    "float32": float,
     "sign": lambda x: (x > 0) - (x < 0) if x == x else x,
     "normal": lambda: 0.5,
     "uniform": lambda: 0.5,

@@ -26,8 +26,9 @@ _FUNCTIONS = {
     "abs": sp.Abs,
     "sign": sp.sign,
     "floor": sp.floor,
+    "float32": lambda x: x,
 }
-_EXACT = ("sqrt", "abs", "sign")
+_EXACT = ("sqrt", "abs", "sign", "float32")
 """The functions that may be evaluated for a number. Others could make SymPy compute millions of digits."""
 _READABLE = 24
 """The largest number of operations in a closed form. Expanding a long product could take for ever."""
@@ -46,11 +47,10 @@ def first_step(optimizer: Optimizer, flags: Flags) -> Expr:
     """
     algebra = _Algebra(optimizer)
     program = optimizer.program(flags)
-    for state in program.states:
-        algebra.values[state.name] = algebra.expr(state.init)
-    for equation in program.equations:
+    starts = [(state.name, state.init) for state in program.states]
+    for key, value in (*starts, *((e.target.key, e.value) for e in program.equations)):
         try:
-            algebra.values[equation.target.key] = algebra.expr(equation.value)
+            algebra.values[key] = algebra.expr(value)
         except NoClosedForm:
             raise
         except (TypeError, ValueError) as error:  # for example where SymPy would compare complex numbers

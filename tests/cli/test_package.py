@@ -41,16 +41,16 @@ def test_the_wheel_holds_every_source_file(wheel: Path) -> None:
         for path in (ROOT / package).rglob(suffix)
     ]
     assert sources and not set(sources) - shipped
-    assert {f"optgen/specs/{name}.opt" for name in specfiles.available()} <= shipped
+    assert {f"optgen/specs/{name}.opt" for name in specfiles.all_available()} <= shipped
     assert {name for name in shipped if name.startswith("optgen/docs/")} == {"optgen/docs/language.md"}
     assert not [name for name in shipped if name.startswith(("tests", "examples", "benchmarks", "specs", "docs"))]
 
 
 def test_specs_are_found_in_a_wheel(wheel: Path, tmp_path: Path) -> None:
     zipfile.ZipFile(wheel).extractall(tmp_path)
-    code = "from optgen import specfiles; print(specfiles.folder(), *specfiles.available())"
+    code = "from optgen import specfiles; print(specfiles.folder(), *specfiles.all_available())"
     run = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True, text=True)
-    assert run.stdout.split() == [str(tmp_path / "optgen" / "specs"), *specfiles.available()]
+    assert run.stdout.split() == [str(tmp_path / "optgen" / "specs"), *specfiles.all_available()]
 
 
 def test_the_language_is_described_in_a_wheel(wheel: Path, tmp_path: Path) -> None:
@@ -68,3 +68,12 @@ def test_the_licence_is_shipped(wheel: Path) -> None:
 def test_an_unknown_spec_is_suggested() -> None:
     with pytest.raises(FileNotFoundError, match="no spec named 'adamm'; did you mean 'adam'"):
         specfiles.spec_path("adamm")
+    with pytest.raises(FileNotFoundError, match="no spec named 'torch/adamm'; did you mean 'torch/adam'"):
+        specfiles.spec_path("torch/adamm")
+
+
+def test_a_family_is_part_of_the_name_and_other_folders_are_of_a_path(tmp_path: Path) -> None:
+    for name in specfiles.all_available():
+        assert specfiles.is_name(name) and specfiles.name_of(specfiles.spec_path(name)) == name
+    assert not specfiles.is_name("torch/adam.opt") and not specfiles.is_name("my/adam")
+    assert specfiles.name_of(tmp_path / "torch" / "adam.opt") == "adam"

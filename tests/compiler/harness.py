@@ -19,7 +19,7 @@ import optgen
 from optgen import RowSparse, State, arguments, pipeline, specfiles
 from optgen.execute.buffers import numpy_dtype
 from optgen.ir import Kernel, Variant, gradient
-from optgen.ir.interp import TensorUpdate, interpret
+from optgen.ir.interp import TensorUpdate, interpret, matrix_view
 from optgen.model import Kind, Optimizer
 from optgen.passes.expand_math import expand_math
 from tests.process import run
@@ -27,6 +27,7 @@ from tests.process import run
 Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
 SPECS = {name: optgen.parse(specfiles.spec_path(name).read_text()) for name in specfiles.available()}
+TORCH = {name: optgen.parse(specfiles.spec_path(name).read_text()) for name in specfiles.available("torch")}
 
 SHAPES: tuple[Shape, ...] = ((), (0,), (3,), (129,), (8193,), (0, 4), (1, 5), (130, 1), (65, 257), (2, 3, 4, 5))
 """Of every rank; no multiples of a vector, of a block of the reductions or of a block of 8-bit codes."""
@@ -44,10 +45,11 @@ state v = w
 state k = p
 
 update:
-  host = lr*sqrt(1 - 0.9^t)/(1 - 0.5^t) + exp(-t)*log(t + 1) + floor(t/2) + cbrt(t) + sign(lr) + abs(-lr) + t^2
+  near = float32(lr/3) + machine_epsilon
+  host = near*sqrt(1 - 0.9^t)/(1 - 0.5^t) + exp(-t)*log(t + 1) + floor(t/2) + cbrt(t) + sign(lr) + abs(-lr) + t^2
   a    = max(g, m) + min(w, v) - clip(m*v, bound)/(1 + w^2)
   b    = exp(-abs(a)) + expm1(clip(a, -1, 1)) + log(abs(a) + 0.5) + log1p(abs(v)) + tanh(m)
-  c    = cbrt(w) + (abs(v) + 0.1)^p + 2^clip(m, -9, 9)*0.001 + floor(3*w) + sign(m) + b^3
+  c    = cbrt(w) + (abs(v) + 0.1)^p + 2^clip(m, -9, 9)*0.001 + floor(3*w) + sign(m) + float32(b^3)
   r1   = norm(a)
   s1   = sum(b*0.001) + mean(w) + max(c)
   d    = where((a > b or m == v) and not (w != w), c/(r1 + 1), where(g <= 0, s1, a))
@@ -153,7 +155,67 @@ eval:
   w' = w              if frozen
   w' = 0.5*(w + x0)   otherwise
 """)
-FEATURES = (EVERYTHING, KINDS, ROWS, FROZEN)
+STARTS = optgen.parse("""\
+optimizer Starts "states that start from what the first update computes, and one that is only kept"
+param lr = 0.01
+param c  = 0.5
+
+input h
+
+state a         = g
+state b         = abs(g) + c*h^2
+state k         = w - c*g
+state R: row    = mean(g^2, per row)
+state C: col    = max(abs(w), per col)
+state T: tensor = norm(w) + rank
+state S: host   = lr/2 + rows
+
+update:
+  a' = 0.9*a + 0.1*g
+  b' = max(b, g^2)
+  k' = k
+  R' = 0.5*R + mean(a'^2, per row)
+  C' = max(0.9*C, max(b', per col))
+  T' = T + 1
+  S' = S + lr
+  w' = w - lr*(a' + k/T')/(sqrt(b') + R' + C' + 0.1) - lr*S'*a'
+
+eval:
+  w' = a + k*S + b
+""")
+BATCH = optgen.parse("""\
+optimizer Batch "matrices of the last two axes: rows, columns and numbers of each of them"
+axes last two
+param lr = 0.01
+flag matrix = rank >= 2
+
+state R: row = 0 if matrix
+state C: col = 0 if matrix
+state v      = 0 if not matrix
+state m      = 0
+
+update:
+  R' = 0.9*R + mean(g^2, per row) + 0.001*max(w, per row)    if matrix
+  C' = 0.9*C + rms(g, per col) + 0.001*min(w, per col)       if matrix
+  n  = mean(R', per matrix) + 0.1*rms(g, per matrix)         if matrix
+  k  = norm(C', per matrix) + max(C, per matrix) + rows      if matrix
+  v' = 0.9*v + g^2                                           if not matrix
+  d  = sqrt(abs(R'))*abs(C')/(1 + abs(k)) + cols/matrices    if matrix
+  d  = v'                                                    otherwise
+  c  = where(size > 0, mean(abs(R')) + rms(C'), 1)           if matrix
+  c  = 1                                                     otherwise
+  m' = 0.9*m + g/(1 + sqrt(d))
+  u  = m'/(1 + abs(n))                                       if matrix
+  u  = m'                                                    otherwise
+  w' = w - lr*u*(1 + norm(m')/(1 + norm(w)))/(1 + c)
+
+eval:
+  w' = w - R*C   if matrix
+  w' = w         otherwise
+""")
+BATCHES: tuple[Shape, ...] = ((2, 3, 4), (5, 1, 7), (1, 300, 1), (0, 3, 4), (2, 2, 70, 130), (2, 0, 4), (2, 3, 0))
+"""Of matrices, with rows of several blocks, with tiny ones, and with none."""
+FEATURES = (EVERYTHING, KINDS, ROWS, FROZEN, STARTS, BATCH)
 
 
 @dataclass(frozen=True)
@@ -228,7 +290,9 @@ def cases(*specs: Optimizer) -> Iterator[Case]:
 
 
 CASES = tuple(cases(*SPECS.values()))
-ALL = (*CASES, *cases(*FEATURES))
+TORCH_CASES = tuple(case for case in cases(*TORCH.values()) if not case.values["maximize"])
+"""Those that climb differ in one sign; tests/optimizers/test_torch_specs.py has them."""
+ALL = (*CASES, *TORCH_CASES, *cases(*FEATURES))
 KERNELS = {pipeline.symbol(c.spec, v): (c, v) for c in ALL for v in c.variants()}
 """What they are compiled to in float32, by symbol."""
 
@@ -371,8 +435,15 @@ def interpret_eval(
 
 
 def _hyper(kernel: Kernel, shape: Shape, values: Mapping[str, Any]) -> dict[str, float]:
-    rows, size = shape[0] if shape else 1, math.prod(shape)
-    known = {"rank": len(shape), "size": size, "rows": rows, "cols": math.prod(shape[1:]), "step": 0, **values}
+    matrices, rows, cols = matrix_view(shape, last_two=kernel.last_two)
+    sizes = {
+        "rank": len(shape),
+        "size": math.prod(shape),
+        "rows": rows,
+        "cols": cols,
+        "matrices": matrices if cols else 0,
+    }
+    known = {**sizes, "step": 0, **values}
     return {name: math.nan if known[name] is None else float(known[name]) for name in kernel.hyper}
 
 

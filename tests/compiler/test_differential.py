@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 import optgen
 from optgen import pipeline
 from optgen.execute import storage
-from optgen.ir import Kernel
+from optgen.ir import GRADIENT_FACTOR, Kernel
 from optgen.ir.interp import TensorUpdate, interpret
 from optgen.ir.verify import verify
 from optgen.model import Kind
@@ -22,6 +22,7 @@ from optgen.passes import PASSES
 from optgen.passes.expand_math import expand_math
 from tests.compiler.harness import (
     ALL,
+    BATCHES,
     EVERYTHING,
     FEATURES,
     MORE,
@@ -50,6 +51,8 @@ CHANGES: tuple[dict[str, Any], ...] = (
 )
 """Of the values from step to step: the first is judged by the kernel as built, the second by the planned one."""
 
+FACTOR = -1 / 3
+"""Of gradients, where a mode scales them."""
 STORAGES = ("float16", "bfloat16", "bfloat16_stochastic", "int8_dynamic", "int8_linear")
 MODES: dict[str, dict[str, Any]] = {
     "float64": {"dtype": "float64"},
@@ -60,6 +63,7 @@ MODES: dict[str, dict[str, Any]] = {
     **{storage: {"storage": storage} for storage in STORAGES},
     "mixed": {"storage": STORAGES},
     "mixed-master": {"dtype": "bfloat16", "master": True, "storage": STORAGES},
+    "scaled": {"dtype": "bfloat16", "master": True, "scales_gradient": True},
 }
 """How rules are loaded, beside plain float32; `mixed`: one state after the other is stored in one of these ways."""
 
@@ -116,7 +120,9 @@ def compare(
     grads = gradients()
     step = rule.bind(params, grads, state, **how)
     step.seed = 2**40 + 11
-    values = dict(rule.values)
+    values: dict[str, Any] = dict(rule.values)
+    if rule.scales_gradient:
+        step.gradient_factor = values[GRADIENT_FACTOR] = FACTOR
     for changes, build in zip(changes_for(case, len(shapes)), (built, planned), strict=True):
         step(**changes)
         values |= changes
@@ -157,6 +163,12 @@ def test_kernel_equals_interpreter(case: Case) -> None:
     compare(case, shapes, special=True)
 
 
+@pytest.mark.parametrize("mode", ["float32", "float64", "mixed", "bfloat16-master"])
+def test_batches_of_matrices(mode: str) -> None:
+    for special in (False, True):
+        compare(by_name("batch"), BATCHES, MODES.get(mode), special=special)
+
+
 @pytest.mark.parametrize("shape", [*SHAPES, *MORE], ids=str)
 def test_one_tensor_alone(shape: Shape) -> None:
     for name in ("adam-amsgrad", "everything", "kinds"):
@@ -167,20 +179,21 @@ def test_one_tensor_alone(shape: Shape) -> None:
 # ---------------------------------------------------------------- dtypes, storages and rows
 
 SOME = {
-    "adafactor-scale_parameter-averaged": ["float64", "int8_linear"],
+    "adafactor-scale_parameter-averaged": ["float64", "int8_linear", "scaled"],
     "came": ["float16-master"],
     "groupadagrad": ["float64", "bfloat16"],
     "kinds": ["mixed-master"],
     "lamb-bias_correction": ["float16", "int8_dynamic"],
     "novograd": ["float64", "bfloat16_stochastic"],
-    "prodigy": ["bfloat16-master", "mixed"],
+    "prodigy": ["bfloat16-master", "mixed", "scaled"],
     "schedulefreeadamw": ["float64", "mixed"],
+    "starts": ["float64", "mixed", "bfloat16-master"],
     "sgld": ["float64", "bfloat16"],
     "sophia": ["float16"],
 }
 SPARSE = {
     "adafactor": ["float32"],
-    "adam": ["float32", "float16-master", "int8_dynamic", "mixed"],
+    "adam": ["float32", "float16-master", "int8_dynamic", "mixed", "scaled"],
     "adammini": ["float32"],
     "frozen-nothing": ["float32", "int8_dynamic", "mixed-master"],
     "groupadagrad": ["float32"],
@@ -188,6 +201,8 @@ SPARSE = {
     "prodigy": ["mixed"],
     "rows": ["float32", "mixed"],
     "schedulefreeadamw": ["mixed"],
+    "starts": ["float32", "int8_linear"],
+    "torchsparseadam": ["float32"],
 }
 LONG = (*SHAPES, (3, 5000), (2, 0))
 """With two matrices that are large enough for 8-bit codes, and one whose rows have no elements."""
@@ -233,6 +248,7 @@ _UNARY: tuple[str, ...] = (
     "abs({})",
     "sign({})",
     "floor({})",
+    "float32({})",
     "tanh({})",
     "exp(-abs({}))",
 )

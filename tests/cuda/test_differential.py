@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 import optgen
 from optgen.ir import BLOCK
 from tests.compiler import test_degenerate
-from tests.compiler.harness import ALL, FEATURES, ROWS, Array, Case, Shape, by_name
+from tests.compiler.harness import ALL, BATCHES, FEATURES, ROWS, Array, Case, Shape, by_name
 from tests.compiler.test_differential import LARGE, MODE, MODES, SOME, SPARSE, pairs, specs
 from tests.compiler.test_not_finite import BOUNDS
 from tests.cuda.emulation import Gpu, GpuArray, emulated
@@ -60,6 +60,12 @@ def test_every_spec_and_variant(gpu: Gpu, case: Case) -> None:
     compare(gpu, case, shapes, special=True)
 
 
+@pytest.mark.parametrize("case", ALL, ids=str)
+def test_the_prologue_of_every_spec_and_variant(gpu: Gpu, case: Case) -> None:
+    """What the host computes for a step, computed on the GPU: counts, powers and roots, states of kind host."""
+    compare(gpu, case, ((3, 4), (5,), (2, 3)), steps=2, capturable=True)
+
+
 @pytest.mark.parametrize("case", BOUNDS, ids=["unset", "set"])
 def test_what_is_no_number(gpu: Gpu, case: Case) -> None:
     compare(gpu, case, SHAPES, special=True)
@@ -75,6 +81,11 @@ def test_rows_and_columns_of_old_and_new_values(gpu: Gpu) -> None:
     text = "optimizer Both\nstate s = 0\nupdate:\n  s' = 0.9*s + g\n"
     text += "  r = max(s', per row)\n  c = max(s, per col)\n  w' = w - lr*r*c\n"
     compare(gpu, Case(optgen.parse(text), {}), SHAPES, special=True)
+
+
+@pytest.mark.parametrize("mode", ["float32", "float64", "mixed"])
+def test_batches_of_matrices(gpu: Gpu, mode: str) -> None:
+    compare(gpu, by_name("batch"), BATCHES, MODES.get(mode), special=True, steps=2)
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -56,37 +56,45 @@ class CpuBox:
 
     # ------------------------------------------------------------ rows and columns
 
-    def column_sums(self, r: int, row: Any) -> tuple[Any, Any]:
-        """Where the columns of a row of the box add up, for reduction r; whether it is the first row that adds there.
+    def column_sums(self, r: int, matrix: Any, row: Any) -> tuple[Any, Any]:
+        """Where the columns of a row add up, for reduction r; whether it is the first row that adds there.
+
+        `matrix` is the number of its matrix in the box, and `row` its number in the box's part of the matrix.
 
         In ROW_BLOCK rows that a bound divides, every row has a place of its own.
         """
         b, cols = self.b, self.extent.cols
         first = self.field("first_row")
-        end, number = b.add(first, self.extent.rows), b.add(first, row)
+        end, number = b.add(first, self.extent.height), b.add(first, row)
         inside = b.and_(number, integer(ROW_BLOCK - 1))
         begin = b.sub(number, inside)
         starts_before = b.icmp_signed("<", begin, first)
         ends_behind = b.icmp_signed(">", b.add(begin, integer(ROW_BLOCK)), end)
-        ends_behind = b.and_(ends_behind, b.icmp_signed("!=", end, self.field("rows")))
+        ends_behind = b.and_(ends_behind, b.icmp_signed("!=", end, self.field("height")))
         divided = b.or_(starts_before, ends_behind)
         terms = b.select(starts_before, self.field("head_rows"), self.field("tail_rows"))
         line = b.add(inside, integer(r * ROW_BLOCK))
         block = b.lshr(number, integer(ROW_BLOCK.bit_length() - 1))
-        whole_line = b.add(b.mul(self.row_blocks(), integer(r)), block)
+        whole_line = b.add(b.mul(self.row_blocks(), b.add(self._matrices_before(r), matrix)), block)
         place = b.select(divided, terms, self.field("lines"))
         offset = b.add(place, b.mul(b.select(divided, line, whole_line), cols))
         is_first = b.or_(divided, b.icmp_signed("==", inside, integer(0)))
         return at(b, self.s.field("area"), offset, F64), is_first
 
     def row_blocks(self) -> Any:
-        """How many blocks of ROW_BLOCK rows the tensor has."""
-        return blocks(self.b, self.field("rows"), ROW_BLOCK)
+        """How many blocks of ROW_BLOCK rows a matrix of the tensor has."""
+        return blocks(self.b, self.field("height"), ROW_BLOCK)
+
+    def _matrices_before(self, r: int) -> Any:
+        """How many matrices the lines of reductions before r are of."""
+        matrices = self.extent.matrices
+        return integer(r) if matrices is None else self.b.mul(matrices, integer(r))
 
     def lines(self, r: int) -> Any:
         """The partial results of columns, for reduction r."""
         b = self.b
-        return self.area("lines", b.mul(b.mul(self.row_blocks(), integer(r)), self.extent.cols))
+        matrices = self._matrices_before(r)
+        return self.area("lines", b.mul(b.mul(self.row_blocks(), matrices), self.extent.cols))
 
     def row_sums(self, r: int) -> Any:
         """The results of rows, for reduction r."""
@@ -95,6 +103,10 @@ class CpuBox:
     def count(self, kind: Kind) -> Any:
         """How many rows, or columns, the tensor has."""
         return self.field("rows" if kind is Kind.ROW else "cols")
+
+    def length(self, kind: Kind) -> Any:
+        """How many rows, or columns, a matrix of the tensor has."""
+        return self.field("height" if kind is Kind.ROW else "width")
 
     def values(self, k: int, count: Any) -> Any:
         """The row or column values, `count` in the tensor, of the k-th reduction of a phase."""

@@ -87,7 +87,7 @@ def phase_calls(m: CpuModuleBuilder, phase: Phase, name: str) -> list[ll.Functio
         case "scalar":
             return [scalar(m, phase, name)]
         case "row" | "col":
-            shares = m.kernel.boxes and reductions(phase, "all")
+            shares = m.kernel.boxes and any(isinstance(i.op, ir.Reduce) for i in phase.instrs)
             return [lines(m, phase, name), *([None, fold_lines(m, phase, f"{name}.fold")] if shares else [])]
     task = sweep_task(m, phase, name)
     if not any(isinstance(i.op, ir.Reduce) for i in phase.instrs):

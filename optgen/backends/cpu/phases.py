@@ -12,10 +12,10 @@ from optgen.backends.cpu import fold
 from optgen.backends.cpu.box import CpuBox
 from optgen.backends.cpu.module import VOID, CpuModuleBuilder
 from optgen.backends.cpu.step import StepFunction, TensorFunction, TensorRegion
-from optgen.backends.layout import reductions
+from optgen.backends.layout import Extent, reductions
 from optgen.backends.llvm import F64, I64, PTR, at, integer, load
 from optgen.backends.module_builder import Env
-from optgen.ir import Phase
+from optgen.ir import Instr, Phase
 from optgen.model import Kind
 
 
@@ -44,18 +44,12 @@ def _host_body(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
         if m.kernel.advances:
             count = b.add(count, integer(1))
             b.store(count, at(b, t, i, I64))
-        env: Env = {}
-        for instr in phase.instrs:
-            match instr.op:
-                case ir.Hyper(name=h) if instr.result is not None:
-                    row = b.mul(n, integer(m.kernel.hyper.index(h)))
-                    env[instr.result] = load(b, hyper, b.add(row, i), F64)
-                case ir.Count() if instr.result is not None:
-                    env[instr.result] = b.sitofp(count, F64)
-                case _:
-                    f.scalar(instr, env, i)
-            if instr.result is not None:
-                f.keep(instr.result, env[instr.result], i)
+
+        def number(name: str, i: Any = i) -> Any:
+            row = b.mul(n, integer(m.kernel.hyper.index(name)))
+            return load(b, hyper, b.add(row, i), F64)
+
+        f.host(phase, i, count, number)
     b.ret_void()
     return body
 
@@ -103,14 +97,15 @@ def lines(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
                 return at(b, pointers[name], number, type)
 
             s.line(phase, dict(env), arrays.slots, lambda v: arrays.place(b, v, r), state)
-        for k, instr in enumerate(reductions(phase, "all")):
-            assert instr.result is not None and isinstance(instr.op, ir.Reduce)
+        for k, instr in enumerate(_reductions(phase)):
+            assert isinstance(instr.op, ir.Reduce)
             values = arrays.array(b, instr.op.x)
             if m.kernel.boxes:
                 box = CpuBox(tensor)
                 box.copy(values, arrays.count, box.values(k, box.count(kind)))
             else:
-                s.keep(instr.result, b.call(fold.tree(m, instr.op.op), [values, arrays.count, tensor.tree()]), i)
+                scratch = tensor.tree() if instr.op.scope == "all" else None
+                _fold(tensor, kind, instr, values, arrays.count, _own_length(extent, kind), scratch)
     b.ret_void()
     return f
 
@@ -121,10 +116,31 @@ def fold_lines(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
     s = StepFunction(m, b, f.args[0])
     kind = Kind.ROW if phase.kind == "row" else Kind.COL
     with s.tensors() as (i, extent, region):
-        box = CpuBox(TensorRegion(s, i, extent, region, None))
+        tensor = TensorRegion(s, i, extent, region, m.layout.region(b, extent))
+        box = CpuBox(tensor)
         count, scratch = box.count(kind), box.area("scratch", integer(0))
-        for k, instr in enumerate(reductions(phase, "all")):
-            assert instr.result is not None and isinstance(instr.op, ir.Reduce)
-            s.keep(instr.result, b.call(fold.tree(m, instr.op.op), [box.values(k, count), count, scratch]), i)
+        for k, instr in enumerate(_reductions(phase)):
+            _fold(tensor, kind, instr, box.values(k, count), count, box.length(kind), scratch)
     b.ret_void()
     return f
+
+
+def _reductions(phase: Phase) -> list[Instr]:
+    """The reductions of row or column values."""
+    return [*reductions(phase, "all"), *reductions(phase, "matrix")]
+
+
+def _own_length(extent: Extent, kind: Kind) -> Any:
+    """How many rows, or columns, of a matrix a step visits."""
+    return extent.height if kind is Kind.ROW else extent.cols
+
+
+def _fold(tensor: TensorRegion, kind: Kind, instr: Instr, values: Any, count: Any, length: Any, scratch: Any) -> None:
+    """A reduction of `count` row or column values: over all of them, or over the `length` ones of each matrix."""
+    s, b, m = tensor.s, tensor.s.b, tensor.s.m
+    assert instr.result is not None and isinstance(instr.op, ir.Reduce)
+    if instr.op.scope == "all":
+        s.keep(instr.result, b.call(fold.tree(m, instr.op.op), [values, count, scratch]), tensor.i)
+        return
+    matrices, own = tensor.extent.matrices, _own_length(tensor.extent, kind)
+    b.call(fold.matrices(m, instr.op.op), [values, matrices, length, own, tensor.line_array(instr.result)])

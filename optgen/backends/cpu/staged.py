@@ -37,7 +37,12 @@ WORDS_PER_COUNTER = 4
 @dataclass(frozen=True)
 class TileOrigin:
     """Where the elements of a loop lie: element 0 is element `origin` of the whole tensor and `scale_origin` of its
-    8-bit blocks, and begins row `row`, of `cols` elements. `id`, `t` and `seed` determine its draws."""
+    8-bit blocks, and begins row `row`, of `cols` elements. `id`, `t` and `seed` determine its draws.
+
+    The rest is None where it does not apply. In a batch, a matrix has `height` rows. Blocks of codes may `restart`
+    after so many elements. In kernels for boxes, element 0 is element `origin` of the box. The box lies in runs of
+    `run` elements in the whole tensor; `origins` is the address of the numbers of their first elements there.
+    """
 
     origin: Any
     scale_origin: Any
@@ -46,15 +51,10 @@ class TileOrigin:
     id: Any
     t: Any
     seed: Any
-
-
-@dataclass(frozen=True)
-class BoxOrigin(TileOrigin):
-    """The same in kernels for boxes, where element 0 is element `origin` of the box. The box lies in runs of `run`
-    elements in the whole tensor; `origins` is the address of the numbers of their first elements there."""
-
-    run: Any
-    origins: Any
+    height: Any = None
+    restart: Any = None
+    run: Any = None
+    origins: Any = None
 
 
 def is_staged(kernel: Kernel, phase: Phase) -> bool:
@@ -67,20 +67,14 @@ class StagedLoop:
     """A loop over the elements of a sweep, with its arrays on the stack.
 
     `lines` are the arrays of row and column values, `scales` those of 8-bit states. `aligned`: a unit is a block of
-    codes. It is not where a sweep goes by rows, or where blocks `restart` after so many elements.
+    codes. It is not where a sweep goes by rows, or where blocks may restart anywhere.
     """
 
     def __init__(
-        self,
-        body: SweepBody,
-        tile: TileOrigin,
-        lines: dict[Value, Any],
-        scales: dict[str, Any],
-        aligned: bool,
-        restart: Any = None,
+        self, body: SweepBody, tile: TileOrigin, lines: dict[Value, Any], scales: dict[str, Any], aligned: bool
     ) -> None:
         self.body, self.b = body, body.b
-        self.tile, self.lines, self.scales, self.aligned, self.restart = tile, lines, scales, aligned, restart
+        self.tile, self.lines, self.scales, self.aligned = tile, lines, scales, aligned
         kernel, phase = body.m.kernel, body.phase
         self.buffers = {x.name: x for x in streams(kernel, phase)}
         loads = [i.op.buffer for i in phase.instrs if isinstance(i.op, ir.Load)]
@@ -177,13 +171,13 @@ class StagedLoop:
     def draw(self, start: Any, count: Any) -> dict[int, Any]:
         """Lay out the words of all draws; the addresses of those of element `start`."""
         first = self.b.add(self.tile.origin, start)
-        if isinstance(self.tile, BoxOrigin) and self.arrays.words:
-            return self.draw_runs(self.tile, first, start, count)
+        if self.tile.run is not None and self.arrays.words:
+            return self.draw_runs(first, start, count)
         return self.draw_run(first, start, count)
 
-    def draw_runs(self, tile: BoxOrigin, first: Any, start: Any, count: Any) -> dict[int, Any]:
+    def draw_runs(self, first: Any, start: Any, count: Any) -> dict[int, Any]:
         """`draw` for `count` elements of a box, the first of which is number `first` there: one run after the other."""
-        b = self.b
+        b, tile = self.b, self.tile
         found = {draw: self.array(I32) for draw in self.arrays.words}
         place = variable(b, integer(0))
         with while_below(b, place, count) as here:
@@ -231,17 +225,23 @@ class StagedLoop:
         b.store(integer(0), place)
         with while_below(b, place, count) as at_place:
             r, c = b.load(row, typ=I64), b.load(col, typ=I64)
+            source_col = self.column_index(r, c)
             stretch = minimum(b, b.sub(tile.cols, c), b.sub(count, at_place))
             for v, source in self.lines.items():
                 to = at(b, self.arrays.lines[v], at_place, TYPES[v.type.dtype])
                 along = v.type.kind is Kind.COL
                 here = None if along else narrowed(b, load(b, source, r, F64), v)
                 with loop(b, integer(0), stretch, lanes=self.body.lanes) as j:
-                    x = narrowed(b, load(b, source, b.add(c, j), F64), v) if along else here
+                    x = narrowed(b, load(b, source, b.add(source_col, j), F64), v) if along else here
                     b.store(x, at(b, to, j, TYPES[v.type.dtype]))
             b.store(b.add(r, integer(1)), row)
             b.store(integer(0), col)
             b.store(b.add(at_place, stretch), place)
+
+    def column_index(self, row: Any, col: Any) -> Any:
+        """Which column value belongs to a column of this row: those of its matrix are behind those of others."""
+        b, tile = self.b, self.tile
+        return col if tile.height is None else b.add(b.mul(b.udiv(row, tile.height), tile.cols), col)
 
     # ------------------------------------------------------------ 8-bit blocks
 
@@ -271,14 +271,14 @@ class StagedLoop:
 
     def block(self, element: Any) -> tuple[Any, Any]:
         """The block of codes that an element is in, and how many elements there are from this one to its end."""
-        b = self.b
-        if self.restart is None:
+        b, restart = self.b, self.tile.restart
+        if restart is None:
             return b.lshr(element, integer(8)), b.sub(integer(QUANT_BLOCK), b.and_(element, integer(QUANT_BLOCK - 1)))
-        each = blocks(b, self.restart, QUANT_BLOCK)
-        inside = b.urem(element, self.restart)
-        block = b.add(b.mul(b.udiv(element, self.restart), each), b.lshr(inside, integer(8)))
+        each = blocks(b, restart, QUANT_BLOCK)
+        inside = b.urem(element, restart)
+        block = b.add(b.mul(b.udiv(element, restart), each), b.lshr(inside, integer(8)))
         left = b.sub(integer(QUANT_BLOCK), b.and_(inside, integer(QUANT_BLOCK - 1)))
-        return block, minimum(b, left, b.sub(self.restart, inside))
+        return block, minimum(b, left, b.sub(restart, inside))
 
     def code(self, start: Any, count: Any) -> None:
         """Code the new values of a unit, which is a block here. The largest magnitude becomes its scale."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from llvmlite import ir as ll
@@ -13,9 +13,9 @@ from optgen.backends.control_flow import loop, variable
 from optgen.backends.cpu.module import CpuModuleBuilder
 from optgen.backends.function_builder import FunctionBuilder
 from optgen.backends.layout import Extent, RegionOffsets, blocks
-from optgen.backends.llvm import F64, I64, PTR, at, integer, load
+from optgen.backends.llvm import F64, I64, PTR, at, integer, load, maximum
 from optgen.backends.step_struct import BOX_FIELD_INDEX, BOX_FIELDS, STEP_FIELD_INDEX, STEP_FIELDS
-from optgen.ir import BLOCK, ROW_BLOCK, Value
+from optgen.ir import BLOCK, Value
 from optgen.model import Kind
 
 
@@ -103,7 +103,7 @@ class StepFunction(TensorFunction):
         if kernel.boxes:
             by_rows = b.icmp_signed(">=", self._present(i), integer(0)) if kernel.goes_by_rows else None
             whole, first, rows, cols = (self.box_field(i, x) for x in ("whole", "first", "own_rows", "own_cols"))
-            return Extent(size, whole, first, rows, cols, by_rows)
+            return self._in_matrices(i, Extent(size, whole, first, rows, cols, by_rows))
         whole, first = self._piece(i, size) if self.m.can_be_cut else (size, integer(0))
         if not (layout.matrix or kernel.goes_by_rows):
             return Extent(size, whole, first, None, None, None)
@@ -114,7 +114,22 @@ class StepFunction(TensorFunction):
         if layout.matrix:
             rows = b.select(by_rows, rows, b.sdiv(size, cols))
             whole = elements
-        return Extent(elements, whole, first, rows, cols, by_rows)
+        return self._in_matrices(i, Extent(elements, whole, first, rows, cols, by_rows))
+
+    def _in_matrices(self, i: Any, extent: Extent) -> Extent:
+        """An extent with the matrices that tensor i, or the box that it is, consists of."""
+        b, rows, cols = self.b, extent.rows, extent.cols
+        if not (self.m.layout.matrix and self.m.kernel.last_two):
+            return replace(extent, height=rows, columns=cols)
+        matrices = self.box_field(i, "own_matrices") if self.m.kernel.boxes else self._matrices(i)
+        height = b.sdiv(rows, maximum(b, matrices, integer(1)))
+        return replace(extent, matrices=matrices, height=height, columns=b.mul(matrices, cols))
+
+    def _matrices(self, i: Any) -> Any:
+        """How many matrices tensor i is: a hyper-parameter, as the language has it."""
+        b = self.b
+        row = b.mul(self.n, integer(self.m.kernel.hyper.index("matrices")))
+        return b.fptosi(load(b, self.field("hyper"), b.add(row, i), F64), I64)
 
     def _present(self, i: Any) -> Any:
         """How many rows of tensor i are updated one by one; -1: it is updated as a whole."""
@@ -172,7 +187,7 @@ class TensorRegion:
         assert self.offsets is not None
         if kind is Kind.ROW:
             return LineArrays(self._at(self.offsets.rows), extent.rows, layout.line_slots(kind))
-        return LineArrays(self._at(self.offsets.cols), extent.cols, layout.line_slots(kind))
+        return LineArrays(self._at(self.offsets.cols), extent.columns, layout.line_slots(kind))
 
     def line_array(self, v: Value) -> Any:
         """The array of one row value, or column value."""
@@ -193,11 +208,10 @@ class TensorRegion:
         return self._at(b.add(self.offsets.row_partials, b.mul(row, each)))
 
     def column_sums(self, r: int, row_block: Any) -> Any:
-        """Where the columns of a block of rows add up, for reduction r."""
+        """Where the columns of a block of rows add up, for reduction r; blocks are counted over all matrices."""
         assert self.offsets is not None
         b = self.s.b
-        count = blocks(b, self.extent.rows, ROW_BLOCK)
-        index = b.mul(b.add(b.mul(count, integer(r)), row_block), self.extent.cols)
+        index = b.mul(b.add(b.mul(self.extent.row_blocks(b), integer(r)), row_block), self.extent.cols)
         return self._at(b.add(self.offsets.column_sums, index))
 
     def tree(self) -> Any:

@@ -8,6 +8,8 @@ parts nor the vector width.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import fields, replace
 from typing import Any
 
@@ -19,8 +21,8 @@ from optgen.backends.cpu import fold
 from optgen.backends.cpu.box import CpuBox
 from optgen.backends.cpu.elements import UNIT, SweepBody, for_elements
 from optgen.backends.cpu.module import TASK, VOID, CpuModuleBuilder
-from optgen.backends.cpu.reduce import reduce_blocks
-from optgen.backends.cpu.staged import BoxOrigin, StagedLoop, TileOrigin, is_staged
+from optgen.backends.cpu.reduce import reduce_blocks, reduce_row
+from optgen.backends.cpu.staged import StagedLoop, TileOrigin, is_staged
 from optgen.backends.cpu.step import StepFunction, TensorRegion
 from optgen.backends.element_body import line_values, streams
 from optgen.backends.layout import Extent, blocks, reductions, widened
@@ -46,7 +48,8 @@ def sweep_task(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
         here = b.load(offset, typ=I64)
         unit = sweep.unit(b, extent)
         shift = sweep.shift(s, i, extent, unit) if m.kernel.boxes else None
-        begin, end = (_share_boundary(b, b.sub(x, here), extent.elements, unit, shift) for x in (low, high))
+        boundary = _boundary_in_matrix if sweep.by_rows and sweep.in_batches else _boundary
+        begin, end = (boundary(b, b.sub(x, here), extent, unit, shift) for x in (low, high))
         with b.if_then(b.icmp_signed("<", begin, end)):
             b.call(body, [step, i, begin, end, region])
         b.store(b.add(here, extent.elements), offset)
@@ -55,17 +58,31 @@ def sweep_task(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
     return f
 
 
-def _share_boundary(b: ll.IRBuilder, x: Any, size: Any, unit: Any, shift: Any) -> Any:
-    """x clamped to a tensor and rounded up to a unit: where one part ends and the next one begins.
+def _boundary(b: ll.IRBuilder, x: Any, extent: Extent, unit: Any, shift: Any) -> Any:
+    """x clamped to a tensor and rounded up to a unit: where one part ends and the next one begins."""
+    return _rounded_up(b, _clamped(b, x, extent.elements), unit, extent.elements, shift)
 
-    Of a box, the first unit begins `shift` elements before the box does.
-    """
-    inside = b.select(b.icmp_signed("<", x, integer(0)), integer(0), minimum(b, x, size))
-    start = inside if shift is None else b.add(inside, shift)
+
+def _boundary_in_matrix(b: ll.IRBuilder, x: Any, extent: Extent, unit: Any, shift: Any) -> Any:
+    """`_boundary`, where each matrix has units of its own, the last of which ends with it."""
+    inside = _clamped(b, x, extent.elements)
+    matrix = b.mul(extent.height, extent.cols)
+    divisor = b.select(b.icmp_signed(">", matrix, integer(1)), matrix, integer(1))
+    start = b.mul(b.udiv(inside, divisor), matrix)
+    return b.add(start, _rounded_up(b, b.sub(inside, start), unit, matrix, shift))
+
+
+def _clamped(b: ll.IRBuilder, x: Any, size: Any) -> Any:
+    return b.select(b.icmp_signed("<", x, integer(0)), integer(0), minimum(b, x, size))
+
+
+def _rounded_up(b: ll.IRBuilder, x: Any, unit: Any, most: Any, shift: Any) -> Any:
+    """x rounded up to a unit. Of a box, the first unit begins `shift` elements before the box does."""
+    start = x if shift is None else b.add(x, shift)
     up = b.mul(b.udiv(b.add(start, b.sub(unit, integer(1))), unit), unit)
     if shift is not None:
-        up = b.select(b.icmp_signed("==", inside, integer(0)), integer(0), b.sub(up, shift))
-    return minimum(b, up, size)
+        up = b.select(b.icmp_signed("==", x, integer(0)), integer(0), b.sub(up, shift))
+    return minimum(b, up, most)
 
 
 class CpuSweep:
@@ -76,7 +93,6 @@ class CpuSweep:
         self.streams = streams(m.kernel, phase)
         self.scales = [x.name for x in self.streams if x.is_quantized]
         self.staged = is_staged(m.kernel, phase)
-        self.tile_type = BoxOrigin if m.kernel.boxes else TileOrigin
         self.lines = line_values(phase)
         self.columns = [i.result for i in reductions(phase, "col") if i.result is not None]
         self.by_rows = bool(reductions(phase, "row") or self.columns)
@@ -84,6 +100,9 @@ class CpuSweep:
         self.can_go_by_rows = m.kernel.goes_by_rows and not (self.by_rows or self.totals)
         # Blocks of codes that may restart anywhere in a unit.
         self.restarts = m.kernel.by_row and bool(self.scales) and bool(self.by_rows or self.totals)
+        self.in_batches = m.layout.matrix and m.kernel.last_two
+        needed = {"height": self.in_batches, "restart": self.restarts, "run": m.kernel.boxes, "origins": m.kernel.boxes}
+        self.tile_fields = [x.name for x in fields(TileOrigin) if needed.get(x.name, True)]
 
     def unit(self, b: ll.IRBuilder, extent: Extent) -> Any:
         """How many elements stay together: shares begin at multiples of it."""
@@ -107,7 +126,9 @@ class CpuSweep:
     def tensor(self, name: str) -> ll.Function:
         """f(step, i, begin, end, region): load the pointers and scalars of tensor i for the loop over its elements."""
         m, layout = self.m, self.m.layout
-        f, b = m.cold_function(name, ll.FunctionType(VOID, [PTR, I64, I64, I64, PTR]))
+        # The rows of a batch may be many, and short.
+        function = m.function if self.in_batches else m.cold_function
+        f, b = function(name, ll.FunctionType(VOID, [PTR, I64, I64, I64, PTR]))
         step, i, begin, end, region = f.args
         s = StepFunction(m, b, step)
         extent = s.extent(i)
@@ -164,8 +185,8 @@ class CpuSweep:
         return f
 
     def tile_origin(self, tensor: TensorRegion, row: Any, number: Any) -> list[Any]:
-        """The fields of TileOrigin. The blocks of 8-bit codes restart at the rows of a tensor that is updated by
-        rows."""
+        """The fields of TileOrigin that are needed. The blocks of 8-bit codes restart at the rows of a tensor that is
+        updated by rows."""
         s, b, extent, zero = tensor.s, tensor.s.b, tensor.extent, integer(0)
         scale_origin = zero if number is None else b.mul(number, extent.cols)
         origin = scale_origin if self.m.kernel.boxes else b.add(extent.first, scale_origin)
@@ -173,10 +194,22 @@ class CpuSweep:
             scale_origin = b.select(extent.by_rows, zero, scale_origin)
         cols = integer(1) if extent.cols is None else extent.cols
         id, t = (load(b, s.field(name), tensor.i, I64) for name in ("id", "t"))
-        tile = [origin, scale_origin, zero if row is None else row, cols, id, t, s.field("seed")]
-        runs = [s.box_field(tensor.i, name) for name in ("run", "origins")] if self.m.kernel.boxes else []
-        restart = [self.restart(b, extent)] if self.restarts else []
-        return [*tile, *runs, *restart]
+        tile = {
+            "origin": origin,
+            "scale_origin": scale_origin,
+            "row": zero if row is None else row,
+            "cols": cols,
+            "id": id,
+            "t": t,
+            "seed": s.field("seed"),
+        }
+        if self.in_batches:
+            tile["height"] = extent.height
+        if self.restarts:
+            tile["restart"] = self.restart(b, extent)
+        if self.m.kernel.boxes:
+            tile |= {name: s.box_field(tensor.i, name) for name in ("run", "origins")}
+        return [tile[name] for name in self.tile_fields]
 
     @property
     def finds_row_scales(self) -> bool:
@@ -221,13 +254,18 @@ class CpuSweep:
 
     def column_sums(self, tensor: TensorRegion, row: Any) -> list[Any]:
         """Where the columns of this block of rows add up, cleared at its first row."""
-        b, found = tensor.s.b, []
+        b, found, extent, matrix = tensor.s.b, [], tensor.extent, integer(0)
+        if extent.matrices is not None and self.columns:
+            matrix = b.udiv(row, extent.height)
+            row = b.sub(row, b.mul(matrix, extent.height))
+        block = b.lshr(row, integer(ROW_BLOCK.bit_length() - 1))
+        block = b.add(block, b.mul(matrix, blocks(b, extent.height, ROW_BLOCK))) if self.columns else block
         for r, instr in enumerate(reductions(self.phase, "col")):
             assert isinstance(instr.op, ir.Reduce)
             if self.m.kernel.boxes:
-                start, first = CpuBox(tensor).column_sums(r, row)
+                start, first = CpuBox(tensor).column_sums(r, matrix, row)
             else:
-                start = tensor.column_sums(r, b.lshr(row, integer(ROW_BLOCK.bit_length() - 1)))
+                start = tensor.column_sums(r, block)
                 first = b.icmp_signed("==", b.and_(row, integer(ROW_BLOCK - 1)), integer(0))
             with b.if_then(first), loop(b, integer(0), tensor.extent.cols) as j:
                 b.store(ll.Constant(F64, IDENTITY[instr.op.op]), at(b, start, j, F64))
@@ -243,9 +281,9 @@ class CpuSweep:
         reduction first.
         """
         m = self.m
-        tile = len(fields(self.tile_type)) + self.restarts if self.staged else 0
+        tile_fields = self.tile_fields if self.staged else []
         arrays = len(self.lines) + len(self.columns) + len(self.streams) + len(self.scales)
-        types = [I64, I64, PTR, *[I64] * tile, *[PTR] * arrays, *(TYPES[v.type.dtype] for v in scalars)]
+        types = [I64, I64, PTR, *[I64] * len(tile_fields), *[PTR] * arrays, *(TYPES[v.type.dtype] for v in scalars)]
         f, b = m.function(name, ll.FunctionType(VOID, types))
         f.attributes.add("noinline")
         begin, end, partials, *rest = f.args
@@ -258,7 +296,7 @@ class CpuSweep:
                     arg.add_attribute("noalias")
             return taken
 
-        place = take(tile, False)
+        place = dict(zip(tile_fields, take(len(tile_fields), False), strict=True))
         lines = dict(zip(self.lines, take(len(self.lines)), strict=True))
         columns = dict(zip(self.columns, take(len(self.columns)), strict=True))
         pointers = dict(zip((x.name for x in self.streams), take(len(self.streams)), strict=True))
@@ -268,10 +306,11 @@ class CpuSweep:
             totals = {x: at(b, partials, integer(k * BLOCK), F64) for k, x in enumerate(self.totals)}
             body = replace(body, terms=totals)
         if self.staged:
-            restart = place.pop() if self.restarts else None
             aligned = not (self.by_rows or self.restarts)
-            staged = StagedLoop(body, self.tile_type(*place), lines, scales, aligned, restart)
+            staged = StagedLoop(body, TileOrigin(**place), lines, scales, aligned)
             staged.run(begin, end, partials, m.layout.stride)
+        elif self.in_batches and reductions(self.phase, "row"):
+            reduce_row(body, end, partials, m.layout.stride)
         elif body.reductions:
             reduce_blocks(body, begin, end, partials, m.layout.stride)
         else:
@@ -282,7 +321,8 @@ class CpuSweep:
 
 def fold_sweep(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
     """After a sweep: fold the partial results of tensors and of columns (rows are complete)."""
-    f, b = m.cold_function(name, ll.FunctionType(VOID, [PTR]))
+    function = m.function if m.kernel.last_two else m.cold_function
+    f, b = function(name, ll.FunctionType(VOID, [PTR]))
     s = StepFunction(m, b, f.args[0])
     with s.tensors() as (i, extent, region):
         tensor = TensorRegion(s, i, extent, region, m.layout.region(b, extent))
@@ -295,10 +335,24 @@ def fold_sweep(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
         for r, instr in enumerate(reductions(phase, "col")):
             assert instr.result is not None and isinstance(instr.op, ir.Reduce)
             sums = tensor.column_sums(r, integer(0)) if box is None else box.lines(r)
-            count = blocks(b, extent.rows, ROW_BLOCK) if box is None else box.row_blocks()
-            b.call(fold.columns(m, instr.op.op), [sums, count, extent.cols, tensor.line_array(instr.result)])
+            array = tensor.line_array(instr.result)
+            count = blocks(b, extent.height, ROW_BLOCK) if box is None else box.row_blocks()
+            with _matrices(b, extent) as k:
+                own = at(b, sums, b.mul(b.mul(k, count), extent.cols), F64)
+                to = at(b, array, b.mul(k, extent.cols), F64)
+                b.call(fold.columns(m, instr.op.op), [own, count, extent.cols, to])
         for r, instr in enumerate(reductions(phase, "row") if box is not None else []):
             assert instr.result is not None and box is not None
             box.copy(box.row_sums(r), extent.rows, tensor.line_array(instr.result))
     b.ret_void()
     return f
+
+
+@contextmanager
+def _matrices(b: ll.IRBuilder, extent: Extent) -> Iterator[Any]:
+    """Over the matrices of a tensor, by number."""
+    if extent.matrices is None:
+        yield integer(0)
+        return
+    with loop(b, integer(0), extent.matrices) as k:
+        yield k

@@ -62,7 +62,7 @@ class GroupContext:
     `scale_origin` of its 8-bit blocks; it is in row `row`, of `cols` elements. `one_row`: all elements are in that row,
     and a block may go on in the next one. `flat`: its groups are those of the whole tensor. Blocks `restart` after so
     many elements, unless that is None. `scalars` are known. `lines` are the arrays of row and column values. `draws`
-    are given if there are random words.
+    are given if there are random words. `height` is that of the matrices of a batch, None where a tensor is one matrix.
     """
 
     f: LaunchFunction
@@ -76,6 +76,7 @@ class GroupContext:
     row: Any
     cols: Any
     draws: Draws | None
+    height: Any
     one_row: bool
     flat: bool
     restart: Any = None
@@ -115,6 +116,11 @@ class GroupContext:
             return b.lshr(element, bits)
         row, each = b.udiv(element, self.restart), ceil_div(b, self.restart, QUANT_BLOCK)
         return b.add(b.mul(row, each), b.lshr(b.sub(element, b.mul(row, self.restart)), bits))
+
+    def column_index(self, row: Any, col: Any) -> Any:
+        """Which column value belongs to a column of this row: those of its matrix are behind those of others."""
+        b = self.f.b
+        return col if self.height is None else b.add(b.mul(b.udiv(row, self.height), self.cols), col)
 
     def row_and_col(self, e: Any) -> tuple[Any, Any]:
         b = self.f.b
@@ -261,7 +267,7 @@ class Group(ElementBody):
         b, lines = self.b, self.context.lines
         if not lines:
             return {}
-        places = self._rows_and_cols()
+        places = [(row, self.context.column_index(row, col)) for row, col in self._rows_and_cols()]
 
         def of(v: Value) -> Any:
             which = 0 if v.type.kind is Kind.ROW else 1

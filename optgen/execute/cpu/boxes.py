@@ -21,9 +21,6 @@ from optgen.execute.storage import matrix_view
 from optgen.ir import BLOCK, ROW_BLOCK, ReductionLevel
 from optgen.ir.ops import ReduceOp
 
-ROWS, COLUMNS = slice(1), slice(1, None)
-"""The axes that number rows, and those that number columns."""
-
 
 def _blocks(count: int, block: int = BLOCK) -> int:
     return -(-count // block)
@@ -32,16 +29,17 @@ def _blocks(count: int, block: int = BLOCK) -> int:
 class Areas:
     """The area of a kernel: `numbers`. `records` is what the kernel reads of each tensor (BOX_FIELDS).
 
-    A tensor that is no box has the only box of a grid.
+    A tensor that is no box has the only box of a grid. With `last_two`, tensors are batches of matrices of their last
+    two axes, which boxes do not cut if there are several.
     """
 
-    def __init__(self, boxes: Sequence[Box], levels: Sequence[ReductionLevel]) -> None:
-        self.boxes = boxes
+    def __init__(self, boxes: Sequence[Box], levels: Sequence[ReductionLevel], last_two: bool) -> None:
+        self.boxes, self.last_two = boxes, last_two
         sweeps = [x for x in levels if x.kind == "sweep"]
         self.totals, self.rows, self.columns = (
             max((len(getattr(x, scope)) for x in sweeps), default=0) for scope in ("all", "row", "col")
         )
-        self.values = max((len(x.all) for x in levels if x.kind != "sweep"), default=0)
+        self.values = max((len(x.all + x.matrix) for x in levels if x.kind != "sweep"), default=0)
         self.stride = max(self.totals, self.rows)
         self._runs = [box.runs() for box in boxes]
         self.records = np.zeros((len(boxes), len(BOX_FIELDS)), np.int64)
@@ -58,18 +56,35 @@ class Areas:
     def _known(self, box: Box) -> dict[str, int]:
         offset, own = box.bounds
         whole = box.starts[-1]
-        (rows, cols), (own_rows, own_cols) = matrix_view(box.shape), matrix_view(own)
+        matrices, height, width = matrix_view(box.shape, self.last_two)
+        own_matrices, rows, cols = matrix_view(own, self.last_two)
         if not whole:  # rows without elements are not updated
-            rows, own_rows = 0, 0
+            height, rows = 0, 0
         return {
             "first": box.first,
             "whole": whole,
-            "first_row": offset[0] if offset and box.size else 0,
-            "own_rows": own_rows,
-            "own_cols": own_cols,
-            "rows": rows,
-            "cols": cols,
+            "first_row": offset[0] if offset and box.size and not self.is_batch(box) else 0,
+            "own_rows": own_matrices * rows,
+            "own_cols": cols,
+            "own_matrices": own_matrices,
+            "rows": matrices * height,
+            "cols": matrices * width,
+            "height": height,
+            "width": width,
         }
+
+    def is_batch(self, box: Box) -> bool:
+        """Whether a box has matrices that are whole, as the last two of more axes."""
+        return self.last_two and len(box.shape) > 2
+
+    def row_axes(self, box: Box) -> tuple[int, ...]:
+        """The axes that number rows."""
+        return tuple(range(len(box.shape)))[: -1 if self.is_batch(box) else 1]
+
+    def column_axes(self, box: Box) -> tuple[int, ...]:
+        """The axes that number columns; those of different matrices are different ones."""
+        axes = tuple(range(len(box.shape)))
+        return (*axes[:-2], axes[-1]) if self.is_batch(box) else axes[1:]
 
     def _sizes(self, box: Box, known: dict[str, int]) -> dict[str, int]:
         rows, cols = known["own_rows"], known["own_cols"]
@@ -78,7 +93,7 @@ class Areas:
             "partials": _blocks(known["whole"]) * self.stride,
             "head": terms if known["first"] % BLOCK else 0,
             "tail": terms if (known["first"] + rows * cols) % BLOCK else 0,
-            "lines": _blocks(known["rows"], ROW_BLOCK) * lines,
+            "lines": known["own_matrices"] * _blocks(known["height"], ROW_BLOCK) * lines,
             "head_rows": ROW_BLOCK * lines if known["first_row"] % ROW_BLOCK else 0,
             "tail_rows": ROW_BLOCK * lines if (known["first_row"] + rows) % ROW_BLOCK else 0,
             "row_sums": self.rows * rows,
@@ -185,6 +200,8 @@ def _traffic(areas: Areas, level: ReductionLevel) -> _Traffic:
             continue
         for r, op in enumerate(level.all):
             _blocks_of(traffic, areas, i, box, r, op)
+        if areas.is_batch(box):
+            continue  # its rows and columns are whole
         for r, op in enumerate(level.row):
             _row_sums(traffic, areas, i, box, r, op)
         for r, op in enumerate(level.col):
@@ -226,7 +243,7 @@ def _blocks_of(traffic: _Traffic, areas: Areas, i: int, box: Box, r: int, op: Re
 
 def _column_sums(traffic: _Traffic, areas: Areas, i: int, box: Box, r: int, op: ReduceOp) -> None:
     """A reduction of columns: the results of ROW_BLOCK rows each, and the terms of those that boxes divide."""
-    if not box.divides(ROWS):
+    if not box.divides(areas.row_axes(box)):
         return
     offset, own = box.bounds
     rest, rows, columns = box.shape[1:], box.shape[0], math.prod(own[1:])
@@ -251,7 +268,7 @@ def _column_sums(traffic: _Traffic, areas: Areas, i: int, box: Box, r: int, op: 
 
 def _row_sums(traffic: _Traffic, areas: Areas, i: int, box: Box, r: int, op: ReduceOp) -> None:
     """A reduction of rows of which boxes have parts: the results of the parts, folded in the order of the boxes."""
-    if not box.divides(COLUMNS):
+    if not box.divides(areas.column_axes(box)):
         return
     offset, own = box.bounds
     results = areas.view(i, "row_sums", r * own[0], own[0])
@@ -266,16 +283,19 @@ def _row_sums(traffic: _Traffic, areas: Areas, i: int, box: Box, r: int, op: Red
 
 
 def _values(traffic: _Traffic, areas: Areas, i: int, box: Box, level: ReductionLevel) -> None:
-    """Row or column values of all boxes, to be reduced; boxes that have the same ones leave it to the first."""
-    (offset, own), shape = box.bounds, box.shape
-    across, along = (ROWS, COLUMNS) if level.kind == "row" else (COLUMNS, ROWS)
-    if not box.divides(across):
+    """Row or column values of all boxes, to be reduced; boxes that have the same ones leave it to the first. Those of
+    a matrix are reduced where it is, if it is whole."""
+    offset, own = box.bounds
+    axes = areas.row_axes(box) if level.kind == "row" else areas.column_axes(box)
+    if not box.divides(axes):
         return
-    length, own_length = math.prod(shape[across]), math.prod(own[across])
-    axes = tuple(slice(begin, begin + n) for begin, n in zip(offset[across], own[across], strict=True))
-    for k in range(len(level.all)):
-        values = traffic.take(*shape[across])
+    is_first = not any(begin for k, begin in enumerate(offset) if k not in axes)
+    shape, own_shape = (tuple(lengths[k] for k in axes) for lengths in (box.shape, own))
+    where = tuple(slice(offset[k], offset[k] + own[k]) for k in axes)
+    length, own_length = math.prod(shape), math.prod(own_shape)
+    for k in range(len(level.all if areas.is_batch(box) else level.all + level.matrix)):
+        values = traffic.take(*shape)
         results = areas.view(i, "values", k * length, length)
-        if box.size and not any(offset[along]):
-            traffic.out.append((values[axes], results[:own_length].reshape(own[across])))
-        traffic.into.append((values, results.reshape(shape[across])))
+        if box.size and is_first:
+            traffic.out.append((values[where], results[:own_length].reshape(own_shape)))
+        traffic.into.append((values, results.reshape(shape)))

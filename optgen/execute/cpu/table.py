@@ -28,7 +28,7 @@ class CpuTable(StepTable):
         self.callback: ExchangeCallback | None = None
         self._workspace = np.zeros(0)
         if kernel.variant.boxes:
-            self._areas = Areas(self.boxes(), kernel.native.levels)
+            self._areas = Areas(self.boxes(), kernel.native.levels, kernel.native.last_two)
             self.step.boxes, self.step.area = self._areas.records.ctypes.data, self._areas.numbers.ctypes.data
         self._reserve_workspace()
 

@@ -1,0 +1,28 @@
+"""Optimizers for PyTorch: each spec is a subclass of `torch.optim.Optimizer`.
+
+`optgen.torch.Lion` is the class of the spec that comes along; `optgen.torch.optimizer` makes one of any spec. Names of
+PyTorch's own optimizers (`optgen.torch.Adam`) are these, with PyTorch's arguments, numbers and state dicts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from optgen.torch import requirement  # before anything that imports torch
+
+requirement.check()
+
+from optgen.torch.classes import by_source, class_names, named, optimizer  # noqa: E402
+from optgen.torch.replacing import replace  # noqa: E402
+
+__all__ = ["by_source", "optimizer", "replace"]
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("_"):
+        raise AttributeError(name)
+    return named(name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *class_names()})

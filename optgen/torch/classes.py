@@ -1,0 +1,147 @@
+"""Classes of optimizers: made of specs, once each."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from optgen import api, pipeline, specfiles
+from optgen.diagnostics import suggest
+from optgen.model import Flag, Optimizer, Param
+from optgen.symbolic.unicode import unicode
+from optgen.torch import torch_classes
+from optgen.torch.base import ARGUMENTS, SpecOptimizer
+from optgen.torch.spelling import Spelling, describe, of_spec, python_name
+from optgen.torch.state import StateKeys
+
+MAXIMIZE = "go up along the gradients, and not down"
+
+
+def optimizer(spec: str | os.PathLike[str] | Optimizer) -> type[SpecOptimizer]:
+    """The class of a spec: of a name, of the path of a `.opt` file, or of what `optgen.parse` returned.
+
+    Raises what `optgen.load` raises for a spec that it cannot read.
+    """
+    if isinstance(spec, Optimizer):
+        return _of_text(spec.source.text)
+    if isinstance(spec, str) and spec in (*specfiles.available(), *torch_classes.SOURCES):
+        return _of_name(spec)
+    return _of_text(api.read(spec).text)
+
+
+def by_source(source: str) -> type[SpecOptimizer]:
+    """The class whose `source` this is."""
+    return _of_name(source) if source in (*specfiles.available(), *torch_classes.SOURCES) else _of_text(source)
+
+
+@functools.cache
+def _of_name(name: str) -> type[SpecOptimizer]:
+    if name in torch_classes.SOURCES:
+        row = torch_classes.CLASSES[torch_classes.SOURCES[name]]
+        return torch_classes.make(row, {"__reduce__": _reduce, "__module__": "optgen.torch"})
+    return _make(pipeline.checked(api.read(name)), name)
+
+
+@functools.lru_cache(maxsize=256)
+def _of_text(text: str) -> type[SpecOptimizer]:
+    return _make(api.parse(text), text)
+
+
+@functools.cache
+def class_names() -> Mapping[str, str]:
+    """The spec of each class that has a name here. Names of PyTorch's optimizers, case ignored, are these."""
+    torchs = {name.lower(): row.source for name, row in torch_classes.CLASSES.items()}
+    taken = {name.lower() for name in dir(torch.optim)}
+    found = {name: row.source for name, row in torch_classes.CLASSES.items()}
+    for name in specfiles.available():
+        own = pipeline.checked(api.read(name)).name
+        if own.lower() in torchs:
+            found.setdefault(own, torchs[own.lower()])
+        elif own.lower() not in taken:
+            found[own] = name
+    return found
+
+
+def named(name: str) -> type[SpecOptimizer]:
+    """The class of this name; AttributeError if there is none."""
+    names = class_names()
+    if name in names:
+        return _of_name(names[name])
+    if name in torch_classes.OUT:
+        raise AttributeError(f"optgen.torch has no {name}: {torch_classes.OUT[name]}")
+    hint = suggest(name, names) or "optgen.torch.optimizer(...) makes one of any spec"
+    raise AttributeError(f"module 'optgen.torch' has no optimizer {name!r}; {hint}")
+
+
+def new(source: str) -> SpecOptimizer:
+    """An optimizer without parameters, whose state pickle sets."""
+    cls = by_source(source)
+    return cls.__new__(cls)
+
+
+def _reduce(self: SpecOptimizer) -> tuple[Any, ...]:
+    """How pickle makes a copy: a class is found by the name of its spec, or made of its text again."""
+    return new, (self.source,), self.__getstate__()
+
+
+def _make(spec: Optimizer, source: str) -> type[SpecOptimizer]:
+    spelling = of_spec(spec)
+    signature = _signature(spelling)
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        given = signature.bind(self, *args, **kwargs)
+        given.apply_defaults()
+        values = given.arguments
+        values.pop("self")
+        SpecOptimizer.__init__(
+            self,
+            values.pop("params"),
+            {key: values[key] for key in (*spelling.defaults, "maximize")},
+            **{name: values[name] for name in ARGUMENTS},
+        )
+
+    __init__.__signature__ = signature  # type: ignore[attr-defined]
+    body = {
+        "__init__": __init__,
+        "__reduce__": _reduce,
+        "__module__": "optgen.torch",
+        "__doc__": _document(spec, spelling),
+        "spec": spec,
+        "source": source,
+        "spelling": spelling,
+        "state_keys": StateKeys(),
+    }
+    return type(python_name(spec.name), (SpecOptimizer,), body)
+
+
+def _signature(spelling: Spelling) -> inspect.Signature:
+    kind = inspect.Parameter
+    flags = {"maximize", *spelling.flags}
+    parameters = [kind("self", kind.POSITIONAL_OR_KEYWORD), kind("params", kind.POSITIONAL_OR_KEYWORD)]
+    for key, default in spelling.defaults.items():
+        if key not in flags:
+            parameters.append(kind(key, kind.POSITIONAL_OR_KEYWORD, default=default))
+    keywords = {**{name: spelling.defaults[name] for name in spelling.flags}}
+    keywords |= {"maximize": keywords.get("maximize", False), **{name: x for name, (x, _) in ARGUMENTS.items()}}
+    parameters += [kind(key, kind.KEYWORD_ONLY, default=default) for key, default in keywords.items()]
+    return inspect.Signature(parameters)
+
+
+def _document(spec: Optimizer, spelling: Spelling) -> str:
+    """The docstring: title, source, equations, and a line for each argument."""
+    items: dict[str, Param | Flag] = {**spec.all_params(), **{f.name: f for f in spec.flags}}
+    lines = [spec.title or spec.name, ""]
+    lines += [f"{spec.cite}.", ""] if spec.cite else []
+    lines += ["::", "", *(f"    {line}" for line in unicode(spec).splitlines()), "", "Args:"]
+    lines += ["    params: parameters, named parameters, or dicts of groups"]
+    for key, names in spelling.params.items():
+        lines.append(f"    {key}: " + "; ".join(describe(items[name]) for name in names))
+    lines += [f"    {name}: {describe(items[name])}" for name in spelling.flags]
+    lines += [] if "maximize" in spelling.flags else [f"    maximize: {MAXIMIZE}"]
+    lines += [f"    {name}: {text}" for name, (_, text) in ARGUMENTS.items()]
+    return "\n".join(lines)

@@ -1,0 +1,35 @@
+"""What the steps of parameter groups ask of the optimizer that they are steps of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Protocol
+
+import torch
+
+from optgen.model import Optimizer
+from optgen.torch.spelling import Spelling
+from optgen.torch.state import StateKeys
+
+
+class Owner(Protocol):
+    """An optimizer: its spec, and what it has of `torch.optim.Optimizer`. `SpecOptimizer` says what each is."""
+
+    spec: ClassVar[Optimizer]
+    spelling: ClassVar[Spelling]
+    state_keys: ClassVar[StateKeys]
+    makes_states_at_construction: ClassVar[bool]
+    seed: int
+    clip_norm: float | None
+    state: Any
+    param_groups: list[dict[str, Any]]
+
+    @property
+    def sums_over_params(self) -> bool:
+        """Whether the spec sums over all parameters."""
+
+    def numbers_of(self, params: Sequence[torch.Tensor]) -> list[int]:
+        """The numbers of parameters among those of all groups."""
+
+    def updates_rows(self, group: Mapping[str, Any], param: torch.Tensor) -> bool:
+        """Whether only the rows are updated that a parameter's gradient has."""

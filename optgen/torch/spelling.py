@@ -1,0 +1,141 @@
+"""How a spec's arguments are spelt as keys of a parameter group: as PyTorch spells them, where it has a word."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from optgen import arguments
+from optgen.model import Flag, FlagValue, Optimizer, Param
+
+OPTIONS = ("maximize", "storage", "master")
+"""Keys of every parameter group, beside those of the spec."""
+RESERVED = ("params", "param_names", *OPTIONS, "capturable", "differentiable", "seed", "clip_norm", "in_backward")
+"""Arguments and keys that every optimizer has; no param or flag of a spec can be spelt so."""
+PYTORCH = {"wd": "weight_decay", "epsilon": "eps"}
+"""The names that PyTorch has for params of other names."""
+TUPLES = {
+    "betas": ("beta1", "beta2", "beta3", "beta4"),
+    "eps": ("eps1", "eps2"),
+    "etas": ("etaminus", "etaplus"),
+    "step_sizes": ("step_size_min", "step_size_max"),
+}
+"""The keys that hold several params, as PyTorch has them."""
+
+GroupKeys = Mapping[str, tuple[str, ...]]
+"""The params that each key of a group holds: a number if it is one, a tuple if there are several."""
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """The arguments of a spec as keys of a group: `params` says which params a key holds, `flags` are the same in
+    both. `defaults` are the values of all keys, in the order of the signature."""
+
+    params: GroupKeys
+    flags: tuple[str, ...]
+    defaults: Mapping[str, Any]
+
+    def read(self, group: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, FlagValue]]:
+        """The params and flags that a group sets, by the spec's names; tensors of one element are read.
+
+        TypeError or ValueError naming a key that has as many values as it should not.
+        """
+        values: dict[str, Any] = {}
+        for key, names in self.params.items():
+            given = group[key]
+            if len(names) == 1:
+                values[names[0]] = number(given)
+                continue
+            try:
+                each = list(given)
+            except TypeError:
+                raise TypeError(f"{key}: expected {len(names)} numbers, not {given!r}") from None
+            if len(each) != len(names):
+                raise ValueError(f"{key}: expected {len(names)} numbers ({', '.join(names)}), not {len(each)}")
+            values |= {name: number(x) for name, x in zip(names, each, strict=True)}
+        return values, {name: group[name] for name in self.flags}
+
+
+def number(x: Any) -> Any:
+    """The number that a tensor of one element holds; anything else is returned as it is."""
+    return x.item() if isinstance(x, torch.Tensor) and x.numel() == 1 else x
+
+
+def of_spec(spec: Optimizer) -> Spelling:
+    """The spelling of a spec: lr first, then the params and flags in the file's order, then the reserved params."""
+    read = spec.reads()
+    params = {p.name: p for p in spec.params}
+    for name, param in spec.all_params().items():
+        if name not in params and (name == "lr" or name in read):
+            params[name] = param
+    params = {"lr": params.pop("lr"), **params}
+    flags = {f.name: f for f in spec.flags if f.condition is None}
+    keys = _keys(list(params), {*params, *flags})
+    defaults: dict[str, Any] = {}
+    for key, names in keys.items():
+        values = tuple(params[name].default for name in names)
+        defaults[key] = values if len(names) > 1 else values[0]
+    defaults |= {name: flag.default for name, flag in flags.items()}
+    for name in defaults:
+        if name in RESERVED and name != "maximize":
+            raise ValueError(f"{spec.name}: '{name}' is an argument of every PyTorch optimizer; choose another name")
+    return Spelling(keys, tuple(flags), defaults)
+
+
+def _keys(names: list[str], taken: set[str]) -> dict[str, tuple[str, ...]]:
+    """The key of each param, in order; params of one tuple stand where the first of them does."""
+    keys: dict[str, tuple[str, ...]] = {}
+    betas = tuple(name for name in TUPLES["betas"] if name in names)
+    for name in names:
+        if len(betas) > 1 and name in betas and "betas" not in taken:
+            keys["betas"] = betas
+        else:
+            key = PYTORCH.get(name, name)
+            keys[name if key in taken else key] = (name,)
+    return keys
+
+
+def of_torch(spec: Optimizer, defaults: Mapping[str, Any]) -> Spelling:
+    """The spelling of a spec of one of PyTorch's optimizers, whose groups have these defaults."""
+    params = spec.all_params()
+    keys: dict[str, tuple[str, ...]] = {key: (key,) for key in defaults if key in params}
+    for key, names in TUPLES.items():
+        if key in defaults and key not in params:
+            keys[key] = tuple(name for name in names if name in params)
+    flags = tuple(f.name for f in spec.flags if f.condition is None and f.name in defaults)
+    return Spelling(keys, flags, dict(defaults))
+
+
+def checked(spec: Optimizer, spelling: Spelling, group: Mapping[str, Any]) -> arguments.Arguments:
+    """The arguments that a group sets; TypeError or ValueError in the words of its keys."""
+    values, flags = spelling.read(group)
+    given = {name: x for name, x in values.items() if x != spec.all_params()[name].default}
+    try:
+        return arguments.resolve(spec, {**given, **flags})
+    except (TypeError, ValueError) as error:
+        raise type(error)(_respelt(str(error), spelling)) from error
+
+
+def _respelt(message: str, spelling: Spelling) -> str:
+    """A message with the names of params as a caller knows them: 'beta1' is betas[0]."""
+    for key, names in spelling.params.items():
+        for k, name in enumerate(names):
+            if (key,) != names:
+                message = message.replace(f"'{name}'", f"'{key}'" if len(names) == 1 else f"'{key}[{k}]'")
+    return message
+
+
+def python_name(text: str) -> str:
+    """A class name made of the name of a spec."""
+    return re.sub(r"\W", "_", text)
+
+
+def describe(item: Param | Flag) -> str:
+    """What an argument is, in a line of a docstring."""
+    if isinstance(item, Flag):
+        return item.doc or "a flag of the spec"
+    return item.doc + (f", in {item.interval}" if item.interval else "")
