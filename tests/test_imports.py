@@ -44,8 +44,8 @@ LAYERS: dict[str, list[str]] = {
         "rule",
     ],
     "optgen.execute.cpu": [
-        "c_functions cpus generate kernel exchange",
-        "dlpack pool ranges",
+        "c_functions cpus generate kernel exchange fold",
+        "boxes dlpack pool ranges",
         "chain table",
         "runner",
         "device",
