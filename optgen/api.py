@@ -35,16 +35,17 @@ def load(
 ) -> UpdateRule:
     """An optimizer; its kernels are compiled, or taken from the cache, when parameters need them.
 
-    `spec` is the name of a spec that comes with the package (`adam`; `torch/adam` is that of torch.optim), the path of a `.opt` file, or what `parse` returned.
-    `dtype` is that of parameters and gradients: `float32`, `float64`, `float16` or `bfloat16`. With `master` a
-    parameter of 16 bits has a float32 weight beside it, which is what the equations read and write. `storage` says how
-    elementwise states are stored, all of them or by name: `float32`, `float16`, `bfloat16`, `bfloat16_stochastic`
-    (rounded up or down at random, so that the mean is right), `int8_dynamic` or `int8_linear` (blocks of 256 with a
-    scale each; float32 for parameters of less than 4096 elements, unless the spec sums over parameters); otherwise
-    they have the dtype of the weight. `target` is `cpu`, or `cuda` for tensors of a GPU, which come to the same bits
-    there. With `scales_gradient`, steps multiply every gradient by `step.gradient_factor` as they read it. `values` are
-    the spec's flags, which choose the equations that are compiled, and its hyper-parameters, which every step uses
-    until a step changes them; the learning rate is `lr` or `learning_rate`.
+    `spec` is the name of a spec that comes with the package (`adam`; `torch/adam` is that of torch.optim), the path of
+    a `.opt` file, or what `parse` returned. `dtype` is that of parameters and gradients: `float32`, `float64`,
+    `float16` or `bfloat16`. With `master` a parameter of 16 bits has a float32 weight beside it, which is what the
+    equations read and write. `storage` says how elementwise states are stored, all of them or by name: `float32`,
+    `float16`, `bfloat16`, `bfloat16_stochastic` (rounded up or down at random, so that the mean is right),
+    `int8_dynamic` or `int8_linear` (blocks of 256 with a scale each; float32 for parameters of less than 4096 elements,
+    unless the spec sums over parameters); otherwise they have the dtype of the weight. `target` is `cpu`, or `cuda` for
+    tensors of a GPU, which come to the same bits there. With `scales_gradient`, steps multiply every gradient by
+    `step.gradient_factor` as they read it. `values` are the spec's flags, which choose the equations that are compiled,
+    and its hyper-parameters, which every step uses until a step changes them; the learning rate is `lr` or
+    `learning_rate`.
 
     Raises FileNotFoundError, SpecErrors, TypeError for an unknown argument, ValueError for one outside its interval.
     """

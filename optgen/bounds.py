@@ -42,8 +42,9 @@ def bounds(program: Program, optimizer: Optimizer) -> dict[str, Bounds]:
         base[name] = Bounds(param.interval.low, param.interval.high) if param.interval else ALL
     base |= dict.fromkeys((*DIMENSIONS, EPSILON), NONNEGATIVE) | dict.fromkeys(COUNTS, Bounds(1.0, math.inf))
     for state in program.states:
-        init = state.init
-        base[state.name] = Bounds(init.value, init.value) if isinstance(init, Number) else base[init.id]
+        start = bounds_of(state.init, base)
+        late = optimizer.start(state) is not None  # the state is 0 until the first update
+        base[state.name] = Bounds(min(start.low, 0.0), max(start.high, 0.0)) if late else start
     while True:
         names = dict(base)
         for equation in program.equations:

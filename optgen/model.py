@@ -188,12 +188,15 @@ class Flag:
 
 @dataclass(frozen=True)
 class StateDecl:
-    """The declaration of a state, which is kept between steps. `init` is a Number, the Name of a param, or the Name
-    `w`."""
+    """The declaration of a state, which is kept between steps.
+
+    `init` is a Number, the Name of a param, or the Name `w`: the state has this value when it is made. Any other
+    expression is its value before the equations of the first update (`Optimizer.start`).
+    """
 
     name: str
     kind: Kind
-    init: Number | Name
+    init: Expr
     guard: Expr | None
     span: Span = field(compare=False)
     doc: str = ""
@@ -305,6 +308,22 @@ class Optimizer:
 
     def flag(self, name: str) -> Flag:
         return next(f for f in self.flags if f.name == name)
+
+    def start(self, state: StateDecl) -> Expr | None:
+        """The expression from which the first update starts a state; None if it has its value when it is made."""
+        init = state.init
+        made = isinstance(init, Number) or (isinstance(init, Name) and (init.id == "w" or init.id in self.all_params()))
+        return None if made else init
+
+    def starts(self) -> list[Expr]:
+        """The expressions from which the first update starts states."""
+        return [x for x in map(self.start, self.states) if x is not None]
+
+    @property
+    def sums_over_params(self) -> bool:
+        """Whether something is reduced over all parameters, which one kernel then has to update."""
+        values = [*(e.value for e in (*self.update, *self.evaluate)), *self.starts()]
+        return any(isinstance(e, Call) and e.scope == "params" for value in values for e in walk(value))
 
     def guards(self) -> list[Expr]:
         """The guards of all lines."""

@@ -77,11 +77,13 @@ def _entry(path: Path) -> DocEntry:
     from optgen.emit import DocEntry
 
     optimizer = read(path)
-    file = f"specs/{path.name}" if path.parent == specfiles.folder() else path.name
+    name, shipped = specfiles.name_of(path), path.is_relative_to(specfiles.folder())
+    file, family = f"specs/{name}.opt" if shipped else path.name, name.rpartition("/")[0]
     update = [(flags, _kernel(optimizer, flags)) for flags in variants(optimizer)]
     if not optimizer.evaluate:
-        return DocEntry(optimizer, file, update)
-    return DocEntry(optimizer, file, update, [(f, _kernel(optimizer, f, evaluate=True)) for f, _ in update])
+        return DocEntry(optimizer, file, update, family=family)
+    evaluate = [(f, _kernel(optimizer, f, evaluate=True)) for f, _ in update]
+    return DocEntry(optimizer, file, update, evaluate, family)
 
 
 def _kernel(optimizer: Optimizer, flags: Flags, *, evaluate: bool = False) -> Kernel:

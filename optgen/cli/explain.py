@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from textwrap import indent
 
 from optgen.cli.common import Commands, command, flags_text, path_of, read, variants
-from optgen.cli.show import expression
 from optgen.model import Optimizer
 from optgen.symbolic.latex import latex
 from optgen.symbolic.unicode import unicode
+from optgen.symbolic.written import expression
 
 PARAMETERS = 100_000_000
 UNITS = {
@@ -90,7 +90,8 @@ def _states(optimizer: Optimizer) -> Iterator[tuple[str, ...]]:
 
     for s in optimizer.states:
         guard = f"if {expression(s.guard)}" if s.guard is not None else ""
-        yield s.name, f"one for each {ONE_FOR_EACH[s.kind]}", f"starts at {expression(s.init)}", guard, s.doc
+        start = f"starts at {expression(s.init)}" + (" in the first update" if optimizer.start(s) is not None else "")
+        yield s.name, f"one for each {ONE_FOR_EACH[s.kind]}", start, guard, s.doc
 
 
 def _inputs(optimizer: Optimizer) -> Iterator[tuple[str, ...]]:

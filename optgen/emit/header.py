@@ -136,6 +136,7 @@ def _buffer(b: Buffer) -> str:
     """`float of each element, read and written, starts as 0`."""
     access = "read only" if not b.written else "written" if b.name == "out" else "read and written"
     start = "" if b.init is None else f", starts as {b.init}"
+    start += ", and in the first update as its spec says" if b.starts_late else ""
     place = ", in the memory of the host" if b.kind is Kind.HOST else ""
     return f"{TYPES[b.format.array_dtype]} of {SHAPES[b.kind]}, {access}{start}{place}"
 

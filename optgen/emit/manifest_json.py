@@ -13,6 +13,7 @@ from optgen import ir
 from optgen.ir import Buffer, Kernel
 from optgen.ir.cost import cost
 from optgen.model import Interval, Number, Optimizer, Param, StateDecl
+from optgen.symbolic.written import expression
 
 FORMAT = 2
 """The version of the format. It is raised by changes that would mislead a reader of older manifests."""
@@ -121,7 +122,8 @@ def _interval(interval: Interval | None) -> Json | None:
 
 
 def _state(state: StateDecl) -> Json:
-    init = _number(state.init.value) if isinstance(state.init, Number) else state.init.id
+    """A state of which `init` is an expression starts at 0, and gets that value in the first update."""
+    init = _number(state.init.value) if isinstance(state.init, Number) else expression(state.init)
     return {"name": state.name, "kind": state.kind.value, "init": init, "doc": state.doc}
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from optgen import arguments
-from optgen.model import PER_PARAMETER, Call, FlagValue, Optimizer, Param, walk
+from optgen.model import PER_PARAMETER, FlagValue, Optimizer, Param
 
 HyperValue = float | None
 """A hyper-parameter; None where it is unset."""
@@ -34,8 +34,7 @@ class HyperParameters:
         self.values: dict[str, HyperValue | list[HyperValue]] = dict(values)
         self._spec, self._n, self._flags, self._decide_flags = spec, len(flags), flags, decide_flags
         self._deciding_flags = arguments.deciding(spec)
-        calls = [e for line in spec.update for e in walk(line.value) if isinstance(e, Call)]
-        self._sums_over_params = any(call.scope == "params" for call in calls)
+        self._sums_over_params = spec.sums_over_params
 
     def change(self, new: Mapping[str, Any]) -> dict[str, HyperValue | list[HyperValue]]:
         """Set hyper-parameters, all of them or, if one is wrong, none; returns them by canonical name."""

@@ -25,7 +25,7 @@ from optgen.execute.step import BoundStep
 from optgen.ir import ShardGranularity, Variant
 from optgen.ir.cost import Cost, cost
 from optgen.ir.storage import STORAGES
-from optgen.model import Call, FlagValue, Kind, Optimizer, walk
+from optgen.model import FlagValue, Kind, Optimizer
 
 SMALLEST_QUANTIZED = 4096
 """8-bit states of parameters with fewer elements are float32 instead, as users of such optimizers know it, unless the
@@ -60,8 +60,7 @@ class UpdateRule:
         self.storage = dict(storage or {})
         self.scales_gradient = scales_gradient
         self._chosen = args.chosen
-        values = [e for line in spec.update for e in walk(line.value)]
-        self._sums_over_params = any(isinstance(e, Call) and e.scope == "params" for e in values)
+        self._sums_over_params = spec.sums_over_params
         self.target: Platform = target or Cpu()
         self._kernels: dict[tuple[Any, ...], LoadedKernel] = {}
         self._cuts: dict[tuple[Any, ...], ShardGranularity] = {}

@@ -48,6 +48,16 @@ def build(optimizer: Optimizer, variant: Variant) -> Kernel:
     return _Lowering(optimizer, variant).kernel()
 
 
+def _given(init: Expr) -> float | str:
+    """What a state is made with: a number, the name of a param, or `w`."""
+    match init:
+        case Number(value=value):
+            return value
+        case Name(id=id):
+            return id
+    raise TypeError(f"not what a state is made with: {init!r}")
+
+
 class _Lowering:
     def __init__(self, optimizer: Optimizer, variant: Variant) -> None:
         self.optimizer = optimizer
@@ -60,6 +70,8 @@ class _Lowering:
         self.hyper = (*optimizer.all_params(), *DIMENSIONS, "step", ir.GRADIENT_FACTOR)
         self._nonnegative: frozenset[str] | None = None
         self.buffers = {b.name: b for b in self.make_buffers()}
+        started = () if variant.evaluate else self.program.states
+        self.starts = {s.name: x for s in started if (x := optimizer.start(s)) is not None}
         # Draws count in text order over all variants, so that a flag changes no other draw.
         calls = [e for q in optimizer.update for e in walk(q.value) if isinstance(e, Call) and e.function in DRAWS]
         self.draws = {(c.span.line, c.span.column): k for k, c in enumerate(calls)}
@@ -79,13 +91,14 @@ class _Lowering:
         return [*map(ir.gradient, range(self.variant.gradients)), *(i.name for i in self.optimizer.inputs)]
 
     def state_buffers(self, state: StateDecl) -> list[Buffer]:
-        init = state.init.value if isinstance(state.init, Number) else state.init.id
+        late = self.optimizer.start(state) is not None
+        init = 0.0 if late else _given(state.init)
         if state.kind is Kind.ELEM:
             storage = self.variant.storage.get(state.name, self.variant.weight)
         else:
             small = state.kind in (Kind.ROW, Kind.COL) and self.compute == "f32"
             storage = "float32" if small else "float64"
-        buffer = Buffer(state.name, True, init, state.kind, storage)
+        buffer = Buffer(state.name, True, init, state.kind, storage, starts_late=late)
         if not buffer.is_quantized:
             return [buffer]
         unsigned = buffer.format.unsigned is not None and state.name in self.nonnegative()
@@ -105,7 +118,7 @@ class _Lowering:
             self.values[equation.target.key] = self.rename(value, equation.target.key)
         for name, key in self.stored().items():
             value = self.values[key]
-            if value == self.values.get(name):  # m' = m
+            if value == self.values.get(name) and not self.buffers[name].starts_late:  # m' = m
                 self.buffers[name] = replace(self.buffers[name], written=False)
             else:
                 self.instrs.append(Instr(None, ir.Store(name, self.converted(self.buffers[name], value))))
@@ -178,6 +191,8 @@ class _Lowering:
         id = name.id
         if id == "grad":
             return self.gradient()
+        if id in self.starts:
+            return self.started(id, self.starts[id])
         if id in self.buffers:
             return self.emit(ir.Load(id), id)
         if id == "g":
@@ -190,6 +205,18 @@ class _Lowering:
             return self.const(ir.EPSILONS[self.variant.dtype])
         assert id in self.hyper, id
         return self.emit(ir.Hyper(id), id)
+
+    def started(self, state: str, start: Expr) -> Value:
+        """The value of a state before the equations: in the first update, what it starts from.
+
+        A shared state starts in the first step, as `t` may differ between parameters.
+        """
+        kept = self.emit(ir.Load(state))
+        count = self.load("step" if self.buffers[state].kind is Kind.SHARED else COUNTS[0])
+        first = self.emit(ir.Compare("eq", count, self.const(1.0)))
+        x = self.lower(start)
+        a, b = (self.element(x), kept) if kept.type.kind is Kind.ELEM else (x, kept)
+        return self.rename(self.emit(ir.Select(first, a, b)), state)
 
     def gradient(self) -> Value:
         """The sum of all gradients, in their order, in the compute dtype; a scaled variant has each times a factor."""

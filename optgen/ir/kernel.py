@@ -87,7 +87,8 @@ class Buffer:
     """An array that a step reads or writes.
 
     `kind` gives its shape, `storage` the name of the storage of its elements. `init` is the initial value of a state: a
-    number, the name of a hyper-parameter, or `w`.
+    number, the name of a hyper-parameter, or `w`. `starts_late`: it is 0 until the first update of the tensor, which
+    computes another value to start from.
 
     The codes of a quantized state "m" have float32 scales in the buffer "m.scale", one for each block of QUANT_BLOCK
     elements. The storage of that buffer is "scale".
@@ -99,6 +100,7 @@ class Buffer:
     kind: Kind = Kind.ELEM
     storage: str = "float32"
     nonnegative: bool = False  # no code stands for a negative number
+    starts_late: bool = False
 
     @property
     def format(self) -> Storage:
@@ -158,8 +160,10 @@ class Kernel:
 
     @property
     def rows_independent(self) -> bool:
-        """Whether some rows can be updated without the others: no value depends on several rows."""
-        return not self.kinds & {Kind.SHARED, Kind.TENSOR, Kind.COL}
+        """Whether some rows can be updated without the others: no value depends on several rows, and no row has to
+        start at the first update of the tensor."""
+        late = {b.kind for b in self.buffers if b.starts_late}
+        return not self.kinds & {Kind.SHARED, Kind.TENSOR, Kind.COL} and not late & {Kind.ROW, Kind.ELEM}
 
     @property
     def shard_granularity(self) -> ShardGranularity:

@@ -39,7 +39,7 @@ def to_text(kernel: Kernel) -> str:
 
 def _marks(b: Buffer) -> list[str]:
     init = [] if b.init is None else [f"init={b.init}"]
-    return ["written"] * b.written + ["nonnegative"] * b.nonnegative + init
+    return ["written"] * b.written + ["nonnegative"] * b.nonnegative + ["late"] * b.starts_late + init
 
 
 def _instr(instr: Instr) -> str:
@@ -84,10 +84,10 @@ def _buffer(words: list[str]) -> Buffer:
     for mark in marks:
         if mark.startswith("init="):
             init = _number_or_name(mark.removeprefix("init="))
-        elif mark not in ("written", "nonnegative"):
+        elif mark not in ("written", "nonnegative", "late"):
             raise ValueError(f"unknown mark {mark!r}")
-    written, nonnegative = "written" in marks, "nonnegative" in marks
-    return Buffer(name, written, init, Kind(kind), storage, nonnegative)
+    written, nonnegative, late = (mark in marks for mark in ("written", "nonnegative", "late"))
+    return Buffer(name, written, init, Kind(kind), storage, nonnegative, late)
 
 
 def _number_or_name(word: str) -> float | str:

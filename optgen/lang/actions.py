@@ -278,9 +278,8 @@ class Actions:
         if isinstance(init, Token) and init.type == "NONE":
             help = "start it at 0, at a param or at w"
             raise LineError("E402", "a state always has a value", init.span, help, "state")
-        start = _name(init) if isinstance(init, Token) else _finite(init, "a state")
         span_kind = kinds[kind.text] if kind is not None else Kind.ELEM
-        return StateDecl(name.text, span_kind, start, options.get("if"), name.span, options.get("text", ""))
+        return StateDecl(name.text, span_kind, _start(init), options.get("if"), name.span, options.get("text", ""))
 
     def input(self, items: list[Any]) -> Input:
         name = _plain(items[1], "an input")
@@ -338,10 +337,11 @@ def _short(text: str) -> str:
     return text if len(text) <= 24 else f"{text[:20]}..."
 
 
-def _finite(number: Number, what: str) -> Number:
-    if math.isinf(number.value):
-        raise LineError("E401", f"{what} cannot start at {number.text}", number.span, "write a number")
-    return number
+def _start(init: Expr) -> Expr:
+    """The start of a state. A negative number is one number, as the default of a param is."""
+    if isinstance(init, Unary) and init.op == "-" and isinstance(init.operand, Number):
+        return Number(-init.operand.value, f"-{init.operand.text}", init.span)
+    return init
 
 
 def _default(value: Number | Token, interval: Interval | None, is_int: bool) -> float | int:

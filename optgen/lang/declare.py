@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import keyword
 
-from optgen.lang.builtins import API_NAMES, FUNCTIONS, RESERVED
+from optgen.lang.builtins import API_NAMES, DRAWS, FUNCTIONS, RESERVED, SPARSE
 from optgen.lang.conditions import check_condition, check_guard
 from optgen.lang.kinds import MEANING
+from optgen.lang.names import check_call, readable_names
 from optgen.lang.parser import Draft
 from optgen.lang.scope import Scope, meaning
-from optgen.model import RESERVED_PARAMS, Flag, Input, Kind, Name, Param, StateDecl
+from optgen.model import RESERVED_PARAMS, Call, Flag, Input, Kind, Name, Param, StateDecl, walk
 
 
 def declare(draft: Draft) -> Scope:
@@ -79,22 +80,38 @@ def _declare_aliases(scope: Scope) -> None:
 
 
 def _check_init(state: StateDecl, scope: Scope) -> None:
-    """A state starts at a number, at a param, or at w."""
+    """A state starts at a number, a param or w, or from an expression of what is known before the first update.
+
+    The kind of an expression, and whether its params are set, is checked in each variant.
+    """
     init = state.init
-    if not isinstance(init, Name) or init.id in scope.failed:
-        return
-    param = scope.params.get(init.id) or RESERVED_PARAMS.get(init.id)
-    if init.primed:
-        scope.report("E211", "a state starts before any step", init.span, f"write {init.id}")
-    elif init.id == "w":
-        if state.kind is not Kind.ELEM:
+    for node in walk(init):
+        if isinstance(node, Call):
+            check_call(node, scope)
+            if node.function in DRAWS:
+                help = "draw in 'update:', where a state can take the numbers at t == 1"
+                scope.report("E306", "a draw in the start of a state", node.span, help)
+                scope.failed.update((state.name, f"{state.name}'"))
+    names = [name for name in readable_names(init) if name.id not in scope.failed]
+    for name in names:
+        _check_start_name(name, scope)
+    if isinstance(init, Name) and init in names:
+        param = scope.params.get(init.id) or RESERVED_PARAMS.get(init.id)
+        if init.id == "w" and state.kind is not Kind.ELEM and not init.primed:
             message = f"state '{state.name}' is {MEANING[state.kind]}, but w is per element"
             scope.report("E301", message, init.span, "start it at a number or a param")
-    elif param is not None:
-        if param.optional:
+        elif param is not None and param.optional:
             scope.report("E410", f"'{init.id}' may be unset", init.span, "start the state at a number")
-    elif scope.what(init.id) is None:
-        scope.unknown(init, [*scope.params, "w"], "a state starts at a number, at a param or at w")
-    else:
-        help = "a state starts at a number, at a param or at w"
-        scope.report("E402", f"a state cannot start at {scope.what(init.id)}", init.span, help, "state")
+
+
+def _check_start_name(name: Name, scope: Scope) -> None:
+    """Check a name in the start of a state: equations, and with them their values, come later."""
+    reads = "a start reads params, w, g, grad, inputs and the sizes of the parameter"
+    if name.primed:
+        scope.report("E211", "a state starts before any step", name.span, f"write {name.id}")
+    elif name.id in scope.aliases:
+        scope.report("E206", f"'{name.id}' is only an alias", name.span, f"write {scope.aliases[name.id]}")
+    elif scope.what(name.id) in (None, "a function"):
+        scope.unknown(name, [*scope.params, *scope.inputs, "w", "g"], reads)
+    elif name.id in scope.states or name.id in scope.flags or name.id == SPARSE:
+        scope.report("E402", f"a state cannot start at {scope.what(name.id)}", name.span, reads, "state")

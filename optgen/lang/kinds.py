@@ -121,6 +121,13 @@ def infer_values(program: Program, names: dict[str, ValueKind | None], report: R
     return names
 
 
+def check_start(state: StateDecl, start: Expr, names: Names, report: Report) -> None:
+    """Report the start of a state that is no number, or of a kind that the state cannot take."""
+    value = value_of(start, names, report)
+    if value is not None:
+        _check_state(Name(state.name, False, state.span), state.kind, value, start, names, report)
+
+
 def _check_state(target: Name, kind: Kind, value: ValueKind, expr: Expr, names: Names, report: Report) -> None:
     if value.condition:
         report("E305", f"{target.key} is a number, but this is a condition", expr.span, "write where(condition, 1, 0)")

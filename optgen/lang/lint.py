@@ -113,8 +113,7 @@ def _numeric(optimizer: Optimizer) -> Iterator[Diagnostic]:
 
 def _over_params(optimizer: Optimizer) -> Iterator[Diagnostic]:
     """Flags that can differ between parameters, where one kernel has to update them all."""
-    calls = (x for e in (*optimizer.update, *optimizer.evaluate) for x in walk(e.value))
-    if not any(isinstance(call, Call) and call.scope == "params" for call in calls):
+    if not optimizer.sums_over_params:
         return
     read = optimizer.reads()
     for flag in optimizer.flags:

@@ -82,6 +82,9 @@ def _value_missing(line: Line, token: Token, previous: Token) -> LineError:
     if token.type == "STRING" and line.tokens[0].type == "FLAG":
         help = f"choices stand in single quotes: '{token.text[1:-1]}'"
         return LineError("E105", f"the choice {token.text} in double quotes", token.span, help)
+    if token.type == "BOOL" and line.tokens[0].type == "STATE":
+        help = f"a state is a number: state {line.tokens[1].text} = 0"
+        return LineError("E105", f"{_shown(token)} cannot stand behind {_shown(previous)}", token.span, help)
     if token.type == "BOOL":
         help = "write the flag alone: 'if amsgrad' or 'if not amsgrad'"
         section = "guards" if line.tokens[0].type == "NAME" else None
@@ -124,11 +127,9 @@ def _unexpected(line: Line, token: Token, previous: Token, expected: set[str]) -
     behind = f"{found} cannot stand behind {_shown(previous)}"
     if token.type == "CHOICE" and "STRING" in expected:
         return LineError("E105", behind, token.span, f'a text stands in double quotes: "{token.text[1:-1]}"')
-    if token.type == "BOOL" and line.tokens[0].type in ("PARAM", "STATE"):
-        what, name = line.tokens[0].text, line.tokens[1].text
-        help = f"a {what} is a number: {what} {name} = 0"
-        if what == "param":
-            help = f"a param is a number; what is true or false is a flag: flag {name} = {token.text}"
+    if token.type == "BOOL" and line.tokens[0].type == "PARAM":
+        name = line.tokens[1].text
+        help = f"a param is a number; what is true or false is a flag: flag {name} = {token.text}"
         return LineError("E105", behind, token.span, help)
     if token.type == "PER" and line.tokens[0].type == "FLAG":
         return LineError("E105", behind, token.span, "write flag frozen per param = false")

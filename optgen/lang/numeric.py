@@ -61,10 +61,8 @@ def _first_names(program: Program, optimizer: Optimizer, weight: float) -> dict[
     }
     values |= {"wd": 0.0, EPSILON: 2.0**-23, "w": weight, "grad": 0.0, "g": 0.0} | dict.fromkeys(COUNTS, 1.0)
     values |= dict.fromkeys(DIMENSIONS, 2.0) | {i.name: 0.5 for i in optimizer.inputs}
-    for state in program.states:
-        init = state.init
-        values[state.name] = init.value if isinstance(init, Number) else values[init.id]
-    return {name: _Sample(value) for name, value in values.items()}
+    names = {name: _Sample(value) for name, value in values.items()}
+    return names | {state.name: _first(state.init, names) for state in program.states}
 
 
 def _first(expr: Expr, names: Mapping[str, _Sample]) -> _Sample:

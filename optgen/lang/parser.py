@@ -160,7 +160,9 @@ def _expressions(statement: Statement) -> list[Expr]:
     match statement:
         case Equation(value=a, guard=b):
             found = [a, b]
-        case Flag(condition=a) | StateDecl(guard=a) | Require(condition=a):
+        case StateDecl(init=a, guard=b):
+            found = [a, b]
+        case Flag(condition=a) | Require(condition=a):
             found = [a]
         case _:
             found = []

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from math import prod
 
 from optgen.diagnostics import Span
-from optgen.lang.kinds import base_names, infer_values
+from optgen.lang.kinds import base_names, check_start, infer_values
 from optgen.lang.names import readable_names
 from optgen.lang.scope import Scope
-from optgen.model import Binary, Call, Expr, Flags, IsSet, Name, Optimizer, Program, Unary, walk
+from optgen.model import Binary, Call, Expr, Flags, IsSet, Name, Optimizer, Program, StateDecl, Unary, walk
 
 MAX_VARIANTS = 4096
 """The largest number of combinations of flags. With more, checking or building them could take minutes."""
@@ -95,6 +95,7 @@ class _Walk:
         program = self.optimizer.program(self.flags)
         self._section(program)
         for state in program.states:
+            self._start(state)
             if not self._is_defined(program, state.name + "'"):
                 name = state.name
                 help = f"write {name}' = ... ({name}' = {name} keeps it), or guard the state as its equations are"
@@ -108,6 +109,15 @@ class _Walk:
             if not self._is_defined(evaluation, "w'"):
                 help = "write w' = ..., the weights to evaluate with"
                 self.report("E210", "'eval:' does not define w'", self.optimizer.evaluate[-1].span, help)
+
+    def _start(self, state: StateDecl) -> None:
+        """Check the expression that a state starts from: its kind, and that its params are set."""
+        start = self.optimizer.start(state)
+        if start is None:
+            return
+        self._check_set(start)
+        names = base_names(self.optimizer, ()) | dict.fromkeys(self.scope.failed)
+        check_start(state, start, names, self.report)
 
     def _is_defined(self, program: Program, key: str) -> bool:
         return key in self.scope.failed or any(e.target.key == key for e in program.equations)

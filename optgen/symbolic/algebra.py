@@ -47,11 +47,10 @@ def first_step(optimizer: Optimizer, flags: Flags) -> Expr:
     """
     algebra = _Algebra(optimizer)
     program = optimizer.program(flags)
-    for state in program.states:
-        algebra.values[state.name] = algebra.expr(state.init)
-    for equation in program.equations:
+    starts = [(state.name, state.init) for state in program.states]
+    for key, value in (*starts, *((e.target.key, e.value) for e in program.equations)):
         try:
-            algebra.values[equation.target.key] = algebra.expr(equation.value)
+            algebra.values[key] = algebra.expr(value)
         except NoClosedForm:
             raise
         except (TypeError, ValueError) as error:  # for example where SymPy would compare complex numbers

@@ -34,6 +34,7 @@ from optgen.model import (
 _NOWHERE = Span(0, 0, 0)
 _ONE = Number(1.0, "1", _NOWHERE)
 _RAW = Name("grad", False, _NOWHERE)
+_AT_FIRST = Binary("==", Name("t", False, _NOWHERE), _ONE, _NOWHERE)
 _FACTOR, _BOUND = (Name(n, False, _NOWHERE) for n in ("rescale_grad", "clip_gradient"))
 
 GRADIENT = Equation(
@@ -331,7 +332,7 @@ class Renderer(ABC):
 
 def _names(optimizer: Optimizer) -> Iterator[Name]:
     """The names that are shown: those of equations, guards and conditions of flags."""
-    lines = (*optimizer.update, *optimizer.evaluate)
+    lines = (*_starts(optimizer), *optimizer.update, *optimizer.evaluate)
     conditions = (f.condition for f in optimizer.flags if f.condition is not None)
     yield from (line.target for line in lines)
     for expr in (*(line.value for line in lines), *optimizer.guards(), *conditions, GRADIENT.value):
@@ -343,10 +344,19 @@ def equations(optimizer: Optimizer, flags: Flags | None, *, evaluate: bool) -> t
 
     Raises ValueError if `flags` does not name exactly the flags of the spec.
     """
+    starts = () if evaluate else _starts(optimizer)
     if flags is None:
-        return optimizer.evaluate if evaluate else optimizer.update
+        return (*starts, *(optimizer.evaluate if evaluate else optimizer.update))
     expected = {f.name for f in optimizer.flags} | ({"sparse"} if optimizer.reads_sparse() else set())
     if set(flags) != expected:
         wrong = ", ".join(sorted(set(flags) ^ expected))
         raise ValueError(f"{optimizer.name}: a variant is a value for each of its flags; missing or unknown: {wrong}")
-    return optimizer.program(flags, evaluate=evaluate).equations
+    program = optimizer.program(flags, evaluate=evaluate)
+    present = {s.name for s in program.states}
+    return (*(e for e in starts if e.target.id in present), *program.equations)
+
+
+def _starts(optimizer: Optimizer) -> tuple[Equation, ...]:
+    """What the first update starts states from, as equations that hold if t = 1."""
+    found = ((state, optimizer.start(state)) for state in optimizer.states)
+    return tuple(Equation(Name(s.name, False, s.span), x, s.span, _AT_FIRST) for s, x in found if x is not None)

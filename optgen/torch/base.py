@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import Any, ClassVar
 
@@ -16,6 +16,7 @@ from optgen.model import Call, Kind, Optimizer, walk
 from optgen.torch import clipping, in_backward, loading
 from optgen.torch.group import GroupStep
 from optgen.torch.in_backward import BackwardUpdates
+from optgen.torch.memory import local_tensor
 from optgen.torch.spelling import Spelling, checked
 from optgen.torch.state import StateKeys
 
@@ -51,10 +52,10 @@ class SpecOptimizer(torch.optim.Optimizer):
         clip_norm: float | None = None,
         in_backward: bool = False,
     ) -> None:
-        self._set_options(seed, clip_norm, in_backward)
+        self._set_step_options(seed, clip_norm, in_backward)
         super().__init__(params, {**defaults, "storage": storage, "master": master})
 
-    def _set_options(self, seed: int, clip_norm: float | None, in_backward: bool) -> None:
+    def _set_step_options(self, seed: int, clip_norm: float | None, in_backward: bool) -> None:
         if not 0 <= seed < SEED_LIMIT:
             raise ValueError(f"seed: from 0 to 2^64 - 1, not {seed}")
         self.seed, self.clip_norm, self.in_backward = seed, clipping.check(clip_norm), in_backward
@@ -109,6 +110,10 @@ class SpecOptimizer(torch.optim.Optimizer):
         every = chain.from_iterable(group["params"] for group in self.param_groups)
         numbers = {id(p): k for k, p in enumerate(every)}
         return [numbers[id(p)] for p in params]
+
+    def updates_rows(self, group: Mapping[str, Any], param: torch.Tensor) -> bool:
+        """Whether only the rows are updated that a parameter's gradient has: those of sparse gradients."""
+        return param.grad is not None and local_tensor(param.grad).layout == torch.sparse_coo
 
     # ------------------------------------------------------------ groups and states
 

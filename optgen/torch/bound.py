@@ -13,6 +13,7 @@ from optgen.execute.rule import UpdateRule
 from optgen.execute.state import State
 from optgen.torch import state as states
 from optgen.torch.memory import ParamMemory, fits, local_tensor, row_sparse
+from optgen.torch.scalars import Counts, Scalars
 from optgen.torch.state import STEP, StateKeys
 
 
@@ -38,19 +39,20 @@ class BoundTensors:
         self._rule, self._ids, self._seed = rule, ids, seed
         by_memory = _is_elementwise(rule, params)
         self._memories = [
-            ParamMemory(p, by_memory=by_memory, always_view=is_sparse or not (p.grad is None or fits(p, p.grad)))
+            ParamMemory(
+                p,
+                by_memory=by_memory and not is_sparse,
+                always_view=is_sparse or not (p.grad is None or fits(p, p.grad)),
+                by_row=is_sparse,
+            )
             for p in params
         ]
         self._special = [m for m in self._memories if not m.is_plain]
         self._copies = [m for m in self._memories if m.is_copy]
         self.counts = np.array([self._count(k) for k in kept], np.int64)
+        scalar_dtype = keys.scalar_dtype(kept[0])
         arrays = self._prepare_states()
-        self._steps = torch.from_numpy(self.counts.astype(np.float32))
-        self._steps_array = self._steps.numpy()
-        self._steps_bytes = self._steps_array.tobytes()
-        if keys.has_step:
-            for k, step in zip(kept, self._steps, strict=True):
-                k[STEP] = step
+        self._scalars = self._show_scalars(arrays, scalar_dtype)
         self._state_ids = self._ids_of_states()
         self._state_objects = [x for k in kept for x in k.values()]  # alive, so that no id comes twice
         self._state = State(arrays, self.counts)
@@ -76,8 +78,21 @@ class BoundTensors:
 
     def _count(self, kept: Mapping[str, Any]) -> int:
         if not self._keys.has_step:
-            return int(bool(kept))
+            return int(self._keys.is_started(kept))
         return int(kept.get(STEP, 0))
+
+    def _show_scalars(self, arrays: dict[str, list[Any]], dtype: torch.dtype) -> list[Scalars | Counts]:
+        """What `state[p]` shows of the counts, and of numbers that it has in another dtype than kernels."""
+        found: list[Scalars | Counts] = []
+        for name in self._keys.numbers:
+            values = np.array([x.item() for x in arrays[name]])
+            arrays[name] = list(torch.from_numpy(values))
+            found.append(Scalars(self._keys.key_of(name), values, self._kept, dtype))
+        if self._keys.counts_in_python:
+            found.append(Counts(STEP, self.counts, self._kept))
+        elif self._keys.has_step:
+            found.append(Scalars(STEP, self.counts, self._kept, dtype))
+        return found
 
     def _prepare_states(self) -> dict[str, list[Any]]:
         """The tensors to bind, as `State.arrays` has them."""
@@ -85,6 +100,8 @@ class BoundTensors:
         n = len(self.params)
         shared: dict[str, torch.Tensor] = {}
         for i, (kept, memory) in enumerate(zip(self._kept, self._memories, strict=True)):
+            if self._keys.has_step:
+                kept.setdefault(STEP, 0)  # the first key, as PyTorch has it
             kernel = self._rule.kernel(tuple(memory.tensor.shape))
             bound = states.prepare(
                 kernel.states.values(),
@@ -93,13 +110,15 @@ class BoundTensors:
                 self._rule.values,
                 shared,
                 by_row=False,
-                shape_of=self._keys.shape_of,
+                keys=self._keys,
             )
             for name, tensor in bound.items():
                 arrays.setdefault(name, [None] * n)[i] = tensor
         return arrays
 
     def _ids_of_states(self) -> list[int]:
+        if self._keys.counts_in_python:
+            return [id(x) for k in self._kept for key, x in k.items() if key != STEP]
         return list(map(id, chain.from_iterable(map(dict.values, self._kept))))
 
     def is_current(self) -> bool:
@@ -128,8 +147,8 @@ class BoundTensors:
             memory.load()
             if not self.is_sparse:
                 memory.read_grad()
-        if self._steps_array.tobytes() != self._steps_bytes:
-            self.counts[:] = self._steps_array
+        for scalars in self._scalars:
+            scalars.read()
         if self.is_sparse:
             self._run_sparse(changes)
         else:
@@ -137,8 +156,8 @@ class BoundTensors:
         for memory in self._copies:
             memory.store()
         self._pending = {}
-        np.copyto(self._steps_array, self.counts, casting="unsafe")
-        self._steps_bytes = self._steps_array.tobytes()
+        for scalars in self._scalars:
+            scalars.write()
 
     def _run_sparse(self, changes: Mapping[str, Any]) -> None:
         members = [i for i, p in enumerate(self.params) if p.grad is not None]

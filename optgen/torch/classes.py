@@ -14,6 +14,7 @@ from optgen import api, pipeline, specfiles
 from optgen.diagnostics import suggest
 from optgen.model import Flag, Optimizer, Param
 from optgen.symbolic.unicode import unicode
+from optgen.torch import torch_classes
 from optgen.torch.base import SpecOptimizer
 from optgen.torch.spelling import Spelling, describe, of_spec, python_name
 from optgen.torch.state import StateKeys
@@ -35,18 +36,21 @@ def optimizer(spec: str | os.PathLike[str] | Optimizer) -> type[SpecOptimizer]:
     """
     if isinstance(spec, Optimizer):
         return _of_text(spec.source.text)
-    if isinstance(spec, str) and spec in specfiles.available():
+    if isinstance(spec, str) and spec in (*specfiles.available(), *torch_classes.SOURCES):
         return _of_name(spec)
     return _of_text(api.read(spec).text)
 
 
 def by_source(source: str) -> type[SpecOptimizer]:
     """The class whose `source` this is."""
-    return _of_name(source) if source in specfiles.available() else _of_text(source)
+    return _of_name(source) if source in (*specfiles.available(), *torch_classes.SOURCES) else _of_text(source)
 
 
 @functools.cache
 def _of_name(name: str) -> type[SpecOptimizer]:
+    if name in torch_classes.SOURCES:
+        row = torch_classes.CLASSES[torch_classes.SOURCES[name]]
+        return torch_classes.make(row, {"__reduce__": _reduce, "__module__": "optgen.torch"})
     return _make(pipeline.checked(api.read(name)), name)
 
 
@@ -59,7 +63,7 @@ def _of_text(text: str) -> type[SpecOptimizer]:
 def class_names() -> Mapping[str, str]:
     """The spec of each class that has a name of its own here: names that torch.optim has, case ignored, are torch's."""
     taken = {name.lower() for name in dir(torch.optim)}
-    found = {}
+    found = {name: row.source for name, row in torch_classes.CLASSES.items()}
     for name in specfiles.available():
         spec = pipeline.checked(api.read(name))
         if spec.name.lower() not in taken:
@@ -70,10 +74,18 @@ def class_names() -> Mapping[str, str]:
 def named(name: str) -> type[SpecOptimizer]:
     """The class of this name; AttributeError if there is none."""
     names = class_names()
-    if name not in names:
-        hint = suggest(name, names) or "optgen.torch.optimizer(...) makes one of any spec"
-        raise AttributeError(f"module 'optgen.torch' has no optimizer {name!r}; {hint}")
-    return _of_name(names[name])
+    if name in names:
+        return _of_name(names[name])
+    if name in torch_classes.OUT:
+        raise AttributeError(f"optgen.torch has no {name}: {torch_classes.OUT[name]}")
+    for known in torch_classes.CLASSES:
+        if name.lower() == known.lower():
+            raise AttributeError(
+                f"optgen.torch.{known} is PyTorch's; the class of our own spec is "
+                f"optgen.torch.optimizer({name.lower()!r})"
+            )
+    hint = suggest(name, names) or "optgen.torch.optimizer(...) makes one of any spec"
+    raise AttributeError(f"module 'optgen.torch' has no optimizer {name!r}; {hint}")
 
 
 def new(source: str) -> SpecOptimizer:
@@ -116,7 +128,7 @@ def _make(spec: Optimizer, source: str) -> type[SpecOptimizer]:
         "spec": spec,
         "source": source,
         "spelling": spelling,
-        "state_keys": StateKeys(True, lambda name, param: None),
+        "state_keys": StateKeys(),
     }
     return type(python_name(spec.name), (SpecOptimizer,), body)
 

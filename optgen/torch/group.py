@@ -12,7 +12,6 @@ from optgen import api
 from optgen.execute.rule import UpdateRule
 from optgen.model import PER_PARAMETER
 from optgen.torch.bound import BoundTensors
-from optgen.torch.memory import local_tensor
 from optgen.torch.protocols import Owner
 from optgen.torch.values import GroupValues, options
 
@@ -35,6 +34,8 @@ class GroupStep:
     def run(self, factor: float | None = None) -> None:
         """One update of the parameters that have gradients, which are multiplied by the factor if there is one."""
         changes = self._changes()
+        if changes is None:
+            self._bound = []  # other states may be kept; those of parameters without gradients are made later
         if changes is None or not self._is_current() or self._scales_gradients != (factor is not None):
             self._scales_gradients = factor is not None
             self._rebuild()
@@ -42,13 +43,13 @@ class GroupStep:
         factor = 1.0 if factor is None else factor
         if self._waits_to_start():
             return
-        for k in range(len(self._bound)):
+        for bound in tuple(self._bound):
             try:
-                self._bound[k].run(changes, factor)
+                bound.run(changes, factor)
             except (TypeError, ValueError):
                 # A tensor may have got other memory, or a gradient another layout. What is wrong is refused again.
-                self._rebuild_one(k)
-                self._bound[k].run(changes, factor)
+                for new in self._rebuild_one(self._bound.index(bound)):
+                    new.run({}, factor)
 
     def _changes(self) -> Mapping[str, Any] | None:
         """The params that have changed since the last step; None if other kernels are needed."""
@@ -84,20 +85,27 @@ class GroupStep:
         bound_before = {id(p) for bound in self._bound for p in bound.params}
         self._without_gradient = [p for p in params if p.grad is None and id(p) not in bound_before]
         left_out = set(map(id, self._without_gradient))
-        buckets: dict[tuple[Any, ...], list[torch.Tensor]] = {}
-        for p in params:
-            if id(p) not in left_out:
-                sparse = p.grad is not None and local_tensor(p.grad).layout == torch.sparse_coo
-                buckets.setdefault((p.dtype, p.device, sparse), []).append(p)
+        buckets = self._buckets([p for p in params if id(p) not in left_out])
         if len(self.groups) > 1:
             self._check_alike(buckets)
         self._bound = [self._bind(members, sparse=key[-1]) for key, members in buckets.items()]
+
+    def _buckets(self, params: Sequence[torch.Tensor]) -> dict[tuple[Any, ...], list[torch.Tensor]]:
+        """The parameters that are bound together, by dtype, device, dtype of scalars, and whether by row."""
+        optimizer = self._optimizer
+        group_of = {id(p): group for group in self.groups for p in group["params"]}
+        buckets: dict[tuple[Any, ...], list[torch.Tensor]] = {}
+        for p in params:
+            by_row = p.grad is not None and optimizer.updates_rows(group_of[id(p)], p)
+            scalar_dtype = optimizer.state_keys.scalar_dtype(optimizer.state.get(p, {}))
+            buckets.setdefault((p.dtype, p.device, scalar_dtype, by_row), []).append(p)
+        return buckets
 
     def _check_alike(self, buckets: Collection[tuple[Any, ...]]) -> None:
         """ValueError where groups differ in what a sum over all parameters needs to be the same."""
         name = self._optimizer.spec.name
         if len(buckets) > 1:
-            kinds = ", ".join(sorted({f"{dtype} on {device}" for dtype, device, _ in buckets}))
+            kinds = ", ".join(sorted({f"{dtype} on {device}" for dtype, device, *_ in buckets}))
             raise ValueError(f"{name} sums over all parameters, which must have one dtype and device, not {kinds}")
         first = self._values[0].arguments
         for values in self._values[1:]:
@@ -106,21 +114,27 @@ class GroupStep:
                 if key not in PER_PARAMETER and x != {**first.values, **first.flags}[key]:
                     raise ValueError(f"{name} sums over all parameters, so '{key}' must be the same in all groups")
 
-    def _rebuild_one(self, k: int) -> None:
-        bound = self._bound[k]
-        self._bound[k] = self._bind(list(bound.params), sparse=bound.is_sparse)
+    def _rebuild_one(self, k: int) -> Sequence[BoundTensors]:
+        """Bind those bound together as number k anew; they may no longer be alike. Returns what stands in its place."""
+        buckets = self._buckets(self._bound[k].params)
+        self._bound[k : k + 1] = new = [self._bind(members, sparse=key[-1]) for key, members in buckets.items()]
+        return new
 
     def _bind(self, params: list[torch.Tensor], *, sparse: bool) -> BoundTensors:
         optimizer = self._optimizer
+        kept = [optimizer.state.get(p, {}) for p in params]
         bound = BoundTensors(
-            self._rule(params[0]),
+            self._rule(params[0], optimizer.state_keys.rule_flags(kept[0])),
             params,
-            [optimizer.state[p] for p in params],
+            kept,
             optimizer.numbers_of(params),
             optimizer.state_keys,
             seed=optimizer.seed,
             is_sparse=sparse,
         )
+        for p, states in zip(params, kept, strict=True):
+            if states:
+                optimizer.state[p] = states
         if len(self.groups) > 1:
             bound.set(self._values_of_each(params))
         return bound
@@ -131,18 +145,26 @@ class GroupStep:
         each = [self._values[own[id(p)]].arguments.values for p in params]
         return {name: [values[name] for values in each] for name in PER_PARAMETER}
 
-    def _rule(self, like: torch.Tensor) -> UpdateRule:
-        """The rule for parameters like this one, with the first group's values."""
+    def _rule(self, like: torch.Tensor, flags: Mapping[str, bool]) -> UpdateRule:
+        """The rule for parameters like this one, with the first group's values, and these flags that are no keys."""
         given = self._values[0].arguments
         storage, master, _ = options(self.groups[0])
         return load(
             self._optimizer.spec,
             like,
-            {**given.values, **given.chosen},
+            {**given.values, **given.chosen, **flags},
             storage=storage,
             master=bool(master),
             scales_gradient=self._scales_gradients,
         )
+
+
+def check_rules(optimizer: Owner, group: Mapping[str, Any]) -> None:
+    """ValueError or TypeError if there can be no kernels for a group's values and the dtypes of its parameters."""
+    given = GroupValues(optimizer.spec, optimizer.spelling, group).arguments
+    storage, master, _ = options(group)
+    for p in {p.dtype: p for p in group["params"] if not p.is_meta}.values():
+        load(optimizer.spec, p, {**given.values, **given.chosen}, storage=storage, master=bool(master))
 
 
 def load(

@@ -41,7 +41,7 @@ def make_states(optimizer: Owner, group: Mapping[str, Any], shared: dict[str, to
             values.values,
             shared,
             by_row=False,
-            shape_of=optimizer.state_keys.shape_of,
+            keys=optimizer.state_keys,
         )
         kept.setdefault(STEP, torch.zeros((), dtype=torch.float32))
 

@@ -13,11 +13,14 @@ class ParamMemory:
     `tensor` is the parameter itself where it is plain: dense in C order, real. Otherwise it is a view of its memory:
     complex numbers are pairs of real ones, and axes stand in the order in which they lie in memory. `is_copy` says that
     there is no such view (gaps, or `by_memory` is false and the axes do not lie in order); then it is a copy, which
-    `load` and `store` keep equal to the parameter.
+    `load` and `store` keep equal to the parameter. With `by_row`, where a sparse gradient numbers single elements, or
+    parts of rows, by several indices, these are the rows of the bound tensor.
     """
 
-    def __init__(self, param: torch.Tensor, *, by_memory: bool, always_view: bool = False) -> None:
+    def __init__(self, param: torch.Tensor, *, by_memory: bool, always_view: bool = False, by_row: bool = False) -> None:
         self.param = param
+        self.is_sparse = param.grad is not None and param.grad.layout == torch.sparse_coo
+        self.sparse_dims = param.grad.sparse_dim() if by_row and param.grad is not None else 1
         local = local_tensor(param)
         self.address = local.data_ptr()
         self._axes = _axes_in_memory(local)
@@ -36,6 +39,8 @@ class ParamMemory:
         if x.is_complex():
             x = torch.view_as_real(x.resolve_conj())
             x = x.flatten(-2) if x.dim() > 1 else x
+        if self.sparse_dims > 1:
+            x = x.flatten(0, self.sparse_dims - 1)
         return x.resolve_neg().contiguous()
 
     def empty_state(self, dtype: torch.dtype, *, is_weight: bool) -> torch.Tensor:
@@ -69,7 +74,7 @@ class ParamMemory:
             new = self.tensor
             if self.is_complex:
                 new = torch.view_as_complex(new.reshape(*local.shape, 2))
-            local.copy_(new)
+            local.copy_(new.reshape(local.shape))
 
     def read_grad(self) -> None:
         """Give the bound tensor the parameter's gradient: of the same dtype and order, copied where it is not."""
@@ -80,6 +85,8 @@ class ParamMemory:
             self.tensor.grad = None
             return
         local = local_tensor(grad)
+        if (local.layout == torch.sparse_coo) != self.is_sparse:
+            raise TypeError("a gradient that was dense is sparse, or the other way round")
         if local.layout != torch.strided:
             local = local.to_dense()
         self.tensor.grad = self.like_bound(local.detach().to(local_tensor(self.param).dtype))
@@ -107,9 +114,14 @@ def fits(param: torch.Tensor, grad: torch.Tensor) -> bool:
 
 
 def row_sparse(grad: torch.Tensor) -> RowSparse:
-    """A sparse COO gradient as the rows that it has; duplicate rows are summed."""
+    """A sparse COO gradient as the rows that it has; duplicate rows are summed. TypeError if it is dense."""
+    if grad.layout != torch.sparse_coo:
+        raise TypeError("a gradient that was sparse is dense")
     grad = grad.coalesce()
-    return RowSparse(grad.indices()[0], grad.values())
+    indices = grad.indices()[0]
+    for size, more in zip(grad.shape[1:], grad.indices()[1:], strict=False):
+        indices = indices * size + more
+    return RowSparse(indices, grad.values())
 
 
 def _axes_in_memory(x: torch.Tensor) -> list[int] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Protocol
 
 import torch
@@ -30,3 +30,6 @@ class Owner(Protocol):
 
     def numbers_of(self, params: Sequence[torch.Tensor]) -> list[int]:
         """The numbers of parameters among those of all groups."""
+
+    def updates_rows(self, group: Mapping[str, Any], param: torch.Tensor) -> bool:
+        """Whether only the rows are updated that a parameter's gradient has."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import torch
 from optgen.execute import storage
 from optgen.ir import Buffer
 from optgen.model import Kind
+from optgen.torch import scalars
 from optgen.torch.memory import ParamMemory, local_tensor
 
 MASTER = "master"
@@ -24,18 +25,46 @@ ShapeOf = Callable[[str, torch.Tensor], torch.Size | None]
 """The shape of a state's tensor for a parameter; None for the shape that kernels have."""
 
 
+def _shape_of_kernel(name: str, param: torch.Tensor) -> torch.Size | None:
+    return None
+
+
 @dataclass(frozen=True)
 class StateKeys:
-    """What an optimizer keeps in `state[p]` beside its states: `has_step`, the count; without it, a parameter whose
-    states exist counts as updated once. `shape_of` gives the shape of a state's tensor."""
+    """What an optimizer keeps in `state[p]`, and how.
 
-    has_step: bool
-    shape_of: ShapeOf
+    `has_step`: beside the states, it keeps the count; without it, a parameter whose states exist counts as updated
+    once. `counts_in_python`: the count is an int, and no tensor. `shape_of` gives the shape of a state's tensor.
+    `names` has the keys of states that the spec names otherwise. `numbers` are states of one number for each parameter
+    that are kept in `scalar_dtype`, as the count is, and not in float64.
+    """
 
+    has_step: bool = True
+    shape_of: ShapeOf = _shape_of_kernel
+    names: Mapping[str, str] = field(default_factory=dict)
+    numbers: tuple[str, ...] = ()
+    counts_in_python: bool = False
 
-def key_of(buffer: str) -> str:
-    """The key in `optimizer.state[p]` of a kernel's buffer."""
-    return MASTER if buffer == "w" else buffer
+    def key_of(self, buffer: str) -> str:
+        """The key in `optimizer.state[p]` of a kernel's buffer."""
+        if buffer == "w":
+            return MASTER
+        name, dot, part = buffer.partition(".")
+        return self.names.get(name, name) + dot + part
+
+    def is_started(self, kept: Mapping[str, Any]) -> bool:
+        """Whether a parameter has states."""
+        return any(x is not None for key, x in kept.items() if key != MASTER)
+
+    def scalar_dtype(self, kept: Mapping[str, Any]) -> torch.dtype:
+        """The dtype of a parameter's numbers: what they have, or else PyTorch's for such numbers."""
+        first = self.numbers[0] if self.numbers else STEP
+        single = torch.get_default_dtype() != torch.float64
+        return scalars.dtype_of(kept, first, torch.float32 if single else torch.float64)
+
+    def rule_flags(self, kept: Mapping[str, Any]) -> Mapping[str, bool]:
+        """The flags of the spec that say in which dtype its numbers are kept."""
+        return {"single": self.scalar_dtype(kept) == torch.float32} if self.numbers else {}
 
 
 def prepare(
@@ -46,7 +75,7 @@ def prepare(
     shared: dict[str, torch.Tensor],
     *,
     by_row: bool,
-    shape_of: ShapeOf,
+    keys: StateKeys,
 ) -> dict[str, torch.Tensor]:
     """The tensors to bind for each state buffer of a parameter.
 
@@ -60,15 +89,18 @@ def prepare(
         if b.is_scale:
             continue  # comes with its codes
         if b.is_quantized:
-            _codes(b, kept, memory, values, by_row, bound)
+            _codes(b, keys.key_of(b.name), kept, memory, values, by_row, bound)
         elif b.kind is Kind.ELEM:
-            kept[key_of(b.name)] = found = _elements(b, kept, memory, values)
+            key = keys.key_of(b.name)
+            kept[key] = found = _elements(b, key, kept, memory, values)
             bound[b.name] = memory.like_bound(local_tensor(found))
         else:
-            numbers = shared[b.name] if b.name in shared else _numbers(b, kept.get(b.name), memory, values, shape_of)
+            key = keys.key_of(b.name)
+            shape = keys.shape_of(b.name, memory.param)
+            numbers = shared[b.name] if b.name in shared else _numbers(b, key, kept, memory, values, shape)
             if b.kind is Kind.SHARED:
                 shared[b.name] = numbers
-            kept[b.name] = numbers
+            kept[key] = numbers
             bound[b.name] = local_tensor(numbers).view(_kernel_shape(b, memory))
     return bound
 
@@ -83,9 +115,9 @@ def _dtype(b: Buffer) -> torch.dtype:
     return found
 
 
-def _elements(b: Buffer, kept: Mapping[str, Any], memory: ParamMemory, values: Values) -> torch.Tensor:
+def _elements(b: Buffer, key: str, kept: Mapping[str, Any], memory: ParamMemory, values: Values) -> torch.Tensor:
     """A state of the parameter's shape."""
-    key, dtype = key_of(b.name), _dtype(b)
+    dtype = _dtype(b)
     there = kept.get(key)
     is_weight = dtype == memory.tensor.dtype
     if isinstance(there, torch.Tensor):
@@ -132,18 +164,24 @@ def _check_size(key: str, there: torch.Tensor, param: torch.Tensor) -> None:
 
 
 def _codes(
-    b: Buffer, kept: dict[str, Any], memory: ParamMemory, values: Values, by_row: bool, bound: dict[str, torch.Tensor]
+    b: Buffer,
+    key: str,
+    kept: dict[str, Any],
+    memory: ParamMemory,
+    values: Values,
+    by_row: bool,
+    bound: dict[str, torch.Tensor],
 ) -> None:
     """8-bit codes and their scales, which are kept in the order in which they are bound."""
-    scale, device = f"{b.name}.scale", memory.tensor.device
+    scale, scale_key, device = f"{b.name}.scale", f"{key}.scale", memory.tensor.device
     shape = tuple(memory.tensor.shape)
     scale_shape = storage.shape_of(Buffer(scale, True, storage="scale"), shape, by_row)
-    codes, scales = kept.get(b.name), kept.get(scale)
+    codes, scales = kept.get(key), kept.get(scale_key)
     if isinstance(codes, torch.Tensor) and isinstance(scales, torch.Tensor):
         found, factors = local_tensor(codes), local_tensor(scales)
         if tuple(factors.shape) != scale_shape or found.numel() != memory.tensor.numel():
             raise ValueError(
-                f"state['{scale}']: shape {tuple(factors.shape)}, but 8-bit blocks of a parameter of shape {shape} "
+                f"state['{scale_key}']: shape {tuple(factors.shape)}, but 8-bit blocks of a parameter of shape {shape} "
                 f"have {scale_shape}"
             )
         codes = found.to(device=device, dtype=_dtype(b)).reshape(shape).contiguous()
@@ -158,18 +196,20 @@ def _codes(
             full = torch.full(shape, float(start), device=device)
         coded, factor = storage.encode(full.float().cpu().numpy(), b, by_row)
         codes, scales = torch.from_numpy(np.asarray(coded)).to(device), torch.from_numpy(factor).to(device)
-    kept[b.name], kept[scale] = bound[b.name], bound[scale] = codes, scales
+    kept[key], kept[scale_key] = bound[b.name], bound[scale] = codes, scales
 
 
-def _numbers(b: Buffer, there: Any, memory: ParamMemory, values: Values, shape_of: ShapeOf) -> torch.Tensor:
+def _numbers(
+    b: Buffer, key: str, kept: Mapping[str, Any], memory: ParamMemory, values: Values, shape: torch.Size | None
+) -> torch.Tensor:
     """A state for each row or column, or a single number."""
-    of_kernel = _kernel_shape(b, memory)
-    shape = shape_of(b.name, memory.param) or torch.Size(of_kernel)
+    there = kept.get(key)
+    shape = torch.Size(_kernel_shape(b, memory)) if shape is None else shape
     device = torch.device("cpu") if b.kind is Kind.HOST else memory.tensor.device
     if there is not None:
         found = local_tensor(there) if isinstance(there, torch.Tensor) else torch.tensor(there)
         if found.numel() != shape.numel():
-            raise ValueError(f"state['{b.name}']: shape {tuple(found.shape)}, expected {tuple(shape)}")
+            raise ValueError(f"state['{key}']: shape {tuple(found.shape)}, expected {tuple(shape)}")
         same = found.dtype == _dtype(b) and found.device == device and found.shape == shape and found.is_contiguous()
         return found if same else found.to(device=device, dtype=_dtype(b)).reshape(shape).contiguous().clone()
     start = _start(b, values)

@@ -17,8 +17,8 @@ from optgen import specfiles
 from optgen.backends.ptx.table import Unit
 from optgen.cli import explain, main
 from optgen.cli.bandwidth import bandwidth
-from optgen.cli.show import expression
 from optgen.model import Expr
+from optgen.symbolic.written import expression
 
 GOOD = """\
 optimizer Mine "a test"
@@ -156,7 +156,7 @@ def test_check(good: Path, bad: Path, capsys: Capture) -> None:
 
 def test_check_of_all_specs(capsys: Capture) -> None:
     assert main(["check"]) == 0
-    assert capsys.readouterr().out.count(": ok") == len(specfiles.available())
+    assert capsys.readouterr().out.count(": ok") == len(specfiles.all_available())
 
 
 def test_warnings_do_not_fail(good: Path, capsys: Capture) -> None:
@@ -198,7 +198,7 @@ def test_list(capsys: Capture) -> None:
     assert main(["list"]) == 0
     shown = capsys.readouterr()
     rows = shown.out.splitlines()
-    assert [row.split()[0] for row in rows] == ["spec", *specfiles.available()]
+    assert [row.split()[0] for row in rows] == ["spec", *specfiles.all_available()]
     assert shown.err.startswith("\na flag in brackets is no argument")
     adam = next(row for row in rows if row.startswith("adam "))
     assert "amsgrad" in adam and "m v" in adam and optgen.parse(_text("adam")).title in adam

@@ -41,16 +41,16 @@ def test_the_wheel_holds_every_source_file(wheel: Path) -> None:
         for path in (ROOT / package).rglob(suffix)
     ]
     assert sources and not set(sources) - shipped
-    assert {f"optgen/specs/{name}.opt" for name in specfiles.available()} <= shipped
+    assert {f"optgen/specs/{name}.opt" for name in specfiles.all_available()} <= shipped
     assert {name for name in shipped if name.startswith("optgen/docs/")} == {"optgen/docs/language.md"}
     assert not [name for name in shipped if name.startswith(("tests", "examples", "benchmarks", "specs", "docs"))]
 
 
 def test_specs_are_found_in_a_wheel(wheel: Path, tmp_path: Path) -> None:
     zipfile.ZipFile(wheel).extractall(tmp_path)
-    code = "from optgen import specfiles; print(specfiles.folder(), *specfiles.available())"
+    code = "from optgen import specfiles; print(specfiles.folder(), *specfiles.all_available())"
     run = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True, text=True)
-    assert run.stdout.split() == [str(tmp_path / "optgen" / "specs"), *specfiles.available()]
+    assert run.stdout.split() == [str(tmp_path / "optgen" / "specs"), *specfiles.all_available()]
 
 
 def test_the_language_is_described_in_a_wheel(wheel: Path, tmp_path: Path) -> None:

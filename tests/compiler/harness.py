@@ -27,6 +27,7 @@ from tests.process import run
 Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]
 SPECS = {name: optgen.parse(specfiles.spec_path(name).read_text()) for name in specfiles.available()}
+TORCH = {name: optgen.parse(specfiles.spec_path(name).read_text()) for name in specfiles.available("torch")}
 
 SHAPES: tuple[Shape, ...] = ((), (0,), (3,), (129,), (8193,), (0, 4), (1, 5), (130, 1), (65, 257), (2, 3, 4, 5))
 """Of every rank; no multiples of a vector, of a block of the reductions or of a block of 8-bit codes."""
@@ -154,7 +155,37 @@ eval:
   w' = w              if frozen
   w' = 0.5*(w + x0)   otherwise
 """)
-FEATURES = (EVERYTHING, KINDS, ROWS, FROZEN)
+STARTS = optgen.parse("""\
+optimizer Starts "states that start from what the first update computes, and one that is only kept"
+param lr = 0.01
+param c  = 0.5
+
+input h
+
+state a         = g
+state b         = abs(g) + c*h^2
+state k         = w - c*g
+state R: row    = mean(g^2, per row)
+state C: col    = max(abs(w), per col)
+state T: tensor = norm(w) + rank
+state S: host   = lr/2 + rows
+state m         = 0
+
+update:
+  a' = 0.9*a + 0.1*g
+  b' = max(b, g^2)
+  k' = k
+  R' = 0.5*R + mean(a'^2, per row)
+  C' = max(0.9*C, max(b', per col))
+  T' = T + 1
+  S' = S + lr
+  m' = 0.5*m + g
+  w' = w - lr*(a' + k/T')/(sqrt(b') + R' + C' + 0.1) - lr*S'*m'
+
+eval:
+  w' = a + k*S + m
+""")
+FEATURES = (EVERYTHING, KINDS, ROWS, FROZEN, STARTS)
 
 
 @dataclass(frozen=True)
@@ -229,7 +260,9 @@ def cases(*specs: Optimizer) -> Iterator[Case]:
 
 
 CASES = tuple(cases(*SPECS.values()))
-ALL = (*CASES, *cases(*FEATURES))
+TORCH_CASES = tuple(case for case in cases(*TORCH.values()) if not case.values["maximize"])
+"""Those that climb differ in one sign; tests/optimizers/test_torch_specs.py has them."""
+ALL = (*CASES, *TORCH_CASES, *cases(*FEATURES))
 KERNELS = {pipeline.symbol(c.spec, v): (c, v) for c in ALL for v in c.variants()}
 """What they are compiled to in float32, by symbol."""
 

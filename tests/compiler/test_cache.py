@@ -15,7 +15,7 @@ import pytest
 import optgen
 from optgen import files, pipeline, serial
 from optgen.objectcode import cache
-from tests.compiler.harness import SPECS, python
+from tests.compiler.harness import SPECS, TORCH, python
 
 LOAD = """
 import numpy as np, optgen
@@ -364,9 +364,9 @@ sys.exit(max(child.wait() for child in children))
     assert len(list(folder.iterdir())) == 4
 
 
-@pytest.mark.parametrize("name", SPECS)
+@pytest.mark.parametrize("name", [*SPECS, *TORCH])
 def test_model_survives_serialisation(name: str) -> None:
-    spec = SPECS[name]
+    spec = (SPECS | TORCH)[name]
     again = serial.loads(serial.dumps(spec))
     assert (again, again.source, again.warnings) == (spec, spec.source, spec.warnings)
     assert [repr(e) for e in again.update] == [repr(e) for e in spec.update]  # spans too

@@ -180,6 +180,7 @@ SOME = {
     "novograd": ["float64", "bfloat16_stochastic"],
     "prodigy": ["bfloat16-master", "mixed", "scaled"],
     "schedulefreeadamw": ["float64", "mixed"],
+    "starts": ["float64", "mixed", "bfloat16-master"],
     "sgld": ["float64", "bfloat16"],
     "sophia": ["float16"],
 }
@@ -193,6 +194,8 @@ SPARSE = {
     "prodigy": ["mixed"],
     "rows": ["float32", "mixed"],
     "schedulefreeadamw": ["mixed"],
+    "starts": ["float32", "int8_linear"],
+    "torchsparseadam": ["float32"],
 }
 LONG = (*SHAPES, (3, 5000), (2, 0))
 """With two matrices that are large enough for 8-bit codes, and one whose rows have no elements."""

@@ -36,7 +36,7 @@ def test_a_spec_is_a_line_of_what_it_declares() -> None:
     assert repr(optgen.parse("optimizer Plain\nupdate:\n  w' = w - lr*g\n")) == "<optgen spec Plain>"
 
 
-@pytest.mark.parametrize("name", specfiles.available())
+@pytest.mark.parametrize("name", specfiles.all_available())
 def test_no_spec_shows_spans(name: str) -> None:
     spec = optgen.load(name).spec
     assert "Span" not in repr(spec) and "\n" not in repr(spec) and len(repr(spec)) < 250

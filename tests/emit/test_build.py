@@ -125,7 +125,7 @@ def test_every_spec_that_comes_along_is_built(
 ) -> None:
     """Shown with two of them, one of which has an `eval:` section."""
     names = ("schedulefree_sgd", "sgd")
-    monkeypatch.setattr(specfiles, "available", lambda: names)
+    monkeypatch.setattr(specfiles, "all_available", lambda: names)
     assert main(["build", "-o", str(tmp_path)]) == 0
     assert sorted(p.name for p in tmp_path.iterdir()) == list(names)
     captured = capsys.readouterr()

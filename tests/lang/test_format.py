@@ -11,7 +11,7 @@ from optgen.diagnostics import Source, SpecErrors
 from optgen.lang import format_text, parse
 
 HERE = Path(__file__).parent
-SPECS = [*sorted((HERE.parents[1] / "specs").glob("*.opt")), *sorted((HERE / "good").glob("*.opt"))]
+SPECS = [*sorted((HERE.parents[1] / "specs").rglob("*.opt")), *sorted((HERE / "good").glob("*.opt"))]
 CASES = sorted(p for p in (HERE / "fmt").glob("*.opt") if not p.stem.endswith("_formatted"))
 
 

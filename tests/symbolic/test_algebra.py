@@ -81,12 +81,13 @@ def evaluate(expr: Expr, values: Mapping[str, Any]) -> Any:
     raise TypeError(expr)
 
 
-WITHOUT = {"adafactor", "adammini", "came", "groupadagrad", "dadaptadam", "prodigy"}  # sums of rows, over parameters
+WITHOUT = {"adafactor", "torch/adafactor", "adammini", "came", "groupadagrad"}  # sums of rows
+WITHOUT |= {"dadaptadam", "prodigy"}  # sums over parameters
 WITHOUT |= {"lans", "lars", "lbsgd", "novograd", "sgld", "sophia"}  # conditions on norms, long ones, draws, floor
 """Those that have no closed form in some variant."""
 
 
-@pytest.mark.parametrize("name", specfiles.available())
+@pytest.mark.parametrize("name", specfiles.all_available())
 def test_it_is_what_the_kernel_does(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every variant of every spec, long closed forms too, in float64."""
     monkeypatch.setattr("optgen.symbolic.algebra._READABLE", 1000)
@@ -112,8 +113,9 @@ def test_it_is_what_the_kernel_does(name: str, monkeypatch: pytest.MonkeyPatch) 
         state = kernel.init([moved], flags=each or None)
         step = kernel.bind([moved], [g.copy()], state, {n: [x] for n, x in inputs.items()} or None, flags=each or None)
         step()
+        rounding = 1e-7 if flags.get("single") else 1e-9  # closed forms round no number to float32
         values = {"w": w, "g": g, "grad": g, **inputs, **known, **kernel.values}
-        np.testing.assert_allclose(moved - w, evaluate(form, values), rtol=1e-9, atol=1e-13)
+        np.testing.assert_allclose(moved - w, evaluate(form, values), rtol=rounding, atol=1e-13)
 
 
 @pytest.mark.parametrize(

@@ -151,7 +151,7 @@ eval:
     assert latex(optimizer).splitlines()[-2] == r"  w_t^{\mathrm{eval}} &= z_t"
 
 
-@pytest.mark.parametrize("name", specfiles.available())
+@pytest.mark.parametrize("name", specfiles.all_available())
 def test_every_spec_in_every_variant(name: str) -> None:
     optimizer = optgen.parse(specfiles.spec_path(name).read_text("utf-8"))
     for flags in (None, *optimizer.variants()):

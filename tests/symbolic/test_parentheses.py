@@ -11,11 +11,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import optgen
-from optgen.cli.show import expression
 from optgen.diagnostics import Span
 from optgen.model import Binary, Expr, Name, Number, Unary
 from optgen.symbolic.latex import Latex
 from optgen.symbolic.unicode import Unicode
+from optgen.symbolic.written import expression
 
 SPEC = """\
 optimizer X

@@ -56,7 +56,7 @@ def assert_as_clipped_before(
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("name", ["sgd", "adabelief", "lamb", "prodigy"])
+@pytest.mark.parametrize("name", ["sgd", "adabelief", "lamb", "prodigy", "torch/adam", "torch/rmsprop"])
 def test_same_bits_as_clip_grad_norm(name: str, dtype: torch.dtype) -> None:
     make = optgen.torch.optimizer(name)
     assert_as_clipped_before(make, parameters(dtype, SHAPES[:2]), 1.0)

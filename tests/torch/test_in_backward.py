@@ -22,7 +22,8 @@ from optgen.torch import optimizer
 
 SUM_OVER_PARAMS = {"prodigy", "dadaptadam"}
 READ_INPUTS = {"sophia"}
-SPECS = [s for s in specfiles.available() if "/" not in s and s not in SUM_OVER_PARAMS | READ_INPUTS]
+OF_SPARSE_GRADIENTS = {"torch/sparse_adam"}
+SPECS = [s for s in specfiles.available() if s not in SUM_OVER_PARAMS | READ_INPUTS | OF_SPARSE_GRADIENTS]
 
 
 def network(bias: bool = True) -> nn.Module:

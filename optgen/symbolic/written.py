@@ -1,0 +1,53 @@
+"""Expressions in the spec language: the trees of a model as they could have been written."""
+
+from __future__ import annotations
+
+from optgen.model import Binary, Call, Expr, IsSet, Name, Number, Text, Unary
+
+_COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
+_OPERATORS = (("or",), ("and",), (), _COMPARISONS, ("+", "-"), ("*", "/"), (), ("^",))
+_NOT, _NEGATIVE, _ATOM = 2, 6, 8
+"""Levels of precedence in the grammar, loosest first: `or`, `and`, `not`, comparisons, sums, products, minus, powers,
+atoms."""
+
+
+def expression(expr: Expr) -> str:
+    """The expression in the spec language, with only the parentheses that its tree needs."""
+    level = _level(expr)
+    match expr:
+        case Number(text=text):
+            return text
+        case Name(key=key):
+            return key
+        case Text(value=value):
+            return f"'{value}'"
+        case IsSet(name=name):
+            return f"{name.key} set"
+        case Unary(op=op, operand=x):
+            return f"{'-' if op == '-' else 'not '}{_at(x, level)}"
+        case Binary(op="^", left=a, right=b):
+            return f"{_at(a, _ATOM)}^{_at(b, _NEGATIVE)}"
+        case Binary(op=op, left=a, right=b):
+            left, right = _at(a, level + (op in _COMPARISONS)), _at(b, level + 1)
+            return f"{left}{op}{right}" if op in "*/" else f"{left} {op} {right}"
+        case Call(function=name, args=args, scope=scope):
+            words = [expression(x) for x in args]
+            if scope is not None:
+                words.append(f"{'over' if scope == 'params' else 'per'} {scope}")
+            return f"{name}({', '.join(words)})"
+
+
+def _level(expr: Expr) -> int:
+    """The level of the outermost operator in the grammar."""
+    match expr:
+        case Binary(op=op):
+            return next(i for i, ops in enumerate(_OPERATORS) if op in ops)
+        case Unary(op=op):
+            return _NEGATIVE if op == "-" else _NOT
+        case _:
+            return _ATOM
+
+
+def _at(expr: Expr, level: int) -> str:
+    text = expression(expr)
+    return text if _level(expr) >= level else f"({text})"

@@ -1,0 +1,208 @@
+"""PyTorch's own optimizers: subclasses of them, with their arguments, numbers and state dicts, whose steps are kernels.
+
+`class Adam(SpecOptimizer, torch.optim.Adam)`: PyTorch's `__init__` runs, and SpecOptimizer has the step.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch.optim.optimizer import _device_dtype_check_for_fused
+
+from optgen import api, pipeline
+from optgen.torch.base import SpecOptimizer
+from optgen.torch.group import check_rules
+from optgen.torch.memory import local_tensor
+from optgen.torch.spelling import of_torch
+from optgen.torch.state import StateKeys
+
+Group = Mapping[str, Any]
+OPTIONS: Mapping[str, tuple[Any, str]] = {
+    "storage": (None, "how states are kept, all of them or by name, as `optgen.load` has it; each has the parameter's"),
+    "master": (False, "keep a float32 weight beside each parameter of 16 bits"),
+    "seed": (0, "of random rounding"),
+    "clip_norm": (None, "limit of the norm of all gradients, as of `clip_grad_norm_`, but applied within the step"),
+    "in_backward": (False, "update each parameter within `backward`, when its gradient is complete, and free that"),
+}
+"""What arguments ours has beside PyTorch's: the default of each, and what it is."""
+GROUP_OPTIONS = ("storage", "master")
+"""Those that groups have as well, but only where they are given."""
+OUT: Mapping[str, str] = {
+    "Muon": "torch.optim.Muon is PyTorch's; its products of matrices are not in the language of specs",
+    "LBFGS": "torch.optim.LBFGS is PyTorch's; it calls the closure many times in a step",
+}
+"""PyTorch's optimizers that are no specs, and what to do."""
+
+
+def _takes_rows(group: Group) -> bool:
+    return True
+
+
+def _takes_rows_without_decay(group: Group) -> bool:
+    if group["weight_decay"] != 0:
+        raise RuntimeError("weight_decay option is not compatible with sparse gradients")
+    return True
+
+
+def _takes_sparse(group: Group) -> bool:
+    """With momentum or weight decay, every row changes at every step."""
+    return bool(group["momentum"] == 0 and group["weight_decay"] == 0)
+
+
+@dataclass(frozen=True)
+class TorchClass:
+    """One of PyTorch's optimizers: its class, and in what it differs from a spec's.
+
+    `takes_sparse` says whether a sparse gradient updates its rows only, or is read as a dense one, in a group; it
+    raises PyTorch's error where PyTorch takes none.
+    """
+
+    base: type[torch.optim.Optimizer]
+    keys: StateKeys = field(default_factory=StateKeys)
+    takes_sparse: Callable[[Group], bool] | None = None
+    takes_dense: bool = True
+    takes_complex: bool = True
+    sparse_hint: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.base.__name__
+
+    @property
+    def source(self) -> str:
+        """The name of its spec."""
+        return "torch/" + re.sub(r"(?<=[a-z])A(?=dam)", "_A", self.name).lower()
+
+    def check(self, p: torch.Tensor) -> None:
+        """RuntimeError, worded as PyTorch's, if it takes no such parameter or gradient."""
+        assert p.grad is not None
+        is_sparse = local_tensor(p.grad).layout == torch.sparse_coo
+        if p.is_complex() and not self.takes_complex:
+            raise RuntimeError(f"{self.name} does not support complex parameters")
+        if is_sparse and self.takes_sparse is None:
+            raise RuntimeError(f"{self.name} does not support sparse gradients{self.sparse_hint}")
+        if not is_sparse and not self.takes_dense:
+            raise RuntimeError(f"{self.name} does not support dense gradients, please consider Adam instead")
+
+
+def _factors(name: str, param: torch.Tensor) -> torch.Size | None:
+    """The shapes of Adafactor's factors: those of the parameter, with 1 for the axis that a mean was taken over."""
+    shape = list(local_tensor(param).shape)
+    axis = {"row_var": -1, "col_var": -2}.get(name)
+    if axis is None:
+        return None
+    shape[axis] = 1
+    return torch.Size(shape)
+
+
+_T = torch.optim
+_FOR_ADAM = ", please consider SparseAdam instead"
+CLASSES: Mapping[str, TorchClass] = {
+    row.name: row
+    for row in (
+        TorchClass(_T.SGD, StateKeys(has_step=False), takes_sparse=_takes_sparse),
+        TorchClass(_T.Adam, sparse_hint=_FOR_ADAM),
+        TorchClass(_T.AdamW, sparse_hint=_FOR_ADAM),
+        TorchClass(_T.Adamax),
+        TorchClass(_T.NAdam, StateKeys(numbers=("mu_product",))),
+        TorchClass(_T.RAdam),
+        TorchClass(_T.Adagrad, StateKeys(names={"accumulator": "sum"}), takes_sparse=_takes_rows_without_decay),
+        TorchClass(_T.Adadelta),
+        TorchClass(_T.RMSprop),
+        TorchClass(_T.Rprop),
+        TorchClass(_T.ASGD, StateKeys(numbers=("eta", "mu"))),
+        TorchClass(_T.Adafactor, StateKeys(shape_of=_factors), takes_complex=False),
+        TorchClass(_T.SparseAdam, StateKeys(counts_in_python=True), takes_sparse=_takes_rows, takes_dense=False),
+    )
+}
+"""PyTorch's optimizers that are specs, by the names of their classes."""
+SOURCES: Mapping[str, str] = {row.source: name for name, row in CLASSES.items()}
+"""Their classes' names, by the names of their specs."""
+
+
+class TorchOptimizer(SpecOptimizer):
+    """What the subclasses of PyTorch's optimizers have in common; `torch_class` says which one it is."""
+
+    torch_class: TorchClass
+    makes_states_at_construction = False
+
+    def updates_rows(self, group: Group, param: torch.Tensor) -> bool:
+        """Whether only the rows are updated that a parameter's gradient has; RuntimeError if it takes no such one."""
+        refuse_differentiable(group)
+        if group.get("fused"):
+            _device_dtype_check_for_fused(param)
+        self.torch_class.check(param)
+        takes = self.torch_class.takes_sparse
+        return takes is not None and super().updates_rows(group, param) and takes(group)
+
+    def _set_options(self, given: Mapping[str, Any]) -> None:
+        """Give all groups the options that are not as in OPTIONS; without any, their keys are PyTorch's."""
+        chosen = {name: x for name, x in given.items() if name in GROUP_OPTIONS and x != OPTIONS[name][0]}
+        self.defaults.update(chosen)
+        for group in self.param_groups:
+            for name, x in chosen.items():
+                group.setdefault(name, x)
+            refuse_differentiable(group)
+            check_rules(self, group)
+
+
+def refuse_differentiable(group: Group) -> None:
+    """RuntimeError if a group asks for steps that autograd can go back through."""
+    if group.get("differentiable"):
+        raise RuntimeError(
+            "differentiable=True: optgen's steps are compiled kernels, which autograd cannot go back through; use the "
+            "class of torch.optim"
+        )
+
+
+def make(row: TorchClass, more: Mapping[str, Any]) -> type[SpecOptimizer]:
+    """The class of one of PyTorch's optimizers, with these further attributes."""
+    base = row.base
+    spec = pipeline.checked(api.read(row.source))
+
+    def __init__(
+        self: Any,
+        params: Any,
+        *args: Any,
+        storage: Any = None,
+        master: bool = False,
+        seed: int = 0,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        self._set_step_options(seed, clip_norm, in_backward)
+        base.__init__(self, params, *args, **kwargs)
+        self._set_options({"storage": storage, "master": master})
+
+    __init__.__signature__ = _signature(base)  # type: ignore[attr-defined]
+    body = {
+        "__init__": __init__,
+        "__doc__": _document(base),
+        "spec": spec,
+        "source": row.source,
+        "spelling": of_torch(spec, base([torch.zeros(())]).defaults),  # type: ignore[call-arg]
+        "state_keys": row.keys,
+        "torch_class": row,
+    }
+    return type(row.name, (TorchOptimizer, base), {**body, **more})
+
+
+def _signature(base: type[torch.optim.Optimizer]) -> inspect.Signature:
+    """PyTorch's arguments, and ours after them, by keyword only."""
+    signature = inspect.signature(base.__init__)
+    kind = inspect.Parameter
+    own = [kind(name, kind.KEYWORD_ONLY, default=default) for name, (default, _) in OPTIONS.items()]
+    return signature.replace(parameters=[*signature.parameters.values(), *own])
+
+
+def _document(base: type[torch.optim.Optimizer]) -> str:
+    """PyTorch's docstring, and ours after it."""
+    lines = [inspect.getdoc(base) or "", "", f"The steps are kernels of optgen. Arguments beside those of {base.__name__}:", ""]
+    lines += [f"    {name}: {text}" for name, (_, text) in OPTIONS.items()]
+    return "\n".join(lines)
