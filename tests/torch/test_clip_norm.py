@@ -63,6 +63,19 @@ def test_same_bits_as_clip_grad_norm(name: str, dtype: torch.dtype) -> None:
     assert make(parameters()).grad_norm is None
 
 
+def test_beside_pytorchs_own_adam() -> None:
+    ours, theirs = parameters(torch.float64), parameters(torch.float64)
+    opt, plain = optgen.torch.Adam(ours, clip_norm=1.0), torch.optim.Adam(theirs)
+    for k, size in enumerate([0.01, 1.0, 30.0]):
+        for params in (ours, theirs):
+            give_gradients(params, k, size)
+        clip_grad_norm_(theirs, 1.0)
+        opt.step()
+        plain.step()
+    torch.testing.assert_close(ours, theirs, rtol=1e-12, atol=0)
+    assert opt.state_dict()["param_groups"][0].keys() == plain.state_dict()["param_groups"][0].keys()
+
+
 def test_one_norm_of_all_groups_and_dtypes() -> None:
     def make(params: Sequence[torch.Tensor], **options: float) -> SpecOptimizer:
         return optimizer("sgd")([{"params": params[::2]}, {"params": params[1::2], "lr": 0.3}], **options)
