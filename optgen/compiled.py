@@ -28,6 +28,7 @@ class NativeKernel:
     lazy: bool  # rows can be updated without the others
     shared: bool  # some value depends on all tensors of a step
     cut: ShardGranularity  # where tensors can be cut into pieces
+    last_two: bool  # a tensor is a batch of matrices of its last two axes
     object: bytes
 
 
@@ -73,6 +74,7 @@ def _signature(kernel: Kernel) -> dict[str, Any]:
         "lazy": kernel.rows_independent,
         "shared": Kind.SHARED in kernel.kinds,
         "cut": kernel.shard_granularity,
+        "last_two": kernel.last_two,
     }
 
 

@@ -95,8 +95,8 @@ class IsSet:
 
 @dataclass(frozen=True)
 class Call:
-    """A call. `scope` is that of a reduction: `row` for `mean(s, per row)`, `params` for `sum(x, over params)`, or
-    `col`; None for none."""
+    """A call. `scope` is that of a reduction: `row` for `mean(s, per row)`, `params` for `sum(x, over params)`, `col`
+    or `matrix`; None for none."""
 
     function: str
     args: tuple[Expr, ...]
@@ -260,7 +260,7 @@ interval."""
 PER_PARAMETER = ("lr", "wd")
 """Params that differ between parameters, by their multipliers."""
 COUNTS = ("t", "step")
-DIMENSIONS = ("rank", "size", "rows", "cols")
+DIMENSIONS = ("rank", "size", "rows", "cols", "matrices")
 EPSILON = "machine_epsilon"
 """The machine epsilon of the parameter's dtype."""
 
@@ -277,7 +277,8 @@ class Program:
 
 @dataclass(frozen=True)
 class Optimizer:
-    """A spec that was parsed and checked. `params` are the declared ones, in order."""
+    """A spec that was parsed and checked. `params` are the declared ones, in order. `last_two`: a parameter is a batch
+    of matrices of its last two axes, not one matrix of its first axis by the others."""
 
     name: str
     title: str
@@ -292,6 +293,7 @@ class Optimizer:
     source: Source = field(compare=False)
     warnings: tuple[Diagnostic, ...] = field(compare=False, default=())
     aliases: tuple[str, ...] = ()  # other names of the optimizer
+    last_two: bool = False
 
     _repr_latex_: ClassVar[Callable[[Optimizer], str]]
     """The equations, as notebooks show them. `optgen.api` sets it: a model does not know how equations are typeset."""

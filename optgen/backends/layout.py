@@ -26,6 +26,9 @@ PER_TENSOR = (Kind.UNIFORM, Kind.HOST, Kind.TENSOR)
 class Extent:
     """What a step visits of one tensor: `elements` of them, in `rows` rows of `cols` each.
 
+    They are `matrices` matrices of `height` rows, whose columns are `columns` together. `matrices` is None where a
+    tensor is one matrix.
+
     `by_rows`: rows are updated one by one. Of a piece, `elements` is its own size; the tensor has `whole` elements, and
     number `first` is the first one of the piece.
     """
@@ -36,6 +39,14 @@ class Extent:
     rows: Any
     cols: Any
     by_rows: Any
+    matrices: Any = None
+    height: Any = None
+    columns: Any = None
+
+    def row_blocks(self, b: ll.IRBuilder) -> Any:
+        """How many blocks of ROW_BLOCK rows there are. A block is within one matrix."""
+        each = blocks(b, self.height, ROW_BLOCK)
+        return each if self.matrices is None else b.mul(self.matrices, each)
 
 
 @dataclass(frozen=True)
@@ -98,14 +109,14 @@ class Layout:
             take(b.mul(b.mul(extent.rows, blocks(b, extent.cols)), integer(self.stride)))
         rows = offset
         cols = take(b.mul(extent.rows, integer(len(self.rows)))) if self.rows else rows
-        column_sums = take(b.mul(extent.cols, integer(len(self.cols)))) if self.cols else cols
+        column_sums = take(b.mul(extent.columns, integer(len(self.cols)))) if self.cols else cols
         tree = column_sums
         if self.column_sums:
-            each = b.mul(blocks(b, extent.rows, ROW_BLOCK), extent.cols)
+            each = b.mul(extent.row_blocks(b), extent.cols)
             tree = take(b.mul(each, integer(self.column_sums)))
         end = tree
         if self.tree:
-            end = take(b.add(blocks(b, extent.rows), blocks(b, extent.cols)))
+            end = take(b.add(blocks(b, extent.rows), blocks(b, extent.columns)))
         return RegionOffsets(row_partials, rows, cols, column_sums, tree, end)
 
 

@@ -20,6 +20,7 @@ UNITS = {
     "column tiles": "a warp adds up some rows of 32 columns",
     "rows": "a thread computes the values of one row",
     "cols": "a thread computes the values of one column",
+    "matrices": "a thread computes the values of one matrix of the last two axes",
     "tensor": "a block of threads computes the values of one tensor",
     "step": "one block of threads computes the values that all tensors share",
 }

@@ -52,6 +52,7 @@ UNIT_DOCS = {
     "column tiles": "64 rows of 128 columns, for a warp",
     "rows": "one, for a thread",
     "cols": "one, for a thread",
+    "matrices": "one, for a thread",
     "tensor": "one, for a block",
     "step": "all there is, for a block",
 }
@@ -64,11 +65,13 @@ TABLE = """\
      n rows of addresses in the GPU's memory, one row a tensor, in the order of the buffers; 0 for the host's
      for each launch n + 1 words: where the units of each tensor begin, and how many there are in all
      values that the host and launches leave for later launches
+     for a kernel with `last_two`, n words: the hyper-parameter matrices, or 1 if that is 0
 
    Before the first step, in an image of the table on the host: optgen_table_words words, all 0; fill in n, the columns
-   (t may wait), and the addresses; then optgen_table_plan. Before each step: NAME_host(step), which reads step->n, t,
-   hyper and of the buffers those in the memory of the host, advances t, and writes to step->workspace: that points to
-   word optgen_table_values of the image. Then fill in the column t, and the seed, and copy the image to the GPU.
+   (t may wait), the matrices, and the addresses; then optgen_table_plan. Before each step: NAME_host(step), which reads
+   step->n, t, hyper and of the buffers those in the memory of the host, advances t, and writes to step->workspace: that
+   points to word optgen_table_values of the image. Then fill in the column t, and the seed, and copy the image to the
+   GPU.
 
    A step then is one launch of each function, in order, one after the other in one stream. Their only parameter is the
    table's address on the GPU. A launch without units may be left out; else it has blocks of OPTGEN_THREADS threads, as
@@ -111,18 +114,32 @@ static inline int64_t optgen_table_values(const optgen_kernel *kernel, int64_t n
 }
 static inline int64_t optgen_table_words(const optgen_kernel *kernel, int64_t n)
 {
+    return optgen_table_values(kernel, n) + kernel->shared + n * (kernel->slots + kernel->last_two);
+}
+
+/* The first word of the numbers of matrices, of a kernel with `last_two`. */
+static inline int64_t optgen_table_matrices(const optgen_kernel *kernel, int64_t n)
+{
     return optgen_table_values(kernel, n) + kernel->shared + n * kernel->slots;
 }
 
 static inline int64_t optgen_parts(int64_t x, int64_t size) { return (x + size - 1) / size; }
 
+/* How many matrices tensor i of n is. */
+static inline int64_t optgen_matrices(const optgen_kernel *kernel, const int64_t *table, int64_t i)
+{
+    return kernel->last_two ? table[optgen_table_matrices(kernel, table[OPTGEN_N]) + i] : 1;
+}
+
 /* How many units tensor i of n has for a launch. */
-static inline int64_t optgen_units(const optgen_launch *launch, const int64_t *table, int64_t i)
+static inline int64_t optgen_units(const optgen_kernel *kernel, const optgen_launch *launch, const int64_t *table,
+                                   int64_t i)
 {
     const int64_t n = table[OPTGEN_N];
     const int64_t *column = table + OPTGEN_HEAD + i;
     const int64_t size = column[n * OPTGEN_COLUMN_SIZE], lead = column[n * OPTGEN_COLUMN_LEAD];
     const int64_t rows = column[n * OPTGEN_COLUMN_ROWS], cols = column[n * OPTGEN_COLUMN_COLS];
+    const int64_t matrices = optgen_matrices(kernel, table, i);
     switch (launch->unit) {
     case OPTGEN_UNIT_ELEMENTS:
         if (column[n * OPTGEN_COLUMN_BY_ROWS])
@@ -133,11 +150,13 @@ static inline int64_t optgen_units(const optgen_launch *launch, const int64_t *t
     case OPTGEN_UNIT_ROW_BLOCKS:
         return rows * optgen_parts(cols, OPTGEN_BLOCK);
     case OPTGEN_UNIT_COLUMN_TILES:
-        return optgen_parts(rows, OPTGEN_ROW_BLOCK) * optgen_parts(cols, OPTGEN_LANES);
+        return matrices * optgen_parts(rows / matrices, OPTGEN_ROW_BLOCK) * optgen_parts(cols, OPTGEN_LANES);
     case OPTGEN_UNIT_ROWS:
         return rows;
     case OPTGEN_UNIT_COLS:
-        return cols;
+        return matrices * cols;
+    case OPTGEN_UNIT_MATRICES:
+        return matrices;
     case OPTGEN_UNIT_TENSOR:
         return 1;
     default:
@@ -150,9 +169,10 @@ static inline int64_t optgen_doubles(const optgen_kernel *kernel, int area, cons
 {
     const int64_t n = table[OPTGEN_N];
     const int64_t *column = table + OPTGEN_HEAD + i;
-    const int64_t rows = column[n * OPTGEN_COLUMN_ROWS], cols = column[n * OPTGEN_COLUMN_COLS];
+    const int64_t rows = column[n * OPTGEN_COLUMN_ROWS], matrices = optgen_matrices(kernel, table, i);
+    const int64_t cols = column[n * OPTGEN_COLUMN_COLS], columns = matrices * cols;
     const int64_t blocks = kernel->partials ? column[n * OPTGEN_COLUMN_BLOCKS] : 0;
-    const int64_t tree = kernel->tree ? optgen_parts(rows > cols ? rows : cols, OPTGEN_BLOCK) : 0;
+    const int64_t tree = kernel->tree ? optgen_parts(rows > columns ? rows : columns, OPTGEN_BLOCK) : 0;
     switch (area) {
     case OPTGEN_AREA_PARTIALS:
         return blocks * kernel->stride;
@@ -163,9 +183,9 @@ static inline int64_t optgen_doubles(const optgen_kernel *kernel, int area, cons
     case OPTGEN_AREA_ROWS_AT:
         return rows * kernel->rows;
     case OPTGEN_AREA_COLS_AT:
-        return cols * kernel->cols;
+        return columns * kernel->cols;
     default:
-        return optgen_parts(rows, OPTGEN_ROW_BLOCK) * cols * kernel->sums;
+        return optgen_parts(rows / matrices, OPTGEN_ROW_BLOCK) * columns * kernel->sums;
     }
 }
 
@@ -185,7 +205,7 @@ static inline int64_t optgen_table_plan(const optgen_kernel *kernel, int64_t *ta
         int64_t *starts = table + optgen_table_units(kernel, n, launch);
         starts[0] = 0;
         for (i = 0; i < n; i++)
-            starts[i + 1] = starts[i] + optgen_units(&kernel->launches[launch], table, i);
+            starts[i + 1] = starts[i] + optgen_units(kernel, &kernel->launches[launch], table, i);
     }
     return used;
 }

@@ -55,6 +55,7 @@ DIMENSIONS = {
     "size": "number of its elements",
     "rows": "number of its rows",
     "cols": "number of its columns",
+    "matrices": "number of matrices of so many rows and columns that the tensor is, 1 unless its last two axes are one",
     "step": "number of steps, this one included, the same for all tensors",
 }
 

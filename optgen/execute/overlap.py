@@ -16,6 +16,14 @@ class OverlapCheck:
         self._tensors, self._n_written = [*written, *read], len(written)
         self._ranges = _address_ranges(self._tensors)
 
+    @property
+    def written(self) -> tuple[Array, Array]:
+        """Where the tensors with elements that are written begin and end, in order, as two arrays of uint64."""
+        ranges = self._ranges[: self._n_written]
+        ranges = ranges[ranges[:, 0] < ranges[:, 1]]
+        begins, ends = ranges[np.argsort(ranges[:, 0])].T
+        return np.ascontiguousarray(begins), np.ascontiguousarray(ends)
+
     def check_no_overlap(self, more: Sequence[Tensor]) -> None:
         """ValueError naming two tensors that share memory, one of them written; `more` are read as well."""
         ranges = np.concatenate([self._ranges, _address_ranges(more)])

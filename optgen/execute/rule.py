@@ -162,7 +162,7 @@ class UpdateRule:
         host, and counts: NumPy arrays). Gradients, inputs and elementwise states have their parameter's shape. Tensors
         that are written must be writable and share memory with no other. A gradient may be `RowSparse`: with `lazy`, if
         the rule is `lazy`, the other rows are left as they are; else they have a gradient of zero. TypeError and
-        ValueError name the tensor. The step keeps all tensors alive.
+        ValueError name the tensor. The step keeps all tensors alive, on the CPU but the gradients that a call found.
 
         A tensor of PyTorch that gets other memory, another shape or dtype later (`p.data = ...`, `module.to(...)`,
         `resize_`) is refused at the next call. For `backward`, a call changes tensors in place. While one thread calls

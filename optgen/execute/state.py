@@ -24,10 +24,12 @@ class State:
     """The state of a rule: `arrays[name][i]` belongs to parameter i, and is None if its variant has no such state.
 
     An elementwise state has the shape of the parameter. A state per row has shape (rows,), one per column (cols,), in
-    the matrix view of shape[0] by the rest. Host, tensor and shared states are float64 of shape (); a shared one is the
-    same array for all i. An 8-bit state NAME has codes (uint8), and their scales as "NAME.scale" (float32, one for each
-    256 elements): of shape (ceil(size/256),), or (rows, ceil(cols/256)) for a parameter that takes row-sparse updates.
-    "w" are the float32 masters of parameters of 16 bits. `t[i]` counts the updates (int64).
+    the matrix view of shape[0] by the rest; of a spec with `axes last two`, these are the rows, or the columns, of all
+    matrices one after the other: a parameter of shape (2, 3, 4, 5) has (2*3*4,) and (2*3*5,). Host, tensor and shared
+    states are float64 of shape (); a shared one is the same array for all i. An 8-bit state NAME has codes (uint8), and
+    their scales as "NAME.scale" (float32, one for each 256 elements): of shape (ceil(size/256),), or (rows,
+    ceil(cols/256)) for a parameter that takes row-sparse updates. "w" are the float32 masters of
+    parameters of 16 bits. `t[i]` counts the updates (int64).
     """
 
     arrays: Mapping[str, Sequence[Any]]
@@ -84,7 +86,7 @@ def _initial_arrays(
     for b in kernel.states.values():
         if b.is_scale:
             continue  # made with its codes
-        shape, dtype = storage.shape_of(b, param.shape, by_row), storage.dtype_of(b)
+        shape, dtype = storage.shape_of(b, param.shape, by_row, kernel.native.last_two), storage.dtype_of(b)
         value = values[b.init] if isinstance(b.init, str) and b.init != "w" else b.init
         if b.is_quantized:
             arrays |= _initial_codes(b, param, by_row, value, device)
@@ -143,7 +145,7 @@ def tensors(
             found[name][i] = own[name] = find(arrays_of_param[name], f"state[{name!r}][{i}]")
         in_rows = kernel.native.lazy and _is_by_row(kernel, own)
         for name, b in kernel.states.items():
-            _check(own[name], b, param, in_rows)
+            _check(own[name], b, param, storage.shape_of(b, param.shape, in_rows, kernel.native.last_two))
     for name, column in found.items():
         if is_shared(name, kernels) and len({t.address for t in column if t is not None}) > 1:
             raise ValueError(f"state[{name!r}]: one value for all parameters, so all its arrays must be the same one")
@@ -164,10 +166,9 @@ def is_shared(name: str, kernels: Sequence[LoadedKernel]) -> bool:
     return any(name in k.states and k.states[name].kind is Kind.SHARED for k in kernels)
 
 
-def _check(t: Tensor, b: Buffer, param: Tensor, by_row: bool) -> None:
+def _check(t: Tensor, b: Buffer, param: Tensor, expected: tuple[int, ...]) -> None:
     if b.written:
         buffers.check_writable(t)
-    expected = storage.shape_of(b, param.shape, by_row)
     of = "its parameter" if expected == param.shape else f"that of {param.name}, of shape {param.shape},"
     buffers.check(t, storage.dtype_of(b), expected, of)
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import functools
 import operator
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Concatenate, NoReturn, ParamSpec, Protocol, TypeVar
+from typing import Any, NoReturn, Protocol
 
-from optgen.diagnostics import suggest
 from optgen.execute import buffers, state, watch
+from optgen.execute.active import ActiveSet, MovingGradients, written_by
 from optgen.execute.buffers import Tensor
-from optgen.execute.gradients import Gradients
+from optgen.execute.exclusive import exclusive
+from optgen.execute.gradients import CheckedGradient, Gradients
 from optgen.execute.hyper import HyperParameters, Values
+from optgen.execute.inputs import check_inputs
 from optgen.execute.kernel import LoadedKernel, group_by_kernel
 from optgen.execute.overlap import OverlapCheck
 from optgen.execute.piece import Exchange, Piece, is_left_out
@@ -23,34 +23,8 @@ from optgen.ir import GRADIENT_FACTOR
 from optgen.model import FlagValue, Optimizer
 
 ID_LIMIT, SEED_LIMIT = 1 << 20, 1 << 64
-
-AnyStep = TypeVar("AnyStep", bound="BoundStep")
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-def exclusive(method: Callable[Concatenate[AnyStep, P], R]) -> Callable[Concatenate[AnyStep, P], R]:
-    """A method of a step that raises RuntimeError while another such method of the same step runs.
-
-    Two at once would write the same memory. The second one does not wait: an exchange that calls its own step would
-    wait for ever.
-    """
-
-    @functools.wraps(method)
-    def called(self: AnyStep, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        me = (threading.get_ident(),)
-        # A list and no lock: wherever an interrupt (ctrl-C) comes, who has entered leaves.
-        try:
-            self._users.append(me)
-            first = self._users[0]
-            if first is not me:
-                by = "its own exchange" if first == me else "another thread"
-                raise RuntimeError(f"{self.rule!r}: this step is in use by {by}")
-            return method(self, *args, **kwargs)
-        finally:
-            self._users.remove(me)
-
-    return called
+KEPT_SETS = 8
+"""The sets of parameters with gradients whose tables are kept, those that were used last: experts take turns."""
 
 
 class Rule(Protocol):
@@ -116,7 +90,7 @@ class BoundStep:
         self._tensors["copy" if rule.master else "w"] = params
         self._counts = state.counts(initial, n)
         self._high_count_bits, self._zero_bits = state.high_16_bits(self._counts), bytes(2 * n)
-        checked_inputs = self._check_inputs(inputs or {})
+        checked_inputs = check_inputs(rule.spec, inputs or {}, params, rule.dtype, device)
         written, read = self._written_tensors(), [t for tensors in checked_inputs.values() for t in tensors]
         self._tensors |= checked_inputs
         self._overlap, self._watch = OverlapCheck(written, read), Watch([*written, *read])
@@ -129,12 +103,14 @@ class BoundStep:
         self._hyper = HyperParameters(rule.spec, rule.values, [k.variant.flags for k in kernels], decide_flags)
         self._values = self._hyper.values
         self._gradients = Gradients(params, kernels, state.by_row(self._tensors, kernels), lazy, device)
+        self._held: Any = None  # keeps the gradients alive
         self._grad_sources = list(grad_sources) if grads is None else None
-        self._make_tables([i for i in range(n) if not is_left_out(pieces[i], params[i], kernels[i])])
+        self._kept_sets: dict[tuple[int, ...], ActiveSet] = {}
+        self._use_tables([i for i in range(n) if not is_left_out(pieces[i], params[i], kernels[i])])
         if grads is None:
             self._overlap.check_no_overlap([])
         else:
-            self._bind_gradients(dict(enumerate(grads)))
+            self._bind_listed(grads)
 
     def __repr__(self) -> str:
         rule = repr(self.rule).removeprefix("<optgen ").removesuffix(">")
@@ -160,8 +136,10 @@ class BoundStep:
         try:
             self._run()
         finally:
-            if self._of_pytorch:
-                watch.mark_written(self._of_pytorch)
+            if self._mark_written is not None:
+                self._mark_written()
+            if self._grad_sources is not None and self._launches is None:
+                self._held = None  # so that the next `backward` has their memory
 
     @exclusive
     def advance(self, /, **changes: Any) -> None:
@@ -173,19 +151,21 @@ class BoundStep:
         launches.check_not_capturing()
         self._prepare(changes)
         launches.advance()
-        watch.mark_written(self._of_pytorch)  # a graph that is replayed now writes, and autograd does not see it
+        if self._mark_written is not None:
+            self._mark_written()  # a graph that is replayed now writes, and autograd does not see it
 
     @exclusive
     def launch(self) -> None:
         """Update every tensor, once, with the numbers that were sent last; RuntimeError on the CPU."""
         launches = self._require_launches()
-        if self._grad_sources is not None and self._gradient_watch is None:
+        if self._grad_sources is not None and self._held is None:
             raise RuntimeError("call advance() once before launch(): it looks for the gradients")
         self._check_memory()
         try:
             launches.launch()
         finally:
-            watch.mark_written(self._of_pytorch)
+            if self._mark_written is not None:
+                self._mark_written()
 
     def _require_launches(self) -> Launches:
         if self._launches is None:
@@ -198,9 +178,10 @@ class BoundStep:
     @exclusive
     def rebind(self, grads: Iterable[Any]) -> None:
         """Take the gradients from other tensors of the same shapes."""
-        self._bind_gradients(dict(enumerate(buffers.as_list(grads, "grads", len(self._params)))))
+        self._bind_listed(buffers.as_list(grads, "grads", len(self._params)))
         if self._grad_sources is not None:
-            self._gradient_watch = None  # the next step looks for its gradients again
+            # The next step looks for its gradients again.
+            self._gradient_watch = self._active.moving = self._held = None
 
     @exclusive
     def evaluate(self) -> list[Any]:
@@ -261,72 +242,92 @@ class BoundStep:
 
     def _check_memory(self) -> None:
         """ValueError naming a tensor that is no longer the memory that was bound."""
-        self._watch.check("bind anew, with state=step.state")
-        if self._grad_sources is None and self._gradient_watch is not None:
+        if self._watch.owners:
+            self._watch.check("bind anew, with state=step.state")
+        if self._gradient_watch is not None:
             self._gradient_watch.check("rebind the gradients")
 
     def _read_gradients(self, sources: Sequence[Any]) -> None:
-        """Bind the `.grad` of each parameter that has one, unless they are what they were at the last step."""
-        grads: dict[int, Any] = {}
-        for i, param in enumerate(sources):
-            if not hasattr(param, "grad"):
-                raise ValueError(f"params[{i}]: a {type(param).__name__} has no .grad; pass grads to bind")
-            if param.grad is not None:
-                grads[i] = param.grad
-        if (members := list(grads)) != self._members:
-            self._make_tables(members)
-        if self._gradient_watch is None or not self._gradient_watch.matches(list(grads.values())):
-            self._bind_gradients(grads)
+        """Have the step read the `.grad` of each parameter that has one."""
+        try:
+            found = [x.grad for x in sources]
+        except AttributeError:
+            for i, x in enumerate(sources):
+                if not hasattr(x, "grad"):
+                    raise ValueError(f"params[{i}]: a {type(x).__name__} has no .grad; pass grads to bind") from None
+            raise
+        if self._move_gradients(found):
+            return
+        members = [i for i, grad in enumerate(found) if grad is not None]
+        if members != self._active.members:
+            self._use_tables(members)
+            if self._move_gradients(found):
+                return
+        self._bind_found(found)
 
-    def _bind_gradients(self, grads: Mapping[int, Any]) -> None:
+    def _move_gradients(self, found: list[Any]) -> bool:
+        """Have the tables read these gradients, if they differ in nothing but their addresses from those before."""
+        moving = self._active.moving
+        if moving is None or not moving.move(found):
+            return False
+        self._held = found
+        return True
+
+    def _bind_found(self, found: list[Any]) -> None:
+        """Bind the `.grad` of each parameter, None where there is none."""
+        self._active.moving = None
+        checked = self._bind_gradients({i: found[i] for i in self._active.members})
+        if all(g.index is None and hasattr(found[i], "data_ptr") for i, g in checked.items()):
+            dense = {i: g.tensors[0] for i, g in checked.items()}
+            self._active.moving = MovingGradients(found, dense, self._tables, self._overlap)
+
+    def _bind_listed(self, grads: Sequence[Any]) -> None:
+        """Have the next steps read these gradients, and refuse them once they are elsewhere."""
+        checked = self._bind_gradients(dict(enumerate(grads)))
+        self._gradient_watch = Watch([t for g in checked.values() for t in g.tensors])
+        self._is_watched = bool(self._watch.owners or self._gradient_watch.owners)
+
+    def _bind_gradients(self, grads: Mapping[int, Any]) -> dict[int, CheckedGradient]:
         """Have the next steps read these gradients, by the parameters' numbers."""
         checked = self._gradients.check(grads)
-        tensors = [t for g in checked.values() for t in g.tensors]
-        self._overlap.check_no_overlap(tensors)
+        self._overlap.check_no_overlap([t for g in checked.values() for t in g.tensors])
         for table in self._tables:
             table.bind_gradients([self._gradients.reads(i, checked[i]) for i in table.members])
-        self._gradient_watch = Watch(tensors)
-        self._is_watched = bool(self._watch.owners or self._gradient_watch.owners)
+        self._held = checked
+        return checked
 
     # ------------------------------------------------------------ tables
 
-    def _make_tables(self, members: list[int]) -> None:
-        """Have steps update these parameters, those of one kernel in one table."""
+    def _use_tables(self, members: list[int]) -> None:
+        """Have steps update these parameters, with the tables that were kept for them, or new ones."""
         self._members = members
-        self._gradient_watch = None
-        groups = group_by_kernel(self._kernels, members)
-        self._check_sums_over_params(groups)
-        self._tables = [
-            self._device.table(kernel, own, self._params, self._tensors, self._ids, self._pieces)
-            for kernel, own in groups.items()
-        ]
+        active = self._kept_sets.pop(tuple(members), None) or self._make_tables(members)
+        self._kept_sets[tuple(members)] = self._active = active
+        if len(self._kept_sets) > KEPT_SETS:
+            del self._kept_sets[next(iter(self._kept_sets))]
+        self._tables = active.tables
         for table in self._tables:
             table.set_hyper({**self._values, GRADIENT_FACTOR: self._gradient_factor})
             table.step.seed = self._seed
-        self._runner = self._device.runner(self._tables, self._counts, self._exchange)
-        self._run, self._launches = self._runner.run, self._runner.launches
-        self._of_pytorch = watch.pytorch_owners([self._counts, *self._written_by(groups)])
+        self._run, self._launches, self._mark_written = active.runner.run, active.runner.launches, active.mark_written
 
-    def _written_by(self, groups: Mapping[LoadedKernel, list[int]]) -> list[Tensor]:
-        """The parameters and states that kernels write, each for its members."""
-        written = [
-            self._tensors[b.name][i]
-            for kernel, members in groups.items()
-            for b in kernel.native.buffers
-            if b.written and b.name in self._tensors
-            for i in members
+    def _make_tables(self, members: list[int]) -> ActiveSet:
+        """The tables of these parameters, those of one kernel in one table."""
+        groups = group_by_kernel(self._kernels, members)
+        self._check_sums_over_params(groups)
+        tables = [
+            self._device.table(kernel, own, self._params, self._tensors, self._ids, self._pieces)
+            for kernel, own in groups.items()
         ]
-        return [t for t in written if t is not None]
+        runner = self._device.runner(tables, self._counts, self._exchange)
+        written = [self._counts, *written_by(groups, self._tensors)]
+        return ActiveSet(members, tables, runner, watch.marker(watch.pytorch_owners(written)))
 
     def _check_sums_over_params(self, groups: Mapping[LoadedKernel, list[int]]) -> None:
-        """ValueError if there is a sum over all parameters, and some are left out or have another kernel."""
-        if not any(kernel.native.shared for kernel in groups):
-            return
-        name = self.rule.spec.name
-        missing = set(range(len(self._params))) - set(self._members)
-        if missing:
-            raise ValueError(f"params[{min(missing)}].grad: there is none, and {name} sums over all parameters")
-        if len(groups) > 1:
+        """ValueError if there is a sum over all parameters, and some have another kernel. Those that are left out add
+        nothing."""
+        if len(groups) > 1 and any(kernel.native.shared for kernel in groups):
+            name = self.rule.spec.name
             (first, *_), (second, *_), *_ = groups.values()
             raise ValueError(
                 f"{name} sums over all parameters, so they need one kernel, but params[{first}] and params[{second}] "
@@ -335,27 +336,6 @@ class BoundStep:
             )
 
     # ------------------------------------------------------------ checks
-
-    def _check_inputs(self, inputs: Mapping[str, Iterable[Any]]) -> dict[str, list[Tensor]]:
-        """The tensors of each input, by name; TypeError or ValueError where one is unknown, missing or does not fit."""
-        spec = self.rule.spec
-        names = [i.name for i in spec.inputs]
-        for name in inputs:
-            if name not in names:
-                hint = suggest(name, names) or (f"it has {', '.join(names)}" if names else "it has none")
-                raise TypeError(f"{spec.name} has no input '{name}'; {hint}")
-        tensors: dict[str, list[Tensor]] = {}
-        for name in names:
-            if name not in inputs:
-                raise ValueError(
-                    f"{spec.name} reads '{name}': give inputs={{'{name}': [...]}}, a tensor for each parameter"
-                )
-            listed = buffers.as_list(inputs[name], f"inputs[{name!r}]", len(self._params))
-            found = [self._device.tensor(x, f"inputs[{name!r}][{i}]") for i, x in enumerate(listed)]
-            for t, p in zip(found, self._params, strict=True):
-                buffers.check(t, self.rule.dtype, p.shape, "its parameter")
-            tensors[name] = found
-        return tensors
 
     def _written_tensors(self) -> list[Tensor]:
         """Parameters, states and counts, each once: the arrays of a shared state are all the same one."""

@@ -22,21 +22,28 @@ def dtype_of(buffer: Buffer) -> str:
     return buffer.format.array_dtype
 
 
-def shape_of(buffer: Buffer, shape: Sequence[int], by_row: bool) -> tuple[int, ...]:
-    """The shape of a buffer's array, for a parameter of this shape; `by_row`: its 8-bit blocks restart at each row."""
+def shape_of(buffer: Buffer, shape: Sequence[int], by_row: bool, last_two: bool = False) -> tuple[int, ...]:
+    """The shape of a buffer's array, for a parameter of this shape; `by_row`: its 8-bit blocks restart at each row.
+
+    `last_two`: the parameter is a batch of matrices. Their rows, or columns, are one array.
+    """
     if buffer.is_scale:
-        rows, cols = matrix_view(shape)
+        _, rows, cols = matrix_view(shape)
         return (rows, -(-cols // QUANT_BLOCK)) if by_row else (-(-rows * cols // QUANT_BLOCK),)
     if buffer.kind is Kind.ELEM:
         return tuple(shape)
     if buffer.kind is Kind.ROW or buffer.kind is Kind.COL:
-        return (matrix_view(shape)[buffer.kind is Kind.COL],)
+        matrices, rows, cols = matrix_view(shape, last_two)
+        return (matrices * (rows if buffer.kind is Kind.ROW else cols),)
     return ()
 
 
-def matrix_view(shape: Sequence[int]) -> tuple[int, int]:
-    """Rows and columns: the first dimension and the product of the others."""
-    return (shape[0] if shape else 1), math.prod(shape[1:])
+def matrix_view(shape: Sequence[int], last_two: bool = False) -> tuple[int, int, int]:
+    """Matrices, rows and columns: one matrix of the first dimension by the product of the others, or as many as there
+    are of the last two."""
+    if last_two and len(shape) >= 2:
+        return math.prod(shape[:-2]), shape[-2], shape[-1]
+    return 1, (shape[0] if shape else 1), math.prod(shape[1:])
 
 
 def encode(values: Array, buffer: Buffer, by_row: bool) -> tuple[Array, Array]:
@@ -77,14 +84,14 @@ def _scale_shape(shape: Sequence[int], by_row: bool) -> tuple[int, ...]:
 
 def _blocks(array: Array, by_row: bool) -> Array:
     """The elements with one block a row, the last one of a row or of the tensor filled up with zeros."""
-    lines = array.reshape(matrix_view(array.shape) if by_row else (1, array.size))
+    lines = array.reshape(matrix_view(array.shape)[1:] if by_row else (1, array.size))
     filled = np.zeros((len(lines), -(-lines.shape[1] // QUANT_BLOCK) * QUANT_BLOCK), array.dtype)
     filled[:, : lines.shape[1]] = lines
     return filled.reshape(-1, QUANT_BLOCK)
 
 
 def _whole(blocks: Array, shape: Sequence[int], by_row: bool) -> Array:
-    rows, cols = matrix_view(shape) if by_row else (1, math.prod(shape))
+    rows, cols = matrix_view(shape)[1:] if by_row else (1, math.prod(shape))
     per_row = -(-cols // QUANT_BLOCK) * QUANT_BLOCK
     whole = buffers.aligned(tuple(shape), blocks.dtype.name)
     whole[...] = blocks.reshape(rows, per_row)[:, :cols].reshape(shape)

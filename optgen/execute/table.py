@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -22,7 +21,8 @@ class StepTable:
 
     `tensors` has those of each buffer but the gradients. `tensors`, `ids` and `pieces` have an entry for each of all
     parameters. `shapes` and `whole_sizes` are those of whole tensors; `sizes` are those of the pieces of them that are
-    here. `counts` are the table's own, all 0, until `use_counts`. `address` is that of the structure, `step`.
+    here. `views` are the matrices, rows and columns of whole tensors. `counts` are the table's own, all 0, until
+    `use_counts`. `address` is that of the structure, `step`.
     """
 
     def __init__(
@@ -41,7 +41,8 @@ class StepTable:
         self.sizes = np.array([params[i].size for i in members], np.int64)
         self.whole_sizes = np.array([math.prod(shape) for shape in self.shapes], np.int64)
         self._offsets = np.array([0 if p is None else p.offset for p in own_pieces], np.int64)
-        self._cols = np.array([max(matrix_view(shape)[1], 1) for shape in self.shapes], np.int64)
+        self.views = [matrix_view(shape, kernel.native.last_two) for shape in self.shapes]
+        self._cols = np.array([max(cols, 1) for _, _, cols in self.views], np.int64)
         self._ids = np.array([ids[i] for i in members], np.int64)
         n = len(members)
         self.counts = np.zeros(n, np.int64)
@@ -56,7 +57,6 @@ class StepTable:
         self._set_dimensions()
         self.step = self._struct(in_pieces=any(p is not None for p in own_pieces))
         self.address = ctypes.addressof(self.step)
-        self._gradient_owners: list[Any] = []  # keeps their memory alive
 
     def _struct(self, *, in_pieces: bool) -> StepStruct:
         return StepStruct(
@@ -73,12 +73,12 @@ class StepTable:
 
     def _set_dimensions(self) -> None:
         """Set the hyper-parameters that are the dimensions of whole tensors."""
-        views = [matrix_view(shape) for shape in self.shapes]
         values: dict[str, list[int]] = {
             "rank": [len(shape) for shape in self.shapes],
             "size": [math.prod(shape) for shape in self.shapes],
-            "rows": [rows for rows, _ in views],
-            "cols": [cols for _, cols in views],
+            "rows": [rows for _, rows, _ in self.views],
+            "cols": [cols for _, _, cols in self.views],
+            "matrices": [matrices if cols else 0 for matrices, _, cols in self.views],
         }
         for name, row in self.kernel.hyper_index.items():
             if name in values:
@@ -103,8 +103,10 @@ class StepTable:
                 self._hyper[row] = [UNSET if v is None else v for v in each]
 
     def bind_gradients(self, reads: Sequence[tuple[Sequence[Tensor], Rows]]) -> None:
-        """Read these gradients, for each member as many as the kernel reads, and update these rows of it."""
-        self._gradient_owners = [t.owner for tensors, _ in reads for t in tensors] + [rows.index for _, rows in reads]
+        """Read these gradients, for each member as many as the kernel reads, and update these rows of it.
+
+        The caller keeps them alive.
+        """
         if self.kernel.gradients:
             self._pointers[:, self.kernel.gradients] = [[t.address for t in tensors] for tensors, _ in reads]
         self._row_counts[:] = [rows.count for _, rows in reads]
@@ -112,6 +114,11 @@ class StepTable:
         by_row = bool((self._row_counts != NOT_BY_ROW).any())
         self.step.present = self._row_counts.ctypes.data if by_row else None
         self.step.index = self._row_numbers.ctypes.data if by_row else None
+
+    def move_gradients(self, addresses: Array) -> None:
+        """Read gradients of the same sizes and rows at these addresses, one for each member."""
+        for k in self.kernel.gradients:
+            self._pointers[:, k] = addresses
 
     def _address_of_rows(self, index: Array) -> int:
         """The address at which the kernel finds row numbers."""

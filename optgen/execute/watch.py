@@ -6,10 +6,12 @@ PyTorch is not imported here: a caller who has such tensors has imported it.
 
 from __future__ import annotations
 
+import functools
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
+from optgen.execute import places
 from optgen.execute.buffers import Tensor
 
 
@@ -23,48 +25,29 @@ class Watch:
     def __init__(self, tensors: Iterable[Tensor]) -> None:
         self._tensors = [t for t in tensors if hasattr(t.owner, "data_ptr")]
         self.owners = [t.owner for t in self._tensors]
-        self._places = [_place(x) for x in self.owners]
-        self._addresses, self._shapes, self._dtypes, self._strides = ([p[k] for p in self._places] for k in range(4))
-        self._stored = [t for t in self._tensors if hasattr(t.owner, "untyped_storage")]
-        self._storages = [t.owner.untyped_storage() for t in self._stored]
-        self._sizes = [s.nbytes() for s in self._storages]
-
-    def matches(self, owners: Sequence[Any]) -> bool:
-        """Whether these tensors, in this order, have the same memory, shapes, dtypes and strides."""
-        # Called at each step. Lists one after the other take the least time, and leave the garbage collector no work.
-        try:
-            return (
-                [x.data_ptr() for x in owners] == self._addresses
-                and [s.nbytes() for s in self._storages] == self._sizes
-                and [x.shape for x in owners] == self._shapes
-                and [x.dtype for x in owners] == self._dtypes
-                and [x.stride() for x in owners] == self._strides
-            )
-        except (AttributeError, RuntimeError):  # not of PyTorch's kind, or without an address (sparse, a wrapper)
-            return False
+        self._storages = [x.untyped_storage() if hasattr(x, "untyped_storage") else None for x in self.owners]
+        self._reader = places.reader(self.owners, [s for s in self._storages if s is not None])
+        self._addresses = self._reader.addresses.tobytes()
+        self._places = list(map(_place, self.owners, self._storages))
 
     def check(self, advice: str) -> None:
         """ValueError naming a tensor that has changed, with this advice."""
-        if self.matches(self.owners):
+        if self._reader.read(self.owners) and self._reader.addresses.tobytes() == self._addresses:
             return
-        name = next(self._changed())
         raise ValueError(
-            f"{name}: no longer the memory, shape or dtype that was bound (as after p.data = ..., module.to(...) or "
-            f"resize_); {advice}"
+            f"{self._changed()}: no longer the memory, shape or dtype that was bound (as after p.data = ..., "
+            f"module.to(...) or resize_); {advice}"
         )
 
-    def _changed(self) -> Iterator[str]:
-        for t, place in zip(self._tensors, self._places, strict=True):
-            if _place(t.owner) != place:
-                yield t.name
-        for t, storage, size in zip(self._stored, self._storages, self._sizes, strict=True):
-            if storage.nbytes() != size:
-                yield t.name
+    def _changed(self) -> str:
+        """The name of a tensor that has changed."""
+        now = map(_place, self.owners, self._storages)
+        return next(t.name for t, new, old in zip(self._tensors, now, self._places, strict=True) if new != old)
 
 
-def _place(x: Any) -> tuple[Any, ...]:
+def _place(x: Any, storage: Any) -> tuple[Any, ...]:
     try:
-        return x.data_ptr(), x.shape, x.dtype, x.stride()
+        return x.data_ptr(), places.geometry(x), None if storage is None else storage.nbytes()
     except RuntimeError:  # no address any more
         return ()
 
@@ -75,10 +58,10 @@ def pytorch_owners(tensors: Iterable[Tensor]) -> list[Any]:
     return list({id(t.owner): t.owner for t in tensors if isinstance(t.owner, kind)}.values())
 
 
-def mark_written(owners: list[Any]) -> None:
-    """Tell autograd that these tensors of PyTorch have changed: a `backward` that needs the old values is refused.
+def marker(owners: list[Any]) -> Callable[[], None] | None:
+    """A function that tells autograd that these tensors of PyTorch have changed; None if there are none.
 
-    Autograd does not see the writes of a step. Without this, gradients would silently be those of the new values.
+    A `backward` that needs the old values is then refused. Autograd does not see the writes of a step. Without this,
+    gradients would silently be those of the new values.
     """
-    if owners:
-        sys.modules["torch"].autograd.graph.increment_version(owners)
+    return functools.partial(sys.modules["torch"].autograd.graph.increment_version, owners) if owners else None

@@ -123,10 +123,11 @@ class _Lowering:
             else:
                 self.instrs.append(Instr(None, ir.Store(name, self.converted(self.buffers[name], value))))
         read = {i.op.name for i in self.instrs if isinstance(i.op, ir.Hyper)}
+        read |= {"matrices"} if self.optimizer.last_two else set()  # by which backends find rows and columns
         hyper = tuple(name for name in self.hyper if name in read)
         phases = (Phase("update", tuple(self.instrs)),)
-        advances = not self.variant.evaluate
-        return Kernel(self.optimizer.name, self.variant.dtype, tuple(self.buffers.values()), hyper, phases, advances)
+        name, dtype, buffers = self.optimizer.name, self.variant.dtype, tuple(self.buffers.values())
+        return Kernel(name, dtype, buffers, hyper, phases, not self.variant.evaluate, self.optimizer.last_two)
 
     def stored(self) -> dict[str, str]:
         """Buffer -> key of the value that is stored there."""
@@ -340,6 +341,9 @@ class _Lowering:
     def fold(self, op: ir.ReduceOp, scope: str | None, x: Value) -> Value:
         if scope in ("row", "col"):
             return self.emit(ir.Reduce(op, x, "row" if scope == "row" else "col"))
+        if scope == "matrix":
+            lines = self.emit(ir.Reduce(op, x, "row")) if x.type.kind is Kind.ELEM else x
+            return self.emit(ir.Reduce(op, lines, "matrix"))
         swept = x.type.kind in (Kind.ROW, Kind.COL, Kind.ELEM)
         total = self.emit(ir.Reduce(op, x)) if swept else x
         return self.emit(ir.ReduceOverParams(op, total)) if scope == "params" else total
@@ -353,6 +357,8 @@ class _Lowering:
             case Call(function=name) if name in DRAWS:
                 return Kind.ELEM
             case Call(function=name, args=[_], scope=scope) if name in REDUCTIONS:
+                if scope == "matrix":
+                    return Kind.COL if self.kind(expr.args[0]) is Kind.COL else Kind.ROW
                 return {"row": Kind.ROW, "col": Kind.COL, "params": Kind.SHARED}.get(scope or "", Kind.TENSOR)
         return join(*map(self.kind, children(expr)))
 
@@ -370,11 +376,14 @@ class _Lowering:
         """How many values a reduction of a value of this kind folds."""
         if scope in ("row", "col"):
             return self.load("cols" if scope == "row" else "rows")
-        each = {Kind.ROW: "rows", Kind.COL: "cols", Kind.ELEM: "size"}.get(kind)
-        if scope != "params":
-            assert each is not None
-            return self.load(each)
-        return self.emit(ir.ReduceOverParams("sum", self.load(each) if each is not None else self.const(1.0)))
+        if scope == "matrix":
+            lines = self.load("cols" if kind is Kind.COL else "rows")
+            return self.emit(ir.Mul(lines, self.load("cols"))) if kind is Kind.ELEM else lines
+        dimension = {Kind.ROW: "rows", Kind.COL: "cols", Kind.ELEM: "size"}.get(kind)
+        each = self.load(dimension) if dimension is not None else self.const(1.0)
+        if self.optimizer.last_two and kind in (Kind.ROW, Kind.COL):
+            each = self.emit(ir.Mul(each, self.load("matrices")))
+        return self.emit(ir.ReduceOverParams("sum", each)) if scope == "params" else each
 
     def draw(self, call: Call) -> Value:
         word = self.emit(ir.Word(self.draws[call.span.line, call.span.column]))

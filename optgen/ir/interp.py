@@ -86,8 +86,8 @@ def _execute_for_all(runs: Sequence[_Run], instr: Instr, shared: dict[str, Any])
 
 
 class _Run:
-    """The execution of a kernel for one tensor. Values have the shape of the matrix view, with length 1 along an axis
-    on which they do not depend."""
+    """The execution of a kernel for one tensor. Values have the shape of the matrix view, or of the batch of matrices,
+    with length 1 along an axis on which they do not depend. `batch` is () or (the number of matrices,)."""
 
     def __init__(self, kernel: Kernel, tensor: TensorUpdate, seed: int, shared: dict[str, Any]) -> None:
         self.kernel = kernel
@@ -96,7 +96,8 @@ class _Run:
         self.shared = shared
         self.values: dict[str, Any] = {}
         self.pending: list[tuple[Buffer, Any]] = []
-        self.rows, self.cols = matrix_view(tensor.buffers["w"].shape)
+        matrices, self.rows, self.cols = matrix_view(tensor.buffers["w"].shape, last_two=kernel.last_two)
+        self.batch = (matrices,) if kernel.last_two else ()
         every = np.arange(self.rows if self.cols else 0)  # rows without elements are not updated
         self.present = every if tensor.rows is None or not self.cols else tensor.rows
 
@@ -130,14 +131,22 @@ class _Run:
         return evaluate(op, [self.value(v) for v in ir.operands(op)], dtype)
 
     def shape(self, kind: Kind) -> tuple[int, ...]:
-        rows, cols = len(self.present), self.cols
-        return {Kind.ELEM: (rows, cols), Kind.ROW: (rows, 1), Kind.COL: (1, cols)}.get(kind, ())
+        return self.shape_of_rows(kind, len(self.present))
+
+    def shape_of_rows(self, kind: Kind, rows: int) -> tuple[int, ...]:
+        shapes = {Kind.ELEM: (rows, self.cols), Kind.ROW: (rows, 1), Kind.COL: (1, self.cols)}
+        return (*self.batch, *shapes[kind]) if kind in shapes else ()
 
     def reduce(self, op: ir.ReduceOp, scope: str, x: Array) -> Any:
+        *lines, cols = x.shape
         if scope == "row":
-            return np.array([[tree_reduce(op, row)] for row in x]).reshape(len(x), 1)
+            rows = x.reshape(int(np.prod(lines)), cols)
+            return np.array([tree_reduce(op, row) for row in rows]).reshape(*lines, 1)
         if scope == "col":
-            return column_reduce(op, x)
+            matrices = x.reshape(*(self.batch or (1,)), lines[-1], cols)
+            return np.array([column_reduce(op, matrix) for matrix in matrices]).reshape(self.shape(Kind.COL))
+        if scope == "matrix":
+            return np.broadcast_to(fold_in_order(op, x.reshape(*self.batch, lines[-1] * cols)), x.shape)
         return tree_reduce(op, x.reshape(-1))
 
     # ------------------------------------------------------------ buffers
@@ -160,14 +169,12 @@ class _Run:
             return self.scale_of_each(array)
         array = array.reshape(self.full_shape(buffer))
         compact = ir.is_gradient(buffer.name) or self.shape(buffer.kind) == array.shape
-        return array if compact or buffer.kind not in (Kind.ELEM, Kind.ROW) else array[self.present]
+        return array if compact or buffer.kind not in (Kind.ELEM, Kind.ROW) else array[..., self.present, :]
 
     def full_shape(self, buffer: Buffer) -> tuple[int, ...]:
         if ir.is_gradient(buffer.name):
             return self.shape(Kind.ELEM)
-        return {Kind.ELEM: (self.rows, self.cols), Kind.ROW: (self.rows, 1), Kind.COL: (1, self.cols)}.get(
-            buffer.kind, ()
-        )
+        return self.shape_of_rows(buffer.kind, self.rows)
 
     def write(self) -> None:
         """End a phase: its stores take effect."""
@@ -180,7 +187,7 @@ class _Run:
             view = array.reshape(self.full_shape(buffer))
             new = self.rounded(buffer, value, array.dtype)
             if buffer.kind in (Kind.ELEM, Kind.ROW):
-                view[self.present] = new
+                view[..., self.present, :] = new
             else:
                 view[...] = new
         self.pending.clear()
@@ -200,9 +207,9 @@ class _Run:
 
     def block_of_each(self) -> Array:
         """The block of codes that each element belongs to. In a tensor updated by rows, blocks restart at every row."""
-        element = np.arange(self.rows * self.cols).reshape(self.rows, self.cols)
         if self.tensor.rows is None:
-            return (element // QUANT_BLOCK)[self.present]
+            return self.elements() // QUANT_BLOCK
+        element = np.arange(self.rows * self.cols).reshape(self.rows, self.cols)
         per_row = -(-self.cols // QUANT_BLOCK)
         return (element // max(self.cols, 1) * per_row + element % max(self.cols, 1) // QUANT_BLOCK)[self.present]
 
@@ -211,7 +218,7 @@ class _Run:
 
     def quantize(self, buffer: Buffer, value: Array) -> None:
         scales = self.tensor.buffers[f"{buffer.name}.scale"].reshape(-1)
-        codes = self.tensor.buffers[buffer.name].reshape(self.rows, self.cols)
+        codes = self.tensor.buffers[buffer.name].reshape(self.full_shape(buffer))
         numbers = self.block_of_each()
         value = np.array(value, np.float32)
         largest = np.zeros(scales.shape, np.int32)
@@ -219,12 +226,17 @@ class _Run:
         touched = np.unique(numbers)
         scales[touched] = largest.view(np.float32)[touched]
         factor = call(codec.encode_scale(buffer), scales[numbers])
-        codes[self.present] = call(codec.encoder(buffer), value * factor).astype(codes.dtype)
+        codes[..., self.present, :] = call(codec.encoder(buffer), value * factor).astype(codes.dtype)
 
     # ------------------------------------------------------------ draws
 
+    def elements(self) -> Array:
+        """The numbers of the elements that are updated."""
+        first = self.rows * self.cols * np.arange(*self.batch)[:, None, None] if self.batch else 0
+        return first + self.present[:, None] * self.cols + np.arange(self.cols)
+
     def words(self, draw: int) -> Array:
-        element = self.present[:, None] * self.cols + np.arange(self.cols)[None, :]
+        element = self.elements()
         counter = (element // 4, element // 4 >> 32, self.tensor.id ^ draw << 20, self.tensor.t)
         key = (self.seed, self.seed >> 32)
         counters, keys = ([np.array(x).astype(np.uint32).view(np.int32) for x in xs] for xs in (counter, key))
@@ -232,10 +244,13 @@ class _Run:
         return np.choose(element % 4, [np.broadcast_to(w, element.shape) for w in words]).astype(np.int32)
 
 
-def matrix_view(shape: Sequence[int]) -> tuple[int, int]:
-    """The numbers of rows and columns: the first dimension, and the product of the others."""
+def matrix_view(shape: Sequence[int], *, last_two: bool = False) -> tuple[int, int, int]:
+    """The numbers of matrices, rows and columns: one matrix of the first dimension by the product of the others, or as
+    many as there are of the last two."""
+    if last_two and len(shape) >= 2:
+        return int(np.prod(shape[:-2], dtype=np.int64)), shape[-2], shape[-1]
     rows = shape[0] if shape else 1
-    return rows, int(np.prod(shape[1:], dtype=np.int64))
+    return 1, rows, int(np.prod(shape[1:], dtype=np.int64))
 
 
 def call(function: Callable[..., Any], *args: Any) -> Any:
@@ -322,6 +337,14 @@ def tree_reduce(op: ir.ReduceOp, x: Array) -> np.float64:
             lanes = _fold(op, lanes[:half], lanes[half:])
         blocks.append(lanes[0])
     return np.float64(_pairwise(op, blocks))
+
+
+def fold_in_order(op: ir.ReduceOp, x: Array) -> Array:
+    """The reduction of each matrix, whose values are along the last axis, in their order: shape (matrices, 1, 1)."""
+    total = np.full(x.shape[:-1], IDENTITY[op])
+    for k in range(x.shape[-1]):
+        total = _fold(op, total, x[..., k])
+    return total[..., None, None]
 
 
 def column_reduce(op: ir.ReduceOp, x: Array) -> Array:

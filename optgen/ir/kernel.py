@@ -137,7 +137,8 @@ ShardGranularity = Literal["anywhere", "blocks", "tensors", "never"]
 @dataclass(frozen=True)
 class Kernel:
     """The computation of one variant. `hyper` are the hyper-parameters it reads, in order, without `t`. `advances`: the
-    step counts in `t`."""
+    step counts in `t`. `last_two`: a tensor is a batch of matrices of its last two axes, else one matrix of its first
+    axis by the others; how many there are is the hyper-parameter `matrices`."""
 
     name: str
     dtype: str
@@ -145,6 +146,7 @@ class Kernel:
     hyper: tuple[str, ...]
     phases: tuple[Phase, ...]
     advances: bool = True
+    last_two: bool = False
     kinds: frozenset[Kind] = field(init=False, repr=False, compare=False)
     """The kinds of all values."""
     _by_name: Mapping[str, Buffer] = field(init=False, repr=False, compare=False)
@@ -161,9 +163,10 @@ class Kernel:
     @property
     def rows_independent(self) -> bool:
         """Whether some rows can be updated without the others: no value depends on several rows, and no row has to
-        start at the first update of the tensor."""
+        start at the first update of the tensor. Rows along the last axis but one are not those of a gradient."""
         late = {b.kind for b in self.buffers if b.starts_late}
-        return not self.kinds & {Kind.SHARED, Kind.TENSOR, Kind.COL} and not late & {Kind.ROW, Kind.ELEM}
+        apart = not self.kinds & {Kind.SHARED, Kind.TENSOR, Kind.COL}
+        return apart and not late & {Kind.ROW, Kind.ELEM} and not self.last_two
 
     @property
     def shard_granularity(self) -> ShardGranularity:

@@ -12,7 +12,8 @@ LANES, BLOCK = 128, 4096
 ROW_BLOCK = 64
 """The fixed reduction tree. A tensor is cut into blocks of BLOCK elements. Element i of a block goes to lane i mod
 LANES; each lane adds its elements in index order, the lanes are folded by halves, the blocks pairwise. A row is reduced
-like a tensor of its own. A column adds blocks of ROW_BLOCK rows, each in order, then the blocks pairwise."""
+like a tensor of its own. A column adds blocks of ROW_BLOCK rows, each in order, then the blocks pairwise. In a batch,
+rows and columns are those of one matrix, and the row values or column values of a matrix are added in order."""
 
 
 @dataclass(frozen=True)
@@ -215,13 +216,14 @@ ReduceOp = Literal["sum", "max", "min"]
 class Reduce:
     """f64 elements, rows or columns folded in the fixed tree, starting from 0, -inf or +inf.
 
-    By `scope`, all of them become one tensor value, or the elements of each row or of each column one value of it.
+    By `scope`, all of them become one tensor value, or the elements of each row or of each column one value of it. Row
+    values, or column values, of each `matrix` become one number, which each of them then is.
     `max` folds with `where(a != a or a > b, a, b)`, `min` likewise, so that a NaN stays.
     """
 
     op: ReduceOp
     x: Value
-    scope: Literal["all", "row", "col"] = "all"
+    scope: Literal["all", "row", "col", "matrix"] = "all"
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ _INSTR = re.compile(r"%(?P<id>[^:\s]+): (?P<kind>\w+) (?P<dtype>\w+) = (?P<op>\w
 
 def to_text(kernel: Kernel) -> str:
     rows = [
-        f"kernel {kernel.name} {kernel.dtype}{'' if kernel.advances else ' evaluate'}",
+        f"kernel {kernel.name} {kernel.dtype}{'' if kernel.advances else ' evaluate'}{' last_two' * kernel.last_two}",
         " ".join(("hyper", *kernel.hyper)),
     ]
     for b in kernel.buffers:
@@ -53,7 +53,7 @@ def _instr(instr: Instr) -> str:
 def from_text(text: str) -> Kernel:
     """Parse the output of `to_text`. Anything else raises ValueError, with the line."""
     name = dtype = ""
-    evaluate: list[str] = []
+    marks: list[str] = []
     hyper: tuple[str, ...] = ()
     buffers: list[Buffer] = []
     phases: list[tuple[PhaseKind, list[Instr]]] = []
@@ -63,7 +63,7 @@ def from_text(text: str) -> Kernel:
             match line.split():
                 case []:
                     continue
-                case ["kernel", name, dtype, *evaluate]:
+                case ["kernel", name, dtype, *marks]:
                     continue
                 case ["hyper", *names]:
                     hyper = tuple(names)
@@ -75,7 +75,8 @@ def from_text(text: str) -> Kernel:
                     phases[-1][1].append(_parse_instr(line.strip(), known))
         except (KeyError, IndexError, ValueError, TypeError) as error:
             raise ValueError(f"line {number} is not kernel text: {line!r} ({error})") from error
-    return Kernel(name, dtype, tuple(buffers), hyper, tuple(Phase(k, tuple(i)) for k, i in phases), not evaluate)
+    planned = tuple(Phase(k, tuple(i)) for k, i in phases)
+    return Kernel(name, dtype, tuple(buffers), hyper, planned, "evaluate" not in marks, "last_two" in marks)
 
 
 def _buffer(words: list[str]) -> Buffer:

@@ -21,6 +21,7 @@ REDUCED: dict[str, dict[Kind, Kind]] = {
     "all": {Kind.ROW: Kind.TENSOR, Kind.COL: Kind.TENSOR, Kind.ELEM: Kind.TENSOR},
     "row": {Kind.ELEM: Kind.ROW},
     "col": {Kind.ELEM: Kind.COL},
+    "matrix": {Kind.ROW: Kind.ROW, Kind.COL: Kind.COL},
 }
 """Scope of a reduction and kind of its operand -> kind of its result."""
 

@@ -59,6 +59,12 @@ class Cite(NamedTuple):
     span: Span
 
 
+class Axes(NamedTuple):
+    """`axes last two`."""
+
+    span: Span
+
+
 class Section(NamedTuple):
     """`update:` or `eval:`."""
 
@@ -66,7 +72,7 @@ class Section(NamedTuple):
     span: Span
 
 
-Statement = Header | Cite | Param | Flag | StateDecl | Input | Require | Section | Equation
+Statement = Header | Cite | Axes | Param | Flag | StateDecl | Input | Require | Section | Equation
 
 
 class _Scope(NamedTuple):
@@ -131,9 +137,9 @@ class Actions:
 
     def scope(self, items: list[Token]) -> _Scope:
         word, target = items
-        allowed = ("row", "col") if word.text == "per" else ("params",)
+        allowed = ("row", "col", "matrix") if word.text == "per" else ("params",)
         if target.text not in allowed:
-            help = "write 'per row', 'per col' or 'over params'"
+            help = "write 'per row', 'per col', 'per matrix' or 'over params'"
             raise LineError("E303", f"'{word.text} {target.text}' is no scope", target.span, help)
         return _Scope(word.text, target)
 
@@ -220,6 +226,14 @@ class Actions:
 
     def cite(self, items: list[Token]) -> Cite:
         return Cite(items[1].text[1:-1], items[0].span)
+
+    def axes(self, items: list[Token]) -> Axes:
+        word, *which = items
+        if [t.text for t in which] != ["last", "two"]:
+            found = " ".join(t.text for t in which)
+            help = "write 'axes last two'; without the line, rows are along the first axis"
+            raise LineError("E105", f"the axes '{found}'", which[0].span.to(which[1].span), help)
+        return Axes(word.span)
 
     def param(self, items: list[Any]) -> Param:
         _, name, kind, _, default, rest = items

@@ -53,6 +53,7 @@ RESERVED: Mapping[str, str] = {
     "size": "the number of elements",
     "rows": "the number of rows",
     "cols": "the number of columns",
+    "matrices": "the number of matrices",
     "sparse": "row-sparse updates",
     EPSILON: "the machine epsilon of the dtype",
 } | {name: f"the {p.doc}" for name, p in RESERVED_PARAMS.items()}

@@ -36,9 +36,9 @@ def parse(source: Source) -> Optimizer:
 
 
 def _check_outline(draft: Draft, scope: Scope) -> None:
-    """One `optimizer` line, at most one `cite`, and an `update:`."""
+    """One `optimizer` line, at most one `cite` and one `axes`, and an `update:`."""
     top = Span(1, 1, 2)
-    for what, lines in (("optimizer", draft.headers), ("cite", draft.cites)):
+    for what, lines in (("optimizer", draft.headers), ("cite", draft.cites), ("axes", draft.axes)):
         for line in lines[1:]:
             scope.report("E202", f"a second '{what}' line", line.span, "a file holds one optimizer; remove this line")
     if not draft.headers:
@@ -116,4 +116,5 @@ def _assemble(draft: Draft, scope: Scope, update: tuple[Equation, ...], evaluate
         evaluate,
         draft.source,
         aliases=header.aliases if header else (),
+        last_two=scope.last_two,
     )

@@ -15,7 +15,7 @@ from optgen.model import RESERVED_PARAMS, Call, Flag, Input, Kind, Name, Param, 
 
 def declare(draft: Draft) -> Scope:
     """The scope of a spec, from its declarations."""
-    scope = Scope(failed=set(draft.broken), reported=dict.fromkeys(draft.errors))
+    scope = Scope(last_two=bool(draft.axes), failed=set(draft.broken), reported=dict.fromkeys(draft.errors))
     for item in draft.declarations:
         if not _is_free(item, scope):
             continue

@@ -245,6 +245,7 @@ _REDUCED = {
     None: {Kind.ROW: Kind.TENSOR, Kind.COL: Kind.TENSOR, Kind.ELEM: Kind.TENSOR},
     "row": {Kind.ELEM: Kind.ROW},
     "col": {Kind.ELEM: Kind.COL},
+    "matrix": {Kind.ROW: Kind.ROW, Kind.COL: Kind.COL, Kind.ELEM: Kind.ROW},
     "params": dict.fromkeys((Kind.HOST, Kind.TENSOR, Kind.ROW, Kind.COL, Kind.ELEM), Kind.SHARED),
 }
 """Scope and kind of the argument -> kind of the reduction. Other combinations have nothing to reduce over."""
@@ -256,7 +257,9 @@ def _reduction(call: Call, names: Names, report: Report) -> ValueKind | None:
         return None
     kind = None if value.uniform else _REDUCED[call.scope].get(value.kind)
     if kind is None:
-        scope = {None: "", "row": " per row", "col": " per column", "params": " over params"}[call.scope]
+        scope = {None: "", "row": " per row", "col": " per column", "matrix": " per matrix", "params": " over params"}[
+            call.scope
+        ]
         message = f"nothing to reduce{scope}: this is {'a constant' if value.uniform else MEANING[value.kind]}"
         help = (
             "leave the scope out"

@@ -10,6 +10,7 @@ from optgen.lang.syntax import HEADS, KEYWORDS, Line, Token
 _FORMS = {
     "optimizer": 'optimizer NAME "title"',
     "cite": 'cite "authors, year, where"',
+    "axes": "axes last two",
     "param": 'param beta = 0.9 in [0, 1) "what it is"',
     "flag": "flag amsgrad = false, flag kind = 'a' | 'b' or flag heavy = momentum > 0",
     "state": "state m = 0 or state v: row = 0 if factored",

@@ -45,6 +45,9 @@ def check_call(call: Call, scope: Scope) -> None:
     elif call.scope is not None and not is_reduction(call):
         message = f"'{_scope_text(call.scope)}' on {call.function}, which reduces nothing"
         scope.report("E303", message, call.span, "sum, mean, norm, rms, max(x) and min(x) reduce")
+    elif call.scope == "matrix" and not scope.last_two:
+        help = "a parameter is one matrix, so leave the scope out; or declare 'axes last two'"
+        scope.report("E303", "'per matrix' without 'axes last two'", call.span, help)
 
 
 def _section(call: Call) -> str:

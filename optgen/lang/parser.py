@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from optgen.diagnostics import Diagnostic, Source, Span
-from optgen.lang.actions import Actions, Cite, Header, LineError, Section, Statement
+from optgen.lang.actions import Actions, Axes, Cite, Header, LineError, Section, Statement
 from optgen.lang.messages import syntax_error
 from optgen.lang.syntax import HEADS, MAX_ERRORS, Line, Token, begins_statement, read_lines
 from optgen.model import Equation, Expr, Flag, Input, Param, Require, StateDecl, children
@@ -32,6 +32,7 @@ class Draft:
     lines: list[Line] = field(default_factory=list)
     headers: list[Header] = field(default_factory=list)
     cites: list[Cite] = field(default_factory=list)
+    axes: list[Axes] = field(default_factory=list)
     declarations: list[Param | Flag | StateDecl | Input] = field(default_factory=list)
     requires: list[Require] = field(default_factory=list)
     sections: list[Section] = field(default_factory=list)
@@ -101,6 +102,8 @@ def _keep_names(draft: Draft, line: Line) -> None:
     elif types[0] == "SECTION":
         draft.sections.append(Section(line.tokens[0].text, line.tokens[0].span))
         draft.broken.update(t.text for t in line.tokens if t.type == "NAME")
+    elif types[0] == "AXES":
+        draft.axes.append(Axes(line.tokens[0].span))
     elif types[0] == "OPTIMIZER":
         draft.headers.append(Header("", (), "", line.tokens[0].span))
     else:
@@ -131,6 +134,8 @@ def _place(draft: Draft, statement: Statement, line: Line) -> None:
                 draft.headers.append(statement)
             case Cite():
                 draft.cites.append(statement)
+            case Axes():
+                draft.axes.append(statement)
             case Require():
                 draft.requires.append(statement)
             case _:

@@ -15,7 +15,8 @@ from optgen.model import RESERVED_PARAMS, Flag, Input, Name, Param, StateDecl
 
 @dataclass
 class Scope:
-    """The names of a spec, and the errors about them. `failed` holds names and keys (`m`, `m'`)."""
+    """The names of a spec, and the errors about them. `failed` holds names and keys (`m`, `m'`). `last_two`: parameters
+    are batches of matrices."""
 
     params: dict[str, Param] = field(default_factory=dict)
     flags: dict[str, Flag] = field(default_factory=dict)
@@ -23,6 +24,7 @@ class Scope:
     inputs: dict[str, Input] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
     locals: dict[str, Span] = field(default_factory=dict)
+    last_two: bool = False
     failed: set[str] = field(default_factory=set)
     reported: dict[Diagnostic, None] = field(default_factory=dict)
 

@@ -106,7 +106,7 @@ class Unicode(Renderer):
         if function in _ROOTS:
             simple = all(c.isalnum() or c in "₋_" or c in _ACCENT.values() for c in args[0])
             return _ROOTS[function] + (args[0] if simple else self.group(args[0]))
-        within = f"[per {scope}]" if scope in ("row", "col") else "[over params]" if scope else ""
+        within = "[over params]" if scope == "params" else f"[per {scope}]" if scope else ""
         if function in _FENCES:
             opening, closing = _FENCES[function]
             return f"{opening}{args[0]}{closing}{within}"

@@ -13,8 +13,9 @@ from optgen.torch import requirement  # before anything that imports torch
 requirement.check()
 
 from optgen.torch.classes import by_source, class_names, named, optimizer  # noqa: E402
+from optgen.torch.replacing import replace  # noqa: E402
 
-__all__ = ["by_source", "optimizer"]
+__all__ = ["by_source", "optimizer", "replace"]
 
 
 def __getattr__(name: str) -> Any:

@@ -17,8 +17,17 @@ from optgen.torch import clipping, in_backward, loading
 from optgen.torch.group import GroupStep
 from optgen.torch.in_backward import BackwardUpdates
 from optgen.torch.memory import local_tensor
-from optgen.torch.spelling import Spelling, checked
+from optgen.torch.spelling import OPTIONS, Spelling, checked
 from optgen.torch.state import StateKeys
+
+ARGUMENTS: Mapping[str, tuple[Any, str]] = {
+    "storage": (None, "how elementwise states are kept, all of them or by name, as `optgen.load` has it"),
+    "master": (False, "keep a float32 weight beside each parameter of 16 bits"),
+    "seed": (0, "of draws and of random rounding"),
+    "clip_norm": (None, "limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before"),
+    "in_backward": (False, "update each parameter within `backward`, when its gradient is complete, and free that"),
+}
+"""The arguments of every optimizer, beside those of its spec: their defaults, and what they are."""
 
 
 class SpecOptimizer(torch.optim.Optimizer):
@@ -52,10 +61,10 @@ class SpecOptimizer(torch.optim.Optimizer):
         clip_norm: float | None = None,
         in_backward: bool = False,
     ) -> None:
-        self._set_step_options(seed, clip_norm, in_backward)
+        self._set_options(seed, clip_norm, in_backward)
         super().__init__(params, {**defaults, "storage": storage, "master": master})
 
-    def _set_step_options(self, seed: int, clip_norm: float | None, in_backward: bool) -> None:
+    def _set_options(self, seed: int, clip_norm: float | None, in_backward: bool) -> None:
         if not 0 <= seed < SEED_LIMIT:
             raise ValueError(f"seed: from 0 to 2^64 - 1, not {seed}")
         self.seed, self.clip_norm, self.in_backward = seed, clipping.check(clip_norm), in_backward
@@ -164,8 +173,10 @@ class SpecOptimizer(torch.optim.Optimizer):
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         self._forget_steps()
+        # PyTorch adds `differentiable` to the defaults, which is no key of all groups.
+        missing = {key: x for key, x in self.defaults.items() if key in (*self.spelling.defaults, *OPTIONS)}
         for group in self.param_groups:
-            for key, value in self.defaults.items():
+            for key, value in missing.items():
                 group.setdefault(key, value)
         if self._backward is not None:
             self._backward.follow(self.param_groups)

@@ -104,7 +104,7 @@ class BoundTensors:
                 kept.setdefault(STEP, 0)  # the first key, as PyTorch has it
             kernel = self._rule.kernel(tuple(memory.tensor.shape))
             bound = states.prepare(
-                kernel.states.values(),
+                kernel,
                 kept,
                 memory,
                 self._rule.values,

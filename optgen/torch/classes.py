@@ -15,18 +15,11 @@ from optgen.diagnostics import suggest
 from optgen.model import Flag, Optimizer, Param
 from optgen.symbolic.unicode import unicode
 from optgen.torch import torch_classes
-from optgen.torch.base import SpecOptimizer
+from optgen.torch.base import ARGUMENTS, SpecOptimizer
 from optgen.torch.spelling import Spelling, describe, of_spec, python_name
 from optgen.torch.state import StateKeys
 
-OPTIONS: Mapping[str, str] = {
-    "maximize": "go up along the gradients, and not down",
-    "storage": "how elementwise states are kept, all of them or by name, as `optgen.load` has it",
-    "master": "keep a float32 weight beside each parameter of 16 bits",
-    "seed": "of draws and of random rounding",
-    "clip_norm": "limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before it",
-    "in_backward": "update each parameter within `backward`, when its gradient is complete, and free the gradient",
-}
+MAXIMIZE = "go up along the gradients, and not down"
 
 
 def optimizer(spec: str | os.PathLike[str] | Optimizer) -> type[SpecOptimizer]:
@@ -61,13 +54,16 @@ def _of_text(text: str) -> type[SpecOptimizer]:
 
 @functools.cache
 def class_names() -> Mapping[str, str]:
-    """The spec of each class that has a name of its own here: names that torch.optim has, case ignored, are torch's."""
+    """The spec of each class that has a name here. Names of PyTorch's optimizers, case ignored, are these."""
+    torchs = {name.lower(): row.source for name, row in torch_classes.CLASSES.items()}
     taken = {name.lower() for name in dir(torch.optim)}
     found = {name: row.source for name, row in torch_classes.CLASSES.items()}
     for name in specfiles.available():
-        spec = pipeline.checked(api.read(name))
-        if spec.name.lower() not in taken:
-            found[spec.name] = name
+        own = pipeline.checked(api.read(name)).name
+        if own.lower() in torchs:
+            found.setdefault(own, torchs[own.lower()])
+        elif own.lower() not in taken:
+            found[own] = name
     return found
 
 
@@ -78,12 +74,6 @@ def named(name: str) -> type[SpecOptimizer]:
         return _of_name(names[name])
     if name in torch_classes.OUT:
         raise AttributeError(f"optgen.torch has no {name}: {torch_classes.OUT[name]}")
-    for known in torch_classes.CLASSES:
-        if name.lower() == known.lower():
-            raise AttributeError(
-                f"optgen.torch.{known} is PyTorch's; the class of our own spec is "
-                f"optgen.torch.optimizer({name.lower()!r})"
-            )
     hint = suggest(name, names) or "optgen.torch.optimizer(...) makes one of any spec"
     raise AttributeError(f"module 'optgen.torch' has no optimizer {name!r}; {hint}")
 
@@ -112,11 +102,7 @@ def _make(spec: Optimizer, source: str) -> type[SpecOptimizer]:
             self,
             values.pop("params"),
             {key: values[key] for key in (*spelling.defaults, "maximize")},
-            seed=values["seed"],
-            storage=values["storage"],
-            master=values["master"],
-            clip_norm=values["clip_norm"],
-            in_backward=values["in_backward"],
+            **{name: values[name] for name in ARGUMENTS},
         )
 
     __init__.__signature__ = signature  # type: ignore[attr-defined]
@@ -141,8 +127,7 @@ def _signature(spelling: Spelling) -> inspect.Signature:
         if key not in flags:
             parameters.append(kind(key, kind.POSITIONAL_OR_KEYWORD, default=default))
     keywords = {**{name: spelling.defaults[name] for name in spelling.flags}}
-    keywords |= {"maximize": keywords.get("maximize", False), "storage": None, "master": False, "seed": 0}
-    keywords |= {"clip_norm": None, "in_backward": False}
+    keywords |= {"maximize": keywords.get("maximize", False), **{name: x for name, (x, _) in ARGUMENTS.items()}}
     parameters += [kind(key, kind.KEYWORD_ONLY, default=default) for key, default in keywords.items()]
     return inspect.Signature(parameters)
 
@@ -157,5 +142,6 @@ def _document(spec: Optimizer, spelling: Spelling) -> str:
     for key, names in spelling.params.items():
         lines.append(f"    {key}: " + "; ".join(describe(items[name]) for name in names))
     lines += [f"    {name}: {describe(items[name])}" for name in spelling.flags]
-    lines += [f"    {key}: {text}" for key, text in OPTIONS.items() if key not in spelling.flags]
+    lines += [] if "maximize" in spelling.flags else [f"    maximize: {MAXIMIZE}"]
+    lines += [f"    {name}: {text}" for name, (_, text) in ARGUMENTS.items()]
     return "\n".join(lines)

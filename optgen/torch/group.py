@@ -148,23 +148,35 @@ class GroupStep:
     def _rule(self, like: torch.Tensor, flags: Mapping[str, bool]) -> UpdateRule:
         """The rule for parameters like this one, with the first group's values, and these flags that are no keys."""
         given = self._values[0].arguments
-        storage, master, _ = options(self.groups[0])
-        return load(
-            self._optimizer.spec,
-            like,
-            {**given.values, **given.chosen, **flags},
-            storage=storage,
-            master=bool(master),
-            scales_gradient=self._scales_gradients,
-        )
+        values = {**given.values, **given.chosen, **flags}
+        return rule_of(self._optimizer, self.groups[0], like, values, scales_gradient=self._scales_gradients)
 
 
 def check_rules(optimizer: Owner, group: Mapping[str, Any]) -> None:
     """ValueError or TypeError if there can be no kernels for a group's values and the dtypes of its parameters."""
     given = GroupValues(optimizer.spec, optimizer.spelling, group).arguments
-    storage, master, _ = options(group)
     for p in {p.dtype: p for p in group["params"] if not p.is_meta}.values():
-        load(optimizer.spec, p, {**given.values, **given.chosen}, storage=storage, master=bool(master))
+        rule_of(optimizer, group, p, {**given.values, **given.chosen})
+
+
+def rule_of(
+    optimizer: Owner,
+    group: Mapping[str, Any],
+    like: torch.Tensor,
+    values: Mapping[str, Any],
+    *,
+    scales_gradient: bool = False,
+) -> UpdateRule:
+    """The rule of a group for parameters like this one, with these values of params and flags."""
+    storage, master, _ = options(group)
+    return load(
+        optimizer.spec,
+        like,
+        values,
+        storage=optimizer.state_keys.storage_names(storage),
+        master=bool(master),
+        scales_gradient=scales_gradient,
+    )
 
 
 def load(

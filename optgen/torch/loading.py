@@ -35,7 +35,7 @@ def make_states(optimizer: Owner, group: Mapping[str, Any], shared: dict[str, to
         kernel = rules[key].kernel(tuple(memory.tensor.shape))
         kept = optimizer.state[p]
         states.prepare(
-            kernel.states.values(),
+            kernel,
             kept,
             memory,
             values.values,
@@ -74,8 +74,9 @@ def load_state_dict(optimizer: torch.optim.Optimizer, state_dict: Mapping[str, A
             state[number] = values
     for own, new in zip(groups, saved, strict=True):
         new["params"] = own["params"]
-        if "param_names" in own:
-            new.setdefault("param_names", own["param_names"])
+        for key in ("param_names", "storage", "master"):
+            if key in own:
+                new.setdefault(key, own[key])  # those that PyTorch's state dicts do not have
     optimizer.__setstate__({"state": state, "param_groups": saved})
     for after in list(optimizer._optimizer_load_state_dict_post_hooks.values()):
         after(optimizer)

@@ -17,7 +17,9 @@ class ParamMemory:
     parts of rows, by several indices, these are the rows of the bound tensor.
     """
 
-    def __init__(self, param: torch.Tensor, *, by_memory: bool, always_view: bool = False, by_row: bool = False) -> None:
+    def __init__(
+        self, param: torch.Tensor, *, by_memory: bool, always_view: bool = False, by_row: bool = False
+    ) -> None:
         self.param = param
         self.is_sparse = param.grad is not None and param.grad.layout == torch.sparse_coo
         self.sparse_dims = param.grad.sparse_dim() if by_row and param.grad is not None else 1

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import importlib.metadata
 
-OLDEST = (2, 7)
-"""The oldest PyTorch (major, minor) whose optimizer protocol is the one that is built on."""
+OLDEST = (2, 13)
+"""The oldest PyTorch (major, minor) that this is tested with."""
 HELP = "install it with: pip install 'optgen[torch]'"
 
 

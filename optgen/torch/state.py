@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from optgen.execute import storage
+from optgen.execute.kernel import LoadedKernel
 from optgen.ir import Buffer
 from optgen.model import Kind
 from optgen.torch import scalars
@@ -52,6 +53,13 @@ class StateKeys:
         name, dot, part = buffer.partition(".")
         return self.names.get(name, name) + dot + part
 
+    def storage_names(self, storage: Any) -> Any:
+        """Which storage each state has, by the spec's names, where it is given by the keys here."""
+        if not isinstance(storage, Mapping):
+            return storage
+        spec_names = {key: name for name, key in self.names.items()}
+        return {spec_names.get(key, key): kind for key, kind in storage.items()}
+
     def is_started(self, kept: Mapping[str, Any]) -> bool:
         """Whether a parameter has states."""
         return any(x is not None for key, x in kept.items() if key != MASTER)
@@ -68,7 +76,7 @@ class StateKeys:
 
 
 def prepare(
-    buffers: Iterable[Buffer],
+    kernel: LoadedKernel,
     kept: dict[str, Any],
     memory: ParamMemory,
     values: Values,
@@ -77,7 +85,7 @@ def prepare(
     by_row: bool,
     keys: StateKeys,
 ) -> dict[str, torch.Tensor]:
-    """The tensors to bind for each state buffer of a parameter.
+    """The tensors to bind for each state of a parameter, as its kernel has them.
 
     `kept` is `optimizer.state[p]`. A tensor that is there is used, converted if it has another dtype, device or order;
     a missing one starts as the spec says, with these values of params. Afterwards `kept` has them all. `shared` has the
@@ -85,7 +93,7 @@ def prepare(
     fit.
     """
     bound: dict[str, torch.Tensor] = {}
-    for b in buffers:
+    for b in kernel.states.values():
         if b.is_scale:
             continue  # comes with its codes
         if b.is_quantized:
@@ -96,12 +104,13 @@ def prepare(
             bound[b.name] = memory.like_bound(local_tensor(found))
         else:
             key = keys.key_of(b.name)
-            shape = keys.shape_of(b.name, memory.param)
+            of_kernel = storage.shape_of(b, tuple(memory.tensor.shape), False, kernel.native.last_two)
+            shape = keys.shape_of(b.name, memory.param) or torch.Size(of_kernel)
             numbers = shared[b.name] if b.name in shared else _numbers(b, key, kept, memory, values, shape)
             if b.kind is Kind.SHARED:
                 shared[b.name] = numbers
             kept[key] = numbers
-            bound[b.name] = local_tensor(numbers).view(_kernel_shape(b, memory))
+            bound[b.name] = local_tensor(numbers).view(of_kernel)
     return bound
 
 
@@ -200,11 +209,10 @@ def _codes(
 
 
 def _numbers(
-    b: Buffer, key: str, kept: Mapping[str, Any], memory: ParamMemory, values: Values, shape: torch.Size | None
+    b: Buffer, key: str, kept: Mapping[str, Any], memory: ParamMemory, values: Values, shape: torch.Size
 ) -> torch.Tensor:
     """A state for each row or column, or a single number."""
     there = kept.get(key)
-    shape = torch.Size(_kernel_shape(b, memory)) if shape is None else shape
     device = torch.device("cpu") if b.kind is Kind.HOST else memory.tensor.device
     if there is not None:
         found = local_tensor(there) if isinstance(there, torch.Tensor) else torch.tensor(there)
@@ -215,7 +223,3 @@ def _numbers(
     start = _start(b, values)
     assert not isinstance(start, str)
     return torch.full(shape, start, dtype=_dtype(b), device=device)
-
-
-def _kernel_shape(b: Buffer, memory: ParamMemory) -> tuple[int, ...]:
-    return storage.shape_of(b, tuple(memory.tensor.shape), by_row=False)

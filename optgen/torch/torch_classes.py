@@ -15,23 +15,15 @@ import torch
 from torch.optim.optimizer import _device_dtype_check_for_fused
 
 from optgen import api, pipeline
-from optgen.torch.base import SpecOptimizer
+from optgen.torch.base import ARGUMENTS, SpecOptimizer
 from optgen.torch.group import check_rules
 from optgen.torch.memory import local_tensor
 from optgen.torch.spelling import of_torch
 from optgen.torch.state import StateKeys
 
 Group = Mapping[str, Any]
-OPTIONS: Mapping[str, tuple[Any, str]] = {
-    "storage": (None, "how states are kept, all of them or by name, as `optgen.load` has it; each has the parameter's"),
-    "master": (False, "keep a float32 weight beside each parameter of 16 bits"),
-    "seed": (0, "of random rounding"),
-    "clip_norm": (None, "limit of the norm of all gradients, as of `clip_grad_norm_`, but applied within the step"),
-    "in_backward": (False, "update each parameter within `backward`, when its gradient is complete, and free that"),
-}
-"""What arguments ours has beside PyTorch's: the default of each, and what it is."""
-GROUP_OPTIONS = ("storage", "master")
-"""Those that groups have as well, but only where they are given."""
+GROUP_ARGUMENTS = ("storage", "master")
+"""The arguments of ours that groups have as well, but only where they are given."""
 OUT: Mapping[str, str] = {
     "Muon": "torch.optim.Muon is PyTorch's; its products of matrices are not in the language of specs",
     "LBFGS": "torch.optim.LBFGS is PyTorch's; it calls the closure many times in a step",
@@ -140,9 +132,9 @@ class TorchOptimizer(SpecOptimizer):
         takes = self.torch_class.takes_sparse
         return takes is not None and super().updates_rows(group, param) and takes(group)
 
-    def _set_options(self, given: Mapping[str, Any]) -> None:
-        """Give all groups the options that are not as in OPTIONS; without any, their keys are PyTorch's."""
-        chosen = {name: x for name, x in given.items() if name in GROUP_OPTIONS and x != OPTIONS[name][0]}
+    def _choose(self, given: Mapping[str, Any]) -> None:
+        """Give all groups the arguments of ours that are no defaults; without any, their keys are PyTorch's."""
+        chosen = {name: given[name] for name in GROUP_ARGUMENTS if given[name] != ARGUMENTS[name][0]}
         self.defaults.update(chosen)
         for group in self.param_groups:
             for name, x in chosen.items():
@@ -165,20 +157,11 @@ def make(row: TorchClass, more: Mapping[str, Any]) -> type[SpecOptimizer]:
     base = row.base
     spec = pipeline.checked(api.read(row.source))
 
-    def __init__(
-        self: Any,
-        params: Any,
-        *args: Any,
-        storage: Any = None,
-        master: bool = False,
-        seed: int = 0,
-        clip_norm: float | None = None,
-        in_backward: bool = False,
-        **kwargs: Any,
-    ) -> None:
-        self._set_step_options(seed, clip_norm, in_backward)
+    def __init__(self: Any, params: Any, *args: Any, **kwargs: Any) -> None:
+        own = {name: kwargs.pop(name, default) for name, (default, _) in ARGUMENTS.items()}
+        self._set_options(own["seed"], own["clip_norm"], own["in_backward"])
         base.__init__(self, params, *args, **kwargs)
-        self._set_options({"storage": storage, "master": master})
+        self._choose(own)
 
     __init__.__signature__ = _signature(base)  # type: ignore[attr-defined]
     body = {
@@ -197,12 +180,17 @@ def _signature(base: type[torch.optim.Optimizer]) -> inspect.Signature:
     """PyTorch's arguments, and ours after them, by keyword only."""
     signature = inspect.signature(base.__init__)
     kind = inspect.Parameter
-    own = [kind(name, kind.KEYWORD_ONLY, default=default) for name, (default, _) in OPTIONS.items()]
+    own = [kind(name, kind.KEYWORD_ONLY, default=default) for name, (default, _) in ARGUMENTS.items()]
     return signature.replace(parameters=[*signature.parameters.values(), *own])
 
 
 def _document(base: type[torch.optim.Optimizer]) -> str:
     """PyTorch's docstring, and ours after it."""
-    lines = [inspect.getdoc(base) or "", "", f"The steps are kernels of optgen. Arguments beside those of {base.__name__}:", ""]
-    lines += [f"    {name}: {text}" for name, (_, text) in OPTIONS.items()]
+    lines = [
+        inspect.getdoc(base) or "",
+        "",
+        f"The steps are kernels of optgen. Arguments beside those of {base.__name__}:",
+        "",
+    ]
+    lines += [f"    {name}: {text}" for name, (_, text) in ARGUMENTS.items()]
     return "\n".join(lines)

@@ -68,3 +68,12 @@ def test_the_licence_is_shipped(wheel: Path) -> None:
 def test_an_unknown_spec_is_suggested() -> None:
     with pytest.raises(FileNotFoundError, match="no spec named 'adamm'; did you mean 'adam'"):
         specfiles.spec_path("adamm")
+    with pytest.raises(FileNotFoundError, match="no spec named 'torch/adamm'; did you mean 'torch/adam'"):
+        specfiles.spec_path("torch/adamm")
+
+
+def test_a_family_is_part_of_the_name_and_other_folders_are_of_a_path(tmp_path: Path) -> None:
+    for name in specfiles.all_available():
+        assert specfiles.is_name(name) and specfiles.name_of(specfiles.spec_path(name)) == name
+    assert not specfiles.is_name("torch/adam.opt") and not specfiles.is_name("my/adam")
+    assert specfiles.name_of(tmp_path / "torch" / "adam.opt") == "adam"

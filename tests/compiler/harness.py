@@ -19,7 +19,7 @@ import optgen
 from optgen import RowSparse, State, arguments, pipeline, specfiles
 from optgen.execute.buffers import numpy_dtype
 from optgen.ir import Kernel, Variant, gradient
-from optgen.ir.interp import TensorUpdate, interpret
+from optgen.ir.interp import TensorUpdate, interpret, matrix_view
 from optgen.model import Kind, Optimizer
 from optgen.passes.expand_math import expand_math
 from tests.process import run
@@ -169,7 +169,6 @@ state R: row    = mean(g^2, per row)
 state C: col    = max(abs(w), per col)
 state T: tensor = norm(w) + rank
 state S: host   = lr/2 + rows
-state m         = 0
 
 update:
   a' = 0.9*a + 0.1*g
@@ -179,13 +178,44 @@ update:
   C' = max(0.9*C, max(b', per col))
   T' = T + 1
   S' = S + lr
-  m' = 0.5*m + g
-  w' = w - lr*(a' + k/T')/(sqrt(b') + R' + C' + 0.1) - lr*S'*m'
+  w' = w - lr*(a' + k/T')/(sqrt(b') + R' + C' + 0.1) - lr*S'*a'
 
 eval:
-  w' = a + k*S + m
+  w' = a + k*S + b
 """)
-FEATURES = (EVERYTHING, KINDS, ROWS, FROZEN, STARTS)
+BATCH = optgen.parse("""\
+optimizer Batch "matrices of the last two axes: rows, columns and numbers of each of them"
+axes last two
+param lr = 0.01
+flag matrix = rank >= 2
+
+state R: row = 0 if matrix
+state C: col = 0 if matrix
+state v      = 0 if not matrix
+state m      = 0
+
+update:
+  R' = 0.9*R + mean(g^2, per row) + 0.001*max(w, per row)    if matrix
+  C' = 0.9*C + rms(g, per col) + 0.001*min(w, per col)       if matrix
+  n  = mean(R', per matrix) + 0.1*rms(g, per matrix)         if matrix
+  k  = norm(C', per matrix) + max(C, per matrix) + rows      if matrix
+  v' = 0.9*v + g^2                                           if not matrix
+  d  = sqrt(abs(R'))*abs(C')/(1 + abs(k)) + cols/matrices    if matrix
+  d  = v'                                                    otherwise
+  c  = where(size > 0, mean(abs(R')) + rms(C'), 1)           if matrix
+  c  = 1                                                     otherwise
+  m' = 0.9*m + g/(1 + sqrt(d))
+  u  = m'/(1 + abs(n))                                       if matrix
+  u  = m'                                                    otherwise
+  w' = w - lr*u*(1 + norm(m')/(1 + norm(w)))/(1 + c)
+
+eval:
+  w' = w - R*C   if matrix
+  w' = w         otherwise
+""")
+BATCHES: tuple[Shape, ...] = ((2, 3, 4), (5, 1, 7), (1, 300, 1), (0, 3, 4), (2, 2, 70, 130), (2, 0, 4), (2, 3, 0))
+"""Of matrices, with rows of several blocks, with tiny ones, and with none."""
+FEATURES = (EVERYTHING, KINDS, ROWS, FROZEN, STARTS, BATCH)
 
 
 @dataclass(frozen=True)
@@ -405,8 +435,15 @@ def interpret_eval(
 
 
 def _hyper(kernel: Kernel, shape: Shape, values: Mapping[str, Any]) -> dict[str, float]:
-    rows, size = shape[0] if shape else 1, math.prod(shape)
-    known = {"rank": len(shape), "size": size, "rows": rows, "cols": math.prod(shape[1:]), "step": 0, **values}
+    matrices, rows, cols = matrix_view(shape, last_two=kernel.last_two)
+    sizes = {
+        "rank": len(shape),
+        "size": math.prod(shape),
+        "rows": rows,
+        "cols": cols,
+        "matrices": matrices if cols else 0,
+    }
+    known = {**sizes, "step": 0, **values}
     return {name: math.nan if known[name] is None else float(known[name]) for name in kernel.hyper}
 
 

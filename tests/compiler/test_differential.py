@@ -22,6 +22,7 @@ from optgen.passes import PASSES
 from optgen.passes.expand_math import expand_math
 from tests.compiler.harness import (
     ALL,
+    BATCHES,
     EVERYTHING,
     FEATURES,
     MORE,
@@ -160,6 +161,12 @@ def test_kernel_equals_interpreter(case: Case) -> None:
     if case.spec in FEATURES:
         assert all(np.isfinite(p).mean() > 0.9 for p in params if p.size), "a comparison of NaN says little"
     compare(case, shapes, special=True)
+
+
+@pytest.mark.parametrize("mode", ["float32", "float64", "mixed", "bfloat16-master"])
+def test_batches_of_matrices(mode: str) -> None:
+    for special in (False, True):
+        compare(by_name("batch"), BATCHES, MODES.get(mode), special=special)
 
 
 @pytest.mark.parametrize("shape", [*SHAPES, *MORE], ids=str)

@@ -12,7 +12,7 @@ import llvmlite.binding as llvm
 import pytest
 
 from optgen.backends.target import CpuTarget, compile_ir
-from optgen.execute.cpu import chain, generate, pool
+from optgen.execute.cpu import chain, dlpack, generate, pool, ranges
 from optgen.execute.kernel import StepStruct
 from tests.process import run
 
@@ -22,6 +22,8 @@ STRESS = Path(__file__).with_name("pool_stress.c")
 MIRRORS: dict[str, dict[str, type[ctypes.Structure]]] = {
     "pool": {"line": pool._Line, "pool": pool._Memory},
     "chain": {"link": chain._Link, "chain": chain._Chain},
+    "dlpack": {"reader": dlpack._Reader},
+    "ranges": {"ranges": ranges._Ranges},
 }
 sources = pytest.mark.parametrize("source", generate.SOURCES, ids=lambda path: path.name)
 needs_cc = pytest.mark.skipif(CC is None, reason="there is no C compiler: cc")

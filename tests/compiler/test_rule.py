@@ -171,9 +171,18 @@ def test_sums_over_parameters() -> None:
 
     w, g = random((4,), ()), random((4,), (), seed=1)
     params = [x.view(Param) for x in w]
+    before, state = copies(w), rule.init(params)
+    step = rule.bind(params, state=state)
+    step()  # no parameter has a gradient, so nothing happens
+    assert same(params, before) and state.arrays["scale"][0] == 3 and state.t.tolist() == [0, 0]
     params[0].grad = g[0]
-    with pytest.raises(ValueError, match=r"params\[1\]\.grad: there is none, and Together sums over all parameters"):
-        rule.bind(params)()
+    step()
+    params[0].grad, params[1].grad = None, g[1]
+    step()  # each time, one is left out: it stays, is not counted, and adds nothing to the sum
+    sums = np.cumsum([3, g[0].astype(np.float64).sum(), float(g[1])])
+    assert np.isclose(state.arrays["scale"][0], sums[2]) and state.t.tolist() == [1, 1]
+    rule.bind(before[:1], g[:1])()
+    assert same(params[:1], before[:1])
 
 
 def test_the_flag_sparse_chooses_another_kernel() -> None:

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 import optgen
 from optgen.ir import BLOCK
 from tests.compiler import test_degenerate
-from tests.compiler.harness import ALL, FEATURES, ROWS, Array, Case, Shape, by_name
+from tests.compiler.harness import ALL, BATCHES, FEATURES, ROWS, Array, Case, Shape, by_name
 from tests.compiler.test_differential import LARGE, MODE, MODES, SOME, SPARSE, pairs, specs
 from tests.compiler.test_not_finite import BOUNDS
 from tests.cuda.emulation import Gpu, GpuArray, emulated
@@ -75,6 +75,11 @@ def test_rows_and_columns_of_old_and_new_values(gpu: Gpu) -> None:
     text = "optimizer Both\nstate s = 0\nupdate:\n  s' = 0.9*s + g\n"
     text += "  r = max(s', per row)\n  c = max(s, per col)\n  w' = w - lr*r*c\n"
     compare(gpu, Case(optgen.parse(text), {}), SHAPES, special=True)
+
+
+@pytest.mark.parametrize("mode", ["float32", "float64", "mixed"])
+def test_batches_of_matrices(gpu: Gpu, mode: str) -> None:
+    compare(gpu, by_name("batch"), BATCHES, MODES.get(mode), special=True, steps=2)
 
 
 @pytest.mark.parametrize("mode", MODES)

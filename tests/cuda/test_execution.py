@@ -122,6 +122,28 @@ def test_gradients_are_read_anew_and_may_be_missing(monkeypatch: pytest.MonkeyPa
     assert same_bits(params[1].get(), before[1] - grads[1].get() - grads[1].get())
 
 
+def test_gradients_that_are_elsewhere_at_each_step(monkeypatch: pytest.MonkeyPatch, gpu: Gpu) -> None:
+    """At other offsets from what is aligned, too, by which launches are planned."""
+    torch = SimpleNamespace(cuda=SimpleNamespace(current_stream=lambda device: SimpleNamespace(cuda_stream=0)))
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    params, grads = pair(gpu, (40,), (7, 5))
+    host, tensors = [p.get() for p in params], [Torch(p) for p in params]
+    step, reference = (
+        optgen.load("adam", target="cuda").bind(tensors),
+        optgen.load("adam").bind(host, [g.get() for g in grads]),
+    )
+    for offset in (0, 4, 8, 16, 2):
+        for x, g in zip(tensors, grads, strict=True):
+            x.grad = Torch(GpuArray(g.get(), gpu, offset))
+        if offset == 2:
+            with pytest.raises(ValueError, match=r"^grads\[0\]: not aligned to its elements"):
+                step(lr=0.1)
+            continue
+        step(lr=0.1)
+        reference(lr=0.1)
+    assert all(same_bits(a.get(), b) for a, b in zip(params, host, strict=True))
+
+
 def test_memory_that_was_replaced_is_refused_and_versions_are_counted(
     monkeypatch: pytest.MonkeyPatch, gpu: Gpu
 ) -> None:

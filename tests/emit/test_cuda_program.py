@@ -165,7 +165,18 @@ int64_t blocks(const int64_t *table, int64_t launch) { return optgen_table_block
 UNITS = {
     "adafactor": {"elements", "blocks", "row blocks", "column tiles", "rows", "cols", "tensor"},
     "prodigy": {"blocks", "tensor", "step"},
+    "batch.opt": {"elements", "row blocks", "column tiles", "rows", "cols", "matrices"},
 }
+BATCH = """\
+optimizer Batch
+axes last two
+state R: row = 0
+state C: col = 0
+update:
+  R' = R + mean(g^2, per row)
+  C' = C + mean(g^2, per col)
+  w' = w - lr*g*R'*C'/(1 + max(R', per matrix))
+"""
 DRAWS = {
     "rows": (0, 9000),
     "cols": (1, 9000),
@@ -179,7 +190,8 @@ DRAWS = {
 
 @pytest.mark.parametrize("spec", UNITS)
 def test_the_header_plans_as_python_does(spec: str, tmp_path: Path) -> None:
-    library, _, variant = build(tmp_path, TABLE, spec)
+    (tmp_path / "batch.opt").write_text(BATCH)
+    library, _, variant = build(tmp_path, TABLE, str(tmp_path / spec) if spec.endswith(".opt") else spec)
     counts = Counts(**variant["counts"])
     launches = [Launch(**{k: v for k, v in x.items() if k != "per_block"}) for x in variant["launches"]]
     assert {x.unit for x in launches} == UNITS[spec]
@@ -188,6 +200,10 @@ def test_the_header_plans_as_python_does(spec: str, tmp_path: Path) -> None:
     image = np.zeros(places.end.of(n), np.int64)
     image[N] = n
     column = {name: image[places.column(name).of(n) :][:n] for name in COLUMNS}
+    column["matrices"] = np.ones(n, np.int64)
+    if counts.last_two:
+        column["matrices"] = image[places.matrices.of(n) :]
+        column["matrices"][:] = rng.integers(1, 5, n)
     for name, (low, high) in DRAWS.items():
         column[name][:] = rng.integers(low, high, n)
     for function in (library.words, library.plan, library.blocks):

@@ -30,7 +30,7 @@ def parse_text(text: str) -> Optimizer:
 def report(optimizer: Optimizer) -> str:
     """The kinds of all names that are no params and no plain elements, variant by variant, and the warnings."""
     rows = []
-    known = {*optimizer.all_params(), "t", "step", "rank", "size", "rows", "cols", "machine_epsilon"}
+    known = {*optimizer.all_params(), "t", "step", "rank", "size", "rows", "cols", "matrices", "machine_epsilon"}
     for flags in optimizer.variants():
         rows.append(" ".join(f"{name}={value}" for name, value in flags.items()) or "(no flags)")
         kinds = infer(optimizer.program(flags), optimizer)

@@ -54,14 +54,19 @@ def _no_error(code: str, message: str, *_: object) -> None:
 
 def test_reductions_give_these_kinds() -> None:
     _, scopes = tables("reductions")
-    assert len(scopes.rows) == len(kinds._REDUCED) and scopes.named() == {"per row", "per col", "over params"}
+    assert len(scopes.rows) == len(kinds._REDUCED) and scopes.named() == {
+        "per row",
+        "per col",
+        "per matrix",
+        "over params",
+    }
     columns = [codes(cell)[0] for cell in scopes.head[2:]]
     names: dict[str, ValueKind | None] = dict(VALUES)
     for row in scopes.rows:
         scope = f", {codes(row[0])[0]}" if row[0] else ""
         for name, result in zip(columns, row[2:], strict=True):
             found: list[str] = []
-            optimizer = check(f"optimizer X\nupdate:\n  x = sum(w{scope})\n  w' = w - x\n")
+            optimizer = check(f"optimizer X\naxes last two\nupdate:\n  x = sum(w{scope})\n  w' = w - x\n")
             call = optimizer.update[0].value
             assert isinstance(call, Call)
             renamed = Call(call.function, (Name(name, False, call.span),), call.scope, call.span)

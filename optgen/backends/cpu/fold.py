@@ -8,7 +8,7 @@ from typing import Any
 from llvmlite import ir as ll
 
 from optgen import ir
-from optgen.backends.control_flow import halving, loop
+from optgen.backends.control_flow import halving, loop, variable
 from optgen.backends.cpu.module import VOID, CpuModuleBuilder
 from optgen.backends.layout import blocks
 from optgen.backends.llvm import F64, I32, I64, IDENTITY, PTR, at, fold, integer, load, minimum, vector
@@ -96,6 +96,34 @@ def columns(m: CpuModuleBuilder, op: ir.ReduceOp) -> ll.Function:
     return f
 
 
+def matrices(m: CpuModuleBuilder, op: ir.ReduceOp) -> ll.Function:
+    """f(x, count, each, result): fold the numbers of each of `count` matrices in order; each of them becomes the
+    result."""
+    name = f"{m.symbol}.matrices.{op}"
+    if name in m.module.globals:
+        return m.module.globals[name]
+    f, b = m.function(name, ll.FunctionType(VOID, [PTR, I64, I64, PTR]))
+    x, count, each, result = f.args
+    with loop(b, integer(0), count) as k:
+        start, total = b.mul(k, each), variable(b, F64(IDENTITY[op]))
+        with loop(b, integer(0), each) as j:
+            b.store(fold(b, op, b.load(total, typ=F64), load(b, x, b.add(start, j), F64)), total)
+        with loop(b, integer(0), each) as j:
+            b.store(b.load(total, typ=F64), at(b, result, b.add(start, j), F64))
+    b.ret_void()
+    return f
+
+
+def fold_first_lanes(b: ll.IRBuilder, op: ir.ReduceOp, lanes: Any, count: int) -> Any:
+    """`fold_lanes` if only the first `count` lanes have values. One by one: vectors would wait for what was just
+    stored."""
+    found = [b.load(at(b, lanes, integer(k), F64), typ=F64) for k in range(count)]
+    while len(found) > 1:
+        half = len(found) // 2
+        found = [fold(b, op, x, y) for x, y in zip(found[:half], found[half:], strict=True)]
+    return found[0]
+
+
 def fold_lanes(b: ll.IRBuilder, op: ir.ReduceOp, lanes: Any) -> Any:
     """128 lanes in memory, folded by halves."""
     half = LANES // 2
@@ -108,10 +136,10 @@ def fold_lanes(b: ll.IRBuilder, op: ir.ReduceOp, lanes: Any) -> Any:
     return b.extract_element(x, I32(0)) if isinstance(x.type, ll.VectorType) else x
 
 
-def clear_lanes(b: ll.IRBuilder, reductions: Sequence[ir.Reduce], lanes: Any) -> None:
-    """Start LANES sums of each reduction."""
+def clear_lanes(b: ll.IRBuilder, reductions: Sequence[ir.Reduce], lanes: Any, count: int = LANES) -> None:
+    """Start `count` sums of each reduction."""
     for r, reduce in enumerate(reductions):
-        with loop(b, integer(r * LANES), integer((r + 1) * LANES)) as j:
+        with loop(b, integer(r * LANES), integer(r * LANES + count)) as j:
             b.store(ll.Constant(F64, IDENTITY[reduce.op]), at(b, lanes, j, F64))
 
 

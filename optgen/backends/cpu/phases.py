@@ -104,5 +104,10 @@ def lines(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
             assert instr.result is not None and isinstance(instr.op, ir.Reduce)
             total = b.call(fold.tree(m, instr.op.op), [arrays.array(b, instr.op.x), arrays.count, scratch])
             s.keep(instr.result, total, i)
+        for instr in reductions(phase, "matrix"):
+            assert instr.result is not None and isinstance(instr.op, ir.Reduce)
+            of, to = arrays.array(b, instr.op.x), arrays.array(b, instr.result)
+            each = extent.height if kind is Kind.ROW else extent.cols
+            b.call(fold.matrices(m, instr.op.op), [of, extent.matrices, each, to])
     b.ret_void()
     return f

@@ -11,12 +11,32 @@ from typing import Any
 from optgen import ir
 from optgen.backends.control_flow import array, loop
 from optgen.backends.cpu.elements import CACHE_LINE_BYTES, SweepBody
-from optgen.backends.cpu.fold import add_to_lanes, clear_lanes, store_partials
+from optgen.backends.cpu.fold import add_to_lanes, clear_lanes, fold_first_lanes, store_partials
 from optgen.backends.llvm import F64, I64, IDENTITY, at, constant, fold, integer, minimum, vector
 from optgen.ir import BLOCK, LANES
 
 VECTORS_AT_ONCE = 2
 """How many vectors a loop takes at once: the chains of dependent operations are long."""
+
+
+SHORT_ROW = 16
+"""The rows of tiny matrices, such as those of convolutions, fill so many lanes of the tree at most."""
+
+
+def reduce_row(body: SweepBody, length: Any, partials: Any, stride: int) -> None:
+    """`reduce_blocks` of a row, which is quicker if it is short."""
+    b, reductions = body.b, body.reductions
+    with b.if_else(b.icmp_signed("<=", length, integer(SHORT_ROW))) as (short, long):
+        with short:
+            lanes = array(b, F64, LANES * len(reductions), CACHE_LINE_BYTES)
+            clear_lanes(b, reductions, lanes, SHORT_ROW)
+            with loop(b, integer(0), length) as j:
+                add_to_lanes(b, reductions, lanes, j, body.emit(j))
+            for r, reduce in enumerate(reductions):
+                total = fold_first_lanes(b, reduce.op, at(b, lanes, integer(r * LANES), F64), SHORT_ROW)
+                b.store(total, at(b, partials, integer(r), F64))
+        with long:
+            reduce_blocks(body, integer(0), length, partials, stride)
 
 
 def reduce_blocks(body: SweepBody, begin: Any, end: Any, partials: Any, stride: int) -> None:

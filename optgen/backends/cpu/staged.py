@@ -37,7 +37,8 @@ WORDS_PER_COUNTER = 4
 @dataclass(frozen=True)
 class TileOrigin:
     """Where the elements of a loop lie: element 0 is element `origin` of the whole tensor and `scale_origin` of its
-    8-bit blocks, and begins row `row`, of `cols` elements. `id`, `t` and `seed` determine its draws."""
+    8-bit blocks, and begins row `row`, of `cols` elements. `id`, `t` and `seed` determine its draws. In a batch, a
+    matrix has `height` rows; None: the tensor is one matrix."""
 
     origin: Any
     scale_origin: Any
@@ -46,6 +47,7 @@ class TileOrigin:
     id: Any
     t: Any
     seed: Any
+    height: Any = None
 
 
 def is_staged(kernel: Kernel, phase: Phase) -> bool:
@@ -193,17 +195,23 @@ class StagedLoop:
         b.store(integer(0), place)
         with while_below(b, place, count) as at_place:
             r, c = b.load(row, typ=I64), b.load(col, typ=I64)
+            source_col = self.column_index(r, c)
             stretch = minimum(b, b.sub(tile.cols, c), b.sub(count, at_place))
             for v, source in self.lines.items():
                 to = at(b, self.arrays.lines[v], at_place, TYPES[v.type.dtype])
                 along = v.type.kind is Kind.COL
                 here = None if along else narrowed(b, load(b, source, r, F64), v)
                 with loop(b, integer(0), stretch, lanes=self.body.lanes) as j:
-                    x = narrowed(b, load(b, source, b.add(c, j), F64), v) if along else here
+                    x = narrowed(b, load(b, source, b.add(source_col, j), F64), v) if along else here
                     b.store(x, at(b, to, j, TYPES[v.type.dtype]))
             b.store(b.add(r, integer(1)), row)
             b.store(integer(0), col)
             b.store(b.add(at_place, stretch), place)
+
+    def column_index(self, row: Any, col: Any) -> Any:
+        """Which column value belongs to a column of this row: those of its matrix are behind those of others."""
+        b, tile = self.b, self.tile
+        return col if tile.height is None else b.add(b.mul(b.udiv(row, tile.height), tile.cols), col)
 
     # ------------------------------------------------------------ 8-bit blocks
 

@@ -15,7 +15,7 @@ from optgen.backends.function_builder import FunctionBuilder
 from optgen.backends.layout import Extent, RegionOffsets, blocks
 from optgen.backends.llvm import F64, I64, PTR, at, integer, load
 from optgen.backends.step_struct import STEP_FIELD_INDEX, STEP_FIELDS
-from optgen.ir import BLOCK, ROW_BLOCK, Value
+from optgen.ir import BLOCK, Value
 from optgen.model import Kind
 
 
@@ -113,7 +113,18 @@ class StepFunction(TensorFunction):
         if layout.matrix:
             rows = b.select(by_rows, rows, b.sdiv(size, cols))
             whole = elements
-        return Extent(elements, whole, first, rows, cols, by_rows)
+        if not (layout.matrix and self.m.kernel.last_two):
+            return Extent(elements, whole, first, rows, cols, by_rows, None, rows, cols)
+        matrices = self._matrices(i)
+        at_least_one = b.select(b.icmp_signed(">", matrices, integer(1)), matrices, integer(1))
+        height = b.sdiv(rows, at_least_one)
+        return Extent(elements, whole, first, rows, cols, by_rows, matrices, height, b.mul(matrices, cols))
+
+    def _matrices(self, i: Any) -> Any:
+        """How many matrices tensor i is: a hyper-parameter, as the language has it."""
+        b = self.b
+        row = b.mul(self.n, integer(self.m.kernel.hyper.index("matrices")))
+        return b.fptosi(load(b, self.field("hyper"), b.add(row, i), F64), I64)
 
     def _piece(self, i: Any, size: Any) -> tuple[Any, Any]:
         """How many elements the tensor has that piece i is of, and which of them is the first of the piece."""
@@ -157,7 +168,7 @@ class TensorRegion:
         assert self.offsets is not None
         if kind is Kind.ROW:
             return LineArrays(self._at(self.offsets.rows), extent.rows, layout.line_slots(kind))
-        return LineArrays(self._at(self.offsets.cols), extent.cols, layout.line_slots(kind))
+        return LineArrays(self._at(self.offsets.cols), extent.columns, layout.line_slots(kind))
 
     def line_array(self, v: Value) -> Any:
         """The array of one row value, or column value."""
@@ -178,11 +189,10 @@ class TensorRegion:
         return self._at(b.add(self.offsets.row_partials, b.mul(row, each)))
 
     def column_sums(self, r: int, row_block: Any) -> Any:
-        """Where the columns of a block of rows add up, for reduction r."""
+        """Where the columns of a block of rows add up, for reduction r; blocks are counted over all matrices."""
         assert self.offsets is not None
         b = self.s.b
-        count = blocks(b, self.extent.rows, ROW_BLOCK)
-        index = b.mul(b.add(b.mul(count, integer(r)), row_block), self.extent.cols)
+        index = b.mul(b.add(b.mul(self.extent.row_blocks(b), integer(r)), row_block), self.extent.cols)
         return self._at(b.add(self.offsets.column_sums, index))
 
     def tree(self) -> Any:

@@ -8,6 +8,8 @@ parts nor the vector width.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 from typing import Any
 
@@ -18,7 +20,7 @@ from optgen.backends.control_flow import loop, variable
 from optgen.backends.cpu import fold
 from optgen.backends.cpu.elements import UNIT, SweepBody, for_elements
 from optgen.backends.cpu.module import TASK, VOID, CpuModuleBuilder
-from optgen.backends.cpu.reduce import reduce_blocks
+from optgen.backends.cpu.reduce import reduce_blocks, reduce_row
 from optgen.backends.cpu.staged import StagedLoop, TileOrigin, is_staged
 from optgen.backends.cpu.step import StepFunction, TensorRegion
 from optgen.backends.element_body import line_values, streams
@@ -44,7 +46,8 @@ def sweep_task(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
     with s.tensors() as (i, extent, region):
         here = b.load(offset, typ=I64)
         unit = sweep.unit(b, extent)
-        begin, end = (_share_boundary(b, b.sub(x, here), extent.elements, unit) for x in (low, high))
+        boundary = _boundary_in_matrix if sweep.by_rows and sweep.in_batches else _boundary
+        begin, end = (boundary(b, b.sub(x, here), extent, unit) for x in (low, high))
         with b.if_then(b.icmp_signed("<", begin, end)):
             b.call(body, [step, i, begin, end, region])
         b.store(b.add(here, extent.elements), offset)
@@ -53,11 +56,26 @@ def sweep_task(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
     return f
 
 
-def _share_boundary(b: ll.IRBuilder, x: Any, size: Any, unit: Any) -> Any:
+def _boundary(b: ll.IRBuilder, x: Any, extent: Extent, unit: Any) -> Any:
     """x clamped to a tensor and rounded up to a unit: where one part ends and the next one begins."""
-    inside = b.select(b.icmp_signed("<", x, integer(0)), integer(0), minimum(b, x, size))
-    up = b.mul(b.udiv(b.add(inside, b.sub(unit, integer(1))), unit), unit)
-    return minimum(b, up, size)
+    return _rounded_up(b, _clamped(b, x, extent.elements), unit, extent.elements)
+
+
+def _boundary_in_matrix(b: ll.IRBuilder, x: Any, extent: Extent, unit: Any) -> Any:
+    """`_boundary`, where each matrix has units of its own, the last of which ends with it."""
+    inside = _clamped(b, x, extent.elements)
+    matrix = b.mul(extent.height, extent.cols)
+    divisor = b.select(b.icmp_signed(">", matrix, integer(1)), matrix, integer(1))
+    start = b.mul(b.udiv(inside, divisor), matrix)
+    return b.add(start, _rounded_up(b, b.sub(inside, start), unit, matrix))
+
+
+def _clamped(b: ll.IRBuilder, x: Any, size: Any) -> Any:
+    return b.select(b.icmp_signed("<", x, integer(0)), integer(0), minimum(b, x, size))
+
+
+def _rounded_up(b: ll.IRBuilder, x: Any, unit: Any, most: Any) -> Any:
+    return minimum(b, b.mul(b.udiv(b.add(x, b.sub(unit, integer(1))), unit), unit), most)
 
 
 class CpuSweep:
@@ -71,6 +89,7 @@ class CpuSweep:
         self.lines = line_values(phase)
         self.columns = [i.result for i in reductions(phase, "col") if i.result is not None]
         self.by_rows = bool(reductions(phase, "row") or self.columns)
+        self.in_batches = m.layout.matrix and m.kernel.last_two
 
     def unit(self, b: ll.IRBuilder, extent: Extent) -> Any:
         """How many elements stay together: shares begin at multiples of it."""
@@ -84,7 +103,9 @@ class CpuSweep:
     def tensor(self, name: str) -> ll.Function:
         """f(step, i, begin, end, region): load the pointers and scalars of tensor i for the loop over its elements."""
         m, layout = self.m, self.m.layout
-        f, b = m.cold_function(name, ll.FunctionType(VOID, [PTR, I64, I64, I64, PTR]))
+        # The rows of a batch may be many, and short.
+        function = m.function if self.in_batches else m.cold_function
+        f, b = function(name, ll.FunctionType(VOID, [PTR, I64, I64, I64, PTR]))
         step, i, begin, end, region = f.args
         s = StepFunction(m, b, step)
         extent = s.extent(i)
@@ -129,7 +150,8 @@ class CpuSweep:
             scale_origin = b.select(extent.by_rows, zero, scale_origin)
         cols = integer(1) if extent.cols is None else extent.cols
         id, t = (load(b, s.field(name), tensor.i, I64) for name in ("id", "t"))
-        return [origin, scale_origin, zero if row is None else row, cols, id, t, s.field("seed")]
+        height = [extent.height] if self.in_batches else []
+        return [origin, scale_origin, zero if row is None else row, cols, id, t, s.field("seed"), *height]
 
     def pointers(self, tensor: TensorRegion, row: Any, number: Any) -> list[Any]:
         """The streams, from the row at hand on; a gradient of some rows holds no others. Then the scales."""
@@ -163,10 +185,16 @@ class CpuSweep:
 
     def column_sums(self, tensor: TensorRegion, row: Any) -> list[Any]:
         """Where the columns of this block of rows add up, cleared at its first row."""
-        b, found = tensor.s.b, []
+        b, found, extent = tensor.s.b, [], tensor.extent
+        block = b.lshr(row, integer(ROW_BLOCK.bit_length() - 1))
+        if extent.matrices is not None and self.columns:
+            matrix = b.udiv(row, extent.height)
+            row = b.sub(row, b.mul(matrix, extent.height))
+            block = b.lshr(row, integer(ROW_BLOCK.bit_length() - 1))
+            block = b.add(block, b.mul(matrix, blocks(b, extent.height, ROW_BLOCK)))
         for r, instr in enumerate(reductions(self.phase, "col")):
             assert isinstance(instr.op, ir.Reduce)
-            start = tensor.column_sums(r, b.lshr(row, integer(ROW_BLOCK.bit_length() - 1)))
+            start = tensor.column_sums(r, block)
             first = b.icmp_signed("==", b.and_(row, integer(ROW_BLOCK - 1)), integer(0))
             with b.if_then(first), loop(b, integer(0), tensor.extent.cols) as j:
                 b.store(ll.Constant(F64, IDENTITY[instr.op.op]), at(b, start, j, F64))
@@ -178,7 +206,7 @@ class CpuSweep:
     def elements(self, name: str, scalars: list[Value]) -> ll.Function:
         """The loop over elements [begin, end) of one tensor. Streams are noalias: `bind` refuses overlapping ones."""
         m = self.m
-        tile = len(fields(TileOrigin)) if self.staged else 0
+        tile = len(fields(TileOrigin)) - (not self.in_batches) if self.staged else 0
         arrays = len(self.lines) + len(self.columns) + len(self.streams) + len(self.scales)
         types = [I64, I64, PTR, *[I64] * tile, *[PTR] * arrays, *(TYPES[v.type.dtype] for v in scalars)]
         f, b = m.function(name, ll.FunctionType(VOID, types))
@@ -202,6 +230,8 @@ class CpuSweep:
         if self.staged:
             staged = StagedLoop(body, TileOrigin(*place), lines, scales, not self.by_rows)
             staged.run(begin, end, partials, m.layout.stride)
+        elif self.in_batches and reductions(self.phase, "row"):
+            reduce_row(body, end, partials, m.layout.stride)
         elif reductions(self.phase, "all") or reductions(self.phase, "row"):
             reduce_blocks(body, begin, end, partials, m.layout.stride)
         else:
@@ -212,7 +242,8 @@ class CpuSweep:
 
 def fold_sweep(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
     """After a sweep: fold the partial results of tensors and of columns (rows are complete)."""
-    f, b = m.cold_function(name, ll.FunctionType(VOID, [PTR]))
+    function = m.function if m.kernel.last_two else m.cold_function
+    f, b = function(name, ll.FunctionType(VOID, [PTR]))
     s = StepFunction(m, b, f.args[0])
     with s.tensors() as (i, extent, region):
         for r, instr in enumerate(reductions(phase, "all")):
@@ -225,7 +256,20 @@ def fold_sweep(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
             tensor = TensorRegion(s, i, extent, region, m.layout.region(b, extent))
             sums = tensor.column_sums(r, integer(0))
             array = tensor.line_array(instr.result)
-            count = blocks(b, extent.rows, ROW_BLOCK)
-            b.call(fold.columns(m, instr.op.op), [sums, count, extent.cols, array])
+            count = blocks(b, extent.height, ROW_BLOCK)
+            with _matrices(b, extent) as k:
+                own = at(b, sums, b.mul(b.mul(k, count), extent.cols), F64)
+                to = at(b, array, b.mul(k, extent.cols), F64)
+                b.call(fold.columns(m, instr.op.op), [own, count, extent.cols, to])
     b.ret_void()
     return f
+
+
+@contextmanager
+def _matrices(b: ll.IRBuilder, extent: Extent) -> Iterator[Any]:
+    """Over the matrices of a tensor, by number."""
+    if extent.matrices is None:
+        yield integer(0)
+        return
+    with loop(b, integer(0), extent.matrices) as k:
+        yield k

@@ -40,6 +40,8 @@ def emit(kernel: Kernel, symbol: str, gpu: GpuTarget = NVVM) -> GpuModule:
                 phases.shared(f, tasks)
             case "rows" | "cols":
                 phases.per_line(f, tasks)
+            case "matrices":
+                phases.per_matrix(f, tasks)
             case _:
                 (task,) = tasks
                 GpuSweep(f, task.phase, launch).emit()

@@ -12,6 +12,7 @@ from optgen.backends.llvm import F64, I64, IDENTITY, at, ceil_div, fold, integer
 from optgen.backends.ptx.function import LaunchFunction
 from optgen.backends.ptx.table import FOLD_SEGMENT, THREADS, WARP
 from optgen.ir import BLOCK, LANES, Phase
+from optgen.model import Kind
 
 Address = Callable[[Any], Any]
 """Of a number in an array."""
@@ -35,7 +36,7 @@ def tensor_partials(f: LaunchFunction, phase: Phase, i: Any) -> None:
 def line_values(f: LaunchFunction, phase: Phase, i: Any) -> None:
     """Fold the arrays of a row or column phase: each block by a warp, then the results of the blocks."""
     b = f.b
-    count = f.column("rows" if phase.kind == "row" else "cols", i)
+    count = f.line_count(Kind.ROW if phase.kind == "row" else Kind.COL, i)
     folds, blocks = f.area("folds", i), ceil_div(b, count, BLOCK)
     for instr in reductions(phase, "all"):
         assert instr.result is not None and isinstance(instr.op, ir.Reduce)
@@ -116,6 +117,22 @@ def _segments(f: LaunchFunction, op: ir.ReduceOp, source: Address, count: Any, t
             total = b.select(there, fold(b, op, total, other), total)
         with f.one_thread(lane):
             b.store(total, at(b, to, segment, F64))
+
+
+def in_matrix(f: LaunchFunction, phase: Phase, i: Any, k: Any) -> None:
+    """Fold the row values, or the column values, of matrix k in order, by one thread; each of them becomes the
+    result."""
+    b = f.b
+    each = f.height(i) if phase.kind == "row" else f.column("cols", i)
+    start = b.mul(k, each)
+    for instr in reductions(phase, "matrix"):
+        assert instr.result is not None and isinstance(instr.op, ir.Reduce)
+        op, array, result = instr.op.op, f.line_array(instr.op.x, i), f.line_array(instr.result, i)
+        total = variable(b, F64(IDENTITY[op]))
+        with loop(b, start, b.add(start, each)) as r:
+            b.store(fold(b, op, b.load(total, typ=F64), b.load(at(b, array, r, F64), typ=F64)), total)
+        with loop(b, start, b.add(start, each)) as r:
+            b.store(b.load(total, typ=F64), at(b, result, r, F64))
 
 
 def in_place(f: LaunchFunction, op: ir.ReduceOp, base: Any, count: Any, stride: Any) -> Any:

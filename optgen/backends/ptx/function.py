@@ -16,6 +16,7 @@ from optgen.backends.module_builder import Env
 from optgen.backends.ptx.module import GpuModuleBuilder
 from optgen.backends.ptx.table import LINE_AREAS, WARP, Launch, N, TableWord
 from optgen.ir import Phase, Value
+from optgen.model import Kind
 
 
 class LaunchFunction(FunctionBuilder):
@@ -127,16 +128,31 @@ class LaunchFunction(FunctionBuilder):
         for v, slot in self.slots(phase, env, i):
             env[v] = narrowed(self.b, self.mark_invariant(self.b.load(slot, typ=F64)), v)
 
+    def line_count(self, kind: Kind, i: Any) -> Any:
+        """How many rows, or columns, all matrices of tensor i have."""
+        if kind is Kind.ROW:
+            return self.column("rows", i)
+        cols = self.column("cols", i)
+        return self.b.mul(cols, self.matrices(i)) if self.m.kernel.last_two else cols
+
+    def matrices(self, i: Any) -> Any:
+        """How many matrices tensor i has; of a kernel for batches alone."""
+        return self.word(self.m.table.matrices, i)
+
+    def height(self, i: Any) -> Any:
+        """How many rows one matrix of tensor i has."""
+        rows = self.column("rows", i)
+        return self.b.udiv(rows, self.matrices(i)) if self.m.kernel.last_two else rows
+
     def line_array(self, v: Value, i: Any, count: Any = None, r: Any = None) -> Any:
         """The array of a row value or column value of tensor i, or the place of number r in it.
 
         `count` is how many rows, or columns, the tensor has, if that is loaded already.
         """
         b, kind = self.b, v.type.kind
-        area, column = LINE_AREAS[kind]
-        start = self.area(area, i)
+        start = self.area(LINE_AREAS[kind], i)
         if count is None:
-            count = self.column(column, i)
+            count = self.line_count(kind, i)
         index = b.mul(count, integer(self.m.layout.line_slots(kind)[v]))
         return at(b, start, index if r is None else b.add(index, r), F64)
 

@@ -61,7 +61,8 @@ class GroupContext:
     `pointers` and `scales` are the streams from its element 0 on. That is element `origin` of the whole tensor, and
     `scale_origin` of its 8-bit blocks; it is in row `row`, of `cols` elements. `one_row`: all elements are in that row,
     and a block may go on in the next one. `flat`: its groups are those of the whole tensor. `scalars` are known.
-    `lines` are the arrays of row and column values. `draws` are given if there are random words.
+    `lines` are the arrays of row and column values. `draws` are given if there are random words. `height` is that of
+    the matrices of a batch, None where a tensor is one matrix.
     """
 
     f: LaunchFunction
@@ -75,6 +76,7 @@ class GroupContext:
     row: Any
     cols: Any
     draws: Draws | None
+    height: Any
     one_row: bool
     flat: bool
 
@@ -110,6 +112,11 @@ class GroupContext:
         """Which 8-bit block an element is in."""
         b = self.f.b
         return b.lshr(b.add(self.scale_origin, e), integer(QUANT_BLOCK.bit_length() - 1))
+
+    def column_index(self, row: Any, col: Any) -> Any:
+        """Which column value belongs to a column of this row: those of its matrix are behind those of others."""
+        b = self.f.b
+        return col if self.height is None else b.add(b.mul(b.udiv(row, self.height), self.cols), col)
 
     def row_and_col(self, e: Any) -> tuple[Any, Any]:
         b = self.f.b
@@ -256,7 +263,7 @@ class Group(ElementBody):
         b, lines = self.b, self.context.lines
         if not lines:
             return {}
-        places = self._rows_and_cols()
+        places = [(row, self.context.column_index(row, col)) for row, col in self._rows_and_cols()]
 
         def of(v: Value) -> Any:
             which = 0 if v.type.kind is Kind.ROW else 1

@@ -28,9 +28,9 @@ MAX_MEMORY_BOUND_OPS = 100
 @dataclass(frozen=True)
 class Task:
     """`sweep`: the elements. `fold`: the partial results of a sweep. `lines`: a row or column phase; `tree`: what it
-    reduces. `scalar`, `shared`: these phases."""
+    reduces; `matrix`: what it reduces per matrix. `scalar`, `shared`: these phases."""
 
-    kind: Literal["sweep", "fold", "lines", "tree", "scalar", "shared"]
+    kind: Literal["sweep", "fold", "lines", "tree", "matrix", "scalar", "shared"]
     phase: Phase
 
 
@@ -62,7 +62,8 @@ def _tasks(kernel: Kernel, phase: Phase) -> list[tuple[Unit, int, Task]]:
         case "row" | "col":
             unit: Unit = "rows" if phase.kind == "row" else "cols"
             tree = [("tensor", 0, Task("tree", phase))] if reductions(phase, "all") else []
-            return [(unit, 0, Task("lines", phase)), *tree]  # type: ignore[list-item]
+            matrix = [("matrices", 0, Task("matrix", phase))] if reductions(phase, "matrix") else []
+            return [(unit, 0, Task("lines", phase)), *tree, *matrix]  # type: ignore[list-item]
     sweep, fold = Task("sweep", phase), Task("fold", phase)
     if reductions(phase, "row"):
         return [("row blocks", BLOCK, sweep), ("rows", 0, fold)]

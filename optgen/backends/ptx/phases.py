@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import Any
 
 from llvmlite import ir as ll
@@ -43,12 +44,17 @@ def shared(f: LaunchFunction, tasks: tuple[Task, ...]) -> None:
 
 def per_line(f: LaunchFunction, tasks: tuple[Task, ...]) -> None:
     """A thread for each row, or each column."""
-    b, threads = f.b, integer(THREADS)
-    first = b.add(b.mul(b.zext(f.gpu.block_id(b), I64), threads), f.thread)
-    with f.units(first, b.mul(b.zext(f.gpu.block_count(b), I64), threads)) as (i, r):
+    with _lines(f) as (i, r):
         for task in tasks:
             (_fold_line if task.kind == "fold" else _line)(f, task.phase, i, r)
-    b.ret_void()
+    f.b.ret_void()
+
+
+def _lines(f: LaunchFunction) -> AbstractContextManager[tuple[Any, Any]]:
+    """Over rows, columns or matrices, one for a thread: yields the tensor and the number."""
+    b, threads = f.b, integer(THREADS)
+    first = b.add(b.mul(b.zext(f.gpu.block_id(b), I64), threads), f.thread)
+    return f.units(first, b.mul(b.zext(f.gpu.block_count(b), I64), threads))
 
 
 def _fold_line(f: LaunchFunction, phase: Phase, i: Any, r: Any) -> None:
@@ -62,11 +68,28 @@ def _fold_line(f: LaunchFunction, phase: Phase, i: Any, r: Any) -> None:
                 start = b.add(b.mul(b.mul(r, count), stride), integer(k))
                 base = at(b, f.area("row_partials", i), start, F64)
             else:
-                count, stride = ceil_div(b, f.column("rows", i), ROW_BLOCK), cols
-                start = b.add(b.mul(b.mul(count, integer(k)), cols), r)
+                count, stride = ceil_div(b, f.height(i), ROW_BLOCK), cols
+                start = b.add(b.mul(b.mul(count, integer(k)), f.line_count(Kind.COL, i)), _first_sum(f, i, r, count))
                 base = at(b, f.area("sums", i), start, F64)
             total = fold.in_place(f, instr.op.op, base, count, stride)
             b.store(widened(b, total, instr.result), f.line_array(instr.result, i, r=r))
+
+
+def _first_sum(f: LaunchFunction, i: Any, r: Any, count: Any) -> Any:
+    """Where the partial results of column r begin: a matrix has `count` lines of them, its columns side by side."""
+    if not f.m.kernel.last_two:
+        return r
+    b, cols = f.b, f.column("cols", i)
+    before = b.mul(b.udiv(r, cols), cols)  # the columns of the matrices before
+    return b.add(b.mul(before, count), b.sub(r, before))
+
+
+def per_matrix(f: LaunchFunction, tasks: tuple[Task, ...]) -> None:
+    """A thread for each matrix."""
+    with _lines(f) as (i, k):
+        for task in tasks:
+            fold.in_matrix(f, task.phase, i, k)
+    f.b.ret_void()
 
 
 def _line(f: LaunchFunction, phase: Phase, i: Any, r: Any) -> None:

@@ -198,11 +198,10 @@ class GpuSweep:
     def tile(self, unit: Any) -> None:
         """LANES columns of ROW_BLOCK rows: each thread adds up its columns in order."""
         b, f = self.b, self.f
-        rows, tiles = f.column("rows", self.i), ceil_div(b, self.cols, LANES)
+        tiles = ceil_div(b, self.cols, LANES)
         block = b.udiv(unit, tiles)
         begin = b.mul(b.sub(unit, b.mul(block, tiles)), integer(LANES))
-        top = b.mul(block, integer(ROW_BLOCK))
-        bottom = minimum(b, b.add(top, integer(ROW_BLOCK)), rows)
+        top, bottom, blocks = self.row_block(block)
         sums = [variable(b, self.identity(i)) for i in self.reduced]
         whole = b.icmp_signed("<=", b.add(begin, integer(LANES)), self.cols)
         whole = b.and_(whole, self.aligned())
@@ -218,7 +217,6 @@ class GpuSweep:
                 down(ElementRange(integer(0), self.cols, whole=True))
             with some:
                 down(valid)
-        blocks = ceil_div(b, rows, ROW_BLOCK)
         for r, s in enumerate(sums):
             line = b.mul(b.add(b.mul(blocks, integer(r)), block), self.cols)
             total = b.load(s, typ=vector(F64, GROUP))
@@ -227,6 +225,20 @@ class GpuSweep:
                 with b.if_then(valid.contains(b, here)):
                     place = at(b, f.area("sums", self.i), b.add(line, here), F64)
                     b.store(b.extract_element(total, I32(k)), place)
+
+    def row_block(self, block: Any) -> tuple[Any, Any, Any]:
+        """The first row of a block, the row behind its last one, and how many blocks there are. A block is within one
+        matrix."""
+        b, f = self.b, self.f
+        height = f.height(self.i)
+        blocks = ceil_div(b, height, ROW_BLOCK)
+        if not self.m.kernel.last_two:
+            top = b.mul(block, integer(ROW_BLOCK))
+            return top, minimum(b, b.add(top, integer(ROW_BLOCK)), height), blocks
+        matrix, own = self.divided(block, blocks)
+        first, down = b.mul(matrix, height), b.mul(own, integer(ROW_BLOCK))
+        bottom = minimum(b, b.add(down, integer(ROW_BLOCK)), height)
+        return b.add(first, down), b.add(first, bottom), b.mul(blocks, f.matrices(self.i))
 
     # ------------------------------------------------------------ what a row needs
 
@@ -248,6 +260,7 @@ class GpuSweep:
             row,
             self.cols,
             self.draws(),
+            f.height(i) if self.m.kernel.last_two else None,
             one_row=self.by_rows or self.by_columns,
             flat=not (self.by_rows or self.by_columns or self.lazy),
         )
@@ -273,7 +286,8 @@ class GpuSweep:
 
     def line(self, v: Value) -> Any:
         """The array of a row or column value."""
-        return self.f.line_array(v, self.i, None if v.type.kind is Kind.ROW else self.cols)
+        known = None if v.type.kind is Kind.ROW or self.m.kernel.last_two else self.cols
+        return self.f.line_array(v, self.i, known)
 
     def draws(self) -> Draws | None:
         if not draws(self.m.kernel, self.phase):

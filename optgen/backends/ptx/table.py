@@ -6,6 +6,7 @@
     [tensor][buffer]                    addresses, in the kernel's order; 0 for what only the host reads
     [launch][n + 1]                     where the units of each tensor begin; the last word: how many there are in all
     shared values | [slot][tensor]      doubles, as in layout.py; the host fills in those of the host phase
+    one more column of n words          if tensors are batches of matrices: how many of them, at least 1
 
 All of it is written anew before each step, and nothing else tells two steps apart. So a captured graph of launches can
 be replayed with other values.
@@ -36,8 +37,8 @@ vectors, lead       1 where groups of 4 elements are aligned in all buffers, if 
 """
 AREAS = ("partials", "folds", "row_partials", "rows_at", "cols_at", "sums")
 """The parts of the workspace: in the column of each, the address of a tensor's share."""
-LINE_AREAS = {Kind.ROW: ("rows_at", "rows"), Kind.COL: ("cols_at", "cols")}
-"""The area of row values and that of column values, and the column that says how many rows or columns there are."""
+LINE_AREAS = {Kind.ROW: "rows_at", Kind.COL: "cols_at"}
+"""The area of row values and that of column values."""
 WARP, THREADS = 32, 256
 """Threads of a warp, and of a block."""
 GROUP = 4
@@ -47,7 +48,7 @@ FOLD_SEGMENT = 64
 MAX_FOLD_PASSES = 8
 """How many passes of folding FOLD_SEGMENT numbers to one are enough for any tensor."""
 
-Unit = Literal["elements", "blocks", "row blocks", "column tiles", "rows", "cols", "tensor", "step"]
+Unit = Literal["elements", "blocks", "row blocks", "column tiles", "rows", "cols", "matrices", "tensor", "step"]
 Array = np.ndarray[Any, Any]
 
 
@@ -57,9 +58,9 @@ class Launch:
 
     `elements`: `length` of a tensor, or of a row where a tensor is updated by rows, for a warp. `blocks`: BLOCK of a
     tensor, for a warp. `row blocks`: BLOCK of a row, for a warp. `column tiles`: ROW_BLOCK rows of LANES columns, for a
-    warp. `rows`, `cols`: one, for a thread. `tensor`: one, for a block. `step`: all there is, for one block. A launch
-    may have fewer blocks than there is work: they go on until all is done. `folds`: it begins with the partial results
-    of blocks, those of pieces that are elsewhere among them.
+    warp. `rows`, `cols`, `matrices`: one, for a thread. `tensor`: one, for a block. `step`: all there is, for one
+    block. A launch may have fewer blocks than there is work: they go on until all is done. `folds`: it begins with the
+    partial results of blocks, those of pieces that are elsewhere among them.
     """
 
     name: str
@@ -70,11 +71,13 @@ class Launch:
     @property
     def per_block(self) -> int:
         """How many units a block takes at a time."""
-        return {"rows": THREADS, "cols": THREADS, "tensor": 1, "step": 1}.get(self.unit, THREADS // WARP)
+        lines = dict.fromkeys(("rows", "cols", "matrices"), THREADS)
+        return (lines | {"tensor": 1, "step": 1}).get(self.unit, THREADS // WARP)
 
     def units(self, column: Mapping[str, Array]) -> Any:
-        """How many units each tensor has; `column`: those of COLUMNS, by name."""
+        """How many units each tensor has; `column`: those of COLUMNS, and `matrices`, by name."""
         rows, cols, by_rows = column["rows"], column["cols"], column["by_rows"] != 0
+        matrices = column["matrices"]
         match self.unit:
             case "elements":
                 flat = _ceil_div(column["size"] + column["lead"] * (column["size"] > 0), self.length)
@@ -84,11 +87,13 @@ class Launch:
             case "row blocks":
                 return rows * _ceil_div(cols, BLOCK)
             case "column tiles":
-                return _ceil_div(rows, ROW_BLOCK) * _ceil_div(cols, LANES)
+                return matrices * _ceil_div(rows // matrices, ROW_BLOCK) * _ceil_div(cols, LANES)
             case "rows":
                 return rows
             case "cols":
-                return cols
+                return matrices * cols
+            case "matrices":
+                return matrices
             case "tensor":
                 return np.ones_like(rows)
             case "step":
@@ -105,7 +110,7 @@ class Counts:
 
     `stride`, `row_partials` and `sums` are numbers of reductions of one sweep, side by side. `rows`, `cols`, `shared`
     and `slots` are numbers of values of that kind that cross phases. `tree`: arrays of row or column values are
-    reduced. `leads`: groups of elements need not begin where the tensor begins.
+    reduced. `leads`: groups of elements need not begin where the tensor begins. `last_two`: tensors are batches.
     """
 
     buffers: int
@@ -119,6 +124,7 @@ class Counts:
     shared: int
     slots: int
     leads: bool
+    last_two: bool
 
     @classmethod
     def of(cls, kernel: Kernel) -> Counts:
@@ -135,19 +141,22 @@ class Counts:
             len(layout.shared),
             len(layout.slots),
             allows_misaligned_head(kernel),
+            kernel.last_two,
         )
 
     def areas(self, column: Mapping[str, Array]) -> Array:
         """How many doubles each tensor needs in each of AREAS: [area][tensor]."""
         rows, cols, blocks = column["rows"], column["cols"], column["blocks"] * self.partials
-        tree = _ceil_div(np.maximum(rows, cols), BLOCK) * self.tree
+        matrices = column["matrices"]
+        columns = matrices * cols
+        tree = _ceil_div(np.maximum(rows, columns), BLOCK) * self.tree
         sizes = {
             "partials": blocks * self.stride,
             "folds": tree + np.maximum(blocks, tree) // (FOLD_SEGMENT - 1) + MAX_FOLD_PASSES,
             "row_partials": rows * _ceil_div(cols, BLOCK) * (self.stride if self.row_partials else 0),
             "rows_at": rows * self.rows,
-            "cols_at": cols * self.cols,
-            "sums": _ceil_div(rows, ROW_BLOCK) * cols * self.sums,
+            "cols_at": columns * self.cols,
+            "sums": _ceil_div(rows // matrices, ROW_BLOCK) * columns * self.sums,
         }
         return np.array([sizes[name] for name in AREAS])
 
@@ -199,5 +208,10 @@ class TableLayout:
         return TableWord(self.values.constant + self.counts.shared, self.values.per_tensor + k)
 
     @property
-    def end(self) -> TableWord:
+    def matrices(self) -> TableWord:
+        """Of the column of batches; the end of the table where there is none."""
         return self.slot(self.counts.slots)
+
+    @property
+    def end(self) -> TableWord:
+        return self.slot(self.counts.slots + self.counts.last_two)

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from optgen.files import replacing
 
-SOURCES = tuple(Path(__file__).with_name(name) for name in ("pool.c", "chain.c"))
+SOURCES = tuple(Path(__file__).with_name(name) for name in ("pool.c", "chain.c", "dlpack.c", "ranges.c"))
 TARGETS = ("x86_64-linux-gnu", "aarch64-linux-gnu")
 OLDEST = 17
 """The version of clang from which on the text is the same."""

@@ -15,7 +15,6 @@ from optgen.execute.cuda.kernel import GpuKernel, LoadedLaunch
 from optgen.execute.cuda.memory import DeviceArray
 from optgen.execute.kernel import NOT_BY_ROW, Rows
 from optgen.execute.piece import Exchange
-from optgen.execute.storage import matrix_view
 from optgen.execute.table import StepTable
 from optgen.ir import BLOCK, Buffer
 from optgen.model import Kind
@@ -47,6 +46,8 @@ class GpuTable(StepTable):
         self.exchange: Exchange | None = None
         self.image = np.zeros(self._places.end.of(n), np.int64)
         self._columns = {name: self._column(name) for name in COLUMNS}
+        matrices = self._places.matrices.of(n)
+        self._columns["matrices"] = self.image[matrices:] if counts.last_two else np.ones(n, np.int64)
         self._areas = {name: self._column(name) for name in AREAS}
         self._workspace = DeviceArray((0,), "float64", gpu)
         self._planned_for: Array | None = None  # the addresses that launches were planned for, unless it is by row
@@ -64,7 +65,8 @@ class GpuTable(StepTable):
         n, column = len(self.members), self._columns
         self.image[N] = n
         column["size"][:] = self.sizes
-        column["cols"][:] = [matrix_view(shape)[1] for shape in self.shapes]
+        column["cols"][:] = [cols if matrices else 0 for matrices, _, cols in self.views]
+        column["matrices"][:] = [max(matrices, 1) for matrices, _, _ in self.views]
         column["id"][:] = self._ids
         column["first"][:] = self._offsets
         column["blocks"][:] = -(-self.whole_sizes // BLOCK)
@@ -83,6 +85,14 @@ class GpuTable(StepTable):
     def bind_gradients(self, reads: Sequence[tuple[Sequence[Tensor], Rows]]) -> None:
         self._row_arrays: list[DeviceArray] = []  # keeps them alive
         super().bind_gradients(reads)
+        self._plan_for_gradients()
+
+    def move_gradients(self, addresses: Array) -> None:
+        super().move_gradients(addresses)
+        self._plan_for_gradients()
+
+    def _plan_for_gradients(self) -> None:
+        """Write into the image where gradients are and which rows they have, and plan launches for them."""
         by_rows = self._row_counts != NOT_BY_ROW
         planned = self._planned_for
         if planned is not None and not by_rows.any() and np.array_equal(planned, self._pointers):
