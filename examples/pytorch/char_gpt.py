@@ -27,7 +27,7 @@ DOCUMENTS = HERE.parents[1] / "docs"
 
 EXAMPLES = """\
 examples:
-  char_gpt.py                                      all five optimizers, 250 steps each
+  char_gpt.py                                      all five optimizers, 400 steps each
   char_gpt.py --steps 2000 adamw                   one of them, until it writes English
   char_gpt.py torch adamw                          these two: their losses are the same
   char_gpt.py mine                                 after you have changed mine.opt
@@ -35,12 +35,12 @@ examples:
 """
 
 Make = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
-ADAM = {"lr": 3e-3, "betas": (0.9, 0.98), "weight_decay": 0.1}
+ADAM = {"lr": 6e-3, "betas": (0.9, 0.98), "weight_decay": 0.1}
 OPTIMIZERS: dict[str, tuple[str, Make]] = {
     "torch": ("torch.optim.AdamW", lambda params: torch.optim.AdamW(params, **ADAM)),
     "adamw": ("AdamW", lambda params: optgen.torch.AdamW(params, **ADAM)),
     "int8": ("AdamW, states in 8 bits", lambda params: optgen.torch.AdamW(params, **ADAM, storage="int8_dynamic")),
-    "lion": ("Lion", lambda params: optgen.torch.Lion(params, lr=6e-4, weight_decay=0.5)),
+    "lion": ("Lion", lambda params: optgen.torch.Lion(params, lr=1e-3, betas=(0.9, 0.95), weight_decay=0.1)),
     "mine": ("mine.opt", lambda params: optgen.torch.optimizer(HERE / "mine.opt")(params, weight_decay=0.1)),
 }
 """What each is called in the picture, and how it is made."""
@@ -55,7 +55,7 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "optimizers", nargs="*", metavar="optimizer", help=f"of {', '.join(OPTIMIZERS)} (default: all of them)"
     )
-    parser.add_argument("--steps", type=int, default=250, help="updates with each optimizer (default: 250)")
+    parser.add_argument("--steps", type=int, default=400, help="updates with each optimizer (default: 400)")
     parser.add_argument("--batch-size", type=int, default=16, help="pieces of text in a step (default: 16)")
     parser.add_argument("--seed", type=int, default=0, help="of the weights and the batches (default: 0)")
     parser.add_argument("--out", type=Path, default=HERE, help="output folder (default: this one)")
