@@ -61,6 +61,13 @@ def lower_ptx(kernel: Kernel, symbol: str) -> GpuModule:
     return ptx.emit(_for_gpu(kernel), symbol)
 
 
+def lower_prologue(kernel: Kernel, symbol: str) -> str:
+    """planned kernel -> LLVM IR text of the same part for GPUs, where a capturable step computes it."""
+    from optgen.backends.ptx import prologue
+
+    return prologue.emit(_for_gpu(kernel), symbol)
+
+
 def lower_host(kernel: Kernel, symbol: str, triple: str) -> str:
     """planned kernel -> LLVM IR text of the part that the CPU computes before a GPU's launches."""
     from optgen.backends import cpu
@@ -143,3 +150,14 @@ def ptx(optimizer: Optimizer, variant: Variant, arch: str) -> PtxKernel:
 
     entry = cache.get(cache.key("cuda", *_key(optimizer, variant), arch), make)
     return compiled.unpack_ptx(name, variant.dtype, entry)
+
+
+def prologue(optimizer: Optimizer, variant: Variant, arch: str) -> bytes:
+    """All the way to PTX of the prologue of a capturable step, from the cache where it was made before."""
+    from optgen.backends import target
+
+    def make() -> bytes:
+        module = lower_prologue(plan(build(optimizer, variant)), symbol(optimizer, variant))
+        return target.compile_ptx(module, arch).encode()
+
+    return cache.get(cache.key("cuda prologue", *_key(optimizer, variant), arch), make)

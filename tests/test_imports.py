@@ -33,12 +33,12 @@ LAYERS: dict[str, list[str]] = {
     ],
     "optgen.execute": [
         "buffers",
-        "exclusive hyper kernel overlap storage",
+        "exclusive hyper kernel overlap scaler storage",
         "piece",
         "table",
         "protocols",
         "cpu sparse",
-        "cuda gradients inputs places state",
+        "checks cuda gradients inputs places state",
         "active watch",
         "step",
         "rule",
@@ -50,7 +50,7 @@ LAYERS: dict[str, list[str]] = {
         "runner",
         "device",
     ],
-    "optgen.execute.cuda": ["driver", "memory kernel", "table", "runner", "device"],
+    "optgen.execute.cuda": ["driver", "memory kernel", "table", "capturable runner", "device"],
     "optgen.loops": ["language malloc", "compile code", "fallback_gemm", "numpy_blas", "checked", "kernel"],
     "optgen.torch": [
         "requirement clipping spelling memory scalars",
@@ -61,7 +61,7 @@ LAYERS: dict[str, list[str]] = {
         "base",
         "torch_classes",
         "classes",
-        "replacing stub",
+        "replacing",
         "__init__",
     ],
     "runtime": [

@@ -70,6 +70,20 @@ class FunctionBuilder(ABC):
 
     # ------------------------------------------------------------ phases
 
+    def host(self, phase: Phase, i: Any, count: Any, hyper: Callable[[str], Any]) -> None:
+        """The host phase of tensor i, whose update count is the i64 `count`; `hyper` loads a hyper-parameter."""
+        env: Env = {}
+        for instr in phase.instrs:
+            match instr.op:
+                case ir.Hyper(name=name) if instr.result is not None:
+                    env[instr.result] = hyper(name)
+                case ir.Count() if instr.result is not None:
+                    env[instr.result] = self.b.sitofp(count, F64)
+                case _:
+                    self.scalar(instr, env, i)
+            if instr.result is not None:
+                self.keep(instr.result, env[instr.result], i)
+
     def scalars(self, phase: Phase, i: Any) -> None:
         """A phase that computes one number for tensor i, or for all tensors."""
         env: Env = {}

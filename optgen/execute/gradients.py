@@ -67,6 +67,8 @@ class Gradients:
                 f"{name}: row-sparse, but the 8-bit blocks of its parameter's states run on from row to row; "
                 "make the state with init(params, row_sparse=[...])"
             )
+        if self._device.is_capturable:
+            raise ValueError(f"{name}: row-sparse; the host reads its row numbers, so its step cannot be capturable")
         index, values = sparse.check(grad, param, kernel.native.dtype, name, self._device)
         return CheckedGradient([values], index)
 

@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 
 from optgen import arguments
+from optgen.execute.buffers import Tensor
 from optgen.model import PER_PARAMETER, FlagValue, Optimizer, Param
 
 HyperValue = float | None
 """A hyper-parameter; None where it is unset."""
-Values = Mapping[str, HyperValue | Sequence[HyperValue]]
+Numbers = Mapping[str, HyperValue | Sequence[HyperValue]]
 """Hyper-parameters by name: one value for all parameters, or one for each."""
+Values = Mapping[str, HyperValue | Sequence[HyperValue] | Tensor]
+"""Numbers, and tensors with one number, which capturable steps read."""
 DecideFlags = Callable[[int, Mapping[str, HyperValue]], Mapping[str, FlagValue]]
 """The flags of parameter i for these values."""
 
@@ -21,7 +24,8 @@ DecideFlags = Callable[[int, Mapping[str, HyperValue]], Mapping[str, FlagValue]]
 class HyperParameters:
     """The hyper-parameters of a step: `values` by name, a number for all parameters or a list with one for each.
 
-    `flags` are those of each parameter's kernel. Values with which `decide_flags` returns others are refused.
+    `flags` are those of each parameter's kernel. Values with which `decide_flags` returns others are refused. `scalar`
+    returns the memory of an object that stays a tensor, and None for others.
     """
 
     def __init__(
@@ -30,15 +34,17 @@ class HyperParameters:
         values: Mapping[str, HyperValue],
         flags: Sequence[Mapping[str, FlagValue]],
         decide_flags: DecideFlags,
+        scalar: Callable[[Any, str], Tensor | None],
     ) -> None:
-        self.values: dict[str, HyperValue | list[HyperValue]] = dict(values)
+        self.values: dict[str, HyperValue | list[HyperValue] | Tensor] = dict(values)
+        self._scalar = scalar
         self._spec, self._n, self._flags, self._decide_flags = spec, len(flags), flags, decide_flags
         self._deciding_flags = arguments.deciding(spec)
         self._sums_over_params = spec.sums_over_params
 
-    def change(self, new: Mapping[str, Any]) -> dict[str, HyperValue | list[HyperValue]]:
+    def change(self, new: Mapping[str, Any]) -> dict[str, HyperValue | list[HyperValue] | Tensor]:
         """Set hyper-parameters, all of them or, if one is wrong, none; returns them by canonical name."""
-        changes: dict[str, HyperValue | list[HyperValue]] = {}
+        changes: dict[str, HyperValue | list[HyperValue] | Tensor] = {}
         for name, value in new.items():
             param = arguments.find(self._spec, name)
             if param.name in changes:
@@ -48,8 +54,16 @@ class HyperParameters:
         self.values |= changes
         return changes
 
-    def _checked(self, param: Param, value: Any) -> HyperValue | list[HyperValue]:
+    def numbers(self, get: Callable[[Tensor], Any]) -> Numbers:
+        """The values, those of tensors fetched by `get`."""
+        return {name: float(get(x)) if isinstance(x, Tensor) else x for name, x in self.values.items()}
+
+    def _checked(self, param: Param, value: Any) -> HyperValue | list[HyperValue] | Tensor:
         spec = self._spec
+        tensor = self._scalar(value, param.name)
+        if tensor is not None:
+            self._check_tensor(param, tensor)
+            return tensor
         several = isinstance(value, Sequence) and not isinstance(value, str | bytes)
         if not several and not (isinstance(value, np.ndarray) and value.ndim):
             checked = arguments.check(spec, param, value)
@@ -65,14 +79,22 @@ class HyperParameters:
             arguments.check_read(spec, param, x)
         return each
 
-    def _check_flags(self, changes: Mapping[str, HyperValue | list[HyperValue]]) -> None:
+    def _check_tensor(self, param: Param, tensor: Tensor) -> None:
+        """ValueError for a tensor that is not one number, or a parameter whose number must be known before a step."""
+        where = f"{self._spec.name}: '{param.name}'"
+        if tensor.dtype not in ("float32", "float64") or tensor.shape:
+            raise ValueError(f"{where} is {tensor.dtype} of shape {tensor.shape}; one float32 or float64 can be read")
+        if param.name in self._deciding_flags or param.zero_off:
+            raise ValueError(f"{where} decides which code runs, so it must be a number, and not a tensor of the GPU")
+
+    def _check_flags(self, changes: Mapping[str, HyperValue | list[HyperValue] | Tensor]) -> None:
         """Derived flags chose the kernels; values that would choose others are an error."""
         causes = self._deciding_flags & set(changes)
         if not causes:
             return
         values = {**self.values, **changes}
         for i, flags in enumerate(self._flags):
-            here = {name: x[i] if isinstance(x, list) else x for name, x in values.items()}
+            here = {k: x[i] if isinstance(x, list) else x for k, x in values.items() if not isinstance(x, Tensor)}
             after = self._decide_flags(i, here)
             for flag, old in flags.items():
                 if after[flag] != old:

@@ -30,12 +30,30 @@ class Platform(Protocol):
     def param(self, obj: Any, name: str) -> Tensor:
         """The memory of a parameter; TypeError or ValueError naming it if it is on another platform."""
 
-    def device(self, params: Sequence[Tensor]) -> Device:
-        """The device that parameters are on; ValueError if they are on several."""
+    def device(self, params: Sequence[Tensor], *, capturable: bool = False) -> Device:
+        """The device that parameters are on; ValueError if they are on several, or if its steps cannot be captured."""
 
 
 class Device(Protocol):
-    """One memory, and the processor that computes there."""
+    """One memory, and the processor that computes there.
+
+    The counts and the states of kind host are in the memory of the CPU, but where steps are capturable in this one.
+    """
+
+    is_capturable: bool
+    """Whether a whole step can be part of a graph."""
+
+    def host_full(self, shape: tuple[int, ...], dtype: str, value: float) -> Any:
+        """New counts, or a new state of kind host, filled with a value."""
+
+    def host_tensor(self, obj: Any, name: str) -> Tensor:
+        """The memory of counts or of a state of kind host; TypeError or ValueError naming it if it is elsewhere."""
+
+    def host_copy(self, obj: Any, name: str) -> Any:
+        """Counts or a state of kind host in the memory of the CPU, of a capturable step a copy there."""
+
+    def scalar(self, obj: Any, name: str) -> Tensor | None:
+        """A hyper-parameter in this memory that a capturable step reads at each step; None for any other value."""
 
     def tensor(self, obj: Any, name: str) -> Tensor:
         """The memory of a tensor that is here; TypeError or ValueError naming it if it is elsewhere."""

@@ -15,10 +15,10 @@ from optgen.execute import state as states
 from optgen.execute.buffers import Tensor
 from optgen.execute.cpu.device import Cpu
 from optgen.execute.gradients import all_rows, count_gradients
-from optgen.execute.hyper import Values
+from optgen.execute.hyper import Numbers
 from optgen.execute.kernel import LoadedKernel, Rows, group_by_kernel
 from optgen.execute.piece import Exchange, Piece
-from optgen.execute.protocols import Platform
+from optgen.execute.protocols import Device, Platform
 from optgen.execute.sparse import RowSparse
 from optgen.execute.state import State
 from optgen.execute.step import BoundStep
@@ -107,18 +107,21 @@ class UpdateRule:
         row_sparse: Iterable[bool] | None = None,
         flags: Mapping[str, Iterable[Any]] | None = None,
         pieces: Iterable[Piece | None] | None = None,
+        *,
+        capturable: bool = False,
     ) -> State:
         """The state before the first update, for parameters of any shapes and the rule's dtype.
 
         `row_sparse` says which of them will get row-sparse gradients. `flags` are those that are set for each
-        parameter. `pieces` says of which tensors parameters are pieces.
+        parameter. `pieces` says of which tensors parameters are pieces. `capturable` is as for `bind`.
         """
         tensors = self.tensors(params, "params")
         sparse = [False] * len(tensors) if row_sparse is None else [bool(x) for x in row_sparse]
         if len(sparse) != len(tensors):
             raise ValueError(f"row_sparse: {len(sparse)} values for {len(tensors)} parameters")
         own_flags = arguments.per_param(self.spec, flags, len(tensors))
-        return self._initial_state(tensors, sparse, own_flags, self.pieces(pieces, len(tensors)))
+        device = self.target.device(tensors, capturable=capturable)
+        return self._initial_state(tensors, sparse, own_flags, self.pieces(pieces, len(tensors)), device)
 
     def _initial_state(
         self,
@@ -126,10 +129,11 @@ class UpdateRule:
         sparse: Sequence[bool],
         flags: Sequence[Mapping[str, FlagValue]],
         pieces: Sequence[Piece | None],
+        device: Device,
     ) -> State:
         kernels = self.kernels(params, sparse, flags, pieces)
         by_row = [x and kernel.native.lazy for x, kernel in zip(sparse, kernels, strict=True)]
-        return states.initial(kernels, params, by_row, self.values, self.target.device(params))
+        return states.initial(kernels, params, by_row, self.values, device)
 
     def bind(
         self,
@@ -143,6 +147,7 @@ class UpdateRule:
         ids: Iterable[int] | None = None,
         pieces: Iterable[Piece | None] | None = None,
         exchange: Exchange | None = None,
+        capturable: bool = False,
     ) -> BoundStep:
         """Resolve all pointers once, and compile the kernels that are not compiled yet.
 
@@ -158,6 +163,11 @@ class UpdateRule:
         `cut` is "blocks", `exchange` brings the partial results of the pieces that are not here, and every tensor must
         be bound, as an empty piece if nothing of it is here. If `exchange` raises, the step is left half done.
 
+        With `capturable`, which is for GPUs, the step can be called while a graph is captured, and each replay of the
+        graph is a step. Counts and states of kind host are then arrays on the GPU, and a hyper-parameter may be a
+        tensor there with one float32 or float64, which every step reads; others are in a graph as they were. There is
+        no row-sparse gradient and no `exchange`.
+
         Parameters, gradients, inputs and states must be C-contiguous tensors on the rule's platform (states of kind
         host, and counts: NumPy arrays). Gradients, inputs and elementwise states have their parameter's shape. Tensors
         that are written must be writable and share memory with no other. A gradient may be `RowSparse`: with `lazy`, if
@@ -172,12 +182,12 @@ class UpdateRule:
         own_pieces = self.pieces(pieces, len(objects))
         with _without_collections():
             tensors = self.tensors(objects, "params")
-            device = self.target.device(tensors)
+            device = self.target.device(tensors, capturable=capturable)
             own_flags = arguments.per_param(self.spec, flags, len(objects))
             listed = None if grads is None else buffers.as_list(grads, "grads", len(objects))
             sparse = [isinstance(g, RowSparse) for g in listed or [None] * len(objects)]
             if state is None:
-                state = self._initial_state(tensors, sparse, own_flags, own_pieces)
+                state = self._initial_state(tensors, sparse, own_flags, own_pieces, device)
             by_row = [lazy and x for x in sparse]
             kernels = self.kernels(tensors, by_row, own_flags, own_pieces, _gradients_per_param(listed or []))
             return BoundStep(
@@ -218,7 +228,7 @@ class UpdateRule:
         state: State,
         flags: Sequence[Mapping[str, FlagValue]],
         pieces: Sequence[Piece | None],
-        values: Values,
+        values: Numbers,
     ) -> list[Any]:
         """`evaluate` for tensors that are checked, the flags and pieces of each, and these hyper-parameters."""
         if not self.spec.evaluate:
@@ -226,12 +236,13 @@ class UpdateRule:
         shapes = [p.shape if own is None else own.shape for p, own in zip(params, pieces, strict=True)]
         kernels = [self.kernel(shape, own, evaluate=True) for shape, own in zip(shapes, flags, strict=True)]
         device = self.target.device(params)
+        state = states.on_host(state, kernels, device)
         tensors = states.tensors(state, kernels, params, repr(self), device)
         by_row = states.by_row(tensors, kernels)
         new = [device.full(p.shape, self.dtype, 0.0) for p in params]
         tensors["out"] = [device.tensor(x, "out") for x in new]
         tensors.setdefault("w", params)
-        counts = states.counts(state, len(params)).view()
+        counts = states.counts(state, len(params), device).view()
         members = [i for i, kernel in enumerate(kernels) if not piece.is_left_out(pieces[i], params[i], kernel)]
         for kernel, own_members in group_by_kernel(kernels, members).items():
             table = device.table(kernel, own_members, params, tensors, [0] * len(params), pieces)

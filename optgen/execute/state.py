@@ -30,14 +30,16 @@ class State:
     their scales as "NAME.scale" (float32, one for each 256 elements): of shape (ceil(size/256),), or (rows,
     ceil(cols/256)) for a parameter that takes row-sparse updates. "w" are the float32 masters of
     parameters of 16 bits. `t[i]` counts the updates (int64).
+
+    States of kind host and `t` are NumPy arrays; those of capturable steps are arrays on the GPU.
     """
 
     arrays: Mapping[str, Sequence[Any]]
-    t: Array
+    t: Any
 
     def __repr__(self) -> str:
         kept = [f"{name} ({dtype})" for name, dtype, _, _ in _summary(self) if not name.endswith(".scale")]
-        n = len(self.t)
+        (n,) = self.t.shape
         return f"<optgen state: {', '.join(kept) or 'no arrays'}; {n} parameter{'s' * (n != 1)}, {counted(self)}>"
 
     def _repr_markdown_(self) -> str:
@@ -48,6 +50,8 @@ class State:
 
 def counted(state: State) -> str:
     """The counts of a state in words: `t = 3`, or `t = 2 to 5` where parameters differ."""
+    if hasattr(state.t, "__cuda_array_interface__"):
+        return "counts on the GPU"
     counts = [int(count) for count in state.t]
     first, last = min(counts, default=0), max(counts, default=0)
     return f"t = {first}" if first == last else f"t = {first} to {last}"
@@ -76,7 +80,7 @@ def initial(
             if kernel.states[name].kind is Kind.SHARED:
                 array = shared.setdefault(name, array)
             arrays[name][i] = array
-    return State(dict(arrays), np.zeros(len(params), np.int64))
+    return State(dict(arrays), device.host_full((len(params),), "int64", 0))
 
 
 def _initial_arrays(
@@ -94,8 +98,8 @@ def _initial_arrays(
             arrays[b.name] = device.copy(param, dtype)
         else:
             assert isinstance(value, float | int)
-            # A state of kind host is computed before any element is read, by the CPU.
-            arrays[b.name] = (buffers.aligned if b.kind is Kind.HOST else device.full)(shape, dtype, value)
+            # A state of kind host is computed before any element is read, by the CPU unless the step is capturable.
+            arrays[b.name] = (device.host_full if b.kind is Kind.HOST else device.full)(shape, dtype, value)
     return arrays
 
 
@@ -141,7 +145,7 @@ def tensors(
             )
         own = {}
         for name, b in kernel.states.items():
-            find = buffers.tensor if b.kind is Kind.HOST else device.tensor
+            find = device.host_tensor if b.kind is Kind.HOST else device.tensor
             found[name][i] = own[name] = find(arrays_of_param[name], f"state[{name!r}][{i}]")
         in_rows = kernel.native.lazy and _is_by_row(kernel, own)
         for name, b in kernel.states.items():
@@ -177,14 +181,26 @@ LARGEST_COUNT = 1 << 53
 """Kernels compute with counts in float64, which has all whole numbers up to this one."""
 
 
-def counts(state: State, n: int) -> Tensor:
+def counts(state: State, n: int, device: Device) -> Tensor:
     """The update counts, checked."""
-    t = buffers.tensor(state.t, "state.t")
+    t = device.host_tensor(state.t, "state.t")
     buffers.check_writable(t)
     if (t.dtype, t.shape) != ("int64", (n,)):
         raise ValueError(f"state.t: expected int64 of shape ({n},), got {t.dtype} of {t.shape}")
-    check_counts(t.view())
+    check_counts(t.view() if t.gpu is None else device.get(t))
     return t
+
+
+def on_host(state: State, kernels: Sequence[LoadedKernel], device: Device) -> State:
+    """A state whose counts and states of kind host are in the memory of the CPU, those of a capturable step copied."""
+    kinds = {name: b.kind for kernel in kernels for name, b in kernel.states.items()}
+    arrays = {
+        name: [x if x is None else device.host_copy(x, f"state[{name!r}][{i}]") for i, x in enumerate(own)]
+        if kinds.get(name) is Kind.HOST
+        else own
+        for name, own in state.arrays.items()
+    }
+    return State(arrays, device.host_copy(state.t, "state.t"))
 
 
 def check_counts(t: Array) -> None:
@@ -194,5 +210,8 @@ def check_counts(t: Array) -> None:
 
 
 def high_16_bits(t: Tensor) -> Array:
-    """A view of the highest 16 bits of each count: all 0 unless a count is negative, or 2^48 and more."""
+    """A view of the highest 16 bits of each count: all 0 unless a count is negative, or 2^48 and more. Counts on a GPU
+    are not looked at."""
+    if t.gpu is not None:
+        return np.zeros(0, np.uint16)
     return t.view().view(np.uint16)[3 if sys.byteorder == "little" else 0 :: 4]

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NoReturn, Protocol
 
-from optgen.execute import buffers, state, watch
+from optgen.execute import buffers, checks, state, watch
 from optgen.execute.active import ActiveSet, MovingGradients, written_by
 from optgen.execute.buffers import Tensor
 from optgen.execute.exclusive import exclusive
 from optgen.execute.gradients import CheckedGradient, Gradients
-from optgen.execute.hyper import HyperParameters, Values
+from optgen.execute.hyper import HyperParameters, Numbers
 from optgen.execute.inputs import check_inputs
 from optgen.execute.kernel import LoadedKernel, group_by_kernel
 from optgen.execute.overlap import OverlapCheck
 from optgen.execute.piece import Exchange, Piece, is_left_out
 from optgen.execute.protocols import Device, Launches
+from optgen.execute.scaler import Scaler
 from optgen.execute.state import State
 from optgen.execute.watch import Watch
-from optgen.ir import GRADIENT_FACTOR
 from optgen.model import FlagValue, Optimizer
 
-ID_LIMIT, SEED_LIMIT = 1 << 20, 1 << 64
+SEED_LIMIT = 1 << 64
 KEPT_SETS = 8
 """The sets of parameters with gradients whose tables are kept, those that were used last: experts take turns."""
 
@@ -47,7 +48,7 @@ class Rule(Protocol):
         state: State,
         flags: Sequence[Mapping[str, FlagValue]],
         pieces: Sequence[Piece | None],
-        values: Values,
+        values: Numbers,
     ) -> list[Any]:
         """New arrays with the weights to evaluate with."""
 
@@ -59,7 +60,8 @@ class BoundStep:
 
     On a GPU, a call is `advance` and then `launch`, on the caller's current stream: PyTorch's for PyTorch tensors,
     CuPy's for CuPy arrays, else the default one. Both return before the GPU is done. A captured graph holds launches:
-    call `launch` alone while it is captured, and `advance` before each replay.
+    call `launch` alone while it is captured, and `advance` before each replay. A capturable step is called itself while
+    it is captured, and each replay is a step.
     """
 
     def __init__(
@@ -88,19 +90,22 @@ class BoundStep:
         n = len(params)
         self._tensors: dict[str, Sequence[Tensor | None]] = state.tensors(initial, kernels, params, repr(rule), device)
         self._tensors["copy" if rule.master else "w"] = params
-        self._counts = state.counts(initial, n)
-        self._high_count_bits, self._zero_bits = state.high_16_bits(self._counts), bytes(2 * n)
+        self._counts = state.counts(initial, n, device)
+        self._high_count_bits = state.high_16_bits(self._counts)
+        self._zero_bits = bytes(self._high_count_bits.nbytes)
         checked_inputs = check_inputs(rule.spec, inputs or {}, params, rule.dtype, device)
         written, read = self._written_tensors(), [t for tensors in checked_inputs.values() for t in tensors]
         self._tensors |= checked_inputs
         self._overlap, self._watch = OverlapCheck(written, read), Watch([*written, *read])
         self._gradient_watch: Watch | None = None
         self._is_watched = bool(self._watch.owners)
-        self._ids = _check_ids(range(n) if ids is None else ids, n)
-        self._seed, self._gradient_factor = 0, 1.0
+        self._ids = checks.check_ids(range(n) if ids is None else ids, n)
+        self._seed, self._scaler = 0, Scaler()
         shapes = [p.shape if piece is None else piece.shape for p, piece in zip(params, pieces, strict=True)]
         decide_flags = _flag_decider(rule, kernels, list(map(len, shapes)), flags)
-        self._hyper = HyperParameters(rule.spec, rule.values, [k.variant.flags for k in kernels], decide_flags)
+        self._hyper = HyperParameters(
+            rule.spec, rule.values, [k.variant.flags for k in kernels], decide_flags, device.scalar
+        )
         self._values = self._hyper.values
         self._gradients = Gradients(params, kernels, state.by_row(self._tensors, kernels), lazy, device)
         self._held: Any = None  # keeps the gradients alive
@@ -138,8 +143,8 @@ class BoundStep:
         finally:
             if self._mark_written is not None:
                 self._mark_written()
-            if self._grad_sources is not None and self._launches is None:
-                self._held = None  # so that the next `backward` has their memory
+            if self._grad_sources is not None and self._launches is None and not self._device.is_capturable:
+                self._held = None  # on a CPU nothing reads them later, and the next `backward` has their memory
 
     @exclusive
     def advance(self, /, **changes: Any) -> None:
@@ -170,8 +175,8 @@ class BoundStep:
     def _require_launches(self) -> Launches:
         if self._launches is None:
             raise RuntimeError(
-                f"{self.rule!r}: advance() and launch() are the halves of a step on a GPU, for captured graphs; on the "
-                "CPU a step is one native call: call the step itself"
+                f"{self.rule!r}: advance() and launch() are the halves of a step on a GPU, for captured graphs; a step "
+                "on the CPU, or a capturable one, is one call: call the step itself"
             )
         return self._launches
 
@@ -187,7 +192,8 @@ class BoundStep:
     def evaluate(self) -> list[Any]:
         """New arrays with the weights to evaluate with, by the spec's `eval:` section; ValueError if it has none."""
         self._watch.check("bind anew, with state=step.state")
-        return self.rule.evaluate_tensors(self._params, self.state, self._flags, self._pieces, self._values)
+        values = self._hyper.numbers(self._device.get)
+        return self.rule.evaluate_tensors(self._params, self.state, self._flags, self._pieces, values)
 
     @property
     def seed(self) -> int:
@@ -209,16 +215,53 @@ class BoundStep:
     def gradient_factor(self) -> float:
         """What every gradient is multiplied by as it is read; 1 at first. Each product is rounded once, to the dtype of
         the arithmetic. Setting it is a ValueError if the rule has no `scales_gradient`."""
-        return self._gradient_factor
+        return self._scaler.factor
 
     @gradient_factor.setter
     @exclusive
     def gradient_factor(self, value: float) -> None:
+        self._check_scaling()
+        self._set_scaler(replace(self._scaler, factor=float(value)))
+
+    @property
+    def grad_scale(self) -> Any:
+        """A float32 number on the GPU, by which a capturable step divides every gradient as it reads it; None at first.
+
+        It divides the `gradient_factor`, in double, so a gradient is rounded once. Setting it is a ValueError if the
+        rule has no `scales_gradient`, or the step is not capturable.
+        """
+        return self._scaler.grad_scale and self._scaler.grad_scale.owner
+
+    @grad_scale.setter
+    @exclusive
+    def grad_scale(self, value: Any) -> None:
+        self._check_scaling()
+        self._set_scaler(replace(self._scaler, grad_scale=self._scaler_tensor(value, "grad_scale")))
+
+    @property
+    def found_inf(self) -> Any:
+        """A float32 number on the GPU: where it is not 0, a capturable step changes nothing, no weight, no state and no
+        count. None at first; setting it is a ValueError if the step is not capturable."""
+        return self._scaler.found_inf and self._scaler.found_inf.owner
+
+    @found_inf.setter
+    @exclusive
+    def found_inf(self, value: Any) -> None:
+        self._set_scaler(replace(self._scaler, found_inf=self._scaler_tensor(value, "found_inf")))
+
+    def _check_scaling(self) -> None:
         if not self.rule.scales_gradient:
             raise ValueError(f"{self.rule!r} does not scale gradients; load it with scales_gradient=True")
-        self._gradient_factor = float(value)
+
+    def _scaler_tensor(self, value: Any, name: str) -> Tensor | None:
+        if not self._device.is_capturable:
+            raise ValueError(f"{name}: capturable steps read it; bind with capturable=True, for tensors of a GPU")
+        return None if value is None else checks.check_one_float32(self._device.tensor(value, name))
+
+    def _set_scaler(self, scaler: Scaler) -> None:
+        self._scaler = scaler
         for table in self._tables:
-            table.set_hyper({GRADIENT_FACTOR: self._gradient_factor})
+            table.set_scaler(scaler)
 
     # ------------------------------------------------------------ before each step
 
@@ -307,7 +350,8 @@ class BoundStep:
             del self._kept_sets[next(iter(self._kept_sets))]
         self._tables = active.tables
         for table in self._tables:
-            table.set_hyper({**self._values, GRADIENT_FACTOR: self._gradient_factor})
+            table.set_hyper(self._values)
+            table.set_scaler(self._scaler)
             table.step.seed = self._seed
         self._run, self._launches, self._mark_written = active.runner.run, active.runner.launches, active.mark_written
 
@@ -331,7 +375,7 @@ class BoundStep:
             (first, *_), (second, *_), *_ = groups.values()
             raise ValueError(
                 f"{name} sums over all parameters, so they need one kernel, but params[{first}] and params[{second}] "
-                f"need different ones: {_difference(self._kernels[first], self._kernels[second])}; "
+                f"need different ones: {checks.difference(self._kernels[first], self._kernels[second])}; "
                 "compute the sum or norm outside of the spec, and pass it as a param, or as rescale_grad"
             )
 
@@ -362,18 +406,3 @@ def _flag_decider(
         return rule.decide(ranks[i], flags[i], values, sparse=sparse)
 
     return flags_of
-
-
-def _check_ids(ids: Iterable[int], n: int) -> list[int]:
-    checked = [operator.index(x) for x in ids]
-    if len(checked) != n or len(set(checked)) != n or not all(0 <= x < ID_LIMIT for x in checked):
-        raise ValueError(f"ids: expected {n} different numbers from 0 to 2^20 - 1, one for each parameter, not {ids!r}")
-    return checked
-
-
-def _difference(a: LoadedKernel, b: LoadedKernel) -> str:
-    """The flags and storages in which the variants of two kernels differ."""
-    words = []
-    for x, y in ((a.variant.flags, b.variant.flags), (a.variant.storage, b.variant.storage)):
-        words += [f"{name} is {x.get(name)} and {y.get(name)}" for name in {**x, **y} if x.get(name) != y.get(name)]
-    return ", ".join(words)

@@ -13,7 +13,9 @@ from optgen.execute.buffers import Array, Tensor
 from optgen.execute.hyper import Values
 from optgen.execute.kernel import NOT_BY_ROW, BufferTensors, LoadedKernel, Rows, StepStruct
 from optgen.execute.piece import Piece
+from optgen.execute.scaler import Scaler
 from optgen.execute.storage import matrix_view
+from optgen.ir import GRADIENT_FACTOR
 
 
 class StepTable:
@@ -101,6 +103,10 @@ class StepTable:
             if row is not None:
                 each = [x[i] for i in self.members] if isinstance(x, Sequence) else [x]
                 self._hyper[row] = [UNSET if v is None else v for v in each]
+
+    def set_scaler(self, scaler: Scaler) -> None:
+        """Set what gradients are multiplied by, if the kernel does that."""
+        self.set_hyper({GRADIENT_FACTOR: scaler.factor})
 
     def bind_gradients(self, reads: Sequence[tuple[Sequence[Tensor], Rows]]) -> None:
         """Read these gradients, for each member as many as the kernel reads, and update these rows of it.

@@ -233,7 +233,7 @@ def block() -> int:
 
 def largest_id() -> int:
     """The largest number that a parameter may have in random draws."""
-    from optgen.execute.step import ID_LIMIT
+    from optgen.execute.checks import ID_LIMIT
 
     return ID_LIMIT - 1
 

@@ -97,4 +97,5 @@ def test_the_table_names_every_document_and_folder() -> None:
     linked = set(re.findall(r"\]\(([\w./-]+)\)", README.partition("## What is where")[2]))
     documents = {path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("*.md")}
     folders = {"specs", "optgen", "runtime", "tests", "examples/digits", "examples/distributed", "examples/guides"}
+    folders |= {"examples/cuda"}
     assert not (documents | folders | {"CHANGELOG.md", "benchmarks/README.md", "generated/README.md"}) - linked

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from unittest import mock
 
@@ -41,6 +41,7 @@ class Gpu:
         self.sent = 0  # how many tables, and other arrays
         self._arrays: dict[int, np.ndarray] = {}
         self.capturing = False
+        self._captured: list[Callable[[], None]] = []
 
     # ------------------------------------------------------------ memory
 
@@ -82,13 +83,21 @@ class Gpu:
         del self._arrays[address]
 
     def upload(self, address: int, array: np.ndarray, stream: int = 0) -> None:
-        assert array.flags.c_contiguous
-        self.sent += 1
-        ctypes.memmove(address, array.ctypes.data, array.nbytes)
+        assert not self.capturing, "it waits for the GPU, which ends a capture"
+        self.send(address, array, stream)
 
-    send = upload
+    def send(self, address: int, array: np.ndarray, stream: int = 0) -> None:
+        assert array.flags.c_contiguous
+        source, nbytes = array.ctypes.data, array.nbytes
+        if self.capturing:
+            assert source in self._arrays, "a graph reads what it sends when it is replayed, so that must be pinned"
+            self._captured.append(lambda: self.send(address, self._arrays[source][:nbytes], stream))
+            return
+        self.sent += 1
+        ctypes.memmove(address, source, nbytes)
 
     def download(self, array: np.ndarray, address: int, stream: int = 0) -> None:
+        assert not self.capturing
         ctypes.memmove(array.ctypes.data, address, array.nbytes)
 
     def copy(self, to: int, address: int, nbytes: int, stream: int = 0) -> None:
@@ -114,6 +123,9 @@ class Gpu:
         return self._resident
 
     def launch(self, function: int, blocks: int, threads: int, argument: int, stream: int) -> None:
+        if self.capturing:
+            self._captured.append(lambda: self.launch(function, blocks, threads, argument, stream))
+            return
         module, name = _functions[function - 1]
         self.launches.append((name, blocks))
         module.launch(name, blocks, threads, [argument], self.memory)
@@ -130,6 +142,21 @@ class Gpu:
 
     def is_capturing(self, stream: int) -> bool:
         return self.capturing
+
+    def captured(self, launch: Callable[[], None]) -> Callable[[], None]:
+        """What replays a graph of what `launch` launches and sends."""
+        self.capturing, self._captured = True, []
+        try:
+            launch()
+        finally:
+            self.capturing = False
+        graph = self._captured
+
+        def replay() -> None:
+            for node in graph:
+                node()
+
+        return replay
 
 
 def _stand_in() -> dict[int, tuple[int, int]]:

@@ -60,6 +60,12 @@ def test_every_spec_and_variant(gpu: Gpu, case: Case) -> None:
     compare(gpu, case, shapes, special=True)
 
 
+@pytest.mark.parametrize("case", ALL, ids=str)
+def test_the_prologue_of_every_spec_and_variant(gpu: Gpu, case: Case) -> None:
+    """What the host computes for a step, computed on the GPU: counts, powers and roots, states of kind host."""
+    compare(gpu, case, ((3, 4), (5,), (2, 3)), steps=2, capturable=True)
+
+
 @pytest.mark.parametrize("case", BOUNDS, ids=["unset", "set"])
 def test_what_is_no_number(gpu: Gpu, case: Case) -> None:
     compare(gpu, case, SHAPES, special=True)

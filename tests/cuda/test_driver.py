@@ -135,22 +135,28 @@ def test_any_thread(gpu: Gpu, said: Callable[[], list[str]]) -> None:
     assert said() == ["cuMemAlloc_v2 4", "cuMemFree_v2", f"cuStreamSynchronize {STREAM:#x}"]
 
 
-def test_what_is_freed_while_a_graph_is_captured(gpu: Gpu, library: ctypes.CDLL, said: Callable[[], list[str]]) -> None:
+def test_what_is_taken_and_freed_while_a_graph_is_captured(
+    gpu: Gpu, library: ctypes.CDLL, said: Callable[[], list[str]]
+) -> None:
     """The collector of garbage comes at any time, and nothing may fail in a capture: it would be lost."""
     array, pinned, event = DeviceArray((2,), "float32", gpu), gpu.pinned(80), gpu.event()
     said()
     library.capture(1)
     try:
-        with pytest.raises(CudaError, match=r"cuMemAlloc_v2: .*\(900\)"):
-            gpu.allocate(4)
+        address = ctypes.c_uint64()
+        with gpu.current(), pytest.raises(CudaError, match=r"cuMemAlloc_v2: .*\(900\)"):
+            driver.call("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(4))
         del array
         gpu.free_pinned(pinned)
         gpu.drop(event)
-        with pytest.raises(CudaError, match=r"\(900\)"):  # as before, what is not given back is forbidden
-            gpu.pinned(80)
+        gpu.pinned(80)
+        gpu.allocate(4)
+        with gpu.current(), pytest.raises(CudaError, match=r"\(900\)"):  # to others it is forbidden as before
+            driver.call("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(4))
     finally:
         library.capture(0)
-    assert said() == ["cuMemFree_v2", "cuMemFreeHost", f"cuEventDestroy_v2 {event:#x}"]
+    taken = ["cuMemHostAlloc 80 1", "cuMemAlloc_v2 4"]
+    assert said() == ["cuMemFree_v2", "cuMemFreeHost", f"cuEventDestroy_v2 {event:#x}", *taken]
 
 
 def test_what_is_freed_after_a_failure(

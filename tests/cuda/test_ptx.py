@@ -74,6 +74,21 @@ def test_every_storage() -> None:
 
 
 @needs_ptxas
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_capturable_and_scaled_kernels(arch: str) -> None:
+    """The prologues of specs whose host phase does much, and sweeps that multiply gradients by a factor."""
+    texts = []
+    for name in ("adam", "nadam", "radam", "prodigy", "adafactor", "schedulefreeadamw", "kinds"):
+        rule = by_name(name).load(scales_gradient=True)
+        variant = rule.variant((64, 64))
+        texts.append(pipeline.prologue(rule.spec, variant, target.OLDEST).decode())
+        texts.append(pipeline.ptx(rule.spec, variant, target.OLDEST).ptx.decode())
+    usages = assemble(together(texts), arch)
+    assert sum(name.endswith("_prologue") for name in usages) == 7
+    assert [name for name, usage in usages.items() if spills(usage)] == []
+
+
+@needs_ptxas
 @pytest.mark.stress
 @pytest.mark.parametrize("mode", MODES)
 def test_every_storage_of_every_spec(mode: str) -> None:

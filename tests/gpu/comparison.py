@@ -27,11 +27,13 @@ def compare(
     several: int = 1,
     offset: int = 0,
     steps: int = 2,
+    capturable: bool = False,
 ) -> None:
     """Some steps, with other gradients and hyper-parameters each, on both; AssertionError where a bit differs.
 
     `special`: infinities and NaN, too. `sparse`: two gradients of three are row-sparse. `several`: gradients of each
-    parameter, which are summed. `offset`: tensors begin so many elements behind an aligned address.
+    parameter, which are summed. `offset`: tensors begin so many elements behind an aligned address. `capturable`: the
+    GPU computes what the host does otherwise.
     """
     cpu, gpu = load(case, mode or {}), load(case, {**(mode or {}), "target": "cuda"})
     shapes = case.shapes(*shapes)
@@ -56,16 +58,17 @@ def compare(
     flags = case.flags(len(shapes))
     how: dict[str, Any] = {"flags": flags, "ids": [3 * i + 1 for i in range(len(shapes))], "lazy": lazy}
     there = [library.put(p, offset) for p in params]
-    state, state_there = cpu.init(params, by_row, flags), gpu.init(there, by_row, flags)
-    for s in (state, state_there):
-        s.t[...] = [i % 3 for i in range(len(shapes))]
+    state, state_there = cpu.init(params, by_row, flags), gpu.init(there, by_row, flags, capturable=capturable)
+    state.t[...] = [i % 3 for i in range(len(shapes))]
+    set_to(state_there.t, state.t)
     if special:
         disturb(rng, state)
         send(state, state_there)
     grads = gradients()
     ours = cpu.bind(params, grads, state, inputs, **how)
     inputs_there = {name: [library.put(x, offset) for x in arrays] for name, arrays in inputs.items()}
-    theirs = gpu.bind(there, [put(library, g, offset) for g in grads], state_there, inputs_there, **how)
+    grads_there = [put(library, g, offset) for g in grads]
+    theirs = gpu.bind(there, grads_there, state_there, inputs_there, **how, capturable=capturable)
     for step in range(steps):
         changes = changes_for(case, len(shapes))[step % 2]
         for bound in (ours, theirs):
@@ -100,16 +103,23 @@ def send(state: State, there: State) -> None:
     """Have a rule's state on the GPU hold what one on the CPU holds."""
     for name, arrays in state.arrays.items():
         for a, b in zip(arrays, there.arrays[name], strict=True):
-            if isinstance(b, np.ndarray):  # of kind host, or a count
-                b[...] = a
-            elif b is not None:
-                b.set(a)
+            if b is not None:
+                set_to(b, a)
+
+
+def set_to(there: Any, array: Array) -> None:
+    """Have an array of a state hold what another one does; of kind host, or a count, it may be on the CPU."""
+    if isinstance(there, np.ndarray):
+        there[...] = array
+    else:
+        there.set(array)
 
 
 def fetched(state: State) -> State:
     """A copy of a rule's state on the GPU in the memory of the CPU."""
-    arrays = {
-        name: [a if a is None or isinstance(a, np.ndarray) else a.get() for a in arrays]
-        for name, arrays in state.arrays.items()
-    }
-    return State(arrays, state.t.copy())
+
+    def get(a: Any) -> Any:
+        return a.copy() if isinstance(a, np.ndarray) else a.get()
+
+    arrays = {name: [None if a is None else get(a) for a in arrays] for name, arrays in state.arrays.items()}
+    return State(arrays, get(state.t))

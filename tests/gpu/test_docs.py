@@ -13,7 +13,7 @@ from tests.process import run
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "docs" / "cuda.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```python\n(# needs a GPU and (\w+)\n.*?)```", TEXT, re.DOTALL)
-ENDS = {"step": "[1 1]", "cupy": "uint8", "graph": "[100]"}
+ENDS = {"step": "[1 1]", "cupy": "uint8", "graph": "[100]", "capturable": "[100]"}
 """Of what they print, by what they show."""
 
 

@@ -43,18 +43,12 @@ def _host_body(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
         if m.kernel.advances:
             count = b.add(count, integer(1))
             b.store(count, at(b, t, i, I64))
-        env: Env = {}
-        for instr in phase.instrs:
-            match instr.op:
-                case ir.Hyper(name=h) if instr.result is not None:
-                    row = b.mul(n, integer(m.kernel.hyper.index(h)))
-                    env[instr.result] = load(b, hyper, b.add(row, i), F64)
-                case ir.Count() if instr.result is not None:
-                    env[instr.result] = b.sitofp(count, F64)
-                case _:
-                    f.scalar(instr, env, i)
-            if instr.result is not None:
-                f.keep(instr.result, env[instr.result], i)
+
+        def number(name: str, i: Any = i) -> Any:
+            row = b.mul(n, integer(m.kernel.hyper.index(name)))
+            return load(b, hyper, b.add(row, i), F64)
+
+        f.host(phase, i, count, number)
     b.ret_void()
     return body
 

@@ -48,16 +48,34 @@ class Cpu:
     def param(self, obj: Any, name: str) -> Tensor:
         return buffers.tensor(obj, name)
 
-    def device(self, params: Sequence[Tensor]) -> Cpu:
+    def device(self, params: Sequence[Tensor], *, capturable: bool = False) -> Cpu:
+        if capturable:
+            raise ValueError(
+                "capturable: a step on the CPU is in no graph, so this is for target='cuda'; leave it out here"
+            )
         return self
 
     # ------------------------------------------------------------ the device: its memory
+
+    is_capturable = False
 
     def tensor(self, obj: Any, name: str) -> Tensor:
         return buffers.tensor(obj, name)
 
     def full(self, shape: tuple[int, ...], dtype: str, value: float) -> Array:
         return buffers.aligned(shape, dtype, value)
+
+    def host_full(self, shape: tuple[int, ...], dtype: str, value: float) -> Array:
+        return buffers.aligned(shape, dtype, value)
+
+    def host_tensor(self, obj: Any, name: str) -> Tensor:
+        return buffers.tensor(obj, name)
+
+    def host_copy(self, obj: Any, name: str) -> Any:
+        return obj
+
+    def scalar(self, obj: Any, name: str) -> Tensor | None:
+        return None
 
     def put(self, array: Array) -> Array:
         return array

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
@@ -10,8 +11,10 @@ import numpy as np
 
 from optgen import pipeline
 from optgen.backends.target import OLDEST
+from optgen.execute import buffers
 from optgen.execute.buffers import Array, Tensor, numpy_dtype
 from optgen.execute.cuda import driver, memory
+from optgen.execute.cuda.capturable import CapturableRunner, CapturableTable
 from optgen.execute.cuda.kernel import GpuKernel
 from optgen.execute.cuda.memory import DeviceArray
 from optgen.execute.cuda.runner import GpuRunner
@@ -38,17 +41,19 @@ class Cuda:
         """Every GPU has all of them."""
 
     def kernel(self, optimizer: Optimizer, variant: Variant) -> GpuKernel:
-        return GpuKernel(variant, pipeline.ptx(optimizer, variant, OLDEST))
+        make_prologue = functools.partial(pipeline.prologue, optimizer, variant, OLDEST)
+        return GpuKernel(variant, pipeline.ptx(optimizer, variant, OLDEST), make_prologue)
 
     def param(self, obj: Any, name: str) -> Tensor:
         return memory.tensor(obj, name)
 
-    def device(self, params: Sequence[Tensor]) -> GpuDevice:
+    def device(self, params: Sequence[Tensor], *, capturable: bool = False) -> GpuDevice:
         found = {t.gpu: t.name for t in params if t.gpu is not None}
         if len(found) > 1:
             (one, name), (two, other), *_ = found.items()
             raise ValueError(f"{name} is on GPU {one} and {other} on GPU {two}; bind the parameters of each GPU apart")
-        return GpuDevice(driver.gpu(next(iter(found), 0)), stream_of(params[0].owner if params else None))
+        gpu, stream = driver.gpu(next(iter(found), 0)), stream_of(params[0].owner if params else None)
+        return (CapturableDevice if capturable else GpuDevice)(gpu, stream)
 
 
 class GpuDevice:
@@ -56,6 +61,8 @@ class GpuDevice:
 
     A new array can be used in any stream: it is complete when it is returned.
     """
+
+    is_capturable = False
 
     def __init__(self, gpu: driver.Gpu, stream: Callable[[], int]) -> None:
         self.gpu, self.stream = gpu, stream
@@ -67,6 +74,22 @@ class GpuDevice:
         if found.gpu not in (None, self.gpu.ordinal):
             raise ValueError(f"{name}: on GPU {found.gpu}, and the parameters are on GPU {self.gpu.ordinal}")
         return found
+
+    def is_here(self, obj: Any) -> bool:
+        """Whether an object is a tensor of a GPU."""
+        return memory.is_on_gpu(obj)
+
+    def host_full(self, shape: tuple[int, ...], dtype: str, value: float) -> Any:
+        return buffers.aligned(shape, dtype, value)
+
+    def host_tensor(self, obj: Any, name: str) -> Tensor:
+        return buffers.tensor(obj, name)
+
+    def host_copy(self, obj: Any, name: str) -> Any:
+        return self.get(self.tensor(obj, name)) if self.is_here(obj) else obj
+
+    def scalar(self, obj: Any, name: str) -> Tensor | None:
+        return None
 
     def full(self, shape: tuple[int, ...], dtype: str, value: float = 0.0) -> DeviceArray:
         pattern = np.array(value, numpy_dtype(dtype)).tobytes()
@@ -123,8 +146,45 @@ class GpuDevice:
     ) -> GpuTable:
         return GpuTable(self.gpu, self.stream, kernel, members, params, tensors, ids, pieces)
 
-    def runner(self, tables: Sequence[GpuTable], counts: Tensor, exchange: Exchange | None) -> GpuRunner:
+    def runner(
+        self, tables: Sequence[GpuTable], counts: Tensor, exchange: Exchange | None
+    ) -> GpuRunner | CapturableRunner:
         return GpuRunner(self.gpu, self.stream, tables, counts, exchange)
+
+
+class CapturableDevice(GpuDevice):
+    """A GPU on which steps are capturable: counts and states of kind host are in its memory as well."""
+
+    is_capturable = True
+
+    def __init__(self, gpu: driver.Gpu, stream: Callable[[], int]) -> None:
+        super().__init__(gpu, stream)
+        self._captured: list[CapturableTable] = []  # they stay as long as the step, as graphs have their addresses
+
+    def host_full(self, shape: tuple[int, ...], dtype: str, value: float) -> DeviceArray:
+        return self.full(shape, dtype, value)
+
+    def host_tensor(self, obj: Any, name: str) -> Tensor:
+        return self.tensor(obj, name)
+
+    def scalar(self, obj: Any, name: str) -> Tensor | None:
+        return self.tensor(obj, name) if self.is_here(obj) else None
+
+    def table(
+        self,
+        kernel: GpuKernel,
+        members: Sequence[int],
+        params: Sequence[Tensor],
+        tensors: BufferTensors,
+        ids: Sequence[int],
+        pieces: Sequence[Piece | None],
+    ) -> CapturableTable:
+        return CapturableTable(self.gpu, self.stream, kernel, members, params, tensors, ids, pieces)
+
+    def runner(self, tables: Sequence[Any], counts: Tensor, exchange: Exchange | None) -> CapturableRunner:
+        if exchange is not None:
+            raise ValueError("exchange: partial results go through the host, so such a step is not capturable")
+        return CapturableRunner(self.gpu, self.stream, tables, counts, self._captured)
 
 
 def stream_of(owner: Any) -> Callable[[], int]:

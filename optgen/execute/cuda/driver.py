@@ -137,7 +137,7 @@ class Gpu:
     def allocate(self, nbytes: int) -> int:
         """The address of new memory, which `free` releases."""
         address = ctypes.c_uint64()
-        with self.current():
+        with self.current(), _relaxed_capture():
             call("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(max(nbytes, 1)))
         return address.value
 
@@ -148,7 +148,7 @@ class Gpu:
     def pinned(self, nbytes: int) -> int:
         """The address of new page-locked memory of the host, from which the GPU copies by itself; for `free_pinned`."""
         address = ctypes.c_void_p()
-        with self.current():
+        with self.current(), _relaxed_capture():
             call("cuMemHostAlloc", ctypes.byref(address), ctypes.c_size_t(max(nbytes, 1)), PORTABLE)
         assert address.value is not None
         return address.value
@@ -276,10 +276,10 @@ class Gpu:
 
 @contextmanager
 def _relaxed_capture() -> Iterator[None]:
-    """Release memory and events in the `with` block without breaking a capture.
+    """Take and release memory and events in the `with` block without breaking a capture.
 
-    A capture in PyTorch's mode, "global", forbids that in every thread, and the garbage collector may free an array at
-    any time.
+    A capture in PyTorch's mode, "global", forbids that in every thread. The garbage collector may free an array at any
+    time, and a capturable step takes memory for the table that a graph sends.
     """
     mode = ctypes.c_int(RELAXED)
     call("cuThreadExchangeStreamCaptureMode", ctypes.byref(mode))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from optgen.backends.ptx.table import THREADS, Launch
@@ -22,14 +23,16 @@ class LoadedLaunch:
 
 
 class GpuKernel(LoadedKernel):
-    """One variant, whose entry point is the host's part of a step."""
+    """One variant, whose entry point is the host's part of a step; `make_prologue` compiles PTX of the same part."""
 
     native: PtxKernel
 
-    def __init__(self, variant: Variant, native: PtxKernel) -> None:
+    def __init__(self, variant: Variant, native: PtxKernel, make_prologue: Callable[[], bytes]) -> None:
         symbol = f"{native.symbol}_host"
         super().__init__(variant, native, link.link(native.object, symbol)[symbol])
         self._launches: dict[int, list[LoadedLaunch]] = {}
+        self._make_prologue = make_prologue
+        self._prologues: dict[int, int] = {}
 
     def launches(self, gpu: Gpu) -> list[LoadedLaunch]:
         """The launches of a step, in order."""
@@ -40,3 +43,10 @@ class GpuKernel(LoadedKernel):
                 for x in self.native.launches
             ]
         return self._launches[gpu.ordinal]
+
+    def prologue(self, gpu: Gpu) -> int:
+        """The handle of the prologue of a capturable step."""
+        if gpu.ordinal not in self._prologues:
+            name = f"{self.native.symbol}_prologue"
+            self._prologues[gpu.ordinal] = gpu.load(self._make_prologue(), [name])[name]
+        return self._prologues[gpu.ordinal]

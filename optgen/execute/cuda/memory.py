@@ -80,6 +80,16 @@ def tensor(obj: Any, name: str) -> Tensor:
     raise TypeError(f"{name}: expected a tensor of a GPU (CuPy, PyTorch, __cuda_array_interface__, DLPack), not {kind}")
 
 
+def is_on_gpu(obj: Any) -> bool:
+    """Whether an object is a tensor of a GPU, as `tensor` takes it."""
+    if isinstance(obj, DeviceArray):
+        return True
+    if buffers.is_like_pytorch(obj):
+        return str(obj.device).startswith("cuda")
+    has_dlpack = hasattr(obj, "__dlpack_device__") and obj.__dlpack_device__()[0] == KDL_CUDA
+    return has_dlpack or hasattr(obj, "__cuda_array_interface__")
+
+
 def _from_torch(obj: Any, name: str) -> Tensor:
     device = str(obj.device)
     if not device.startswith("cuda"):

@@ -44,7 +44,7 @@ class GpuTable(StepTable):
         n, counts = len(members), kernel.native.counts
         self.gpu, self._stream, self._places = gpu, stream, TableLayout(counts, len(kernel.native.launches))
         self.exchange: Exchange | None = None
-        self.image = np.zeros(self._places.end.of(n), np.int64)
+        self.image = np.zeros(self._image_words(n), np.int64)
         self._columns = {name: self._column(name) for name in COLUMNS}
         matrices = self._places.matrices.of(n)
         self._columns["matrices"] = self.image[matrices:] if counts.last_two else np.ones(n, np.int64)
@@ -54,6 +54,9 @@ class GpuTable(StepTable):
         self._ring = _Ring(gpu, self.image.nbytes)
         self._plan: list[tuple[LoadedLaunch, int]] = []
         self._set_fixed()
+
+    def _image_words(self, n: int) -> int:
+        return self._places.end.of(n)
 
     def _column(self, name: str) -> Array:
         n = len(self.members)
@@ -192,13 +195,16 @@ class _Ring:
     """The table's place on the GPU, and a ring of slots in pinned memory from which it is filled, step by step."""
 
     def __init__(self, gpu: Gpu, nbytes: int) -> None:
-        self._gpu, self._next = gpu, 0
+        self._gpu, self._next, self.is_captured = gpu, 0, False
         self._device = DeviceArray((nbytes,), "uint8", gpu)
         self.address = self._device.address
-        pinned = gpu.pinned(STEPS_IN_FLIGHT * nbytes)
-        driver.release_with(self, gpu.free_pinned, pinned)
-        self._slots = int64_view(pinned, (STEPS_IN_FLIGHT, nbytes // 8))
+        self._slots = self._pinned(STEPS_IN_FLIGHT, nbytes)
         self._events: list[int] = []
+
+    def _pinned(self, n: int, nbytes: int) -> Array:
+        address = self._gpu.pinned(n * nbytes)
+        driver.release_with(self, self._gpu.free_pinned, address)
+        return int64_view(address, (n, nbytes // 8))
 
     def send(self, image: Array, stream: int) -> None:
         k = self._next % STEPS_IN_FLIGHT
@@ -212,3 +218,10 @@ class _Ring:
         self._gpu.send(self.address, self._slots[k], stream)
         self._gpu.record(self._events[k], stream)
         self._next += 1
+
+    def send_captured(self, image: Array, stream: int) -> None:
+        """Have a graph that is captured send this image whenever it is replayed, from a slot of its own."""
+        (slot,) = self._pinned(1, image.nbytes)
+        slot[:] = image
+        self._gpu.send(self.address, slot, stream)
+        self.is_captured = True
