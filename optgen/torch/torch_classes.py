@@ -16,8 +16,8 @@ from torch.optim.optimizer import _device_dtype_check_for_fused
 
 from optgen import api, pipeline
 from optgen.torch.base import ARGUMENTS, SpecOptimizer
-from optgen.torch.group import check_rules
 from optgen.torch.memory import local_tensor
+from optgen.torch.rules import check_rules
 from optgen.torch.spelling import of_torch
 from optgen.torch.state import StateKeys
 
