@@ -1,8 +1,8 @@
 """Train a small GPT on this project's documents, character by character, with five optimizers.
 
-The network is plain PyTorch. The optimizers are torch.optim.AdamW, the same one of optgen.torch, with states in 8 bits as
-well, Lion, and one of your own: mine.opt beside this file. All of them begin with the same weights and see the same
-batches. Written to the output folder: their losses and the memory of their states in one picture (char-gpt.png).
+The network is plain PyTorch. The optimizers are torch.optim.AdamW, the same one of optgen.torch, that one with states
+in 8 bits, Lion, and one of your own: mine.opt beside this file. All of them begin with the same weights and see the
+same batches. Written to the output folder: their losses and the memory of their states in one picture (char-gpt.png).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import torch.distributed as dist
 import torch.nn.functional as F
 from torch import nn
 from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor import DTensor
 from tqdm import tqdm
 
 import optgen.torch
@@ -137,7 +138,8 @@ def loss_of(net: GPT, batch: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
 
 @dataclass
 class Run:
-    """What came of an optimizer: the loss of each step, the one on held-out text, bytes of states per parameter."""
+    """What came of an optimizer: the loss of each step, the one on held-out text, bytes of states per parameter of the
+    network."""
 
     name: str
     losses: list[float]
@@ -149,7 +151,7 @@ class Run:
 def train(name: str, text: Text, args: argparse.Namespace) -> tuple[GPT, Run]:
     torch.manual_seed(args.seed)
     net = GPT(len(text.alphabet), text.length)
-    rank = 0
+    parameters, rank = sum(p.numel() for p in net.parameters()), 0
     if dist.is_torchelastic_launched():
         fully_shard(net)  # the one more line; gradients are then means over the processes
         rank = dist.get_rank()
@@ -166,7 +168,7 @@ def train(name: str, text: Text, args: argparse.Namespace) -> tuple[GPT, Run]:
         schedule.step()
         losses.append(loss.item())
     seconds = time.perf_counter() - start
-    run = Run(name, losses, held_out_loss(net, text), bytes_of_states(opt) / count_of(net.parameters()), seconds)
+    run = Run(name, losses, held_out_loss(net, text), bytes_of_states(opt) / parameters, seconds)
     if rank == 0:
         print(
             f"{title:24} loss {run.held_out:.3f} on held-out text, states {run.state_bytes:.2f} bytes per parameter, "
@@ -183,19 +185,11 @@ def held_out_loss(net: GPT, text: Text) -> float:
     return sum(loss_of(net, batch).item() for batch in batches) / len(batches)
 
 
-def count_of(params: Iterable[torch.Tensor]) -> int:
-    return sum(local(p).numel() for p in params)
-
-
 def bytes_of_states(opt: torch.optim.Optimizer) -> int:
-    """Of what is in this process, as `opt.state` has it."""
-    tensors = [local(x) for state in opt.state.values() for x in state.values() if isinstance(x, torch.Tensor)]
-    return sum(x.numel() * x.element_size() for x in tensors)
-
-
-def local(x: torch.Tensor) -> torch.Tensor:
-    """The shard of a tensor that is here."""
-    return x.to_local() if hasattr(x, "to_local") else x
+    """Of all tensors in `opt.state`; of a sharded one, the part that is in this process."""
+    tensors = [x for state in opt.state.values() for x in state.values() if isinstance(x, torch.Tensor)]
+    own = [x.to_local() if isinstance(x, DTensor) else x for x in tensors]
+    return sum(x.numel() * x.element_size() for x in own)
 
 
 @torch.no_grad()
@@ -247,6 +241,7 @@ def smooth(losses: Sequence[float]) -> list[float]:
 
 def main() -> None:
     args = arguments()
+    torch.set_num_threads(1)  # for products as small as these, a second thread gains little
     text = Text("".join(path.read_text(encoding="utf-8") for path in sorted(DOCUMENTS.glob("*.md"))), length=64)
     runs = []
     for name in args.optimizers or OPTIMIZERS:
