@@ -46,6 +46,7 @@ class BoundTensors:
         self._by_row = is_sparse and not any(kernel.is_quantized for kernel in self._kernels)
         self._special = [m for m in self._memories if not m.is_plain]
         self._copies = [m for m in self._memories if m.is_copy]
+        self._has_step = keys.has_step or self._draws()
         self.counts = np.array([self._count(k) for k in kept], np.int64)
         scalar_dtype = keys.scalar_dtype(kept[0])
         arrays = self._prepare_states()
@@ -83,8 +84,12 @@ class BoundTensors:
 
     def _count(self, kept: Mapping[str, Any]) -> int:
         if not self._keys.has_step:
-            return int(self._keys.is_started(kept))
+            return int(kept.get(STEP, 1)) if self._keys.is_started(kept) else 0
         return int(kept.get(STEP, 0))
+
+    def _draws(self) -> bool:
+        """Whether states are rounded at random, by draws that depend on the count."""
+        return any(b.format.needs_draws for kernel in self._kernels for b in kernel.states.values())
 
     def _prepare_states(self) -> dict[str, list[Any]]:
         """The tensors to bind, as `State.arrays` has them."""
@@ -92,7 +97,7 @@ class BoundTensors:
         n = len(self.params)
         shared = states.shared_states(self._kernels[0], self._kept, self._keys)
         for i, (kept, memory) in enumerate(zip(self._kept, self._memories, strict=True)):
-            if self._keys.has_step:
+            if self._has_step:
                 kept.setdefault(STEP, 0)  # the first key, as PyTorch has it
             try:
                 bound = states.prepare(self._kernels[i], kept, memory, self.rule.values, shared, self._keys)
@@ -111,7 +116,7 @@ class BoundTensors:
             found.append(Scalars(self._keys.key_of(name), values, self._kept, dtype))
         if self._keys.counts_in_python:
             found.append(PythonCounts(STEP, self.counts, self._kept))
-        elif self._keys.has_step:
+        elif self._has_step:
             found.append(Scalars(STEP, self.counts, self._kept, dtype))
         return found
 
@@ -127,8 +132,8 @@ class BoundTensors:
         return list(chain.from_iterable(map(dict.values, self._kept)))
 
     def _starts_as_weight(self, kernel: LoadedKernel, i: int) -> bool:
-        """Whether a parameter has no update behind it, and a state that starts as the parameter."""
-        return not self.counts[i] and states.starts_as_weight(kernel, self.rule.values)
+        """Whether a parameter has no update behind it, as is known from counts, and a state that starts as it."""
+        return self._keys.has_step and not self.counts[i] and states.starts_as_weight(kernel, self.rule.values)
 
     def is_current(self) -> bool:
         """Whether states and special memory are those that were bound."""

@@ -34,9 +34,10 @@ class StateKeys:
     """What an optimizer keeps in `state[p]`, and how.
 
     `has_step`: beside the states, it keeps the count; without it, a parameter whose states exist counts as updated
-    once. `counts_in_python`: the count is an int, and no tensor. `shape_of` gives the shape of a state's tensor.
-    `names` has the keys of states that the spec names otherwise. `numbers` are states of one number for each parameter
-    that are kept in `scalar_dtype`, as the count is, and not in float64.
+    once, unless states are rounded at random, for which the count is kept. `counts_in_python`: the count is an int, and
+    no tensor. `shape_of` gives the shape of a state's tensor. `names` has the keys of states that the spec names
+    otherwise. `numbers` are states of one number for each parameter that are kept in `scalar_dtype`, as the count is,
+    and not in float64.
     """
 
     has_step: bool = True
@@ -61,7 +62,7 @@ class StateKeys:
 
     def is_started(self, kept: Mapping[str, Any]) -> bool:
         """Whether a parameter has states."""
-        return any(x is not None for key, x in kept.items() if key != MASTER)
+        return any(x is not None for key, x in kept.items() if key not in (MASTER, STEP))
 
     def scalar_dtype(self, kept: Mapping[str, Any]) -> torch.dtype:
         """The dtype of a parameter's numbers: what they have, or else PyTorch's for such numbers."""
