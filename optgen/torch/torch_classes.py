@@ -18,8 +18,8 @@ from optgen import api, pipeline
 from optgen.model import Optimizer
 from optgen.symbolic.unicode import unicode
 from optgen.torch.base import ARGUMENTS, SpecOptimizer
-from optgen.torch.group import check_rules
 from optgen.torch.memory import local_tensor
+from optgen.torch.rules import check_rules
 from optgen.torch.spelling import of_torch
 from optgen.torch.state import StateKeys
 
