@@ -81,7 +81,7 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
     @seed.setter
     def seed(self, seed: int) -> None:
         if not isinstance(seed, int) or not 0 <= seed < SEED_LIMIT:
-            raise ValueError(f"seed: a whole number from 0 to 2^64 - 1, not {seed!r}")
+            raise ValueError(f"seed: from 0 to 2^64 - 1, not {seed!r}")
         self._seed = seed
         self._forget_steps()
 

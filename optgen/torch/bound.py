@@ -48,16 +48,13 @@ class BoundTensors:
         self._copies = [m for m in self._memories if m.is_copy]
         self._has_step = keys.has_step or self._draws()
         self.counts = np.array([self._count(k) for k in kept], np.int64)
-        is_new = self.counts == 0 if keys.has_step else [not k for k in kept]  # without a count, a master may be old
         scalar_dtype = keys.scalar_dtype(kept[0])
         arrays = self._prepare_states()
         self._scalars = self._show_scalars(arrays, scalar_dtype)
         self._inputs = {i.name: [self._input(k, i.name) for k in range(len(params))] for i in rule.spec.inputs}
         self._state_tensors = self._tensors_of_states()
         self._state = State(arrays, self.counts)
-        self._unstarted = [
-            i for i, kernel in enumerate(self._kernels) if is_new[i] and states.starts_as_weight(kernel, rule.values)
-        ]
+        self._unstarted = [i for i, kernel in enumerate(self._kernels) if self._starts_as_weight(kernel, i)]
         self._masters = [p for p, kernel in zip(params, self._kernels, strict=True) if "w" in kernel.states]
         self._versions: list[int] = []
         self._pending: dict[str, Any] = {}
@@ -133,6 +130,10 @@ class BoundTensors:
         if self._keys.counts_in_python:
             return [x for k in self._kept for key, x in k.items() if key != STEP]
         return list(chain.from_iterable(map(dict.values, self._kept)))
+
+    def _starts_as_weight(self, kernel: LoadedKernel, i: int) -> bool:
+        """Whether a parameter has no update behind it, as is known from counts, and a state that starts as it."""
+        return self._keys.has_step and not self.counts[i] and states.starts_as_weight(kernel, self.rule.values)
 
     def is_current(self) -> bool:
         """Whether states and special memory are those that were bound."""

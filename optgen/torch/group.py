@@ -31,7 +31,7 @@ class GroupStep:
         self._values = [GroupValues(optimizer.spec, optimizer.spelling, group) for group in groups]
         self._kept_by = [values.options for values in self._values]
         self._bound: list[BoundTensors] = []
-        self._is_stale, self._has_started = True, False
+        self._is_stale, self._needs_other_kernels, self._has_started = True, False, False
         self._factor, self._scales_gradient = 1.0, False
 
     def prepare(self, gradient_factor: float) -> None:
@@ -77,8 +77,7 @@ class GroupStep:
         """The params that have changed in some group."""
         found = [values.changes(group) for values, group in zip(self._values, self.groups, strict=True)]
         if None in found:
-            self._is_stale = True
-            self._bound = []  # other states may be kept; those of parameters without gradients are made later
+            self._is_stale = self._needs_other_kernels = True
         if any(found) and len(found) > 1:
             self._check_groups_are_alike()
         return next(filter(None, found), NO_CHANGES)
@@ -104,14 +103,15 @@ class GroupStep:
     # ------------------------------------------------------------ binding
 
     def _rebuild(self) -> None:
-        """Bind all parameters that have, or had, a gradient."""
+        """Bind all parameters that have a gradient, or had one and would get no other states now."""
         params = [p for group in self.groups for p in group["params"]]
-        bound_before = {id(p) for bound in self._bound for p in bound.params}
-        without = [p for p in params if p.grad is None and id(p) not in bound_before]
+        before = [] if self._needs_other_kernels else self._bound
+        had_gradient = {id(p) for bound in before for p in bound.params}
+        without = [p for p in params if p.grad is None and id(p) not in had_gradient]
         left_out = set(map(id, without))
         self._bound = self._bind_all([p for p in params if id(p) not in left_out])
         self._params, self._without_gradient = list(map(id, params)), without
-        self._is_stale = False
+        self._is_stale = self._needs_other_kernels = False
 
     def _run_anew(self, k: int) -> None:
         """Bind the parameters of the k-th step and of those after it anew, and run these."""

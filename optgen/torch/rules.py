@@ -44,8 +44,7 @@ def load(
         storage=optimizer.state_keys.storage_names(options.storages),
         target=like.device.type,
         scales_gradient=scales_gradient,
-        **values,
-        **{**given.chosen, **flags},
+        **{**values, **given.chosen, **flags},
     )
 
 
