@@ -191,6 +191,8 @@ class BoundTensors:
             self._step(**self._pending)
         for memory in self._copies:
             memory.store()
+        for memory in self._special:
+            memory.free_grad()
         if self._masters:
             self._versions = [p._version for p in self._masters]
         self._pending = {}

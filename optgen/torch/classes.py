@@ -31,7 +31,8 @@ def optimizer(spec: str | os.PathLike[str] | Optimizer) -> type[SpecOptimizer]:
     if isinstance(spec, str) and _is_known(spec):
         return _of_name(spec)
     read = spec if isinstance(spec, Optimizer) else pipeline.checked(api.read(spec))
-    return by_source(_name_of(read) or read.source.text)
+    text = read.source.text
+    return by_source(_names().get(text, text))
 
 
 def by_source(source: str) -> type[SpecOptimizer]:
@@ -43,10 +44,10 @@ def _is_known(source: str) -> bool:
     return source in specfiles.available() or source in torch_classes.SOURCES
 
 
-def _name_of(spec: Optimizer) -> str | None:
-    """The name of a spec that comes along and has this very text."""
-    name = spec.name.lower()
-    return name if name in specfiles.available() and api.read(name).text == spec.source.text else None
+@functools.cache
+def _names() -> Mapping[str, str]:
+    """The names of the specs that come along, by their texts."""
+    return {api.read(name).text: name for name in specfiles.available()}
 
 
 @functools.cache

@@ -141,9 +141,13 @@ class GroupStep:
     def _buckets(self, params: Sequence[torch.Tensor]) -> Buckets:
         """The parameters that are bound together, by dtype, device, sharding, dtype of scalars, and whether by row."""
         optimizer = self._optimizer
+        seen: set[int] = set()
         group_of = {id(p): group for group in self.groups for p in group["params"]}
         buckets: Buckets = {}
         for p in params:
+            if id(p) in seen:  # PyTorch warns of it when the group is added
+                raise ValueError(f"{optimizer.describe(p)} stands twice in its group, and can be updated only once")
+            seen.add(id(p))
             by_row = p.grad is not None and optimizer.updates_rows(group_of[id(p)], p)
             scalar_dtype = optimizer.state_keys.scalar_dtype(optimizer.state.get(p, {}))
             buckets.setdefault((p.dtype, p.device, sharding_of(p), scalar_dtype, by_row), []).append(p)

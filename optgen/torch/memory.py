@@ -100,6 +100,11 @@ class ParamMemory:
             local = local.to_dense()
         self.tensor.grad = self.like_bound(local.to(local_tensor(self.param)))
 
+    def free_grad(self) -> None:
+        """After a step: let go of the gradient, whose memory the next `backward` may need."""
+        if not self.is_plain:
+            self.tensor.grad = None
+
     def is_current(self) -> bool:
         """Whether the parameter still is the memory that this was made of; a plain one is looked after elsewhere."""
         return self.is_plain or _place(local_tensor(self.param)) == self._place
