@@ -63,7 +63,7 @@ LAYERS: dict[str, list[str]] = {
         "base",
         "torch_classes",
         "classes",
-        "replacing",
+        "replacing stub",
         "__init__",
     ],
     "runtime": [
