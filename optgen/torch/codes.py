@@ -85,7 +85,7 @@ def _encode(b: Buffer, bound: torch.Tensor, memory: ParamMemory) -> tuple[torch.
 
 
 def _all_equal(b: Buffer, value: float, memory: ParamMemory) -> tuple[torch.Tensor, torch.Tensor]:
-    (code,), (scale,) = storage.encode(np.full(1, value, np.float32), b, by_row=True)
+    (code,), (scale,) = storage.encode(np.full(1, value, np.float32), b, by_row=False)
     device = memory.tensor.device
     codes = memory.empty_state(torch.uint8, device).fill_(int(code))
     return _kept(codes, torch.full(_scale_shape(tuple(codes.shape)), float(scale), device=device), memory)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch.distributed import ProcessGroup, all_reduce
@@ -37,20 +37,16 @@ class Sharding:
         return exchange
 
 
-def sharding_of(x: torch.Tensor) -> Sharding | None:
+def sharding_of(x: Any) -> Sharding | None:
     """How a tensor is cut; None for one that is here as a whole."""
     mesh = getattr(x, "device_mesh", None)
     if mesh is None:
         return None
-    dims = tuple(
-        k
-        for k, placement in enumerate(x.placements)
-        if _shards(placement) and mesh.size(k) > 1  # type: ignore[attr-defined]
-    )
+    dims = tuple(k for k, placement in enumerate(x.placements) if _shards(placement) and mesh.size(k) > 1)
     return Sharding(mesh, dims) if dims else None
 
 
-def box_of(x: torch.Tensor) -> Box | None:
+def box_of(x: Any) -> Box | None:
     """The part of a DTensor that is here; None for a tensor that is here as a whole.
 
     ValueError if the parts of the processes are no boxes.
@@ -91,10 +87,10 @@ def like(local: torch.Tensor, param: torch.Tensor, shape: Sequence[int]) -> torc
     sizes = dict(enumerate(param.shape))
     placements = [
         p if _shards(p) and len(shape) > p.dim and shape[p.dim] == sizes[p.dim] else Replicate()
-        for p in param.placements
+        for p in cast(Any, param.placements)
     ]
     whole = torch.empty(tuple(shape), device="meta")
-    return DTensor.from_local(  # type: ignore[no-any-return]
+    return DTensor.from_local(
         local, param.device_mesh, placements, run_check=False, shape=whole.shape, stride=whole.stride()
     )
 

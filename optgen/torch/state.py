@@ -152,10 +152,10 @@ def restart(
         key = keys.key_of(b.name)
         if b.is_quantized:
             coded, scales = codes.prepare(b, key, {}, memory, "w")
-            local_tensor(kept[key]).copy_(coded)
-            local_tensor(kept[keys.key_of(b.name + codes.SCALE)]).copy_(scales)
+            local_tensor(kept[key]).copy_(local_tensor(coded))
+            local_tensor(kept[keys.key_of(b.name + codes.SCALE)]).copy_(local_tensor(scales))
         else:
-            local_tensor(kept[key]).copy_(_elements(b, key, None, memory, values))
+            local_tensor(kept[key]).copy_(local_tensor(_elements(b, key, None, memory, values)))
 
 
 def follow_weight(kept: Mapping[str, Any], param: torch.Tensor) -> None:
