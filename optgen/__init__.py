@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from optgen.api import load, parse
     from optgen.diagnostics import Diagnostic, Source, SpecErrors
     from optgen.execute.cpu.pool import num_threads, set_num_threads
-    from optgen.execute.piece import Piece
+    from optgen.execute.piece import Box, Piece
     from optgen.execute.rule import UpdateRule
     from optgen.execute.sparse import RowSparse
     from optgen.execute.state import State
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BoundStep",
+    "Box",
     "Diagnostic",
     "Piece",
     "RowSparse",
@@ -43,7 +44,7 @@ _MODULES = {
     **dict.fromkeys(("load", "parse"), "api"),
     **dict.fromkeys(("Diagnostic", "Source", "SpecErrors"), "diagnostics"),
     **dict.fromkeys(("num_threads", "set_num_threads"), "execute.cpu.pool"),
-    "Piece": "execute.piece",
+    **dict.fromkeys(("Box", "Piece"), "execute.piece"),
     "UpdateRule": "execute.rule",
     "RowSparse": "execute.sparse",
     "State": "execute.state",

@@ -30,6 +30,7 @@ def load(
     master: bool = False,
     storage: str | Mapping[str, str] | None = None,
     target: str = "cpu",
+    blocks_by_row: bool = False,
     scales_gradient: bool = False,
     **values: Any,
 ) -> UpdateRule:
@@ -43,7 +44,9 @@ def load(
     `int8_dynamic` or `int8_linear` (blocks of 256 with a scale each; float32 for parameters of less than 4096 elements,
     unless the spec sums over parameters); otherwise they have the dtype of the weight. `target` is `cpu`, or `cuda` for
     tensors of a GPU, which come to the same bits there. With `scales_gradient`, steps multiply every gradient by
-    `step.gradient_factor` as they read it. `values` are the spec's flags, which choose the equations that are compiled,
+    `step.gradient_factor` as they read it. With `blocks_by_row`, the blocks of 8-bit states restart at each row, so
+    that a matrix can be cut between any two rows; 8-bit states of parameters with rows of less than 256 elements are
+    then float32, too. `values` are the spec's flags, which choose the equations that are compiled,
     and its hyper-parameters, which every step uses until a step changes them; the learning rate is `lr` or
     `learning_rate`.
 
@@ -61,6 +64,7 @@ def load(
         master=master,
         storage=storages,
         target=_platform(target),
+        blocks_by_row=blocks_by_row,
         scales_gradient=scales_gradient,
     )
 

@@ -9,7 +9,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from optgen.ir import Buffer, Kernel, ShardGranularity
+from optgen.ir import Buffer, Kernel, ReductionLevel, ShardGranularity
 from optgen.model import Kind
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ class NativeKernel:
     shared: bool  # some value depends on all tensors of a step
     cut: ShardGranularity  # where tensors can be cut into pieces
     last_two: bool  # a tensor is a batch of matrices of its last two axes
+    levels: tuple[ReductionLevel, ...]  # for boxes: the exchanges of a step, in order
     object: bytes
 
 
@@ -75,6 +76,7 @@ def _signature(kernel: Kernel) -> dict[str, Any]:
         "shared": Kind.SHARED in kernel.kinds,
         "cut": kernel.shard_granularity,
         "last_two": kernel.last_two,
+        "levels": [asdict(level) for level in kernel.levels] if kernel.boxes else [],
     }
 
 
@@ -86,4 +88,6 @@ def _unpack(entry: bytes) -> tuple[dict[str, Any], bytes]:
     head, _, code = entry.partition(b"\n")
     signature = json.loads(head)
     buffers = tuple(Buffer(**{**b, "kind": Kind(b["kind"])}) for b in signature["buffers"])
-    return signature | {"buffers": buffers, "hyper": tuple(signature["hyper"])}, code
+    scopes = [(level.pop("kind"), level) for level in signature["levels"]]
+    levels = tuple(ReductionLevel(kind, **{x: tuple(ops) for x, ops in own.items()}) for kind, own in scopes)
+    return signature | {"buffers": buffers, "hyper": tuple(signature["hyper"]), "levels": levels}, code

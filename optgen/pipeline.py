@@ -6,7 +6,7 @@ Every arrow is one function; `optgen show NAME --stage model|ir|llvm|asm|ptx` pr
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from optgen import compiled, serial
@@ -32,7 +32,7 @@ def build(optimizer: Optimizer, variant: Variant) -> Kernel:
     from optgen.ir.build import build
     from optgen.ir.verify import verify
 
-    return verify(build(optimizer, variant))
+    return replace(verify(build(optimizer, variant)), by_row=variant.by_row, boxes=variant.boxes)
 
 
 def plan(kernel: Kernel) -> Kernel:
@@ -104,6 +104,7 @@ def symbol(optimizer: Optimizer, variant: Variant) -> str:
     words += [f"{name}_{storage}" for name, storage in variant.storage.items() if storage != variant.weight]
     words += ["master"] * variant.master + ["eval"] * variant.evaluate
     words += [f"sum{variant.gradients}"] * (variant.gradients > 1) + ["scaled"] * variant.scaled
+    words += ["by_row"] * variant.by_row + ["boxes"] * variant.boxes
     return "_".join("".join(c if c.isalnum() else "_" for c in w) for w in (*words, SHORT[variant.dtype]))
 
 

@@ -44,8 +44,8 @@ LAYERS: dict[str, list[str]] = {
         "rule",
     ],
     "optgen.execute.cpu": [
-        "c_functions cpus generate kernel exchange",
-        "dlpack pool ranges",
+        "c_functions cpus generate kernel exchange fold",
+        "boxes dlpack pool ranges",
         "chain table",
         "runner",
         "device",
@@ -54,6 +54,7 @@ LAYERS: dict[str, list[str]] = {
     "optgen.loops": ["language malloc", "compile code", "fallback_gemm", "numpy_blas", "checked", "kernel"],
     "optgen.torch": [
         "requirement clipping spelling memory naming scalars hooks",
+        "shards",
         "codes values",
         "state",
         "protocols bound",
@@ -63,7 +64,7 @@ LAYERS: dict[str, list[str]] = {
         "base",
         "torch_classes",
         "classes",
-        "replacing",
+        "replacing stub",
         "__init__",
     ],
     "runtime": [

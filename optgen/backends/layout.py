@@ -62,7 +62,7 @@ class RegionOffsets:
 
 
 class Layout:
-    """The places of a kernel's values in the workspace.
+    """The places of a kernel's values in the workspace. In kernels for boxes, what is exchanged stands elsewhere.
 
     `slots`, `shared`, `rows` and `cols` number the values of each kind. `partials`, `row_partials` and `column_sums`
     say how many reductions of that scope a sweep has at most. `tree`: arrays of row or column values are reduced.
@@ -81,6 +81,7 @@ class Layout:
         self.row_partials = max((len(reductions(p, "row")) for p in sweeps), default=0)
         self.column_sums = max((len(reductions(p, "col")) for p in sweeps), default=0)
         self.tree = any(reductions(p, "all") for p in kernel.phases if p.kind in ("row", "col"))
+        self.boxes = kernel.boxes
         lines = any(p.kind in ("row", "col") for p in kernel.phases)
         self.matrix = bool(lines or kinds & {Kind.ROW, Kind.COL} or self.row_partials or self.column_sums)
 
@@ -102,7 +103,7 @@ class Layout:
             offset = b.add(offset, count)
             return offset
 
-        if self.partials:
+        if self.partials and not self.boxes:
             take(b.mul(blocks(b, extent.whole), integer(self.stride)))
         row_partials = offset
         if self.row_partials:
@@ -111,11 +112,11 @@ class Layout:
         cols = take(b.mul(extent.rows, integer(len(self.rows)))) if self.rows else rows
         column_sums = take(b.mul(extent.columns, integer(len(self.cols)))) if self.cols else cols
         tree = column_sums
-        if self.column_sums:
+        if self.column_sums and not self.boxes:
             each = b.mul(extent.row_blocks(b), extent.cols)
             tree = take(b.mul(each, integer(self.column_sums)))
         end = tree
-        if self.tree:
+        if self.tree and not self.boxes:
             end = take(b.add(blocks(b, extent.rows), blocks(b, extent.columns)))
         return RegionOffsets(row_partials, rows, cols, column_sums, tree, end)
 

@@ -156,6 +156,11 @@ def minimum(b: ll.IRBuilder, x: Any, y: Any) -> Any:
     return b.select(b.icmp_signed("<", x, y), x, y)
 
 
+def maximum(b: ll.IRBuilder, x: Any, y: Any) -> Any:
+    """The larger one of two signed integers."""
+    return b.select(b.icmp_signed(">", x, y), x, y)
+
+
 def at(b: ll.IRBuilder, base: Any, index: Any, type: ll.Type) -> Any:
     """The address of element `index` of an array of `type`."""
     return b.gep(base, [index], inbounds=True, source_etype=type)

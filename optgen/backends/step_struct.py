@@ -62,8 +62,36 @@ STEP_FIELDS = (
     ),
     StepField("share", "optgen_exchange ", "NULL, or what brings the partial results of the other pieces"),
     StepField("peers", "void *", "its first argument"),
+    StepField("boxes", "const int64_t *", "NULL; optgen's own, for pieces that are boxes of any bounds"),
+    StepField("area", "double *", "NULL; where kernels for boxes leave partial results"),
 )
 STEP_FIELD_INDEX = {field.name: k for k, field in enumerate(STEP_FIELDS)}
+
+BOX_FIELDS = (
+    "first",  # the number of the box's first element, where the boxes of a tensor stand one after another
+    "whole",  # the elements of the tensor
+    "first_row",
+    "own_rows",
+    "own_cols",
+    "own_matrices",
+    "rows",  # of the tensor, in all matrices of a batch
+    "cols",
+    "height",  # the rows of one matrix of the tensor
+    "width",  # its columns
+    "partials",  # from here on, places in `area`: of the partial results, [block of the tensor][reduction]
+    "head",  # of the terms of the block that the box's start divides, [reduction][element of the block]
+    "tail",  # of those of the block that its end divides
+    "lines",  # of the partial results of columns, [reduction][matrix of the box][ROW_BLOCK rows][column of the box]
+    "head_rows",  # of the terms of columns in the ROW_BLOCK rows that the start divides, [reduction][row][column]
+    "tail_rows",
+    "row_sums",  # of the results of rows, [reduction][row of the box]
+    "values",  # of row or column values to reduce, [reduction][row or column of the tensor], those of the box first
+    "scratch",
+    "run",  # how many elements of the box lie one after another in the tensor
+    "origins",  # the address of the numbers of the first elements of these runs
+)
+"""What `boxes` holds of each tensor. A tensor that is no box is one that is all of it."""
+BOX_FIELD_INDEX = {name: k for k, name in enumerate(BOX_FIELDS)}
 
 
 def c_fields() -> str:

@@ -13,6 +13,8 @@ from optgen.execute.buffers import Array, Tensor
 from optgen.execute.kernel import LoadedKernel, Rows
 from optgen.execute.protocols import Device
 from optgen.execute.sparse import RowSparse
+from optgen.execute.storage import code_rows
+from optgen.ir.storage import QUANT_BLOCK
 
 NOT_BY_ROW = Rows()
 
@@ -89,10 +91,10 @@ class Gradients:
         return [copy.fill(grad.index, values)], self._all_rows(i)
 
     def _is_lazy(self, i: int) -> bool:
-        return self._lazy and self._kernels[i].native.lazy
+        return self._lazy and self._kernels[i].native.lazy and not self._kernels[i].variant.boxes
 
     def _all_rows(self, i: int) -> Rows:
-        return all_rows(self._params[i]) if self._by_row[i] else NOT_BY_ROW
+        return all_rows(self._params[i], self._kernels[i]) if self._by_row[i] else NOT_BY_ROW
 
 
 def count_gradients(grad: Any) -> int:
@@ -105,9 +107,13 @@ def _is_list_of_gradients(grad: Any) -> bool:
     return isinstance(grad, list | tuple) and not isinstance(next(iter(grad), None), int | float)
 
 
-def all_rows(param: Tensor) -> Rows:
-    """All rows of a parameter, to be updated row by row; a single number is one row, and empty rows are none."""
-    return Rows((param.shape[0] if param.size else 0) if param.shape else 1)
+def all_rows(param: Tensor, kernel: LoadedKernel) -> Rows:
+    """All rows of a parameter whose 8-bit blocks restart at each, to be updated row by row where they do not restart
+    there by themselves. A single number is one row, and empty rows are none."""
+    count, length = code_rows(param.shape, True, kernel.native.last_two)
+    if length % QUANT_BLOCK == 0:
+        return NOT_BY_ROW
+    return Rows(count if param.size else 0)
 
 
 class _DenseCopy:

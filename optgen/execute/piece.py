@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from optgen.execute.buffers import Array, Tensor
 from optgen.execute.kernel import LoadedKernel
 from optgen.ir import BLOCK
+from optgen.ir.storage import QUANT_BLOCK
 
 Exchange = Callable[[list[int], Array], None]
 """A function of numbers of parameters, and of the partial results of one sweep over them: it fills in the results of
 the pieces that other processes have.
 
-The results are float64. They have one row for each block of BLOCK elements of the whole tensors, tensor by tensor. The
-rows of the pieces of this process are there.
+Of instances of `Piece`, the results are float64. They have one row for each block of BLOCK elements of the whole
+tensors, tensor by tensor. The rows of the pieces of this process are there.
+
+Of instances of `Box`, the results are int64, the bits of float64 numbers, in one row. Each has a place that it has in
+all processes. The results of this process are there, and elsewhere zeros, so that the sum of the arrays of all
+processes is what each of them is to have.
 """
+
+Bounds = tuple[tuple[int, ...], tuple[int, ...]]
+"""The offset and the shape of a box: of each axis, where it begins and how long it is."""
 
 
 @dataclass(frozen=True)
@@ -28,9 +39,107 @@ class Piece:
     shape: tuple[int, ...]
 
 
-def check(piece: Piece, t: Tensor, kernel: LoadedKernel) -> None:
+@dataclass(frozen=True)
+class Box:
+    """The place of an array in a tensor of `shape` that is cut into boxes: it is number `number` of `boxes`.
+
+    `boxes` are those of all processes that update the tensor, each an offset and a shape. They are the same in every
+    process, in any order. Those that are not empty make up the tensor, as a grid: every axis is cut into intervals.
+    ValueError if they do not.
+    """
+
+    shape: tuple[int, ...]
+    boxes: tuple[Bounds, ...]
+    number: int
+
+    @classmethod
+    def of_rows(cls, shape: Sequence[int], cuts: Sequence[int], number: int) -> Box:
+        """The rows from `cuts[number]` to `cuts[number + 1]`; the first cut is 0, the last one the number of rows."""
+        rest = tuple(shape[1:])
+        zeros = (0,) * len(rest)
+        return cls(
+            tuple(shape),
+            tuple(((begin, *zeros), (end - begin, *rest)) for begin, end in itertools.pairwise(cuts)),
+            number,
+        )
+
+    def __post_init__(self) -> None:
+        cells = [bounds for bounds in self.boxes if math.prod(bounds[1])]
+        ranks = {len(x) for bounds in self.boxes for x in bounds}
+        if not 0 <= self.number < len(self.boxes):
+            raise ValueError(f"number: {self.number}, where there are {len(self.boxes)} boxes")
+        axes = [sorted({(offset[k], own[k]) for offset, own in cells}) for k in range(len(self.shape))]
+        fits = ranks == {len(self.shape)} and all(map(_are_all_of, axes, self.shape))
+        if math.prod(self.shape) and not (fits and len(set(cells)) == len(cells) == math.prod(map(len, axes))):
+            raise ValueError(
+                f"boxes: not a grid over a tensor of shape {self.shape}, each box once (a copy of one is none): "
+                f"{sorted(self.boxes)}"
+            )
+
+    @property
+    def bounds(self) -> Bounds:
+        """The offset and the shape of the array."""
+        return self.boxes[self.number]
+
+    @property
+    def size(self) -> int:
+        """The number of elements of the array."""
+        return math.prod(self.bounds[1])
+
+    @cached_property
+    def order(self) -> list[Bounds]:
+        """The boxes that have elements, by their offsets."""
+        return sorted(bounds for bounds in self.boxes if math.prod(bounds[1]))
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """Where each box of `order` begins if they stand one after another; at last, the number of all elements."""
+        return [0, *itertools.accumulate(math.prod(own) for _, own in self.order)]
+
+    @property
+    def first(self) -> int:
+        """Where the array begins in that order; 0 if it is empty."""
+        return self.starts[self.order.index(self.bounds)] if self.size else 0
+
+    def divides(self, axes: Sequence[int]) -> bool:
+        """Whether some box has a part of these axes only."""
+        return any(own[k] != self.shape[k] for _, own in self.boxes for k in axes)
+
+    def runs(self) -> tuple[int, Array]:
+        """How many elements of the array lie side by side in the tensor, and the first one's number of each such run
+        (int64)."""
+        offset, own = self.bounds
+        if not self.size:
+            return 1, np.zeros(1, np.int64)
+        strides = [math.prod(self.shape[k + 1 :]) for k in range(len(own))]
+        cut = max((k for k in range(len(own)) if own[k] != self.shape[k]), default=0)
+        origins = np.array([sum(map(math.prod, zip(offset[cut:], strides[cut:], strict=True)))], np.int64)
+        for k in reversed(range(cut)):
+            starts = (offset[k] + np.arange(own[k])) * strides[k]
+            origins = (starts[:, None] + origins).reshape(-1)
+        return math.prod(own[cut:]), origins
+
+    @property
+    def is_contiguous(self) -> bool:
+        """Whether the elements of the array lie side by side in the tensor."""
+        return len(self.runs()[1]) == 1
+
+
+AnyPiece = Piece | Box
+
+
+def _are_all_of(intervals: Sequence[tuple[int, int]], length: int) -> bool:
+    """Whether intervals, each given by its beginning and its length, follow one another from 0 to `length`."""
+    ends = [0, *(begin + own for begin, own in intervals)]
+    return ends[-1] == length and all(end == begin for end, (begin, _) in zip(ends, intervals, strict=False))
+
+
+def check(piece: AnyPiece, t: Tensor, kernel: LoadedKernel, *, blocks_by_row: bool) -> None:
     """ValueError if the array is no such piece, or if the kernel cannot update pieces."""
-    size = int(np.prod(piece.shape, dtype=np.int64))
+    if isinstance(piece, Box):
+        _check_box(piece, t, kernel, blocks_by_row)
+        return
+    size = math.prod(piece.shape)
     end = piece.offset + t.size
     if len(t.shape) != 1 or not 0 <= piece.offset <= end <= size:
         raise ValueError(
@@ -43,6 +152,23 @@ def check(piece: Piece, t: Tensor, kernel: LoadedKernel) -> None:
         raise ValueError(f"{t.name}: a tensor is cut at multiples of {BLOCK} elements, not at {piece.offset} and {end}")
 
 
-def is_left_out(piece: Piece | None, t: Tensor, kernel: LoadedKernel) -> bool:
+def _check_box(box: Box, t: Tensor, kernel: LoadedKernel, blocks_by_row: bool) -> None:
+    offset, own = box.bounds
+    if t.shape != own:
+        raise ValueError(f"{t.name}: shape {t.shape}, but its box, at {offset} of {box.shape}, has {own}")
+    has_lines = kernel.native.cut not in ("anywhere", "blocks")
+    if has_lines and kernel.native.last_two and len(own) > 2 and box.divides(range(len(own) - 2, len(own))):
+        raise ValueError(
+            f"{t.name}: {kernel.native.symbol} computes with rows and columns of the last two axes, and a tensor of "
+            f"shape {box.shape} is cut in other axes only, so that its matrices stay whole"
+        )
+    if kernel.scales and not blocks_by_row and any(start % QUANT_BLOCK for start in box.starts[:-1]):
+        raise ValueError(
+            f"{t.name}: the 8-bit blocks of its states run on from row to row, so it is cut at multiples of "
+            f"{QUANT_BLOCK} elements only; make the rule with blocks_by_row=True"
+        )
+
+
+def is_left_out(piece: AnyPiece | None, t: Tensor, kernel: LoadedKernel) -> bool:
     """Whether a step leaves a piece out: it is empty, and its kernel updates whole tensors only, which others have."""
-    return piece is not None and not t.size and kernel.native.cut not in ("anywhere", "blocks")
+    return isinstance(piece, Piece) and not t.size and kernel.native.cut not in ("anywhere", "blocks")

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from optgen.execute.buffers import Array, Tensor
 from optgen.execute.kernel import BufferTensors, LoadedKernel
-from optgen.execute.piece import Exchange, Piece
+from optgen.execute.piece import AnyPiece, Exchange
 from optgen.execute.table import StepTable
 from optgen.ir import Variant
 from optgen.model import Optimizer
@@ -80,7 +80,7 @@ class Device(Protocol):
         params: Sequence[Tensor],
         tensors: BufferTensors,
         ids: Sequence[int],
-        pieces: Sequence[Piece | None],
+        pieces: Sequence[AnyPiece | None],
     ) -> StepTable:
         """The table of one of the platform's kernels; arguments as `StepTable` has them."""
 

@@ -17,14 +17,15 @@ from optgen.execute.cpu.device import Cpu
 from optgen.execute.gradients import all_rows, count_gradients
 from optgen.execute.hyper import Numbers
 from optgen.execute.kernel import LoadedKernel, Rows, group_by_kernel
-from optgen.execute.piece import Exchange, Piece
+from optgen.execute.piece import AnyPiece, Box, Exchange
 from optgen.execute.protocols import Device, Platform
 from optgen.execute.sparse import RowSparse
 from optgen.execute.state import State
 from optgen.execute.step import BoundStep
-from optgen.ir import ShardGranularity, Variant
+from optgen.execute.storage import row_length
+from optgen.ir import Kernel, ShardGranularity, Variant
 from optgen.ir.cost import Cost, cost
-from optgen.ir.storage import STORAGES
+from optgen.ir.storage import QUANT_BLOCK, STORAGES
 from optgen.model import FlagValue, Kind, Optimizer
 
 SMALLEST_QUANTIZED = 4096
@@ -38,7 +39,10 @@ class UpdateRule:
     """An optimizer for parameters of one dtype: makes state, and binds it to parameters and gradients.
 
     `target` is the platform that it is compiled for, by default the CPU. With `scales_gradient`, steps multiply every
-    gradient by `step.gradient_factor` as they read it. A variant is compiled once, when a parameter needs it.
+    gradient by `step.gradient_factor` as they read it. With `blocks_by_row`, the blocks of 8-bit states restart at each
+    row, so that a matrix can be cut between any two rows; 8-bit states of parameters with rows of less than 256
+    elements are float32 instead, unless the spec sums over parameters. A variant is compiled once, when a parameter
+    needs it.
     """
 
     def __init__(
@@ -50,6 +54,7 @@ class UpdateRule:
         master: bool = False,
         storage: Mapping[str, str] | None = None,
         target: Platform | None = None,
+        blocks_by_row: bool = False,
         scales_gradient: bool = False,
     ) -> None:
         self.spec = spec
@@ -58,12 +63,13 @@ class UpdateRule:
         self.dtype = dtype
         self.master = master
         self.storage = dict(storage or {})
+        self.blocks_by_row = blocks_by_row
         self.scales_gradient = scales_gradient
         self._chosen = args.chosen
         self._sums_over_params = spec.sums_over_params
         self.target: Platform = target or Cpu()
         self._kernels: dict[tuple[Any, ...], LoadedKernel] = {}
-        self._cuts: dict[tuple[Any, ...], ShardGranularity] = {}
+        self._planned: dict[tuple[Any, ...], Kernel] = {}
         self.target.check_dtypes({dtype, *self.storage.values()})
 
     def __repr__(self) -> str:
@@ -91,10 +97,17 @@ class UpdateRule:
 
     def cut(self, shape: Sequence[int], flags: Mapping[str, FlagValue] | None = None) -> ShardGranularity:
         """Where a parameter of this shape can be cut into pieces, as `optgen.ir.ShardGranularity` says."""
-        key = (len(shape), self._is_small(shape), *sorted((flags or {}).items()))
-        if key not in self._cuts:
-            self._cuts[key] = pipeline.build(self.spec, self.variant(shape, flags)).shard_granularity
-        return self._cuts[key]
+        return self._built(shape, flags or {}).shard_granularity
+
+    def _built(
+        self, shape: Sequence[int], flags: Mapping[str, FlagValue], *, sparse: bool = False, evaluate: bool = False
+    ) -> Kernel:
+        """The kernel IR for whole parameters of this shape."""
+        key = (len(shape), self._is_small(shape), *sorted(flags.items()), sparse, evaluate)
+        if key not in self._planned:
+            variant = self.variant(shape, flags, sparse=sparse, evaluate=evaluate)
+            self._planned[key] = pipeline.build(self.spec, variant)
+        return self._planned[key]
 
     @property
     def lazy(self) -> bool:
@@ -106,7 +119,7 @@ class UpdateRule:
         params: Iterable[Any],
         row_sparse: Iterable[bool] | None = None,
         flags: Mapping[str, Iterable[Any]] | None = None,
-        pieces: Iterable[Piece | None] | None = None,
+        pieces: Iterable[AnyPiece | None] | None = None,
         *,
         capturable: bool = False,
     ) -> State:
@@ -128,11 +141,11 @@ class UpdateRule:
         params: Sequence[Tensor],
         sparse: Sequence[bool],
         flags: Sequence[Mapping[str, FlagValue]],
-        pieces: Sequence[Piece | None],
+        pieces: Sequence[AnyPiece | None],
         device: Device,
     ) -> State:
         kernels = self.kernels(params, sparse, flags, pieces)
-        by_row = [x and kernel.native.lazy for x, kernel in zip(sparse, kernels, strict=True)]
+        by_row = [self.blocks_by_row or (x and kernel.native.lazy) for x, kernel in zip(sparse, kernels, strict=True)]
         return states.initial(kernels, params, by_row, self.values, device)
 
     def bind(
@@ -145,7 +158,7 @@ class UpdateRule:
         lazy: bool = True,
         flags: Mapping[str, Iterable[Any]] | None = None,
         ids: Iterable[int] | None = None,
-        pieces: Iterable[Piece | None] | None = None,
+        pieces: Iterable[AnyPiece | None] | None = None,
         exchange: Exchange | None = None,
         capturable: bool = False,
     ) -> BoundStep:
@@ -210,7 +223,7 @@ class UpdateRule:
         self,
         params: Iterable[Any],
         state: State,
-        pieces: Iterable[Piece | None] | None = None,
+        pieces: Iterable[AnyPiece | None] | None = None,
         *,
         flags: Mapping[str, Iterable[Any]] | None = None,
     ) -> list[Any]:
@@ -227,14 +240,17 @@ class UpdateRule:
         params: Sequence[Tensor],
         state: State,
         flags: Sequence[Mapping[str, FlagValue]],
-        pieces: Sequence[Piece | None],
+        pieces: Sequence[AnyPiece | None],
         values: Numbers,
     ) -> list[Any]:
         """`evaluate` for tensors that are checked, the flags and pieces of each, and these hyper-parameters."""
         if not self.spec.evaluate:
             raise ValueError(f"{self.spec.name} has no eval: section; its weights are evaluated as they are")
         shapes = [p.shape if own is None else own.shape for p, own in zip(params, pieces, strict=True)]
-        kernels = [self.kernel(shape, own, evaluate=True) for shape, own in zip(shapes, flags, strict=True)]
+        kernels = [
+            self.kernel(shape, own_flags, evaluate=True, piece=own_piece)
+            for shape, own_flags, own_piece in zip(shapes, flags, pieces, strict=True)
+        ]
         device = self.target.device(params)
         state = states.on_host(state, kernels, device)
         tensors = states.tensors(state, kernels, params, repr(self), device)
@@ -248,7 +264,7 @@ class UpdateRule:
             table = device.table(kernel, own_members, params, tensors, [0] * len(params), pieces)
             table.counts[:] = counts[own_members]
             table.set_hyper({**values, "step": float(counts.max())})
-            table.bind_gradients([((), all_rows(params[i]) if by_row[i] else Rows()) for i in own_members])
+            table.bind_gradients([((), all_rows(params[i], kernel) if by_row[i] else Rows()) for i in own_members])
             table.run()
         return new
 
@@ -261,9 +277,12 @@ class UpdateRule:
             buffers.check_dtype(t, self.dtype)
         return found
 
-    def pieces(self, pieces: Iterable[Piece | None] | None, n: int) -> list[Piece | None]:
+    def pieces(self, pieces: Iterable[AnyPiece | None] | None, n: int) -> list[AnyPiece | None]:
         """The piece that each of n parameters is, None for a whole tensor."""
-        return [None] * n if pieces is None else buffers.as_list(pieces, "pieces", n)
+        found = [None] * n if pieces is None else buffers.as_list(pieces, "pieces", n)
+        if len({type(x) for x in found if x is not None}) > 1:
+            raise ValueError("pieces: some are a Piece and some a Box, whose partial results are exchanged differently")
+        return found
 
     def decide(
         self,
@@ -284,6 +303,8 @@ class UpdateRule:
         sparse: bool = False,
         evaluate: bool = False,
         gradients: int = 1,
+        by_row: bool = False,
+        boxes: bool = False,
     ) -> Variant:
         """The variant that is compiled for a parameter of this shape."""
         decided = self.decide(len(shape), flags or {}, sparse=sparse)
@@ -294,7 +315,7 @@ class UpdateRule:
                 wanted = self.storage[s.name]
                 storage[s.name] = "float32" if small and STORAGES[wanted].block else wanted
         scaled = self.scales_gradient and not evaluate
-        return Variant(decided, self.dtype, self.master, storage, evaluate, gradients, scaled)
+        return Variant(decided, self.dtype, self.master, storage, evaluate, gradients, scaled, by_row, boxes)
 
     def kernel(
         self,
@@ -304,11 +325,18 @@ class UpdateRule:
         sparse: bool = False,
         evaluate: bool = False,
         gradients: int = 1,
+        piece: AnyPiece | None = None,
+        boxes: bool = False,
     ) -> LoadedKernel:
-        """The kernel for a parameter of this shape."""
-        key = (len(shape), self._is_small(shape), *sorted((flags or {}).items()), sparse, evaluate, gradients)
+        """The kernel for a parameter of this shape, or for a piece of it; with `boxes`, one that updates these."""
+        own = flags or {}
+        by_row = self._restarts(shape, own, piece, sparse=sparse, evaluate=evaluate)
+        layout = (by_row, boxes)
+        key = (len(shape), self._is_small(shape), *sorted(own.items()), sparse, evaluate, gradients, *layout)
         if key not in self._kernels:
-            variant = self.variant(shape, flags, sparse=sparse, evaluate=evaluate, gradients=gradients)
+            variant = self.variant(
+                shape, own, sparse=sparse, evaluate=evaluate, gradients=gradients, by_row=by_row, boxes=boxes
+            )
             same = next((k for k in self._kernels.values() if k.variant == variant), None)
             self._kernels[key] = same or self.target.kernel(self.spec, variant)
         return self._kernels[key]
@@ -318,25 +346,60 @@ class UpdateRule:
         params: Sequence[Tensor],
         sparse: Sequence[bool],
         flags: Sequence[Mapping[str, FlagValue]],
-        pieces: Sequence[Piece | None],
+        pieces: Sequence[AnyPiece | None],
         gradients: int = 1,
     ) -> list[LoadedKernel]:
         """The kernel of each parameter; `sparse` are those that are updated row by row, if the rule can."""
         found = []
+        has_boxes = any(isinstance(x, Box) for x in pieces)
         for param, is_sparse, own_flags, own_piece in zip(params, sparse, flags, pieces, strict=True):
             shape = param.shape if own_piece is None else own_piece.shape
+            how: dict[str, Any] = {"gradients": gradients, "piece": own_piece}
             try:
-                kernel = self.kernel(shape, own_flags, sparse=is_sparse, gradients=gradients)
+                boxes = has_boxes and self._needs_boxes(shape, own_flags, own_piece)
+                kernel = self.kernel(shape, own_flags, sparse=is_sparse and not boxes, boxes=boxes, **how)
             except ValueError as error:
                 raise ValueError(f"{param.name}, of shape {shape}: {error}") from error
-            found.append(kernel if kernel.native.lazy else self.kernel(shape, own_flags, gradients=gradients))
+            found.append(kernel if kernel.native.lazy else self.kernel(shape, own_flags, boxes=boxes, **how))
             if own_piece is not None:
-                piece.check(own_piece, param, found[-1])
+                piece.check(own_piece, param, found[-1], blocks_by_row=self.blocks_by_row)
         return found
+
+    def _needs_boxes(self, shape: Sequence[int], flags: Mapping[str, FlagValue], piece: AnyPiece | None) -> bool:
+        """Whether a parameter, beside boxes, needs a kernel for these: an elementwise update needs none, unless it
+        draws for elements that do not lie side by side."""
+        kernel = self._built(shape, flags)
+        return kernel.shard_granularity != "anywhere" or (
+            isinstance(piece, Box) and not piece.is_contiguous and kernel.draws
+        )
 
     def _is_small(self, shape: Sequence[int]) -> bool:
         """Whether 8-bit states are float32 for this shape. Sums over parameters need one kernel for all shapes."""
-        return math.prod(shape) < SMALLEST_QUANTIZED and not self._sums_over_params
+        if self._sums_over_params:
+            return False
+        short = self.blocks_by_row and row_length(shape, self.spec.last_two) < QUANT_BLOCK
+        return short or math.prod(shape) < SMALLEST_QUANTIZED
+
+    def _restarts(
+        self,
+        shape: Sequence[int],
+        flags: Mapping[str, FlagValue],
+        piece: AnyPiece | None,
+        *,
+        sparse: bool,
+        evaluate: bool,
+    ) -> bool:
+        """Whether the kernel has to know where rows begin because 8-bit blocks restart there, as they do not by
+        themselves. One that can update some rows alone knows it anyway."""
+        if not self.blocks_by_row or self._is_small(shape):
+            return False
+        if not any(STORAGES[x].block for x in self.storage.values()):
+            return False
+        shapes = [own for _, own in piece.order] if isinstance(piece, Box) else [shape]
+        aligned = not any(row_length(x, self.spec.last_two) % QUANT_BLOCK for x in shapes)
+        if aligned and not self._sums_over_params:
+            return False
+        return not self._built(shape, flags, sparse=sparse, evaluate=evaluate).rows_independent
 
 
 def _gradients_per_param(grads: Sequence[Any]) -> int:

@@ -16,6 +16,7 @@ from optgen.execute.buffers import Array, Tensor
 from optgen.execute.kernel import LoadedKernel
 from optgen.execute.protocols import Device
 from optgen.ir import Buffer
+from optgen.ir.storage import QUANT_BLOCK
 from optgen.model import Kind
 
 
@@ -28,8 +29,8 @@ class State:
     matrices one after the other: a parameter of shape (2, 3, 4, 5) has (2*3*4,) and (2*3*5,). Host, tensor and shared
     states are float64 of shape (); a shared one is the same array for all i. An 8-bit state NAME has codes (uint8), and
     their scales as "NAME.scale" (float32, one for each 256 elements): of shape (ceil(size/256),), or (rows,
-    ceil(cols/256)) for a parameter that takes row-sparse updates. "w" are the float32 masters of
-    parameters of 16 bits. `t[i]` counts the updates (int64).
+    ceil(cols/256)) for a parameter that takes row-sparse updates, and where the rule has `blocks_by_row`. "w" are the
+    float32 masters of parameters of 16 bits. `t[i]` counts the updates (int64).
 
     States of kind host and `t` are NumPy arrays; those of capturable steps are arrays on the GPU.
     """
@@ -93,7 +94,7 @@ def _initial_arrays(
         shape, dtype = storage.shape_of(b, param.shape, by_row, kernel.native.last_two), storage.dtype_of(b)
         value = values[b.init] if isinstance(b.init, str) and b.init != "w" else b.init
         if b.is_quantized:
-            arrays |= _initial_codes(b, param, by_row, value, device)
+            arrays |= _initial_codes(b, param, by_row, kernel.native.last_two, value, device)
         elif value == "w" or b.name == "w":
             arrays[b.name] = device.copy(param, dtype)
         else:
@@ -103,14 +104,16 @@ def _initial_arrays(
     return arrays
 
 
-def _initial_codes(b: Buffer, param: Tensor, by_row: bool, value: float | str | None, device: Device) -> dict[str, Any]:
+def _initial_codes(
+    b: Buffer, param: Tensor, by_row: bool, last_two: bool, value: float | str | None, device: Device
+) -> dict[str, Any]:
     scale = f"{b.name}.scale"
     if value == "w":
-        codes, scales = storage.encode(device.get(param), b, by_row)
+        codes, scales = storage.encode(device.get(param), b, by_row, last_two)
         return {b.name: device.put(codes), scale: device.put(scales)}
     # All blocks are alike.
     code, (magnitude,) = storage.encode(np.full(1, value, np.float32), b, by_row=False)
-    shape = storage.shape_of(Buffer(scale, True, storage="scale"), param.shape, by_row)
+    shape = storage.shape_of(Buffer(scale, True, storage="scale"), param.shape, by_row, last_two)
     return {
         b.name: device.full(param.shape, storage.dtype_of(b), int(code[0])),
         scale: device.full(shape, "float32", float(magnitude)),
@@ -147,7 +150,7 @@ def tensors(
         for name, b in kernel.states.items():
             find = device.host_tensor if b.kind is Kind.HOST else device.tensor
             found[name][i] = own[name] = find(arrays_of_param[name], f"state[{name!r}][{i}]")
-        in_rows = kernel.native.lazy and _is_by_row(kernel, own)
+        in_rows = _can_restart(kernel, param) and _is_by_row(kernel, own)
         for name, b in kernel.states.items():
             _check(own[name], b, param, storage.shape_of(b, param.shape, in_rows, kernel.native.last_two))
     for name, column in found.items():
@@ -163,6 +166,12 @@ def by_row(found: StateTensors, kernels: Sequence[LoadedKernel]) -> list[bool]:
 
 def _is_by_row(kernel: LoadedKernel, tensors: Mapping[str, Tensor | None]) -> bool:
     return any((t := tensors[name]) is not None and len(t.shape) == 2 for name in kernel.scales)
+
+
+def _can_restart(kernel: LoadedKernel, param: Tensor) -> bool:
+    """Whether a kernel can update a parameter whose 8-bit blocks restart at each row."""
+    length = storage.row_length(param.shape, kernel.native.last_two)
+    return kernel.native.lazy or kernel.variant.by_row or not length % QUANT_BLOCK
 
 
 def is_shared(name: str, kernels: Sequence[LoadedKernel]) -> bool:

@@ -16,7 +16,7 @@ from optgen.execute.hyper import HyperParameters, Numbers
 from optgen.execute.inputs import check_inputs
 from optgen.execute.kernel import LoadedKernel, group_by_kernel
 from optgen.execute.overlap import OverlapCheck
-from optgen.execute.piece import Exchange, Piece, is_left_out
+from optgen.execute.piece import AnyPiece, Exchange, is_left_out
 from optgen.execute.protocols import Device, Launches
 from optgen.execute.scaler import Scaler
 from optgen.execute.state import State
@@ -47,7 +47,7 @@ class Rule(Protocol):
         params: Sequence[Tensor],
         state: State,
         flags: Sequence[Mapping[str, FlagValue]],
-        pieces: Sequence[Piece | None],
+        pieces: Sequence[AnyPiece | None],
         values: Numbers,
     ) -> list[Any]:
         """New arrays with the weights to evaluate with."""
@@ -78,7 +78,7 @@ class BoundStep:
         lazy: bool,
         flags: Sequence[Mapping[str, FlagValue]],
         ids: Iterable[int] | None,
-        pieces: Sequence[Piece | None],
+        pieces: Sequence[AnyPiece | None],
         exchange: Exchange | None,
     ) -> None:
         """Arguments are what `UpdateRule.bind` makes of its own; without `grads`, gradients are `x.grad` of

@@ -28,14 +28,26 @@ def shape_of(buffer: Buffer, shape: Sequence[int], by_row: bool, last_two: bool 
     `last_two`: the parameter is a batch of matrices. Their rows, or columns, are one array.
     """
     if buffer.is_scale:
-        _, rows, cols = matrix_view(shape)
-        return (rows, -(-cols // QUANT_BLOCK)) if by_row else (-(-rows * cols // QUANT_BLOCK),)
+        rows, cols = code_rows(shape, by_row, last_two)
+        each = -(-cols // QUANT_BLOCK)
+        return (rows, each) if by_row else (each,)
     if buffer.kind is Kind.ELEM:
         return tuple(shape)
     if buffer.kind is Kind.ROW or buffer.kind is Kind.COL:
         matrices, rows, cols = matrix_view(shape, last_two)
         return (matrices * (rows if buffer.kind is Kind.ROW else cols),)
     return ()
+
+
+def code_rows(shape: Sequence[int], by_row: bool, last_two: bool = False) -> tuple[int, int]:
+    """The rows at which blocks of codes restart, one unless `by_row`: how many there are, and how long they are."""
+    matrices, rows, cols = matrix_view(shape, last_two)
+    return (matrices * rows, cols) if by_row else (1, matrices * rows * cols)
+
+
+def row_length(shape: Sequence[int], last_two: bool) -> int:
+    """How many elements a row has."""
+    return matrix_view(shape, last_two)[2]
 
 
 def matrix_view(shape: Sequence[int], last_two: bool = False) -> tuple[int, int, int]:
@@ -46,12 +58,13 @@ def matrix_view(shape: Sequence[int], last_two: bool = False) -> tuple[int, int,
     return 1, (shape[0] if shape else 1), math.prod(shape[1:])
 
 
-def encode(values: Array, buffer: Buffer, by_row: bool) -> tuple[Array, Array]:
+def encode(values: Array, buffer: Buffer, by_row: bool, last_two: bool = False) -> tuple[Array, Array]:
     """The codes of float32 numbers, and the float32 scales of their blocks, as a quantized state holds them."""
     from optgen.ir import codec
     from optgen.ir.interp import call
 
-    blocks = _blocks(np.asarray(values, np.float32), by_row)
+    own_rows = code_rows(values.shape, by_row, last_two)
+    blocks = _blocks(np.asarray(values, np.float32), own_rows)
     scales = np.abs(blocks).max(axis=1, initial=0)
     codes = np.empty(blocks.shape, dtype_of(buffer))
     for begin in range(0, len(blocks), _SLAB):
@@ -60,7 +73,8 @@ def encode(values: Array, buffer: Buffer, by_row: bool) -> tuple[Array, Array]:
         with np.errstate(all="ignore"):
             scaled = blocks[slab] * factor
         codes[slab] = call(codec.encoder(buffer), scaled)
-    return _whole(codes, values.shape, by_row), scales.reshape(_scale_shape(values.shape, by_row))
+    scale_shape = shape_of(Buffer("", True, storage="scale"), values.shape, by_row, last_two)
+    return _whole(codes, values.shape, own_rows), scales.reshape(scale_shape)
 
 
 def decode(codes: Array, scales: Array, buffer: Buffer) -> Array:
@@ -68,31 +82,28 @@ def decode(codes: Array, scales: Array, buffer: Buffer) -> Array:
     from optgen.ir import codec
     from optgen.ir.interp import call
 
-    by_row = scales.ndim == 2
-    blocks = _blocks(codes, by_row)
+    count = len(scales) if scales.ndim == 2 else 1
+    own_rows = count, codes.size // max(count, 1)
+    blocks = _blocks(codes, own_rows)
     values = np.empty(blocks.shape, np.float32)
     for begin in range(0, len(blocks), _SLAB):
         slab = slice(begin, begin + _SLAB)
         scale = call(codec.decode_scale(buffer), scales.reshape(-1, 1)[slab])
         values[slab] = call(codec.decoder(buffer), blocks[slab], scale)
-    return _whole(values, codes.shape, by_row)
+    return _whole(values, codes.shape, own_rows)
 
 
-def _scale_shape(shape: Sequence[int], by_row: bool) -> tuple[int, ...]:
-    return shape_of(Buffer("", True, storage="scale"), shape, by_row)
-
-
-def _blocks(array: Array, by_row: bool) -> Array:
-    """The elements with one block a row, the last one of a row or of the tensor filled up with zeros."""
-    lines = array.reshape(matrix_view(array.shape)[1:] if by_row else (1, array.size))
-    filled = np.zeros((len(lines), -(-lines.shape[1] // QUANT_BLOCK) * QUANT_BLOCK), array.dtype)
-    filled[:, : lines.shape[1]] = lines
+def _blocks(array: Array, own_rows: tuple[int, int]) -> Array:
+    """The elements with one block a row; the last block of each row of codes is filled up with zeros."""
+    count, length = own_rows
+    filled = np.zeros((count, -(-length // QUANT_BLOCK) * QUANT_BLOCK), array.dtype)
+    filled[:, :length] = array.reshape(own_rows)
     return filled.reshape(-1, QUANT_BLOCK)
 
 
-def _whole(blocks: Array, shape: Sequence[int], by_row: bool) -> Array:
-    rows, cols = matrix_view(shape)[1:] if by_row else (1, math.prod(shape))
-    per_row = -(-cols // QUANT_BLOCK) * QUANT_BLOCK
+def _whole(blocks: Array, shape: Sequence[int], own_rows: tuple[int, int]) -> Array:
+    count, length = own_rows
+    filled = -(-length // QUANT_BLOCK) * QUANT_BLOCK
     whole = buffers.aligned(tuple(shape), blocks.dtype.name)
-    whole[...] = blocks.reshape(rows, per_row)[:, :cols].reshape(shape)
+    whole[...] = blocks.reshape(count, filled)[:, :length].reshape(shape)
     return whole

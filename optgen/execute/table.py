@@ -12,7 +12,7 @@ from optgen.arguments import UNSET
 from optgen.execute.buffers import Array, Tensor
 from optgen.execute.hyper import Values
 from optgen.execute.kernel import NOT_BY_ROW, BufferTensors, LoadedKernel, Rows, StepStruct
-from optgen.execute.piece import Piece
+from optgen.execute.piece import AnyPiece, Box, Piece
 from optgen.execute.scaler import Scaler
 from optgen.execute.storage import matrix_view
 from optgen.ir import GRADIENT_FACTOR
@@ -34,7 +34,7 @@ class StepTable:
         params: Sequence[Tensor],
         tensors: BufferTensors,
         ids: Sequence[int],
-        pieces: Sequence[Piece | None],
+        pieces: Sequence[AnyPiece | None],
     ) -> None:
         self.kernel, self.members = kernel, members
         own_pieces = [pieces[i] for i in members]
@@ -42,9 +42,16 @@ class StepTable:
         self.order = np.array(members, np.int64)
         self.sizes = np.array([params[i].size for i in members], np.int64)
         self.whole_sizes = np.array([math.prod(shape) for shape in self.shapes], np.int64)
-        self._offsets = np.array([0 if p is None else p.offset for p in own_pieces], np.int64)
-        self.views = [matrix_view(shape, kernel.native.last_two) for shape in self.shapes]
-        self._cols = np.array([max(cols, 1) for _, _, cols in self.views], np.int64)
+        self._pieces = own_pieces
+        self._offsets = np.array(list(map(_offset, own_pieces)), np.int64)
+        own_shapes = [
+            params[i].shape if isinstance(pieces[i], Box) else shape
+            for i, shape in zip(members, self.shapes, strict=True)
+        ]
+        self.views, self._own_views = (
+            [matrix_view(shape, kernel.native.last_two) for shape in shapes] for shapes in (self.shapes, own_shapes)
+        )
+        self._cols = np.array([max(cols, 1) for _, _, cols in self._own_views], np.int64)
         self._ids = np.array([ids[i] for i in members], np.int64)
         n = len(members)
         self.counts = np.zeros(n, np.int64)
@@ -85,6 +92,13 @@ class StepTable:
         for name, row in self.kernel.hyper_index.items():
             if name in values:
                 self._hyper[row] = values[name]
+
+    def boxes(self) -> list[Box]:
+        """The tensors as boxes; one that is no box is the only one."""
+        return [
+            piece if isinstance(piece, Box) else Box(shape, (((0,) * len(shape), shape),), 0)
+            for piece, shape in zip(self._pieces, self.shapes, strict=True)
+        ]
 
     @property
     def shared_count(self) -> int | None:
@@ -133,3 +147,10 @@ class StepTable:
     def run(self) -> None:
         """Run the kernel once; on a GPU, wait for it."""
         self.kernel.run(self.address)
+
+
+def _offset(piece: AnyPiece | None) -> int:
+    """The number of a piece's first element in the tensor."""
+    if isinstance(piece, Piece):
+        return piece.offset
+    return 0 if piece is None else int(piece.runs()[1][0])

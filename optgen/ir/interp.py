@@ -207,11 +207,10 @@ class _Run:
 
     def block_of_each(self) -> Array:
         """The block of codes that each element belongs to. In a tensor updated by rows, blocks restart at every row."""
-        if self.tensor.rows is None:
-            return self.elements() // QUANT_BLOCK
-        element = np.arange(self.rows * self.cols).reshape(self.rows, self.cols)
-        per_row = -(-self.cols // QUANT_BLOCK)
-        return (element // max(self.cols, 1) * per_row + element % max(self.cols, 1) // QUANT_BLOCK)[self.present]
+        element, cols = self.elements(), max(self.cols, 1)
+        row, inside = (0, element) if self.tensor.rows is None else (element // cols, element % cols)
+        number: Array = row * -(-cols // QUANT_BLOCK) + inside // QUANT_BLOCK
+        return number
 
     def scale_of_each(self, scales: Array) -> Array:
         return scales.reshape(-1)[self.block_of_each()]

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from optgen.ir.ops import Op, Reduce, ReduceOverParams, operands
+from optgen.ir.ops import Op, Reduce, ReduceOp, ReduceOverParams, Word, operands
 from optgen.ir.storage import SCALE, STORAGES, Storage
 from optgen.ir.types import COMPUTE, DType, Value
 from optgen.model import MAX_DRAWS, Flags, Kind
@@ -65,7 +65,8 @@ class Variant:
     `dtype`: of parameters and gradients; `master`: the weight is kept in float32 beside a parameter of 16 bits;
     `storage`: of each elementwise state (default: that of the weight); `evaluate`: the `eval:` section, not the update;
     `gradients`: how many gradients of a parameter are summed, in order, as they are read; `scaled`: each is first
-    multiplied by the hyper-parameter GRADIENT_FACTOR.
+    multiplied by the hyper-parameter GRADIENT_FACTOR; `by_row`: the blocks of 8-bit codes may restart at each row,
+    though values depend on several rows; `boxes`: parameters may be boxes of larger tensors, which are cut anywhere.
     """
 
     flags: Flags
@@ -75,6 +76,8 @@ class Variant:
     evaluate: bool = False
     gradients: int = 1
     scaled: bool = False
+    by_row: bool = False
+    boxes: bool = False
 
     @property
     def weight(self) -> str:
@@ -126,6 +129,17 @@ def is_gradient(buffer: str) -> bool:
     return buffer == "grad" or buffer.startswith("grad.")
 
 
+@dataclass(frozen=True)
+class ReductionLevel:
+    """The reductions of a phase of kind sweep, row or col, by their scopes: their operations, in order."""
+
+    kind: PhaseKind
+    all: tuple[ReduceOp, ...]
+    row: tuple[ReduceOp, ...] = ()
+    col: tuple[ReduceOp, ...] = ()
+    matrix: tuple[ReduceOp, ...] = ()
+
+
 ShardGranularity = Literal["anywhere", "blocks", "tensors", "never"]
 """Where parameters can be cut into shards that are updated separately.
 
@@ -138,7 +152,7 @@ ShardGranularity = Literal["anywhere", "blocks", "tensors", "never"]
 class Kernel:
     """The computation of one variant. `hyper` are the hyper-parameters it reads, in order, without `t`. `advances`: the
     step counts in `t`. `last_two`: a tensor is a batch of matrices of its last two axes, else one matrix of its first
-    axis by the others; how many there are is the hyper-parameter `matrices`."""
+    axis by the others; how many there are is the hyper-parameter `matrices`. `by_row` and `boxes` are the variant's."""
 
     name: str
     dtype: str
@@ -147,6 +161,8 @@ class Kernel:
     phases: tuple[Phase, ...]
     advances: bool = True
     last_two: bool = False
+    by_row: bool = False
+    boxes: bool = False
     kinds: frozenset[Kind] = field(init=False, repr=False, compare=False)
     """The kinds of all values."""
     _by_name: Mapping[str, Buffer] = field(init=False, repr=False, compare=False)
@@ -167,6 +183,29 @@ class Kernel:
         late = {b.kind for b in self.buffers if b.starts_late}
         apart = not self.kinds & {Kind.SHARED, Kind.TENSOR, Kind.COL}
         return apart and not late & {Kind.ROW, Kind.ELEM} and not self.last_two
+
+    @property
+    def goes_by_rows(self) -> bool:
+        """Whether sweeps without reductions can go row by row: the rows that a gradient has, or all rows, at each of
+        which the blocks of 8-bit codes restart."""
+        return self.rows_independent or self.by_row
+
+    @property
+    def draws(self) -> bool:
+        """Whether some value, or the rounding of one, is random."""
+        return bool(self.rounded) or any(isinstance(i.op, Word) for i in self.instrs())
+
+    @property
+    def levels(self) -> tuple[ReductionLevel, ...]:
+        """The phases with reductions, in order: where boxes of a tensor need one another's results."""
+        found = []
+        for phase in self.phases:
+            if phase.kind in ("sweep", "row", "col"):
+                ops = [i.op for i in phase.instrs if isinstance(i.op, Reduce)]
+                scopes = ("all", "row", "col", "matrix")
+                of = {scope: tuple(op.op for op in ops if op.scope == scope) for scope in scopes}
+                found += [ReductionLevel(phase.kind, **of)] if ops else []
+        return tuple(found)
 
     @property
     def shard_granularity(self) -> ShardGranularity:

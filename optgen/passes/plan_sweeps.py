@@ -8,7 +8,7 @@ Each state may be stored in the first sweep that knows its new value, or in the 
 reads the fewest bytes is taken. If there are too many plans to try, it is the best one that a search finds.
 
 Reductions per row or per column have sweeps of their own, which go row by row: the blocks of other reductions, and the
-blocks of codes, do not end where rows end.
+blocks of codes, do not end where rows end. Where blocks of codes do, the sweeps of other reductions store no codes.
 """
 
 from __future__ import annotations
@@ -122,21 +122,23 @@ class _Schedule:
         """The first sweep that can compute an element."""
         return max((self.known[x] for x in self.needs_of(v)), default=0)
 
-    def is_by_rows(self, sweep: int) -> bool:
-        return sweep < len(self.reductions) and any(map(_reduces_lines, self.reductions[sweep]))
+    def can_code(self, sweep: int) -> bool:
+        """Whether a sweep can store 8-bit codes: it has their blocks whole."""
+        reductions = self.reductions[sweep] if sweep < len(self.reductions) else []
+        return not (reductions if self.kernel.by_row else any(map(_reduces_lines, reductions)))
 
     def add_last_sweep(self, stores: list[ir.Store]) -> None:
         """Append a last sweep if those of the reductions cannot store everything."""
         last = max([len(self.reductions) - 1, *(self.first_sweep(s.value) for s in stores)])
         coded = any(self.kernel.buffer(s.buffer).is_quantized for s in stores)
-        last += coded and self.is_by_rows(last)
+        last += coded and not self.can_code(last)
         for _ in range(len(self.reductions), last + 1):
             self.timeline.append(None)
             self.reductions.append([])
 
     def earliest(self, store: ir.Store) -> int:
         sweep = self.first_sweep(store.value)
-        while self.kernel.buffer(store.buffer).is_quantized and self.is_by_rows(sweep):
+        while self.kernel.buffer(store.buffer).is_quantized and not self.can_code(sweep):
             sweep += 1
         return sweep
 

@@ -825,14 +825,20 @@ class FTML(SpecOptimizer):
 
         Gₜ = clip(rescale_grad·gradₜ + wd·wₜ₋₁, ±clip_gradient)
         vₜ = β₂·vₜ₋₁ + (1 − β₂)·Gₜ²
-        dₜ = (1 − β₁ᵗ)/lr·(√(1/(1 − β₂ᵗ)·vₜ) + ε)
+             ⎧ dₜ₋₁                                   if lr = 0
+        dₜ = ⎨
+             ⎩ (1 − β₁ᵗ)/lr·(√(1/(1 − β₂ᵗ)·vₜ) + ε)   otherwise
         σₜ = dₜ − β₁·dₜ₋₁
-        zₜ = β₁·zₜ₋₁ + (1 − β₁)·Gₜ − σₜ·wₜ₋₁
-        wₜ = (−zₜ)/dₜ
+             ⎧ zₜ₋₁                              if lr = 0
+        zₜ = ⎨
+             ⎩ β₁·zₜ₋₁ + (1 − β₁)·Gₜ − σₜ·wₜ₋₁   otherwise
+             ⎧ wₜ₋₁       if lr = 0
+        wₜ = ⎨
+             ⎩ (−zₜ)/dₜ   otherwise
 
     Args:
         params: parameters, named parameters, or dicts of groups
-        lr: learning rate, in (0, inf)
+        lr: learning rate, in [0, inf)
         betas: decay of the averages in z, in [0, 1); decay of the second moment, in [0, 1)
         eps: added to the root of the second moment, in [0, inf)
         clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
@@ -872,17 +878,23 @@ class Ftrl(SpecOptimizer):
     ::
 
         gₜ    = clip(rescale_grad·gradₜ, ±clip_gradient)
-        rateₜ = 1/lr
-        nₜ    = nₜ₋₁ + gₜ²
+                ⎧ 0      if lr = 0
+        rateₜ = ⎨
+                ⎩ 1/lr   otherwise
+                ⎧ nₜ₋₁         if lr = 0
+        nₜ    = ⎨
+                ⎩ nₜ₋₁ + gₜ²   otherwise
         σₜ    = rateₜ·(√nₜ − √nₜ₋₁)
-        zₜ    = zₜ₋₁ + gₜ − σₜ·wₜ₋₁
-                ⎧ 0                                         if |zₜ| ≤ λ₁
-        wₜ    = ⎨
+                ⎧ zₜ₋₁                  if lr = 0
+        zₜ    = ⎨
+                ⎩ zₜ₋₁ + gₜ − σₜ·wₜ₋₁   otherwise
+                ⎧ wₜ₋₁                                      if lr = 0
+        wₜ    = ⎨ 0                                         if |zₜ| ≤ λ₁
                 ⎩ lr·(sign(zₜ)·λ₁ − zₜ)/(√nₜ + β + lr·wd)   otherwise
 
     Args:
         params: parameters, named parameters, or dicts of groups
-        lr: learning rate, in (0, inf)
+        lr: learning rate, in [0, inf)
         lamda1: strength of the L1 penalty, in [0, inf)
         beta: smooths the rate of each weight, in [0, inf)
         clip_gradient: bound on each element of the rescaled gradient, in [0, inf)

@@ -100,6 +100,11 @@ class ParamMemory:
             local = local.to_dense()
         self.tensor.grad = self.like_bound(local.to(local_tensor(self.param)))
 
+    def free_grad(self) -> None:
+        """After a step: let go of the gradient, whose memory the next `backward` may need."""
+        if not self.is_plain:
+            self.tensor.grad = None
+
     def is_current(self) -> bool:
         """Whether the parameter still is the memory that this was made of; a plain one is looked after elsewhere."""
         return self.is_plain or _place(local_tensor(self.param)) == self._place
@@ -109,6 +114,11 @@ def local_tensor(x: torch.Tensor) -> torch.Tensor:
     """The part of a DTensor that is here; any other tensor is here as a whole."""
     local = getattr(x, "_local_tensor", None)
     return x if local is None else local
+
+
+def is_dtensor(x: torch.Tensor) -> bool:
+    """Whether a tensor is a DTensor, of which each process has a part."""
+    return hasattr(x, "_local_tensor")
 
 
 def as_pairs(x: torch.Tensor) -> torch.Tensor:

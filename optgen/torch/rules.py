@@ -44,6 +44,7 @@ def load(
         storage=optimizer.state_keys.storage_names(options.storages),
         target=like.device.type,
         scales_gradient=scales_gradient,
+        blocks_by_row=True,
         **{**values, **given.chosen, **flags},
     )
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import optgen
-from optgen import Piece, RowSparse
+from optgen import Box, Piece, RowSparse
 from optgen.execute.cuda import driver, memory
 from optgen.execute.cuda.table import STEPS_IN_FLIGHT
 from optgen.ir import BLOCK
@@ -242,6 +242,62 @@ def test_pieces_exchange_what_a_norm_is_made_of(gpu: Gpu) -> None:
     rule.bind([first[0]], [first[1]], pieces=pieces[0], exchange=fill)()
     assert whole.cut((n,)) == "blocks"
     assert same_bits(np.concatenate([first[0].get(), second[0].get()]), expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("adam", {"storage": "bfloat16_stochastic"}),
+        ("adam", {"storage": "int8_dynamic", "blocks_by_row": True}),
+        ("sgld", {}),
+    ],
+)
+def test_boxes_of_elementwise_rules(gpu: Gpu, name: str, options: dict[str, Any]) -> None:
+    """Rows that do not begin at a multiple of four elements draw what the whole tensor does."""
+    shape, cuts = (15, 301), (0, 4, 4, 15)
+    case = by_name(name)
+    weight, grad = (numbers(RNG, shape, "float32", special=False) for _ in range(2))
+    expected = weight.copy()
+    step = case.load(**options).bind([expected], [grad])
+    step()
+    step()
+    found = []
+    for k in range(3):
+        rows = slice(cuts[k], cuts[k + 1])
+        own = GpuArray(weight[rows].copy(), gpu)
+        pieces = [Box.of_rows(shape, cuts, k)]
+        step = case.load(target="cuda", **options).bind([own], [GpuArray(grad[rows].copy(), gpu)], pieces=pieces)
+        step()
+        step()
+        found.append(own.get())
+    assert same_bits(np.concatenate(found), expected)
+
+
+def test_boxes_that_are_refused(gpu: Gpu) -> None:
+    part = GpuArray(np.ones((3, 8), np.float32), gpu)
+    rows, columns = Box.of_rows((9, 8), (0, 3, 9), 0), Box((3, 16), (((0, 0), (3, 8)), ((0, 8), (3, 8))), 0)
+    for name, box in (("lamb", rows), ("adafactor", rows), ("sgld", columns)):
+        with pytest.raises(ValueError, match=r"that is done on the CPU only \(target='cpu'\)"):
+            optgen.load(name, target="cuda").bind([part], [GpuArray(np.ones((3, 8), np.float32), gpu)], pieces=[box])
+
+
+@pytest.mark.parametrize("name", ["lamb", "adafactor"])
+def test_eight_bit_blocks_restart_at_rows(gpu: Gpu, name: str) -> None:
+    """Also where values depend on several rows, and beside tensors whose blocks restart there by themselves."""
+    options: dict[str, Any] = {"storage": "int8_dynamic", "blocks_by_row": True}
+    if name == "adafactor":
+        options["beta1"] = 0.9
+    shapes = [(17, 300), (20, 256), (40, 3)]
+    weights, grads = ([numbers(RNG, s, "float32", special=False) for s in shapes] for _ in range(2))
+    ours = [GpuArray(w, gpu) for w in weights]
+    step = optgen.load(name, target="cuda", **options).bind(ours, [GpuArray(g, gpu) for g in grads])
+    reference = optgen.load(name, **options).bind(weights, grads)
+    for _ in range(2):
+        step()
+        reference()
+    assert all(same_bits(a.get(), b) for a, b in zip(ours, weights, strict=True))
+    scales = step.state.arrays["m.scale"]
+    assert [None if x is None else x.shape for x in scales] == [(17, 2), (20, 1), None]
 
 
 # ---------------------------------------------------------------- finding tensors

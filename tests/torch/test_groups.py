@@ -283,5 +283,5 @@ def test_parameters_are_refused_as_torch_refuses_them() -> None:
     with pytest.warns(UserWarning, match="duplicate parameters"):
         opt = cls([p, p])
     p.grad = torch.ones(2)
-    with pytest.raises(ValueError, match="parameter 0 of group 0, of shape .* stands twice"):
+    with pytest.raises(ValueError, match=r"parameter 0 of group 0, of shape .* stands twice"):
         opt.step()

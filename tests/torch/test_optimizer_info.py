@@ -151,6 +151,7 @@ def test_configurations_have_torchs_numbers_and_states(info: OptimizerInfo, dtyp
             assert described(optimizer) == described(reference), config.desc
 
 
+@pytest.mark.filterwarnings("ignore:Sparse invariant checks are implicitly disabled")
 @pytest.mark.parametrize("element", [False, True], ids=["rows", "elements"])
 @pytest.mark.parametrize(
     "info", [i for i in INFOS if i.supports_sparse or i.only_supports_sparse_grads], ids=lambda i: i.optim_cls.__name__

@@ -214,6 +214,7 @@ def test_momentum_that_is_switched_on_later_starts_each_buffer_as_its_first_grad
         assert_alike(mine, theirs)
 
 
+@pytest.mark.filterwarnings("ignore:Sparse invariant checks are implicitly disabled")
 def test_dense_and_sparse_gradients_may_follow_each_other() -> None:
     for name, kwargs in (("SGD", {}), ("SGD", {"momentum": 0.9}), ("Adagrad", {})):
         a, b = start(), start()

@@ -94,7 +94,7 @@ def test_arguments_of_ours_are_in_groups_where_they_are_given() -> None:
     [
         ({"storage": "int4"}, ValueError, "cannot be stored as 'int4'"),
         ({"storage": {"momentum": "int8_dynamic"}}, TypeError, "no elementwise state 'momentum'; it has exp_avg"),
-        ({"seed": -1}, ValueError, "seed: from 0"),
+        ({"seed": -1}, ValueError, "from 0 to 2.64 - 1, not -1"),
         ({"clip_norm": 0}, ValueError, "clip_norm: a positive number"),
         ({"decay": 1}, TypeError, "unexpected keyword argument 'decay'"),
     ],

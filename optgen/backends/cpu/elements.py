@@ -45,7 +45,8 @@ class SweepBody:
     """What the elements of a sweep have in common: streams are at `pointers`, and `scalars` are known.
 
     `columns` are the arrays that reductions per column add to. `scales` are those of 8-bit codes where all elements at
-    hand are of one block; elsewhere they are among the `arrays`.
+    hand are of one block; elsewhere they are among the `arrays`. `terms` are where those of reductions go that are
+    folded later.
     """
 
     m: CpuModuleBuilder
@@ -56,6 +57,7 @@ class SweepBody:
     columns: Mapping[Value, Any]
     arrays: UnitArrays = field(default_factory=UnitArrays)
     scales: Mapping[str, Any] = field(default_factory=dict)
+    terms: Mapping[Value, Any] = field(default_factory=dict)
 
     @property
     def lanes(self) -> int:
@@ -64,8 +66,8 @@ class SweepBody:
 
     @property
     def reductions(self) -> list[ir.Reduce]:
-        """The reductions but those per column."""
-        instrs = [i for i in self.phase.instrs if i.result not in self.columns]
+        """The reductions but those per column, and those whose terms are kept."""
+        instrs = [i for i in self.phase.instrs if i.result not in self.columns and i.result not in self.terms]
         return [i.op for i in instrs if isinstance(i.op, ir.Reduce)]
 
     def emit(self, i: Any, width: int = 1, place: Any = None, lane: Any = None) -> Env:
@@ -129,12 +131,14 @@ class VectorBody(ElementBody):
         b.store(b.select(b.icmp_signed(">", bits, old), bits, old), largest, align=4)
 
     def reduce(self, instr: Instr, env: Env) -> None:
-        """Add to the sums of columns."""
+        """Add to the sums of columns; keep terms."""
         assert isinstance(instr.op, ir.Reduce) and instr.result is not None
         if instr.result in self.sweep.columns:
             address = at(self.b, self.sweep.columns[instr.result], self.i, F64)
             total = self.b.load(address, typ=vector(F64, self.width), align=8)
             self.b.store(fold(self.b, instr.op.op, total, env[instr.op.x]), address, align=8)
+        elif instr.result in self.sweep.terms:
+            self.b.store(env[instr.op.x], at(self.b, self.sweep.terms[instr.result], self.i, F64), align=8)
 
 
 def for_elements(body: SweepBody, begin: Any, end: Any) -> None:

@@ -97,19 +97,19 @@ def columns(m: CpuModuleBuilder, op: ir.ReduceOp) -> ll.Function:
 
 
 def matrices(m: CpuModuleBuilder, op: ir.ReduceOp) -> ll.Function:
-    """f(x, count, each, result): fold the numbers of each of `count` matrices in order; each of them becomes the
+    """f(x, count, each, own, result): fold the `each` numbers of each of `count` matrices in order, to `own` times the
     result."""
     name = f"{m.symbol}.matrices.{op}"
     if name in m.module.globals:
         return m.module.globals[name]
-    f, b = m.function(name, ll.FunctionType(VOID, [PTR, I64, I64, PTR]))
-    x, count, each, result = f.args
+    f, b = m.function(name, ll.FunctionType(VOID, [PTR, I64, I64, I64, PTR]))
+    x, count, each, own, result = f.args
     with loop(b, integer(0), count) as k:
         start, total = b.mul(k, each), variable(b, F64(IDENTITY[op]))
         with loop(b, integer(0), each) as j:
             b.store(fold(b, op, b.load(total, typ=F64), load(b, x, b.add(start, j), F64)), total)
-        with loop(b, integer(0), each) as j:
-            b.store(b.load(total, typ=F64), at(b, result, b.add(start, j), F64))
+        with loop(b, integer(0), own) as j:
+            b.store(b.load(total, typ=F64), at(b, result, b.add(b.mul(k, own), j), F64))
     b.ret_void()
     return f
 

@@ -13,6 +13,9 @@ A kernel without row and column values can update pieces of tensors, which begin
 partial results are folded, `share` is given those of all tensors: `stride` doubles for each block of each whole tensor.
 The blocks of the pieces at hand are filled in; `share` fills in the others.
 
+A kernel for boxes leaves what is to be exchanged in `area` (`box.py`). It calls `share` with that and the number of the
+call in the step, in the order of `Kernel.levels`.
+
 What each phase does is in `phases.py` (once, per tensor, per row, per column) and `sweep.py` (per element).
 """
 
@@ -26,7 +29,7 @@ from llvmlite import ir as ll
 from optgen import ir
 from optgen.backends.control_flow import loop, text, variable
 from optgen.backends.cpu.module import TASK, VOID, CpuModuleBuilder
-from optgen.backends.cpu.phases import host, lines, scalar, shared
+from optgen.backends.cpu.phases import fold_lines, host, lines, scalar, shared
 from optgen.backends.cpu.step import StepFunction
 from optgen.backends.cpu.sweep import fold_sweep, sweep_task
 from optgen.backends.layout import reductions
@@ -84,11 +87,12 @@ def phase_calls(m: CpuModuleBuilder, phase: Phase, name: str) -> list[ll.Functio
         case "scalar":
             return [scalar(m, phase, name)]
         case "row" | "col":
-            return [lines(m, phase, name)]
+            shares = m.kernel.boxes and any(isinstance(i.op, ir.Reduce) for i in phase.instrs)
+            return [lines(m, phase, name), *([None, fold_lines(m, phase, f"{name}.fold")] if shares else [])]
     task = sweep_task(m, phase, name)
     if not any(isinstance(i.op, ir.Reduce) for i in phase.instrs):
         return [task]
-    exchange = [None] if m.can_be_cut and reductions(phase, "all") else []
+    exchange = [None] if m.kernel.boxes or (m.can_be_cut and reductions(phase, "all")) else []
     return [task, *exchange, fold_sweep(m, phase, f"{name}.fold")]
 
 
@@ -100,9 +104,11 @@ def entry(m: CpuModuleBuilder, calls: list[ll.Function | None]) -> None:
     s = StepFunction(m, b, step)
     parallel, pool = s.field("parallel"), s.field("pool")
     elements = s.count_elements(variable(b, integer(0)))
+    level = 0
     for call in calls:
         if call is None:
-            exchange(m, s, saved)
+            exchange(m, s, saved, level)
+            level += 1
         elif call.ftype == TASK:
             with b.if_else(b.icmp_unsigned("==", parallel, ll.Constant(PTR, None))) as (alone, together):
                 with alone:
@@ -115,11 +121,12 @@ def entry(m: CpuModuleBuilder, calls: list[ll.Function | None]) -> None:
     b.ret_void()
 
 
-def exchange(m: CpuModuleBuilder, s: StepFunction, saved: Any) -> None:
+def exchange(m: CpuModuleBuilder, s: StepFunction, saved: Any, level: int) -> None:
     """Ask for the partial results of the other pieces; return from the step if that fails."""
     b, share = s.b, s.field("share")
+    numbers = [s.field("area"), integer(level)] if m.kernel.boxes else [s.regions, integer(m.layout.stride)]
     with b.if_then(b.icmp_unsigned("!=", share, ll.Constant(PTR, None))):
-        failed = b.call(Callee(share, EXCHANGE), [s.field("peers"), s.regions, integer(m.layout.stride)])
+        failed = b.call(Callee(share, EXCHANGE), [s.field("peers"), *numbers])
         with b.if_then(b.icmp_unsigned("!=", failed, integer(0))):
             m.float_mode.restore(b, saved)
             b.ret_void()

@@ -24,8 +24,8 @@ class CpuModuleBuilder(ModuleBuilder):
 
     @property
     def can_be_cut(self) -> bool:
-        """Whether tensors can be updated in pieces: a piece has no rows and columns."""
-        return not self.layout.matrix
+        """Whether tensors can be updated in one-dimensional pieces, which have no rows and columns."""
+        return not (self.layout.matrix or self.kernel.boxes)
 
     # ------------------------------------------------------------ functions
 

@@ -9,12 +9,13 @@ from llvmlite import ir as ll
 from optgen import ir
 from optgen.backends.control_flow import loop
 from optgen.backends.cpu import fold
+from optgen.backends.cpu.box import CpuBox
 from optgen.backends.cpu.module import VOID, CpuModuleBuilder
 from optgen.backends.cpu.step import StepFunction, TensorFunction, TensorRegion
-from optgen.backends.layout import reductions
+from optgen.backends.layout import Extent, reductions
 from optgen.backends.llvm import F64, I64, PTR, at, integer, load
 from optgen.backends.module_builder import Env
-from optgen.ir import Phase
+from optgen.ir import Instr, Phase
 from optgen.model import Kind
 
 
@@ -74,7 +75,10 @@ def shared(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
 
 
 def lines(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
-    """One number for each row, or for each column, of every tensor; then the reductions of these."""
+    """One number for each row, or for each column, of every tensor; then the reductions of these.
+
+    Those of boxes are left for the exchange, and `fold_lines`.
+    """
     f, b = m.function(name, ll.FunctionType(VOID, [PTR]))
     f.attributes.add("noinline")
     s = StepFunction(m, b, f.args[0])
@@ -93,15 +97,50 @@ def lines(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
                 return at(b, pointers[name], number, type)
 
             s.line(phase, dict(env), arrays.slots, lambda v: arrays.place(b, v, r), state)
-        scratch = tensor.tree()
-        for instr in reductions(phase, "all"):
-            assert instr.result is not None and isinstance(instr.op, ir.Reduce)
-            total = b.call(fold.tree(m, instr.op.op), [arrays.array(b, instr.op.x), arrays.count, scratch])
-            s.keep(instr.result, total, i)
-        for instr in reductions(phase, "matrix"):
-            assert instr.result is not None and isinstance(instr.op, ir.Reduce)
-            of, to = arrays.array(b, instr.op.x), arrays.array(b, instr.result)
-            each = extent.height if kind is Kind.ROW else extent.cols
-            b.call(fold.matrices(m, instr.op.op), [of, extent.matrices, each, to])
+        for k, instr in enumerate(_reductions(phase)):
+            assert isinstance(instr.op, ir.Reduce)
+            values = arrays.array(b, instr.op.x)
+            if m.kernel.boxes:
+                box = CpuBox(tensor)
+                box.copy(values, arrays.count, box.values(k, box.count(kind)))
+            else:
+                scratch = tensor.tree() if instr.op.scope == "all" else None
+                _fold(tensor, kind, instr, values, arrays.count, _own_length(extent, kind), scratch)
     b.ret_void()
     return f
+
+
+def fold_lines(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
+    """The reductions of the row or column values of all boxes of every tensor."""
+    f, b = m.cold_function(name, ll.FunctionType(VOID, [PTR]))
+    s = StepFunction(m, b, f.args[0])
+    kind = Kind.ROW if phase.kind == "row" else Kind.COL
+    with s.tensors() as (i, extent, region):
+        tensor = TensorRegion(s, i, extent, region, m.layout.region(b, extent))
+        box = CpuBox(tensor)
+        count, scratch = box.count(kind), box.area("scratch", integer(0))
+        for k, instr in enumerate(_reductions(phase)):
+            _fold(tensor, kind, instr, box.values(k, count), count, box.length(kind), scratch)
+    b.ret_void()
+    return f
+
+
+def _reductions(phase: Phase) -> list[Instr]:
+    """The reductions of row or column values."""
+    return [*reductions(phase, "all"), *reductions(phase, "matrix")]
+
+
+def _own_length(extent: Extent, kind: Kind) -> Any:
+    """How many rows, or columns, of a matrix a step visits."""
+    return extent.height if kind is Kind.ROW else extent.cols
+
+
+def _fold(tensor: TensorRegion, kind: Kind, instr: Instr, values: Any, count: Any, length: Any, scratch: Any) -> None:
+    """A reduction of `count` row or column values: over all of them, or over the `length` ones of each matrix."""
+    s, b, m = tensor.s, tensor.s.b, tensor.s.m
+    assert instr.result is not None and isinstance(instr.op, ir.Reduce)
+    if instr.op.scope == "all":
+        s.keep(instr.result, b.call(fold.tree(m, instr.op.op), [values, count, scratch]), tensor.i)
+        return
+    matrices, own = tensor.extent.matrices, _own_length(tensor.extent, kind)
+    b.call(fold.matrices(m, instr.op.op), [values, matrices, length, own, tensor.line_array(instr.result)])

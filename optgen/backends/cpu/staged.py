@@ -14,12 +14,12 @@ from typing import Any
 from llvmlite import ir as ll
 
 from optgen import ir
-from optgen.backends.control_flow import array, loop, while_below
+from optgen.backends.control_flow import array, loop, variable, while_below
 from optgen.backends.cpu.elements import CACHE_LINE_BYTES, PREFETCH_BYTES, SweepBody, UnitArrays
 from optgen.backends.cpu.fold import add_to_lanes, clear_lanes, store_partials
 from optgen.backends.element_body import F32, draws, line_values, raw_type, stored, streams
-from optgen.backends.layout import narrowed
-from optgen.backends.llvm import F64, I32, I64, TYPES, at, inline, integer, load, minimum
+from optgen.backends.layout import blocks, narrowed
+from optgen.backends.llvm import F64, I32, I64, PTR, TYPES, at, inline, integer, load, minimum
 from optgen.backends.module_builder import Env
 from optgen.ir import BLOCK, LANES, Kernel, Phase, Value, codec
 from optgen.ir.math import random
@@ -37,8 +37,12 @@ WORDS_PER_COUNTER = 4
 @dataclass(frozen=True)
 class TileOrigin:
     """Where the elements of a loop lie: element 0 is element `origin` of the whole tensor and `scale_origin` of its
-    8-bit blocks, and begins row `row`, of `cols` elements. `id`, `t` and `seed` determine its draws. In a batch, a
-    matrix has `height` rows; None: the tensor is one matrix."""
+    8-bit blocks, and begins row `row`, of `cols` elements. `id`, `t` and `seed` determine its draws.
+
+    The rest is None where it does not apply. In a batch, a matrix has `height` rows. Blocks of codes may `restart`
+    after so many elements. In kernels for boxes, element 0 is element `origin` of the box. The box lies in runs of
+    `run` elements in the whole tensor; `origins` is the address of the numbers of their first elements there.
+    """
 
     origin: Any
     scale_origin: Any
@@ -48,6 +52,9 @@ class TileOrigin:
     t: Any
     seed: Any
     height: Any = None
+    restart: Any = None
+    run: Any = None
+    origins: Any = None
 
 
 def is_staged(kernel: Kernel, phase: Phase) -> bool:
@@ -60,7 +67,7 @@ class StagedLoop:
     """A loop over the elements of a sweep, with its arrays on the stack.
 
     `lines` are the arrays of row and column values, `scales` those of 8-bit states. `aligned`: a unit is a block of
-    codes. It is not where a sweep goes by rows.
+    codes. It is not where a sweep goes by rows, or where blocks may restart anywhere.
     """
 
     def __init__(
@@ -163,8 +170,31 @@ class StagedLoop:
 
     def draw(self, start: Any, count: Any) -> dict[int, Any]:
         """Lay out the words of all draws; the addresses of those of element `start`."""
+        first = self.b.add(self.tile.origin, start)
+        if self.tile.run is not None and self.arrays.words:
+            return self.draw_runs(first, start, count)
+        return self.draw_run(first, start, count)
+
+    def draw_runs(self, first: Any, start: Any, count: Any) -> dict[int, Any]:
+        """`draw` for `count` elements of a box, the first of which is number `first` there: one run after the other."""
         b, tile = self.b, self.tile
-        first = b.add(tile.origin, start)
+        found = {draw: self.array(I32) for draw in self.arrays.words}
+        place = variable(b, integer(0))
+        with while_below(b, place, count) as here:
+            element = b.add(first, here)
+            inside = b.urem(element, tile.run)
+            stretch = minimum(b, b.sub(tile.run, inside), b.sub(count, here))
+            origins = b.inttoptr(tile.origins, PTR)
+            number = b.add(load(b, origins, b.udiv(element, tile.run), I64), inside)
+            for draw, words in self.draw_run(number, b.add(start, here), stretch).items():
+                with loop(b, integer(0), stretch, lanes=self.body.lanes) as j:
+                    b.store(load(b, words, j, I32), at(b, found[draw], b.add(here, j), I32))
+            b.store(b.add(here, stretch), place)
+        return found
+
+    def draw_run(self, first: Any, start: Any, count: Any) -> dict[int, Any]:
+        """`draw` for `count` elements that lie side by side in the whole tensor, the first of which is `first`."""
+        b, tile = self.b, self.tile
         skip = b.and_(first, integer(WORDS_PER_COUNTER - 1))
         counters = b.lshr(b.add(b.add(skip, count), integer(WORDS_PER_COUNTER - 1)), integer(2))
         low = b.lshr(first, integer(2))
@@ -231,14 +261,24 @@ class StagedLoop:
             b.store(integer(0), place)
             with while_below(b, place, count) as here:
                 element = b.add(b.add(self.tile.scale_origin, start), here)
-                block = b.lshr(element, integer(8))
-                inside = b.and_(element, integer(QUANT_BLOCK - 1))
-                stretch = minimum(b, b.sub(integer(QUANT_BLOCK), inside), b.sub(count, here))
+                block, left = self.block(element)
+                stretch = minimum(b, left, b.sub(count, here))
                 x = self.decode_scale(name, load(b, self.scales[name], block, F32))
                 to = at(b, self.arrays.scales[name], here, F32)
                 with loop(b, integer(0), stretch, lanes=self.body.lanes) as j:
                     b.store(x, at(b, to, j, F32))
                 b.store(b.add(here, stretch), place)
+
+    def block(self, element: Any) -> tuple[Any, Any]:
+        """The block of codes that an element is in, and how many elements there are from this one to its end."""
+        b, restart = self.b, self.tile.restart
+        if restart is None:
+            return b.lshr(element, integer(8)), b.sub(integer(QUANT_BLOCK), b.and_(element, integer(QUANT_BLOCK - 1)))
+        each = blocks(b, restart, QUANT_BLOCK)
+        inside = b.urem(element, restart)
+        block = b.add(b.mul(b.udiv(element, restart), each), b.lshr(inside, integer(8)))
+        left = b.sub(integer(QUANT_BLOCK), b.and_(inside, integer(QUANT_BLOCK - 1)))
+        return block, minimum(b, left, b.sub(restart, inside))
 
     def code(self, start: Any, count: Any) -> None:
         """Code the new values of a unit, which is a block here. The largest magnitude becomes its scale."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from llvmlite import ir as ll
@@ -13,8 +13,8 @@ from optgen.backends.control_flow import loop, variable
 from optgen.backends.cpu.module import CpuModuleBuilder
 from optgen.backends.function_builder import FunctionBuilder
 from optgen.backends.layout import Extent, RegionOffsets, blocks
-from optgen.backends.llvm import F64, I64, PTR, at, integer, load
-from optgen.backends.step_struct import STEP_FIELD_INDEX, STEP_FIELDS
+from optgen.backends.llvm import F64, I64, PTR, at, integer, load, maximum
+from optgen.backends.step_struct import BOX_FIELD_INDEX, BOX_FIELDS, STEP_FIELD_INDEX, STEP_FIELDS
 from optgen.ir import BLOCK, Value
 from optgen.model import Kind
 
@@ -98,33 +98,52 @@ class StepFunction(TensorFunction):
 
     def extent(self, i: Any) -> Extent:
         """What the step visits of tensor i."""
-        b, layout = self.b, self.m.layout
+        b, layout, kernel = self.b, self.m.layout, self.m.kernel
         size = load(b, self.size, i, I64)
+        if kernel.boxes:
+            by_rows = b.icmp_signed(">=", self._present(i), integer(0)) if kernel.goes_by_rows else None
+            whole, first, rows, cols = (self.box_field(i, x) for x in ("whole", "first", "own_rows", "own_cols"))
+            return self._in_matrices(i, Extent(size, whole, first, rows, cols, by_rows))
         whole, first = self._piece(i, size) if self.m.can_be_cut else (size, integer(0))
-        if not (layout.matrix or self.m.kernel.rows_independent):
+        if not (layout.matrix or kernel.goes_by_rows):
             return Extent(size, whole, first, None, None, None)
-        cols, present = load(b, self.field("cols"), i, I64), variable(b, integer(-1))
-        counts = self.field("present")
-        with self._unless_null(counts):
-            b.store(load(b, counts, i, I64), present)
-        rows = b.load(present, typ=I64)
+        cols = load(b, self.field("cols"), i, I64)
+        rows = self._present(i)
         by_rows = b.icmp_signed(">=", rows, integer(0))
         elements = b.select(by_rows, b.mul(rows, cols), size)
         if layout.matrix:
             rows = b.select(by_rows, rows, b.sdiv(size, cols))
             whole = elements
-        if not (layout.matrix and self.m.kernel.last_two):
-            return Extent(elements, whole, first, rows, cols, by_rows, None, rows, cols)
-        matrices = self._matrices(i)
-        at_least_one = b.select(b.icmp_signed(">", matrices, integer(1)), matrices, integer(1))
-        height = b.sdiv(rows, at_least_one)
-        return Extent(elements, whole, first, rows, cols, by_rows, matrices, height, b.mul(matrices, cols))
+        return self._in_matrices(i, Extent(elements, whole, first, rows, cols, by_rows))
+
+    def _in_matrices(self, i: Any, extent: Extent) -> Extent:
+        """An extent with the matrices that tensor i, or the box that it is, consists of."""
+        b, rows, cols = self.b, extent.rows, extent.cols
+        if not (self.m.layout.matrix and self.m.kernel.last_two):
+            return replace(extent, height=rows, columns=cols)
+        matrices = self.box_field(i, "own_matrices") if self.m.kernel.boxes else self._matrices(i)
+        height = b.sdiv(rows, maximum(b, matrices, integer(1)))
+        return replace(extent, matrices=matrices, height=height, columns=b.mul(matrices, cols))
 
     def _matrices(self, i: Any) -> Any:
         """How many matrices tensor i is: a hyper-parameter, as the language has it."""
         b = self.b
         row = b.mul(self.n, integer(self.m.kernel.hyper.index("matrices")))
         return b.fptosi(load(b, self.field("hyper"), b.add(row, i), F64), I64)
+
+    def _present(self, i: Any) -> Any:
+        """How many rows of tensor i are updated one by one; -1: it is updated as a whole."""
+        b, present = self.b, variable(self.b, integer(-1))
+        counts = self.field("present")
+        with self._unless_null(counts):
+            b.store(load(b, counts, i, I64), present)
+        return b.load(present, typ=I64)
+
+    def box_field(self, i: Any, name: str) -> Any:
+        """What is known of the box that tensor i is."""
+        b = self.b
+        record = b.mul(i, integer(len(BOX_FIELDS)))
+        return load(b, self.field("boxes"), b.add(record, integer(BOX_FIELD_INDEX[name])), I64)
 
     def _piece(self, i: Any, size: Any) -> tuple[Any, Any]:
         """How many elements the tensor has that piece i is of, and which of them is the first of the piece."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 from llvmlite import ir as ll
@@ -18,6 +18,7 @@ from llvmlite import ir as ll
 from optgen import ir
 from optgen.backends.control_flow import loop, variable
 from optgen.backends.cpu import fold
+from optgen.backends.cpu.box import CpuBox
 from optgen.backends.cpu.elements import UNIT, SweepBody, for_elements
 from optgen.backends.cpu.module import TASK, VOID, CpuModuleBuilder
 from optgen.backends.cpu.reduce import reduce_blocks, reduce_row
@@ -25,7 +26,7 @@ from optgen.backends.cpu.staged import StagedLoop, TileOrigin, is_staged
 from optgen.backends.cpu.step import StepFunction, TensorRegion
 from optgen.backends.element_body import line_values, streams
 from optgen.backends.layout import Extent, blocks, reductions, widened
-from optgen.backends.llvm import F64, I64, IDENTITY, PTR, TYPES, at, integer, load, minimum
+from optgen.backends.llvm import F64, I64, IDENTITY, PTR, TYPES, at, integer, load, maximum, minimum
 from optgen.backends.module_builder import Env
 from optgen.ir import BLOCK, LANES, ROW_BLOCK, Phase, Value
 from optgen.ir.storage import QUANT_BLOCK
@@ -46,8 +47,9 @@ def sweep_task(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
     with s.tensors() as (i, extent, region):
         here = b.load(offset, typ=I64)
         unit = sweep.unit(b, extent)
+        shift = sweep.shift(s, i, extent, unit) if m.kernel.boxes else None
         boundary = _boundary_in_matrix if sweep.by_rows and sweep.in_batches else _boundary
-        begin, end = (boundary(b, b.sub(x, here), extent, unit) for x in (low, high))
+        begin, end = (boundary(b, b.sub(x, here), extent, unit, shift) for x in (low, high))
         with b.if_then(b.icmp_signed("<", begin, end)):
             b.call(body, [step, i, begin, end, region])
         b.store(b.add(here, extent.elements), offset)
@@ -56,26 +58,31 @@ def sweep_task(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
     return f
 
 
-def _boundary(b: ll.IRBuilder, x: Any, extent: Extent, unit: Any) -> Any:
+def _boundary(b: ll.IRBuilder, x: Any, extent: Extent, unit: Any, shift: Any) -> Any:
     """x clamped to a tensor and rounded up to a unit: where one part ends and the next one begins."""
-    return _rounded_up(b, _clamped(b, x, extent.elements), unit, extent.elements)
+    return _rounded_up(b, _clamped(b, x, extent.elements), unit, extent.elements, shift)
 
 
-def _boundary_in_matrix(b: ll.IRBuilder, x: Any, extent: Extent, unit: Any) -> Any:
+def _boundary_in_matrix(b: ll.IRBuilder, x: Any, extent: Extent, unit: Any, shift: Any) -> Any:
     """`_boundary`, where each matrix has units of its own, the last of which ends with it."""
     inside = _clamped(b, x, extent.elements)
     matrix = b.mul(extent.height, extent.cols)
     divisor = b.select(b.icmp_signed(">", matrix, integer(1)), matrix, integer(1))
     start = b.mul(b.udiv(inside, divisor), matrix)
-    return b.add(start, _rounded_up(b, b.sub(inside, start), unit, matrix))
+    return b.add(start, _rounded_up(b, b.sub(inside, start), unit, matrix, shift))
 
 
 def _clamped(b: ll.IRBuilder, x: Any, size: Any) -> Any:
     return b.select(b.icmp_signed("<", x, integer(0)), integer(0), minimum(b, x, size))
 
 
-def _rounded_up(b: ll.IRBuilder, x: Any, unit: Any, most: Any) -> Any:
-    return minimum(b, b.mul(b.udiv(b.add(x, b.sub(unit, integer(1))), unit), unit), most)
+def _rounded_up(b: ll.IRBuilder, x: Any, unit: Any, most: Any, shift: Any) -> Any:
+    """x rounded up to a unit. Of a box, the first unit begins `shift` elements before the box does."""
+    start = x if shift is None else b.add(x, shift)
+    up = b.mul(b.udiv(b.add(start, b.sub(unit, integer(1))), unit), unit)
+    if shift is not None:
+        up = b.select(b.icmp_signed("==", x, integer(0)), integer(0), b.sub(up, shift))
+    return minimum(b, up, most)
 
 
 class CpuSweep:
@@ -89,14 +96,30 @@ class CpuSweep:
         self.lines = line_values(phase)
         self.columns = [i.result for i in reductions(phase, "col") if i.result is not None]
         self.by_rows = bool(reductions(phase, "row") or self.columns)
+        self.totals = [i.result for i in reductions(phase, "all") if i.result is not None]
+        self.can_go_by_rows = m.kernel.goes_by_rows and not (self.by_rows or self.totals)
+        # Blocks of codes that may restart anywhere in a unit.
+        self.restarts = m.kernel.by_row and bool(self.scales) and bool(self.by_rows or self.totals)
         self.in_batches = m.layout.matrix and m.kernel.last_two
+        needed = {"height": self.in_batches, "restart": self.restarts, "run": m.kernel.boxes, "origins": m.kernel.boxes}
+        self.tile_fields = [x.name for x in fields(TileOrigin) if needed.get(x.name, True)]
 
     def unit(self, b: ll.IRBuilder, extent: Extent) -> Any:
         """How many elements stay together: shares begin at multiples of it."""
+        boxes = self.m.kernel.boxes
+        cols = maximum(b, extent.cols, integer(1)) if boxes else extent.cols  # a box can have rows without elements
         if self.by_rows:
-            return b.mul(integer(ROW_BLOCK), extent.cols)
-        flat = integer(BLOCK if self.m.layout.partials else QUANT_BLOCK if self.staged else LANES)
-        return b.select(extent.by_rows, extent.cols, flat) if self.m.kernel.rows_independent else flat
+            return b.mul(integer(ROW_BLOCK), cols)
+        has_blocks = self.totals if boxes else self.m.layout.partials
+        flat = integer(BLOCK if has_blocks else QUANT_BLOCK if self.staged else LANES)
+        return b.select(extent.by_rows, cols, flat) if self.can_go_by_rows else flat
+
+    def shift(self, s: StepFunction, i: Any, extent: Extent, unit: Any) -> Any:
+        """How many elements a box begins behind the beginning of a unit."""
+        b = s.b
+        if self.by_rows:
+            return b.mul(b.and_(s.box_field(i, "first_row"), integer(ROW_BLOCK - 1)), extent.cols)
+        return b.urem(extent.first, unit) if self.totals else integer(0)
 
     # ------------------------------------------------------------ one tensor
 
@@ -114,44 +137,89 @@ class CpuSweep:
         s.fetch(self.phase, scalars, i)
         elements = self.elements(f"{name}.elements", list(scalars))
 
-        def call(first: Any, last: Any, row: Any, number: Any, partials: Any, column_sums: list[Any]) -> None:
+        def call(
+            function: ll.Function, first: Any, last: Any, row: Any, number: Any, partials: Any, column_sums: list[Any]
+        ) -> None:
             tile = self.tile_origin(tensor, row, number) if self.staged else []
             lines = [tensor.line_array(v) for v in self.lines]
             pointers = self.pointers(tensor, row, number)
-            b.call(elements, [first, last, partials, *tile, *lines, *column_sums, *pointers, *scalars.values()])
+            b.call(function, [first, last, partials, *tile, *lines, *column_sums, *pointers, *scalars.values()])
+
+        def flat(partials: Any) -> None:
+            call(elements, begin, end, None, None, partials, [])
 
         def rows() -> None:
             with loop(b, b.udiv(begin, extent.cols), b.udiv(end, extent.cols)) as row:
                 number = s.row_number(i, row) if m.kernel.rows_independent else row
                 partials = tensor.row_partials(row)
-                call(integer(0), extent.cols, row, number, partials, self.column_sums(tensor, row))
+                call(elements, integer(0), extent.cols, row, number, partials, self.column_sums(tensor, row))
                 self.fold_row(tensor, row, partials)
+
+        def box() -> None:
+            box = CpuBox(tensor)
+            terms = self.elements(f"{name}.terms", list(scalars), terms=True)
+            head, tail = box.bounds()
+            parts = (
+                (terms, integer(0), head, box.head_terms()),
+                (elements, head, tail, box.partials(head)),
+                (terms, tail, extent.elements, box.tail_terms(tail)),
+            )
+            for function, low, high, results in parts:
+                first, last = maximum(b, begin, low), minimum(b, end, high)
+                with b.if_then(b.icmp_signed("<", first, last)):
+                    call(function, first, last, None, None, results, [])
 
         if self.by_rows:
             rows()
-        elif m.kernel.rows_independent:
+        elif self.can_go_by_rows:
             with b.if_else(extent.by_rows) as (one_by_one, whole):
                 with one_by_one:
                     rows()
                 with whole:
-                    call(begin, end, None, None, region, [])
+                    flat(region)
+        elif m.kernel.boxes and self.totals:
+            box()
         else:
-            call(begin, end, None, None, tensor.partials(), [])
+            flat(region if m.kernel.boxes else tensor.partials())
         b.ret_void()
         return f
 
     def tile_origin(self, tensor: TensorRegion, row: Any, number: Any) -> list[Any]:
-        """The fields of TileOrigin. The blocks of 8-bit codes restart at the rows of a tensor that is updated by
-        rows."""
+        """The fields of TileOrigin that are needed. The blocks of 8-bit codes restart at the rows of a tensor that is
+        updated by rows."""
         s, b, extent, zero = tensor.s, tensor.s.b, tensor.extent, integer(0)
         scale_origin = zero if number is None else b.mul(number, extent.cols)
-        origin = b.add(extent.first, scale_origin)
-        if number is not None and self.m.kernel.rows_independent:
+        origin = scale_origin if self.m.kernel.boxes else b.add(extent.first, scale_origin)
+        if number is not None and self.finds_row_scales:
             scale_origin = b.select(extent.by_rows, zero, scale_origin)
         cols = integer(1) if extent.cols is None else extent.cols
         id, t = (load(b, s.field(name), tensor.i, I64) for name in ("id", "t"))
-        height = [extent.height] if self.in_batches else []
-        return [origin, scale_origin, zero if row is None else row, cols, id, t, s.field("seed"), *height]
+        tile = {
+            "origin": origin,
+            "scale_origin": scale_origin,
+            "row": zero if row is None else row,
+            "cols": cols,
+            "id": id,
+            "t": t,
+            "seed": s.field("seed"),
+        }
+        if self.in_batches:
+            tile["height"] = extent.height
+        if self.restarts:
+            tile["restart"] = self.restart(b, extent)
+        if self.m.kernel.boxes:
+            tile |= {name: s.box_field(tensor.i, name) for name in ("run", "origins")}
+        return [tile[name] for name in self.tile_fields]
+
+    @property
+    def finds_row_scales(self) -> bool:
+        """Whether a row that is visited is handed the scales of its own blocks, where blocks restart at rows."""
+        return self.m.kernel.goes_by_rows and not self.restarts
+
+    def restart(self, b: ll.IRBuilder, extent: Extent) -> Any:
+        """After how many elements the blocks of codes restart; more than there are if they do not."""
+        never = b.add(extent.elements, integer(1))
+        return b.select(extent.by_rows, maximum(b, extent.cols, integer(1)), never)
 
     def pointers(self, tensor: TensorRegion, row: Any, number: Any) -> list[Any]:
         """The streams, from the row at hand on; a gradient of some rows holds no others. Then the scales."""
@@ -165,7 +233,7 @@ class CpuSweep:
             found.append(start)
         for name in self.scales:
             start = s.pointer(f"{name}.scale", tensor.i)
-            if number is not None and self.m.kernel.rows_independent:
+            if number is not None and self.finds_row_scales:
                 first = b.mul(number, blocks(b, extent.cols, QUANT_BLOCK))
                 start = at(b, start, b.select(extent.by_rows, first, integer(0)), TYPES["f32"])
             found.append(start)
@@ -180,22 +248,25 @@ class CpuSweep:
             assert instr.result is not None and isinstance(instr.op, ir.Reduce)
             count, stride = blocks(b, tensor.extent.cols), integer(self.m.layout.stride)
             total = b.call(fold.pairwise(self.m, instr.op.op), [at(b, partials, integer(r), F64), count, stride])
-            array = tensor.line_array(instr.result)
+            boxes = self.m.kernel.boxes
+            array = CpuBox(tensor).row_sums(r) if boxes else tensor.line_array(instr.result)
             b.store(widened(b, total, instr.result), at(b, array, row, F64))
 
     def column_sums(self, tensor: TensorRegion, row: Any) -> list[Any]:
         """Where the columns of this block of rows add up, cleared at its first row."""
-        b, found, extent = tensor.s.b, [], tensor.extent
-        block = b.lshr(row, integer(ROW_BLOCK.bit_length() - 1))
+        b, found, extent, matrix = tensor.s.b, [], tensor.extent, integer(0)
         if extent.matrices is not None and self.columns:
             matrix = b.udiv(row, extent.height)
             row = b.sub(row, b.mul(matrix, extent.height))
-            block = b.lshr(row, integer(ROW_BLOCK.bit_length() - 1))
-            block = b.add(block, b.mul(matrix, blocks(b, extent.height, ROW_BLOCK)))
+        block = b.lshr(row, integer(ROW_BLOCK.bit_length() - 1))
+        block = b.add(block, b.mul(matrix, blocks(b, extent.height, ROW_BLOCK))) if self.columns else block
         for r, instr in enumerate(reductions(self.phase, "col")):
             assert isinstance(instr.op, ir.Reduce)
-            start = tensor.column_sums(r, block)
-            first = b.icmp_signed("==", b.and_(row, integer(ROW_BLOCK - 1)), integer(0))
+            if self.m.kernel.boxes:
+                start, first = CpuBox(tensor).column_sums(r, matrix, row)
+            else:
+                start = tensor.column_sums(r, block)
+                first = b.icmp_signed("==", b.and_(row, integer(ROW_BLOCK - 1)), integer(0))
             with b.if_then(first), loop(b, integer(0), tensor.extent.cols) as j:
                 b.store(ll.Constant(F64, IDENTITY[instr.op.op]), at(b, start, j, F64))
             found.append(start)
@@ -203,12 +274,16 @@ class CpuSweep:
 
     # ------------------------------------------------------------ the loop
 
-    def elements(self, name: str, scalars: list[Value]) -> ll.Function:
-        """The loop over elements [begin, end) of one tensor. Streams are noalias: `bind` refuses overlapping ones."""
+    def elements(self, name: str, scalars: list[Value], *, terms: bool = False) -> ll.Function:
+        """The loop over elements [begin, end) of one tensor. Streams are noalias: `bind` refuses overlapping ones.
+
+        With `terms`, those of reductions go where partial results would, those of element 0 of each block of a
+        reduction first.
+        """
         m = self.m
-        tile = len(fields(TileOrigin)) - (not self.in_batches) if self.staged else 0
+        tile_fields = self.tile_fields if self.staged else []
         arrays = len(self.lines) + len(self.columns) + len(self.streams) + len(self.scales)
-        types = [I64, I64, PTR, *[I64] * tile, *[PTR] * arrays, *(TYPES[v.type.dtype] for v in scalars)]
+        types = [I64, I64, PTR, *[I64] * len(tile_fields), *[PTR] * arrays, *(TYPES[v.type.dtype] for v in scalars)]
         f, b = m.function(name, ll.FunctionType(VOID, types))
         f.attributes.add("noinline")
         begin, end, partials, *rest = f.args
@@ -221,18 +296,22 @@ class CpuSweep:
                     arg.add_attribute("noalias")
             return taken
 
-        place = take(tile, False)
+        place = dict(zip(tile_fields, take(len(tile_fields), False), strict=True))
         lines = dict(zip(self.lines, take(len(self.lines)), strict=True))
         columns = dict(zip(self.columns, take(len(self.columns)), strict=True))
         pointers = dict(zip((x.name for x in self.streams), take(len(self.streams)), strict=True))
         scales = dict(zip(self.scales, take(len(self.scales)), strict=True))
         body = SweepBody(m, b, self.phase, pointers, dict(zip(scalars, rest, strict=True)), columns)
+        if terms:
+            totals = {x: at(b, partials, integer(k * BLOCK), F64) for k, x in enumerate(self.totals)}
+            body = replace(body, terms=totals)
         if self.staged:
-            staged = StagedLoop(body, TileOrigin(*place), lines, scales, not self.by_rows)
+            aligned = not (self.by_rows or self.restarts)
+            staged = StagedLoop(body, TileOrigin(**place), lines, scales, aligned)
             staged.run(begin, end, partials, m.layout.stride)
         elif self.in_batches and reductions(self.phase, "row"):
             reduce_row(body, end, partials, m.layout.stride)
-        elif reductions(self.phase, "all") or reductions(self.phase, "row"):
+        elif body.reductions:
             reduce_blocks(body, begin, end, partials, m.layout.stride)
         else:
             for_elements(body, begin, end)
@@ -246,21 +325,25 @@ def fold_sweep(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
     f, b = function(name, ll.FunctionType(VOID, [PTR]))
     s = StepFunction(m, b, f.args[0])
     with s.tensors() as (i, extent, region):
+        tensor = TensorRegion(s, i, extent, region, m.layout.region(b, extent))
+        box = CpuBox(tensor) if m.kernel.boxes else None
         for r, instr in enumerate(reductions(phase, "all")):
             assert instr.result is not None and isinstance(instr.op, ir.Reduce)
+            partials = at(b, region, integer(r), F64) if box is None else box.area("partials", integer(r))
             count, stride = blocks(b, extent.whole), integer(m.layout.stride)
-            total = b.call(fold.pairwise(m, instr.op.op), [at(b, region, integer(r), F64), count, stride])
-            s.keep(instr.result, total, i)
+            s.keep(instr.result, b.call(fold.pairwise(m, instr.op.op), [partials, count, stride]), i)
         for r, instr in enumerate(reductions(phase, "col")):
             assert instr.result is not None and isinstance(instr.op, ir.Reduce)
-            tensor = TensorRegion(s, i, extent, region, m.layout.region(b, extent))
-            sums = tensor.column_sums(r, integer(0))
+            sums = tensor.column_sums(r, integer(0)) if box is None else box.lines(r)
             array = tensor.line_array(instr.result)
-            count = blocks(b, extent.height, ROW_BLOCK)
+            count = blocks(b, extent.height, ROW_BLOCK) if box is None else box.row_blocks()
             with _matrices(b, extent) as k:
                 own = at(b, sums, b.mul(b.mul(k, count), extent.cols), F64)
                 to = at(b, array, b.mul(k, extent.cols), F64)
                 b.call(fold.columns(m, instr.op.op), [own, count, extent.cols, to])
+        for r, instr in enumerate(reductions(phase, "row") if box is not None else []):
+            assert instr.result is not None and box is not None
+            box.copy(box.row_sums(r), extent.rows, tensor.line_array(instr.result))
     b.ret_void()
     return f
 

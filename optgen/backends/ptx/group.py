@@ -12,7 +12,7 @@ from optgen import ir
 from optgen.backends.control_flow import variable
 from optgen.backends.element_body import F32, ElementBody, raw_type
 from optgen.backends.layout import narrowed
-from optgen.backends.llvm import F64, I32, at, inline, integer, minimum, splat, vector
+from optgen.backends.llvm import F64, I32, at, ceil_div, inline, integer, minimum, splat, vector
 from optgen.backends.module_builder import Env
 from optgen.backends.ptx.function import LaunchFunction
 from optgen.backends.ptx.launches import coded
@@ -60,9 +60,9 @@ class GroupContext:
 
     `pointers` and `scales` are the streams from its element 0 on. That is element `origin` of the whole tensor, and
     `scale_origin` of its 8-bit blocks; it is in row `row`, of `cols` elements. `one_row`: all elements are in that row,
-    and a block may go on in the next one. `flat`: its groups are those of the whole tensor. `scalars` are known.
-    `lines` are the arrays of row and column values. `draws` are given if there are random words. `height` is that of
-    the matrices of a batch, None where a tensor is one matrix.
+    and a block may go on in the next one. `flat`: its groups are those of the whole tensor. Blocks `restart` after so
+    many elements, unless that is None. `scalars` are known. `lines` are the arrays of row and column values. `draws`
+    are given if there are random words. `height` is that of the matrices of a batch, None where a tensor is one matrix.
     """
 
     f: LaunchFunction
@@ -79,6 +79,7 @@ class GroupContext:
     height: Any
     one_row: bool
     flat: bool
+    restart: Any = None
 
     def emit(self, starts: Sequence[Any], valid: ElementRange) -> list[Env]:
         """Emit what is done to the groups that begin at these elements; all loads come first."""
@@ -110,8 +111,11 @@ class GroupContext:
 
     def block(self, e: Any) -> Any:
         """Which 8-bit block an element is in."""
-        b = self.f.b
-        return b.lshr(b.add(self.scale_origin, e), integer(QUANT_BLOCK.bit_length() - 1))
+        b, element, bits = self.f.b, self.f.b.add(self.scale_origin, e), integer(QUANT_BLOCK.bit_length() - 1)
+        if self.restart is None:
+            return b.lshr(element, bits)
+        row, each = b.udiv(element, self.restart), ceil_div(b, self.restart, QUANT_BLOCK)
+        return b.add(b.mul(row, each), b.lshr(b.sub(element, b.mul(row, self.restart)), bits))
 
     def column_index(self, row: Any, col: Any) -> Any:
         """Which column value belongs to a column of this row: those of its matrix are behind those of others."""
@@ -194,14 +198,14 @@ class Group(ElementBody):
     # ------------------------------------------------------------ 8-bit blocks
 
     def scale(self, buffer: Buffer) -> Any:
-        """One for all elements, as a group is within a block, unless blocks go on from row to row."""
+        """One for all elements, as a group is within a block, unless blocks go on from row to row or restart there."""
         b, context = self.b, self.context
 
         def of(e: Any) -> Any:
             place = at(b, context.scales[buffer.name], context.block(self.valid.clamp_index(b, e)), F32)
             return inline(b, codec.decode_scale(buffer), [b.load(place, typ=F32)])
 
-        if not context.one_row:
+        if not context.one_row and context.restart is None:
             return splat(b, of(self.e), GROUP)
         return self._gathered([of(self.element(k)) for k in range(GROUP)])
 

@@ -14,7 +14,21 @@ from optgen import ir
 from optgen.backends.control_flow import loop, variable
 from optgen.backends.element_body import draws, line_values, raw_type, streams
 from optgen.backends.layout import reductions
-from optgen.backends.llvm import F64, I32, I64, IDENTITY, TYPES, at, ceil_div, constant, fold, integer, minimum, vector
+from optgen.backends.llvm import (
+    F64,
+    I32,
+    I64,
+    IDENTITY,
+    TYPES,
+    at,
+    ceil_div,
+    constant,
+    fold,
+    integer,
+    maximum,
+    minimum,
+    vector,
+)
 from optgen.backends.module_builder import Env
 from optgen.backends.ptx.function import LaunchFunction
 from optgen.backends.ptx.group import Draws, ElementRange, GroupContext
@@ -33,9 +47,11 @@ class GpuSweep:
         self.b, self.m = f.b, f.m
         self.by_rows = launch.unit == "row blocks"
         self.by_columns = launch.unit == "column tiles"
-        self.lazy = self.m.kernel.rows_independent
         self.streams = streams(self.m.kernel, phase)
         self.reduced = [i for scope in ("all", "row", "col") for i in reductions(phase, scope)]
+        self.lazy = self.m.kernel.rows_independent or (self.m.kernel.by_row and not self.reduced)
+        # Blocks of codes that may restart anywhere in a unit.
+        self.restarts = self.m.kernel.by_row and not self.lazy and any(x.is_quantized for x in self.streams)
         self.groups = groups_in_flight(self.m.kernel, phase)
 
     def emit(self) -> None:
@@ -47,7 +63,7 @@ class GpuSweep:
         with f.units(warp, b.mul(blocks, per_block)) as (i, unit):
             self.i = i
             self.cols = f.column("cols", i)
-            if self.lazy:
+            if self.lazy or self.restarts:
                 self.is_by_rows = b.icmp_signed("!=", f.column("by_rows", i), integer(0))
             (self.tile if self.by_columns else self.stretch)(unit)
         b.ret_void()
@@ -263,7 +279,14 @@ class GpuSweep:
             f.height(i) if self.m.kernel.last_two else None,
             one_row=self.by_rows or self.by_columns,
             flat=not (self.by_rows or self.by_columns or self.lazy),
+            restart=self.restart() if self.restarts else None,
         )
+
+    def restart(self) -> Any:
+        """After how many elements the blocks of codes restart; more than there are if they do not."""
+        b, one = self.b, integer(1)
+        never = b.add(self.f.column("size", self.i), one)
+        return b.select(self.is_by_rows, maximum(b, self.cols, one), never)
 
     def stream(self, name: str, row: Any, number: Any) -> Any:
         """The address of a stream's row; a gradient of some rows holds these alone."""

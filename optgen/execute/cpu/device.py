@@ -17,7 +17,7 @@ from optgen.execute.cpu.kernel import CpuKernel
 from optgen.execute.cpu.runner import CpuRunner
 from optgen.execute.cpu.table import CpuTable
 from optgen.execute.kernel import BufferTensors
-from optgen.execute.piece import Exchange, Piece
+from optgen.execute.piece import AnyPiece, Exchange
 from optgen.ir import Variant
 from optgen.ir.storage import STORAGES
 from optgen.model import Optimizer
@@ -105,7 +105,7 @@ class Cpu:
         params: Sequence[Tensor],
         tensors: BufferTensors,
         ids: Sequence[int],
-        pieces: Sequence[Piece | None],
+        pieces: Sequence[AnyPiece | None],
     ) -> CpuTable:
         return CpuTable(kernel, members, params, tensors, ids, pieces)
 

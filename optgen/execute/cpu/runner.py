@@ -37,10 +37,9 @@ class CpuRunner:
     launches = None
 
     def __init__(self, tables: Sequence[CpuTable], counts: Tensor, exchange: Exchange | None) -> None:
-        self._tables = tables
-        if exchange is not None:
-            for table in tables:
-                table.use_exchange(exchange)
+        self._tables = tables  # kept alive
+        for table in tables:
+            table.use_exchange(exchange)
         elements = sum(int(table.sizes.sum()) for table in tables)
         if pool.num_threads() > 1 and elements >= pool.MIN_SHARED_ELEMENTS:
             threads = pool.pool()
@@ -48,18 +47,17 @@ class CpuRunner:
             for table in tables:
                 table.use_threads(threads)
         self._call = NativeCall(tables, counts)
-        self._has_exchange = exchange is not None
+        self._callbacks = [table.callback for table in tables if table.callback is not None]
 
     @property
     def run(self) -> Callable[[], Any]:
         # Without an exchange no function of Python is called.
-        return self._run_with_exchange if self._has_exchange else self._call.run
+        return self._run_with_exchange if self._callbacks else self._call.run
 
     def _run_with_exchange(self) -> None:
         self._call.run()
-        for table in self._tables:
-            assert table.callback is not None
-            table.callback.check()
+        for callback in self._callbacks:
+            callback.check()
 
 
 def _nothing() -> None:

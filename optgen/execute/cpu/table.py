@@ -9,7 +9,8 @@ import numpy as np
 
 from optgen.execute import buffers
 from optgen.execute.buffers import Tensor
-from optgen.execute.cpu.exchange import ExchangeCallback
+from optgen.execute.cpu.boxes import Areas, BoxExchange
+from optgen.execute.cpu.exchange import ExchangeCallback, of_partials
 from optgen.execute.cpu.kernel import CpuKernel
 from optgen.execute.cpu.pool import Pool
 from optgen.execute.kernel import Rows
@@ -26,6 +27,9 @@ class CpuTable(StepTable):
         super().__init__(kernel, members, *more)
         self.callback: ExchangeCallback | None = None
         self._workspace = np.zeros(0)
+        if kernel.variant.boxes:
+            self._areas = Areas(self.boxes(), kernel.native.levels, kernel.native.last_two)
+            self.step.boxes, self.step.area = self._areas.records.ctypes.data, self._areas.numbers.ctypes.data
         self._reserve_workspace()
 
     def bind_gradients(self, reads: Sequence[tuple[Sequence[Tensor], Rows]]) -> None:
@@ -37,10 +41,22 @@ class CpuTable(StepTable):
         """Have the threads of a pool share the work."""
         self.step.parallel, self.step.pool = threads.run, threads.address
 
-    def use_exchange(self, exchange: Exchange) -> None:
-        """Have `exchange` bring the partial results of the pieces that are elsewhere."""
-        self.callback = ExchangeCallback(exchange, self.members, self.whole_sizes.tolist())
-        self.step.share = self.callback.address
+    def use_exchange(self, exchange: Exchange | None) -> None:
+        """Have `exchange` bring the partial results of the pieces that are elsewhere. ValueError if there is none, and
+        boxes need one."""
+        if self.kernel.variant.boxes:
+            boxes = BoxExchange(self._areas, self.kernel.native.levels, self.members, exchange)
+            if not boxes.is_needed:
+                return
+            if exchange is None:
+                raise ValueError(
+                    f"{self.kernel.native.symbol} reduces over tensors of which boxes are elsewhere: pass `exchange`"
+                )
+            self.callback = ExchangeCallback(lambda _, level: boxes.run(level))
+        elif exchange is not None:
+            self.callback = ExchangeCallback(of_partials(exchange, self.members, self.whole_sizes.tolist()))
+        if self.callback is not None:
+            self.step.share = self.callback.address
 
     def _reserve_workspace(self) -> None:
         """Have as much workspace as the tensors, or the rows of them that are updated, need."""

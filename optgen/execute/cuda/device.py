@@ -20,7 +20,7 @@ from optgen.execute.cuda.memory import DeviceArray
 from optgen.execute.cuda.runner import GpuRunner
 from optgen.execute.cuda.table import GpuTable
 from optgen.execute.kernel import BufferTensors
-from optgen.execute.piece import Exchange, Piece
+from optgen.execute.piece import AnyPiece, Exchange
 from optgen.ir import Variant
 from optgen.model import Optimizer
 
@@ -41,6 +41,11 @@ class Cuda:
         """Every GPU has all of them."""
 
     def kernel(self, optimizer: Optimizer, variant: Variant) -> GpuKernel:
+        if variant.boxes:
+            raise ValueError(
+                f"{optimizer.name} reduces over boxes of a tensor, or draws for one that is cut between columns; that "
+                "is done on the CPU only (target='cpu')"
+            )
         make_prologue = functools.partial(pipeline.prologue, optimizer, variant, OLDEST)
         return GpuKernel(variant, pipeline.ptx(optimizer, variant, OLDEST), make_prologue)
 
@@ -142,7 +147,7 @@ class GpuDevice:
         params: Sequence[Tensor],
         tensors: BufferTensors,
         ids: Sequence[int],
-        pieces: Sequence[Piece | None],
+        pieces: Sequence[AnyPiece | None],
     ) -> GpuTable:
         return GpuTable(self.gpu, self.stream, kernel, members, params, tensors, ids, pieces)
 
@@ -177,7 +182,7 @@ class CapturableDevice(GpuDevice):
         params: Sequence[Tensor],
         tensors: BufferTensors,
         ids: Sequence[int],
-        pieces: Sequence[Piece | None],
+        pieces: Sequence[AnyPiece | None],
     ) -> CapturableTable:
         return CapturableTable(self.gpu, self.stream, kernel, members, params, tensors, ids, pieces)
 

@@ -68,8 +68,8 @@ class GpuTable(StepTable):
         n, column = len(self.members), self._columns
         self.image[N] = n
         column["size"][:] = self.sizes
-        column["cols"][:] = [cols if matrices else 0 for matrices, _, cols in self.views]
-        column["matrices"][:] = [max(matrices, 1) for matrices, _, _ in self.views]
+        column["cols"][:] = [cols if matrices else 0 for matrices, _, cols in self._own_views]
+        column["matrices"][:] = [max(matrices, 1) for matrices, _, _ in self._own_views]
         column["id"][:] = self._ids
         column["first"][:] = self._offsets
         column["blocks"][:] = -(-self.whole_sizes // BLOCK)
@@ -128,7 +128,8 @@ class GpuTable(StepTable):
         lead = offsets[:, 0]
         rows_fit = ~by_rows | (column["cols"] % GROUP == 0)
         can_lead = self.kernel.native.counts.leads & ~by_rows
-        column["vectors"][:] = same & rows_fit & ((lead == 0) | can_lead)
+        draws_fit = (column["first"] % GROUP == 0) | self.kernel.native.counts.leads
+        column["vectors"][:] = same & rows_fit & draws_fit & ((lead == 0) | can_lead)
         column["lead"][:] = np.where(column["vectors"] != 0, lead, 0)
 
     def _place_areas(self) -> None:
