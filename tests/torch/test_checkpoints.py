@@ -18,7 +18,7 @@ from optgen import specfiles
 from optgen.torch import optimizer
 from optgen.torch.base import SpecOptimizer
 
-SHAPES = (64, 80), (5, 3), (), (0,)
+SHAPES = (16, 300), (5, 3), (), (0,)
 
 
 def weights(dtype: torch.dtype = torch.float32, shapes: Any = SHAPES) -> list[Parameter]:
@@ -185,7 +185,7 @@ def test_what_does_not_fit_is_refused_and_changes_nothing() -> None:
     refused(lambda d: d["param_groups"][0]["params"].pop(), "doesn't match the size")
     refused(lambda d: d["state"][1].update(m=torch.ones(7)), r"parameter 1 of group 0.*state\['m'\]: shape \(7,\)")
     refused(lambda d: d["param_groups"][0].update(betas=(2, 0.9)), r"'betas\[0\]' must be in")
-    refused(lambda d: d["state"][0].update({"m": torch.ones(64, 80).byte()}), "8-bit codes")
+    refused(lambda d: d["state"][0].update({"m": torch.ones(16, 300).byte()}), "8-bit codes")
 
 
 def test_old_state_dicts_get_defaults_and_tensors() -> None:
@@ -225,10 +225,10 @@ def test_states_that_others_write_or_replace_are_used() -> None:
             opt.state[p]["m"].fill_(2.0)
             opt.state[p]["step"].fill_(10)
         elif change == "replace":
-            opt.state[p]["m"] = torch.full((64, 80), 2.0, dtype=torch.float64)
+            opt.state[p]["m"] = torch.full((16, 300), 2.0, dtype=torch.float64)
             opt.state[p]["step"] = torch.tensor(10.0)
         elif change == "dict":
-            opt.state[p] = {"m": torch.full((64, 80), 2.0).t().contiguous().t(), "step": 10}
+            opt.state[p] = {"m": torch.full((16, 300), 2.0).t().contiguous().t(), "step": 10}
         else:
             opt.state.clear()
         p.grad = torch.zeros_like(p)
