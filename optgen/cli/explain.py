@@ -44,7 +44,8 @@ def explain(args: argparse.Namespace) -> int:
     optimizer = read(path_of(args.spec))
     costs = _costs(optimizer)
     also = f"also called {', '.join(optimizer.aliases)}" if optimizer.aliases else ""
-    print("\n".join(filter(None, (optimizer.name, also, optimizer.title, optimizer.cite))))
+    axes = "a parameter is a batch of matrices of its last two axes" if optimizer.last_two else ""
+    print("\n".join(filter(None, (optimizer.name, also, optimizer.title, optimizer.cite, axes))))
     _section("Equations", unicode(optimizer))
     declared = (_params, _flags, _states, _inputs, _requirements)
     for title, rows in zip(DECLARED, (list(part(optimizer)) for part in declared), strict=True):

@@ -92,9 +92,15 @@ def framed(guard: str, title: str, parts: Sequence[str]) -> str:
 def about(optimizer: Optimizer, built: BuiltKernel, made: str) -> str:
     """The comment at the top of a header: the optimizer, its flags, how it was `made`, the equations."""
     flags = ", ".join(f"{name} = {_word(value)}" for name, value in built.variant.flags.items()) or "none"
+    batch = built.kernel.last_two
     lines = [
         *(_safe(x) for x in (optimizer.name, optimizer.title, optimizer.cite) if x),
         f"dtype {built.variant.dtype}; flags: {flags}",
+        *(
+            ["a tensor is a batch of matrices of its last two axes, whose rows are those of optgen_step"]
+            if batch
+            else []
+        ),
         made,
         "",
         *unicode(optimizer, built.variant.flags).splitlines(),

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import Any, ClassVar
 
 import torch
-from torch._compile import _disable_dynamo
-from torch.optim import optimizer as torch_optimizer
 
 from optgen.execute.step import SEED_LIMIT
 from optgen.model import Call, Kind, Optimizer, walk
-from optgen.torch import clipping, in_backward, loading
+from optgen.torch import clipping, in_backward, loading, naming
 from optgen.torch.group import GroupStep
+from optgen.torch.hooks import hooked
 from optgen.torch.in_backward import BackwardUpdates
-from optgen.torch.memory import local_tensor
+from optgen.torch.memory import has_sparse_rows
 from optgen.torch.spelling import OPTIONS, Spelling, checked
 from optgen.torch.state import StateKeys
+from optgen.torch.values import options_of
 
 ARGUMENTS: Mapping[str, tuple[Any, str]] = {
     "storage": (None, "how elementwise states are kept, all of them or by name, as `optgen.load` has it"),
@@ -30,7 +29,11 @@ ARGUMENTS: Mapping[str, tuple[Any, str]] = {
 """The arguments of every optimizer, beside those of its spec: their defaults, and what they are."""
 
 
-class SpecOptimizer(torch.optim.Optimizer):
+class SpecClass(type):
+    """The class of optimizer classes; `optgen.torch.classes` says how they are pickled."""
+
+
+class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
     """What all optimizers of `optgen.torch` have in common. Their classes set these:
 
     `spec` is the spec, and `source` the name or text that `optgen.torch.optimizer` makes the class of. `spelling` has
@@ -48,6 +51,7 @@ class SpecOptimizer(torch.optim.Optimizer):
     makes_states_at_construction: ClassVar[bool] = True
     clip_norm: float | None = None
     grad_norm: torch.Tensor | None = None
+
     _step_supports_amp_scaling = True
 
     def __init__(
@@ -65,26 +69,43 @@ class SpecOptimizer(torch.optim.Optimizer):
         super().__init__(params, {**defaults, "storage": storage, "master": master})
 
     def _set_options(self, seed: int, clip_norm: float | None, in_backward: bool) -> None:
-        if not 0 <= seed < SEED_LIMIT:
-            raise ValueError(f"seed: from 0 to 2^64 - 1, not {seed}")
-        self.seed, self.clip_norm, self.in_backward = seed, clipping.check(clip_norm), in_backward
+        """Set what stands in no group, before the first group is added."""
+        self.clip_norm, self.in_backward = clipping.check(clip_norm), in_backward
+        self.seed = seed
+
+    @property
+    def seed(self) -> int:
+        """The seed of draws and of random rounding."""
+        return self._seed
+
+    @seed.setter
+    def seed(self, seed: int) -> None:
+        if not isinstance(seed, int) or not 0 <= seed < SEED_LIMIT:
+            raise ValueError(f"seed: from 0 to 2^64 - 1, not {seed!r}")
+        self._seed = seed
         self._forget_steps()
 
     def _forget_steps(self) -> None:
         """Have the next step bind everything anew."""
         self._steps: list[GroupStep] = []
         self._stepped_groups: list[int] = []
+        self._state_dicts: list[int] = []
         self._backward = BackwardUpdates(self) if self.in_backward else None
 
     # ------------------------------------------------------------ the step
 
+    @hooked
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Update all parameters that have gradients; `closure` recomputes the loss before, which is returned."""
-        if "torch._dynamo" in sys.modules:
-            return _step_outside_graphs(self, closure)
-        return _profiled_step(self, closure)
+        """Update all parameters that have gradients; `closure` computes the loss anew before, which is returned.
 
-    step.hooked = True  # type: ignore[attr-defined]
+        TypeError or ValueError names a value of a group, or a parameter, that is wrong; then nothing has changed.
+        """
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        self._update()
+        return loss
 
     def _update(self) -> None:
         """One update of all groups."""
@@ -92,27 +113,41 @@ class SpecOptimizer(torch.optim.Optimizer):
             self._backward.finish()
             return
         factor = self._gradient_factor()
-        found_inf = getattr(self, "found_inf", None)
-        if found_inf is not None and found_inf.item():
+        if getattr(self, "found_inf", None):  # of a GradScaler, for the time of a step, as `grad_scale`
             return
+        steps = self._group_steps()
+        for step in steps:
+            step.prepare(factor)
+        self._state_dicts = list(map(id, self.state.values()))
+        for step in steps:
+            step.run()
+
+    def _gradient_factor(self) -> float:
+        """What this step multiplies gradients by: 1/scale of a GradScaler, in the digits that its `unscale_` has, and
+        what limits their norm."""
+        scale = getattr(self, "grad_scale", None)
+        factor = 1.0 if scale is None else scale.double().reciprocal().float().item()
+        if self.clip_norm is None:
+            return factor
+        norm = clipping.total_norm(clipping.gradients(self.param_groups), are_scaled=scale is not None)
+        self.grad_norm = norm if scale is None else norm * factor
+        return factor * clipping.coefficient(self.grad_norm, self.clip_norm).item()
+
+    def _group_steps(self) -> list[GroupStep]:
+        """The steps of all groups, bound to the states that are in `state` now."""
         groups = self.param_groups
         if self._stepped_groups != list(map(id, groups)):
             together = [groups] if self.sums_over_params else [[group] for group in groups]
-            self._steps = [GroupStep(self, list(some)) for some in together]
+            before = {id(step.groups[0]): step for step in self._steps if len(step.groups) == 1}
+            self._steps = [
+                (len(some) == 1 and before.get(id(some[0]))) or GroupStep(self, list(some)) for some in together
+            ]
             self._stepped_groups = list(map(id, groups))
-        for step in self._steps:
-            step.run(factor)
-
-    def _gradient_factor(self) -> float | None:
-        """What this step multiplies gradients by: 1/scale of a GradScaler, and what limits their norm; None for 1."""
-        scale = getattr(self, "grad_scale", None)
-        factor = None if scale is None else float(scale.double().reciprocal().float())
-        if self.clip_norm is None:
-            return factor
-        norm = clipping.total_norm(clipping.gradients(self.param_groups), are_scaled=factor is not None)
-        self.grad_norm = norm if factor is None else norm * factor
-        limited = float(clipping.coefficient(self.grad_norm, self.clip_norm))
-        return limited if factor is None else limited * factor
+        elif self._state_dicts != list(map(id, self.state.values())):
+            for step in self._steps:
+                if not step.keeps_states():
+                    step.rebind()
+        return self._steps
 
     def numbers_of(self, params: Sequence[torch.Tensor]) -> list[int]:
         """The numbers of parameters among those of all groups."""
@@ -122,25 +157,40 @@ class SpecOptimizer(torch.optim.Optimizer):
 
     def updates_rows(self, group: Mapping[str, Any], param: torch.Tensor) -> bool:
         """Whether only the rows are updated that a parameter's gradient has: those of sparse gradients."""
-        return param.grad is not None and local_tensor(param.grad).layout == torch.sparse_coo
+        return has_sparse_rows(param.grad)
+
+    def describe(self, param: torch.Tensor) -> str:
+        """A parameter as errors call it: by its name, if it has one, else by its place and shape."""
+        return naming.describe(self.param_groups, param)
 
     # ------------------------------------------------------------ groups and states
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add parameters with values of their own; TypeError or ValueError naming a value that is wrong."""
+        known = dict.fromkeys(self.state)
         super().add_param_group(param_group)
         group = self.param_groups[-1]
         try:
-            checked(self.spec, self.spelling, group)
+            given = checked(self.spec, self.spelling, group).values
+            options_of(group)
             if self.in_backward:
                 in_backward.check(self, group)
             if self.makes_states_at_construction:
-                loading.make_states(self, group, self._shared_states())
+                self._check_signs(given)
+                loading.make_states(self, group, self.state, self._shared_states())
         except BaseException:
             self.param_groups.pop()
+            for p in self.state.keys() - known.keys():
+                del self.state[p]
             raise
         if self._backward is not None:
             self._backward.follow(self.param_groups)
+
+    def _check_signs(self, values: Mapping[str, float | None]) -> None:
+        """ValueError for a negative rate or weight decay. A schedule may come to one, by rounding."""
+        for name in ("lr", "wd"):
+            if (values[name] or 0.0) < 0:
+                raise ValueError(f"{self.spec.name}: '{self.spelling.key_of(name)}' must not be negative")
 
     def _shared_states(self) -> dict[str, torch.Tensor]:
         """The states that all parameters share, as one that has states has them."""
@@ -155,23 +205,21 @@ class SpecOptimizer(torch.optim.Optimizer):
         return any(call.scope == "params" for call in calls)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take the states and group values of `state_dict()`; states keep the dtypes that this optimizer's have.
+        """Take the states and group values of `state_dict()`; states are kept as this optimizer keeps them.
 
-        Codes of 8 bits, states of 16 bits and float32 masters are taken as they are. ValueError if groups or shapes
-        differ.
+        Codes of 8 bits, states of 16 bits and float32 masters are taken as they are, if they are kept so here, and
+        converted if not. ValueError if groups or shapes differ; then nothing has changed.
         """
         loading.load_state_dict(self, state_dict)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {
-            **super().__getstate__(),
-            "seed": self.seed,
-            "clip_norm": self.clip_norm,
-            "in_backward": self.in_backward,
-        }
+        own = {"seed": self.seed, "clip_norm": self.clip_norm, "in_backward": self.in_backward}
+        return {**super().__getstate__(), **own}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
+        own = dict(state)
+        self._seed = own.pop("seed", getattr(self, "_seed", 0))
+        super().__setstate__(own)
         self._forget_steps()
         # PyTorch adds `differentiable` to the defaults, which is no key of all groups.
         missing = {key: x for key, x in self.defaults.items() if key in (*self.spelling.defaults, *OPTIONS)}
@@ -180,44 +228,4 @@ class SpecOptimizer(torch.optim.Optimizer):
                 group.setdefault(key, value)
         if self._backward is not None:
             self._backward.follow(self.param_groups)
-
-
-def _profiled_step(optimizer: SpecOptimizer, closure: Callable[[], Any] | None) -> Any:
-    if not torch._C._autograd._profiler_enabled():
-        return _hooked_step(optimizer, closure)
-    with torch.autograd.profiler.record_function(f"Optimizer.step#{type(optimizer).__name__}.step"):
-        return _hooked_step(optimizer, closure)
-
-
-@_disable_dynamo
-def _step_outside_graphs(optimizer: SpecOptimizer, closure: Callable[[], Any] | None) -> Any:
-    return _profiled_step(optimizer, closure)
-
-
-def _hooked_step(optimizer: SpecOptimizer, closure: Callable[[], Any] | None) -> Any:
-    """A step with all hooks, as `torch.optim.Optimizer.profile_hook_step` calls them."""
-    args: tuple[Any, ...] = (optimizer,) if closure is None else (optimizer, closure)
-    kwargs: dict[str, Any] = {}
-    before = optimizer._optimizer_step_pre_hooks
-    if before or torch_optimizer._global_optimizer_pre_hooks:
-        for hook in chain(list(torch_optimizer._global_optimizer_pre_hooks.values()), list(before.values())):
-            result = hook(optimizer, args, kwargs)
-            if result is not None:
-                if not (isinstance(result, tuple) and len(result) == 2):
-                    raise RuntimeError(
-                        f"{type(optimizer).__name__}.step: a hook must return None or a tuple of (new_args, "
-                        f"new_kwargs), but got {result}."
-                    )
-                args, kwargs = result
-        closure = args[1] if len(args) > 1 else kwargs.get("closure")
-    loss = None
-    if closure is not None:
-        with torch.enable_grad():
-            loss = closure()
-    optimizer._update()
-    optimizer._optimizer_step_code()
-    after = optimizer._optimizer_step_post_hooks
-    if after or torch_optimizer._global_optimizer_post_hooks:
-        for hook in chain(list(after.values()), list(torch_optimizer._global_optimizer_post_hooks.values())):
-            hook(optimizer, args, kwargs)
-    return loss
+        self._group_steps()

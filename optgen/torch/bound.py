@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
+from operator import is_
 from typing import Any
 
 import numpy as np
 import torch
 
+from optgen.execute.kernel import LoadedKernel
 from optgen.execute.rule import UpdateRule
 from optgen.execute.state import State
 from optgen.torch import state as states
 from optgen.torch.memory import ParamMemory, fits, local_tensor, row_sparse
-from optgen.torch.scalars import Counts, Scalars
-from optgen.torch.state import STEP, StateKeys
+from optgen.torch.scalars import PythonCounts, Scalars
+from optgen.torch.state import MASTER, STEP, StateKeys
 
 
 class BoundTensors:
@@ -34,143 +36,206 @@ class BoundTensors:
         seed: int,
         is_sparse: bool = False,
     ) -> None:
-        self.factor = 1.0
-        self.params, self._kept, self._keys, self.is_sparse = params, kept, keys, is_sparse
-        self._rule, self._ids, self._seed = rule, ids, seed
-        by_memory = _is_elementwise(rule, params)
+        self.params, self.rule = params, rule
+        self._kept, self._keys, self._ids, self._seed = kept, keys, ids, seed
         self._memories = [
-            ParamMemory(
-                p,
-                by_memory=by_memory and not is_sparse,
-                always_view=is_sparse or not (p.grad is None or fits(p, p.grad)),
-                by_row=is_sparse,
-            )
-            for p in params
+            memory_of(rule, p, is_sparse=is_sparse, always_view=not (p.grad is None or fits(p, p.grad))) for p in params
         ]
+        self._kernels = [rule.kernel(tuple(m.tensor.shape)) for m in self._memories]
+        # 8-bit blocks run on from row to row, so such states are updated as a whole.
+        self._by_row = is_sparse and not any(kernel.is_quantized for kernel in self._kernels)
         self._special = [m for m in self._memories if not m.is_plain]
         self._copies = [m for m in self._memories if m.is_copy]
+        self._has_step = keys.has_step or self._draws()
         self.counts = np.array([self._count(k) for k in kept], np.int64)
         scalar_dtype = keys.scalar_dtype(kept[0])
         arrays = self._prepare_states()
         self._scalars = self._show_scalars(arrays, scalar_dtype)
-        self._state_ids = self._ids_of_states()
-        self._state_objects = [x for k in kept for x in k.values()]  # alive, so that no id comes twice
+        self._inputs = {i.name: [self._input(k, i.name) for k in range(len(params))] for i in rule.spec.inputs}
+        self._state_tensors = self._tensors_of_states()
         self._state = State(arrays, self.counts)
-        self._pending: Mapping[str, Any] = {}
+        self._unstarted = [i for i, kernel in enumerate(self._kernels) if self._starts_as_weight(kernel, i)]
+        self._masters = [p for p, kernel in zip(params, self._kernels, strict=True) if "w" in kernel.states]
+        self._versions: list[int] = []
+        self._pending: dict[str, Any] = {}
+        self._factor = 1.0
         self._bind()
 
     def _bind(self) -> None:
         tensors = [m.tensor for m in self._memories]
-        if self.is_sparse:
-            self._members = [i for i, p in enumerate(self.params) if p.grad is not None]
+        if self._by_row:
+            self._members = self._with_gradient()
             picked = {name: [x[i] for i in self._members] for name, x in self._state.arrays.items()}
             self._own_counts = self.counts[self._members]
-            self._step = self._rule.bind(
+            self._step = self.rule.bind(
                 [tensors[i] for i in self._members],
-                [row_sparse(self.params[i].grad) for i in self._members],  # type: ignore[arg-type]
+                [row_sparse(self._memories[i]) for i in self._members],
                 State(picked, self._own_counts),
+                {name: [tensors[i] for i in self._members] for name, tensors in self._inputs.items()},
                 ids=[self._ids[i] for i in self._members],
             )
         else:
-            self._step = self._rule.bind(tensors, None, self._state, ids=self._ids)
+            self._step = self.rule.bind(tensors, None, self._state, self._inputs, ids=self._ids)
         self._step.seed = self._seed
-        self._set_factor(self.factor)
+        if self.rule.scales_gradient:
+            self._step.gradient_factor = self._factor
+
+    # ------------------------------------------------------------ states
 
     def _count(self, kept: Mapping[str, Any]) -> int:
         if not self._keys.has_step:
-            return int(self._keys.is_started(kept))
+            return int(kept.get(STEP, 1)) if self._keys.is_started(kept) else 0
         return int(kept.get(STEP, 0))
 
-    def _show_scalars(self, arrays: dict[str, list[Any]], dtype: torch.dtype) -> list[Scalars | Counts]:
-        """What `state[p]` shows of the counts, and of numbers that it has in another dtype than kernels."""
-        found: list[Scalars | Counts] = []
-        for name in self._keys.numbers:
-            values = np.array([x.item() for x in arrays[name]])
-            arrays[name] = list(torch.from_numpy(values))
-            found.append(Scalars(self._keys.key_of(name), values, self._kept, dtype))
-        if self._keys.counts_in_python:
-            found.append(Counts(STEP, self.counts, self._kept))
-        elif self._keys.has_step:
-            found.append(Scalars(STEP, self.counts, self._kept, dtype))
-        return found
+    def _draws(self) -> bool:
+        """Whether states are rounded at random, by draws that depend on the count."""
+        return any(b.format.needs_draws for kernel in self._kernels for b in kernel.states.values())
 
     def _prepare_states(self) -> dict[str, list[Any]]:
         """The tensors to bind, as `State.arrays` has them."""
         arrays: dict[str, list[Any]] = {}
         n = len(self.params)
-        shared: dict[str, torch.Tensor] = {}
+        shared = states.shared_states(self._kernels[0], self._kept, self._keys)
         for i, (kept, memory) in enumerate(zip(self._kept, self._memories, strict=True)):
-            if self._keys.has_step:
+            if self._has_step:
                 kept.setdefault(STEP, 0)  # the first key, as PyTorch has it
-            kernel = self._rule.kernel(tuple(memory.tensor.shape))
-            bound = states.prepare(
-                kernel,
-                kept,
-                memory,
-                self._rule.values,
-                shared,
-                by_row=False,
-                keys=self._keys,
-            )
+            try:
+                bound = states.prepare(self._kernels[i], kept, memory, self.rule.values, shared, self._keys)
+            except ValueError as error:
+                raise ValueError(f"params[{i}]: {error}") from error
             for name, tensor in bound.items():
                 arrays.setdefault(name, [None] * n)[i] = tensor
         return arrays
 
-    def _ids_of_states(self) -> list[int]:
+    def _show_scalars(self, arrays: dict[str, list[Any]], dtype: torch.dtype) -> list[Scalars | PythonCounts]:
+        """What `state[p]` shows of the counts, and of numbers that it has in another dtype than kernels."""
+        found: list[Scalars | PythonCounts] = []
+        for name in self._keys.numbers:
+            values = np.array([x.item() for x in arrays[name]])
+            arrays[name] = list(torch.from_numpy(values))
+            found.append(Scalars(self._keys.key_of(name), values, self._kept, dtype))
         if self._keys.counts_in_python:
-            return [id(x) for k in self._kept for key, x in k.items() if key != STEP]
-        return list(map(id, chain.from_iterable(map(dict.values, self._kept))))
+            found.append(PythonCounts(STEP, self.counts, self._kept))
+        elif self._has_step:
+            found.append(Scalars(STEP, self.counts, self._kept, dtype))
+        return found
+
+    def _input(self, i: int, name: str) -> torch.Tensor:
+        """A tensor that the spec reads: it stands beside the states, for others to write, and is 0 until they do."""
+        kept, memory = self._kept[i], self._memories[i]
+        kept[name] = found = states.values_like(memory, name, kept.get(name))
+        return memory.like_bound(local_tensor(found))
+
+    def _tensors_of_states(self) -> list[Any]:
+        if self._keys.counts_in_python:
+            return [x for k in self._kept for key, x in k.items() if key != STEP]
+        return list(chain.from_iterable(map(dict.values, self._kept)))
+
+    def _starts_as_weight(self, kernel: LoadedKernel, i: int) -> bool:
+        """Whether a parameter has no update behind it, as is known from counts, and a state that starts as it."""
+        return self._keys.has_step and not self.counts[i] and states.starts_as_weight(kernel, self.rule.values)
 
     def is_current(self) -> bool:
         """Whether states and special memory are those that were bound."""
-        if self._ids_of_states() != self._state_ids:
-            return False
-        return all(m.is_current() for m in self._special)
+        there, bound = self._tensors_of_states(), self._state_tensors
+        return (
+            len(there) == len(bound)
+            and all(map(is_, there, bound))
+            and all(scalars.is_current() for scalars in self._scalars)
+            and all(m.is_current() for m in self._special)
+        )
 
-    def set(self, values: Mapping[str, Any]) -> None:
-        """Set params: a number for all parameters, or a list with one for each."""
-        self._pending = values
+    def keeps(self, state: Mapping[torch.Tensor, Any]) -> bool:
+        """Whether this is where the states stand."""
+        return all(state.get(p, kept) is kept for p, kept in zip(self.params, self._kept, strict=True))
 
-    def _set_factor(self, factor: float) -> None:
-        self.factor = factor
-        if self._rule.scales_gradient:
-            self._step.gradient_factor = factor
+    # ------------------------------------------------------------ the step
 
-    def run(self, changes: Mapping[str, Any], factor: float) -> None:
-        """One update of the parameters that have gradients, after these changes of params.
+    @property
+    def bound_params(self) -> Sequence[torch.Tensor]:
+        """The parameters in the order of the step's numbers, by which its errors call them."""
+        return [self.params[i] for i in self._members] if self._by_row else self.params
 
-        Gradients are multiplied by the factor; it is 1 if the rule does not scale them.
-        """
-        if factor != self.factor:
-            self._set_factor(factor)
+    def set(self, values: Mapping[str, Any], gradient_factor: float) -> None:
+        """Have the next update use these params, each a number for all parameters or a list with one for each."""
+        self._pending |= values
+        if gradient_factor != self._factor:
+            self._step.gradient_factor = self._factor = gradient_factor
+
+    def run(self) -> None:
+        """One update of the parameters that have gradients."""
         for memory in self._special:
             memory.load()
-            if not self.is_sparse:
+            if not self._by_row:
                 memory.read_grad()
+        if self._unstarted:
+            self._restart()
+        if self._masters:
+            self._follow_weights()
         for scalars in self._scalars:
             scalars.read()
-        if self.is_sparse:
-            self._run_sparse(changes)
+        if self._by_row:
+            self._run_by_row()
         else:
-            self._step(**self._pending, **changes)
+            self._step(**self._pending)
         for memory in self._copies:
             memory.store()
+        for memory in self._special:
+            memory.free_grad()
+        if self._masters:
+            self._versions = [p._version for p in self._masters]
         self._pending = {}
         for scalars in self._scalars:
             scalars.write()
 
-    def _run_sparse(self, changes: Mapping[str, Any]) -> None:
-        members = [i for i, p in enumerate(self.params) if p.grad is not None]
+    def _restart(self) -> None:
+        """Before the first update of a parameter, what starts as the parameter is the parameter as it is now."""
+        for i in self._unstarted:
+            if self.params[i].grad is not None:
+                states.restart(self._kernels[i], self._kept[i], self._memories[i], self.rule.values, self._keys)
+        self._unstarted = [i for i in self._unstarted if self.params[i].grad is None]
+
+    def _follow_weights(self) -> None:
+        """Have masters follow parameters that others wrote."""
+        if [p._version for p in self._masters] != self._versions:
+            for p, kept in zip(self.params, self._kept, strict=True):
+                if MASTER in kept:
+                    states.follow_weight(kept, p)
+
+    # ------------------------------------------------------------ row-sparse gradients
+
+    def _with_gradient(self) -> list[int]:
+        return [i for i, p in enumerate(self.params) if p.grad is not None]
+
+    def _run_by_row(self) -> None:
+        members = self._with_gradient()
         if members != self._members:
             self._bind()
         else:
             self._own_counts[:] = self.counts[members]
-            self._step.rebind([row_sparse(self.params[i].grad) for i in members])  # type: ignore[arg-type]
-        self._step(**self._pending, **changes)
+            self._step.rebind([row_sparse(self._memories[i]) for i in members])
+        self._step(**self._pending)
         self.counts[members] = self._own_counts
 
 
-def _is_elementwise(rule: UpdateRule, params: Sequence[torch.Tensor]) -> bool:
-    """Whether the equations give each axis no meaning of its own, so that elements may come in any order."""
-    kernels = [rule.kernel(tuple(local_tensor(p).shape)) for p in params]
-    return all(k.native.cut in ("anywhere", "blocks") and not {"rows", "cols"} & set(k.native.hyper) for k in kernels)
+def memory_of(
+    rule: UpdateRule, param: torch.Tensor, *, is_sparse: bool = False, always_view: bool = False
+) -> ParamMemory:
+    """A parameter as it is bound: by memory where the equations give each axis no meaning of its own."""
+    if is_sparse:
+        assert param.grad is not None
+        axes = local_tensor(param.grad).sparse_dim()
+        flat = ParamMemory(param, by_memory=False, always_view=True, flat_axes=axes)
+        # Single elements, where the equations do not see a difference.
+        if axes == 1 or rule.kernel(tuple(flat.tensor.shape)) is rule.kernel(tuple(local_tensor(param).shape)):
+            return flat
+        return ParamMemory(param, by_memory=False, always_view=True)
+    memory = ParamMemory(param, always_view=always_view)
+    if not memory.is_reordered or _is_elementwise(rule.kernel(tuple(memory.tensor.shape))):
+        return memory
+    return ParamMemory(param, by_memory=False, always_view=always_view)
+
+
+def _is_elementwise(kernel: LoadedKernel) -> bool:
+    native = kernel.native
+    return native.cut in ("anywhere", "blocks") and not {"rows", "cols"} & set(native.hyper)

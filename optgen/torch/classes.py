@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import copyreg
 import functools
 import inspect
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -15,7 +16,7 @@ from optgen.diagnostics import suggest
 from optgen.model import Flag, Optimizer, Param
 from optgen.symbolic.unicode import unicode
 from optgen.torch import torch_classes
-from optgen.torch.base import ARGUMENTS, SpecOptimizer
+from optgen.torch.base import ARGUMENTS, SpecClass, SpecOptimizer
 from optgen.torch.spelling import Spelling, describe, of_spec, python_name
 from optgen.torch.state import StateKeys
 
@@ -27,27 +28,37 @@ def optimizer(spec: str | os.PathLike[str] | Optimizer) -> type[SpecOptimizer]:
 
     Raises what `optgen.load` raises for a spec that it cannot read.
     """
-    if isinstance(spec, Optimizer):
-        return _of_text(spec.source.text)
-    if isinstance(spec, str) and spec in (*specfiles.available(), *torch_classes.SOURCES):
+    if isinstance(spec, str) and _is_known(spec):
         return _of_name(spec)
-    return _of_text(api.read(spec).text)
+    read = spec if isinstance(spec, Optimizer) else pipeline.checked(api.read(spec))
+    text = read.source.text
+    return by_source(_names().get(text, text))
 
 
 def by_source(source: str) -> type[SpecOptimizer]:
     """The class whose `source` this is."""
-    return _of_name(source) if source in (*specfiles.available(), *torch_classes.SOURCES) else _of_text(source)
+    return _of_name(source) if _is_known(source) else _of_text(source)
+
+
+def _is_known(source: str) -> bool:
+    return source in specfiles.available() or source in torch_classes.SOURCES
+
+
+@functools.cache
+def _names() -> Mapping[str, str]:
+    """The names of the specs that come along, by their texts."""
+    return {api.read(name).text: name for name in specfiles.available()}
 
 
 @functools.cache
 def _of_name(name: str) -> type[SpecOptimizer]:
     if name in torch_classes.SOURCES:
         row = torch_classes.CLASSES[torch_classes.SOURCES[name]]
-        return torch_classes.make(row, {"__reduce__": _reduce, "__module__": "optgen.torch"})
+        return torch_classes.make(row, {"__module__": "optgen.torch"})
     return _make(pipeline.checked(api.read(name)), name)
 
 
-@functools.lru_cache(maxsize=256)
+@functools.cache
 def _of_text(text: str) -> type[SpecOptimizer]:
     return _make(api.parse(text), text)
 
@@ -78,15 +89,12 @@ def named(name: str) -> type[SpecOptimizer]:
     raise AttributeError(f"module 'optgen.torch' has no optimizer {name!r}; {hint}")
 
 
-def new(source: str) -> SpecOptimizer:
-    """An optimizer without parameters, whose state pickle sets."""
-    cls = by_source(source)
-    return cls.__new__(cls)
+def _reduce(cls: SpecClass) -> Any:
+    """How a class is pickled: by the name or the text of its spec; what is derived from it, by its own name."""
+    return (by_source, (vars(cls)["source"],)) if "source" in vars(cls) else cls.__qualname__
 
 
-def _reduce(self: SpecOptimizer) -> tuple[Any, ...]:
-    """How pickle makes a copy: a class is found by the name of its spec, or made of its text again."""
-    return new, (self.source,), self.__getstate__()
+copyreg.pickle(SpecClass, _reduce)
 
 
 def _make(spec: Optimizer, source: str) -> type[SpecOptimizer]:
@@ -94,8 +102,7 @@ def _make(spec: Optimizer, source: str) -> type[SpecOptimizer]:
     signature = _signature(spelling)
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        given = signature.bind(self, *args, **kwargs)
-        given.apply_defaults()
+        given = _bind(spec, spelling, signature, (self, *args), kwargs)
         values = given.arguments
         values.pop("self")
         SpecOptimizer.__init__(
@@ -108,7 +115,6 @@ def _make(spec: Optimizer, source: str) -> type[SpecOptimizer]:
     __init__.__signature__ = signature  # type: ignore[attr-defined]
     body = {
         "__init__": __init__,
-        "__reduce__": _reduce,
         "__module__": "optgen.torch",
         "__doc__": _document(spec, spelling),
         "spec": spec,
@@ -116,7 +122,26 @@ def _make(spec: Optimizer, source: str) -> type[SpecOptimizer]:
         "spelling": spelling,
         "state_keys": StateKeys(),
     }
-    return type(python_name(spec.name), (SpecOptimizer,), body)
+    made: Any = SpecClass(python_name(spec.name), (SpecOptimizer,), body)
+    return cast(type[SpecOptimizer], made)
+
+
+def _bind(
+    spec: Optimizer, spelling: Spelling, signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> inspect.BoundArguments:
+    """The arguments of a call; TypeError if there is one that the equations do not read."""
+    known = [name for name in signature.parameters if name not in ("self", "params")]
+    for name in kwargs:
+        if name not in signature.parameters:
+            key = spelling.key_of(name)
+            hint = f"it is '{key}' here" if key != name else suggest(name, known) or f"it has {', '.join(known)}"
+            raise TypeError(f"{spec.name}: no equation reads an argument '{name}'; {hint}")
+    try:
+        given = signature.bind(*args, **kwargs)
+    except TypeError as error:
+        raise TypeError(f"{spec.name}: {error}") from None
+    given.apply_defaults()
+    return given
 
 
 def _signature(spelling: Spelling) -> inspect.Signature:

@@ -10,9 +10,10 @@ from typing import Any
 import torch
 from torch._compile import _disable_dynamo
 
-from optgen.torch.group import GroupStep, load
+from optgen.torch.group import GroupStep
 from optgen.torch.memory import local_tensor
 from optgen.torch.protocols import Owner
+from optgen.torch.rules import load
 from optgen.torch.values import GroupValues
 
 
@@ -55,6 +56,9 @@ class BackwardUpdates:
         if step is None:
             alone: Mapping[str, Any] = ChainMap({"params": [p]}, self._groups[p])  # a view: values may change
             step = self._steps[p] = GroupStep(self._owner(), [alone])
+        elif not step.keeps_states():
+            step.rebind()
+        step.prepare(1.0)
         step.run()
         p.grad = None
 
@@ -100,8 +104,8 @@ def check(optimizer: Owner, group: Mapping[str, Any]) -> None:
         placements = getattr(p, "placements", ())
         if all(x.is_replicate() for x in placements):
             continue
-        values = GroupValues(optimizer.spec, optimizer.spelling, group).arguments
-        kernel = load(optimizer.spec, p, {**values.values, **values.chosen}).kernel(tuple(local_tensor(p).shape))
+        values = GroupValues(optimizer.spec, optimizer.spelling, group)
+        kernel = load(optimizer, p, values.arguments, values.options).kernel(tuple(local_tensor(p).shape))
         if kernel.native.cut != "anywhere":
             raise ValueError(
                 f"{name}: in_backward=True, but params[{k}] is a shard ({', '.join(map(str, placements))}), and {name} "

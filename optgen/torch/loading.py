@@ -3,54 +3,71 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, MutableMapping
 from copy import deepcopy
 from itertools import chain
 from typing import Any
 
 import torch
 
+from optgen.execute.rule import UpdateRule
 from optgen.torch import state as states
-from optgen.torch.group import load
-from optgen.torch.memory import ParamMemory
+from optgen.torch.bound import memory_of
+from optgen.torch.naming import naming
 from optgen.torch.protocols import Owner
+from optgen.torch.rules import decode_states, load
+from optgen.torch.scalars import is_number
 from optgen.torch.state import STEP
-from optgen.torch.values import GroupValues, options
+from optgen.torch.values import GroupValues, options_of
+
+OWN = ("storage", "master")
+"""The keys of a group that say how states are kept: an optimizer has its own, whatever it loads."""
 
 
-def make_states(optimizer: Owner, group: Mapping[str, Any], shared: dict[str, torch.Tensor]) -> None:
-    """Give each parameter of a group its states before the first update. Parameters without memory get them later."""
-    values = GroupValues(optimizer.spec, optimizer.spelling, group).arguments
-    storage, master, _ = options(group)
+def make_states(
+    optimizer: Owner, group: Mapping[str, Any], state: MutableMapping[Any, Any], shared: dict[str, torch.Tensor]
+) -> None:
+    """Give each parameter of a group its entry in `state`, of what is there, or as it is before the first update.
+
+    Parameters without memory or that need no gradient get theirs when they are first updated.
+    """
+    values = GroupValues(optimizer.spec, optimizer.spelling, group)
     rules: dict[Any, Any] = {}
     for p in group["params"]:
-        if p.is_meta:
+        is_numbers = p.is_floating_point() or p.is_complex()
+        if p not in state and (p.is_meta or not (p.requires_grad and is_numbers)):
             continue
-        key = (p.dtype, p.device)
-        if key not in rules:
-            rules[key] = load(
-                optimizer.spec, p, {**values.values, **values.chosen}, storage=storage, master=bool(master)
-            )
-        memory = ParamMemory(p, by_memory=True)
-        kernel = rules[key].kernel(tuple(memory.tensor.shape))
-        kept = optimizer.state[p]
-        states.prepare(
-            kernel,
-            kept,
-            memory,
-            values.values,
-            shared,
-            by_row=False,
-            keys=optimizer.state_keys,
-        )
-        kept.setdefault(STEP, torch.zeros((), dtype=torch.float32))
+        with naming([p], optimizer.describe):
+            rule = rules.get((p.dtype, p.device))
+            if rule is None:
+                rule = rules[p.dtype, p.device] = load(optimizer, p, values.arguments, values.options)
+            _make_state(optimizer, rule, p, state, shared)
 
 
-def load_state_dict(optimizer: torch.optim.Optimizer, state_dict: Mapping[str, Any]) -> None:
+def _make_state(
+    optimizer: Owner,
+    rule: UpdateRule,
+    p: torch.Tensor,
+    state: MutableMapping[Any, Any],
+    shared: dict[str, torch.Tensor],
+) -> None:
+    keys, kept = optimizer.state_keys, state[p]
+    if keys.has_step:
+        kept[STEP] = step_tensor(kept.get(STEP), keys.scalar_dtype(kept))
+    memory = memory_of(rule, p)
+    try:
+        states.prepare(rule.kernel(tuple(memory.tensor.shape)), kept, memory, rule.values, shared, keys)
+        for given in optimizer.spec.inputs:
+            kept[given.name] = states.values_like(memory, given.name, kept.get(given.name))
+    except ValueError as error:
+        raise ValueError(f"params[0]: {error}") from error
+
+
+def load_state_dict(optimizer: Any, state_dict: Mapping[str, Any]) -> None:
     """`Optimizer.load_state_dict`, but states keep the dtypes that they come with.
 
-    PyTorch's casts each state to the dtype of its parameter. Here a state is converted where it is bound, to the dtype
-    that its kernel has.
+    PyTorch's casts each state to the dtype of its parameter. Here a state is converted if it is kept otherwise, to what
+    its kernel has.
     """
     loaded = dict(state_dict)
     for hook in list(optimizer._optimizer_load_state_dict_pre_hooks.values()):
@@ -69,27 +86,51 @@ def load_state_dict(optimizer: torch.optim.Optimizer, state_dict: Mapping[str, A
     state: defaultdict[Any, Any] = defaultdict(dict)
     for number, values in loaded["state"].items():
         if number in params:
-            state[params[number]] = _on_device(values, params[number].device)
+            state[params[number]] = _copy(values, params[number].device)
         else:
             state[number] = values
     for own, new in zip(groups, saved, strict=True):
         new["params"] = own["params"]
-        for key in ("param_names", "storage", "master"):
+        if "param_names" in own:
+            new.setdefault("param_names", own["param_names"])
+        for key, default in optimizer.defaults.items():
             if key in own:
-                new.setdefault(key, own[key])  # those that PyTorch's state dicts do not have
+                new.setdefault(key, default)
+        _decode(optimizer, own, new, state)
+    if optimizer.makes_states_at_construction:
+        shared: dict[str, torch.Tensor] = {}
+        for group in saved:
+            make_states(optimizer, group, state, shared)
     optimizer.__setstate__({"state": state, "param_groups": saved})
     for after in list(optimizer._optimizer_load_state_dict_post_hooks.values()):
         after(optimizer)
 
 
-def _on_device(values: Any, device: torch.device) -> Any:
-    """Copies of the tensors of a parameter's state: single numbers stay where they are."""
-    if not isinstance(values, Mapping):
-        return values
-    return {key: _copy(x, device) for key, x in values.items()}
+def _decode(
+    optimizer: Owner, own: Mapping[str, Any], new: dict[str, Any], state: Mapping[torch.Tensor, dict[str, Any]]
+) -> None:
+    """Have a loaded group keep states as the optimizer's own does; codes that are kept otherwise become numbers."""
+    before = options_of(new)
+    for key in OWN:
+        new.pop(key, None)
+        if key in own:
+            new[key] = own[key]
+    if options_of(new).storage != before.storage:
+        given = GroupValues(optimizer.spec, optimizer.spelling, new).arguments
+        decode_states(optimizer, new["params"], state, given, before)
+
+
+def step_tensor(x: Any, dtype: torch.dtype) -> torch.Tensor:
+    """A count as a tensor of shape () on the CPU: the same one if it is, else a new one."""
+    return x if is_number(x) else torch.tensor(0.0 if x is None else float(x), dtype=dtype)
 
 
 def _copy(x: Any, device: torch.device) -> Any:
-    if not isinstance(x, torch.Tensor):
-        return deepcopy(x)
-    return x.detach().clone() if x.dim() == 0 else x.detach().to(device, copy=True)
+    """A copy of what a parameter's state holds, on its device: single numbers stay where they are."""
+    if isinstance(x, torch.Tensor):
+        return x.detach().clone() if x.dim() == 0 else x.detach().to(device, copy=True)
+    if isinstance(x, Mapping):
+        return {key: _copy(value, device) for key, value in x.items()}
+    if isinstance(x, Iterable) and not isinstance(x, str | bytes):
+        return type(x)(_copy(value, device) for value in x)  # type: ignore[call-arg]
+    return x

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 from optgen.execute.sparse import RowSparse
@@ -13,53 +15,60 @@ class ParamMemory:
     `tensor` is the parameter itself where it is plain: dense in C order, real. Otherwise it is a view of its memory:
     complex numbers are pairs of real ones, and axes stand in the order in which they lie in memory. `is_copy` says that
     there is no such view (gaps, or `by_memory` is false and the axes do not lie in order); then it is a copy, which
-    `load` and `store` keep equal to the parameter. With `by_row`, where a sparse gradient numbers single elements, or
-    parts of rows, by several indices, these are the rows of the bound tensor.
+    `load` and `store` keep equal to the parameter. `is_reordered` says that the view has its axes in another order.
+    With `always_view`, `tensor` is never the parameter itself, so that it can have a gradient of its own. The first
+    `flat_axes` axes are bound as one, for sparse gradients that number single elements by as many indices.
     """
 
     def __init__(
-        self, param: torch.Tensor, *, by_memory: bool, always_view: bool = False, by_row: bool = False
+        self, param: torch.Tensor, *, by_memory: bool = True, always_view: bool = False, flat_axes: int = 1
     ) -> None:
-        self.param = param
-        self.is_sparse = param.grad is not None and param.grad.layout == torch.sparse_coo
-        self.sparse_dims = param.grad.sparse_dim() if by_row and param.grad is not None else 1
+        self.param, self.flat_axes = param, flat_axes
+        self._reads_sparse = has_sparse_rows(param.grad)
         local = local_tensor(param)
-        self.address = local.data_ptr()
-        self._axes = _axes_in_memory(local)
-        in_order = self._axes == list(range(local.dim()))
-        self.is_copy = self._axes is None or not (by_memory or in_order)
+        self._place = _place(local)
+        axes, in_order = axes_in_memory(local), list(range(local.dim()))
+        is_view = local.is_neg() or local.is_conj()  # whose memory does not hold its values
+        self.is_copy = axes is None or is_view or not (by_memory or axes == in_order)
+        self._axes = in_order if self.is_copy or axes is None else axes
+        self.is_reordered = self._axes != in_order
         self.is_complex = local.is_complex()
-        self.is_plain = local is param and in_order and not self.is_copy and not self.is_complex and not always_view
-        if self.is_copy:
-            self._axes = list(range(local.dim()))
+        self.is_plain = not (always_view or self.is_copy or self.is_reordered or self.is_complex or local is not param)
         self.tensor = param if self.is_plain else self.like_bound(local.detach())
 
     def like_bound(self, x: torch.Tensor) -> torch.Tensor:
-        """A tensor of the parameter's shape and strides as it is bound: a view where `x` lies like the parameter."""
-        assert self._axes is not None
-        x = x.permute(self._axes) if x.dim() > 1 else x
-        if x.is_complex():
-            x = torch.view_as_real(x.resolve_conj())
-            x = x.flatten(-2) if x.dim() > 1 else x
-        if self.sparse_dims > 1:
-            x = x.flatten(0, self.sparse_dims - 1)
+        """A tensor of the parameter's shape as it is bound: a view where `x` lies like the parameter, else a copy.
+
+        `x` may have pairs of real numbers, as a last axis of 2, where the parameter is complex.
+        """
+        x = as_pairs(x)
+        if x.dim() > 1:
+            x = x.permute(self._axes_of_pairs)
+        if self.is_complex and x.dim() > 1:
+            x = x.flatten(-2)
+        if self.flat_axes > 1:
+            x = x.flatten(0, self.flat_axes - 1)
         return x.resolve_neg().contiguous()
 
-    def empty_state(self, dtype: torch.dtype, *, is_weight: bool) -> torch.Tensor:
-        """A new state of the parameter's shape and order; complex as the parameter is, if it is kept like the weight.
+    def like_param(self, x: torch.Tensor) -> torch.Tensor:
+        """What `like_bound` made this tensor of: a view of the parameter's shape, with pairs where it is complex."""
+        shape, axes = local_tensor(self.param).shape, self._axes_of_pairs
+        x = x.view([*(shape[k] for k in self._axes), *([2] if self.is_complex else [])])
+        return x.permute([axes.index(k) for k in range(len(axes))])
 
-        Its memory is bound by `like_bound`.
-        """
-        model = self.empty_like_meta(dtype, is_weight=is_weight)
-        return torch.zeros_like(model, device=self.tensor.device)
+    @property
+    def _axes_of_pairs(self) -> list[int]:
+        return [*self._axes, len(self._axes)] if self.is_complex else self._axes
 
-    def empty_like_meta(self, dtype: torch.dtype, *, is_weight: bool) -> torch.Tensor:
-        """What `empty_state` returns, without memory."""
-        local = torch.empty_like(local_tensor(self.param), device="meta")
-        if self.is_complex and not is_weight:
-            return torch.empty(self.tensor.shape, dtype=dtype, device="meta")
-        own = None if self.is_complex else dtype
-        return torch.empty_like(local, dtype=own, device="meta", memory_format=self._format())
+    def empty_state(self, dtype: torch.dtype, device: torch.device | str) -> torch.Tensor:
+        """A new state of the parameter's shape and order; complex where the parameter is and the state has its dtype,
+        otherwise with pairs. `like_bound` gives what is bound."""
+        local = local_tensor(self.param)
+        model = torch.empty_like(local, device="meta", memory_format=self._format())
+        if self.is_complex and dtype != self.tensor.dtype:
+            model = torch.view_as_real(model)
+        own = model.dtype if model.is_complex() else dtype
+        return torch.empty_like(model, dtype=own, device=device)
 
     def _format(self) -> torch.memory_format:
         return torch.contiguous_format if self.is_copy else torch.preserve_format
@@ -73,10 +82,8 @@ class ParamMemory:
         """After a step: write a copy back."""
         if self.is_copy:
             local = local_tensor(self.param).detach()
-            new = self.tensor
-            if self.is_complex:
-                new = torch.view_as_complex(new.reshape(*local.shape, 2))
-            local.copy_(new.reshape(local.shape))
+            new = self.like_param(self.tensor)
+            local.copy_(torch.view_as_complex(new) if self.is_complex else new)
 
     def read_grad(self) -> None:
         """Give the bound tensor the parameter's gradient: of the same dtype and order, copied where it is not."""
@@ -86,22 +93,32 @@ class ParamMemory:
         if grad is None:
             self.tensor.grad = None
             return
-        local = local_tensor(grad)
-        if (local.layout == torch.sparse_coo) != self.is_sparse:
+        if has_sparse_rows(grad) != self._reads_sparse:
             raise TypeError("a gradient that was dense is sparse, or the other way round")
+        local = local_tensor(grad).detach()
         if local.layout != torch.strided:
             local = local.to_dense()
-        self.tensor.grad = self.like_bound(local.detach().to(local_tensor(self.param).dtype))
+        self.tensor.grad = self.like_bound(local.to(local_tensor(self.param)))
+
+    def free_grad(self) -> None:
+        """After a step: let go of the gradient, whose memory the next `backward` may need."""
+        if not self.is_plain:
+            self.tensor.grad = None
 
     def is_current(self) -> bool:
         """Whether the parameter still is the memory that this was made of; a plain one is looked after elsewhere."""
-        return self.is_plain or local_tensor(self.param).data_ptr() == self.address
+        return self.is_plain or _place(local_tensor(self.param)) == self._place
 
 
 def local_tensor(x: torch.Tensor) -> torch.Tensor:
     """The part of a DTensor that is here; any other tensor is here as a whole."""
     local = getattr(x, "_local_tensor", None)
     return x if local is None else local
+
+
+def as_pairs(x: torch.Tensor) -> torch.Tensor:
+    """Complex numbers as pairs of real ones, a last axis of 2; other numbers as they are."""
+    return torch.view_as_real(x.resolve_conj()) if x.is_complex() else x
 
 
 def fits(param: torch.Tensor, grad: torch.Tensor) -> bool:
@@ -115,18 +132,42 @@ def fits(param: torch.Tensor, grad: torch.Tensor) -> bool:
     )
 
 
-def row_sparse(grad: torch.Tensor) -> RowSparse:
-    """A sparse COO gradient as the rows that it has; duplicate rows are summed. TypeError if it is dense."""
+def has_sparse_rows(grad: torch.Tensor | None) -> bool:
+    """Whether a gradient is a sparse COO tensor that numbers rows, or parts of them."""
+    if grad is None:
+        return False
+    local = local_tensor(grad)
+    return local.layout == torch.sparse_coo and local.sparse_dim() > 0
+
+
+def row_sparse(memory: ParamMemory) -> RowSparse:
+    """The sparse gradient of a parameter, as rows of the tensor that is bound; elements of one place are summed.
+
+    TypeError if the gradient is dense.
+    """
+    param = local_tensor(memory.param)
+    assert memory.param.grad is not None
+    grad = local_tensor(memory.param.grad).detach()
     if grad.layout != torch.sparse_coo:
         raise TypeError("a gradient that was sparse is dense")
     grad = grad.coalesce()
-    indices = grad.indices()[0]
-    for size, more in zip(grad.shape[1:], grad.indices()[1:], strict=False):
-        indices = indices * size + more
-    return RowSparse(indices, grad.values())
+    indices, values = grad.indices(), grad.values().to(param.dtype)
+    rows = indices[0]
+    if memory.flat_axes > 1:
+        for size, more in zip(param.shape[1 : memory.flat_axes], indices[1:], strict=True):
+            rows = rows * size + more
+    elif len(indices) > 1:
+        rows, places = torch.unique(rows, return_inverse=True)
+        values = values.new_zeros((len(rows), *param.shape[1:])).index_put_((places, *indices[1:]), values)
+    if memory.is_complex:
+        if memory.tensor.dim() == 1:  # each part is a row
+            rows = torch.stack((2 * rows, 2 * rows + 1), 1).flatten()
+            return RowSparse(rows, as_pairs(values).flatten())
+        values = as_pairs(values).flatten(-2)
+    return RowSparse(rows.contiguous(), values.contiguous())
 
 
-def _axes_in_memory(x: torch.Tensor) -> list[int] | None:
+def axes_in_memory(x: torch.Tensor) -> list[int] | None:
     """The axes from the slowest to the fastest; None if the elements do not fill their memory, or overlap."""
     if x.layout != torch.strided:
         return None
@@ -134,3 +175,7 @@ def _axes_in_memory(x: torch.Tensor) -> list[int] | None:
         return list(range(x.dim()))
     axes = sorted(range(x.dim()), key=x.stride, reverse=True)
     return axes if x.permute(axes).is_contiguous() else None
+
+
+def _place(x: torch.Tensor) -> tuple[Any, ...]:
+    return x.data_ptr(), x.dtype, x.shape, x.stride()

@@ -33,3 +33,6 @@ class Owner(Protocol):
 
     def updates_rows(self, group: Mapping[str, Any], param: torch.Tensor) -> bool:
         """Whether only the rows are updated that a parameter's gradient has."""
+
+    def describe(self, param: torch.Tensor) -> str:
+        """A parameter as errors call it: by its name, if it has one, else by its place and shape."""

@@ -8,8 +8,8 @@ import torch
 
 from optgen.torch import torch_classes
 from optgen.torch.base import SpecOptimizer
-from optgen.torch.classes import new
-from optgen.torch.group import check_rules
+from optgen.torch.classes import by_source
+from optgen.torch.rules import check_rules
 from optgen.torch.torch_classes import TorchClass
 
 
@@ -28,7 +28,8 @@ def replace(optimizer: torch.optim.Optimizer) -> SpecOptimizer:
     row = _row_of(type(optimizer))
     for group in optimizer.param_groups:
         torch_classes.refuse_differentiable(group)
-    ours = new(row.source)
+    cls = by_source(row.source)
+    ours = cls.__new__(cls)
     hooks = {name: x for name, x in vars(optimizer).items() if name.endswith("_hooks")}
     ours.__setstate__(
         {

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import torch
 
-Array = Any
+from optgen.execute.buffers import Array
+
 Kept = Sequence[dict[str, Any]]
 
 
@@ -16,16 +17,23 @@ class Scalars:
     """Numbers that `state[p][key]` holds as tensors of shape () on the CPU, of some dtype.
 
     `values` is the kernels' vector, of a dtype that has more digits. A tensor that was written between steps sets the
-    parameter's number.
+    parameter's number. All of them are views of one array, so that reading them is one look; those that were there stay
+    the same objects, for whoever holds them.
     """
 
     def __init__(self, key: str, values: Array, kept: Kept, dtype: torch.dtype) -> None:
         self.values = values
-        shown = torch.from_numpy(values).to(dtype, copy=True)
-        self._shown: Array = shown.numpy()
+        for k, value in zip(kept, values, strict=True):
+            if not is_number(k.get(key)):
+                k[key] = torch.tensor(value, dtype=dtype)
+        self._tensor = _side_by_side([k[key] for k in kept], dtype)
+        self._address = self._tensor.data_ptr()
+        self._shown: Array = self._tensor.numpy()
         self._last = self._shown.tobytes()
-        for k, tensor in zip(kept, shown, strict=True):
-            k[key] = tensor
+
+    def is_current(self) -> bool:
+        """Whether the tensors still are the memory that is read; `share_memory_` moves it."""
+        return self._tensor.data_ptr() == self._address
 
     def read(self) -> None:
         """Before a step: take what was written."""
@@ -38,12 +46,16 @@ class Scalars:
         self._last = self._shown.tobytes()
 
 
-class Counts:
+class PythonCounts:
     """Counts that `state[p][key]` holds as numbers of Python."""
 
     def __init__(self, key: str, values: Array, kept: Kept) -> None:
         self._key, self.values, self._kept = key, values, kept
         self.write()
+
+    def is_current(self) -> bool:
+        """True, as the numbers are looked up anew."""
+        return True
 
     def read(self) -> None:
         """Before a step: take what was written."""
@@ -55,7 +67,27 @@ class Counts:
             k[self._key] = count
 
 
+def is_number(x: Any) -> bool:
+    """Whether something is a tensor of shape () on the CPU that others may hold."""
+    return isinstance(x, torch.Tensor) and x.dim() == 0 and x.device.type == "cpu" and not x.requires_grad
+
+
 def dtype_of(kept: Mapping[str, Any], key: str, default: torch.dtype) -> torch.dtype:
     """The dtype of a number that is there, if it is one of floats; else the default."""
     there = kept.get(key)
     return there.dtype if isinstance(there, torch.Tensor) and there.dtype.is_floating_point else default
+
+
+def _side_by_side(tensors: Sequence[torch.Tensor], dtype: torch.dtype) -> torch.Tensor:
+    """One tensor that has these tensors of shape () as its elements; they get its memory, if they have not."""
+    first = tensors[0]
+    memory, begin = first.untyped_storage().data_ptr(), first.storage_offset()
+    for i, t in enumerate(tensors):
+        if t.dtype != dtype or t.untyped_storage().data_ptr() != memory or t.storage_offset() != begin + i:
+            break
+    else:
+        return first.as_strided((len(tensors),), (1,), begin)
+    together = torch.tensor([t.item() for t in tensors], dtype=dtype)
+    for t, element in zip(tensors, together, strict=True):
+        t.data = element
+    return together

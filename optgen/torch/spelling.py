@@ -48,7 +48,7 @@ class Spelling:
         for key, names in self.params.items():
             given = group[key]
             if len(names) == 1:
-                values[names[0]] = number(given)
+                values[names[0]] = _number(key, given)
                 continue
             try:
                 each = list(given)
@@ -56,13 +56,30 @@ class Spelling:
                 raise TypeError(f"{key}: expected {len(names)} numbers, not {given!r}") from None
             if len(each) != len(names):
                 raise ValueError(f"{key}: expected {len(names)} numbers ({', '.join(names)}), not {len(each)}")
-            values |= {name: number(x) for name, x in zip(names, each, strict=True)}
+            values |= {name: _number(key, x) for name, x in zip(names, each, strict=True)}
         return values, {name: group[name] for name in self.flags}
 
+    def key_of(self, name: str) -> str:
+        """The key that holds a param."""
+        return next((key for key, names in self.params.items() if name in names), name)
 
-def number(x: Any) -> Any:
+    def check(self, spec: Optimizer, param: Param, x: Any) -> float | None:
+        """The checked value of a param; TypeError or ValueError in the words of its key."""
+        try:
+            value = arguments.check(spec, param, x)
+            arguments.check_read(spec, param, value)
+        except (TypeError, ValueError) as error:
+            raise type(error)(_respelt(str(error), self)) from error
+        return value
+
+
+def _number(key: str, x: Any) -> Any:
     """The number that a tensor of one element holds; anything else is returned as it is."""
-    return x.item() if isinstance(x, torch.Tensor) and x.numel() == 1 else x
+    if not isinstance(x, torch.Tensor):
+        return x
+    if x.numel() != 1:
+        raise ValueError(f"{key}: expected a number or a tensor of one element, not one of shape {tuple(x.shape)}")
+    return x.item()
 
 
 def of_spec(spec: Optimizer) -> Spelling:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import torch
 
 from optgen.execute import storage
 from optgen.execute.kernel import LoadedKernel
 from optgen.ir import Buffer
 from optgen.model import Kind
-from optgen.torch import scalars
-from optgen.torch.memory import ParamMemory, local_tensor
+from optgen.torch import codes, scalars
+from optgen.torch.memory import ParamMemory, as_pairs, local_tensor
 
 MASTER = "master"
 """The key of the float32 weight beside a parameter of 16 bits; kernels call it `w`."""
@@ -35,9 +34,10 @@ class StateKeys:
     """What an optimizer keeps in `state[p]`, and how.
 
     `has_step`: beside the states, it keeps the count; without it, a parameter whose states exist counts as updated
-    once. `counts_in_python`: the count is an int, and no tensor. `shape_of` gives the shape of a state's tensor.
-    `names` has the keys of states that the spec names otherwise. `numbers` are states of one number for each parameter
-    that are kept in `scalar_dtype`, as the count is, and not in float64.
+    once, unless states are rounded at random, for which the count is kept. `counts_in_python`: the count is an int, and
+    no tensor. `shape_of` gives the shape of a state's tensor. `names` has the keys of states that the spec names
+    otherwise. `numbers` are states of one number for each parameter that are kept in `scalar_dtype`, as the count is,
+    and not in float64.
     """
 
     has_step: bool = True
@@ -62,7 +62,7 @@ class StateKeys:
 
     def is_started(self, kept: Mapping[str, Any]) -> bool:
         """Whether a parameter has states."""
-        return any(x is not None for key, x in kept.items() if key != MASTER)
+        return any(x is not None for key, x in kept.items() if key not in (MASTER, STEP))
 
     def scalar_dtype(self, kept: Mapping[str, Any]) -> torch.dtype:
         """The dtype of a parameter's numbers: what they have, or else PyTorch's for such numbers."""
@@ -81,8 +81,6 @@ def prepare(
     memory: ParamMemory,
     values: Values,
     shared: dict[str, torch.Tensor],
-    *,
-    by_row: bool,
     keys: StateKeys,
 ) -> dict[str, torch.Tensor]:
     """The tensors to bind for each state of a parameter, as its kernel has them.
@@ -94,27 +92,70 @@ def prepare(
     """
     bound: dict[str, torch.Tensor] = {}
     for b in kernel.states.values():
+        key, scale_key = keys.key_of(b.name), keys.key_of(b.name + codes.SCALE)
         if b.is_scale:
             continue  # comes with its codes
         if b.is_quantized:
-            _codes(b, keys.key_of(b.name), kept, memory, values, by_row, bound)
+            kept[key], kept[scale_key] = codes.prepare(b, key, kept, memory, start_of(b, values))
+            bound[b.name] = memory.like_bound(local_tensor(kept[key]))
+            bound[b.name + codes.SCALE] = local_tensor(kept[scale_key])
         elif b.kind is Kind.ELEM:
-            key = keys.key_of(b.name)
-            kept[key] = found = _elements(b, key, kept, memory, values)
+            kept[key] = found = _elements(b, key, kept.get(key), memory, values)
             bound[b.name] = memory.like_bound(local_tensor(found))
         else:
-            key = keys.key_of(b.name)
+            there = shared.get(b.name, kept.get(key))
             of_kernel = storage.shape_of(b, tuple(memory.tensor.shape), False, kernel.native.last_two)
             shape = keys.shape_of(b.name, memory.param) or torch.Size(of_kernel)
-            numbers = shared[b.name] if b.name in shared else _numbers(b, key, kept, memory, values, shape)
+            kept[key] = numbers = _numbers(b, key, there, memory, values, shape)
             if b.kind is Kind.SHARED:
                 shared[b.name] = numbers
-            kept[key] = numbers
             bound[b.name] = local_tensor(numbers).view(of_kernel)
+    if "w" not in kernel.states:
+        kept.pop(MASTER, None)  # it would be out of date when it is asked for again
     return bound
 
 
-def _start(b: Buffer, values: Values) -> float | str:
+def shared_states(
+    kernel: LoadedKernel, every_kept: Iterable[Mapping[str, Any]], keys: StateKeys
+) -> dict[str, torch.Tensor]:
+    """The states that all parameters share, of the first one that has them."""
+    names = [b.name for b in kernel.states.values() if b.kind is Kind.SHARED]
+    found: dict[str, torch.Tensor] = {}
+    if names:
+        for kept in every_kept:
+            found = {**{name: kept[keys.key_of(name)] for name in names if keys.key_of(name) in kept}, **found}
+    return found
+
+
+def starts_as_weight(kernel: LoadedKernel, values: Values) -> bool:
+    """Whether a state starts as the parameter, as masters do."""
+    return any(not b.is_scale and start_of(b, values) == "w" for b in kernel.states.values())
+
+
+def restart(
+    kernel: LoadedKernel, kept: Mapping[str, Any], memory: ParamMemory, values: Values, keys: StateKeys
+) -> None:
+    """Write the parameter as it is now into the states that start as it, in place."""
+    for b in kernel.states.values():
+        if b.is_scale or start_of(b, values) != "w":
+            continue
+        key = keys.key_of(b.name)
+        if b.is_quantized:
+            coded, scales = codes.prepare(b, key, {}, memory, "w")
+            local_tensor(kept[key]).copy_(coded)
+            local_tensor(kept[keys.key_of(b.name + codes.SCALE)]).copy_(scales)
+        else:
+            local_tensor(kept[key]).copy_(_elements(b, key, None, memory, values))
+
+
+def follow_weight(kept: Mapping[str, Any], param: torch.Tensor) -> None:
+    """Have the master be the parameter where it no longer rounds to it, as someone else wrote the parameter."""
+    master, weight = as_pairs(local_tensor(kept[MASTER])), as_pairs(local_tensor(param).detach())
+    master.copy_(torch.where(master.to(weight.dtype) == weight, master, weight))
+
+
+def start_of(b: Buffer, values: Values) -> float | str:
+    """The number a state starts as, or "w"."""
     start = values[b.init] if isinstance(b.init, str) and b.init != "w" else b.init
     return "w" if b.name == "w" or start is None else start
 
@@ -124,41 +165,46 @@ def _dtype(b: Buffer) -> torch.dtype:
     return found
 
 
-def _elements(b: Buffer, key: str, kept: Mapping[str, Any], memory: ParamMemory, values: Values) -> torch.Tensor:
-    """A state of the parameter's shape."""
-    dtype = _dtype(b)
-    there = kept.get(key)
-    is_weight = dtype == memory.tensor.dtype
+def _elements(b: Buffer, key: str, there: Any, memory: ParamMemory, values: Values) -> torch.Tensor:
+    """A state of the parameter's shape: `there` if it can be bound as it is."""
+    start = start_of(b, values)
     if isinstance(there, torch.Tensor):
         if there.dtype == torch.uint8:
             raise ValueError(f"state['{key}']: 8-bit codes, where {b.storage} is kept; give the storage they have")
-        _check_size(key, there, memory.param)
-        if _lies_like(local_tensor(there), memory, dtype, is_weight=is_weight):
-            return there
-    new = memory.empty_state(dtype, is_weight=is_weight)
-    start = _start(b, values)
-    if isinstance(there, torch.Tensor):
-        _assign(new, local_tensor(there).to(new.device), memory)
-    elif start == "w":
-        _assign(new, local_tensor(memory.param).detach(), memory)
+        return values_like(memory, key, there, _dtype(b))
+    new = memory.empty_state(_dtype(b), memory.tensor.device).zero_()
+    if start == "w":
+        assign(new, local_tensor(memory.param).detach())
     elif isinstance(start, float | int) and start != 0:
-        (torch.view_as_real(new) if new.is_complex() else new).fill_(start)
+        as_pairs(new).fill_(start)
     return new
 
 
-def _assign(new: torch.Tensor, values: torch.Tensor, memory: ParamMemory) -> None:
-    """Write values that may have another dtype, or be complex where the state holds pairs."""
-    if new.shape != values.shape:
-        values = memory.like_bound(values) if values.is_complex() else values.reshape(new.shape)
-    new.copy_(values)
+def values_like(memory: ParamMemory, key: str, there: Any, dtype: torch.dtype | None = None) -> torch.Tensor:
+    """A tensor of the parameter's shape and order, and by default of its dtype: `there` if it is one, else a copy of
+    it, or zeros if it is none. ValueError if it has another shape."""
+    model, device = memory.empty_state(dtype or memory.tensor.dtype, "meta"), memory.tensor.device
+    if isinstance(there, torch.Tensor):
+        check_size(key, there, memory.param)
+        if lies_like(local_tensor(there), model, device):
+            return there
+    new = torch.zeros_like(model, device=device)
+    if isinstance(there, torch.Tensor):
+        assign(new, local_tensor(there))
+    return new
 
 
-def _lies_like(there: torch.Tensor, memory: ParamMemory, dtype: torch.dtype, *, is_weight: bool) -> bool:
-    """Whether a tensor can be bound as it is."""
-    model = memory.empty_like_meta(dtype, is_weight=is_weight)
+def assign(new: torch.Tensor, values: torch.Tensor) -> None:
+    """Write values of any dtype, complex or as pairs."""
+    pairs = as_pairs(new)
+    pairs.copy_(as_pairs(values).reshape(pairs.shape))
+
+
+def lies_like(there: torch.Tensor, model: torch.Tensor, device: torch.device) -> bool:
+    """Whether a tensor has the dtype, shape and order of a model, and is its own memory on this device."""
     return (
         there.dtype == model.dtype
-        and there.device == local_tensor(memory.param).device
+        and there.device == device
         and there.shape == model.shape
         and (there.stride() == model.stride() or there.numel() < 2)
         and not there.is_neg()
@@ -167,59 +213,22 @@ def _lies_like(there: torch.Tensor, memory: ParamMemory, dtype: torch.dtype, *, 
     )
 
 
-def _check_size(key: str, there: torch.Tensor, param: torch.Tensor) -> None:
-    if there.numel() != param.numel() and there.numel() != 2 * param.numel():
-        raise ValueError(f"state['{key}']: shape {tuple(there.shape)}, but its parameter has {tuple(param.shape)}")
+def check_size(key: str, there: torch.Tensor, param: torch.Tensor) -> None:
+    """ValueError unless a state has an element, or a pair, for each of the parameter's."""
+    shape = tuple(param.shape)
+    if tuple(there.shape) not in (shape, (*shape, 2)):
+        raise ValueError(f"state['{key}']: shape {tuple(there.shape)}, but its parameter has {shape}")
 
 
-def _codes(
-    b: Buffer,
-    key: str,
-    kept: dict[str, Any],
-    memory: ParamMemory,
-    values: Values,
-    by_row: bool,
-    bound: dict[str, torch.Tensor],
-) -> None:
-    """8-bit codes and their scales, which are kept in the order in which they are bound."""
-    scale, scale_key, device = f"{b.name}.scale", f"{key}.scale", memory.tensor.device
-    shape = tuple(memory.tensor.shape)
-    scale_shape = storage.shape_of(Buffer(scale, True, storage="scale"), shape, by_row)
-    codes, scales = kept.get(key), kept.get(scale_key)
-    if isinstance(codes, torch.Tensor) and isinstance(scales, torch.Tensor):
-        found, factors = local_tensor(codes), local_tensor(scales)
-        if tuple(factors.shape) != scale_shape or found.numel() != memory.tensor.numel():
-            raise ValueError(
-                f"state['{scale_key}']: shape {tuple(factors.shape)}, but 8-bit blocks of a parameter of shape {shape} "
-                f"have {scale_shape}"
-            )
-        codes = found.to(device=device, dtype=_dtype(b)).reshape(shape).contiguous()
-        scales = factors.to(device=device, dtype=torch.float32).contiguous()
-    else:
-        start = _start(b, values)
-        if isinstance(codes, torch.Tensor):  # numbers that were kept otherwise
-            full = memory.like_bound(local_tensor(codes)).reshape(shape)
-        elif start == "w":
-            full = memory.tensor.detach()
-        else:
-            full = torch.full(shape, float(start), device=device)
-        coded, factor = storage.encode(full.float().cpu().numpy(), b, by_row)
-        codes, scales = torch.from_numpy(np.asarray(coded)).to(device), torch.from_numpy(factor).to(device)
-    kept[key], kept[scale_key] = bound[b.name], bound[scale] = codes, scales
-
-
-def _numbers(
-    b: Buffer, key: str, kept: Mapping[str, Any], memory: ParamMemory, values: Values, shape: torch.Size
-) -> torch.Tensor:
+def _numbers(b: Buffer, key: str, there: Any, memory: ParamMemory, values: Values, shape: torch.Size) -> torch.Tensor:
     """A state for each row or column, or a single number."""
-    there = kept.get(key)
     device = torch.device("cpu") if b.kind is Kind.HOST else memory.tensor.device
     if there is not None:
         found = local_tensor(there) if isinstance(there, torch.Tensor) else torch.tensor(there)
         if found.numel() != shape.numel():
             raise ValueError(f"state['{key}']: shape {tuple(found.shape)}, expected {tuple(shape)}")
         same = found.dtype == _dtype(b) and found.device == device and found.shape == shape and found.is_contiguous()
-        return found if same else found.to(device=device, dtype=_dtype(b)).reshape(shape).contiguous().clone()
-    start = _start(b, values)
+        return found if same else found.detach().to(device, _dtype(b), copy=True).reshape(shape).contiguous()
+    start = start_of(b, values)
     assert not isinstance(start, str)
     return torch.full(shape, start, dtype=_dtype(b), device=device)

@@ -15,9 +15,11 @@ import torch
 from torch.optim.optimizer import _device_dtype_check_for_fused
 
 from optgen import api, pipeline
+from optgen.model import Optimizer
+from optgen.symbolic.unicode import unicode
 from optgen.torch.base import ARGUMENTS, SpecOptimizer
-from optgen.torch.group import check_rules
 from optgen.torch.memory import local_tensor
+from optgen.torch.rules import check_rules
 from optgen.torch.spelling import of_torch
 from optgen.torch.state import StateKeys
 
@@ -59,7 +61,7 @@ class TorchClass:
     takes_sparse: Callable[[Group], bool] | None = None
     takes_dense: bool = True
     takes_complex: bool = True
-    sparse_hint: str = ""
+    sparse_error: str = "{name} does not support sparse gradients"
 
     @property
     def name(self) -> str:
@@ -77,7 +79,7 @@ class TorchClass:
         if p.is_complex() and not self.takes_complex:
             raise RuntimeError(f"{self.name} does not support complex parameters")
         if is_sparse and self.takes_sparse is None:
-            raise RuntimeError(f"{self.name} does not support sparse gradients{self.sparse_hint}")
+            raise RuntimeError(self.sparse_error.format(name=self.name))
         if not is_sparse and not self.takes_dense:
             raise RuntimeError(f"{self.name} does not support dense gradients, please consider Adam instead")
 
@@ -93,13 +95,13 @@ def _factors(name: str, param: torch.Tensor) -> torch.Size | None:
 
 
 _T = torch.optim
-_FOR_ADAM = ", please consider SparseAdam instead"
+_OF_ADAM = "Adam does not support sparse gradients, please consider SparseAdam instead"
 CLASSES: Mapping[str, TorchClass] = {
     row.name: row
     for row in (
         TorchClass(_T.SGD, StateKeys(has_step=False), takes_sparse=_takes_sparse),
-        TorchClass(_T.Adam, sparse_hint=_FOR_ADAM),
-        TorchClass(_T.AdamW, sparse_hint=_FOR_ADAM),
+        TorchClass(_T.Adam, sparse_error=_OF_ADAM),
+        TorchClass(_T.AdamW, sparse_error=_OF_ADAM),
         TorchClass(_T.Adamax),
         TorchClass(_T.NAdam, StateKeys(numbers=("mu_product",))),
         TorchClass(_T.RAdam),
@@ -166,7 +168,7 @@ def make(row: TorchClass, more: Mapping[str, Any]) -> type[SpecOptimizer]:
     __init__.__signature__ = _signature(base)  # type: ignore[attr-defined]
     body = {
         "__init__": __init__,
-        "__doc__": _document(base),
+        "__doc__": _document(base, spec),
         "spec": spec,
         "source": row.source,
         "spelling": of_torch(spec, base([torch.zeros(())]).defaults),  # type: ignore[call-arg]
@@ -184,13 +186,10 @@ def _signature(base: type[torch.optim.Optimizer]) -> inspect.Signature:
     return signature.replace(parameters=[*signature.parameters.values(), *own])
 
 
-def _document(base: type[torch.optim.Optimizer]) -> str:
-    """PyTorch's docstring, and ours after it."""
-    lines = [
-        inspect.getdoc(base) or "",
-        "",
-        f"The steps are kernels of optgen. Arguments beside those of {base.__name__}:",
-        "",
-    ]
+def _document(base: type[torch.optim.Optimizer], spec: Optimizer) -> str:
+    """PyTorch's docstring, and what ours adds."""
+    lines = [inspect.getdoc(base) or "", "", "The steps are kernels of optgen:", "", "::", ""]
+    lines += [f"    {line}" for line in unicode(spec).splitlines()]
+    lines += ["", f"Arguments beside those of {base.__name__}:", ""]
     lines += [f"    {name}: {text}" for name, (_, text) in ARGUMENTS.items()]
     return "\n".join(lines)

@@ -3,15 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from operator import is_
+from typing import Any, NamedTuple
 
 import torch
 
+from optgen import arguments
 from optgen.arguments import Arguments
 from optgen.model import Optimizer
 from optgen.torch.spelling import Spelling, checked
 
 NO_CHANGES: dict[str, float | None] = {}
+
+
+class GroupOptions(NamedTuple):
+    """How a group's weights and states are kept, and whether steps go up along the gradients."""
+
+    storage: str | tuple[tuple[str, str], ...] | None
+    master: bool
+    maximize: bool
+
+    @property
+    def storages(self) -> str | dict[str, str] | None:
+        """`storage` as `optgen.load` takes it."""
+        return dict(self.storage) if isinstance(self.storage, tuple) else self.storage
+
+
+def options_of(group: Mapping[str, Any]) -> GroupOptions:
+    """The options of a group; TypeError or ValueError naming one that is wrong."""
+    storage, master, maximize = group.get("storage"), group.get("master", False), group.get("maximize", False)
+    if storage is not None and not isinstance(storage, str):
+        if not isinstance(storage, Mapping):
+            raise TypeError(f"storage: a name for all states, or a dict with one for each, not {storage!r}")
+        storage = tuple(storage.items())
+    for key, x in (("master", master), ("maximize", maximize)):
+        if x is not True and x is not False and x not in (0, 1):
+            raise ValueError(f"{key}: True or False, not {x!r}")
+    return GroupOptions(storage, bool(master), bool(maximize))
 
 
 class GroupValues:
@@ -20,35 +48,53 @@ class GroupValues:
     def __init__(self, spec: Optimizer, spelling: Spelling, group: Mapping[str, Any]) -> None:
         self._spec, self._spelling = spec, spelling
         self._keys = (*spelling.params, *spelling.flags)
-        self._read(group)
+        self._deciding = arguments.deciding(spec)
+        self.arguments: Arguments = checked(spec, spelling, group)
+        self.options = options_of(group)
+        self._remember([group[key] for key in self._keys])
 
-    def _read(self, group: Mapping[str, Any]) -> None:
-        self.arguments: Arguments = checked(self._spec, self._spelling, group)
-        self._last = [group[key] for key in self._keys]
-        self._options = options(group)
-        # A tensor can change its value and stay the same object.
-        self._has_tensors = any(isinstance(x, torch.Tensor) for x in self._last) or any(
-            isinstance(x, torch.Tensor) for pair in self._last if isinstance(pair, tuple | list) for x in pair
+    def _remember(self, given: list[Any]) -> None:
+        self._given = given
+        # A tensor or a list can change its value and stay the same object.
+        self._is_fixed = not any(
+            isinstance(x, torch.Tensor | list) or (isinstance(x, tuple) and any(map(torch.is_tensor, x))) for x in given
         )
 
+    @property
+    def flips_gradient(self) -> bool:
+        """Whether gradients are negated for kernels, as the spec has no flag to go up along them."""
+        return self.options.maximize and "maximize" not in self._spelling.flags
+
     def changes(self, group: Mapping[str, Any]) -> dict[str, float | None] | None:
-        """The params that have changed since the last call; None if the group needs other kernels."""
-        same = not self._has_tensors
-        if same:
-            for key, last in zip(self._keys, self._last, strict=True):
-                if group[key] is not last or last.__class__ is list:
-                    same = False
-                    break
-        if same and options(group) == self._options:
+        """The params that have changed since the last call; None if the group needs other kernels.
+
+        TypeError or ValueError naming the key of a wrong value; the next call then names it again.
+        """
+        given = [group[key] for key in self._keys]
+        options = options_of(group)
+        if options == self.options and self._is_fixed and all(map(is_, given, self._given)):
             return NO_CHANGES
-        before, options_before = self.arguments, self._options
-        self._read(group)
-        if self.arguments.flags != before.flags or self._options != options_before:
-            return None
-        old = before.values
-        return {name: x for name, x in self.arguments.values.items() if x != old[name]}
+        before = self.arguments
+        flags_same = options == self.options and all(
+            group[key] == before.flags.get(key) for key in self._spelling.flags
+        )
+        changed = self._changed_params(group) if flags_same else None
+        if changed is None or not self._deciding.isdisjoint(changed):
+            self.arguments = checked(self._spec, self._spelling, group)
+            if self.arguments.flags != before.flags or not flags_same:
+                changed = None
+            else:
+                old = before.values
+                changed = {name: x for name, x in self.arguments.values.items() if x != old[name]}
+        else:
+            self.arguments = Arguments({**before.values, **changed}, before.chosen, before.flags)
+        self.options = options
+        self._remember(given)
+        return changed
 
-
-def options(group: Mapping[str, Any]) -> tuple[Any, Any, Any]:
-    """How a group's weights and states are kept, and the sign of its gradients."""
-    return group.get("storage"), group.get("master"), group.get("maximize")
+    def _changed_params(self, group: Mapping[str, Any]) -> dict[str, float | None]:
+        """The checked values of the params that have changed."""
+        params, old = self._spec.all_params(), self.arguments.values
+        read, _ = self._spelling.read(group)
+        found = {name: self._spelling.check(self._spec, params[name], x) for name, x in read.items() if x != old[name]}
+        return {name: x for name, x in found.items() if x != old[name]}

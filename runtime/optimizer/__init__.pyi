@@ -788,17 +788,17 @@ class FTML(SpecOptimizer):
 
         G     = clip(rescale_grad*grad + wd*w, clip_gradient)
         v'    = beta2*v + (1 - beta2)*G^2
-        d'    = (1 - beta1^t)/lr*(sqrt(1/(1 - beta2^t)*v') + epsilon)
+        d'    = where(lr == 0, d, (1 - beta1^t)/lr*(sqrt(1/(1 - beta2^t)*v') + epsilon))
         sigma = d' - beta1*d
-        z'    = beta1*z + (1 - beta1)*G - sigma*w
-        w'    = -z'/d'
+        z'    = where(lr == 0, z, beta1*z + (1 - beta1)*G - sigma*w)
+        w'    = where(lr == 0, w, -z'/d')
 
     Parameters
     ----------
     beta1: decay of the averages in z, in [0, 1).
     beta2: decay of the second moment, in [0, 1).
     epsilon: added to the root of the second moment, in [0, inf).
-    learning_rate: learning rate, in (0, inf).
+    learning_rate: learning rate, in [0, inf).
     clip_gradient: bound on each element of the rescaled gradient, in [0, inf).
     The others are those of every Optimizer and SpecOptimizer.
     """
@@ -834,17 +834,18 @@ class Ftrl(SpecOptimizer):
 
     McMahan et al. 2013, KDD, algorithm 1.
 
-        rate  = 1/lr   # once, on the host: divisions are slow
-        n'    = n + g^2
+        rate  = where(lr == 0, 0, 1/lr)   # once, on the host: divisions are slow
+        n'    = where(lr == 0, n, n + g^2)
         sigma = rate*(sqrt(n') - sqrt(n))
-        z'    = z + g - sigma*w
-        w'    = where(abs(z') <= lamda1, 0,
-                      lr*(sign(z')*lamda1 - z')/(sqrt(n') + (beta + lr*wd)))
+        z'    = where(lr == 0, z, z + g - sigma*w)
+        w'    = where(lr == 0, w,
+                      where(abs(z') <= lamda1, 0,
+                            lr*(sign(z')*lamda1 - z')/(sqrt(n') + (beta + lr*wd))))
 
     Parameters
     ----------
     lamda1: strength of the L1 penalty, in [0, inf).
-    learning_rate: learning rate, in (0, inf).
+    learning_rate: learning rate, in [0, inf).
     beta: smooths the rate of each weight, in [0, inf).
     clip_gradient: bound on each element of the rescaled gradient, in [0, inf).
     The others are those of every Optimizer and SpecOptimizer.

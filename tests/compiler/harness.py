@@ -207,7 +207,7 @@ update:
   m' = 0.9*m + g/(1 + sqrt(d))
   u  = m'/(1 + abs(n))                                       if matrix
   u  = m'                                                    otherwise
-  w' = w - lr*u*(1 + norm(m')/(1 + norm(w)))/(1 + c)
+  w' = w - lr*u*(1 + norm(m')/(1 + norm(w)))/(1 + c) - lr*wd*w
 
 eval:
   w' = w - R*C   if matrix

@@ -20,7 +20,18 @@ from optgen.compiled import NativeKernel
 from optgen.execute.cpu.device import Cpu
 from optgen.ir import Variant
 from optgen.model import Kind, Optimizer
-from tests.compiler.harness import SPECS, Array, Shape, arrays_of, assert_same, copies, copy_state, numbers, same_bits
+from tests.compiler.harness import (
+    BATCH,
+    SPECS,
+    Array,
+    Shape,
+    arrays_of,
+    assert_same,
+    copies,
+    copy_state,
+    numbers,
+    same_bits,
+)
 from tests.conftest import Golden
 from tests.floats import ARM, FLUSH_DOWNWARD, arm_functions, exchange_mxcsr, x86_only
 
@@ -67,6 +78,7 @@ JUDGED = tuple(
         Judged(SPECS["sgld"]),
         Judged(FOLDS),
         Judged(POWERS),
+        Judged(BATCH),
     )
 )
 TRIPLE = target.host().triple
@@ -107,7 +119,7 @@ def run(
 
 @pytest.mark.parametrize("judged", JUDGED)
 def test_number_of_threads(judged: Judged, threads: Callable[[int], None]) -> None:
-    params, grads = problem([(1_000_003,), (5,), (0,), (500, 431), (64, 64), (3, 20_000), (3001, 20)])
+    params, grads = problem([(1_000_003,), (5,), (0,), (500, 431), (64, 64), (3, 20_000), (3001, 20), (30, 40, 3, 70)])
     rule = optgen.load(judged.spec, **judged.how)
     threads(1)
     expected, expected_state = run(rule, params, grads)
@@ -124,7 +136,7 @@ _PARALLEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_vo
 @pytest.mark.parametrize("judged", JUDGED)
 def test_any_parts_in_any_order(judged: Judged) -> None:
     """Every part once, the last one first. So a draw, too, is the same however its tensor is cut."""
-    params, grads = problem([(0,), (7,), (4096,), (65, 257), (20_001,), (1, 1), (3, 5000), (2, 3, 700)])
+    params, grads = problem([(0,), (7,), (4096,), (65, 257), (20_001,), (1, 1), (3, 5000), (2, 3, 700), (3, 70, 5)])
     rule = optgen.load(judged.spec, **judged.how)
     expected, expected_state = run(rule, params, grads)
     for parts in (1, 3, 64, 1000):
@@ -198,7 +210,8 @@ def built_for(judged: Judged, machine: CpuTarget) -> tuple[UpdateRule, list[str]
         compiled = target.compile_ir(pipeline.lower(kernel, "kernel", machine.triple), machine)
         assembly.append(compiled.assembly)
         shared = any(b.kind is Kind.SHARED for b in kernel.buffers)
-        signature = (kernel.buffers, kernel.hyper, kernel.rows_independent, shared, kernel.shard_granularity)
+        cuts = (kernel.shard_granularity, kernel.last_two)
+        signature = (kernel.buffers, kernel.hyper, kernel.rows_independent, shared, *cuts)
         return NativeKernel("kernel", variant.dtype, *signature, compiled.object)
 
     args = arguments.resolve(judged.spec, {})

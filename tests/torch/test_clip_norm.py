@@ -56,11 +56,24 @@ def assert_as_clipped_before(
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("name", ["sgd", "adabelief", "lamb", "prodigy"])
+@pytest.mark.parametrize("name", ["sgd", "adabelief", "lamb", "prodigy", "torch/adam", "torch/rmsprop"])
 def test_same_bits_as_clip_grad_norm(name: str, dtype: torch.dtype) -> None:
     make = optgen.torch.optimizer(name)
     assert_as_clipped_before(make, parameters(dtype, SHAPES[:2]), 1.0)
     assert make(parameters()).grad_norm is None
+
+
+def test_beside_pytorchs_own_adam() -> None:
+    ours, theirs = parameters(torch.float64), parameters(torch.float64)
+    opt, plain = optgen.torch.Adam(ours, clip_norm=1.0), torch.optim.Adam(theirs)
+    for k, size in enumerate([0.01, 1.0, 30.0]):
+        for params in (ours, theirs):
+            give_gradients(params, k, size)
+        clip_grad_norm_(theirs, 1.0)
+        opt.step()
+        plain.step()
+    torch.testing.assert_close(ours, theirs, rtol=1e-12, atol=0)
+    assert opt.state_dict()["param_groups"][0].keys() == plain.state_dict()["param_groups"][0].keys()
 
 
 def test_one_norm_of_all_groups_and_dtypes() -> None:

@@ -1,0 +1,92 @@
+"""States of 8 bits: codes of the parameter's shape and order, and a float32 scale for each block in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+
+from optgen.execute import storage
+from optgen.execute.kernel import LoadedKernel
+from optgen.ir import Buffer
+from optgen.torch.memory import ParamMemory, axes_in_memory, local_tensor
+
+SCALE = ".scale"
+"""What the keys of scales end with."""
+
+
+def prepare(
+    b: Buffer, key: str, kept: Mapping[str, Any], memory: ParamMemory, start: float | str
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Codes and scales that can be bound: those that `kept` has, or its numbers encoded, or the start.
+
+    ValueError if what is there does not fit.
+    """
+    model, device = memory.empty_state(torch.uint8, "meta"), memory.tensor.device
+    there, scales = kept.get(key), kept.get(key + SCALE)
+    if isinstance(there, torch.Tensor) and isinstance(scales, torch.Tensor):
+        _check(key, local_tensor(there), local_tensor(scales), model.shape)
+        if local_tensor(there).stride() == model.stride() or there.numel() < 2:
+            return there.to(device), scales.to(device)
+        there = _decoded(b, local_tensor(there), local_tensor(scales))
+    if isinstance(there, torch.Tensor):
+        if there.numel() != memory.tensor.numel() >> there.is_complex():
+            raise ValueError(
+                f"state['{key}']: shape {tuple(there.shape)}, but its parameter has {tuple(memory.param.shape)}"
+            )
+        return _encode(b, memory.like_bound(local_tensor(there).detach()), memory)
+    if start == "w":
+        return _encode(b, memory.tensor.detach(), memory)
+    return _all_equal(b, float(start), memory)
+
+
+def decode(kernel: LoadedKernel, kept: dict[str, Any], key_of: Callable[[str], str]) -> None:
+    """Have `kept` hold the float32 numbers in place of codes and their scales."""
+    for b in kernel.states.values():
+        key = key_of(b.name)
+        codes, scales = kept.get(key), kept.get(key + SCALE)
+        if b.is_quantized and isinstance(codes, torch.Tensor) and isinstance(scales, torch.Tensor):
+            _check(key, local_tensor(codes), local_tensor(scales), codes.shape)
+            kept[key] = _decoded(b, local_tensor(codes), local_tensor(scales))
+            del kept[key + SCALE]
+
+
+def _check(key: str, codes: torch.Tensor, scales: torch.Tensor, shape: torch.Size) -> None:
+    if codes.dtype != torch.uint8 or codes.shape != shape:
+        raise ValueError(
+            f"state['{key}']: {codes.dtype} of shape {tuple(codes.shape)}, where codes are torch.uint8 of shape "
+            f"{tuple(shape)}"
+        )
+    expected = _scale_shape(tuple(shape))
+    if scales.dtype != torch.float32 or tuple(scales.shape) != expected:
+        raise ValueError(
+            f"state['{key}{SCALE}']: {scales.dtype} of shape {tuple(scales.shape)}, where the scales of 8-bit blocks "
+            f"are torch.float32 of shape {expected}"
+        )
+
+
+def _decoded(b: Buffer, codes: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
+    """The numbers that codes stand for, in their order: blocks are neighbours in memory."""
+    axes = axes_in_memory(codes) or list(range(codes.dim()))
+    in_memory = codes.permute(axes).contiguous()
+    numbers = torch.from_numpy(np.asarray(storage.decode(in_memory.cpu().numpy(), scales.cpu().numpy(), b)))
+    return numbers.to(codes.device).permute([axes.index(k) for k in range(codes.dim())])
+
+
+def _encode(b: Buffer, bound: torch.Tensor, memory: ParamMemory) -> tuple[torch.Tensor, torch.Tensor]:
+    coded, scales = storage.encode(bound.float().cpu().numpy(), b, by_row=False)
+    codes, device = torch.from_numpy(np.asarray(coded)), bound.device
+    return memory.like_param(codes.to(device)), torch.from_numpy(scales).to(device)
+
+
+def _all_equal(b: Buffer, value: float, memory: ParamMemory) -> tuple[torch.Tensor, torch.Tensor]:
+    (code,), (scale,) = storage.encode(np.full(1, value, np.float32), b, by_row=False)
+    device = memory.tensor.device
+    codes = memory.empty_state(torch.uint8, device).fill_(int(code))
+    return codes, torch.full(_scale_shape(tuple(codes.shape)), float(scale), device=device)
+
+
+def _scale_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return storage.shape_of(Buffer("", True, storage="scale"), shape, by_row=False)

@@ -1,0 +1,47 @@
+"""Errors of kernels in the words of an optimizer's user: parameters by their names, or by group, place and shape."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import torch
+
+PLACE = re.compile(r"\b(params|grads|state\['?[\w.]+'?\])\[(\d+)\](\.grad|\.values|\.indices)?")
+"""What errors of a bound step call a tensor, by its number among those that are bound."""
+
+
+@contextmanager
+def naming(params: Sequence[torch.Tensor], describe: Callable[[torch.Tensor], str]) -> Iterator[None]:
+    """Have TypeErrors and ValueErrors about the tensors of bound parameters say which parameters they are of."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        message = PLACE.sub(lambda found: _words(found, params, describe), str(error))
+        if message == str(error):
+            raise
+        raise (TypeError if isinstance(error, TypeError) else ValueError)(message) from error
+
+
+def _words(found: re.Match[str], params: Sequence[torch.Tensor], describe: Callable[[torch.Tensor], str]) -> str:
+    what, number, part = found.groups()
+    if int(number) >= len(params):
+        return found[0]
+    param = describe(params[int(number)])
+    if what == "params" and not part:
+        return param
+    return f"the gradient of {param}" if what in ("params", "grads") else f"{what} of {param}"
+
+
+def describe(groups: Sequence[dict[str, object]], param: torch.Tensor) -> str:
+    """A parameter of groups as errors call it."""
+    for k, group in enumerate(groups):
+        params, names = group["params"], group.get("param_names")
+        assert isinstance(params, list)
+        for i, p in enumerate(params):
+            if p is param:
+                if isinstance(names, list):
+                    return f"parameter '{names[i]}'"
+                return f"parameter {i} of group {k}, of shape {tuple(p.shape)}"
+    return f"a parameter of shape {tuple(param.shape)}"

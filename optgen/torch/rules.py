@@ -1,0 +1,69 @@
+"""The rule of a group for parameters of a dtype and device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import torch
+
+from optgen import api
+from optgen.arguments import Arguments
+from optgen.execute.rule import UpdateRule
+from optgen.torch import codes
+from optgen.torch.memory import ParamMemory
+from optgen.torch.protocols import Owner
+from optgen.torch.values import GroupOptions, GroupValues
+
+REAL = {torch.complex32: "float16", torch.complex64: "float32", torch.complex128: "float64"}
+"""The dtypes of the pairs that complex numbers are."""
+
+
+def load(
+    optimizer: Owner,
+    like: torch.Tensor,
+    given: Arguments,
+    options: GroupOptions,
+    *,
+    scales_gradient: bool = False,
+    **flags: bool,
+) -> UpdateRule:
+    """A rule for parameters of this one's dtype and device, with a group's values and options, and further flags.
+
+    ValueError if there are no kernels for these, TypeError or ValueError for storages that do not fit.
+    """
+    dtype = REAL.get(like.dtype, str(like.dtype).removeprefix("torch."))
+    if like.device.type not in ("cpu", "cuda"):
+        raise ValueError(f"params[0]: on device '{like.device}'; optgen updates parameters on CPUs and NVIDIA GPUs")
+    params = optimizer.spec.all_params()
+    values = {name: x for name, x in given.values.items() if x != params[name].default}
+    return api.load(
+        optimizer.spec,
+        dtype,
+        master=options.master and dtype in ("float16", "bfloat16"),
+        storage=optimizer.state_keys.storage_names(options.storages),
+        target=like.device.type,
+        scales_gradient=scales_gradient,
+        **{**values, **given.chosen, **flags},
+    )
+
+
+def check_rules(optimizer: Owner, group: Mapping[str, Any]) -> None:
+    """ValueError or TypeError if there can be no kernels for a group's values and the dtypes of its parameters."""
+    values = GroupValues(optimizer.spec, optimizer.spelling, group)
+    for p in {p.dtype: p for p in group["params"] if not p.is_meta}.values():
+        load(optimizer, p, values.arguments, values.options)
+
+
+def decode_states(
+    optimizer: Owner,
+    params: Iterable[torch.Tensor],
+    state: Mapping[torch.Tensor, dict[str, Any]],
+    given: Arguments,
+    options: GroupOptions,
+) -> None:
+    """Have the states of parameters hold float32 numbers where these options kept codes of 8 bits."""
+    for p in params:
+        if any(key.endswith(codes.SCALE) for key in state.get(p, ())):
+            kernel = load(optimizer, p, given, options).kernel(tuple(ParamMemory(p).tensor.shape))
+            codes.decode(kernel, state[p], optimizer.state_keys.key_of)

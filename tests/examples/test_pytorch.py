@@ -1,0 +1,39 @@
+"""The character model: a few steps with every optimizer, and the picture."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.process import run
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = ROOT / "examples" / "pytorch" / "char_gpt.py"
+RESULT = re.compile(
+    r"^(\S.*?) +loss ([\d.]+) on held-out text, states ([\d.]+) bytes per parameter, \d+ s$", re.MULTILINE
+)
+
+
+def char_gpt(*args: str) -> subprocess.CompletedProcess[str]:
+    return run([sys.executable, SCRIPT, *args], timeout=120, cwd=ROOT, env={"PYTHONPATH": str(ROOT)})
+
+
+def test_all_five_optimizers(tmp_path: Path) -> None:
+    done = char_gpt("--steps", "6", "--out", str(tmp_path))
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    found = {name: (float(loss), float(size)) for name, loss, size in RESULT.findall(done.stdout)}
+    losses, sizes = ({name: pair[k] for name, pair in found.items()} for k in (0, 1))
+    assert all(loss < 4.3 for loss in losses.values())  # at first: 4.9
+    assert losses["AdamW"] == losses["torch.optim.AdamW"]
+    assert abs(losses["AdamW, states in 8 bits"] - losses["AdamW"]) < 0.02
+    assert list(sizes.values()) == [8.0, 8.0, sizes["AdamW, states in 8 bits"], 4.0, 8.0]
+    assert sizes["AdamW, states in 8 bits"] < 2.2
+    assert (tmp_path / "char-gpt.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_an_optimizer_that_it_does_not_have() -> None:
+    done = char_gpt("adam")
+    assert done.returncode == 2
+    assert "no optimizer 'adam'; choose from torch, adamw, int8, lion, mine" in done.stderr

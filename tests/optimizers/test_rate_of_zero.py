@@ -1,0 +1,31 @@
+"""A rate of 0, with which schedules begin: no spec refuses it, and no first update with it moves a weight."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.compiler.harness import CASES, Case, Shape
+
+NO_RATE = ("AdaDelta", "Rprop", "Test")
+"""Those whose steps are no multiples of the rate: a gradient moves their weights whatever it is."""
+
+
+GRADIENTS = [(case, scale) for case in CASES for scale in (0, 1) if not (scale and case.spec.name in NO_RATE)]
+
+
+@pytest.mark.parametrize(("case", "scale"), GRADIENTS, ids=str)
+def test_the_first_update_moves_no_weight(case: Case, scale: int) -> None:
+    rng = np.random.default_rng(3)
+    rule = case.load(lr=0.0)
+    same_rank: tuple[tuple[Shape, ...], ...] = (((4, 3), (7, 2)), ((5,), (1,)), ((),))
+    for shapes in filter(None, (case.shapes(*shapes) for shapes in same_rank)):
+        params, grads = ([np.array(rng.standard_normal(s), np.float32) for s in shapes] for _ in range(2))
+        grads = [np.array(scale * g, np.float32) for g in grads]
+        before = [p.copy() for p in params]
+        step = rule.bind(params, grads, inputs={i.name: [np.array(abs(p)) for p in before] for i in case.spec.inputs})
+        step()
+        for new, old in zip(params, before, strict=True):
+            assert np.array_equal(new, old)
+        for name, arrays in step.state.arrays.items():
+            assert all(np.isfinite(x).all() for x in arrays if x is not None), name

@@ -1,0 +1,186 @@
+"""PyTorch's database of optimizers, `OptimizerInfo`: each configuration and error, with our classes and its own."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pytest
+import torch
+from torch.testing._internal.common_optimizers import (
+    OptimizerErrorEnum,
+    OptimizerInfo,
+    OptimizerInput,
+    _get_optim_inputs_including_global_cliquey_kwargs,
+    optim_db,
+)
+
+import optgen.torch
+
+STEPS = 30
+SHAPES = (7,), (5, 3), (2, 3, 4, 2), ()
+OUT = ("LBFGS", "Muon")
+INFOS = [info for info in optim_db if info.optim_cls.__name__ not in OUT]
+HOW = {"foreach": False, "fused": False}
+"""Arguments of the for-loop implementation, with which ours is compared: PyTorch's fused SGD leaves 16-bit tensors of
+less than a vector as they are."""
+Params = list[torch.Tensor]
+each_optimizer = pytest.mark.parametrize("info", INFOS, ids=lambda info: info.optim_cls.__name__)
+
+
+def ours(info: OptimizerInfo) -> Any:
+    return getattr(optgen.torch, info.optim_cls.__name__)
+
+
+def configurations(info: OptimizerInfo) -> list[OptimizerInput]:
+    return _get_optim_inputs_including_global_cliquey_kwargs("cpu", torch.float32, info)
+
+
+# ---------------------------------------------------------------- what is refused
+
+
+def outcome(cls: type[torch.optim.Optimizer], given: OptimizerInput, error_on: OptimizerErrorEnum) -> tuple[type, str]:
+    """The error, or the warning."""
+    params = [torch.nn.Parameter(torch.zeros(1))] if given.params is None else given.params
+    with warnings.catch_warnings(), pytest.raises((Exception, UserWarning)) as error:
+        warnings.simplefilter("error", UserWarning)
+        optimizer = cls(params, **given.kwargs)
+        assert error_on is OptimizerErrorEnum.STEP_ERROR, "it was made without an error"
+        optimizer.step()
+    return error.type, str(error.value)
+
+
+@each_optimizer
+def test_errors_are_torchs(info: OptimizerInfo) -> None:
+    for case in info.optim_error_inputs_func("cpu", torch.float32):
+        given = case.optimizer_error_input
+        found = outcome(ours(info), given, case.error_on)
+        assert found == outcome(info.optim_cls, given, case.error_on), given.desc
+        assert found[0] is case.error_type
+
+
+@each_optimizer
+def test_differentiable_is_refused_by_name(info: OptimizerInfo) -> None:
+    for config in configurations(info):
+        if config.kwargs.get("differentiable"):
+            with pytest.raises(RuntimeError, match=r"^differentiable=True: "):
+                ours(info)([torch.zeros(3)], **config.kwargs)
+
+
+# ---------------------------------------------------------------- numbers
+
+
+def start(info: OptimizerInfo, dtype: torch.dtype) -> Params:
+    generator = torch.Generator().manual_seed(0)
+    shapes = [shape for shape in SHAPES if shape or not info.only_supports_sparse_grads]
+    pairs = [torch.randn(shape, dtype=torch.complex128, generator=generator) for shape in shapes]
+    return [(x if dtype.is_complex else x.real).to(dtype) for x in pairs]
+
+
+def run(optimizer: torch.optim.Optimizer, params: Params, gradients: Sequence[Sequence[torch.Tensor]]) -> Params:
+    """The parameters after a step with each of the gradients."""
+    for grads in gradients:
+        for p, g in zip(params, grads, strict=True):
+            p.grad = g.to(p.dtype)
+        optimizer.step()
+    return params
+
+
+def error(params: Params, exact: Params) -> float:
+    """The largest difference, relative to the largest number of each parameter."""
+    return max(
+        float((p.detach().to(x.dtype) - x).abs().max() / x.abs().max()) for p, x in zip(params, exact, strict=True)
+    )
+
+
+def numbers(kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of which tensors are numbers: PyTorch rounds what it computes of a float32 tensor to float32."""
+    plain = {name: x.item() if isinstance(x, torch.Tensor) else x for name, x in kwargs.items()}
+    if isinstance(betas := plain.get("betas"), tuple):
+        plain["betas"] = tuple(float(x) for x in betas)
+    return {name: HOW.get(name, x) for name, x in plain.items() if name != "capturable"}
+
+
+def described(optimizer: torch.optim.Optimizer) -> dict[int, dict[str, Any]]:
+    """The states of a state dict: keys in order, dtypes and shapes."""
+    return {
+        k: {key: (x.dtype, x.shape) if isinstance(x, torch.Tensor) else type(x) for key, x in state.items()}
+        for k, state in optimizer.state_dict()["state"].items()
+    }
+
+
+DTYPES = torch.float64, torch.float32, torch.bfloat16, torch.float16, torch.complex64
+
+
+@each_optimizer
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: str(dtype).removeprefix("torch."))
+def test_configurations_have_torchs_numbers_and_states(info: OptimizerInfo, dtype: torch.dtype) -> None:
+    if dtype.is_complex and not info.supports_complex:
+        return  # that it is refused is one of the errors
+    exact_dtype = torch.complex128 if dtype.is_complex else torch.float64
+    to_gradient: Callable[[torch.Tensor], torch.Tensor] = (
+        torch.Tensor.to_sparse if info.only_supports_sparse_grads else lambda g: g
+    )
+    generator = torch.Generator().manual_seed(1)
+    gradients = [
+        [
+            to_gradient((p + torch.randn(p.shape, dtype=p.dtype, generator=generator)).to(dtype))
+            for p in start(info, exact_dtype)
+        ]
+        for _ in range(STEPS)
+    ]
+    for config in configurations(info):
+        if config.kwargs.get("differentiable") or (dtype.is_complex and config.kwargs.get("fused")):
+            continue
+        mine, theirs, exact = start(info, dtype), start(info, dtype), start(info, exact_dtype)
+        for p, q in zip(exact, mine, strict=True):
+            p.copy_(q)
+        optimizer = ours(info)(mine, **copy.deepcopy(config.kwargs))
+        reference = info.optim_cls(theirs, **numbers(config.kwargs))
+        run(optimizer, mine, gradients)
+        run(reference, theirs, gradients)
+        run(info.optim_cls(exact, **numbers(config.kwargs)), exact, gradients)
+        if dtype == torch.float64:
+            assert error(mine, theirs) < 1e-12, config.desc
+        else:
+            epsilon = torch.finfo(dtype).eps
+            assert error(mine, exact) <= 2 * error(theirs, exact) + epsilon / 2, config.desc
+        if dtype in (torch.float32, torch.float64, torch.complex64):
+            assert described(optimizer) == described(reference), config.desc
+
+
+@pytest.mark.filterwarnings("ignore:Sparse invariant checks are implicitly disabled")
+@pytest.mark.parametrize("element", [False, True], ids=["rows", "elements"])
+@pytest.mark.parametrize(
+    "info", [i for i in INFOS if i.supports_sparse or i.only_supports_sparse_grads], ids=lambda i: i.optim_cls.__name__
+)
+def test_sparse_gradients(info: OptimizerInfo, element: bool) -> None:
+    """Entries come twice, rows stay away, and schedulers change the rate."""
+    kwargs, schedulers = info.metadata_for_sparse
+    more = [{}, {"momentum": 0.9, "dampening": 0.1}] if info.optim_cls is torch.optim.SGD else [{}, {"maximize": True}]
+    for config in more:
+        mine, theirs = (start(info, torch.float64)[1:3] for _ in range(2))
+        pairs = [
+            (cls(params, **{**kwargs, **config}), params)
+            for cls, params in ((ours(info), mine), (info.optim_cls, theirs))
+        ]
+        plans = [[make(optimizer) for make in schedulers] for optimizer, _ in pairs]
+        for k in range(STEPS):
+            grads = [sparse(p, k, element) for p in theirs]
+            for (optimizer, params), plan in zip(pairs, plans, strict=True):
+                run(optimizer, params, [grads])
+                for scheduler in plan:
+                    is_plateau = isinstance(scheduler, torch.optim.lr_scheduler.ReduceLROnPlateau)
+                    scheduler.step(1.0) if is_plateau else scheduler.step()
+        assert error(mine, theirs) < 1e-12
+
+
+def sparse(p: torch.Tensor, seed: int, element: bool) -> torch.Tensor:
+    """An uncoalesced gradient of some rows or elements."""
+    generator = torch.Generator().manual_seed(seed)
+    dims = p.dim() if element else 1
+    indices = torch.stack([torch.randint(size, (6,), generator=generator) for size in p.shape[:dims]])
+    values = torch.randn(6, *p.shape[dims:], dtype=p.dtype, generator=generator)
+    return torch.sparse_coo_tensor(indices, values, p.shape, check_invariants=True)
