@@ -158,7 +158,7 @@ class BoundTensors:
 
     def keeps(self, state: Mapping[torch.Tensor, Any]) -> bool:
         """Whether this is where the states stand."""
-        return all(state.get(p, kept) is kept for p, kept in zip(self.params, self._kept, strict=True))
+        return all(state.get(p) is kept or not kept for p, kept in zip(self.params, self._kept, strict=True))
 
     # ------------------------------------------------------------ the step
 
@@ -250,11 +250,13 @@ def memory_of(
             return flat
         return ParamMemory(param, by_memory=False, always_view=True)
     memory = ParamMemory(param, always_view=always_view)
-    if not memory.is_reordered or _is_elementwise(rule.kernel(tuple(memory.tensor.shape))):
+    if not memory.is_reordered or _takes_any_order(rule.kernel(tuple(memory.tensor.shape)), memory):
         return memory
     return ParamMemory(param, by_memory=False, always_view=always_view)
 
 
-def _is_elementwise(kernel: LoadedKernel) -> bool:
+def _takes_any_order(kernel: LoadedKernel, memory: ParamMemory) -> bool:
+    """Whether a kernel gives the axes of a parameter no meaning of their own. Blocks of 8-bit states are within rows."""
     native = kernel.native
-    return native.cut in ("anywhere", "blocks") and not {"rows", "cols"} & set(native.hyper)
+    is_elementwise = native.cut in ("anywhere", "blocks") and not {"rows", "cols"} & set(native.hyper)
+    return is_elementwise and not (kernel.is_quantized and memory.tensor.shape[0] != memory.param.shape[0])
