@@ -54,6 +54,7 @@ LAYERS: dict[str, list[str]] = {
     "optgen.loops": ["language malloc", "compile code", "fallback_gemm", "numpy_blas", "checked", "kernel"],
     "optgen.torch": [
         "requirement clipping spelling memory naming scalars hooks",
+        "shards",
         "codes values",
         "state",
         "protocols bound",

@@ -185,6 +185,7 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
             raise
         if self._backward is not None:
             self._backward.follow(self.param_groups)
+        self._group_steps()  # from now on, changes are seen
 
     def _check_signs(self, values: Mapping[str, float | None]) -> None:
         """ValueError for a negative rate or weight decay. A schedule may come to one, by rounding."""

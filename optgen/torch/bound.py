@@ -16,6 +16,7 @@ from optgen.execute.state import State
 from optgen.torch import state as states
 from optgen.torch.memory import ParamMemory, fits, local_tensor, row_sparse
 from optgen.torch.scalars import PythonCounts, Scalars
+from optgen.torch.shards import box_of, sharding_of
 from optgen.torch.state import MASTER, STEP, StateKeys
 
 
@@ -41,9 +42,11 @@ class BoundTensors:
         self._memories = [
             memory_of(rule, p, is_sparse=is_sparse, always_view=not (p.grad is None or fits(p, p.grad))) for p in params
         ]
-        self._kernels = [rule.kernel(tuple(m.tensor.shape)) for m in self._memories]
-        # 8-bit blocks run on from row to row, so such states are updated as a whole.
-        self._by_row = is_sparse and not any(kernel.is_quantized for kernel in self._kernels)
+        self._kernels = [kernel_of(rule, m) for m in self._memories]
+        self._by_row = is_sparse
+        self._boxes = [box_of(p) for p in params]
+        sharding = sharding_of(params[0])
+        self._exchange = None if sharding is None else sharding.exchange()
         self._special = [m for m in self._memories if not m.is_plain]
         self._copies = [m for m in self._memories if m.is_copy]
         self._has_step = keys.has_step or self._draws()
@@ -75,7 +78,15 @@ class BoundTensors:
                 ids=[self._ids[i] for i in self._members],
             )
         else:
-            self._step = self.rule.bind(tensors, None, self._state, self._inputs, ids=self._ids)
+            self._step = self.rule.bind(
+                tensors,
+                None,
+                self._state,
+                self._inputs,
+                ids=self._ids,
+                pieces=self._boxes,
+                exchange=self._exchange,
+            )
         self._step.seed = self._seed
         if self.rule.scales_gradient:
             self._step.gradient_factor = self._factor
@@ -147,7 +158,7 @@ class BoundTensors:
 
     def keeps(self, state: Mapping[torch.Tensor, Any]) -> bool:
         """Whether this is where the states stand."""
-        return all(state.get(p, kept) is kept for p, kept in zip(self.params, self._kept, strict=True))
+        return all(state.get(p) is kept or not kept for p, kept in zip(self.params, self._kept, strict=True))
 
     # ------------------------------------------------------------ the step
 
@@ -218,10 +229,18 @@ class BoundTensors:
         self.counts[members] = self._own_counts
 
 
+def kernel_of(rule: UpdateRule, memory: ParamMemory) -> LoadedKernel:
+    """The kernel of a parameter, whose flags and states are those of the whole one."""
+    box = box_of(memory.param)
+    return rule.kernel(tuple(memory.tensor.shape) if box is None else box.shape, piece=box)
+
+
 def memory_of(
     rule: UpdateRule, param: torch.Tensor, *, is_sparse: bool = False, always_view: bool = False
 ) -> ParamMemory:
     """A parameter as it is bound: by memory where the equations give each axis no meaning of its own."""
+    if local_tensor(param) is not param:  # whose axes have a meaning for the other processes
+        return ParamMemory(param, by_memory=False, always_view=always_view)
     if is_sparse:
         assert param.grad is not None
         axes = local_tensor(param.grad).sparse_dim()
@@ -231,11 +250,13 @@ def memory_of(
             return flat
         return ParamMemory(param, by_memory=False, always_view=True)
     memory = ParamMemory(param, always_view=always_view)
-    if not memory.is_reordered or _is_elementwise(rule.kernel(tuple(memory.tensor.shape))):
+    if not memory.is_reordered or _takes_any_order(rule.kernel(tuple(memory.tensor.shape)), memory):
         return memory
     return ParamMemory(param, by_memory=False, always_view=always_view)
 
 
-def _is_elementwise(kernel: LoadedKernel) -> bool:
+def _takes_any_order(kernel: LoadedKernel, memory: ParamMemory) -> bool:
+    """Whether a kernel gives the axes of a parameter no meaning of their own. Blocks of 8-bit states are within rows."""
     native = kernel.native
-    return native.cut in ("anywhere", "blocks") and not {"rows", "cols"} & set(native.hyper)
+    is_elementwise = native.cut in ("anywhere", "blocks") and not {"rows", "cols"} & set(native.hyper)
+    return is_elementwise and not (kernel.is_quantized and memory.tensor.shape[0] != memory.param.shape[0])

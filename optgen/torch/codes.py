@@ -11,7 +11,8 @@ import torch
 from optgen.execute import storage
 from optgen.execute.kernel import LoadedKernel
 from optgen.ir import Buffer
-from optgen.torch.memory import ParamMemory, axes_in_memory, local_tensor
+from optgen.torch.memory import ParamMemory, axes_in_memory, is_dtensor, local_tensor
+from optgen.torch.shards import like, part_of
 
 SCALE = ".scale"
 """What the keys of scales end with."""
@@ -27,16 +28,18 @@ def prepare(
     model, device = memory.empty_state(torch.uint8, "meta"), memory.tensor.device
     there, scales = kept.get(key), kept.get(key + SCALE)
     if isinstance(there, torch.Tensor) and isinstance(scales, torch.Tensor):
-        _check(key, local_tensor(there), local_tensor(scales), model.shape)
-        if local_tensor(there).stride() == model.stride() or there.numel() < 2:
-            return there.to(device), scales.to(device)
-        there = _decoded(b, local_tensor(there), local_tensor(scales))
+        codes, factors = part_of(there, memory.param), part_of(scales, memory.param)
+        _check(key, codes, factors, model.shape)
+        if codes.stride() == model.stride() or codes.numel() < 2:
+            return _kept(codes.to(device), factors.to(device), memory)
+        there = _decoded(b, codes, factors)
     if isinstance(there, torch.Tensor):
+        there = part_of(there, memory.param)
         if there.numel() != memory.tensor.numel() >> there.is_complex():
             raise ValueError(
                 f"state['{key}']: shape {tuple(there.shape)}, but its parameter has {tuple(memory.param.shape)}"
             )
-        return _encode(b, memory.like_bound(local_tensor(there).detach()), memory)
+        return _encode(b, memory.like_bound(there.detach()), memory)
     if start == "w":
         return _encode(b, memory.tensor.detach(), memory)
     return _all_equal(b, float(start), memory)
@@ -76,17 +79,31 @@ def _decoded(b: Buffer, codes: torch.Tensor, scales: torch.Tensor) -> torch.Tens
 
 
 def _encode(b: Buffer, bound: torch.Tensor, memory: ParamMemory) -> tuple[torch.Tensor, torch.Tensor]:
-    coded, scales = storage.encode(bound.float().cpu().numpy(), b, by_row=False)
+    coded, scales = storage.encode(bound.float().cpu().numpy(), b, by_row=True)
     codes, device = torch.from_numpy(np.asarray(coded)), bound.device
-    return memory.like_param(codes.to(device)), torch.from_numpy(scales).to(device)
+    return _kept(memory.like_param(codes.to(device)), torch.from_numpy(scales).to(device), memory)
 
 
 def _all_equal(b: Buffer, value: float, memory: ParamMemory) -> tuple[torch.Tensor, torch.Tensor]:
     (code,), (scale,) = storage.encode(np.full(1, value, np.float32), b, by_row=False)
     device = memory.tensor.device
     codes = memory.empty_state(torch.uint8, device).fill_(int(code))
-    return codes, torch.full(_scale_shape(tuple(codes.shape)), float(scale), device=device)
+    return _kept(codes, torch.full(_scale_shape(tuple(codes.shape)), float(scale), device=device), memory)
+
+
+def _kept(codes: torch.Tensor, scales: torch.Tensor, memory: ParamMemory) -> tuple[torch.Tensor, torch.Tensor]:
+    """Codes and scales as `state[p]` has them: DTensors if the parameter is one. ValueError if it is cut along columns,
+    where blocks of codes would be cut."""
+    shape, own = memory.param.shape, local_tensor(memory.param).shape
+    if own[1:] != shape[1:]:
+        raise ValueError(
+            f"8-bit states of a parameter of shape {tuple(shape)} of which {tuple(own)} is here: it can be cut along "
+            "its first axis only; keep these states in float32 or bfloat16"
+        )
+    if not is_dtensor(memory.param):
+        return codes, scales
+    return like(codes, memory.param, shape), like(scales, memory.param, (shape[0], *scales.shape[1:]))
 
 
 def _scale_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
-    return storage.shape_of(Buffer("", True, storage="scale"), shape, by_row=False)
+    return storage.shape_of(Buffer("", True, storage="scale"), shape, by_row=True)

@@ -14,6 +14,7 @@ from optgen.torch.bound import BoundTensors
 from optgen.torch.naming import naming
 from optgen.torch.protocols import Owner
 from optgen.torch.rules import decode_states, load
+from optgen.torch.shards import sharding_of
 from optgen.torch.values import NO_CHANGES, GroupValues
 
 Buckets = dict[tuple[Any, ...], list[torch.Tensor]]
@@ -138,7 +139,7 @@ class GroupStep:
         ]
 
     def _buckets(self, params: Sequence[torch.Tensor]) -> Buckets:
-        """The parameters that are bound together, by dtype, device, dtype of scalars, and whether by row."""
+        """The parameters that are bound together, by dtype, device, sharding, dtype of scalars, and whether by row."""
         optimizer = self._optimizer
         seen: set[int] = set()
         group_of = {id(p): group for group in self.groups for p in group["params"]}
@@ -149,7 +150,7 @@ class GroupStep:
             seen.add(id(p))
             by_row = p.grad is not None and optimizer.updates_rows(group_of[id(p)], p)
             scalar_dtype = optimizer.state_keys.scalar_dtype(optimizer.state.get(p, {}))
-            buckets.setdefault((p.dtype, p.device, scalar_dtype, by_row), []).append(p)
+            buckets.setdefault((p.dtype, p.device, sharding_of(p), scalar_dtype, by_row), []).append(p)
         return buckets
 
     def _rule(self, like: torch.Tensor) -> UpdateRule:

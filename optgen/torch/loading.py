@@ -12,7 +12,7 @@ import torch
 
 from optgen.execute.rule import UpdateRule
 from optgen.torch import state as states
-from optgen.torch.bound import memory_of
+from optgen.torch.bound import kernel_of, memory_of
 from optgen.torch.naming import naming
 from optgen.torch.protocols import Owner
 from optgen.torch.rules import decode_states, load
@@ -56,7 +56,7 @@ def _make_state(
         kept[STEP] = step_tensor(kept.get(STEP), keys.scalar_dtype(kept))
     memory = memory_of(rule, p)
     try:
-        states.prepare(rule.kernel(tuple(memory.tensor.shape)), kept, memory, rule.values, shared, keys)
+        states.prepare(kernel_of(rule, memory), kept, memory, rule.values, shared, keys)
         for given in optimizer.spec.inputs:
             kept[given.name] = states.values_like(memory, given.name, kept.get(given.name))
     except ValueError as error:

@@ -116,6 +116,11 @@ def local_tensor(x: torch.Tensor) -> torch.Tensor:
     return x if local is None else local
 
 
+def is_dtensor(x: torch.Tensor) -> bool:
+    """Whether a tensor is a DTensor, of which each process has a part."""
+    return hasattr(x, "_local_tensor")
+
+
 def as_pairs(x: torch.Tensor) -> torch.Tensor:
     """Complex numbers as pairs of real ones, a last axis of 2; other numbers as they are."""
     return torch.view_as_real(x.resolve_conj()) if x.is_complex() else x

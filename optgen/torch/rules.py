@@ -37,7 +37,6 @@ def load(
         raise ValueError(f"params[0]: on device '{like.device}'; optgen updates parameters on CPUs and NVIDIA GPUs")
     params = optimizer.spec.all_params()
     values = {name: x for name, x in given.values.items() if x != params[name].default}
-    further: dict[str, Any] = {**values, **given.chosen, **flags}
     return api.load(
         optimizer.spec,
         dtype,
@@ -45,7 +44,8 @@ def load(
         storage=optimizer.state_keys.storage_names(options.storages),
         target=like.device.type,
         scales_gradient=scales_gradient,
-        **further,
+        blocks_by_row=True,
+        **{**values, **given.chosen, **flags},
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +13,8 @@ from optgen.execute.kernel import LoadedKernel
 from optgen.ir import Buffer
 from optgen.model import Kind
 from optgen.torch import codes, scalars
-from optgen.torch.memory import ParamMemory, as_pairs, local_tensor
+from optgen.torch.memory import ParamMemory, as_pairs, is_dtensor, local_tensor
+from optgen.torch.shards import like, part_of
 
 MASTER = "master"
 """The key of the float32 weight beside a parameter of 16 bits; kernels call it `w`."""
@@ -21,12 +22,23 @@ STEP = "step"
 """The key of the number of updates, a float32 tensor of shape () on the CPU, as PyTorch's optimizers have it."""
 
 Values = Mapping[str, float | None]
-ShapeOf = Callable[[str, torch.Tensor], torch.Size | None]
-"""The shape of a state's tensor for a parameter; None for the shape that kernels have."""
 
 
-def _shape_of_kernel(name: str, param: torch.Tensor) -> torch.Size | None:
-    return None
+def shape_of(b: Buffer, shape: torch.Size, last_two: bool) -> torch.Size:
+    """The shape of a state of some numbers for each parameter, by the parameter's shape.
+
+    It has axes of length 1 where there is one number for all of the parameter's elements, so that it can be cut as the
+    parameter is. With `last_two`, rows and columns are those of matrices of the last two axes, and otherwise the first
+    axis and the others.
+    """
+    sizes = list(shape)
+    if b.kind not in (Kind.ROW, Kind.COL):
+        return torch.Size([])
+    if last_two and len(sizes) > 1:
+        sizes[-1 if b.kind is Kind.ROW else -2] = 1
+        return torch.Size(sizes)
+    ones = [1] * (len(sizes) - 1)
+    return torch.Size([*sizes[:1], *ones] if b.kind is Kind.ROW else [1, *sizes[1:]])
 
 
 @dataclass(frozen=True)
@@ -35,13 +47,12 @@ class StateKeys:
 
     `has_step`: beside the states, it keeps the count; without it, a parameter whose states exist counts as updated
     once, unless states are rounded at random, for which the count is kept. `counts_in_python`: the count is an int, and
-    no tensor. `shape_of` gives the shape of a state's tensor. `names` has the keys of states that the spec names
+    no tensor. `names` has the keys of states that the spec names
     otherwise. `numbers` are states of one number for each parameter that are kept in `scalar_dtype`, as the count is,
     and not in float64.
     """
 
     has_step: bool = True
-    shape_of: ShapeOf = _shape_of_kernel
     names: Mapping[str, str] = field(default_factory=dict)
     numbers: tuple[str, ...] = ()
     counts_in_python: bool = False
@@ -105,8 +116,7 @@ def prepare(
         else:
             there = shared.get(b.name, kept.get(key))
             of_kernel = storage.shape_of(b, tuple(memory.tensor.shape), False, kernel.native.last_two)
-            shape = keys.shape_of(b.name, memory.param) or torch.Size(of_kernel)
-            kept[key] = numbers = _numbers(b, key, there, memory, values, shape)
+            kept[key] = numbers = _numbers(b, key, there, memory, values, kernel.native.last_two)
             if b.kind is Kind.SHARED:
                 shared[b.name] = numbers
             bound[b.name] = local_tensor(numbers).view(of_kernel)
@@ -142,10 +152,10 @@ def restart(
         key = keys.key_of(b.name)
         if b.is_quantized:
             coded, scales = codes.prepare(b, key, {}, memory, "w")
-            local_tensor(kept[key]).copy_(coded)
-            local_tensor(kept[keys.key_of(b.name + codes.SCALE)]).copy_(scales)
+            local_tensor(kept[key]).copy_(local_tensor(coded))
+            local_tensor(kept[keys.key_of(b.name + codes.SCALE)]).copy_(local_tensor(scales))
         else:
-            local_tensor(kept[key]).copy_(_elements(b, key, None, memory, values))
+            local_tensor(kept[key]).copy_(local_tensor(_elements(b, key, None, memory, values)))
 
 
 def follow_weight(kept: Mapping[str, Any], param: torch.Tensor) -> None:
@@ -177,7 +187,7 @@ def _elements(b: Buffer, key: str, there: Any, memory: ParamMemory, values: Valu
         assign(new, local_tensor(memory.param).detach())
     elif isinstance(start, float | int) and start != 0:
         as_pairs(new).fill_(start)
-    return new
+    return like(new, memory.param, memory.param.shape)
 
 
 def values_like(memory: ParamMemory, key: str, there: Any, dtype: torch.dtype | None = None) -> torch.Tensor:
@@ -187,11 +197,11 @@ def values_like(memory: ParamMemory, key: str, there: Any, dtype: torch.dtype | 
     if isinstance(there, torch.Tensor):
         check_size(key, there, memory.param)
         if lies_like(local_tensor(there), model, device):
-            return there
+            return there if is_dtensor(there) == is_dtensor(memory.param) else like(there, memory.param, there.shape)
     new = torch.zeros_like(model, device=device)
     if isinstance(there, torch.Tensor):
-        assign(new, local_tensor(there))
-    return new
+        assign(new, part_of(there, memory.param))
+    return like(new, memory.param, memory.param.shape)
 
 
 def assign(new: torch.Tensor, values: torch.Tensor) -> None:
@@ -220,15 +230,20 @@ def check_size(key: str, there: torch.Tensor, param: torch.Tensor) -> None:
         raise ValueError(f"state['{key}']: shape {tuple(there.shape)}, but its parameter has {shape}")
 
 
-def _numbers(b: Buffer, key: str, there: Any, memory: ParamMemory, values: Values, shape: torch.Size) -> torch.Tensor:
-    """A state for each row or column, or a single number."""
+def _numbers(b: Buffer, key: str, there: Any, memory: ParamMemory, values: Values, last_two: bool) -> torch.Tensor:
+    """A state for each row or column, or a single number: `there` if it can be bound as it is."""
     device = torch.device("cpu") if b.kind is Kind.HOST else memory.tensor.device
+    whole, shape = (shape_of(b, x.shape, last_two) for x in (memory.param, local_tensor(memory.param)))
     if there is not None:
-        found = local_tensor(there) if isinstance(there, torch.Tensor) else torch.tensor(there)
+        found = part_of(there, memory.param) if isinstance(there, torch.Tensor) else torch.tensor(there)
         if found.numel() != shape.numel():
             raise ValueError(f"state['{key}']: shape {tuple(found.shape)}, expected {tuple(shape)}")
         same = found.dtype == _dtype(b) and found.device == device and found.shape == shape and found.is_contiguous()
-        return found if same else found.detach().to(device, _dtype(b), copy=True).reshape(shape).contiguous()
-    start = start_of(b, values)
-    assert not isinstance(start, str)
-    return torch.full(shape, start, dtype=_dtype(b), device=device)
+        if same and (found is there or is_dtensor(there)):
+            return there  # type: ignore[no-any-return]
+        new = found.detach().to(device, _dtype(b), copy=True).reshape(shape).contiguous()
+    else:
+        start = start_of(b, values)
+        assert not isinstance(start, str)
+        new = torch.full(shape, start, dtype=_dtype(b), device=device)
+    return like(new, memory.param, whole) if b.kind in (Kind.ROW, Kind.COL) else new

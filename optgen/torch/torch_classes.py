@@ -84,16 +84,6 @@ class TorchClass:
             raise RuntimeError(f"{self.name} does not support dense gradients, please consider Adam instead")
 
 
-def _factors(name: str, param: torch.Tensor) -> torch.Size | None:
-    """The shapes of Adafactor's factors: those of the parameter, with 1 for the axis that a mean was taken over."""
-    shape = list(local_tensor(param).shape)
-    axis = {"row_var": -1, "col_var": -2}.get(name)
-    if axis is None:
-        return None
-    shape[axis] = 1
-    return torch.Size(shape)
-
-
 _T = torch.optim
 _OF_ADAM = "Adam does not support sparse gradients, please consider SparseAdam instead"
 CLASSES: Mapping[str, TorchClass] = {
@@ -110,7 +100,7 @@ CLASSES: Mapping[str, TorchClass] = {
         TorchClass(_T.RMSprop),
         TorchClass(_T.Rprop),
         TorchClass(_T.ASGD, StateKeys(numbers=("eta", "mu"))),
-        TorchClass(_T.Adafactor, StateKeys(shape_of=_factors), takes_complex=False),
+        TorchClass(_T.Adafactor, takes_complex=False),
         TorchClass(_T.SparseAdam, StateKeys(counts_in_python=True), takes_sparse=_takes_rows, takes_dense=False),
     )
 }

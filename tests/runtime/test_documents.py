@@ -16,6 +16,7 @@ from tests.process import run
 ROOT = Path(__file__).resolve().parents[2]
 GUIDE = (ROOT / "docs" / "from-mxnet.md").read_text("utf-8")
 KERNELS = (ROOT / "docs" / "kernels.md").read_text("utf-8")
+PYTORCH = (ROOT / "docs" / "pytorch.md").read_text("utf-8")
 DOCUMENTS = sorted(
     path.relative_to(ROOT).as_posix()
     for pattern in ("*.md", "docs/*.md", "examples/*/README.md", "benchmarks/*.md", "generated/*.md")
@@ -23,7 +24,7 @@ DOCUMENTS = sorted(
 )
 
 
-@pytest.mark.parametrize("script", re.findall(r"```python\n(.*?)```", GUIDE + KERNELS, re.DOTALL))
+@pytest.mark.parametrize("script", re.findall(r"```python\n(.*?)```", GUIDE + KERNELS + PYTORCH, re.DOTALL))
 def test_code_prints_what_its_comments_say(script: str, tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(script)
     done = run([sys.executable, "script.py"], timeout=60, cwd=tmp_path, env={"PYTHONPATH": str(ROOT)})

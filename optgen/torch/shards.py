@@ -1,0 +1,116 @@
+"""Parameters that are DTensors: which box of the whole tensor is here, and how processes add up what they have."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import torch
+from torch.distributed import ProcessGroup, all_reduce
+
+from optgen.execute.buffers import Array
+from optgen.execute.piece import Box
+
+
+@dataclass(frozen=True)
+class Sharding:
+    """How a DTensor is cut: over these dimensions of a device mesh. Over the others it is replicated."""
+
+    mesh: Any
+    dims: tuple[int, ...]
+
+    def groups(self) -> list[ProcessGroup]:
+        """The process groups, one for each dimension, whose processes together have the whole tensor once."""
+        return [self.mesh.get_group(dim) for dim in self.dims]
+
+    def exchange(self) -> Callable[[list[int], Array], None]:
+        """What brings each process the numbers of all: a sum, to which all but one process add 0."""
+        groups = self.groups()
+
+        def exchange(_members: list[int], numbers: Array) -> None:
+            shared = torch.from_numpy(numbers)
+            for group in groups:
+                all_reduce(shared, group=group)
+
+        return exchange
+
+
+def sharding_of(x: Any) -> Sharding | None:
+    """How a tensor is cut; None for one that is here as a whole."""
+    mesh = getattr(x, "device_mesh", None)
+    if mesh is None:
+        return None
+    dims = tuple(k for k, placement in enumerate(x.placements) if _shards(placement) and mesh.size(k) > 1)
+    return Sharding(mesh, dims) if dims else None
+
+
+def box_of(x: Any) -> Box | None:
+    """The part of a DTensor that is here; None for a tensor that is here as a whole.
+
+    ValueError if the parts of the processes are no boxes.
+    """
+    sharding = sharding_of(x)
+    if sharding is None:
+        return None
+    coordinate = list(sharding.mesh.get_coordinate())
+    bounds = []
+    for place in itertools.product(*(range(sharding.mesh.size(dim)) for dim in sharding.dims)):
+        for dim, k in zip(sharding.dims, place, strict=True):
+            coordinate[dim] = k
+        bounds.append(_bounds(x, sharding.mesh, coordinate))
+    own = _bounds(x, sharding.mesh, list(sharding.mesh.get_coordinate()))
+    return Box(tuple(x.shape), tuple(bounds), bounds.index(own))
+
+
+def _bounds(x: Any, mesh: Any, coordinate: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The offset and the shape of the part that the process at a place of the mesh has."""
+    from torch.distributed.tensor import _utils
+
+    shape, offset = _utils._compute_local_shape_and_global_offset(
+        x.shape, mesh.shape, list(coordinate), list(x.placements)
+    )
+    return tuple(map(int, offset)), tuple(map(int, shape))
+
+
+def like(local: torch.Tensor, param: torch.Tensor, shape: Sequence[int]) -> torch.Tensor:
+    """The part of a state that is here, as a DTensor that is cut like its parameter.
+
+    `shape` is that of the whole state. Axes that are as long as the parameter's are cut as these are; a state whose
+    axes are not is the same in all processes. Of a parameter that is no DTensor, the tensor itself.
+    """
+    from torch.distributed.tensor import DTensor, Replicate
+
+    if not isinstance(param, DTensor):
+        return local
+    sizes = dict(enumerate(param.shape))
+    placements = [
+        p if _shards(p) and len(shape) > p.dim and shape[p.dim] == sizes[p.dim] else Replicate()
+        for p in cast(Any, param.placements)
+    ]
+    whole = torch.empty(tuple(shape), device="meta")
+    return DTensor.from_local(
+        local, param.device_mesh, placements, run_check=False, shape=whole.shape, stride=whole.stride()
+    )
+
+
+def part_of(whole: torch.Tensor, param: torch.Tensor) -> torch.Tensor:
+    """What is here of a tensor with the axes of a whole parameter, some of which may have length 1.
+
+    A DTensor's part is what it has here.
+    """
+    box = box_of(param)
+    local = getattr(whole, "_local_tensor", None)
+    if local is not None or box is None:
+        return whole if local is None else local
+    (offset, own), shape = box.bounds, box.shape
+    for axis, size in enumerate(whole.shape[: len(shape)]):
+        begin, length = offset[axis], own[axis]
+        if size == shape[axis]:
+            whole = whole.narrow(axis, begin, length)
+    return whole
+
+
+def _shards(placement: Any) -> bool:
+    return getattr(placement, "dim", None) is not None

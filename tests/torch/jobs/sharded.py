@@ -1,0 +1,163 @@
+"""Sharded parameters beside whole ones: `python sharded.py same RANKS FOLDER`, and `save` and `load` of checkpoints.
+
+Each mode ends with an AssertionError where a sharded parameter differs from the whole one that got the same gradients.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import pytest
+import ranks
+import torch
+import torch.distributed as dist
+import torch.distributed.checkpoint as dcp
+from torch.distributed.checkpoint.state_dict import get_optimizer_state_dict, set_optimizer_state_dict
+from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
+
+import optgen.torch
+
+SHAPES = ((7, 5), (1, 300), (3,), (130, 70), (9001,), (2, 3, 65), (5, 1024), (1,))
+MATRICES = tuple(shape for shape in SHAPES if len(shape) > 1)
+CASES: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("adam", {}),
+    ("lion", {"storage": "bfloat16_stochastic"}),
+    ("adam", {"storage": "int8_dynamic"}),
+    ("sgld", {"seed": 3}),
+    ("lamb", {}),
+    ("novograd", {}),
+    ("adafactor", {}),
+    ("came", {"lr": 1e-3}),
+    ("adammini", {}),
+    ("prodigy", {}),
+    ("lars", {"storage": "bfloat16"}),
+    ("torch/adamw", {"amsgrad": True}),
+    ("torch/adafactor", {}),
+    ("torch/sgd", {"momentum": 0.9}),
+)
+STEPS = 3
+
+
+def values(shapes: Sequence[tuple[int, ...]], seed: int) -> list[torch.Tensor]:
+    """The same numbers in every process."""
+    generator = torch.Generator().manual_seed(seed)
+    return [torch.randn(shape, generator=generator) for shape in shapes]
+
+
+def layouts() -> Iterator[tuple[DeviceMesh, list[Any], bool]]:
+    """Meshes with placements, and whether sums come to the same bits there."""
+    n = dist.get_world_size()
+    yield init_device_mesh("cpu", (n,)), [Shard(0)], True
+    if n > 1:
+        yield init_device_mesh("cpu", (1, n)), [Replicate(), Shard(0)], True
+        yield init_device_mesh("cpu", (n, 1)), [Replicate(), Shard(0)], True
+        yield init_device_mesh("cpu", (n,)), [Shard(1)], False
+
+
+def same() -> None:
+    for mesh, placements, exact in layouts():
+        for name, options in CASES:
+            if exact or not (options.get("storage") == "int8_dynamic" or name == "torch/adafactor"):
+                compare(name, options, mesh, placements, exact=exact)
+        if not exact:
+            refuse_codes(mesh, placements)
+
+
+def refuse_codes(mesh: DeviceMesh, placements: list[Any]) -> None:
+    """8-bit blocks are not cut along columns; nor are matrices of the last two axes."""
+    param = torch.nn.Parameter(distribute_tensor(torch.zeros(8, 1024), mesh, placements))
+    with pytest.raises(ValueError, match="first axis only"):
+        optgen.torch.optimizer("adam")([param], storage="int8_dynamic")
+    batch = torch.nn.Parameter(distribute_tensor(torch.zeros(2, 8, 9), mesh, placements))
+    batch.grad = distribute_tensor(torch.ones(2, 8, 9), mesh, placements)
+    with pytest.raises(ValueError, match="matrices stay whole"):
+        optgen.torch.Adafactor([batch]).step()
+
+
+def compare(name: str, options: dict[str, Any], mesh: DeviceMesh, placements: list[Any], *, exact: bool) -> None:
+    """Train whole and sharded parameters with the same gradients."""
+    along = max((p.dim for p in placements if isinstance(p, Shard)), default=0)
+    shapes = MATRICES if along else SHAPES
+    whole = [torch.nn.Parameter(x) for x in values(shapes, 0)]
+    sharded = [torch.nn.Parameter(distribute_tensor(x, mesh, placements)) for x in values(shapes, 0)]
+    kind = optgen.torch.optimizer(name)
+    optimizers = kind(whole, **options), kind(sharded, **options)
+    for step in range(STEPS):
+        for p, q, grad in zip(whole, sharded, values(shapes, step + 1), strict=True):
+            p.grad, q.grad = grad, distribute_tensor(grad, mesh, placements)
+        for optimizer in optimizers:
+            optimizer.step()
+    for k, (p, q) in enumerate(zip(whole, sharded, strict=True)):
+        full = q.full_tensor()  # type: ignore[attr-defined]
+        close = torch.equal(p, full) if exact else torch.allclose(p, full, rtol=1e-5, atol=1e-6)
+        assert close, (name, options, placements, shapes[k], (p - full).abs().max())
+        for key, x in optimizers[1].state[q].items():
+            own = optimizers[0].state[p][key]
+            assert tuple(x.shape) == tuple(own.shape), (name, key, x.shape, own.shape)
+            if exact:
+                assert torch.equal(x.full_tensor() if isinstance(x, DTensor) else x, own), (name, key)
+
+
+def network() -> torch.nn.Module:
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Linear(33, 65), torch.nn.Tanh(), torch.nn.Linear(65, 300))
+    fully_shard(net[0])
+    fully_shard(net)
+    return net
+
+
+def train(net: torch.nn.Module, optimizer: torch.optim.Optimizer, steps: range) -> None:
+    for step in steps:
+        for p, grad in zip(net.parameters(), values([tuple(p.shape) for p in net.parameters()], step), strict=True):
+            p.grad = distribute_tensor(grad, p.device_mesh, p.placements)  # type: ignore[attr-defined]
+        optimizer.step()
+
+
+def full(net: torch.nn.Module) -> list[torch.Tensor]:
+    return [p.full_tensor() for p in net.parameters()]  # type: ignore[attr-defined]
+
+
+def save(folder: str) -> None:
+    """Train 3 steps and save; go on for 2 steps, whose result is what `load` is to come to."""
+    for name, options in CASES:
+        net = network()
+        optimizer = optgen.torch.optimizer(name)(net.parameters(), **options)
+        train(net, optimizer, range(3))
+        state = {"net": net.state_dict(), "optimizer": get_optimizer_state_dict(net, optimizer)}
+        dcp.save(state, checkpoint_id=f"{folder}/{label(name, options)}")
+        train(net, optimizer, range(3, 5))
+        result = full(net)
+        if dist.get_rank() == 0:
+            torch.save(result, f"{folder}/{label(name, options)}.pt")
+
+
+def load(folder: str) -> None:
+    for name, options in CASES:
+        net = network()
+        optimizer = optgen.torch.optimizer(name)(net.parameters(), **options)
+        state = {"net": net.state_dict(), "optimizer": get_optimizer_state_dict(net, optimizer)}
+        dcp.load(state, checkpoint_id=f"{folder}/{label(name, options)}")
+        net.load_state_dict(state["net"])
+        set_optimizer_state_dict(net, optimizer, state["optimizer"])
+        train(net, optimizer, range(3, 5))
+        expected = torch.load(f"{folder}/{label(name, options)}.pt", weights_only=True)
+        for a, b in zip(full(net), expected, strict=True):
+            assert torch.equal(a, b), (name, options, tuple(b.shape), (a - b).abs().max())
+
+
+def label(name: str, options: dict[str, Any]) -> str:
+    return "_".join([name.replace("/", "-"), *map(str, options.values())])
+
+
+if __name__ == "__main__":
+    mode, number, where = sys.argv[1:]
+    functions = {"same": (same, ()), "save": (save, (where,)), "load": (load, (where,))}
+    function, arguments = functions[mode]
+    ranks.run(int(number), function, Path(where), *arguments)

@@ -1,0 +1,361 @@
+"""What PyTorch asks of an optimizer: closures, hooks, profiles, schedulers, averages, graphs, processes."""
+
+from __future__ import annotations
+
+import copy
+import multiprocessing
+import os
+import signal
+import warnings
+import weakref
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import torch.distributed
+from torch.distributed.optim import ZeroRedundancyOptimizer
+from torch.nn import Linear, Parameter
+from torch.optim import lr_scheduler as schedulers
+from torch.optim import swa_utils
+from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+
+import optgen.torch
+from optgen.torch import optimizer
+from optgen.torch.base import SpecOptimizer
+
+LION = optgen.torch.Lion
+
+
+def weights() -> list[Parameter]:
+    return [Parameter(torch.arange(12.0).reshape(4, 3)), Parameter(torch.ones(5))]
+
+
+def lion(**kwargs: Any) -> SpecOptimizer:
+    """An optimizer whose parameters have gradients."""
+    params = weights()
+    for p in params:
+        p.grad = torch.cos(p.detach())
+    return LION(params, **{"lr": 0.1, **kwargs})  # type: ignore[no-any-return]
+
+
+def params_of(opt: torch.optim.Optimizer) -> list[Parameter]:
+    return [p for group in opt.param_groups for p in group["params"]]
+
+
+# ---------------------------------------------------------------- step, closure, hooks
+
+
+def test_a_closure_computes_gradients_and_its_loss_is_returned() -> None:
+    model = Linear(3, 1)
+    opt = LION(model.parameters(), lr=0.01)
+
+    def closure() -> torch.Tensor:
+        assert torch.is_grad_enabled()
+        opt.zero_grad()
+        loss = model(torch.ones(2, 3)).square().sum()
+        loss.backward()
+        return loss
+
+    with torch.no_grad():
+        losses = [opt.step(closure).item() for _ in range(3)]
+    assert losses[2] < losses[0] and opt.step() is None
+    assert opt.step(closure=closure).item() < losses[2]
+
+
+def test_hooks_see_the_call_in_order_and_may_change_it() -> None:
+    opt, seen = lion(), []
+
+    def note(name: str) -> Callable[..., None]:
+        return lambda hooked, args, kwargs: seen.append((name, hooked is opt, args, kwargs, int(count())))
+
+    def count() -> torch.Tensor:
+        return opt.state[params_of(opt)[0]]["step"]  # type: ignore[no-any-return]
+
+    handles = [
+        register_optimizer_step_pre_hook(note("all before")),
+        opt.register_step_pre_hook(note("before")),
+        opt.register_step_post_hook(note("after")),
+        register_optimizer_step_post_hook(note("all after")),
+    ]
+    closure = lambda: 7.0  # noqa: E731
+    opt.step()
+    assert [(name, own, n) for name, own, _, _, n in seen] == [
+        ("all before", True, 0), ("before", True, 0), ("after", True, 1), ("all after", True, 1)
+    ]  # fmt: skip
+    seen.clear()
+    assert opt.step(closure) == 7.0
+    assert all(args == (opt, closure) and kwargs == {} for _, _, args, kwargs, _ in seen)
+    seen.clear()
+    opt.step(closure=closure)
+    assert all(args == (opt,) and kwargs == {"closure": closure} for _, _, args, kwargs, _ in seen)
+    for handle in handles:
+        handle.remove()
+    seen.clear()
+    opt.register_step_pre_hook(lambda hooked, args, kwargs: ((hooked, lambda: 9.0), {}))
+    assert opt.step() == 9.0 and not seen
+    opt.register_step_pre_hook(lambda hooked, args, kwargs: 3)
+    with pytest.raises(RuntimeError, match="must return None or a tuple"):
+        opt.step()
+
+
+def test_a_step_of_a_subclass_gets_hooks_too() -> None:
+    class Mine(LION):  # type: ignore[misc, valid-type]
+        def step(self, closure: Any = None) -> Any:
+            self.steps = getattr(self, "steps", 0) + 1
+            return super().step(closure)
+
+    opt = Mine(weights())
+    for p in params_of(opt):
+        p.grad = torch.ones_like(p)
+    opt.step()
+    assert opt.steps == 1 and opt.state[params_of(opt)[0]]["step"] == 1
+
+
+def test_names_in_profiles() -> None:
+    opt = lion()
+    with torch.profiler.profile() as profile:
+        opt.step()
+        opt.zero_grad()
+    names = {event.key for event in profile.key_averages()}
+    assert {"Optimizer.step#Lion.step", "Optimizer.zero_grad#Lion.zero_grad"} <= names
+
+
+def test_zero_grad() -> None:
+    opt = lion()
+    opt.zero_grad(set_to_none=False)
+    assert all((p.grad == 0).all() for p in params_of(opt))
+    opt.zero_grad()
+    assert all(p.grad is None for p in params_of(opt))
+    before = [p.detach().clone() for p in params_of(opt)]
+    opt.step()
+    assert all(map(torch.equal, before, params_of(opt)))
+    assert all(kept["step"] == 0 for kept in opt.state.values())
+
+
+def test_backward_through_a_weight_that_a_step_changed_is_refused() -> None:
+    opt = lion()
+    w = params_of(opt)[0]
+    loss = (w * w).sum()
+    opt.step()
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        loss.backward()
+
+
+def test_an_optimizer_is_freed_with_its_last_reference() -> None:
+    opt = lion()
+    opt.step()
+    params = params_of(opt)
+    freed = weakref.ref(opt)
+    del opt
+    assert freed() is None and params
+
+
+# ---------------------------------------------------------------- schedulers and averages
+
+
+def chained(opt: Any) -> Any:
+    return schedulers.ChainedScheduler([schedulers.ConstantLR(opt, 0.5, 3), schedulers.ExponentialLR(opt, 0.9)])
+
+
+def sequential(opt: Any) -> Any:
+    return schedulers.SequentialLR(opt, [schedulers.LinearLR(opt, 0.1, 1.0, 3), schedulers.StepLR(opt, 2)], [3])
+
+
+SCHEDULERS: dict[str, Callable[[Any], Any]] = {
+    "LambdaLR": lambda opt: schedulers.LambdaLR(opt, lambda k: 0.9**k),
+    "MultiplicativeLR": lambda opt: schedulers.MultiplicativeLR(opt, lambda k: 0.9),
+    "StepLR": lambda opt: schedulers.StepLR(opt, 2),
+    "MultiStepLR": lambda opt: schedulers.MultiStepLR(opt, [2, 4]),
+    "ConstantLR": lambda opt: schedulers.ConstantLR(opt, 0.5, 3),
+    "LinearLR": lambda opt: schedulers.LinearLR(opt, 0.1, 1.0, 4),
+    "ExponentialLR": lambda opt: schedulers.ExponentialLR(opt, 0.9),
+    "SequentialLR": sequential,
+    "CosineAnnealingLR": lambda opt: schedulers.CosineAnnealingLR(opt, 5),
+    "ChainedScheduler": chained,
+    "ReduceLROnPlateau": lambda opt: schedulers.ReduceLROnPlateau(opt, patience=0),
+    "CyclicLR": lambda opt: schedulers.CyclicLR(opt, 0.01, 0.1, step_size_up=2),
+    "CosineAnnealingWarmRestarts": lambda opt: schedulers.CosineAnnealingWarmRestarts(opt, 2),
+    "OneCycleLR": lambda opt: schedulers.OneCycleLR(opt, 0.1, total_steps=8),
+    "PolynomialLR": lambda opt: schedulers.PolynomialLR(opt, 5),
+    "SWALR": lambda opt: swa_utils.SWALR(opt, 0.05, anneal_epochs=3),
+}
+
+
+def test_every_scheduler_is_here() -> None:
+    found = {name for name in schedulers.__all__ if name != "LRScheduler"}
+    assert found <= SCHEDULERS.keys()
+
+
+@pytest.mark.parametrize("tensors", [False, True])
+@pytest.mark.parametrize("name", SCHEDULERS)
+def test_schedulers(name: str, tensors: bool) -> None:
+    """Rates and momenta are those that PyTorch's AdamW gets, and each step uses them."""
+    rate = torch.tensor(0.1, dtype=torch.float64) if tensors else 0.1
+    ours = optimizer("adamw")(weights(), lr=rate, betas=(0.9, 0.999))
+    theirs = torch.optim.AdamW(weights(), lr=copy.copy(rate), betas=(0.9, 0.999), foreach=False)
+    pair = ours, theirs
+    both = [SCHEDULERS[name](opt) for opt in pair]
+    plain = optimizer("adamw")(weights())
+    for k in range(7):
+        for opt in (*pair, plain):
+            for p in params_of(opt):
+                p.grad = torch.cos(p.detach() + k)
+        for key in ("lr", "betas"):
+            x, y = (opt.param_groups[0][key] for opt in pair)
+            assert x == y, (k, key)
+            plain.param_groups[0][key] = float(x) if key == "lr" else tuple(map(float, x))
+        for opt in (*pair, plain):
+            opt.step()
+        assert all(map(torch.equal, params_of(ours), params_of(plain)))
+        for scheduler in both:
+            scheduler.step(1.0) if name == "ReduceLROnPlateau" else scheduler.step()
+    again = SCHEDULERS[name](ours)
+    again.load_state_dict(both[0].state_dict())
+
+
+def test_one_cycle_turns_momentum_where_there_is_one() -> None:
+    opt = optimizer("nag")(weights(), lr=0.1, momentum=0.9)
+    scheduler = schedulers.OneCycleLR(opt, 0.1, total_steps=4, base_momentum=0.8, max_momentum=0.95)
+    for _ in range(3):
+        for p in params_of(opt):
+            p.grad = torch.ones_like(p)
+        opt.step()
+        scheduler.step()
+    assert opt.param_groups[0]["momentum"] == pytest.approx(0.95)
+
+
+def test_averaged_models() -> None:
+    model = torch.nn.Sequential(Linear(3, 4), torch.nn.BatchNorm1d(4), Linear(4, 1))
+    opt = LION(model.parameters(), lr=0.01)
+    averaged = swa_utils.AveragedModel(model)
+    data = [torch.randn(8, 3) for _ in range(4)]
+    for x in data:
+        opt.zero_grad()
+        model(x).square().sum().backward()
+        opt.step()
+        averaged.update_parameters(model)
+    swa_utils.update_bn(data, averaged)
+    assert averaged.n_averaged == 4
+    assert not torch.equal(averaged.module[0].weight, model[0].weight)
+
+
+# ---------------------------------------------------------------- graphs and processes
+
+
+def test_a_compiled_train_step_has_no_warning_and_compiles_once() -> None:
+    import torch._dynamo
+    from torch._dynamo.utils import counters
+
+    torch._dynamo.reset()
+    counters.clear()
+    model = Linear(4, 3)
+    opt = LION(model.parameters(), lr=0.1)
+    twin = copy.deepcopy(model)
+    eager = LION(twin.parameters(), lr=0.1)
+
+    def train(model: Any, opt: Any, x: torch.Tensor) -> torch.Tensor:
+        loss: torch.Tensor = model(x).square().sum()
+        loss.backward()
+        opt.step()
+        opt.zero_grad()
+        return loss
+
+    compiled = torch.compile(train, backend="eager")
+    both = [schedulers.ExponentialLR(o, 0.9) for o in (opt, eager)]
+    frames = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for k in range(5):
+            x = torch.full((2, 4), k + 1.0)
+            assert torch.equal(compiled(model, opt, x), train(twin, eager, x))
+            frames.append(dict(counters["frames"]))
+            for scheduler in both:
+                scheduler.step()
+    ours = [str(w.message) for w in caught if "optgen" in str(w.filename) + str(w.message)]
+    assert not ours and frames[1] == frames[4]
+    assert all(map(torch.equal, model.parameters(), twin.parameters()))
+    torch._dynamo.reset()
+
+
+def test_a_compiled_call_of_step_alone() -> None:
+    import torch._dynamo
+
+    torch._dynamo.reset()
+    opt, eager = lion(), lion()
+    compiled = torch.compile(lambda: opt.step(), backend="eager")
+    for _ in range(3):
+        compiled()
+        eager.step()
+    assert all(map(torch.equal, params_of(opt), params_of(eager)))
+    torch._dynamo.reset()
+
+
+def test_a_forked_child_steps() -> None:
+    params = [Parameter(torch.ones(300_000))]  # enough for all threads
+    opt = LION(params, lr=0.1)
+    params[0].grad = torch.ones(300_000)
+    opt.step()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)
+        code = 1
+        try:
+            opt.step()
+            # With NumPy: PyTorch's own threads are not there in a child.
+            code = 0 if np.allclose(params[0].detach().numpy(), 0.8) else 2
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert torch.allclose(params[0], torch.tensor(0.9))
+
+
+def _step_and_send(opt: SpecOptimizer, pipe: Any) -> None:
+    for p in params_of(opt):
+        p.grad = torch.cos(p.detach())
+    opt.step()
+    pipe.send([p.detach().tolist() for p in params_of(opt)])
+
+
+def test_an_optimizer_is_sent_to_a_spawned_process() -> None:
+    opt = lion()
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    worker = context.Process(target=_step_and_send, args=(copy.deepcopy(opt), theirs))
+    worker.start()
+    assert ours.poll(100)
+    found = ours.recv()
+    worker.join()
+    opt.step()
+    for p, numbers in zip(params_of(opt), found, strict=True):
+        assert torch.equal(p, torch.tensor(numbers))
+
+
+@pytest.fixture
+def one_process(tmp_path: Path) -> Iterator[None]:
+    store = f"file://{tmp_path / 'store'}"
+    torch.distributed.init_process_group("gloo", init_method=store, rank=0, world_size=1)
+    yield
+    torch.distributed.destroy_process_group()
+
+
+@pytest.mark.usefixtures("one_process")
+def test_zero_redundancy_optimizer() -> None:
+    params = weights()
+    plain = lion(weight_decay=0.1)
+    opt = ZeroRedundancyOptimizer(params, optimizer_class=LION, lr=0.1, weight_decay=0.1)
+    for k in range(3):
+        for o in (opt, plain):
+            for p in params_of(o):
+                p.grad = torch.cos(p.detach() + k)
+            o.step()
+        opt.param_groups[0]["lr"] = plain.param_groups[0]["lr"] = 0.05
+    assert all(map(torch.equal, params, params_of(plain)))
+    opt.consolidate_state_dict()
+    saved = opt.state_dict()
+    other = ZeroRedundancyOptimizer(weights(), optimizer_class=LION, lr=0.3)
+    other.load_state_dict(saved)
+    assert other.param_groups[0]["lr"] == 0.05
+    assert torch.equal(other.optim.state[params_of(other)[0]]["m"], opt.optim.state[params[0]]["m"])
