@@ -429,7 +429,7 @@ def interpret_eval(
         out = np.empty_like(param)
         arrays = {"w": param} | arrays_of(state, i) | {"out": out}
         hyper = _hyper(kernel, param.shape, rule.values) | {"step": float(state.t.max())}
-        interpret(kernel, [TensorUpdate(arrays, hyper, int(state.t[i]), rows=_always(param, arrays))])
+        interpret(kernel, [TensorUpdate(arrays, hyper, int(state.t[i]), rows=_always(kernel, param, arrays))])
         found.append(out)
     return found
 
@@ -451,7 +451,7 @@ def _rows(
     kernel: Kernel, param: Array, grad: Array | RowSparse, arrays: Mapping[str, Array], lazy: bool
 ) -> tuple[Array | None, Array]:
     """The rows that are updated (None: all of the tensor at once), and the gradient of these."""
-    by_row = _always(param, arrays)
+    by_row = _always(kernel, param, arrays)
     if not isinstance(grad, RowSparse):
         return by_row, grad
     total: dict[int, Array] = {}
@@ -467,10 +467,11 @@ def _rows(
     return by_row, dense
 
 
-def _always(param: Array, arrays: Mapping[str, Array]) -> Array | None:
+def _always(kernel: Kernel, param: Array, arrays: Mapping[str, Array]) -> Array | None:
     """All rows where 8-bit blocks restart at each; None: the tensor is one."""
     scales = [a for name, a in arrays.items() if name.endswith(".scale")]
-    return np.arange(param.shape[0] if param.shape else 1) if any(a.ndim == 2 for a in scales) else None
+    _, rows, _ = matrix_view(param.shape, last_two=kernel.last_two)
+    return np.arange(rows) if any(a.ndim == 2 for a in scales) else None
 
 
 def assert_same(label: str, params: Sequence[Array], state: State, others: Sequence[Array], other: State) -> None:

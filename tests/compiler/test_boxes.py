@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import threading
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import hypothesis.strategies as st
 import numpy as np
@@ -13,15 +10,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import optgen
-from optgen import Box, Piece, State
+from optgen import Box, Piece
 from optgen.execute.cpu.fold import fold_blocks
 from optgen.ir import BLOCK
 from optgen.ir.interp import tree_reduce
 from optgen.model import Kind
+from tests.compiler.boxes import MODES, ROWS, WHOLE, Cut, Problem, check_rows, grid, part
 from tests.compiler.harness import (
     CASES,
     FEATURES,
     SPECS,
+    TORCH,
+    TORCH_CASES,
     Array,
     Case,
     Shape,
@@ -29,161 +29,9 @@ from tests.compiler.harness import (
     by_name,
     cases,
     copies,
-    interpret_step,
     numbers,
     same_bits,
 )
-
-MODES: dict[str, dict[str, Any]] = {
-    "float32": {},
-    "bfloat16-master": {"dtype": "bfloat16", "master": True},
-    "bfloat16-stochastic": {"storage": "bfloat16_stochastic"},
-    "int8": {"storage": "int8_dynamic", "blocks_by_row": True},
-}
-Cut = tuple[int, ...]
-WHOLE: Cut = ()
-"""The tensor is no box: every process updates all of it."""
-ROWS: dict[Shape, tuple[Cut, ...]] = {
-    (130, 300): ((0, 65, 66, 130), (0, 50, 130, 130), (0, 130)),
-    (70, 256): ((0, 1, 30, 70), (0, 0, 35, 70), (0, 70)),
-    (9001,): ((0, 4096, 7000, 9001), (0, 4000, 4001, 9001), (0, 9001)),
-    (300, 33): ((0, 64, 200, 300), (0, 63, 129, 300), (0, 300)),
-    (5,): ((0, 2, 2, 5), (0, 2, 4, 5), (0, 5)),
-    (7, 2, 3, 5): ((0, 3, 6, 7), (0, 7, 7, 7), (0, 7)),
-    (0, 4): ((0, 0, 0, 0), (0, 0, 0, 0), (0, 0)),
-    (40, 3): (WHOLE, WHOLE, WHOLE),
-    (): (WHOLE, WHOLE, WHOLE),
-}
-"""Cuts into three, three and one."""
-
-
-def grid(shape: Shape, cuts: Mapping[int, Cut]) -> tuple[tuple[Shape, Shape], ...]:
-    """The boxes of a tensor whose axes are cut."""
-    axes = [tuple(itertools.pairwise(cuts.get(k, (0, length)))) for k, length in enumerate(shape)]
-    return tuple(
-        (tuple(begin for begin, _ in box), tuple(end - begin for begin, end in box)) for box in itertools.product(*axes)
-    )
-
-
-def part(x: Array, box: Box | None) -> Array:
-    """The elements of an array that a box has."""
-    if box is None:
-        return x.copy()
-    where = tuple(slice(begin, begin + length) for begin, length in zip(*box.bounds, strict=True))
-    return np.ascontiguousarray(x[where]).copy()
-
-
-class World:
-    """Processes that add up their arrays. `sums` are the numbers of how many parameters each exchange was about."""
-
-    def __init__(self, size: int) -> None:
-        self.size, self.barrier = size, threading.Barrier(size)
-        self.given, self.exchanges = dict[int, Array](), 0
-
-    def exchange(self, rank: int) -> Callable[[list[int], Array], None]:
-        def add_up(_members: list[int], numbers: Array) -> None:
-            self.given[rank] = numbers.copy()
-            self.barrier.wait(60)
-            total = np.sum([self.given[r] for r in range(self.size)], axis=0)
-            self.barrier.wait(60)
-            numbers[:] = total
-            self.exchanges += rank == 0
-
-        return add_up
-
-    def run(self, work: Callable[[int], None]) -> None:
-        """Do the work of all processes at once."""
-        errors: list[BaseException] = []
-
-        def guarded(rank: int) -> None:
-            try:
-                work(rank)
-            except BaseException as error:
-                errors.append(error)
-                self.barrier.abort()
-
-        threads = [threading.Thread(target=guarded, args=(rank,)) for rank in range(self.size)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(120)
-        if errors:
-            raise errors[0]
-
-
-class Problem:
-    """Tensors of a rule, which the processes of a world have in `boxes`: [process][tensor]."""
-
-    def __init__(self, case: Case, mode: Mapping[str, Any], shapes: Sequence[Shape], *, special: bool = False) -> None:
-        self.case, self.rule, self.shapes = case, case.load(**mode), shapes
-        rng = np.random.default_rng(3)
-
-        def made() -> list[Array]:
-            return [numbers(rng, shape, self.rule.dtype, special=special) for shape in shapes]
-
-        self.params, self.grads, self.flags = made(), [made(), made()], case.flags(len(shapes))
-        self.inputs = {i.name: made() for i in case.spec.inputs}
-
-    def whole(self) -> tuple[list[Array], State]:
-        """What the interpreter makes of the whole tensors in two steps."""
-        params = copies(self.params)
-        state = self.rule.init(params, flags=self.flags)
-        values = {**self.rule.values, "lr": 0.1}
-        for grads in self.grads:
-            interpret_step(self.rule, params, grads, state, values, inputs=self.inputs, flags=self.flags, seed=77)
-        return params, state
-
-    def in_boxes(self, boxes: Sequence[Sequence[Box | None]]) -> tuple[list[list[Array]], list[State], World]:
-        """The parts of each process, and its state, after two steps."""
-        world = World(len(boxes))
-        own = [[part(x, box) for x, box in zip(self.params, mine, strict=True)] for mine in boxes]
-        states = [self.rule.init(x, flags=self.flags, pieces=mine) for x, mine in zip(own, boxes, strict=True)]
-
-        def work(rank: int) -> None:
-            def parts(arrays: Sequence[Array]) -> list[Array]:
-                return [part(x, box) for x, box in zip(arrays, boxes[rank], strict=True)]
-
-            inputs = {name: parts(arrays) for name, arrays in self.inputs.items()}
-            how: dict[str, Any] = {"flags": self.flags, "pieces": boxes[rank], "exchange": world.exchange(rank)}
-            step = self.rule.bind(own[rank], parts(self.grads[0]), states[rank], inputs, **how)
-            step.seed = 77
-            for grads in self.grads:
-                step.rebind(parts(grads))
-                step(lr=0.1)
-
-        world.run(work)
-        return own, states, world
-
-
-def part_of_state(problem: Problem, name: str, array: Array, box: Box | None) -> Array:
-    """What a box has of a state of the whole tensor; rows are not cut."""
-    kinds = {state.name: state.kind for state in problem.case.spec.states}
-    kind = kinds.get(name.removesuffix(".scale"), Kind.ELEM)
-    if box is None or kind not in (Kind.ELEM, Kind.ROW):
-        return array
-    begin, length = box.bounds[0][0], box.bounds[1][0]
-    return array[begin : begin + length]
-
-
-def check_rows(case: Case, mode: Mapping[str, Any], cuts: Mapping[Shape, Cut], *, special: bool = False) -> World:
-    """Tensors that are cut between rows, compared with the interpreter's: parameters and states have the same bits."""
-    shapes = case.shapes(*cuts)
-    size = max(len(cuts[shape]) - 1 for shape in shapes)
-    boxes = [
-        [Box.of_rows(shape, cuts[shape], rank) if cuts[shape] else None for shape in shapes] for rank in range(size)
-    ]
-    problem = Problem(case, mode, shapes, special=special)
-    params, state = problem.whole()
-    own, states, world = problem.in_boxes(boxes)
-    for rank, i in itertools.product(range(size), range(len(shapes))):
-        where = f"{case}: tensor {i} of shape {shapes[i]}, cut at {cuts[shapes[i]]}, process {rank}"
-        box = boxes[rank][i]
-        assert same_bits(own[rank][i], part(params[i], box)), where
-        found, expected = arrays_of(states[rank], i), arrays_of(state, i)
-        assert found.keys() == expected.keys(), where
-        for name, array in found.items():
-            assert same_bits(array, part_of_state(problem, name, expected[name], box)), f"{name}: {where}"
-    return world
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -192,6 +40,32 @@ def test_rows_of_every_spec(name: str, mode: str) -> None:
     case = next(c for c in CASES if c.spec is SPECS[name])
     which = (list(SPECS).index(name) + list(MODES).index(mode)) % 3
     check_rows(case, MODES[mode], {shape: cuts[which] for shape, cuts in ROWS.items()})
+
+
+@pytest.mark.parametrize("name", TORCH)
+def test_rows_of_every_spec_of_torch(name: str) -> None:
+    case = next(c for c in TORCH_CASES if c.spec is TORCH[name])
+    which = list(TORCH).index(name)
+    check_rows(case, list(MODES.values())[which % 4], {shape: cuts[which % 3] for shape, cuts in ROWS.items()})
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", ["batch", "torch/adafactor"])
+def test_matrices_of_batches(name: str, mode: str) -> None:
+    """Batches that are cut between matrices, with blocks of columns and of the tensor in several of them."""
+    case = by_name(name) if name == "batch" else next(c for c in TORCH_CASES if c.spec is TORCH[name])
+    cuts: dict[Shape, Cut] = {
+        (5, 1, 7): (0, 2, 3, 5),
+        (3, 70, 130): (0, 1, 2, 3),
+        (4, 2, 20, 300): (0, 3, 3, 4),
+        (6, 65, 256): (0, 0, 5, 6),
+        (70, 300): (0, 33, 69, 70),
+        (2, 0, 4): (0, 1, 2, 2),
+        (2, 3, 0): (0, 1, 1, 2),
+        (0, 3, 4): (0, 0, 0, 0),
+        (2, 3, 4): WHOLE,
+    }
+    check_rows(case, MODES[mode], cuts)
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if c.load().cut((30, 40)) != "anywhere"], ids=str)
@@ -273,6 +147,24 @@ def test_other_axes(name: str, mode: str, shape: Shape, cuts: dict[int, Cut]) ->
                 assert same_bits(x, arrays_of(states[other], 0)[key])
 
 
+def test_batches_cut_along_other_axes_than_the_first() -> None:
+    """Numbers as close as sums may be where matrices are whole; else such boxes are refused."""
+    case, shape = next(c for c in TORCH_CASES if c.spec is TORCH["torch/adafactor"]), (3, 4, 20, 30)
+    problem = Problem(case, {}, [shape])
+    rng = np.random.default_rng(4)
+    problem.grads = [[rng.standard_normal(shape).astype(np.float32)] for _ in range(2)]
+    cells = grid(shape, {0: (0, 1, 3), 1: (0, 3, 4)})
+    boxes = [Box(shape, cells, rank) for rank in range(len(cells))]
+    (whole,), _ = problem.whole()
+    own, _, _ = problem.in_boxes([[box] for box in boxes])
+    for box, (x,) in zip(boxes, own, strict=True):
+        np.testing.assert_allclose(x, part(whole, box), rtol=1e-6, atol=1e-30)
+    rows = Box(shape, grid(shape, {2: (0, 7, 20)}), 0)
+    w, g = np.ones(rows.bounds[1], np.float32), np.ones(rows.bounds[1], np.float32)
+    with pytest.raises(ValueError, match=r"of the last two axes.* is cut in other axes only, so"):
+        case.load().bind([w], [g], pieces=[rows], exchange=lambda _, numbers: None)
+
+
 def test_eight_bits_cut_between_blocks_of_columns() -> None:
     for name in ("adam", "lamb"):
         problem = Problem(by_name(name), MODES["int8"], [(70, 512)])
@@ -327,9 +219,9 @@ def test_shares_of_threads_meet_anywhere() -> None:
     before = optgen.num_threads()
     optgen.set_num_threads(2)
     try:
-        for name, mode in (("lamb", "int8"), ("adafactor", "bfloat16-stochastic")):
+        for name, mode in (("lamb", "int8"), ("adafactor", "bfloat16-stochastic"), ("batch", "float32")):
             rule = by_name(name).load(**MODES[mode])
-            shapes, cut = [(1000, 301), (701, 512)], [(0, 333, 1000), (0, 350, 701)]
+            shapes, cut = [(1000, 301), (701, 512), (9, 170, 300)], [(0, 333, 1000), (0, 350, 701), (0, 4, 9)]
             problem = Problem(by_name(name), MODES[mode], shapes)
             boxes = [[Box.of_rows(s, c, rank) for s, c in zip(shapes, cut, strict=True)] for rank in range(2)]
             whole = copies(problem.params)
