@@ -427,3 +427,55 @@ def test_sparse_gradients_of_complex_and_strided_parameters() -> None:
             opt.step()
             changed = (p != before).reshape(6, -1).any(1)
             assert changed.tolist() == [False, True, False, False, True, False]
+
+
+# ---------------------------------------------------------------- surroundings
+
+
+def test_parameters_that_get_their_shape_from_the_first_batch() -> None:
+    model = torch.nn.LazyLinear(2)
+    opt = LION(model.parameters(), lr=0.1)
+    model(torch.ones(3, 4)).sum().backward()
+    opt.step()
+    assert opt.state[model.weight]["m"].shape == (2, 4) and opt.state[model.weight]["step"] == 1
+
+
+@pytest.mark.parametrize("name", ["lion", "adafactor", "prodigy", "nadam"])
+def test_default_devices_and_dtypes_do_not_matter(name: str) -> None:
+    """State stands where its parameter is, in the dtype that it has."""
+    make = optimizer(name)
+    plain = make([Parameter(numbers((20, 300)))], storage="int8_dynamic")
+    with torch.device("meta"):
+        p = Parameter(torch.empty((20, 300), device="cpu"))
+        p.data.copy_(params_of(plain)[0].data)
+        opt = make([p], storage="int8_dynamic")
+        torch.set_default_dtype(torch.float64)
+        try:
+            for k in range(2):
+                p.grad = plain.param_groups[0]["params"][0].grad = torch.cos(p.detach() + k)
+                opt.step()
+                plain.step()
+        finally:
+            torch.set_default_dtype(torch.float32)
+    assert torch.equal(p, params_of(plain)[0])
+    for key, x in plain.state[params_of(plain)[0]].items():
+        assert torch.equal(opt.state[p][key], x) and opt.state[p][key].device.type == "cpu"
+
+
+def test_states_that_are_wrong_are_named() -> None:
+    p = Parameter(torch.ones(3))
+    p.grad = torch.ones(3)
+    opt = LION([("w", p)], lr=0.1)
+    opt.step()
+    for key, wrong, message in (
+        ("m", "x", r"parameter 'w': state\['m'\]: expected a tensor, not 'x'"),
+        ("m", torch.ones(4), r"parameter 'w': state\['m'\]: shape \(4,\)"),
+        ("step", torch.tensor(float("nan")), r"parameter 'w': state\['step'\] is tensor\(nan\), which is no number"),
+    ):
+        right = opt.state[p][key]
+        opt.state[p][key] = wrong
+        with pytest.raises((TypeError, ValueError), match=message):
+            opt.step()
+        opt.state[p][key] = right
+    opt.step()
+    assert opt.state[p]["step"] == 2 and torch.allclose(p, torch.tensor(0.8))
