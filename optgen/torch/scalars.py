@@ -24,7 +24,7 @@ class Scalars:
     def __init__(self, key: str, values: Array, kept: Kept, dtype: torch.dtype) -> None:
         self.values = values
         for k, value in zip(kept, values, strict=True):
-            if not is_number(k.get(key)):
+            if not is_cpu_scalar(k.get(key)):
                 k[key] = torch.tensor(value, dtype=dtype)
         self._tensor = _side_by_side([k[key] for k in kept], dtype)
         self._address = self._tensor.data_ptr()
@@ -67,7 +67,7 @@ class PythonCounts:
             k[self._key] = count
 
 
-def is_number(x: Any) -> bool:
+def is_cpu_scalar(x: Any) -> bool:
     """Whether something is a tensor of shape () on the CPU that others may hold."""
     return isinstance(x, torch.Tensor) and x.dim() == 0 and x.device.type == "cpu" and not x.requires_grad
 

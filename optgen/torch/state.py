@@ -47,9 +47,8 @@ class StateKeys:
 
     `has_step`: beside the states, it keeps the count; without it, a parameter whose states exist counts as updated
     once, unless states are rounded at random, for which the count is kept. `counts_in_python`: the count is an int, and
-    no tensor. `names` has the keys of states that the spec names
-    otherwise. `numbers` are states of one number for each parameter that are kept in `scalar_dtype`, as the count is,
-    and not in float64.
+    no tensor. `names` has the keys of states that the spec names otherwise. `numbers` are states of one number for each
+    parameter that are kept in `scalar_dtype`, as the count is, and not in float64.
     """
 
     has_step: bool = True
@@ -115,7 +114,7 @@ def prepare(
             bound[b.name] = memory.like_bound(local_tensor(found))
         else:
             there = shared.get(b.name, kept.get(key))
-            of_kernel = storage.shape_of(b, tuple(memory.tensor.shape), False, kernel.native.last_two)
+            of_kernel = storage.shape_of(b, tuple(memory.tensor.shape), by_row=False, last_two=kernel.native.last_two)
             kept[key] = numbers = _numbers(b, key, there, memory, values, kernel.native.last_two)
             if b.kind is Kind.SHARED:
                 shared[b.name] = numbers
