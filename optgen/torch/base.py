@@ -51,6 +51,7 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
     makes_states_at_construction: ClassVar[bool] = True
     clip_norm: float | None = None
     grad_norm: torch.Tensor | None = None
+    in_backward: bool = False
 
     _step_supports_amp_scaling = True
 

@@ -61,6 +61,7 @@ class BoundTensors:
         self._masters = [p for p, kernel in zip(params, self._kernels, strict=True) if "w" in kernel.states]
         self._versions: list[int] = []
         self._pending: dict[str, Any] = {}
+        self._values: dict[str, Any] = {}  # all that were set, for a step that is bound anew
         self._factor = 1.0
         self._bind()
 
@@ -170,6 +171,8 @@ class BoundTensors:
     def set(self, values: Mapping[str, Any], gradient_factor: float) -> None:
         """Have the next update use these params, each a number for all parameters or a list with one for each."""
         self._pending |= values
+        if self._by_row:
+            self._values |= values
         if gradient_factor != self._factor:
             self._step.gradient_factor = self._factor = gradient_factor
 
@@ -222,10 +225,12 @@ class BoundTensors:
         members = self._with_gradient()
         if members != self._members:
             self._bind()
+            self._pending = self._values
         else:
             self._own_counts[:] = self.counts[members]
             self._step.rebind([row_sparse(self._memories[i]) for i in members])
-        self._step(**self._pending)
+        own = {name: [x[i] for i in members] if isinstance(x, list) else x for name, x in self._pending.items()}
+        self._step(**own)
         self.counts[members] = self._own_counts
 
 
