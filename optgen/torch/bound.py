@@ -50,7 +50,7 @@ class BoundTensors:
         self._special = [m for m in self._memories if not m.is_plain]
         self._copies = [m for m in self._memories if m.is_copy]
         self._has_step = keys.has_step or self._draws()
-        self.counts = np.array([self._count(k) for k in kept], np.int64)
+        self.counts = np.array([self._count(k, i) for i, k in enumerate(kept)], np.int64)
         scalar_dtype = keys.scalar_dtype(kept[0])
         arrays = self._prepare_states()
         self._scalars = self._show_scalars(arrays, scalar_dtype)
@@ -94,10 +94,14 @@ class BoundTensors:
 
     # ------------------------------------------------------------ states
 
-    def _count(self, kept: Mapping[str, Any]) -> int:
-        if not self._keys.has_step:
-            return int(kept.get(STEP, 1)) if self._keys.is_started(kept) else 0
-        return int(kept.get(STEP, 0))
+    def _count(self, kept: Mapping[str, Any], i: int) -> int:
+        if not self._keys.has_step and not self._keys.is_started(kept):
+            return 0
+        step = kept.get(STEP, 0 if self._keys.has_step else 1)
+        try:
+            return int(step)
+        except (TypeError, ValueError, OverflowError):
+            raise ValueError(f"params[{i}]: state['{STEP}'] is {step!r}, which is no number of updates") from None
 
     def _draws(self) -> bool:
         """Whether states are rounded at random, by draws that depend on the count."""
@@ -113,8 +117,8 @@ class BoundTensors:
                 kept.setdefault(STEP, 0)  # the first key, as PyTorch has it
             try:
                 bound = states.prepare(self._kernels[i], kept, memory, self.rule.values, shared, self._keys)
-            except ValueError as error:
-                raise ValueError(f"params[{i}]: {error}") from error
+            except (TypeError, ValueError) as error:
+                raise type(error)(f"params[{i}]: {error}") from error
             for name, tensor in bound.items():
                 arrays.setdefault(name, [None] * n)[i] = tensor
         return arrays

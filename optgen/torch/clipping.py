@@ -38,7 +38,9 @@ def total_norm(grads: Sequence[torch.Tensor], *, are_scaled: bool = False) -> to
             # The norm of a norm is that norm, so it can stand for its gradient.
             term = torch.linalg.vector_norm(term, dtype=torch.float32)
         terms.setdefault(getattr(term, "device_mesh", None), []).append(term)
-    norms = [_whole(torch.nn.utils.get_total_norm(some)) for some in terms.values()] or [torch.tensor(0.0)]
+    norms = [_whole(torch.nn.utils.get_total_norm(some)) for some in terms.values()] or [
+        torch.tensor(0.0, device="cpu")
+    ]
     return norms[0] if len(norms) == 1 else torch.nn.utils.get_total_norm(norms)
 
 

@@ -33,7 +33,8 @@ def prepare(
         if codes.stride() == model.stride() or codes.numel() < 2:
             return _kept(codes.to(device), factors.to(device), memory, last_two)
         there = _decoded(b, codes, factors)
-    if isinstance(there, torch.Tensor):
+    if there is not None:
+        check_tensor(key, there)
         there = part_of(there, memory.param)
         if there.numel() != memory.tensor.numel() >> there.is_complex():
             raise ValueError(
@@ -54,6 +55,12 @@ def decode(kernel: LoadedKernel, kept: dict[str, Any], key_of: Callable[[str], s
             _check(key, local_tensor(codes), local_tensor(scales), codes.shape, kernel.native.last_two)
             kept[key] = _decoded(b, local_tensor(codes), local_tensor(scales))
             del kept[key + SCALE]
+
+
+def check_tensor(key: str, there: Any) -> None:
+    """TypeError if a state is no tensor."""
+    if not isinstance(there, torch.Tensor):
+        raise TypeError(f"state['{key}']: expected a tensor, not {there!r}")
 
 
 def _check(key: str, codes: torch.Tensor, scales: torch.Tensor, shape: torch.Size, last_two: bool) -> None:
@@ -88,9 +95,8 @@ def _all_equal(b: Buffer, value: float, memory: ParamMemory, last_two: bool) -> 
     (code,), (scale,) = storage.encode(np.full(1, value, np.float32), b, by_row=False)
     device = memory.tensor.device
     codes = memory.empty_state(torch.uint8, device).fill_(int(code))
-    return _kept(
-        codes, torch.full(_scale_shape(tuple(codes.shape), last_two), float(scale), device=device), memory, last_two
-    )
+    scales = torch.full(_scale_shape(tuple(codes.shape), last_two), float(scale), dtype=torch.float32, device=device)
+    return _kept(codes, scales, memory, last_two)
 
 
 def _kept(

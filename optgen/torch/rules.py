@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
+from torch.nn.parameter import is_lazy
 
 from optgen import api
 from optgen.arguments import Arguments
@@ -52,7 +53,7 @@ def load(
 def check_rules(optimizer: Owner, group: Mapping[str, Any]) -> None:
     """ValueError or TypeError if there can be no kernels for a group's values and the dtypes of its parameters."""
     values = GroupValues(optimizer.spec, optimizer.spelling, group)
-    for p in {p.dtype: p for p in group["params"] if not p.is_meta}.values():
+    for p in {p.dtype: p for p in group["params"] if not (p.is_meta or is_lazy(p))}.values():
         load(optimizer, p, values.arguments, values.options)
 
 

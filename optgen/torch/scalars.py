@@ -25,7 +25,7 @@ class Scalars:
         self.values = values
         for k, value in zip(kept, values, strict=True):
             if not is_cpu_scalar(k.get(key)):
-                k[key] = torch.tensor(value, dtype=dtype)
+                k[key] = torch.tensor(value, dtype=dtype, device="cpu")
         self._tensor = _side_by_side([k[key] for k in kept], dtype)
         self._address = self._tensor.data_ptr()
         self._shown: Array = self._tensor.numpy()
@@ -87,7 +87,7 @@ def _side_by_side(tensors: Sequence[torch.Tensor], dtype: torch.dtype) -> torch.
             break
     else:
         return first.as_strided((len(tensors),), (1,), begin)
-    together = torch.tensor([t.item() for t in tensors], dtype=dtype)
+    together = torch.tensor([t.item() for t in tensors], dtype=dtype, device="cpu")
     for t, element in zip(tensors, together, strict=True):
         t.data = element
     return together

@@ -179,7 +179,8 @@ def _dtype(b: Buffer) -> torch.dtype:
 def _elements(b: Buffer, key: str, there: Any, memory: ParamMemory, values: Values) -> torch.Tensor:
     """A state of the parameter's shape: `there` if it can be bound as it is."""
     start = start_of(b, values)
-    if isinstance(there, torch.Tensor):
+    if there is not None:
+        codes.check_tensor(key, there)
         if there.dtype == torch.uint8:
             raise ValueError(f"state['{key}']: 8-bit codes, where {b.storage} is kept; give the storage they have")
         return values_like(memory, key, there, _dtype(b))
@@ -236,7 +237,7 @@ def _numbers(b: Buffer, key: str, there: Any, memory: ParamMemory, values: Value
     device = torch.device("cpu") if b.kind is Kind.HOST else memory.tensor.device
     whole, shape = (shape_of(b, x.shape, last_two) for x in (memory.param, local_tensor(memory.param)))
     if there is not None:
-        found = part_of(there, memory.param) if isinstance(there, torch.Tensor) else torch.tensor(there)
+        found = part_of(there, memory.param) if isinstance(there, torch.Tensor) else torch.tensor(there, device="cpu")
         if found.numel() != shape.numel():
             raise ValueError(f"state['{key}']: shape {tuple(found.shape)}, expected {tuple(shape)}")
         same = found.dtype == _dtype(b) and found.device == device and found.shape == shape and found.is_contiguous()
