@@ -12,9 +12,9 @@ import torch
 from optgen import arguments
 from optgen.model import Flag, FlagValue, Optimizer, Param
 
-OPTIONS = ("maximize", "storage", "master")
+OPTIONS = ("maximize", "storage", "master", "capturable")
 """Keys of every parameter group, beside those of the spec."""
-RESERVED = ("params", "param_names", *OPTIONS, "capturable", "differentiable", "seed", "clip_norm", "in_backward")
+RESERVED = ("params", "param_names", *OPTIONS, "differentiable", "seed", "clip_norm", "in_backward")
 """Arguments and keys that every optimizer has; no param or flag of a spec can be spelt so."""
 PYTORCH = {"wd": "weight_decay", "epsilon": "eps"}
 """The names that PyTorch has for params of other names."""
