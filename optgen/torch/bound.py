@@ -286,7 +286,7 @@ def memory_of(
 
 
 def _takes_any_order(kernel: LoadedKernel, memory: ParamMemory) -> bool:
-    """Whether a kernel gives the axes of a parameter no meaning of their own. Blocks of 8-bit states are within rows."""
+    """Whether a kernel gives the axes of a parameter no meaning of their own. (8-bit blocks are within rows.)"""
     native = kernel.native
     is_elementwise = native.cut in ("anywhere", "blocks") and not {"rows", "cols"} & set(native.hyper)
     return is_elementwise and not (kernel.is_quantized and memory.tensor.shape[0] != memory.param.shape[0])

@@ -75,7 +75,7 @@ def test_names() -> None:
 
 
 def test_arguments_of_ours_are_in_groups_where_they_are_given() -> None:
-    p, q = torch.zeros(4096, dtype=torch.bfloat16), torch.zeros(4096, dtype=torch.bfloat16)
+    p, q = torch.zeros(16, 256, dtype=torch.bfloat16), torch.zeros(16, 256, dtype=torch.bfloat16)
     optimizer = optgen.torch.Adagrad(
         [{"params": [p]}, {"params": [q], "storage": {"sum": "int8_dynamic"}}], master=True
     )
