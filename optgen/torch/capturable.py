@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import torch
 
 from optgen import arguments
 from optgen.model import Optimizer
-from optgen.torch.protocols import Owner
 from optgen.torch.scalars import Kept, side_by_side
 from optgen.torch.spelling import Spelling
 
@@ -21,22 +20,21 @@ def is_capturing() -> bool:
     return torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing()  # type: ignore[no-untyped-call]
 
 
-def check_capture(optimizer: Owner, *, binds: bool = False) -> None:
-    """RuntimeError, in PyTorch's words, if steps of a group that is not capturable are being captured.
+def check_capture(name: str, groups: Iterable[Mapping[str, Any]], *, binds: bool = False) -> None:
+    """RuntimeError, in PyTorch's words, if a step of these groups is captured, and one of them is not capturable.
 
-    RuntimeError too if such a step `binds`: a capture is no time to load kernels and make states.
+    RuntimeError too if the step `binds`: a capture is no time to load kernels and make states.
     """
     if not is_capturing():
         return
-    if not all(group.get("capturable") for group in optimizer.param_groups):
+    if not all(group.get("capturable") for group in groups):
         raise RuntimeError(
-            f"Attempting CUDA graph capture of step() for an instance of {type(optimizer).__name__} but param_groups' "
-            "capturable is False."
+            f"Attempting CUDA graph capture of step() for an instance of {name} but param_groups' capturable is False."
         )
     if binds:
         raise RuntimeError(
-            f"{type(optimizer).__name__}: call step() before it is captured, with a gradient for each parameter that "
-            "has one in the capture: it loads kernels and makes states"
+            f"{name}: call step() before it is captured, with a gradient for each parameter that has one in the "
+            "capture: it loads kernels and makes states"
         )
 
 

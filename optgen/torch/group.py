@@ -30,6 +30,7 @@ class GroupStep:
 
     def __init__(self, optimizer: Owner, groups: Sequence[Mapping[str, Any]]) -> None:
         self._optimizer, self.groups = weakref.proxy(optimizer), groups  # which has this step
+        self._name = type(optimizer).__name__
         self._values = [GroupValues(optimizer.spec, optimizer.spelling, group) for group in groups]
         self._kept_by = [values.options for values in self._values]
         self._bound: list[BoundTensors] = []
@@ -48,7 +49,7 @@ class GroupStep:
         cannot hold this step.
         """
         if self._is_on_gpu:
-            check_capture(self._optimizer)
+            check_capture(self._name, self.groups)
         changes = self._changes()
         factor = -gradient_factor if self._values[0].flips_gradient else gradient_factor
         if factor != 1.0 and not self._scales_gradient:
@@ -136,7 +137,7 @@ class GroupStep:
     def _bind_all(self, params: Sequence[torch.Tensor]) -> list[BoundTensors]:
         self._is_on_gpu = any(p.is_cuda for p in params)
         if self._is_on_gpu:
-            check_capture(self._optimizer, binds=True)
+            check_capture(self._name, self.groups, binds=True)
         buckets = self._buckets(params)
         if len(self.groups) > 1:
             self._check_groups_are_alike()

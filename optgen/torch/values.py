@@ -46,7 +46,7 @@ def options_of(group: Mapping[str, Any]) -> GroupOptions:
 
 
 class GroupValues:
-    """The values of a group at its last step: `arguments` in the spec's names, and `on_gpu` those that steps read there."""
+    """The values of a group at its last step: `arguments`, in the spec's names, and `on_gpu`, what steps read there."""
 
     def __init__(self, spec: Optimizer, spelling: Spelling, group: Mapping[str, Any]) -> None:
         self._spec, self._spelling = spec, spelling
