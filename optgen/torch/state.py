@@ -109,7 +109,9 @@ def prepare(
         if b.is_scale:
             continue  # comes with its codes
         if b.is_quantized:
-            kept[key], kept[scale_key] = codes.prepare(b, key, kept, memory, start_of(b, values))
+            kept[key], kept[scale_key] = codes.prepare(
+                b, key, kept, memory, start_of(b, values), kernel.native.last_two
+            )
             bound[b.name] = memory.like_bound(local_tensor(kept[key]))
             bound[b.name + codes.SCALE] = local_tensor(kept[scale_key])
         elif b.kind is Kind.ELEM:
@@ -155,7 +157,7 @@ def restart(
             continue
         key = keys.key_of(b.name)
         if b.is_quantized:
-            coded, scales = codes.prepare(b, key, {}, memory, "w")
+            coded, scales = codes.prepare(b, key, {}, memory, "w", kernel.native.last_two)
             local_tensor(kept[key]).copy_(local_tensor(coded))
             local_tensor(kept[keys.key_of(b.name + codes.SCALE)]).copy_(local_tensor(scales))
         else:
