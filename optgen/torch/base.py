@@ -11,6 +11,8 @@ import torch
 from optgen.execute.step import SEED_LIMIT
 from optgen.model import Kind, Optimizer
 from optgen.torch import clipping, in_backward, loading, naming
+from optgen.torch.capturable import is_capturing
+from optgen.torch.gpu_scaler import GpuScaler, can_stay
 from optgen.torch.group import GroupStep
 from optgen.torch.hooks import hooked
 from optgen.torch.in_backward import BackwardUpdates
@@ -23,6 +25,7 @@ ARGUMENTS: Mapping[str, tuple[Any, str]] = {
     "storage": (None, "how elementwise states are kept, all of them or by name, as `optgen.load` has it"),
     "master": (False, "keep a float32 weight beside each parameter of 16 bits"),
     "seed": (0, "of draws and of random rounding"),
+    "capturable": (False, "on a GPU: a captured CUDA graph of a step is a step whenever it is replayed"),
     "clip_norm": (None, "limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before"),
     "in_backward": (False, "update each parameter within `backward`, when its gradient is complete, and free that"),
 }
@@ -63,11 +66,12 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         seed: int = 0,
         storage: Any = None,
         master: bool = False,
+        capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
     ) -> None:
         self._set_options(seed, clip_norm, in_backward)
-        super().__init__(params, {**defaults, "storage": storage, "master": master})
+        super().__init__(params, {**defaults, "storage": storage, "master": master, "capturable": capturable})
 
     def _set_options(self, seed: int, clip_norm: float | None, in_backward: bool) -> None:
         """Set what stands in no group, before the first group is added."""
@@ -92,6 +96,7 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         self._stepped_groups: list[int] = []
         self._state_dicts: list[int] = []
         self._backward = BackwardUpdates(self) if self.in_backward else None
+        self.gpu_scaler = GpuScaler()
 
     # ------------------------------------------------------------ the step
 
@@ -113,12 +118,18 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         if self._backward is not None:
             self._backward.finish()
             return
-        factor = self._gradient_factor()
-        if getattr(self, "found_inf", None):  # of a GradScaler, for the time of a step, as `grad_scale`
+        found_inf = getattr(self, "found_inf", None)  # of a GradScaler, for the time of a step, as `grad_scale`
+        on_gpu = found_inf is not None and self.clip_norm is None and can_stay(found_inf, self.param_groups)
+        factor = 1.0 if on_gpu else self._gradient_factor()
+        if not on_gpu and found_inf:
             return
         steps = self._group_steps()
         for step in steps:
+            if on_gpu:
+                step.read_scaler()
             step.prepare(factor)
+        if self.gpu_scaler.tensors:
+            self.gpu_scaler.write(*((getattr(self, "grad_scale", None), found_inf) if on_gpu else (None, None)))
         self._state_dicts = list(map(id, self.state.values()))
         for step in steps:
             step.run()
@@ -130,6 +141,11 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         factor = 1.0 if scale is None else scale.double().reciprocal().float().item()
         if self.clip_norm is None:
             return factor
+        if is_capturing():
+            raise RuntimeError(
+                f"{type(self).__name__}: clip_norm={self.clip_norm:g}: the host reads the norm, so step() cannot be "
+                "captured; leave clip_norm out, and call torch.nn.utils.clip_grad_norm_ before step()"
+            )
         norm = clipping.total_norm(clipping.gradients(self.param_groups), are_scaled=scale is not None)
         self.grad_norm = norm if scale is None else norm * factor
         return factor * clipping.coefficient(self.grad_norm, self.clip_norm).item()
