@@ -18,7 +18,7 @@ import optgen
 from optgen.execute.cuda import driver
 
 COPY = "copy"
-GRAPH, FUSED_GRAPH = "optgen, graph", "torch-fused, graph"
+GRAPH, OPTIMIZER, FUSED_GRAPH = "optgen, graph", "optgen.torch", "torch-fused, graph"
 PEERED = ("adamw", "adam", "momentum")
 MODES = ("torch-fused", "torch-foreach", "torch-compiled")
 COMPILED = ("1e5", "1e8", "resnet50")
@@ -54,7 +54,7 @@ def sizes(device: Any, size: str, optimizer: str, reps: int, compiled: bool) -> 
 
 
 def wall(device: Any, size: str, reps: int, compiled: bool) -> Case:
-    """AdamW by the clock, many calls in a row, with CUDA graphs and without."""
+    """AdamW by the clock, many calls in a row, with CUDA graphs and without, and as an optimizer of PyTorch."""
     rule, shapes = OPTIMIZERS["adamw"], SIZES[size][1]
     _check_memory(device, rule, shapes, len(MODES) + 1)
     tensors = device.make(shapes, rule.dtype)
@@ -65,7 +65,7 @@ def wall(device: Any, size: str, reps: int, compiled: bool) -> Case:
         captured.advance()
         replay()
 
-    steps: dict[str, Step] = {OURS: ours, GRAPH: graph}
+    steps: dict[str, Step] = {OURS: ours, GRAPH: graph, OPTIMIZER: device.optimizer_step(tensors)}
     absent = add_peers(steps, "adamw", tensors, MODES if compiled else MODES[:2])
     steps[FUSED_GRAPH] = device.fused_graph(tensors)
     seconds = device.by_clock(steps, reps, CALLS)

@@ -109,6 +109,15 @@ class Device:
         torch.cuda.current_stream().wait_stream(side)
         return self.graph(made.step)
 
+    def optimizer_step(self, tensors: Tensors) -> Step:
+        """`step()` of optgen.torch's AdamW."""
+        import optgen.torch
+
+        params = [self.torch.nn.Parameter(w) for w in tensors.weights]
+        for p, g in zip(params, tensors.grads, strict=True):
+            p.grad = g
+        return optgen.torch.AdamW(params, lr=LR, weight_decay=WD).step  # type: ignore[attr-defined, no-any-return]
+
     # ------------------------------------------------------------ time
 
     def by_events(self, steps: Mapping[str, Step], reps: int) -> dict[str, list[float]]:

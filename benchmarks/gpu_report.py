@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import machine
-from gpu_cases import COPY, FUSED_GRAPH, GRAPH, MODES, Case
+from gpu_cases import COPY, FUSED_GRAPH, GRAPH, MODES, OPTIMIZER, Case
 from gpu_device import SIZES
 from measure import CEILING, OURS
 from report import absences, aligned, duration, piped
@@ -75,7 +75,7 @@ def _sizes(rows: Sequence[Case]) -> list[list[str]]:
 
 
 def _wall(rows: Sequence[Case]) -> list[list[str]]:
-    names = [n for n in (OURS, GRAPH, *MODES, FUSED_GRAPH) if any(n in c.seconds for c in rows)]
+    names = [n for n in (OURS, GRAPH, OPTIMIZER, *MODES, FUSED_GRAPH) if any(n in c.seconds for c in rows)]
     table = [["parameters", "tensors", "launches", *names]]
     for c in rows:
         title = f"{SIZES[c.shapes][0]}: {c.parameters:,}"

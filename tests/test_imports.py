@@ -54,8 +54,8 @@ LAYERS: dict[str, list[str]] = {
     "optgen.loops": ["language malloc", "compile code", "fallback_gemm", "numpy_blas", "checked", "kernel"],
     "optgen.torch": [
         "requirement clipping spelling memory naming scalars hooks",
-        "shards",
-        "codes values",
+        "shards capturable",
+        "codes values gpu_scaler",
         "state",
         "protocols bound",
         "rules",

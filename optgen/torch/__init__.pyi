@@ -102,6 +102,7 @@ class AdEMAMix(SpecOptimizer):
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
         seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
     """
@@ -123,6 +124,7 @@ class AdEMAMix(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
         seed: int = 0,
+        capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
     ) -> None: ...
@@ -155,6 +157,7 @@ class AdaBelief(SpecOptimizer):
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
         seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
     """
@@ -174,6 +177,7 @@ class AdaBelief(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
         seed: int = 0,
+        capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
     ) -> None: ...
@@ -256,6 +260,7 @@ class Adafactor(TorchOptimizer, torch.optim.Adafactor):
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
         seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
     """
@@ -274,6 +279,7 @@ class Adafactor(TorchOptimizer, torch.optim.Adafactor):
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
         seed: int = 0,
+        capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
     ) -> None: ...
@@ -298,6 +304,7 @@ class Adagrad(TorchOptimizer, torch.optim.Adagrad):
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
         seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
     """
@@ -318,6 +325,7 @@ class Adagrad(TorchOptimizer, torch.optim.Adagrad):
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
         seed: int = 0,
+        capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
     ) -> None: ...
@@ -411,6 +419,7 @@ class AdamMini(SpecOptimizer):
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
         seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
     """
@@ -429,6 +438,7 @@ class AdamMini(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
         seed: int = 0,
+        capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
     ) -> None: ...
@@ -566,6 +576,7 @@ class Adan(SpecOptimizer):
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
         seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
     """
@@ -585,6 +596,7 @@ class Adan(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
         seed: int = 0,
+        capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
     ) -> None: ...
@@ -633,6 +645,7 @@ class CAME(SpecOptimizer):
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
         seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
     """
@@ -653,6 +666,7 @@ class CAME(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
         seed: int = 0,
+        capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
     ) -> None: ...
@@ -686,6 +700,7 @@ class CautiousAdamW(SpecOptimizer):
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
         seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
     """
@@ -704,6 +719,7 @@ class CautiousAdamW(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
         seed: int = 0,
+        capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
     ) -> None: ...
@@ -742,6 +758,7 @@ class DAdaptAdam(SpecOptimizer):
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
         seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
     """
@@ -762,6 +779,7 @@ class DAdaptAdam(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
         seed: int = 0,
+        capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
     ) -> None: ...
@@ -794,6 +812,7 @@ class DCASGD(SpecOptimizer):
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
         seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
     """
@@ -812,6 +831,7 @@ class DCASGD(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
         seed: int = 0,
+        capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
     ) -> None: ...
@@ -848,6 +868,7 @@ class FTML(SpecOptimizer):
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
         seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
     """
@@ -866,6 +887,7 @@ class FTML(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
         seed: int = 0,
+        capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
     ) -> None: ...
@@ -904,6 +926,7 @@ class Ftrl(SpecOptimizer):
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
         seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
     """
@@ -922,6 +945,7 @@ class Ftrl(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
         seed: int = 0,
+        capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
     ) -> None: ...
@@ -947,6 +971,7 @@ class GroupAdaGrad(SpecOptimizer):
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
         seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
     """
@@ -963,6 +988,7 @@ class GroupAdaGrad(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
         seed: int = 0,
+        capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
     ) -> None: ...
@@ -1006,6 +1032,7 @@ class LAMB(SpecOptimizer):
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
         seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
     """
@@ -1027,6 +1054,7 @@ class LAMB(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
         seed: int = 0,
+        capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
     ) -> None: ...
@@ -1070,6 +1098,7 @@ class LANS(SpecOptimizer):
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
         seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
     """
@@ -1090,6 +1119,7 @@ class LANS(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
         seed: int = 0,
+        capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
     ) -> None: ...
@@ -1133,6 +1163,7 @@ class LARS(SpecOptimizer):
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
         seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
     """
@@ -1154,6 +1185,7 @@ class LARS(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
         seed: int = 0,
+        capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
     ) -> None: ...
@@ -1207,6 +1239,7 @@ class LBSGD(SpecOptimizer):
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
         seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
     """
@@ -1230,6 +1263,7 @@ class LBSGD(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
         seed: int = 0,
+        capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
     ) -> None: ...
@@ -1257,6 +1291,7 @@ class Lion(SpecOptimizer):
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
         seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
     """
@@ -1274,6 +1309,7 @@ class Lion(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
         seed: int = 0,
+        capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
     ) -> None: ...
@@ -1310,6 +1346,7 @@ class MARS(SpecOptimizer):
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
         seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
     """
@@ -1329,6 +1366,7 @@ class MARS(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
         seed: int = 0,
+        capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
     ) -> None: ...
@@ -1358,6 +1396,7 @@ class NAG(SpecOptimizer):
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
         seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
     """
@@ -1375,6 +1414,7 @@ class NAG(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
         seed: int = 0,
+        capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
     ) -> None: ...
@@ -1470,6 +1510,7 @@ class NovoGrad(SpecOptimizer):
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
         seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
     """
@@ -1489,6 +1530,7 @@ class NovoGrad(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
         seed: int = 0,
+        capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
     ) -> None: ...
@@ -1534,6 +1576,7 @@ class Prodigy(SpecOptimizer):
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
         seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
     """
@@ -1556,6 +1599,7 @@ class Prodigy(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
         seed: int = 0,
+        capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
     ) -> None: ...
@@ -1594,6 +1638,7 @@ class QHAdam(SpecOptimizer):
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
         seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
     """
@@ -1615,6 +1660,7 @@ class QHAdam(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
         seed: int = 0,
+        capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
     ) -> None: ...
@@ -1798,6 +1844,7 @@ class SGD(TorchOptimizer, torch.optim.SGD):
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
         seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
     """
@@ -1818,6 +1865,7 @@ class SGD(TorchOptimizer, torch.optim.SGD):
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
         seed: int = 0,
+        capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
     ) -> None: ...
@@ -1843,6 +1891,7 @@ class SGLD(SpecOptimizer):
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
         seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
     """
@@ -1859,6 +1908,7 @@ class SGLD(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
         seed: int = 0,
+        capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
     ) -> None: ...
@@ -1899,6 +1949,7 @@ class ScheduleFreeAdamW(SpecOptimizer):
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
         seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
     """
@@ -1920,6 +1971,7 @@ class ScheduleFreeAdamW(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
         seed: int = 0,
+        capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
     ) -> None: ...
@@ -1958,6 +2010,7 @@ class ScheduleFreeSGD(SpecOptimizer):
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
         seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
     """
@@ -1978,6 +2031,7 @@ class ScheduleFreeSGD(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
         seed: int = 0,
+        capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
     ) -> None: ...
@@ -2008,6 +2062,7 @@ class Signum(SpecOptimizer):
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
         seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
     """
@@ -2026,6 +2081,7 @@ class Signum(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
         seed: int = 0,
+        capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
     ) -> None: ...
@@ -2060,6 +2116,7 @@ class Sophia(SpecOptimizer):
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
         seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
     """
@@ -2081,6 +2138,7 @@ class Sophia(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
         seed: int = 0,
+        capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
     ) -> None: ...
@@ -2108,6 +2166,7 @@ class SparseAdam(TorchOptimizer, torch.optim.SparseAdam):
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
         seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
     """
@@ -2123,6 +2182,7 @@ class SparseAdam(TorchOptimizer, torch.optim.SparseAdam):
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
         seed: int = 0,
+        capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
     ) -> None: ...
@@ -2145,6 +2205,7 @@ class Test(SpecOptimizer):
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
         seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
     """
@@ -2159,6 +2220,7 @@ class Test(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
         seed: int = 0,
+        capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
     ) -> None: ...
@@ -2189,6 +2251,7 @@ class Yogi(SpecOptimizer):
         storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
         master: keep a float32 weight beside each parameter of 16 bits
         seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
     """
@@ -2208,6 +2271,7 @@ class Yogi(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
         seed: int = 0,
+        capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
     ) -> None: ...

@@ -9,8 +9,10 @@ from typing import Any, ClassVar
 import torch
 
 from optgen.execute.step import SEED_LIMIT
-from optgen.model import Call, Kind, Optimizer, walk
+from optgen.model import Kind, Optimizer
 from optgen.torch import clipping, in_backward, loading, naming
+from optgen.torch.capturable import is_capturing
+from optgen.torch.gpu_scaler import GpuScaler, can_stay
 from optgen.torch.group import GroupStep
 from optgen.torch.hooks import hooked
 from optgen.torch.in_backward import BackwardUpdates
@@ -23,6 +25,7 @@ ARGUMENTS: Mapping[str, tuple[Any, str]] = {
     "storage": (None, "how elementwise states are kept, all of them or by name, as `optgen.load` has it"),
     "master": (False, "keep a float32 weight beside each parameter of 16 bits"),
     "seed": (0, "of draws and of random rounding"),
+    "capturable": (False, "on a GPU: a captured CUDA graph of a step is a step whenever it is replayed"),
     "clip_norm": (None, "limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before"),
     "in_backward": (False, "update each parameter within `backward`, when its gradient is complete, and free that"),
 }
@@ -51,6 +54,7 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
     makes_states_at_construction: ClassVar[bool] = True
     clip_norm: float | None = None
     grad_norm: torch.Tensor | None = None
+    in_backward: bool = False
 
     _step_supports_amp_scaling = True
 
@@ -62,11 +66,12 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         seed: int = 0,
         storage: Any = None,
         master: bool = False,
+        capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
     ) -> None:
         self._set_options(seed, clip_norm, in_backward)
-        super().__init__(params, {**defaults, "storage": storage, "master": master})
+        super().__init__(params, {**defaults, "storage": storage, "master": master, "capturable": capturable})
 
     def _set_options(self, seed: int, clip_norm: float | None, in_backward: bool) -> None:
         """Set what stands in no group, before the first group is added."""
@@ -91,6 +96,7 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         self._stepped_groups: list[int] = []
         self._state_dicts: list[int] = []
         self._backward = BackwardUpdates(self) if self.in_backward else None
+        self.gpu_scaler = GpuScaler()
 
     # ------------------------------------------------------------ the step
 
@@ -112,12 +118,18 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         if self._backward is not None:
             self._backward.finish()
             return
-        factor = self._gradient_factor()
-        if getattr(self, "found_inf", None):  # of a GradScaler, for the time of a step, as `grad_scale`
+        found_inf = getattr(self, "found_inf", None)  # of a GradScaler, for the time of a step, as `grad_scale`
+        on_gpu = found_inf is not None and self.clip_norm is None and can_stay(found_inf, self.param_groups)
+        factor = 1.0 if on_gpu else self._gradient_factor()
+        if not on_gpu and found_inf:
             return
         steps = self._group_steps()
         for step in steps:
+            if on_gpu:
+                step.read_scaler()
             step.prepare(factor)
+        if self.gpu_scaler.tensors:
+            self.gpu_scaler.write(*((getattr(self, "grad_scale", None), found_inf) if on_gpu else (None, None)))
         self._state_dicts = list(map(id, self.state.values()))
         for step in steps:
             step.run()
@@ -129,6 +141,11 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         factor = 1.0 if scale is None else scale.double().reciprocal().float().item()
         if self.clip_norm is None:
             return factor
+        if is_capturing():
+            raise RuntimeError(
+                f"{type(self).__name__}: clip_norm={self.clip_norm:g}: the host reads the norm, so step() cannot be "
+                "captured; leave clip_norm out, and call torch.nn.utils.clip_grad_norm_ before step()"
+            )
         norm = clipping.total_norm(clipping.gradients(self.param_groups), are_scaled=scale is not None)
         self.grad_norm = norm if scale is None else norm * factor
         return factor * clipping.coefficient(self.grad_norm, self.clip_norm).item()
@@ -137,7 +154,7 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         """The steps of all groups, bound to the states that are in `state` now."""
         groups = self.param_groups
         if self._stepped_groups != list(map(id, groups)):
-            together = [groups] if self.sums_over_params else [[group] for group in groups]
+            together = [groups] if self.spec.sums_over_params else [[group] for group in groups]
             before = {id(step.groups[0]): step for step in self._steps if len(step.groups) == 1}
             self._steps = [
                 (len(some) == 1 and before.get(id(some[0]))) or GroupStep(self, list(some)) for some in together
@@ -198,12 +215,6 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         names = [s.name for s in self.spec.states if s.kind is Kind.SHARED]
         kept: dict[str, Any] = next(iter(self.state.values()), {})
         return {name: kept[name] for name in names if name in kept}
-
-    @property
-    def sums_over_params(self) -> bool:
-        """Whether the spec sums over all parameters."""
-        calls = [e for line in self.spec.update for e in walk(line.value) if isinstance(e, Call)]
-        return any(call.scope == "params" for call in calls)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take the states and group values of `state_dict()`; states are kept as this optimizer keeps them.

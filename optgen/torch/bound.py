@@ -14,6 +14,7 @@ from optgen.execute.kernel import LoadedKernel
 from optgen.execute.rule import UpdateRule
 from optgen.execute.state import State
 from optgen.torch import state as states
+from optgen.torch.capturable import GpuScalars, shown
 from optgen.torch.memory import ParamMemory, fits, local_tensor, row_sparse
 from optgen.torch.scalars import PythonCounts, Scalars
 from optgen.torch.shards import box_of, sharding_of
@@ -24,6 +25,7 @@ class BoundTensors:
     """A step of a rule over some parameters, whose states stand in `kept`, a dict for each.
 
     `ids` number the parameters, for their draws. `is_sparse`: their gradients are sparse COO tensors.
+    `capturable`: the step, its counts and its states of kind host are for captured graphs.
     """
 
     def __init__(
@@ -36,6 +38,7 @@ class BoundTensors:
         *,
         seed: int,
         is_sparse: bool = False,
+        capturable: bool = False,
     ) -> None:
         self.params, self.rule = params, rule
         self._kept, self._keys, self._ids, self._seed = kept, keys, ids, seed
@@ -43,14 +46,15 @@ class BoundTensors:
             memory_of(rule, p, is_sparse=is_sparse, always_view=not (p.grad is None or fits(p, p.grad))) for p in params
         ]
         self._kernels = [kernel_of(rule, m) for m in self._memories]
-        self._by_row = is_sparse
+        self._by_row, self.is_capturable = is_sparse, capturable
         self._boxes = [box_of(p) for p in params]
         sharding = sharding_of(params[0])
-        self._exchange = None if sharding is None else sharding.exchange()
+        # On a GPU there are kernels for shards only where nothing is exchanged.
+        self._exchange = None if sharding is None or capturable else sharding.exchange()
         self._special = [m for m in self._memories if not m.is_plain]
         self._copies = [m for m in self._memories if m.is_copy]
         self._has_step = keys.has_step or self._draws()
-        self.counts = np.array([self._count(k, i) for i, k in enumerate(kept)], np.int64)
+        self.counts: Any = np.array([self._count(k, i) for i, k in enumerate(kept)], np.int64)
         scalar_dtype = keys.scalar_dtype(kept[0])
         arrays = self._prepare_states()
         self._scalars = self._show_scalars(arrays, scalar_dtype)
@@ -61,6 +65,7 @@ class BoundTensors:
         self._masters = [p for p, kernel in zip(params, self._kernels, strict=True) if "w" in kernel.states]
         self._versions: list[int] = []
         self._pending: dict[str, Any] = {}
+        self._values: dict[str, Any] = {}  # all that were set, for a step that is bound anew
         self._factor = 1.0
         self._bind()
 
@@ -76,6 +81,7 @@ class BoundTensors:
                 State(picked, self._own_counts),
                 {name: [tensors[i] for i in self._members] for name, tensors in self._inputs.items()},
                 ids=[self._ids[i] for i in self._members],
+                capturable=self.is_capturable,
             )
         else:
             self._step = self.rule.bind(
@@ -86,6 +92,7 @@ class BoundTensors:
                 ids=self._ids,
                 pieces=self._boxes,
                 exchange=self._exchange,
+                capturable=self.is_capturable,
             )
         self._step.seed = self._seed
         if self.rule.scales_gradient:
@@ -115,16 +122,22 @@ class BoundTensors:
             if self._has_step:
                 kept.setdefault(STEP, 0)  # the first key, as PyTorch has it
             try:
-                bound = states.prepare(self._kernels[i], kept, memory, self.rule.values, shared, self._keys)
+                bound = states.prepare(
+                    self._kernels[i], kept, memory, self.rule.values, shared, self._keys, capturable=self.is_capturable
+                )
             except (TypeError, ValueError) as error:
                 raise type(error)(f"params[{i}]: {error}") from error
             for name, tensor in bound.items():
                 arrays.setdefault(name, [None] * n)[i] = tensor
         return arrays
 
-    def _show_scalars(self, arrays: dict[str, list[Any]], dtype: torch.dtype) -> list[Scalars | PythonCounts]:
+    def _show_scalars(
+        self, arrays: dict[str, list[Any]], dtype: torch.dtype
+    ) -> list[Scalars | PythonCounts | GpuScalars]:
         """What `state[p]` shows of the counts, and of numbers that it has in another dtype than kernels."""
-        found: list[Scalars | PythonCounts] = []
+        if self.is_capturable:
+            return self._show_on_gpu(arrays, dtype)
+        found: list[Scalars | PythonCounts | GpuScalars] = []
         for name in self._keys.numbers:
             values = np.array([x.item() for x in arrays[name]])
             arrays[name] = list(torch.from_numpy(values))
@@ -133,6 +146,20 @@ class BoundTensors:
             found.append(PythonCounts(STEP, self.counts, self._kept))
         elif self._has_step:
             found.append(Scalars(STEP, self.counts, self._kept, dtype))
+        return found
+
+    def _show_on_gpu(
+        self, arrays: dict[str, list[Any]], dtype: torch.dtype
+    ) -> list[Scalars | PythonCounts | GpuScalars]:
+        """What `state[p]` shows of a capturable step: the counts themselves, and copies of the other numbers."""
+        found: list[Scalars | PythonCounts | GpuScalars] = []
+        for name in self._keys.numbers:
+            values = torch.stack(arrays[name])
+            arrays[name] = list(values)
+            found.append(GpuScalars(self._keys.key_of(name), values, self._kept, dtype))
+        self.counts = torch.from_numpy(self.counts).to(self.params[0].device)
+        if self._has_step:
+            self.counts = shown(STEP, self.counts, self._kept)
         return found
 
     def _input(self, i: int, name: str) -> torch.Tensor:
@@ -174,8 +201,14 @@ class BoundTensors:
     def set(self, values: Mapping[str, Any], gradient_factor: float) -> None:
         """Have the next update use these params, each a number for all parameters or a list with one for each."""
         self._pending |= values
+        if self._by_row:
+            self._values |= values
         if gradient_factor != self._factor:
             self._step.gradient_factor = self._factor = gradient_factor
+
+    def read_scaler(self, scale: torch.Tensor, found_inf: torch.Tensor) -> None:
+        """Have the next updates divide gradients by a number on the GPU, and change nothing where another is not 0."""
+        self._step.grad_scale, self._step.found_inf = scale, found_inf
 
     def run(self) -> None:
         """One update of the parameters that have gradients."""
@@ -226,10 +259,12 @@ class BoundTensors:
         members = self._with_gradient()
         if members != self._members:
             self._bind()
+            self._pending = self._values
         else:
             self._own_counts[:] = self.counts[members]
             self._step.rebind([row_sparse(self._memories[i]) for i in members])
-        self._step(**self._pending)
+        own = {name: [x[i] for i in members] if isinstance(x, list) else x for name, x in self._pending.items()}
+        self._step(**own)
         self.counts[members] = self._own_counts
 
 

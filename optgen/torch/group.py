@@ -11,6 +11,7 @@ import torch
 from optgen.execute.rule import UpdateRule
 from optgen.model import PER_PARAMETER
 from optgen.torch.bound import BoundTensors
+from optgen.torch.capturable import check_capture
 from optgen.torch.naming import naming
 from optgen.torch.protocols import Owner
 from optgen.torch.rules import decode_states, load
@@ -29,17 +30,26 @@ class GroupStep:
 
     def __init__(self, optimizer: Owner, groups: Sequence[Mapping[str, Any]]) -> None:
         self._optimizer, self.groups = weakref.proxy(optimizer), groups  # which has this step
+        self._name = type(optimizer).__name__
         self._values = [GroupValues(optimizer.spec, optimizer.spelling, group) for group in groups]
         self._kept_by = [values.options for values in self._values]
         self._bound: list[BoundTensors] = []
-        self._is_stale, self._needs_other_kernels, self._has_started = True, False, False
-        self._factor, self._scales_gradient = 1.0, False
+        self._is_stale, self._needs_other_kernels, self._has_started, self._is_on_gpu = True, False, False, False
+        self._factor, self._scales_gradient, self._reads_scaler = 1.0, False, False
+
+    def read_scaler(self) -> None:
+        """From now on, have updates on a GPU read the optimizer's `gpu_scaler`."""
+        if not self._reads_scaler:
+            self._reads_scaler = self._scales_gradient = self._is_stale = True
 
     def prepare(self, gradient_factor: float) -> None:
         """Take the groups' values and tensors as they are now; the next update multiplies gradients by a factor.
 
-        TypeError or ValueError names a key or a parameter that is wrong.
+        TypeError or ValueError names a key or a parameter that is wrong; RuntimeError if a graph is being captured that
+        cannot hold this step.
         """
+        if self._is_on_gpu:
+            check_capture(self._name, self.groups)
         changes = self._changes()
         factor = -gradient_factor if self._values[0].flips_gradient else gradient_factor
         if factor != 1.0 and not self._scales_gradient:
@@ -50,7 +60,7 @@ class GroupStep:
         elif changes or factor != self._factor:
             self._factor = factor
             for bound in self._bound:
-                bound.set(changes if len(self.groups) == 1 else self._values_of_each(bound.params), factor)
+                bound.set(self._values_for(bound, changes), factor)
 
     def run(self) -> None:
         """One update of the parameters that have gradients."""
@@ -125,6 +135,9 @@ class GroupStep:
         self._is_stale = False
 
     def _bind_all(self, params: Sequence[torch.Tensor]) -> list[BoundTensors]:
+        self._is_on_gpu = any(p.is_cuda for p in params)
+        if self._is_on_gpu:
+            check_capture(self._name, self.groups, binds=True)
         buckets = self._buckets(params)
         if len(self.groups) > 1:
             self._check_groups_are_alike()
@@ -180,12 +193,30 @@ class GroupStep:
                 optimizer.state_keys,
                 seed=optimizer.seed,
                 is_sparse=sparse,
+                capturable=self._is_capturable(params[0], sparse=sparse),
             )
         for p, states in zip(params, kept, strict=True):
             if states:
                 optimizer.state[p] = states
-        bound.set(NO_CHANGES if len(self.groups) == 1 else self._values_of_each(params), self._factor)
+        bound.set(self._values_for(bound, self._values[0].on_gpu.tensors), self._factor)
+        if bound.is_capturable and self._reads_scaler:
+            bound.read_scaler(*optimizer.gpu_scaler.on(params[0].device))
         return bound
+
+    def _is_capturable(self, like: torch.Tensor, *, sparse: bool) -> bool:
+        """Whether parameters like this one are bound for graphs, or for a scale that only the GPU knows."""
+        without_host = not sparse and sharding_of(like) is None
+        return like.is_cuda and (self._values[0].options.capturable or (self._reads_scaler and without_host))
+
+    def _values_for(self, bound: BoundTensors, changes: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What a step takes over of changes; ValueError if it cannot read a tensor that is among them."""
+        if len(self.groups) > 1:
+            return self._values_of_each(bound.params)
+        if not bound.is_capturable:
+            for name in self._values[0].on_gpu.tensors:
+                key, param = self._optimizer.spelling.key_of(name), self._optimizer.describe(bound.params[0])
+                raise ValueError(f"{key}: a tensor on a GPU, which {param} on the CPU cannot read; give a number")
+        return changes
 
     # ------------------------------------------------------------ sums over all parameters
 
@@ -203,6 +234,9 @@ class GroupStep:
     def _check_groups_are_alike(self) -> None:
         """ValueError where groups differ in what a sum over all parameters needs to be the same."""
         first = self._values[0]
+        for name in {name for values in self._values for name in values.on_gpu.tensors}:
+            key = self._optimizer.spelling.key_of(name)
+            raise ValueError(f"{self._sums}, so with several groups '{key}' must be a number, not a tensor on a GPU")
         common = {**first.arguments.values, **first.arguments.flags, **first.options._asdict()}
         for values in self._values[1:]:
             own = {**values.arguments.values, **values.arguments.flags, **values.options._asdict()}

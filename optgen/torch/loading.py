@@ -17,12 +17,10 @@ from optgen.torch.bound import kernel_of, memory_of
 from optgen.torch.naming import naming
 from optgen.torch.protocols import Owner
 from optgen.torch.rules import decode_states, load
-from optgen.torch.scalars import is_number
+from optgen.torch.scalars import is_cpu_scalar
+from optgen.torch.spelling import STORAGE_OPTIONS
 from optgen.torch.state import STEP
 from optgen.torch.values import GroupValues, options_of
-
-OWN = ("storage", "master")
-"""The keys of a group that say how states are kept: an optimizer has its own, whatever it loads."""
 
 
 def make_states(
@@ -113,7 +111,7 @@ def _decode(
 ) -> None:
     """Have a loaded group keep states as the optimizer's own does; codes that are kept otherwise become numbers."""
     before = options_of(new)
-    for key in OWN:
+    for key in STORAGE_OPTIONS:
         new.pop(key, None)
         if key in own:
             new[key] = own[key]
@@ -124,7 +122,7 @@ def _decode(
 
 def step_tensor(x: Any, dtype: torch.dtype) -> torch.Tensor:
     """A count as a tensor of shape () on the CPU: the same one if it is, else a new one."""
-    return x if is_number(x) else torch.tensor(0.0 if x is None else float(x), dtype=dtype, device="cpu")
+    return x if is_cpu_scalar(x) else torch.tensor(0.0 if x is None else float(x), dtype=dtype, device="cpu")
 
 
 def _copy(x: Any, device: torch.device) -> Any:

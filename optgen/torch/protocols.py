@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Protocol
 import torch
 
 from optgen.model import Optimizer
+from optgen.torch.gpu_scaler import GpuScaler
 from optgen.torch.spelling import Spelling
 from optgen.torch.state import StateKeys
 
@@ -21,12 +22,9 @@ class Owner(Protocol):
     makes_states_at_construction: ClassVar[bool]
     seed: int
     clip_norm: float | None
+    gpu_scaler: GpuScaler
     state: Any
     param_groups: list[dict[str, Any]]
-
-    @property
-    def sums_over_params(self) -> bool:
-        """Whether the spec sums over all parameters."""
 
     def numbers_of(self, params: Sequence[torch.Tensor]) -> list[int]:
         """The numbers of parameters among those of all groups."""

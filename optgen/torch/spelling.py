@@ -12,9 +12,11 @@ import torch
 from optgen import arguments
 from optgen.model import Flag, FlagValue, Optimizer, Param
 
-OPTIONS = ("maximize", "storage", "master")
+STORAGE_OPTIONS = ("storage", "master")
+"""The keys of a group that say how its states and weights are kept."""
+OPTIONS = ("maximize", *STORAGE_OPTIONS, "capturable")
 """Keys of every parameter group, beside those of the spec."""
-RESERVED = ("params", "param_names", *OPTIONS, "capturable", "differentiable", "seed", "clip_norm", "in_backward")
+RESERVED = ("params", "param_names", *OPTIONS, "differentiable", "seed", "clip_norm", "in_backward")
 """Arguments and keys that every optimizer has; no param or flag of a spec can be spelt so."""
 PYTORCH = {"wd": "weight_decay", "epsilon": "eps"}
 """The names that PyTorch has for params of other names."""

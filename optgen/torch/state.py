@@ -47,9 +47,8 @@ class StateKeys:
 
     `has_step`: beside the states, it keeps the count; without it, a parameter whose states exist counts as updated
     once, unless states are rounded at random, for which the count is kept. `counts_in_python`: the count is an int, and
-    no tensor. `names` has the keys of states that the spec names
-    otherwise. `numbers` are states of one number for each parameter that are kept in `scalar_dtype`, as the count is,
-    and not in float64.
+    no tensor. `names` has the keys of states that the spec names otherwise. `numbers` are states of one number for each
+    parameter that are kept in `scalar_dtype`, as the count is, and not in float64.
     """
 
     has_step: bool = True
@@ -93,13 +92,15 @@ def prepare(
     values: Values,
     shared: dict[str, torch.Tensor],
     keys: StateKeys,
+    *,
+    capturable: bool = False,
 ) -> dict[str, torch.Tensor]:
     """The tensors to bind for each state of a parameter, as its kernel has them.
 
     `kept` is `optimizer.state[p]`. A tensor that is there is used, converted if it has another dtype, device or order;
     a missing one starts as the spec says, with these values of params. Afterwards `kept` has them all. `shared` has the
-    states that all parameters share, those of the first one after its call. ValueError names a tensor that does not
-    fit.
+    states that all parameters share, those of the first one after its call. With `capturable`, states of kind host are
+    on the parameter's device. ValueError names a tensor that does not fit.
     """
     bound: dict[str, torch.Tensor] = {}
     for b in kernel.states.values():
@@ -107,7 +108,9 @@ def prepare(
         if b.is_scale:
             continue  # comes with its codes
         if b.is_quantized:
-            kept[key], kept[scale_key] = codes.prepare(b, key, kept, memory, start_of(b, values))
+            kept[key], kept[scale_key] = codes.prepare(
+                b, key, kept, memory, start_of(b, values), kernel.native.last_two
+            )
             bound[b.name] = memory.like_bound(local_tensor(kept[key]))
             bound[b.name + codes.SCALE] = local_tensor(kept[scale_key])
         elif b.kind is Kind.ELEM:
@@ -115,8 +118,10 @@ def prepare(
             bound[b.name] = memory.like_bound(local_tensor(found))
         else:
             there = shared.get(b.name, kept.get(key))
-            of_kernel = storage.shape_of(b, tuple(memory.tensor.shape), False, kernel.native.last_two)
-            kept[key] = numbers = _numbers(b, key, there, memory, values, kernel.native.last_two)
+            of_kernel = storage.shape_of(b, tuple(memory.tensor.shape), by_row=False, last_two=kernel.native.last_two)
+            on_host = b.kind is Kind.HOST and not capturable
+            device = torch.device("cpu") if on_host else memory.tensor.device
+            kept[key] = numbers = _numbers(b, key, there, memory, values, kernel.native.last_two, device)
             if b.kind is Kind.SHARED:
                 shared[b.name] = numbers
             bound[b.name] = local_tensor(numbers).view(of_kernel)
@@ -151,7 +156,7 @@ def restart(
             continue
         key = keys.key_of(b.name)
         if b.is_quantized:
-            coded, scales = codes.prepare(b, key, {}, memory, "w")
+            coded, scales = codes.prepare(b, key, {}, memory, "w", kernel.native.last_two)
             local_tensor(kept[key]).copy_(local_tensor(coded))
             local_tensor(kept[keys.key_of(b.name + codes.SCALE)]).copy_(local_tensor(scales))
         else:
@@ -231,9 +236,10 @@ def check_size(key: str, there: torch.Tensor, param: torch.Tensor) -> None:
         raise ValueError(f"state['{key}']: shape {tuple(there.shape)}, but its parameter has {shape}")
 
 
-def _numbers(b: Buffer, key: str, there: Any, memory: ParamMemory, values: Values, last_two: bool) -> torch.Tensor:
+def _numbers(
+    b: Buffer, key: str, there: Any, memory: ParamMemory, values: Values, last_two: bool, device: torch.device
+) -> torch.Tensor:
     """A state for each row or column, or a single number: `there` if it can be bound as it is."""
-    device = torch.device("cpu") if b.kind is Kind.HOST else memory.tensor.device
     whole, shape = (shape_of(b, x.shape, last_two) for x in (memory.param, local_tensor(memory.param)))
     if there is not None:
         found = part_of(there, memory.param) if isinstance(there, torch.Tensor) else torch.tensor(there, device="cpu")

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from optgen.symbolic.unicode import unicode
-from optgen.torch.base import ARGUMENTS, SpecOptimizer
+from optgen.torch.base import SpecOptimizer
 from optgen.torch.classes import by_source, class_names
-from optgen.torch.torch_classes import CLASSES
+from optgen.torch.torch_classes import CLASSES, arguments_beside
 
 PATH = Path(__file__).with_name("__init__.pyi")
 HEAD = '''\
@@ -33,6 +33,7 @@ ANNOTATIONS = {
     "params": "ParamsT",
     "storage": "str | Mapping[str, str] | None",
     "master": "bool",
+    "capturable": "bool",
     "seed": "int",
     "clip_norm": "float | None",
     "in_backward": "bool",
@@ -71,7 +72,8 @@ def _document(cls: type[SpecOptimizer]) -> str:
     lines = [f"{cls.spec.title}, with kernels of optgen.", "", f"{cls.spec.cite}.", "", "::", ""]
     lines += [f"    {line}" for line in unicode(cls.spec).splitlines()]
     lines += ["", "Args:", f"    those of {cls.spec.title}, and:"]
-    return "\n".join([*lines, *(f"    {name}: {what}" for name, (_, what) in ARGUMENTS.items())])
+    more = arguments_beside(CLASSES[cls.__name__].base)
+    return "\n".join([*lines, *(f"    {name}: {what}" for name, (_, what) in more.items())])
 
 
 def _annotation(cls: type[SpecOptimizer], p: inspect.Parameter) -> str:

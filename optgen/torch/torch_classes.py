@@ -20,11 +20,11 @@ from optgen.symbolic.unicode import unicode
 from optgen.torch.base import ARGUMENTS, SpecOptimizer
 from optgen.torch.memory import local_tensor
 from optgen.torch.rules import check_rules
-from optgen.torch.spelling import of_torch
+from optgen.torch.spelling import STORAGE_OPTIONS, of_torch
 from optgen.torch.state import StateKeys
 
 Group = Mapping[str, Any]
-GROUP_ARGUMENTS = ("storage", "master")
+GROUP_ARGUMENTS = (*STORAGE_OPTIONS, "capturable")
 """The arguments of ours that groups have as well, but only where they are given."""
 OUT: Mapping[str, str] = {
     "Muon": "torch.optim.Muon is PyTorch's; its products of matrices are not in the language of specs",
@@ -126,7 +126,7 @@ class TorchOptimizer(SpecOptimizer):
 
     def _choose(self, given: Mapping[str, Any]) -> None:
         """Give all groups the arguments of ours that are no defaults; without any, their keys are PyTorch's."""
-        chosen = {name: given[name] for name in GROUP_ARGUMENTS if given[name] != ARGUMENTS[name][0]}
+        chosen = {name: given[name] for name in GROUP_ARGUMENTS if name in given and given[name] != ARGUMENTS[name][0]}
         self.defaults.update(chosen)
         for group in self.param_groups:
             for name, x in chosen.items():
@@ -147,10 +147,10 @@ def refuse_differentiable(group: Group) -> None:
 def make(row: TorchClass, more: Mapping[str, Any]) -> type[SpecOptimizer]:
     """The class of one of PyTorch's optimizers, with these further attributes."""
     base = row.base
-    spec = pipeline.checked(api.read(row.source))
+    spec, more_arguments = pipeline.checked(api.read(row.source)), arguments_beside(base)
 
     def __init__(self: Any, params: Any, *args: Any, **kwargs: Any) -> None:
-        own = {name: kwargs.pop(name, default) for name, (default, _) in ARGUMENTS.items()}
+        own = {name: kwargs.pop(name, default) for name, (default, _) in more_arguments.items()}
         self._set_options(own["seed"], own["clip_norm"], own["in_backward"])
         base.__init__(self, params, *args, **kwargs)
         self._choose(own)
@@ -168,11 +168,17 @@ def make(row: TorchClass, more: Mapping[str, Any]) -> type[SpecOptimizer]:
     return type(row.name, (TorchOptimizer, base), {**body, **more})
 
 
+def arguments_beside(base: type[torch.optim.Optimizer]) -> Mapping[str, tuple[Any, str]]:
+    """The arguments of ours that one of PyTorch's classes has not."""
+    theirs = inspect.signature(base.__init__).parameters
+    return {name: x for name, x in ARGUMENTS.items() if name not in theirs}
+
+
 def _signature(base: type[torch.optim.Optimizer]) -> inspect.Signature:
     """PyTorch's arguments, and ours after them, by keyword only."""
     signature = inspect.signature(base.__init__)
     kind = inspect.Parameter
-    own = [kind(name, kind.KEYWORD_ONLY, default=default) for name, (default, _) in ARGUMENTS.items()]
+    own = [kind(name, kind.KEYWORD_ONLY, default=x) for name, (x, _) in arguments_beside(base).items()]
     return signature.replace(parameters=[*signature.parameters.values(), *own])
 
 
@@ -181,5 +187,5 @@ def _document(base: type[torch.optim.Optimizer], spec: Optimizer) -> str:
     lines = [inspect.getdoc(base) or "", "", "The steps are kernels of optgen:", "", "::", ""]
     lines += [f"    {line}" for line in unicode(spec).splitlines()]
     lines += ["", f"Arguments beside those of {base.__name__}:", ""]
-    lines += [f"    {name}: {text}" for name, (_, text) in ARGUMENTS.items()]
+    lines += [f"    {name}: {text}" for name, (_, text) in arguments_beside(base).items()]
     return "\n".join(lines)

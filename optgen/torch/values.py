@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
 from operator import is_
 from typing import Any, NamedTuple
 
@@ -11,17 +12,19 @@ import torch
 from optgen import arguments
 from optgen.arguments import Arguments
 from optgen.model import Optimizer
+from optgen.torch.capturable import GpuValues, gpu_values
 from optgen.torch.spelling import Spelling, checked
 
-NO_CHANGES: dict[str, float | None] = {}
+NO_CHANGES: dict[str, Any] = {}
 
 
 class GroupOptions(NamedTuple):
-    """How a group's weights and states are kept, and whether steps go up along the gradients."""
+    """How a group's weights and states are kept, whether steps go up along the gradients, and can be captured."""
 
     storage: str | tuple[tuple[str, str], ...] | None
     master: bool
     maximize: bool
+    capturable: bool
 
     @property
     def storages(self) -> str | dict[str, str] | None:
@@ -39,34 +42,35 @@ def options_of(group: Mapping[str, Any]) -> GroupOptions:
     for key, x in (("master", master), ("maximize", maximize)):
         if x is not True and x is not False and x not in (0, 1):
             raise ValueError(f"{key}: True or False, not {x!r}")
-    return GroupOptions(storage, bool(master), bool(maximize))
+    return GroupOptions(storage, bool(master), bool(maximize), bool(group.get("capturable")))
 
 
 class GroupValues:
-    """The values of a group at its last step. `arguments` are these in the spec's names."""
+    """The values of a group at its last step: `arguments`, in the spec's names, and `on_gpu`, what steps read there."""
 
     def __init__(self, spec: Optimizer, spelling: Spelling, group: Mapping[str, Any]) -> None:
         self._spec, self._spelling = spec, spelling
         self._keys = (*spelling.params, *spelling.flags)
         self._deciding = arguments.deciding(spec)
-        self.arguments: Arguments = checked(spec, spelling, group)
+        self.on_gpu = gpu_values(spec, spelling, group, GpuValues())
+        self.arguments: Arguments = checked(spec, spelling, self.on_gpu.as_numbers(spelling, group))
         self.options = options_of(group)
         self._remember([group[key] for key in self._keys])
 
     def _remember(self, given: list[Any]) -> None:
         self._given = given
-        # A tensor or a list can change its value and stay the same object.
-        self._is_fixed = not any(
-            isinstance(x, torch.Tensor | list) or (isinstance(x, tuple) and any(map(torch.is_tensor, x))) for x in given
-        )
+        # A tensor or a list can change its value and stay the same object. What steps read themselves does not matter.
+        read = set(map(id, self.on_gpu.tensors.values()))
+        each = chain.from_iterable(x if isinstance(x, tuple) else (x,) for x in given)
+        self._is_fixed = not any(isinstance(x, torch.Tensor | list) and id(x) not in read for x in each)
 
     @property
     def flips_gradient(self) -> bool:
         """Whether gradients are negated for kernels, as the spec has no flag to go up along them."""
         return self.options.maximize and "maximize" not in self._spelling.flags
 
-    def changes(self, group: Mapping[str, Any]) -> dict[str, float | None] | None:
-        """The params that have changed since the last call; None if the group needs other kernels.
+    def changes(self, group: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The params that have changed since the last call, numbers and tensors; None if the group needs other kernels.
 
         TypeError or ValueError naming the key of a wrong value; the next call then names it again.
         """
@@ -75,10 +79,13 @@ class GroupValues:
         if options == self.options and self._is_fixed and all(map(is_, given, self._given)):
             return NO_CHANGES
         before = self.arguments
+        on_gpu = gpu_values(self._spec, self._spelling, group, self.on_gpu)
+        moved = on_gpu.moved(self.on_gpu)
+        group = on_gpu.as_numbers(self._spelling, group)
         flags_same = options == self.options and all(
             group[key] == before.flags.get(key) for key in self._spelling.flags
         )
-        changed = self._changed_params(group) if flags_same else None
+        changed: dict[str, Any] | None = self._changed_params(group) if flags_same else None
         if changed is None or not self._deciding.isdisjoint(changed):
             self.arguments = checked(self._spec, self._spelling, group)
             if self.arguments.flags != before.flags or not flags_same:
@@ -88,7 +95,9 @@ class GroupValues:
                 changed = {name: x for name, x in self.arguments.values.items() if x != old[name]}
         else:
             self.arguments = Arguments({**before.values, **changed}, before.chosen, before.flags)
-        self.options = options
+        if changed is not None and moved:
+            changed = {**changed, **{name: on_gpu.tensors.get(name, self.arguments.values[name]) for name in moved}}
+        self.options, self.on_gpu = options, on_gpu
         self._remember(given)
         return changed
 

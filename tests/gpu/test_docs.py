@@ -1,4 +1,4 @@
-"""The examples of docs/cuda.md that need a GPU, each a program of its own, which must also end in silence."""
+"""The examples of docs/cuda.md and docs/pytorch.md that need a GPU, each a program that must also end in silence."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pytest
 from tests.process import run
 
 ROOT = Path(__file__).resolve().parents[2]
-TEXT = (ROOT / "docs" / "cuda.md").read_text(encoding="utf-8")
+TEXT = "".join((ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("cuda.md", "pytorch.md"))
 EXAMPLES = re.findall(r"```python\n(# needs a GPU and (\w+)\n.*?)```", TEXT, re.DOTALL)
-ENDS = {"step": "[1 1]", "cupy": "uint8", "graph": "[100]", "capturable": "[100]"}
+ENDS = {"step": "[1 1]", "cupy": "uint8", "graph": "[100]", "capturable": "[100]", "optimizer": "11"}
 """Of what they print, by what they show."""
 
 

@@ -24,7 +24,9 @@ DOCUMENTS = sorted(
 )
 
 
-@pytest.mark.parametrize("script", re.findall(r"```python\n(.*?)```", GUIDE + KERNELS + PYTORCH, re.DOTALL))
+@pytest.mark.parametrize(
+    "script", re.findall(r"```python\n(?!# needs a GPU)(.*?)```", GUIDE + KERNELS + PYTORCH, re.DOTALL)
+)
 def test_code_prints_what_its_comments_say(script: str, tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(script)
     done = run([sys.executable, "script.py"], timeout=60, cwd=tmp_path, env={"PYTHONPATH": str(ROOT)})

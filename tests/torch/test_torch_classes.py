@@ -17,7 +17,7 @@ from optgen.torch import stub
 from optgen.torch.torch_classes import CLASSES
 
 INFOS: dict[str, OptimizerInfo] = {info.optim_cls.__name__: info for info in optim_db}
-ARGUMENTS = ("storage", "master", "seed", "clip_norm", "in_backward")
+ARGUMENTS = ("storage", "master", "seed", "capturable", "clip_norm", "in_backward")
 each_class = pytest.mark.parametrize("name", CLASSES)
 
 
@@ -54,7 +54,8 @@ def test_a_class_is_both_torchs_and_ours(name: str) -> None:
     cls, base = ours(name), getattr(torch.optim, name)
     assert issubclass(cls, base) and (cls.__name__, cls.__module__) == (name, "optgen.torch")
     signature, of_base = inspect.signature(cls), inspect.signature(base)
-    assert list(signature.parameters) == [*of_base.parameters, *ARGUMENTS]
+    own = [name for name in ARGUMENTS if name not in of_base.parameters]
+    assert list(signature.parameters) == [*of_base.parameters, *own]
     for key, p in of_base.parameters.items():
         assert (p.kind, p.default) == (signature.parameters[key].kind, signature.parameters[key].default)
     assert (inspect.getdoc(base) or "") in cls.__doc__ and "wₜ" in cls.__doc__ and "clip_norm: " in cls.__doc__
