@@ -58,6 +58,7 @@ class BoundTensors:
         scalar_dtype = keys.scalar_dtype(kept[0])
         arrays = self._prepare_states()
         self._scalars = self._show_scalars(arrays, scalar_dtype)
+        self._looked_after = [*self._scalars, *self._special]
         self._inputs = {i.name: [self._input(k, i.name) for k in range(len(params))] for i in rule.spec.inputs}
         self._state_tensors = self._tensors_of_states()
         self._state = State(arrays, self.counts)
@@ -180,12 +181,12 @@ class BoundTensors:
     def is_current(self) -> bool:
         """Whether states and special memory are those that were bound."""
         there, bound = self._tensors_of_states(), self._state_tensors
-        return (
-            len(there) == len(bound)
-            and all(map(is_, there, bound))
-            and all(scalars.is_current() for scalars in self._scalars)
-            and all(m.is_current() for m in self._special)
-        )
+        if len(there) != len(bound) or not all(map(is_, there, bound)):
+            return False
+        for part in self._looked_after:
+            if not part.is_current():
+                return False
+        return True
 
     def keeps(self, state: Mapping[torch.Tensor, Any]) -> bool:
         """Whether this is where the states stand."""

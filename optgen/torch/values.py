@@ -50,19 +50,19 @@ class GroupValues:
 
     def __init__(self, spec: Optimizer, spelling: Spelling, group: Mapping[str, Any]) -> None:
         self._spec, self._spelling = spec, spelling
-        self._keys = (*spelling.params, *spelling.flags)
-        self._deciding = arguments.deciding(spec)
+        self._keys = (*spelling.params, *spelling.flags, *GroupOptions._fields)
+        self._params, self._deciding = spec.all_params(), arguments.deciding(spec)
         self.on_gpu = gpu_values(spec, spelling, group, GpuValues())
         self.arguments: Arguments = checked(spec, spelling, self.on_gpu.as_numbers(spelling, group))
         self.options = options_of(group)
-        self._remember([group[key] for key in self._keys])
+        self._remember(list(map(group.get, self._keys)))
 
     def _remember(self, given: list[Any]) -> None:
         self._given = given
-        # A tensor or a list can change its value and stay the same object. What steps read themselves does not matter.
+        # These can change their values and stay the same objects. What steps read themselves does not matter.
         read = set(map(id, self.on_gpu.tensors.values()))
         each = chain.from_iterable(x if isinstance(x, tuple) else (x,) for x in given)
-        self._is_fixed = not any(isinstance(x, torch.Tensor | list) and id(x) not in read for x in each)
+        self._is_fixed = not any(isinstance(x, torch.Tensor | list | Mapping) and id(x) not in read for x in each)
 
     @property
     def flips_gradient(self) -> bool:
@@ -74,10 +74,14 @@ class GroupValues:
 
         TypeError or ValueError naming the key of a wrong value; the next call then names it again.
         """
-        given = [group[key] for key in self._keys]
+        given = list(map(group.get, self._keys))
+        if self._is_fixed:
+            if all(map(is_, given, self._given)):
+                return NO_CHANGES
+            numbers = self._changed_numbers(given)
+            if numbers is not None:
+                return numbers
         options = options_of(group)
-        if options == self.options and self._is_fixed and all(map(is_, given, self._given)):
-            return NO_CHANGES
         before = self.arguments
         on_gpu = gpu_values(self._spec, self._spelling, group, self.on_gpu)
         moved = on_gpu.moved(self.on_gpu)
@@ -101,9 +105,26 @@ class GroupValues:
         self._remember(given)
         return changed
 
+    def _changed_numbers(self, given: list[Any]) -> dict[str, Any] | None:
+        """What has changed, if it is a few numbers that choose no kernels, as schedulers change them; None if more."""
+        changed: dict[str, Any] = {}
+        for key, x, last in zip(self._keys, given, self._given, strict=True):
+            if x is not last:
+                names = self._spelling.params.get(key, ())
+                if len(names) != 1 or not isinstance(x, float) or not isinstance(last, float):
+                    return None
+                changed[names[0]] = x
+        if not self._deciding.isdisjoint(changed):
+            return None
+        changed = {name: self._spelling.check(self._spec, self._params[name], x) for name, x in changed.items()}
+        before = self.arguments
+        self.arguments = Arguments({**before.values, **changed}, before.chosen, before.flags)
+        self._given = given
+        return changed
+
     def _changed_params(self, group: Mapping[str, Any]) -> dict[str, float | None]:
         """The checked values of the params that have changed."""
-        params, old = self._spec.all_params(), self.arguments.values
+        params, old = self._params, self.arguments.values
         read, _ = self._spelling.read(group)
         found = {name: self._spelling.check(self._spec, params[name], x) for name, x in read.items() if x != old[name]}
         return {name: x for name, x in found.items() if x != old[name]}
