@@ -52,7 +52,8 @@ def load(
 def check_rules(optimizer: Owner, group: Mapping[str, Any]) -> None:
     """ValueError or TypeError if there can be no kernels for a group's values and the dtypes of its parameters."""
     values = GroupValues(optimizer.spec, optimizer.spelling, group)
-    for p in {p.dtype: p for p in group["params"] if not p.is_meta}.values():
+    numbers = [p for p in group["params"] if not p.is_meta and (p.is_floating_point() or p.is_complex())]
+    for p in {p.dtype: p for p in numbers}.values():
         load(optimizer, p, values.arguments, values.options)
 
 
