@@ -47,9 +47,8 @@ PEERS: Mapping[str, Callable[[str, Tensors], Any]] = {
 
 @dataclass(frozen=True)
 class Case:
-    """A class of optgen.torch, its spec and arguments, and the name by which peers know the optimizer."""
+    """A spec, the arguments of its class in optgen.torch, and the name by which peers know the optimizer."""
 
-    name: str
     spec: str
     values: Mapping[str, Any] = field(default_factory=dict)
     peer: str = ""
@@ -59,28 +58,26 @@ class Case:
         """The optimizer."""
         import optgen.torch
 
-        storage = {} if self.storage is None else {"storage": self.storage}
-        kind = getattr(optgen.torch, self.name, None) if self.spec.startswith("torch/") else None
-        return (kind or optgen.torch.optimizer(self.spec))(params, lr=LR, **self.values, **storage)
+        return optgen.torch.optimizer(self.spec)(params, lr=LR, storage=self.storage, **self.values)
 
 
 CASES = {
-    "torch.SGD": Case("SGD", "torch/sgd", peer="sgd"),
-    "torch.SGD momentum": Case("SGD", "torch/sgd", {"momentum": MOMENTUM}, "momentum"),
-    "torch.Adam": Case("Adam", "torch/adam", peer="adam"),
-    "torch.AdamW": Case("AdamW", "torch/adamw", peer="adamw"),
-    "torch.Adagrad": Case("Adagrad", "torch/adagrad", peer="adagrad"),
-    "torch.RMSprop": Case("RMSprop", "torch/rmsprop", peer="rmsprop"),
-    "torch.Adadelta": Case("Adadelta", "torch/adadelta", peer="adadelta"),
-    "torch.Adamax": Case("Adamax", "torch/adamax", peer="adamax"),
-    "torch.NAdam": Case("NAdam", "torch/nadam", peer="nadam"),
-    "torch.RAdam": Case("RAdam", "torch/radam", peer="radam"),
-    "torch.Rprop": Case("Rprop", "torch/rprop", peer="rprop"),
-    "torch.ASGD": Case("ASGD", "torch/asgd", peer="asgd"),
-    "torch.Adafactor": Case("Adafactor", "torch/adafactor", peer="adafactor"),
-    "torch.AdamW int8_dynamic": Case("AdamW", "torch/adamw", peer="adamw", storage="int8_dynamic"),
-    "Lion": Case("Lion", "lion"),
-    "LAMB": Case("LAMB", "lamb"),
+    "torch.SGD": Case("torch/sgd", peer="sgd"),
+    "torch.SGD momentum": Case("torch/sgd", {"momentum": MOMENTUM}, "momentum"),
+    "torch.Adam": Case("torch/adam", peer="adam"),
+    "torch.AdamW": Case("torch/adamw", peer="adamw"),
+    "torch.Adagrad": Case("torch/adagrad", peer="adagrad"),
+    "torch.RMSprop": Case("torch/rmsprop", peer="rmsprop"),
+    "torch.Adadelta": Case("torch/adadelta", peer="adadelta"),
+    "torch.Adamax": Case("torch/adamax", peer="adamax"),
+    "torch.NAdam": Case("torch/nadam", peer="nadam"),
+    "torch.RAdam": Case("torch/radam", peer="radam"),
+    "torch.Rprop": Case("torch/rprop", peer="rprop"),
+    "torch.ASGD": Case("torch/asgd", peer="asgd"),
+    "torch.Adafactor": Case("torch/adafactor", peer="adafactor"),
+    "torch.AdamW int8_dynamic": Case("torch/adamw", peer="adamw", storage="int8_dynamic"),
+    "Lion": Case("lion"),
+    "LAMB": Case("lamb"),
 }
 
 
@@ -109,19 +106,18 @@ def main() -> int:
 
 def run(shapes: str, name: str, peers: Sequence[str], reps: int) -> Result:
     """Time all contenders in turns, on the same weights and gradients."""
-
     case, sizes = CASES[name], SHAPES[shapes][1]
     tensors = workloads.make(sizes)
     optimizer = case.make(_parameters(tensors))
     optimizer.step()
-    spec = {key: value for key, value in case.values.items() if key != "betas"}
-    bound = Rule(case.spec, spec, storage=case.storage).load().bind(*_tensors(tensors))
+    rule = Rule(case.spec, case.values, storage=case.storage)
+    bound = rule.load().bind(*_tensors(tensors))
     bound(lr=LR)
     streams = Streams.of(bound.rule, max(sizes, key=math.prod))
     arrays = {key: [x if x is None else _array(x) for x in xs] for key, xs in bound.state.arrays.items()}
     kept = type(bound.state)(arrays, bound.state.t)
     steps: dict[str, Callable[[], object]] = {
-        CEILING: ceiling.bind(Rule(case.spec, spec, storage=case.storage), streams, tensors.weights, kept),
+        CEILING: ceiling.bind(rule, streams, tensors.weights, kept),
         BIND: bound,
         STEP: optimizer.step,
         NEW: _with_new_gradients(case.make(_parameters(tensors))),

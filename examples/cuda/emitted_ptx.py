@@ -97,13 +97,13 @@ def main():
     folder = parser.parse_args().folder
     manifest = json.loads((folder / "cuda.json").read_text())
     variant = next(v for v in manifest["variants"] if v["dtype"] == "float32" and not v["flags"]["amsgrad"])
-    unset = {p["name"]: math.nan if p["default"] is None else p["default"] for p in manifest["params"]}
+    defaults = {p["name"]: math.nan if p["default"] is None else p["default"] for p in manifest["params"]}
 
     rng = np.random.default_rng(0)
     targets = [rng.standard_normal(shape).astype(np.float32) for shape in SHAPES]
     params = [gpuarray.to_gpu(np.zeros(shape, np.float32)) for shape in SHAPES]
     grads = [gpuarray.to_gpu(np.zeros(shape, np.float32)) for shape in SHAPES]
-    adam = Adam(folder, variant, unset | {"lr": LR}, params, grads)
+    adam = Adam(folder, variant, defaults | {"lr": LR}, params, grads)
     for _ in range(STEPS):
         for p, g, target in zip(params, grads, targets, strict=True):
             g.set(p.get() - target)  # the gradient of half of the squared distance

@@ -5,8 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -51,6 +50,10 @@ class Box:
     shape: tuple[int, ...]
     boxes: tuple[Bounds, ...]
     number: int
+    order: list[Bounds] = field(init=False, repr=False, compare=False)
+    """The boxes that have elements, by their offsets."""
+    starts: list[int] = field(init=False, repr=False, compare=False)
+    """Where each box of `order` begins if they stand one after another; at last, the number of all elements."""
 
     @classmethod
     def of_rows(cls, shape: Sequence[int], cuts: Sequence[int], number: int) -> Box:
@@ -75,6 +78,9 @@ class Box:
                 f"boxes: not a grid over a tensor of shape {self.shape}, each box once (a copy of one is none): "
                 f"{sorted(self.boxes)}"
             )
+        object.__setattr__(self, "order", sorted(cells))
+        starts = [0, *itertools.accumulate(math.prod(own) for _, own in self.order)]
+        object.__setattr__(self, "starts", starts)
 
     @property
     def bounds(self) -> Bounds:
@@ -85,16 +91,6 @@ class Box:
     def size(self) -> int:
         """The number of elements of the array."""
         return math.prod(self.bounds[1])
-
-    @cached_property
-    def order(self) -> list[Bounds]:
-        """The boxes that have elements, by their offsets."""
-        return sorted(bounds for bounds in self.boxes if math.prod(bounds[1]))
-
-    @cached_property
-    def starts(self) -> list[int]:
-        """Where each box of `order` begins if they stand one after another; at last, the number of all elements."""
-        return [0, *itertools.accumulate(math.prod(own) for _, own in self.order)]
 
     @property
     def first(self) -> int:

@@ -58,14 +58,19 @@ class StepTable:
         self._row_counts = np.full(n, NOT_BY_ROW, np.int64)
         self._row_numbers = np.zeros(n, np.uintp)
         self._pointers = np.zeros((n, len(kernel.buffer_index)), np.uintp)
+        # On a CPU, rows without elements are taken for rows of one, whose column values have no memory of their own.
+        self._spare = np.zeros(max((matrices for matrices, _, cols in self._own_views if cols == 0), default=0))
         for name, k in kernel.buffer_index.items():
             if name in tensors:
                 own = [tensors[name][i] for i in members]
-                self._pointers[:, k] = [t.address for t in own if t is not None]
+                self._pointers[:, k] = [self._address(t) for t in own if t is not None]
         self._hyper = np.full((max(len(kernel.hyper_index), 1), n), UNSET)
         self._set_dimensions()
         self.step = self._struct(in_pieces=any(p is not None for p in own_pieces))
         self.address = ctypes.addressof(self.step)
+
+    def _address(self, t: Tensor) -> int:
+        return t.address if t.size or not self._spare.size or t.gpu is not None else self._spare.ctypes.data
 
     def _struct(self, *, in_pieces: bool) -> StepStruct:
         return StepStruct(

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import torch
 
 from optgen.execute.step import SEED_LIMIT
-from optgen.model import Call, Kind, Optimizer, walk
+from optgen.model import Kind, Optimizer
 from optgen.torch import clipping, in_backward, loading, naming
 from optgen.torch.group import GroupStep
 from optgen.torch.hooks import hooked
@@ -51,6 +51,7 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
     makes_states_at_construction: ClassVar[bool] = True
     clip_norm: float | None = None
     grad_norm: torch.Tensor | None = None
+    in_backward: bool = False
 
     _step_supports_amp_scaling = True
 
@@ -137,7 +138,7 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         """The steps of all groups, bound to the states that are in `state` now."""
         groups = self.param_groups
         if self._stepped_groups != list(map(id, groups)):
-            together = [groups] if self.sums_over_params else [[group] for group in groups]
+            together = [groups] if self.spec.sums_over_params else [[group] for group in groups]
             before = {id(step.groups[0]): step for step in self._steps if len(step.groups) == 1}
             self._steps = [
                 (len(some) == 1 and before.get(id(some[0]))) or GroupStep(self, list(some)) for some in together
@@ -198,12 +199,6 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         names = [s.name for s in self.spec.states if s.kind is Kind.SHARED]
         kept: dict[str, Any] = next(iter(self.state.values()), {})
         return {name: kept[name] for name in names if name in kept}
-
-    @property
-    def sums_over_params(self) -> bool:
-        """Whether the spec sums over all parameters."""
-        calls = [e for line in self.spec.update for e in walk(line.value) if isinstance(e, Call)]
-        return any(call.scope == "params" for call in calls)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take the states and group values of `state_dict()`; states are kept as this optimizer keeps them.

@@ -50,7 +50,7 @@ class BoundTensors:
         self._special = [m for m in self._memories if not m.is_plain]
         self._copies = [m for m in self._memories if m.is_copy]
         self._has_step = keys.has_step or self._draws()
-        self.counts = np.array([self._count(k) for k in kept], np.int64)
+        self.counts = np.array([self._count(k, i) for i, k in enumerate(kept)], np.int64)
         scalar_dtype = keys.scalar_dtype(kept[0])
         arrays = self._prepare_states()
         self._scalars = self._show_scalars(arrays, scalar_dtype)
@@ -61,6 +61,7 @@ class BoundTensors:
         self._masters = [p for p, kernel in zip(params, self._kernels, strict=True) if "w" in kernel.states]
         self._versions: list[int] = []
         self._pending: dict[str, Any] = {}
+        self._values: dict[str, Any] = {}  # all that were set, for a step that is bound anew
         self._factor = 1.0
         self._bind()
 
@@ -93,10 +94,14 @@ class BoundTensors:
 
     # ------------------------------------------------------------ states
 
-    def _count(self, kept: Mapping[str, Any]) -> int:
-        if not self._keys.has_step:
-            return int(kept.get(STEP, 1)) if self._keys.is_started(kept) else 0
-        return int(kept.get(STEP, 0))
+    def _count(self, kept: Mapping[str, Any], i: int) -> int:
+        if not self._keys.has_step and not self._keys.is_started(kept):
+            return 0
+        step = kept.get(STEP, 0 if self._keys.has_step else 1)
+        try:
+            return int(step)
+        except (TypeError, ValueError, OverflowError):
+            raise ValueError(f"params[{i}]: state['{STEP}'] is {step!r}, which is no number of updates") from None
 
     def _draws(self) -> bool:
         """Whether states are rounded at random, by draws that depend on the count."""
@@ -112,8 +117,8 @@ class BoundTensors:
                 kept.setdefault(STEP, 0)  # the first key, as PyTorch has it
             try:
                 bound = states.prepare(self._kernels[i], kept, memory, self.rule.values, shared, self._keys)
-            except ValueError as error:
-                raise ValueError(f"params[{i}]: {error}") from error
+            except (TypeError, ValueError) as error:
+                raise type(error)(f"params[{i}]: {error}") from error
             for name, tensor in bound.items():
                 arrays.setdefault(name, [None] * n)[i] = tensor
         return arrays
@@ -170,6 +175,8 @@ class BoundTensors:
     def set(self, values: Mapping[str, Any], gradient_factor: float) -> None:
         """Have the next update use these params, each a number for all parameters or a list with one for each."""
         self._pending |= values
+        if self._by_row:
+            self._values |= values
         if gradient_factor != self._factor:
             self._step.gradient_factor = self._factor = gradient_factor
 
@@ -222,10 +229,12 @@ class BoundTensors:
         members = self._with_gradient()
         if members != self._members:
             self._bind()
+            self._pending = self._values
         else:
             self._own_counts[:] = self.counts[members]
             self._step.rebind([row_sparse(self._memories[i]) for i in members])
-        self._step(**self._pending)
+        own = {name: [x[i] for i in members] if isinstance(x, list) else x for name, x in self._pending.items()}
+        self._step(**own)
         self.counts[members] = self._own_counts
 
 

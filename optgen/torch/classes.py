@@ -151,7 +151,7 @@ def _signature(spelling: Spelling) -> inspect.Signature:
     for key, default in spelling.defaults.items():
         if key not in flags:
             parameters.append(kind(key, kind.POSITIONAL_OR_KEYWORD, default=default))
-    keywords = {**{name: spelling.defaults[name] for name in spelling.flags}}
+    keywords = {name: spelling.defaults[name] for name in spelling.flags}
     keywords |= {"maximize": keywords.get("maximize", False), **{name: x for name, (x, _) in ARGUMENTS.items()}}
     parameters += [kind(key, kind.KEYWORD_ONLY, default=default) for key, default in keywords.items()]
     return inspect.Signature(parameters)

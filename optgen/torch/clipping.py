@@ -35,11 +35,12 @@ def total_norm(grads: Sequence[torch.Tensor], *, are_scaled: bool = False) -> to
     for grad in grads:
         term = grad.coalesce().values() if grad.layout == torch.sparse_coo else grad
         if are_scaled and term.dtype in (torch.float16, torch.bfloat16):
-            term = torch.linalg.vector_norm(
-                term, dtype=torch.float32
-            )  # a number has the norm of what it is the norm of
+            # The norm of a norm is that norm, so it can stand for its gradient.
+            term = torch.linalg.vector_norm(term, dtype=torch.float32)
         terms.setdefault(getattr(term, "device_mesh", None), []).append(term)
-    norms = [_whole(torch.nn.utils.get_total_norm(some)) for some in terms.values()] or [torch.tensor(0.0)]
+    norms = [_whole(torch.nn.utils.get_total_norm(some)) for some in terms.values()] or [
+        torch.tensor(0.0, device="cpu")
+    ]
     return norms[0] if len(norms) == 1 else torch.nn.utils.get_total_norm(norms)
 
 

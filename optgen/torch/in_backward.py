@@ -95,7 +95,7 @@ def check(optimizer: Owner, group: Mapping[str, Any]) -> None:
     """ValueError naming what of an optimizer, or of a group that is added to it, needs more than one gradient."""
     name = type(optimizer).__name__
     refuse_clipping(name, optimizer.clip_norm)
-    if optimizer.sums_over_params:
+    if optimizer.spec.sums_over_params:
         raise ValueError(
             f"{name}: in_backward=True, but {name} sums over all parameters, whose gradients are not complete before "
             "backward has ended; leave in_backward out"

@@ -9,6 +9,7 @@ from itertools import chain
 from typing import Any
 
 import torch
+from torch.nn.parameter import is_lazy
 
 from optgen.execute.rule import UpdateRule
 from optgen.torch import state as states
@@ -16,12 +17,10 @@ from optgen.torch.bound import kernel_of, memory_of
 from optgen.torch.naming import naming
 from optgen.torch.protocols import Owner
 from optgen.torch.rules import decode_states, load
-from optgen.torch.scalars import is_number
+from optgen.torch.scalars import is_cpu_scalar
+from optgen.torch.spelling import STORAGE_OPTIONS
 from optgen.torch.state import STEP
 from optgen.torch.values import GroupValues, options_of
-
-OWN = ("storage", "master")
-"""The keys of a group that say how states are kept: an optimizer has its own, whatever it loads."""
 
 
 def make_states(
@@ -35,7 +34,8 @@ def make_states(
     rules: dict[Any, Any] = {}
     for p in group["params"]:
         is_numbers = p.is_floating_point() or p.is_complex()
-        if p not in state and (p.is_meta or not (p.requires_grad and is_numbers)):
+        has_memory = not (p.is_meta or is_lazy(p))
+        if p not in state and not (has_memory and p.requires_grad and is_numbers):
             continue
         with naming([p], optimizer.describe):
             rule = rules.get((p.dtype, p.device))
@@ -51,7 +51,7 @@ def _make_state(
     state: MutableMapping[Any, Any],
     shared: dict[str, torch.Tensor],
 ) -> None:
-    keys, kept = optimizer.state_keys, state[p]
+    keys, kept = optimizer.state_keys, state.setdefault(p, {})
     if keys.has_step:
         kept[STEP] = step_tensor(kept.get(STEP), keys.scalar_dtype(kept))
     memory = memory_of(rule, p)
@@ -59,8 +59,8 @@ def _make_state(
         states.prepare(kernel_of(rule, memory), kept, memory, rule.values, shared, keys)
         for given in optimizer.spec.inputs:
             kept[given.name] = states.values_like(memory, given.name, kept.get(given.name))
-    except ValueError as error:
-        raise ValueError(f"params[0]: {error}") from error
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"params[0]: {error}") from error
 
 
 def load_state_dict(optimizer: Any, state_dict: Mapping[str, Any]) -> None:
@@ -111,7 +111,7 @@ def _decode(
 ) -> None:
     """Have a loaded group keep states as the optimizer's own does; codes that are kept otherwise become numbers."""
     before = options_of(new)
-    for key in OWN:
+    for key in STORAGE_OPTIONS:
         new.pop(key, None)
         if key in own:
             new[key] = own[key]
@@ -122,7 +122,7 @@ def _decode(
 
 def step_tensor(x: Any, dtype: torch.dtype) -> torch.Tensor:
     """A count as a tensor of shape () on the CPU: the same one if it is, else a new one."""
-    return x if is_number(x) else torch.tensor(0.0 if x is None else float(x), dtype=dtype)
+    return x if is_cpu_scalar(x) else torch.tensor(0.0 if x is None else float(x), dtype=dtype, device="cpu")
 
 
 def _copy(x: Any, device: torch.device) -> Any:

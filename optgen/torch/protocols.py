@@ -24,10 +24,6 @@ class Owner(Protocol):
     state: Any
     param_groups: list[dict[str, Any]]
 
-    @property
-    def sums_over_params(self) -> bool:
-        """Whether the spec sums over all parameters."""
-
     def numbers_of(self, params: Sequence[torch.Tensor]) -> list[int]:
         """The numbers of parameters among those of all groups."""
 

@@ -24,8 +24,8 @@ class Scalars:
     def __init__(self, key: str, values: Array, kept: Kept, dtype: torch.dtype) -> None:
         self.values = values
         for k, value in zip(kept, values, strict=True):
-            if not is_number(k.get(key)):
-                k[key] = torch.tensor(value, dtype=dtype)
+            if not is_cpu_scalar(k.get(key)):
+                k[key] = torch.tensor(value, dtype=dtype, device="cpu")
         self._tensor = _side_by_side([k[key] for k in kept], dtype)
         self._address = self._tensor.data_ptr()
         self._shown: Array = self._tensor.numpy()
@@ -67,7 +67,7 @@ class PythonCounts:
             k[self._key] = count
 
 
-def is_number(x: Any) -> bool:
+def is_cpu_scalar(x: Any) -> bool:
     """Whether something is a tensor of shape () on the CPU that others may hold."""
     return isinstance(x, torch.Tensor) and x.dim() == 0 and x.device.type == "cpu" and not x.requires_grad
 
@@ -87,7 +87,7 @@ def _side_by_side(tensors: Sequence[torch.Tensor], dtype: torch.dtype) -> torch.
             break
     else:
         return first.as_strided((len(tensors),), (1,), begin)
-    together = torch.tensor([t.item() for t in tensors], dtype=dtype)
+    together = torch.tensor([t.item() for t in tensors], dtype=dtype, device="cpu")
     for t, element in zip(tensors, together, strict=True):
         t.data = element
     return together

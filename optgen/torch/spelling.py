@@ -12,7 +12,9 @@ import torch
 from optgen import arguments
 from optgen.model import Flag, FlagValue, Optimizer, Param
 
-OPTIONS = ("maximize", "storage", "master")
+STORAGE_OPTIONS = ("storage", "master")
+"""The keys of a group that say how its states and weights are kept."""
+OPTIONS = ("maximize", *STORAGE_OPTIONS)
 """Keys of every parameter group, beside those of the spec."""
 RESERVED = ("params", "param_names", *OPTIONS, "capturable", "differentiable", "seed", "clip_norm", "in_backward")
 """Arguments and keys that every optimizer has; no param or flag of a spec can be spelt so."""

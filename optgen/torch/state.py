@@ -47,9 +47,8 @@ class StateKeys:
 
     `has_step`: beside the states, it keeps the count; without it, a parameter whose states exist counts as updated
     once, unless states are rounded at random, for which the count is kept. `counts_in_python`: the count is an int, and
-    no tensor. `names` has the keys of states that the spec names
-    otherwise. `numbers` are states of one number for each parameter that are kept in `scalar_dtype`, as the count is,
-    and not in float64.
+    no tensor. `names` has the keys of states that the spec names otherwise. `numbers` are states of one number for each
+    parameter that are kept in `scalar_dtype`, as the count is, and not in float64.
     """
 
     has_step: bool = True
@@ -107,7 +106,9 @@ def prepare(
         if b.is_scale:
             continue  # comes with its codes
         if b.is_quantized:
-            kept[key], kept[scale_key] = codes.prepare(b, key, kept, memory, start_of(b, values))
+            kept[key], kept[scale_key] = codes.prepare(
+                b, key, kept, memory, start_of(b, values), kernel.native.last_two
+            )
             bound[b.name] = memory.like_bound(local_tensor(kept[key]))
             bound[b.name + codes.SCALE] = local_tensor(kept[scale_key])
         elif b.kind is Kind.ELEM:
@@ -115,7 +116,7 @@ def prepare(
             bound[b.name] = memory.like_bound(local_tensor(found))
         else:
             there = shared.get(b.name, kept.get(key))
-            of_kernel = storage.shape_of(b, tuple(memory.tensor.shape), False, kernel.native.last_two)
+            of_kernel = storage.shape_of(b, tuple(memory.tensor.shape), by_row=False, last_two=kernel.native.last_two)
             kept[key] = numbers = _numbers(b, key, there, memory, values, kernel.native.last_two)
             if b.kind is Kind.SHARED:
                 shared[b.name] = numbers
@@ -151,7 +152,7 @@ def restart(
             continue
         key = keys.key_of(b.name)
         if b.is_quantized:
-            coded, scales = codes.prepare(b, key, {}, memory, "w")
+            coded, scales = codes.prepare(b, key, {}, memory, "w", kernel.native.last_two)
             local_tensor(kept[key]).copy_(local_tensor(coded))
             local_tensor(kept[keys.key_of(b.name + codes.SCALE)]).copy_(local_tensor(scales))
         else:
@@ -178,7 +179,8 @@ def _dtype(b: Buffer) -> torch.dtype:
 def _elements(b: Buffer, key: str, there: Any, memory: ParamMemory, values: Values) -> torch.Tensor:
     """A state of the parameter's shape: `there` if it can be bound as it is."""
     start = start_of(b, values)
-    if isinstance(there, torch.Tensor):
+    if there is not None:
+        codes.check_tensor(key, there)
         if there.dtype == torch.uint8:
             raise ValueError(f"state['{key}']: 8-bit codes, where {b.storage} is kept; give the storage they have")
         return values_like(memory, key, there, _dtype(b))
@@ -235,7 +237,7 @@ def _numbers(b: Buffer, key: str, there: Any, memory: ParamMemory, values: Value
     device = torch.device("cpu") if b.kind is Kind.HOST else memory.tensor.device
     whole, shape = (shape_of(b, x.shape, last_two) for x in (memory.param, local_tensor(memory.param)))
     if there is not None:
-        found = part_of(there, memory.param) if isinstance(there, torch.Tensor) else torch.tensor(there)
+        found = part_of(there, memory.param) if isinstance(there, torch.Tensor) else torch.tensor(there, device="cpu")
         if found.numel() != shape.numel():
             raise ValueError(f"state['{key}']: shape {tuple(found.shape)}, expected {tuple(shape)}")
         same = found.dtype == _dtype(b) and found.device == device and found.shape == shape and found.is_contiguous()

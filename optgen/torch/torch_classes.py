@@ -20,12 +20,10 @@ from optgen.symbolic.unicode import unicode
 from optgen.torch.base import ARGUMENTS, SpecOptimizer
 from optgen.torch.memory import local_tensor
 from optgen.torch.rules import check_rules
-from optgen.torch.spelling import of_torch
+from optgen.torch.spelling import STORAGE_OPTIONS, of_torch
 from optgen.torch.state import StateKeys
 
 Group = Mapping[str, Any]
-GROUP_ARGUMENTS = ("storage", "master")
-"""The arguments of ours that groups have as well, but only where they are given."""
 OUT: Mapping[str, str] = {
     "Muon": "torch.optim.Muon is PyTorch's; its products of matrices are not in the language of specs",
     "LBFGS": "torch.optim.LBFGS is PyTorch's; it calls the closure many times in a step",
@@ -125,8 +123,8 @@ class TorchOptimizer(SpecOptimizer):
         return takes is not None and super().updates_rows(group, param) and takes(group)
 
     def _choose(self, given: Mapping[str, Any]) -> None:
-        """Give all groups the arguments of ours that are no defaults; without any, their keys are PyTorch's."""
-        chosen = {name: given[name] for name in GROUP_ARGUMENTS if given[name] != ARGUMENTS[name][0]}
+        """Give all groups our options that are no defaults; without any, their keys are PyTorch's."""
+        chosen = {name: given[name] for name in STORAGE_OPTIONS if given[name] != ARGUMENTS[name][0]}
         self.defaults.update(chosen)
         for group in self.param_groups:
             for name, x in chosen.items():

@@ -45,7 +45,7 @@ SHAPES: tuple[Shape, ...] = ((), (3,), (0, 4), (70, 130))
 @pytest.mark.parametrize("name", SPECS)
 def test_a_step_is_what_the_interpreter_says(name: str) -> None:
     for mode in ("float64", "mixed-master"):
-        compare(Case(optgen.parse(SPECS[name]), {}), SHAPES, MODES[mode])
+        compare(Case(optgen.parse(SPECS[name]), {}), (*SHAPES, (4, 0)), MODES[mode])
 
 
 @pytest.mark.parametrize("name", SPECS)
@@ -157,3 +157,16 @@ def test_commands(
     for line in lines:
         assert cli.main(line) == 0, (line, capsys.readouterr().err)
     assert "0 read, 0 written" in capsys.readouterr().out or text == SPECS["the weight is a number"]
+
+
+@pytest.mark.parametrize("name", ["adafactor", "came"])
+def test_column_states_of_rows_without_elements_have_no_memory(name: str) -> None:
+    """An empty tensor of PyTorch has no address."""
+    torch = pytest.importorskip("torch")
+    params, grads = ([torch.ones(3, 0), torch.ones(2, 3)] for _ in range(2))
+    rule = optgen.load(name)
+    start = rule.init(params)
+    arrays = {key: [torch.from_numpy(np.array(x)) for x in xs] for key, xs in start.arrays.items()}
+    step = rule.bind(params, grads, optgen.State(arrays, start.t))
+    step()
+    assert step.state.t.tolist() == [1, 1] and bool((params[1] != 1).all())

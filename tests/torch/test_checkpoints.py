@@ -307,6 +307,7 @@ def test_a_master_follows_a_weight_that_others_write() -> None:
 
 def test_distributed_checkpoints_state_dicts() -> None:
     """`get_optimizer_state_dict` and `set_optimizer_state_dict`, by the names of parameters."""
+
     def made() -> tuple[torch.nn.Module, SpecOptimizer]:
         torch.manual_seed(0)
         model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Linear(4, 2))

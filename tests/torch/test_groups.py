@@ -325,3 +325,25 @@ def test_frozen_integers_are_taken_as_torch_takes_them() -> None:
     w.grad = torch.ones(1)
     opt.step()
     assert (w.item(), frozen.item()) == (0.5, 1)
+
+
+def test_batches_of_matrices_have_blocks_in_their_rows() -> None:
+    text = """optimizer Batched
+axes last two
+state m = 0
+state r: row = 0
+update:
+  m' = 0.9*m + g
+  r' = 0.9*r + mean(g^2, per row)
+  w' = w - lr*m'/(sqrt(r') + 1e-8)
+"""
+    param = weights(shapes=((3, 16, 256),))[0]
+    opt = optgen.torch.optimizer(optgen.parse(text))([param], lr=0.01, storage="int8_dynamic")
+    step(opt)
+    shapes = {key: tuple(x.shape) for key, x in opt.state[param].items()}
+    assert shapes == {"step": (), "m": (3, 16, 256), "m.scale": (48, 1), "r": (3, 16, 1)}
+    twin = copy.deepcopy(opt)
+    twin.load_state_dict(opt.state_dict())
+    for each in (opt, twin):
+        step(each, seed=1)
+    assert torch.equal(param, twin.param_groups[0]["params"][0])

@@ -315,3 +315,32 @@ def test_a_trainer_replaces_a_parameter_and_moves_its_state(name: str) -> None:
         steps(3, 6, (optimizer, params))
         pairs.append(optimizer)
     assert_alike(*pairs)
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adagrad", "SparseAdam"])
+def test_a_rate_that_has_changed_stays_when_sparse_gradients_come_and_go(name: str) -> None:
+    found = []
+    for cls in getattr(torch.optim, name), getattr(optgen.torch, name):
+        generator = torch.Generator().manual_seed(0)
+        params = [torch.nn.Parameter(torch.randn(7, 3, dtype=torch.float64, generator=generator)) for _ in range(2)]
+        optimizer = cls(params, lr=0.1)
+        for k in range(6):
+            if k == 2:
+                optimizer.param_groups[0]["lr"] = 0.2
+            for p in params:
+                p.grad = torch.randn(7, 3, dtype=torch.float64, generator=generator).to_sparse(1)
+            if k == 3:
+                params[0].grad = None
+            optimizer.step()
+        found.append(params)
+    torch.testing.assert_close(found[1], found[0], rtol=1e-12, atol=1e-14)
+
+
+def test_the_attributes_of_an_optimizer_of_torchs_make_one_of_ours() -> None:
+    w = torch.nn.Parameter(torch.ones(3))
+    theirs = torch.optim.Adam([w], lr=0.5)
+    ours = optgen.torch.Adam.__new__(optgen.torch.Adam)
+    ours.__setstate__(theirs.__getstate__())
+    w.grad = torch.ones(3)
+    ours.step()
+    assert w.tolist() == pytest.approx([0.5] * 3)

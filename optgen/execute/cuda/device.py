@@ -68,6 +68,7 @@ class GpuDevice:
     """
 
     is_capturable = False
+    table_class: type[GpuTable] = GpuTable
 
     def __init__(self, gpu: driver.Gpu, stream: Callable[[], int]) -> None:
         self.gpu, self.stream = gpu, stream
@@ -149,7 +150,7 @@ class GpuDevice:
         ids: Sequence[int],
         pieces: Sequence[AnyPiece | None],
     ) -> GpuTable:
-        return GpuTable(self.gpu, self.stream, kernel, members, params, tensors, ids, pieces)
+        return self.table_class(self.gpu, self.stream, kernel, members, params, tensors, ids, pieces)
 
     def runner(
         self, tables: Sequence[GpuTable], counts: Tensor, exchange: Exchange | None
@@ -161,6 +162,7 @@ class CapturableDevice(GpuDevice):
     """A GPU on which steps are capturable: counts and states of kind host are in its memory as well."""
 
     is_capturable = True
+    table_class = CapturableTable
 
     def __init__(self, gpu: driver.Gpu, stream: Callable[[], int]) -> None:
         super().__init__(gpu, stream)
@@ -174,17 +176,6 @@ class CapturableDevice(GpuDevice):
 
     def scalar(self, obj: Any, name: str) -> Tensor | None:
         return self.tensor(obj, name) if self.is_here(obj) else None
-
-    def table(
-        self,
-        kernel: GpuKernel,
-        members: Sequence[int],
-        params: Sequence[Tensor],
-        tensors: BufferTensors,
-        ids: Sequence[int],
-        pieces: Sequence[AnyPiece | None],
-    ) -> CapturableTable:
-        return CapturableTable(self.gpu, self.stream, kernel, members, params, tensors, ids, pieces)
 
     def runner(self, tables: Sequence[Any], counts: Tensor, exchange: Exchange | None) -> CapturableRunner:
         if exchange is not None:

@@ -47,7 +47,7 @@ class GpuTable(StepTable):
         self.image = np.zeros(self._image_words(n), np.int64)
         self._columns = {name: self._column(name) for name in COLUMNS}
         matrices = self._places.matrices.of(n)
-        self._columns["matrices"] = self.image[matrices:] if counts.last_two else np.ones(n, np.int64)
+        self._columns["matrices"] = self.image[matrices : matrices + n] if counts.last_two else np.ones(n, np.int64)
         self._areas = {name: self._column(name) for name in AREAS}
         self._workspace = DeviceArray((0,), "float64", gpu)
         self._planned_for: Array | None = None  # the addresses that launches were planned for, unless it is by row

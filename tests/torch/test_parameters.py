@@ -1,0 +1,481 @@
+"""Parameters of every kind: their layouts, dtypes and memory, which may change between steps, and their gradients."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch.nn import Conv2d, Linear, Parameter
+from torch.nn.utils import parametrizations
+
+import optgen
+import optgen.torch
+from optgen.torch import optimizer
+from optgen.torch.base import SpecOptimizer
+
+LION = optgen.torch.Lion
+
+
+def numbers(shape: Any, seed: int = 0, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=dtype)
+
+
+def params_of(opt: torch.optim.Optimizer) -> list[Parameter]:
+    return [p for group in opt.param_groups for p in group["params"]]
+
+
+def step(opt: torch.optim.Optimizer, seed: int = 0) -> None:
+    for k, p in enumerate(params_of(opt)):
+        p.grad = torch.empty_like(p).copy_(numbers(p.shape, seed + 100 * k, torch.float64)).detach()
+    opt.step()
+
+
+def transposed(x: torch.Tensor) -> torch.Tensor:
+    return x.transpose(0, -1).contiguous().transpose(0, -1)
+
+
+def with_gaps(x: torch.Tensor) -> torch.Tensor:
+    wide = torch.zeros(*x.shape[:-1], 2 * x.shape[-1], dtype=x.dtype)
+    return wide[..., ::2].copy_(x)
+
+
+def within_a_larger_one(x: torch.Tensor) -> torch.Tensor:
+    whole = torch.zeros(2 * x.numel(), dtype=x.dtype)
+    return whole[3 : 3 + x.numel()].view(x.shape).copy_(x)
+
+
+def channels_last(x: torch.Tensor) -> torch.Tensor:
+    return x.contiguous(memory_format=torch.channels_last)
+
+
+LAYOUTS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "channels_last": channels_last,
+    "transposed": transposed,
+    "with_gaps": with_gaps,
+    "within_a_larger_one": within_a_larger_one,
+}
+
+
+@pytest.mark.parametrize("storage", [None, "bfloat16", "int8_dynamic"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_elementwise_rules_do_not_see_the_layout(layout: str, storage: str | None) -> None:
+    """The same numbers as for a contiguous parameter; states lie as the parameter does, without gaps."""
+    x = numbers((4, 3, 10, 30))
+    p, q = Parameter(LAYOUTS[layout](x)), Parameter(x.clone())
+    opt, plain = (optimizer("adabelief")([w], lr=0.01, storage=storage) for w in (p, q))
+    assert p.stride() == LAYOUTS[layout](x).stride()
+    for k in range(3):
+        step(opt, k)
+        step(plain, k)
+        # Blocks of codes are neighbours in memory.
+        tolerance = 0.02 if storage == "int8_dynamic" else 0
+        torch.testing.assert_close(p, q, rtol=0, atol=tolerance)
+    m = opt.state[p]["m"]
+    assert m.shape == p.shape
+    if layout in ("channels_last", "transposed"):
+        assert m.stride() == p.stride() or storage == "int8_dynamic"
+    again = optimizer("adabelief")([Parameter(q.detach().clone())], storage=storage)
+    again.load_state_dict(opt.state_dict())
+    there = params_of(again)[0]
+    assert again.state[there]["m"].stride() == there.stride()
+    step(again, 3)
+    step(opt, 3)
+    torch.testing.assert_close(there, p, rtol=0, atol=0 if storage != "int8_dynamic" else 0.1)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", ["adafactor", "came", "adammini", "lamb", "novograd"])
+def test_rules_with_rows_or_norms_take_the_logical_view(name: str, layout: str) -> None:
+    x = numbers((4, 3, 5, 6))
+    p, q = Parameter(LAYOUTS[layout](x)), Parameter(x.clone())
+    opt, plain = (optimizer(name)([w], lr=0.01) for w in (p, q))
+    for k in range(3):
+        step(opt, k)
+        step(plain, k)
+    torch.testing.assert_close(p, q, rtol=1e-5, atol=1e-6)
+    for key, x in plain.state[q].items():
+        torch.testing.assert_close(opt.state[p][key], x, rtol=1e-4, atol=1e-6)
+
+
+def test_several_dtypes_in_one_optimizer() -> None:
+    kinds = [torch.float32, torch.bfloat16, torch.float64, torch.float16, torch.float32]
+    params = [Parameter(numbers((3, 4)).to(dtype)) for dtype in kinds]
+    opt = optimizer("adabelief")(params, lr=0.01)
+    alone = [optimizer("adabelief")([Parameter(p.detach().clone())], lr=0.01) for p in params]
+    for k in range(2):
+        step(opt, k)
+        for p, own in zip(params, alone, strict=True):
+            (q,) = params_of(own)
+            q.grad = p.grad
+            own.step()
+            assert torch.equal(p, q)
+            assert opt.state[p]["m"].dtype == p.dtype
+
+
+@pytest.mark.parametrize("dtype", [torch.complex64, torch.complex128])
+@pytest.mark.parametrize("shape", [(4, 3), (5,), (), (2, 3, 4)])
+def test_complex_parameters_are_pairs_of_real_ones(shape: tuple[int, ...], dtype: torch.dtype) -> None:
+    p = Parameter(numbers(shape, dtype=dtype))
+    q = Parameter(torch.view_as_real(p.detach()).clone())
+    opt, plain = (optimizer("adabelief")([w], lr=0.01) for w in (p, q))
+    for k in range(3):
+        p.grad = numbers(shape, k, dtype)
+        q.grad = torch.view_as_real(p.grad).clone()
+        opt.step()
+        plain.step()
+        assert torch.equal(torch.view_as_real(p.detach()), q)
+    assert opt.state[p]["m"].dtype == dtype and opt.state[p]["m"].shape == shape
+    assert torch.equal(torch.view_as_real(opt.state[p]["m"]), plain.state[q]["m"])
+
+
+def test_complex_parameters_in_other_orders_and_storages() -> None:
+    x = numbers((4, 3, 5, 2), dtype=torch.complex64)
+    for storage in (None, "bfloat16"):
+        p, q = Parameter(channels_last(x)), Parameter(x.clone())
+        opt, plain = (LION([w], lr=0.01, storage=storage) for w in (p, q))
+        for k in range(3):
+            for w in (p, q):
+                w.grad = torch.empty_like(w).copy_(numbers(x.shape, k, torch.complex64)).detach()
+            p.grad = p.grad.conj().resolve_conj().conj() if k == 1 else p.grad  # a view that has conjugates
+            opt.step()
+            plain.step()
+            assert torch.equal(p, q)
+        assert torch.equal(opt.state[p]["m"], plain.state[q]["m"])
+
+
+def test_small_ones() -> None:
+    params = [Parameter(numbers(shape)) for shape in ((), (0,), (3, 0), (1,), (1, 1), (0, 5))]
+    for name in ("lion", "adafactor", "prodigy"):
+        opt = optimizer(name)(copy.deepcopy(params), lr=0.1)
+        before = params_of(opt)[0].item()
+        for k in range(3):
+            step(opt, k)
+        assert params_of(opt)[0].item() != before
+
+
+def test_gradients_that_come_and_go() -> None:
+    """A parameter without a gradient keeps its weight, its states and its count."""
+    params = [Parameter(numbers((3, 2), k)) for k in range(4)]
+    opt = optimizer("adabelief")(params, lr=0.1)
+    alone = [optimizer("adabelief")([Parameter(p.detach().clone())], lr=0.1) for p in params]
+    present = [(0, 1), (2,), (), (0, 2, 3), (1,), (0, 1, 2, 3), (3,)]
+    for k, members in enumerate(present):
+        for i, (p, own) in enumerate(zip(params, alone, strict=True)):
+            (q,) = params_of(own)
+            p.grad = q.grad = numbers((3, 2), 10 * k + i) if i in members else None
+            own.step()
+        opt.step()
+        for p, own in zip(params, alone, strict=True):
+            (q,) = params_of(own)
+            assert torch.equal(p, q)
+            assert all(torch.equal(x, own.state[q][key]) for key, x in opt.state[p].items())
+
+
+def test_sums_over_parameters_leave_those_without_gradients_out() -> None:
+    params = [Parameter(numbers((3, 2), k)) for k in range(3)]
+    opt = optimizer("prodigy")(params)
+    other = optimizer("prodigy")([Parameter(p.detach().clone()) for p in params[:2]])
+    for k in range(3):
+        for p, q in zip(params, params_of(other), strict=False):
+            p.grad = q.grad = numbers((3, 2), k) + 1
+        opt.step()
+        other.step()
+    assert all(map(torch.equal, params[:2], params_of(other)))
+    assert opt.state[params[2]]["step"] == 0
+    for p in params:
+        p.grad = None
+    before = [p.detach().clone() for p in params]
+    opt.step()
+    assert all(map(torch.equal, before, params))
+
+
+@pytest.mark.parametrize(
+    "give",
+    [
+        lambda g: g.double(),
+        lambda g: g.half(),
+        lambda g: g.t().contiguous().t(),
+        lambda g: g[:1].expand_as(g),
+        lambda g: g.clone().requires_grad_(),
+    ],
+    ids=["float64", "float16", "transposed", "expanded", "with a graph"],
+)
+def test_gradients_of_another_dtype_or_layout(give: Callable[[torch.Tensor], torch.Tensor]) -> None:
+    """Between ordinary ones: they are read as ordinary ones of the same numbers."""
+    p, q = (Parameter(numbers((4, 6))) for _ in range(2))
+    opt, plain = LION([p], lr=0.01), LION([q], lr=0.01)
+    for k in range(4):
+        g = numbers((4, 6), k).half().float()
+        odd = give(g) if k % 2 else g
+        if odd.dtype != p.dtype:
+            p.grad_dtype = None
+        p.grad = odd
+        q.grad = odd.detach().float().contiguous()
+        opt.step()
+        plain.step()
+        assert torch.equal(p, q)
+
+
+def test_memory_that_changes_between_steps() -> None:
+    """`p.data = ...`, other dtypes and layouts, storage that was freed and allocated again."""
+    model, twin = (torch.nn.Sequential(Conv2d(3, 4, 3), Conv2d(4, 2, 3)) for _ in range(2))
+    twin.load_state_dict(model.state_dict())
+    opt, plain = LION(model.parameters(), lr=0.01), LION(twin.parameters(), lr=0.01)
+
+    def both(k: int) -> None:
+        for p, q in zip(model.parameters(), twin.parameters(), strict=True):
+            q.grad = numbers(q.shape, k)
+            p.grad = torch.empty_like(p).copy_(q.grad).detach()
+        opt.step()
+        plain.step()
+        for p, q in zip(model.parameters(), twin.parameters(), strict=True):
+            assert torch.equal(p, q)
+
+    both(0)
+    for p in model.parameters():
+        p.data = p.data.clone()
+    both(1)
+    model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    assert not model[0].weight.is_contiguous()
+    both(2)
+    for p in model.parameters():
+        storage, content = p.untyped_storage(), p.detach().clone()
+        size = storage.nbytes()
+        storage.resize_(0)
+        storage.resize_(size)
+        p.data.copy_(content)
+    both(3)
+    model.to(memory_format=torch.contiguous_format)  # type: ignore[call-overload]
+    both(4)
+    model.double().float()
+    both(5)
+    assert all(opt.state[p]["step"] == 6 for p in model.parameters())
+
+
+def test_a_module_that_gets_another_dtype() -> None:
+    """States go on in the dtype that the new parameters have them in."""
+    model = Linear(3, 2)
+    opt = LION(model.parameters(), lr=0.01)
+    step(opt)
+    for dtype in (torch.float64, torch.bfloat16, torch.float32):
+        model.to(dtype)
+        m = opt.state[model.weight]["m"].clone()
+        before = model.weight.detach().clone()
+        opt.param_groups[0]["betas"] = (0.0, 0.5)
+        for p in model.parameters():
+            p.grad = torch.zeros_like(p)
+        opt.step()
+        kept = opt.state[model.weight]
+        assert kept["m"].dtype == dtype
+        torch.testing.assert_close(kept["m"], (m * 0.5).to(dtype))
+        assert torch.equal(model.weight, before) and model.weight.dtype == dtype
+    assert kept["step"] == 4
+
+
+def test_meta_parameters_that_get_memory_later() -> None:
+    with torch.device("meta"):
+        model = Linear(3, 2)
+    params = list(model.parameters())
+    opt = LION(params, lr=0.1)
+    assert not opt.state
+    for p in params:
+        torch.utils.swap_tensors(p, Parameter(torch.ones(p.shape)))
+    step(opt)
+    assert all((p != 1).all() and opt.state[p]["m"].device.type == "cpu" for p in params)
+
+
+def test_parameters_that_are_frozen_have_no_states_until_they_are_trained() -> None:
+    model = torch.nn.Sequential(Linear(3, 2), Linear(2, 2))
+    model[0].requires_grad_(False)
+    opt = LION(model.parameters(), lr=0.1)
+    assert len(opt.state) == 2
+    model(torch.ones(1, 3)).sum().backward()
+    opt.step()
+    assert [p in opt.state for p in model.parameters()] == [False, False, True, True]
+    model[0].requires_grad_()
+    opt.zero_grad()
+    model(torch.ones(1, 3)).sum().backward()
+    opt.step()
+    assert [int(opt.state[p]["step"]) for p in model.parameters()] == [1, 1, 2, 2]
+
+
+def test_integers_beside_numbers_are_left_alone() -> None:
+    p, n = Parameter(torch.ones(3)), Parameter(torch.ones(3, dtype=torch.int64), requires_grad=False)
+    opt = LION([p, n], lr=0.5)
+    p.grad = torch.ones(3)
+    opt.step()
+    assert (p == 0.5).all() and (n == 1).all() and n not in opt.state
+
+
+def test_parametrized_and_tied_modules() -> None:
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(parametrizations.weight_norm(Linear(4, 4)), Linear(4, 4), Linear(4, 4))
+    model[2].weight = model[1].weight
+    opt = LION(model.parameters(), lr=0.01)
+    assert len(params_of(opt)) == 6
+    losses = []
+    for _ in range(20):
+        opt.zero_grad()
+        loss = model(torch.ones(2, 4)).square().sum()
+        loss.backward()
+        opt.step()
+        losses.append(loss.item())
+    assert losses[-1] < losses[0] and model[1].weight is model[2].weight
+
+
+# ---------------------------------------------------------------- sparse gradients
+
+
+def sparse(rows: list[int], shape: tuple[int, ...], seed: int, *, dims: int = 1) -> torch.Tensor:
+    """An uncoalesced gradient of these rows, or of single elements in them."""
+    values = numbers((len(rows), *shape[dims:]), seed)
+    index = torch.tensor([rows, *([r % n for r in rows] for n in shape[1:dims])])
+    return torch.sparse_coo_tensor(index, values, shape, check_invariants=True)
+
+
+@pytest.mark.parametrize("name", ["lion", "adabelief", "adagrad"])
+def test_a_sparse_gradient_updates_its_rows_only(name: str) -> None:
+    p = Parameter(numbers((6, 4)))
+    opt = optimizer(name)([p], lr=0.1)
+    alone = optimizer(name)([Parameter(p.detach()[1:2].clone())], lr=0.1)
+    (q,) = params_of(alone)
+    for k, members in enumerate([[1, 4, 1], [1, 0], [1], [4, 5, 1]]):
+        before = p.detach().clone()
+        p.grad = sparse(members, (6, 4), k)
+        q.grad = p.grad.to_dense()[1:2]
+        opt.step()
+        alone.step()
+        changed = (p != before).any(1)
+        assert changed.tolist() == [r in members for r in range(6)]
+    assert torch.equal(p[1:2], q), "a row that has always had a gradient"
+    assert opt.state[p]["step"] == 4
+
+
+@pytest.mark.parametrize("dims", [1, 2])
+@pytest.mark.parametrize("name", ["lion", "lamb", "adafactor", "prodigy"])
+def test_a_rule_that_needs_all_elements_reads_zeros_for_those_that_are_missing(name: str, dims: int) -> None:
+    shape = (6, 4)
+    p, q = (Parameter(numbers(shape)) for _ in range(2))
+    opt, plain = (optimizer(name)([w], lr=0.1) for w in (p, q))
+    if optgen.load(name).lazy:
+        return
+    for k in range(3):
+        p.grad = sparse([1, 4, 1, 5], shape, k, dims=dims)
+        q.grad = p.grad.to_dense()
+        opt.step()
+        plain.step()
+        assert torch.equal(p, q)
+
+
+def test_single_elements_of_a_sparse_gradient_are_updated_alone() -> None:
+    p = Parameter(numbers((5, 4)))
+    opt = optimizer("adabelief")([p], lr=0.1)
+    before = p.detach().clone()
+    index, values = torch.tensor([[0, 3, 0], [1, 2, 1]]), torch.tensor([1.0, 2.0, 3.0])
+    p.grad = torch.sparse_coo_tensor(index, values, (5, 4), check_invariants=True)
+    opt.step()
+    assert (p != before).nonzero().tolist() == [[0, 1], [3, 2]]
+    assert opt.state[p]["m"].shape == p.shape and opt.state[p]["m"].count_nonzero() == 2
+
+
+def test_dense_and_sparse_gradients_of_several_parameters_in_turn() -> None:
+    shapes = ((300, 20), (6, 4, 3), (5,))
+    for kwargs in ({}, {"storage": "int8_dynamic"}, {"storage": "bfloat16"}):
+        params = [Parameter(numbers(shape, k)) for k, shape in enumerate(shapes)]
+        opt: SpecOptimizer = LION(params, lr=0.01, **kwargs)
+        for k in range(6):
+            before = [p.detach().clone() for p in params]
+            is_sparse = [(k + i) % 3 == 0 for i in range(3)]
+            for i, p in enumerate(params):
+                p.grad = sparse([1, 3], shapes[i], k) if is_sparse[i] else numbers(shapes[i], k)
+            opt.step()
+            for p, old, rows in zip(params, before, is_sparse, strict=True):
+                assert (p != old).flatten(1).any(1).sum() == (2 if rows else len(p)) if p.dim() > 1 else True
+        assert all(opt.state[p]["step"] == 6 for p in params)
+
+
+def test_embeddings_with_sparse_gradients_learn() -> None:
+    torch.manual_seed(0)
+    table = torch.nn.Embedding(10, 4, sparse=True)
+    opt = optimizer("adabelief")(table.parameters(), lr=0.05)
+    losses = []
+    for _ in range(30):
+        opt.zero_grad()
+        loss = table(torch.tensor([1, 3, 3])).square().sum()
+        loss.backward()
+        assert table.weight.grad.is_sparse  # type: ignore[union-attr]
+        opt.step()
+        losses.append(loss.item())
+    assert losses[-1] < 0.1 * losses[0]
+
+
+def test_sparse_gradients_of_complex_and_strided_parameters() -> None:
+    for x in (
+        numbers((6, 4), dtype=torch.complex64),
+        numbers((6,), dtype=torch.complex64),
+        transposed(numbers((6, 4))),
+    ):
+        p = Parameter(x.clone())
+        opt = LION([p], lr=0.1)
+        for k in range(2):
+            before = p.detach().clone()
+            values = numbers((3, *x.shape[1:]), k, x.dtype)
+            p.grad = torch.sparse_coo_tensor(torch.tensor([[1, 4, 1]]), values, x.shape, check_invariants=True)
+            opt.step()
+            changed = (p != before).reshape(6, -1).any(1)
+            assert changed.tolist() == [False, True, False, False, True, False]
+
+
+# ---------------------------------------------------------------- surroundings
+
+
+def test_parameters_that_get_their_shape_from_the_first_batch() -> None:
+    model = torch.nn.LazyLinear(2)
+    opt = LION(model.parameters(), lr=0.1)
+    model(torch.ones(3, 4)).sum().backward()
+    opt.step()
+    assert opt.state[model.weight]["m"].shape == (2, 4) and opt.state[model.weight]["step"] == 1
+
+
+@pytest.mark.parametrize("name", ["lion", "adafactor", "prodigy", "nadam"])
+def test_default_devices_and_dtypes_do_not_matter(name: str) -> None:
+    """State stands where its parameter is, in the dtype that it has."""
+    make = optimizer(name)
+    plain = make([Parameter(numbers((20, 300)))], storage="int8_dynamic")
+    with torch.device("meta"):
+        p = Parameter(torch.empty((20, 300), device="cpu"))
+        p.data.copy_(params_of(plain)[0].data)
+        opt = make([p], storage="int8_dynamic")
+        torch.set_default_dtype(torch.float64)
+        try:
+            for k in range(2):
+                p.grad = plain.param_groups[0]["params"][0].grad = torch.cos(p.detach() + k)
+                opt.step()
+                plain.step()
+        finally:
+            torch.set_default_dtype(torch.float32)
+    assert torch.equal(p, params_of(plain)[0])
+    for key, x in plain.state[params_of(plain)[0]].items():
+        assert torch.equal(opt.state[p][key], x) and opt.state[p][key].device.type == "cpu"
+
+
+def test_states_that_are_wrong_are_named() -> None:
+    p = Parameter(torch.ones(3))
+    p.grad = torch.ones(3)
+    opt = LION([("w", p)], lr=0.1)
+    opt.step()
+    for key, wrong, message in (
+        ("m", "x", r"parameter 'w': state\['m'\]: expected a tensor, not 'x'"),
+        ("m", torch.ones(4), r"parameter 'w': state\['m'\]: shape \(4,\)"),
+        ("step", torch.tensor(float("nan")), r"parameter 'w': state\['step'\] is tensor\(nan\), which is no number"),
+    ):
+        right = opt.state[p][key]
+        opt.state[p][key] = wrong
+        with pytest.raises((TypeError, ValueError), match=message):
+            opt.step()
+        opt.state[p][key] = right
+    opt.step()
+    assert opt.state[p]["step"] == 2 and torch.allclose(p, torch.tensor(0.8))
