@@ -48,10 +48,8 @@ class GroupStep:
         TypeError or ValueError names a key or a parameter that is wrong; RuntimeError if a graph is being captured that
         cannot hold this step.
         """
-<<<<<<< HEAD
         if self._is_on_gpu:
             check_capture(self._name, self.groups)
-=======
         try:
             self._take(gradient_factor)
         except BaseException:
@@ -60,7 +58,6 @@ class GroupStep:
 
     def _take(self, gradient_factor: float) -> None:
         """`prepare`, but after an error what has been seen of the groups may not be bound."""
->>>>>>> attacka
         changes = self._changes()
         factor = -gradient_factor if self._values[0].flips_gradient else gradient_factor
         if factor != 1.0 and not self._scales_gradient:
