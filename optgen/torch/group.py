@@ -51,6 +51,14 @@ class GroupStep:
         """
         if self._is_on_gpu:
             check_capture(self._name, self.groups)
+        try:
+            self._take(gradient_factor)
+        except BaseException:
+            self._is_stale = self._needs_other_kernels = True  # or values that were seen would not be used
+            raise
+
+    def _take(self, gradient_factor: float) -> None:
+        """`prepare`, but after an error what has been seen of the groups may not be bound."""
         changes = self._changes()
         factor = -gradient_factor if self._values[0].flips_gradient else gradient_factor
         if factor != 1.0 and not self._scales_gradient:

@@ -53,7 +53,11 @@ def load(
 def check_rules(optimizer: Owner, group: Mapping[str, Any]) -> None:
     """ValueError or TypeError if there can be no kernels for a group's values and the dtypes of its parameters."""
     values = GroupValues(optimizer.spec, optimizer.spelling, group)
-    for p in {p.dtype: p for p in group["params"] if not (p.is_meta or is_lazy(p))}.values():
+    dtypes: dict[torch.dtype, torch.Tensor] = {}
+    for p in group["params"]:
+        if not (p.is_meta or is_lazy(p)) and (p.is_floating_point() or p.is_complex()):
+            dtypes[p.dtype] = p
+    for p in dtypes.values():
         load(optimizer, p, values.arguments, values.options)
 
 

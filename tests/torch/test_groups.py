@@ -287,6 +287,46 @@ def test_parameters_are_refused_as_torch_refuses_them() -> None:
         opt.step()
 
 
+def test_a_change_beside_what_is_refused_holds_in_the_next_step() -> None:
+    w, frozen = (
+        torch.nn.Parameter(torch.full((1,), 0.0)),
+        torch.nn.Parameter(torch.zeros(1, dtype=torch.int64), requires_grad=False),
+    )
+    opt = optgen.torch.Lion([w, frozen], lr=1.0)
+    w.grad = torch.ones(1)
+    opt.step()
+    opt.param_groups[0]["lr"] = 10.0
+    frozen.grad = torch.ones_like(frozen)
+    with pytest.raises(ValueError, match="int64"):
+        opt.step()
+    frozen.grad = None
+    opt.step()
+    assert w.tolist() == [-11.0]
+
+
+def test_groups_that_differ_where_they_must_not_are_refused_each_time() -> None:
+    params = [torch.nn.Parameter(torch.full((1,), 0.0)), torch.nn.Parameter(torch.full((1,), 0.0))]
+    opt = optgen.torch.Prodigy([{"params": [p]} for p in params])
+    for p in params:
+        p.grad = torch.ones(1)
+    opt.step()
+    opt.param_groups[0]["d_coef"] = 2.0
+    for _ in range(2):
+        with pytest.raises(ValueError, match="'d_coef' must be the same in all groups"):
+            opt.step()
+
+
+def test_frozen_integers_are_taken_as_torch_takes_them() -> None:
+    w, frozen = (
+        torch.nn.Parameter(torch.full((1,), 1.0)),
+        torch.nn.Parameter(torch.ones(1, dtype=torch.int64), requires_grad=False),
+    )
+    opt = optgen.torch.SGD([w, frozen], lr=0.5)
+    w.grad = torch.ones(1)
+    opt.step()
+    assert (w.item(), frozen.item()) == (0.5, 1)
+
+
 def test_batches_of_matrices_have_blocks_in_their_rows() -> None:
     text = """optimizer Batched
 axes last two

@@ -359,3 +359,15 @@ def test_zero_redundancy_optimizer() -> None:
     other.load_state_dict(saved)
     assert other.param_groups[0]["lr"] == 0.05
     assert torch.equal(other.optim.state[params_of(other)[0]]["m"], opt.optim.state[params[0]]["m"])
+
+
+@pytest.mark.parametrize("name", ["adafactor", "came", "adammini", "torch/adafactor"])
+@pytest.mark.parametrize("shape", [(3, 0), (0, 3), (0, 1)])
+def test_matrices_without_elements_step(name: str, shape: tuple[int, ...]) -> None:
+    w, beside = torch.nn.Parameter(torch.zeros(shape)), torch.nn.Parameter(torch.ones(4, 4))
+    opt: Any = optgen.torch.optimizer(name)([w, beside])  # type: ignore[call-arg]
+    for _ in range(2):
+        w.grad, beside.grad = torch.zeros(shape), torch.ones(4, 4)
+        opt.step()
+    assert opt.state[w]["step"] == 2
+    assert (beside < 1).all()
