@@ -183,10 +183,7 @@ class BoundTensors:
         there, bound = self._tensors_of_states(), self._state_tensors
         if len(there) != len(bound) or not all(map(is_, there, bound)):
             return False
-        for part in self._looked_after:
-            if not part.is_current():
-                return False
-        return True
+        return all([part.is_current() for part in self._looked_after])
 
     def keeps(self, state: Mapping[torch.Tensor, Any]) -> bool:
         """Whether this is where the states stand."""
