@@ -157,4 +157,5 @@ def describe(item: Param | Flag) -> str:
     """What an argument is, in a line of a docstring."""
     if isinstance(item, Flag):
         return item.doc or "a flag of the spec"
-    return item.doc + (f", in {item.interval}" if item.interval else "")
+    interval = f"in {item.interval}" if item.interval else ""
+    return ", ".join(filter(None, (item.doc, interval))) or "a param of the spec"

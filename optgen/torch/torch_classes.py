@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -147,7 +147,8 @@ def refuse_differentiable(group: Group) -> None:
 def make(row: TorchClass, more: Mapping[str, Any]) -> type[SpecOptimizer]:
     """The class of one of PyTorch's optimizers, with these further attributes."""
     base = row.base
-    spec, more_arguments = pipeline.checked(api.read(row.source)), arguments_beside(base)
+    spec = replace(pipeline.checked(api.read(row.source)), name=row.name)  # as errors call it
+    more_arguments = arguments_beside(base)
 
     def __init__(self: Any, params: Any, *args: Any, **kwargs: Any) -> None:
         own = {name: kwargs.pop(name, default) for name, (default, _) in more_arguments.items()}
@@ -174,6 +175,11 @@ def arguments_beside(base: type[torch.optim.Optimizer]) -> Mapping[str, tuple[An
     return {name: x for name, x in ARGUMENTS.items() if name not in theirs}
 
 
+def equations(spec: Optimizer) -> list[str]:
+    """The equations, in lines, without that of the gradient: the classes have none of its arguments."""
+    return [line for line in unicode(spec).splitlines() if "rescale_grad" not in line]
+
+
 def _signature(base: type[torch.optim.Optimizer]) -> inspect.Signature:
     """PyTorch's arguments, and ours after them, by keyword only."""
     signature = inspect.signature(base.__init__)
@@ -185,7 +191,7 @@ def _signature(base: type[torch.optim.Optimizer]) -> inspect.Signature:
 def _document(base: type[torch.optim.Optimizer], spec: Optimizer) -> str:
     """PyTorch's docstring, and what ours adds."""
     lines = [inspect.getdoc(base) or "", "", "The steps are kernels of optgen:", "", "::", ""]
-    lines += [f"    {line}" for line in unicode(spec).splitlines()]
+    lines += [f"    {line}" for line in equations(spec)]
     lines += ["", f"Arguments beside those of {base.__name__}:", ""]
     lines += [f"    {name}: {text}" for name, (_, text) in arguments_beside(base).items()]
     return "\n".join(lines)
