@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -147,8 +147,7 @@ def refuse_differentiable(group: Group) -> None:
 def make(row: TorchClass, more: Mapping[str, Any]) -> type[SpecOptimizer]:
     """The class of one of PyTorch's optimizers, with these further attributes."""
     base = row.base
-    spec = replace(pipeline.checked(api.read(row.source)), name=row.name)  # as errors call it
-    more_arguments = arguments_beside(base)
+    spec, more_arguments = pipeline.checked(api.read(row.source)), arguments_beside(base)
 
     def __init__(self: Any, params: Any, *args: Any, **kwargs: Any) -> None:
         own = {name: kwargs.pop(name, default) for name, (default, _) in more_arguments.items()}
@@ -162,7 +161,7 @@ def make(row: TorchClass, more: Mapping[str, Any]) -> type[SpecOptimizer]:
         "__doc__": _document(base, spec),
         "spec": spec,
         "source": row.source,
-        "spelling": of_torch(spec, base([torch.zeros(())]).defaults),  # type: ignore[call-arg]
+        "spelling": of_torch(spec, row.name, base([torch.zeros(())]).defaults),  # type: ignore[call-arg]
         "state_keys": row.keys,
         "torch_class": row,
     }
