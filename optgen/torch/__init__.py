@@ -12,10 +12,10 @@ from optgen.torch import requirement  # before anything that imports torch
 
 requirement.check()
 
-from optgen.torch.classes import by_source, class_names, named, optimizer  # noqa: E402
+from optgen.torch.classes import listed, named, optimizer  # noqa: E402
 from optgen.torch.replacing import replace  # noqa: E402
 
-__all__ = ["by_source", "optimizer", "replace"]
+__all__ = ["optimizer", "replace"]
 
 
 def __getattr__(name: str) -> Any:
@@ -25,4 +25,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *class_names()})
+    return sorted({*__all__, *listed()})

@@ -1,17 +1,22 @@
 """Written by `python -m optgen.torch.stub`, from the specs."""
 
 # ruff: noqa: E501 (equations are as wide as they are)
+import os
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch.optim.optimizer import ParamsT
 
+from optgen.model import Optimizer
 from optgen.torch.base import SpecOptimizer as SpecOptimizer
-from optgen.torch.classes import by_source as by_source
-from optgen.torch.classes import optimizer as optimizer
 from optgen.torch.replacing import replace as replace
 from optgen.torch.torch_classes import TorchOptimizer
+
+class _AnySpecOptimizer(SpecOptimizer):
+    def __init__(self, params: ParamsT, lr: float | torch.Tensor = ..., *args: Any, **values: Any) -> None: ...
+
+def optimizer(spec: str | os.PathLike[str] | Optimizer) -> type[_AnySpecOptimizer]: ...
 
 class ASGD(TorchOptimizer, torch.optim.ASGD):
     """torch.optim.ASGD, with kernels of optgen.
@@ -20,7 +25,6 @@ class ASGD(TorchOptimizer, torch.optim.ASGD):
 
     ::
 
-        gₜ       = clip(rescale_grad·gradₜ, ±clip_gradient)
                    ⎧ float32(ηₜ₋₁)   if single
         ηₜₜ      = ⎨
                    ⎩ ηₜ₋₁            otherwise
@@ -189,7 +193,6 @@ class Adadelta(TorchOptimizer, torch.optim.Adadelta):
 
     ::
 
-        gₜ          = clip(rescale_grad·gradₜ, ±clip_gradient)
                       ⎧ weight_decay·wₜ₋₁ − gₜ   if maximize
         dₜ          = ⎨
                       ⎩ gₜ + weight_decay·wₜ₋₁   otherwise
@@ -233,7 +236,6 @@ class Adafactor(TorchOptimizer, torch.optim.Adafactor):
 
     ::
 
-        gₜ               = clip(rescale_grad·gradₜ, ±clip_gradient)
                            ⎧ ε₁                if given
         leastₜ           = ⎨
                            ⎩ machine_epsilon   otherwise
@@ -291,7 +293,6 @@ class Adagrad(TorchOptimizer, torch.optim.Adagrad):
 
     ::
 
-        gₜ           = clip(rescale_grad·gradₜ, ±clip_gradient)
         clrₜ         = lr/(1 + (t − 1)·lr_decay)
                        ⎧ weight_decay·wₜ₋₁ − gₜ   if maximize
         dₜ           = ⎨
@@ -337,7 +338,6 @@ class Adam(TorchOptimizer, torch.optim.Adam):
 
     ::
 
-        gₜ                = clip(rescale_grad·gradₜ, ±clip_gradient)
         bias_correction1ₜ = 1 − β₁ᵗ
         bias_correction2ₜ = 1 − β₂ᵗ
         step_sizeₜ        = lr/bias_correction1ₜ
@@ -450,7 +450,6 @@ class AdamW(TorchOptimizer, torch.optim.AdamW):
 
     ::
 
-        gₜ                = clip(rescale_grad·gradₜ, ±clip_gradient)
         bias_correction1ₜ = 1 − β₁ᵗ
         bias_correction2ₜ = 1 − β₂ᵗ
         step_sizeₜ        = lr/bias_correction1ₜ
@@ -504,7 +503,6 @@ class Adamax(TorchOptimizer, torch.optim.Adamax):
 
     ::
 
-        gₜ               = clip(rescale_grad·gradₜ, ±clip_gradient)
         bias_correctionₜ = 1 − β₁ᵗ
                            ⎧ weight_decay·wₜ₋₁ − gₜ   if maximize
         dₜ               = ⎨
@@ -1426,7 +1424,6 @@ class NAdam(TorchOptimizer, torch.optim.NAdam):
 
     ::
 
-        gₜ                = clip(rescale_grad·gradₜ, ±clip_gradient)
         bias_correction2ₜ = 1 − β₂ᵗ
                             ⎧ −gₜ                      if decoupled_weight_decay and maximize
                             ⎪ gₜ                       if decoupled_weight_decay
@@ -1672,7 +1669,6 @@ class RAdam(TorchOptimizer, torch.optim.RAdam):
 
     ::
 
-        gₜ                = clip(rescale_grad·gradₜ, ±clip_gradient)
         bias_correction1ₜ = 1 − β₁ᵗ
         bias_correction2ₜ = 1 − β₂ᵗ
                             ⎧ −gₜ                      if decoupled_weight_decay and maximize
@@ -1729,7 +1725,6 @@ class RMSprop(TorchOptimizer, torch.optim.RMSprop):
 
     ::
 
-        gₜ               = clip(rescale_grad·gradₜ, ±clip_gradient)
                            ⎧ weight_decay·wₜ₋₁ − gₜ   if maximize
         dₜ               = ⎨
                            ⎩ gₜ + weight_decay·wₜ₋₁   otherwise
@@ -1781,7 +1776,6 @@ class Rprop(TorchOptimizer, torch.optim.Rprop):
 
     ::
 
-        gₜ         = clip(rescale_grad·gradₜ, ±clip_gradient)
                      ⎧ −gₜ   if maximize
         dₜ         = ⎨
                      ⎩ gₜ    otherwise
@@ -1829,7 +1823,6 @@ class SGD(TorchOptimizer, torch.optim.SGD):
 
     ::
 
-        gₜ               = clip(rescale_grad·gradₜ, ±clip_gradient)
                            ⎧ weight_decay·wₜ₋₁ − gₜ   if maximize
         dₜ               = ⎨
                            ⎩ gₜ + weight_decay·wₜ₋₁   otherwise
@@ -2150,7 +2143,6 @@ class SparseAdam(TorchOptimizer, torch.optim.SparseAdam):
 
     ::
 
-        gₜ                = clip(rescale_grad·gradₜ, ±clip_gradient)
         bias_correction1ₜ = 1 − β₁ᵗ
         bias_correction2ₜ = 1 − β₂ᵗ
         step_sizeₜ        = lr·√bias_correction2ₜ/bias_correction1ₜ

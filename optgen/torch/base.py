@@ -52,7 +52,6 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
     spelling: ClassVar[Spelling]
     state_keys: ClassVar[StateKeys]
     makes_states_at_construction: ClassVar[bool] = True
-    clip_norm: float | None = None
     grad_norm: torch.Tensor | None = None
     in_backward: bool = False
 
@@ -75,7 +74,7 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
 
     def _set_options(self, seed: int, clip_norm: float | None, in_backward: bool) -> None:
         """Set what stands in no group, before the first group is added."""
-        self.clip_norm, self.in_backward = clipping.check(clip_norm), in_backward
+        self.clip_norm, self.in_backward = clip_norm, in_backward
         self.seed = seed
 
     @property
@@ -89,6 +88,15 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
             raise ValueError(f"seed: from 0 to 2^64 - 1, not {seed!r}")
         self._seed = seed
         self._forget_steps()
+
+    @property
+    def clip_norm(self) -> float | None:
+        """The limit of the norm of all gradients; None: there is no limit."""
+        return self._clip_norm
+
+    @clip_norm.setter
+    def clip_norm(self, limit: float | None) -> None:
+        self._clip_norm = clipping.check(limit)
 
     def _forget_steps(self) -> None:
         """Have the next step bind everything anew."""
@@ -231,6 +239,7 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
     def __setstate__(self, state: dict[str, Any]) -> None:
         own = dict(state)
         self._seed = own.pop("seed", getattr(self, "_seed", 0))
+        self._clip_norm = own.pop("clip_norm", getattr(self, "_clip_norm", None))
         super().__setstate__(own)
         self._forget_steps()
         # PyTorch adds `differentiable` to the defaults, which is no key of all groups.

@@ -26,8 +26,10 @@ MAXIMIZE = "go up along the gradients, and not down"
 def optimizer(spec: str | os.PathLike[str] | Optimizer) -> type[SpecOptimizer]:
     """The class of a spec: of a name, of the path of a `.opt` file, or of what `optgen.parse` returned.
 
-    Raises what `optgen.load` raises for a spec that it cannot read.
+    Raises what `optgen.load` raises for a spec that it cannot read, and ValueError for text in the place of a name.
     """
+    if isinstance(spec, str) and "\n" in spec:
+        raise ValueError("this is the text of a spec: pass optgen.parse(text)")
     if isinstance(spec, str) and _is_known(spec):
         return _of_name(spec)
     read = spec if isinstance(spec, Optimizer) else pipeline.checked(api.read(spec))
@@ -76,6 +78,11 @@ def class_names() -> Mapping[str, str]:
         elif own.lower() not in taken:
             found[own] = name
     return found
+
+
+def listed() -> list[str]:
+    """The names of all classes, each once: without PyTorch's in another case."""
+    return [name for name, source in class_names().items() if torch_classes.SOURCES.get(source, name) == name]
 
 
 def named(name: str) -> type[SpecOptimizer]:

@@ -13,7 +13,11 @@ EPSILON = 1e-6
 
 def check(limit: float | None) -> float | None:
     """A limit of norms; ValueError if it is not a positive number or None."""
-    if limit is not None and not limit > 0:
+    try:
+        is_limit = limit is None or bool(limit > 0)
+    except (TypeError, ValueError, RuntimeError):  # text, an array, a tensor of several elements
+        is_limit = False
+    if not is_limit:
         raise ValueError(f"clip_norm: a positive number or None, not {limit!r}")
     return limit
 

@@ -158,9 +158,9 @@ class GroupStep:
         buckets = self._buckets(params)
         if len(self.groups) > 1:
             self._check_groups_are_alike()
-            if len(buckets) > 1:
-                kinds = ", ".join(sorted({f"{dtype} on {device}" for dtype, device, *_ in buckets}))
-                raise ValueError(f"{self._sums}, which must have one dtype, device and layout, not {kinds}")
+        if len(buckets) > 1 and self._optimizer.spec.sums_over_params:
+            kinds = ", ".join(sorted({_kind(*key) for key in buckets}))
+            raise ValueError(f"{self._sums}, which must have one dtype, device and layout, not {kinds}")
         rules = [self._rule(members[0]) for members in buckets.values()]
         self._decode_states()
         return [
@@ -261,3 +261,9 @@ class GroupStep:
                 if name not in PER_PARAMETER and x != common[name]:
                     key = self._optimizer.spelling.key_of(name)
                     raise ValueError(f"{self._sums}, so '{key}' must be the same in all groups")
+
+
+def _kind(dtype: torch.dtype, device: torch.device, sharding: Any, scalar_dtype: torch.dtype, by_row: bool) -> str:
+    """What the parameters of a bucket have in common, in words."""
+    layout = (" in shards" if sharding is not None else "") + (" with sparse gradients" if by_row else "")
+    return f"{dtype} on {device}{layout}"

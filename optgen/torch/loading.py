@@ -12,6 +12,7 @@ import torch
 from torch.nn.parameter import is_lazy
 
 from optgen.execute.rule import UpdateRule
+from optgen.torch import codes
 from optgen.torch import state as states
 from optgen.torch.bound import kernel_of, memory_of
 from optgen.torch.naming import naming
@@ -19,7 +20,7 @@ from optgen.torch.protocols import Owner
 from optgen.torch.rules import decode_states, load
 from optgen.torch.scalars import is_cpu_scalar
 from optgen.torch.spelling import STORAGE_OPTIONS
-from optgen.torch.state import STEP
+from optgen.torch.state import MASTER, STEP
 from optgen.torch.values import GroupValues, options_of
 
 
@@ -83,6 +84,7 @@ def load_state_dict(optimizer: Any, state_dict: Mapping[str, Any]) -> None:
         )
     numbers = chain.from_iterable(group["params"] for group in saved)
     params = dict(zip(numbers, chain.from_iterable(group["params"] for group in groups), strict=True))
+    _check_states_are_known(optimizer, {params[number]: x for number, x in loaded["state"].items() if number in params})
     state: defaultdict[Any, Any] = defaultdict(dict)
     for number, values in loaded["state"].items():
         if number in params:
@@ -104,6 +106,21 @@ def load_state_dict(optimizer: Any, state_dict: Mapping[str, Any]) -> None:
     optimizer.__setstate__({"state": state, "param_groups": saved})
     for after in list(optimizer._optimizer_load_state_dict_post_hooks.values()):
         after(optimizer)
+
+
+def _check_states_are_known(optimizer: Owner, saved: Mapping[torch.Tensor, Any]) -> None:
+    """ValueError if a parameter's states are those of another optimizer: some are unknown, and none are of the spec."""
+    key_of = optimizer.state_keys.key_of
+    own = [key_of(s.name) for s in optimizer.spec.states]
+    known = {*own, *(given.name for given in optimizer.spec.inputs)}
+    for p, values in saved.items():
+        names = map(str, values if isinstance(values, Mapping) else ())
+        found = [name for name in names if name not in (STEP, MASTER) and not name.endswith(codes.SCALE)]
+        if own and not known.issuperset(found) and not set(own).intersection(found):
+            raise ValueError(
+                f"{type(optimizer).__name__}: the state dict is of another optimizer: {optimizer.describe(p)} has the "
+                f"states {', '.join(found)} there, and {', '.join(own)} here"
+            )
 
 
 def _decode(

@@ -38,16 +38,17 @@ def load(
         raise ValueError(f"params[0]: on device '{like.device}'; optgen updates parameters on CPUs and NVIDIA GPUs")
     params = optimizer.spec.all_params()
     values = {name: x for name, x in given.values.items() if x != params[name].default}
-    return api.load(
-        optimizer.spec,
-        dtype,
-        master=options.master and dtype in ("float16", "bfloat16"),
-        storage=optimizer.state_keys.storage_names(options.storages),
-        target=like.device.type,
-        scales_gradient=scales_gradient,
-        blocks_by_row=True,
-        **{**values, **given.chosen, **flags},
-    )
+    with optimizer.spelling.spelt(optimizer.spec):
+        return api.load(
+            optimizer.spec,
+            dtype,
+            master=options.master and dtype in ("float16", "bfloat16"),
+            storage=optimizer.state_keys.storage_names(options.storages),
+            target=like.device.type,
+            scales_gradient=scales_gradient,
+            blocks_by_row=True,
+            **{**values, **given.chosen, **flags},
+        )
 
 
 def check_rules(optimizer: Owner, group: Mapping[str, Any]) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,11 +36,12 @@ GroupKeys = Mapping[str, tuple[str, ...]]
 @dataclass(frozen=True)
 class Spelling:
     """The arguments of a spec as keys of a group: `params` says which params a key holds, `flags` are the same in
-    both. `defaults` are the values of all keys, in the order of the signature."""
+    both. `defaults` are the values of all keys, in the order of the signature. Errors call the spec `name`."""
 
     params: GroupKeys
     flags: tuple[str, ...]
     defaults: Mapping[str, Any]
+    name: str
 
     def read(self, group: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, FlagValue]]:
         """The params and flags that a group sets, by the spec's names; tensors of one element are read.
@@ -67,12 +69,28 @@ class Spelling:
 
     def check(self, spec: Optimizer, param: Param, x: Any) -> float | None:
         """The checked value of a param; TypeError or ValueError in the words of its key."""
-        try:
+        with self.spelt(spec):
             value = arguments.check(spec, param, x)
             arguments.check_read(spec, param, value)
-        except (TypeError, ValueError) as error:
-            raise type(error)(_respelt(str(error), self)) from error
         return value
+
+    @contextmanager
+    def spelt(self, spec: Optimizer) -> Iterator[None]:
+        """Have TypeErrors and ValueErrors about a spec say names as a caller knows them: 'beta1' is betas[0]."""
+        try:
+            yield
+        except (TypeError, ValueError) as error:
+            message = self._respelt(str(error).replace(spec.name, self.name, 1))
+            if message == str(error):
+                raise
+            raise type(error)(message) from error
+
+    def _respelt(self, message: str) -> str:
+        for key, names in self.params.items():
+            for k, name in enumerate(names):
+                if (key,) != names:
+                    message = message.replace(f"'{name}'", f"'{key}'" if len(names) == 1 else f"'{key}[{k}]'")
+        return message
 
 
 def _number(key: str, x: Any) -> Any:
@@ -102,7 +120,7 @@ def of_spec(spec: Optimizer) -> Spelling:
     for name in defaults:
         if name in RESERVED and name != "maximize":
             raise ValueError(f"{spec.name}: '{name}' is an argument of every PyTorch optimizer; choose another name")
-    return Spelling(keys, tuple(flags), defaults)
+    return Spelling(keys, tuple(flags), defaults, spec.name)
 
 
 def _keys(names: list[str], taken: set[str]) -> dict[str, tuple[str, ...]]:
@@ -118,34 +136,23 @@ def _keys(names: list[str], taken: set[str]) -> dict[str, tuple[str, ...]]:
     return keys
 
 
-def of_torch(spec: Optimizer, defaults: Mapping[str, Any]) -> Spelling:
-    """The spelling of a spec of one of PyTorch's optimizers, whose groups have these defaults."""
+def of_torch(spec: Optimizer, name: str, defaults: Mapping[str, Any]) -> Spelling:
+    """The spelling of a spec of one of PyTorch's optimizers, of this name, whose groups have these defaults."""
     params = spec.all_params()
     keys: dict[str, tuple[str, ...]] = {key: (key,) for key in defaults if key in params}
     for key, names in TUPLES.items():
         if key in defaults and key not in params:
             keys[key] = tuple(name for name in names if name in params)
     flags = tuple(f.name for f in spec.flags if f.condition is None and f.name in defaults)
-    return Spelling(keys, flags, dict(defaults))
+    return Spelling(keys, flags, dict(defaults), name)
 
 
 def checked(spec: Optimizer, spelling: Spelling, group: Mapping[str, Any]) -> arguments.Arguments:
     """The arguments that a group sets; TypeError or ValueError in the words of its keys."""
     values, flags = spelling.read(group)
     given = {name: x for name, x in values.items() if x != spec.all_params()[name].default}
-    try:
+    with spelling.spelt(spec):
         return arguments.resolve(spec, {**given, **flags})
-    except (TypeError, ValueError) as error:
-        raise type(error)(_respelt(str(error), spelling)) from error
-
-
-def _respelt(message: str, spelling: Spelling) -> str:
-    """A message with the names of params as a caller knows them: 'beta1' is betas[0]."""
-    for key, names in spelling.params.items():
-        for k, name in enumerate(names):
-            if (key,) != names:
-                message = message.replace(f"'{name}'", f"'{key}'" if len(names) == 1 else f"'{key}[{k}]'")
-    return message
 
 
 def python_name(text: str) -> str:
@@ -157,4 +164,5 @@ def describe(item: Param | Flag) -> str:
     """What an argument is, in a line of a docstring."""
     if isinstance(item, Flag):
         return item.doc or "a flag of the spec"
-    return item.doc + (f", in {item.interval}" if item.interval else "")
+    interval = f"in {item.interval}" if item.interval else ""
+    return ", ".join(filter(None, (item.doc, interval))) or "a param of the spec"

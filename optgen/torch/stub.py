@@ -7,27 +7,31 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-from optgen.symbolic.unicode import unicode
 from optgen.torch.base import SpecOptimizer
 from optgen.torch.classes import by_source, class_names
-from optgen.torch.torch_classes import CLASSES, arguments_beside
+from optgen.torch.torch_classes import CLASSES, arguments_beside, equations
 
 PATH = Path(__file__).with_name("__init__.pyi")
 HEAD = '''\
 """Written by `python -m optgen.torch.stub`, from the specs."""
 
 # ruff: noqa: E501 (equations are as wide as they are)
+import os
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch.optim.optimizer import ParamsT
 
+from optgen.model import Optimizer
 from optgen.torch.base import SpecOptimizer as SpecOptimizer
-from optgen.torch.classes import by_source as by_source
-from optgen.torch.classes import optimizer as optimizer
 from optgen.torch.replacing import replace as replace
 from optgen.torch.torch_classes import TorchOptimizer
+
+class _AnySpecOptimizer(SpecOptimizer):
+    def __init__(self, params: ParamsT, lr: float | torch.Tensor = ..., *args: Any, **values: Any) -> None: ...
+
+def optimizer(spec: str | os.PathLike[str] | Optimizer) -> type[_AnySpecOptimizer]: ...
 '''
 ANNOTATIONS = {
     "params": "ParamsT",
@@ -70,7 +74,7 @@ def _class(cls: type[SpecOptimizer]) -> str:
 def _document(cls: type[SpecOptimizer]) -> str:
     """The docstring of one of PyTorch's, without what PyTorch's own says."""
     lines = [f"{cls.spec.title}, with kernels of optgen.", "", f"{cls.spec.cite}.", "", "::", ""]
-    lines += [f"    {line}" for line in unicode(cls.spec).splitlines()]
+    lines += [f"    {line}" for line in equations(cls.spec)]
     lines += ["", "Args:", f"    those of {cls.spec.title}, and:"]
     more = arguments_beside(CLASSES[cls.__name__].base)
     return "\n".join([*lines, *(f"    {name}: {what}" for name, (_, what) in more.items())])

@@ -161,7 +161,7 @@ def make(row: TorchClass, more: Mapping[str, Any]) -> type[SpecOptimizer]:
         "__doc__": _document(base, spec),
         "spec": spec,
         "source": row.source,
-        "spelling": of_torch(spec, base([torch.zeros(())]).defaults),  # type: ignore[call-arg]
+        "spelling": of_torch(spec, row.name, base([torch.zeros(())]).defaults),  # type: ignore[call-arg]
         "state_keys": row.keys,
         "torch_class": row,
     }
@@ -172,6 +172,11 @@ def arguments_beside(base: type[torch.optim.Optimizer]) -> Mapping[str, tuple[An
     """The arguments of ours that one of PyTorch's classes has not."""
     theirs = inspect.signature(base.__init__).parameters
     return {name: x for name, x in ARGUMENTS.items() if name not in theirs}
+
+
+def equations(spec: Optimizer) -> list[str]:
+    """The equations, in lines, without that of the gradient: the classes have none of its arguments."""
+    return [line for line in unicode(spec).splitlines() if "rescale_grad" not in line]
 
 
 def _signature(base: type[torch.optim.Optimizer]) -> inspect.Signature:
@@ -185,7 +190,7 @@ def _signature(base: type[torch.optim.Optimizer]) -> inspect.Signature:
 def _document(base: type[torch.optim.Optimizer], spec: Optimizer) -> str:
     """PyTorch's docstring, and what ours adds."""
     lines = [inspect.getdoc(base) or "", "", "The steps are kernels of optgen:", "", "::", ""]
-    lines += [f"    {line}" for line in unicode(spec).splitlines()]
+    lines += [f"    {line}" for line in equations(spec)]
     lines += ["", f"Arguments beside those of {base.__name__}:", ""]
     lines += [f"    {name}: {text}" for name, (_, text) in arguments_beside(base).items()]
     return "\n".join(lines)

@@ -323,3 +323,29 @@ def test_distributed_checkpoints_state_dicts() -> None:
     steps(opt, 2, 3)
     steps(other, 2, 3)
     assert_same(opt, other)
+
+
+@pytest.mark.parametrize(
+    ("saved_by", "loaded_by", "message"),
+    [
+        ("torch/adamw", "lion", "has the states exp_avg, exp_avg_sq there, and m here"),
+        ("adam", "torch/adam", "has the states m, v there, and exp_avg, exp_avg_sq, max_exp_avg_sq here"),
+        ("torch/adam", "adam", "has the states exp_avg, exp_avg_sq there, and m, v, v_max here"),
+    ],
+)
+def test_states_of_another_optimizer_are_refused(saved_by: str, loaded_by: str, message: str) -> None:
+    theirs, ours = optimizer(saved_by)(weights(), lr=0.5), optimizer(loaded_by)(weights(), lr=0.25)
+    steps(theirs, 0, 1)
+    steps(ours, 0, 1)
+    before = copy.deepcopy(ours.state_dict())
+    with pytest.raises(ValueError, match=f"is of another optimizer: parameter 0 of group 0.* {message}"):
+        ours.load_state_dict(theirs.state_dict())
+    torch.testing.assert_close(ours.state_dict(), before, rtol=0, atol=0)
+
+
+def test_further_keys_of_a_state_are_kept() -> None:
+    opt = optgen.torch.Lion(weights())
+    state = opt.state_dict()
+    state["state"][0]["note"] = torch.ones(2)
+    opt.load_state_dict(state)
+    assert torch.equal(opt.state[params_of(opt)[0]]["note"], torch.ones(2))

@@ -132,7 +132,21 @@ def test_unknown_names_are_named() -> None:
         _ = optgen.torch.Lyon
     with pytest.raises(FileNotFoundError):
         optimizer("lyon")
-    assert {"Lion", "Prodigy", "optimizer"} <= set(dir(optgen.torch))
+    with pytest.raises(ValueError, match=r"this is the text of a spec: pass optgen.parse\(text\)"):
+        optimizer(OWN)
+
+
+def test_dir_has_each_class_once() -> None:
+    names = dir(optgen.torch)
+    assert {"Lion", "Prodigy", "RMSprop", "optimizer", "replace"} <= set(names)
+    assert len({name.lower() for name in names}) == len(names)
+    assert all(isinstance(getattr(optgen.torch, name), type) for name in set(names) - {"optimizer", "replace"})
+    assert optgen.torch.RMSProp is optgen.torch.RMSprop
+
+
+def test_docstrings_of_params_without_words() -> None:
+    doc = optimizer(optgen.parse(OWN.replace(' "decay"', ""))).__doc__ or ""
+    assert "\n    beta: in [0, 1)\n" in doc
 
 
 def python(code: str) -> str:

@@ -241,3 +241,17 @@ def test_shards_on_two_processes(tmp_path: Path) -> None:
         for program in (first, second):
             done = program.wait()
             assert done.returncode == 0, done.stderr
+
+
+def test_a_limit_is_checked_when_it_is_set_and_is_copied() -> None:
+    opt = optgen.torch.Lion(parameters(), clip_norm=0.5)
+    for wrong in (-1, 0, math.nan, "x", [1.0], torch.ones(2)):
+        with pytest.raises(ValueError, match="clip_norm: a positive number or None, not"):
+            opt.clip_norm = wrong
+        with pytest.raises(ValueError, match="clip_norm: a positive number or None, not"):
+            optgen.torch.Adam(parameters(), clip_norm=wrong)
+    opt.load_state_dict(optgen.torch.Lion(parameters()).state_dict())
+    assert opt.clip_norm == copy.deepcopy(opt).clip_norm == pickle.loads(pickle.dumps(opt)).clip_norm == 0.5
+    assert "clip_norm" not in vars(opt)
+    opt.clip_norm = None
+    assert copy.deepcopy(opt).clip_norm is None

@@ -49,6 +49,30 @@ def assert_same(a: torch.optim.Optimizer, b: torch.optim.Optimizer) -> None:
             assert all(torch.equal(x, b.state[q][key]) for key, x in a.state[p].items())
 
 
+MIXED: dict[str, tuple[Any, str]] = {
+    "dtypes": (lambda p: p.double(), "not torch.float32 on cpu, torch.float64 on cpu"),
+    "sparse": (lambda p: p, "not torch.float32 on cpu, torch.float32 on cpu with sparse gradients"),
+}
+
+
+@pytest.mark.parametrize("name", ["prodigy", "dadaptadam"])
+@pytest.mark.parametrize("what", MIXED)
+def test_sums_over_parameters_refuse_other_dtypes_and_layouts_in_one_group(name: str, what: str) -> None:
+    """One kernel takes all of them, so that the sums are over all."""
+    make, message = MIXED[what]
+    a, b = (p.detach() for p in weights(shapes=((4, 3), (4, 3))))
+    params = [Parameter(a), Parameter(make(b))]
+    opt = optimizer(name)(params)
+    for p in params:
+        p.grad = torch.ones_like(p)
+    if what == "sparse":
+        params[1].grad = torch.eye(4, 3).to_sparse(1)
+    before = copy.deepcopy(params)
+    with pytest.raises(ValueError, match=f"sums over all parameters, which must have one dtype.*{message}"):
+        opt.step()
+    assert all(torch.equal(p, q) for p, q in zip(params, before, strict=True))
+
+
 def lion(**kwargs: Any) -> SpecOptimizer:
     return optgen.torch.Lion(weights(), **{"lr": 0.1, **kwargs})  # type: ignore[no-any-return]
 

@@ -14,6 +14,7 @@ from torch.testing._internal.common_optimizers import OptimizerInfo, optim_db
 
 import optgen.torch
 from optgen.torch import stub
+from optgen.torch.classes import by_source
 from optgen.torch.torch_classes import CLASSES
 
 INFOS: dict[str, OptimizerInfo] = {info.optim_cls.__name__: info for info in optim_db}
@@ -62,7 +63,7 @@ def test_a_class_is_both_torchs_and_ours(name: str) -> None:
     optimizer = cls([torch.zeros(3)])
     assert optimizer.param_groups[0].keys() == base([torch.zeros(3)]).param_groups[0].keys()
     assert repr(optimizer) == repr(base([torch.zeros(3)]))
-    assert optgen.torch.by_source(cls.source) is optgen.torch.optimizer(cls.source) is cls
+    assert by_source(cls.source) is optgen.torch.optimizer(cls.source) is cls
     assert type(pickle.loads(pickle.dumps(optimizer))) is cls
 
 
@@ -265,3 +266,11 @@ def test_rates_and_decays_of_groups() -> None:
             p.grad = torch.full((3,), 2.0)
         optimizer.step()
         torch.testing.assert_close((weight, bias), (torch.full((3,), 0.75), torch.full((3,), 0.5)), rtol=0, atol=1e-7)
+
+
+@each_class
+def test_errors_and_equations_are_those_of_a_class_of_pytorch(name: str) -> None:
+    cls = ours(name)
+    with pytest.raises(ValueError, match=f"^{name}: states of float32 parameters cannot be stored as 'int7'"):
+        cls([torch.ones(3)], storage="int7")
+    assert "The steps are kernels of optgen" in cls.__doc__ and "rescale_grad" not in cls.__doc__
