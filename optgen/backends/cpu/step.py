@@ -120,11 +120,7 @@ class StepFunction(TensorFunction):
         """An extent with the matrices that tensor i, or the box that it is, consists of."""
         b, rows, cols = self.b, extent.rows, extent.cols
         if not (self.m.layout.matrix and self.m.kernel.last_two):
-            if self.m.kernel.boxes:
-                return replace(extent, height=rows, columns=cols)
-            # Where the parameter has no columns, `cols` is 1, to divide by.
-            is_empty = b.and_(b.icmp_signed("==", extent.whole, integer(0)), b.icmp_signed("==", cols, integer(1)))
-            return replace(extent, height=rows, columns=b.select(is_empty, integer(0), cols))
+            return replace(extent, height=rows, columns=cols)
         matrices = self.box_field(i, "own_matrices") if self.m.kernel.boxes else self._matrices(i)
         height = b.sdiv(rows, maximum(b, matrices, integer(1)))
         return replace(extent, matrices=matrices, height=height, columns=b.mul(matrices, cols))
