@@ -1,8 +1,9 @@
 """Train a small GPT on this project's documents, character by character, with five optimizers.
 
 The network is plain PyTorch. The optimizers are torch.optim.AdamW, the same one of optgen.torch, that one with states
-in 8 bits, Lion, and one of your own: mine.opt beside this file. All of them begin with the same weights and see the
-same batches. Written to the output folder: their losses and the memory of their states in one picture (char-gpt.png).
+of long rows in 8 bits, Lion, and one of your own: mine.opt beside this file. All of them begin with the same weights
+and see the same batches. Written to the output folder: their losses and the memory of their states in one picture
+(char-gpt.png).
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ ADAM = {"lr": 6e-3, "betas": (0.9, 0.98), "weight_decay": 0.1}
 OPTIMIZERS: dict[str, tuple[str, Make]] = {
     "torch": ("torch.optim.AdamW", lambda params: torch.optim.AdamW(params, **ADAM)),
     "adamw": ("AdamW", lambda params: optgen.torch.AdamW(params, **ADAM)),
-    "int8": ("AdamW, states in 8 bits", lambda params: optgen.torch.AdamW(params, **ADAM, storage="int8_dynamic")),
+    "int8": ("AdamW, 8 bits for long rows", lambda params: optgen.torch.AdamW(params, **ADAM, storage="int8_dynamic")),
     "lion": ("Lion", lambda params: optgen.torch.Lion(params, lr=1e-3, betas=(0.9, 0.95), weight_decay=0.1)),
     "mine": ("mine.opt", lambda params: optgen.torch.optimizer(HERE / "mine.opt")(params, weight_decay=0.1)),
 }
