@@ -18,7 +18,7 @@ import numpy as np
 import optgen
 from optgen import RowSparse, State, arguments, pipeline, specfiles
 from optgen.execute.buffers import numpy_dtype
-from optgen.ir import Kernel, Variant, gradient
+from optgen.ir import GRADIENT_FACTOR, Kernel, Variant, gradient
 from optgen.ir.interp import TensorUpdate, interpret, matrix_view
 from optgen.model import Kind, Optimizer
 from optgen.passes.expand_math import expand_math
@@ -443,7 +443,7 @@ def _hyper(kernel: Kernel, shape: Shape, values: Mapping[str, Any]) -> dict[str,
         "cols": cols,
         "matrices": matrices if cols else 0,
     }
-    known = {**sizes, "step": 0, **values}
+    known = {**sizes, "step": 0, GRADIENT_FACTOR: 1.0, **values}
     return {name: math.nan if known[name] is None else float(known[name]) for name in kernel.hyper}
 
 

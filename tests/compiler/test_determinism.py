@@ -212,7 +212,7 @@ def built_for(judged: Judged, machine: CpuTarget) -> tuple[UpdateRule, list[str]
         shared = any(b.kind is Kind.SHARED for b in kernel.buffers)
         cuts = (kernel.shard_granularity, kernel.last_two)
         signature = (kernel.buffers, kernel.hyper, kernel.rows_independent, shared, *cuts)
-        return NativeKernel("kernel", variant.dtype, *signature, compiled.object)
+        return NativeKernel("kernel", variant.dtype, *signature, (), compiled.object)
 
     args = arguments.resolve(judged.spec, {})
     dtype = judged.how.get("dtype", "float32")

@@ -31,7 +31,7 @@ SHAPES: tuple[Shape, ...] = ((8, 520), (4160,))
 AT = 2 * 520 + 7
 """The element whose gradient is no number."""
 
-OF_ITS_TENSOR = {"Adafactor", "AdamMini", "CAME", "LAMB", "LANS", "LARS", "MARS", "NovoGrad"}
+OF_ITS_TENSOR = {"Adafactor", "AdamMini", "CAME", "LAMB", "LANS", "LARS", "MARS", "NovoGrad", "TorchAdafactor"}
 """Specs in which the new value of each element follows from a norm, or another sum, of the whole gradient."""
 OF_ITS_ROW = {"GroupAdaGrad", "AdamMini"}
 OF_ALL_LATER = {"DAdaptAdam", "Prodigy"}
