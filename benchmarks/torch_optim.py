@@ -1,7 +1,7 @@
 """Time step() of optgen.torch as users of PyTorch call it, beside a bound step, the memory ceiling and PyTorch itself.
 
 examples:
-  python benchmarks/torch_optim.py                                everything; takes some minutes
+  python benchmarks/torch_optim.py                                everything; takes long
   python benchmarks/torch_optim.py --shapes mlp --optimizers torch.AdamW
   python benchmarks/torch_optim.py --json out.json --markdown benchmarks/README.md
 

@@ -112,7 +112,8 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update all parameters that have gradients; `closure` computes the loss anew before, which is returned.
 
-        TypeError or ValueError names a value of a group, or a parameter, that is wrong; then nothing has changed.
+        TypeError or ValueError names a value of a group that is wrong, and then nothing has changed, or a parameter
+        whose gradient is wrong; groups before it are updated then.
         """
         loss = None
         if closure is not None:
@@ -216,7 +217,9 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         """ValueError for a negative rate or weight decay. A schedule may come to one, by rounding."""
         for name in ("lr", "wd"):
             if (values[name] or 0.0) < 0:
-                raise ValueError(f"{self.spec.name}: '{self.spelling.key_of(name)}' must not be negative")
+                raise ValueError(
+                    f"{self.spelling.name}: '{self.spelling.key_of(name)}' must not be negative, as {values[name]} is"
+                )
 
     def _shared_states(self) -> dict[str, torch.Tensor]:
         """The states that all parameters share, as one that has states has them."""

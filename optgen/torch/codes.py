@@ -11,7 +11,7 @@ import torch
 from optgen.execute import storage
 from optgen.execute.kernel import LoadedKernel
 from optgen.ir import Buffer
-from optgen.torch.memory import ParamMemory, axes_in_memory, is_dtensor, local_tensor
+from optgen.torch.memory import ParamMemory, axes_in_memory, local_tensor
 from optgen.torch.shards import like, part_of
 
 SCALE = ".scale"
@@ -86,7 +86,7 @@ def _decoded(b: Buffer, codes: torch.Tensor, scales: torch.Tensor) -> torch.Tens
 
 
 def _encode(b: Buffer, bound: torch.Tensor, memory: ParamMemory, last_two: bool) -> tuple[torch.Tensor, torch.Tensor]:
-    coded, scales = storage.encode(bound.float().cpu().numpy(), b, True, last_two)
+    coded, scales = storage.encode(bound.float().cpu().numpy(), b, by_row=True, last_two=last_two)
     codes, device = torch.from_numpy(np.asarray(coded)), bound.device
     return _kept(memory.like_param(codes.to(device)), torch.from_numpy(scales).to(device), memory, last_two)
 
@@ -110,10 +110,8 @@ def _kept(
             f"8-bit states of a parameter of shape {tuple(shape)} of which {tuple(own)} is here: it can be cut along "
             "its first axis only, and in batches of matrices not at all; keep these states in float32 or bfloat16"
         )
-    if not is_dtensor(memory.param):
-        return codes, scales
     return like(codes, memory.param, shape), like(scales, memory.param, (shape[0], *scales.shape[1:]))
 
 
 def _scale_shape(shape: tuple[int, ...], last_two: bool) -> tuple[int, ...]:
-    return storage.shape_of(Buffer("", True, storage="scale"), shape, True, last_two)
+    return storage.shape_of(Buffer("", True, storage="scale"), shape, by_row=True, last_two=last_two)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch.distributed import ProcessGroup, all_reduce
 
 from optgen.execute.buffers import Array
 from optgen.execute.piece import Box
+from optgen.torch.memory import is_dtensor, local_tensor
 
 
 @dataclass(frozen=True)
@@ -74,20 +75,19 @@ def _bounds(x: Any, mesh: Any, coordinate: Sequence[int]) -> tuple[tuple[int, ..
     return tuple(map(int, offset)), tuple(map(int, shape))
 
 
-def like(local: torch.Tensor, param: torch.Tensor, shape: Sequence[int]) -> torch.Tensor:
+def like(local: torch.Tensor, param: Any, shape: Sequence[int]) -> torch.Tensor:
     """The part of a state that is here, as a DTensor that is cut like its parameter.
 
     `shape` is that of the whole state. Axes that are as long as the parameter's are cut as these are; a state whose
     axes are not is the same in all processes. Of a parameter that is no DTensor, the tensor itself.
     """
-    from torch.distributed.tensor import DTensor, Replicate
-
-    if not isinstance(param, DTensor):
+    if not is_dtensor(param):
         return local
-    sizes = dict(enumerate(param.shape))
+    from torch.distributed.tensor import DTensor, Replicate  # which only DTensors need
+
     placements = [
-        p if _shards(p) and len(shape) > p.dim and shape[p.dim] == sizes[p.dim] else Replicate()
-        for p in cast(Any, param.placements)
+        p if _shards(p) and len(shape) > p.dim and shape[p.dim] == param.shape[p.dim] else Replicate()
+        for p in param.placements
     ]
     whole = torch.empty(tuple(shape), device="meta")
     return DTensor.from_local(
@@ -100,10 +100,11 @@ def part_of(whole: torch.Tensor, param: torch.Tensor) -> torch.Tensor:
 
     A DTensor's part is what it has here.
     """
+    if is_dtensor(whole):
+        return local_tensor(whole)
     box = box_of(param)
-    local = getattr(whole, "_local_tensor", None)
-    if local is not None or box is None:
-        return whole if local is None else local
+    if box is None:
+        return whole
     (offset, own), shape = box.bounds, box.shape
     for axis, size in enumerate(whole.shape[: len(shape)]):
         begin, length = offset[axis], own[axis]
