@@ -358,7 +358,7 @@ class BoundStep:
     def _make_tables(self, members: list[int]) -> ActiveSet:
         """The tables of these parameters, those of one kernel in one table."""
         groups = group_by_kernel(self._kernels, members)
-        self._check_sums_over_params(groups)
+        self._check_shared_values(groups)
         tables = [
             self._device.table(kernel, own, self._params, self._tensors, self._ids, self._pieces)
             for kernel, own in groups.items()
@@ -367,15 +367,16 @@ class BoundStep:
         written = [self._counts, *written_by(groups, self._tensors)]
         return ActiveSet(members, tables, runner, watch.marker(watch.pytorch_owners(written)))
 
-    def _check_sums_over_params(self, groups: Mapping[LoadedKernel, list[int]]) -> None:
-        """ValueError if there is a sum over all parameters, and some have another kernel. Those that are left out add
-        nothing."""
+    def _check_shared_values(self, groups: Mapping[LoadedKernel, list[int]]) -> None:
+        """ValueError if there is a value of all parameters, and some have another kernel. Those that are left out add
+        nothing to it."""
         if len(groups) > 1 and any(kernel.native.shared for kernel in groups):
             name = self.rule.spec.name
             (first, *_), (second, *_), *_ = groups.values()
+            differ = checks.difference(self._kernels[first], self._kernels[second])
             raise ValueError(
-                f"{name} sums over all parameters, so they need one kernel, but params[{first}] and params[{second}] "
-                f"need different ones: {checks.difference(self._kernels[first], self._kernels[second])}; "
+                f"{name} shares values between all parameters, so they need one kernel, but params[{first}] and "
+                f"params[{second}] need different ones: {differ}; "
                 "compute the sum or norm outside of the spec, and pass it as a param, or as rescale_grad"
             )
 
