@@ -236,9 +236,9 @@ def lies_like(there: torch.Tensor, model: torch.Tensor, device: torch.device) ->
 def check_size(key: str, there: torch.Tensor, param: torch.Tensor) -> None:
     """ValueError unless a state has numbers of its parameter's kind: one, or a pair, for each element."""
     shape = tuple(param.shape)
-    if there.layout != torch.strided or there.is_meta or there.is_complex() > param.is_complex():
-        kind = f"{there.layout} of {there.dtype} on {there.device}"
-        raise ValueError(f"state['{key}']: {kind}, but its parameter is dense, of {param.dtype} on {param.device}")
+    if there.layout != torch.strided or there.is_complex() > param.is_complex():
+        kind = f"{there.layout} of {there.dtype}"
+        raise ValueError(f"state['{key}']: {kind}, but its parameter is dense, of {param.dtype}")
     if tuple(there.shape) not in (shape, (*shape, 2)):
         raise ValueError(f"state['{key}']: shape {tuple(there.shape)}, but its parameter has {shape}")
 
