@@ -204,7 +204,7 @@ def values_like(memory: ParamMemory, key: str, there: Any, dtype: torch.dtype | 
         check_size(key, there, memory.param)
         if lies_like(local_tensor(there), model, device):
             return there if is_dtensor(there) == is_dtensor(memory.param) else like(there, memory.param, there.shape)
-    new = torch.zeros_like(model, device=device)
+    new = memory.empty_state(model.dtype, device).zero_()
     if isinstance(there, torch.Tensor):
         assign(new, part_of(there, memory.param))
     return like(new, memory.param, memory.param.shape)
