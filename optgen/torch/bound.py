@@ -56,7 +56,7 @@ class BoundTensors:
         self._has_step = keys.has_step or self._draws()
         self.counts: Any = np.array([self._count(k, i) for i, k in enumerate(kept)], np.int64)
         scalar_dtype = keys.scalar_dtype(kept[0])
-        arrays = self._prepare_states()
+        arrays = self._bindable_states()
         self._scalars = self._show_scalars(arrays, scalar_dtype)
         self._looked_after = [*self._scalars, *self._special]
         self._inputs = {i.name: [self._input(k, i.name) for k in range(len(params))] for i in rule.spec.inputs}
@@ -114,7 +114,7 @@ class BoundTensors:
         """Whether states are rounded at random, by draws that depend on the count."""
         return any(b.format.needs_draws for kernel in self._kernels for b in kernel.states.values())
 
-    def _prepare_states(self) -> dict[str, list[Any]]:
+    def _bindable_states(self) -> dict[str, list[Any]]:
         """The tensors to bind, as `State.arrays` has them."""
         arrays: dict[str, list[Any]] = {}
         n = len(self.params)
@@ -123,7 +123,7 @@ class BoundTensors:
             if self._has_step:
                 kept.setdefault(STEP, 0)  # the first key, as PyTorch has it
             try:
-                bound = states.prepare(
+                bound = states.bindable(
                     self._kernels[i], kept, memory, self.rule.values, shared, self._keys, capturable=self.is_capturable
                 )
             except (TypeError, ValueError) as error:
