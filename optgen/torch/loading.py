@@ -60,7 +60,7 @@ def _make_state(
         if keys.has_step:
             count_of(kept.get(STEP, 0), STEP)
             kept[STEP] = step_tensor(kept.get(STEP), keys.scalar_dtype(kept))
-        states.prepare(kernel_of(rule, memory), kept, memory, rule.values, shared, keys)
+        states.bindable(kernel_of(rule, memory), kept, memory, rule.values, shared, keys)
         for given in optimizer.spec.inputs:
             kept[given.name] = states.values_like(memory, given.name, kept.get(given.name))
     except (TypeError, ValueError) as error:
