@@ -9,6 +9,7 @@ import numpy as np
 
 from optgen import arguments
 from optgen.execute.buffers import Tensor
+from optgen.execute.kernel import LoadedKernel
 from optgen.model import PER_PARAMETER, FlagValue, Optimizer, Param
 
 HyperValue = float | None
@@ -19,6 +20,25 @@ Values = Mapping[str, HyperValue | Sequence[HyperValue] | Tensor]
 """Numbers, and tensors with one number, which capturable steps read."""
 DecideFlags = Callable[[int, Mapping[str, HyperValue]], Mapping[str, FlagValue]]
 """The flags of parameter i for these values."""
+
+
+def flag_decider(
+    decide: Callable[..., Mapping[str, FlagValue]],
+    kernels: Sequence[LoadedKernel],
+    ranks: Sequence[int],
+    flags: Sequence[Mapping[str, FlagValue]],
+) -> DecideFlags:
+    """What decides the flags of parameter i, which has a kernel, a rank, and flags that are set for it.
+
+    It does not refer to the step. A step in a cycle of references would keep its arrays until the garbage collector
+    finds it.
+    """
+
+    def flags_of(i: int, values: Mapping[str, HyperValue]) -> Mapping[str, FlagValue]:
+        sparse = bool(kernels[i].variant.flags.get("sparse"))
+        return decide(ranks[i], flags[i], values, sparse=sparse)
+
+    return flags_of
 
 
 class HyperParameters:

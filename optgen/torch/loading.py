@@ -59,7 +59,7 @@ def _make_state(
         kept[STEP] = step_tensor(kept.get(STEP), keys.scalar_dtype(kept))
     memory = memory_of(rule, p)
     try:
-        states.prepare(kernel_of(rule, memory), kept, memory, rule.values, shared, keys)
+        states.bindable(kernel_of(rule, memory), kept, memory, rule.values, shared, keys)
         for given in optimizer.spec.inputs:
             kept[given.name] = states.values_like(memory, given.name, kept.get(given.name))
     except (TypeError, ValueError) as error:
