@@ -255,7 +255,7 @@ class UpdateRule:
         state = states.on_host(state, kernels, device)
         tensors = states.tensors(state, kernels, params, repr(self), device)
         by_row = states.by_row(tensors, kernels)
-        new = [device.full(p.shape, self.dtype, 0.0) for p in params]
+        new = [device.full(p.shape, self.dtype, 0.0, p) for p in params]
         tensors["out"] = [device.tensor(x, "out") for x in new]
         tensors.setdefault("w", params)
         counts = states.counts(state, len(params), device).view()
