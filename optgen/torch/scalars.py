@@ -44,7 +44,7 @@ class Scalars:
 
     def write(self) -> None:
         """After a step: show the new numbers."""
-        np.copyto(self._shown, self.values, casting="unsafe")
+        self._shown[:] = self.values
         self._last = self._shown.tobytes()
 
 
