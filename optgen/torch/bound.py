@@ -182,10 +182,7 @@ class BoundTensors:
         """Whether states and special memory are those that were bound."""
         if not same_objects(self._tensors_of_states(), self._state_tensors):
             return False
-        for part in self._looked_after:  # at each step: a loop takes less time than a generator
-            if not part.is_current():
-                return False
-        return True
+        return all([part.is_current() for part in self._looked_after])
 
     def keeps(self, state: Mapping[torch.Tensor, Any]) -> bool:
         """Whether this is where the states stand."""
