@@ -6,13 +6,13 @@ A subclass says how a CPU or a GPU reads and writes streams, and where it finds 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from llvmlite import ir as ll
 
 from optgen import ir
-from optgen.backends.llvm import F64, I8, I16, I32, TYPES, constant, inline, lower, splat, vector
+from optgen.backends.llvm import F64, I8, I16, I32, TYPES, constant, flushed, inline, lower, splat, vector
 from optgen.backends.module_builder import Env, ModuleBuilder
 from optgen.ir import ROUNDING_DRAW, Buffer, Instr, Kernel, Phase, Value, codec
 from optgen.ir.storage import Storage
@@ -83,7 +83,9 @@ class ElementBody(ABC):
                 case op:
                     assert instr.result is not None
                     args = [self.operand(v, env) for v in ir.operands(op)]
-                    env[instr.result] = lower(self.b, op, args, instr.result, self.width)
+                    env[instr.result] = lower(
+                        self.b, op, args, instr.result, self.width, machine_flushes=self.m.machine_flushes
+                    )
         return env
 
     def operand(self, v: Value, env: Env) -> Any:
@@ -95,11 +97,11 @@ class ElementBody(ABC):
         if buffer.format.is_half:
             return b.fpext(raw, vector(F32, self.width))
         if buffer.format.codec is None:
-            return raw
+            return flushed(b, raw)
         args = [b.zext(raw, vector(I32, self.width))]
         if buffer.is_quantized:
             args.append(self.scale(buffer))
-        return inline(b, codec.decoder(buffer), args, self.width)
+        return self.inline(codec.decoder(buffer), args)
 
     def store(self, buffer: Buffer, x: Any) -> None:
         """Write new values, rounded to the storage of their buffer."""
@@ -114,11 +116,15 @@ class ElementBody(ABC):
         if buffer.format.is_half:
             return b.fptrunc(x, vector(ll.HalfType(), self.width))
         if buffer.format.codec is None:
-            return x
+            return x if self.m.kernel.compute == "f32" else flushed(b, x)
         args = [x]
         if buffer.format.needs_draws:
             args.append(self.rounding_bits(buffer.name))
-        return b.trunc(inline(b, codec.encoder(buffer), args, self.width), vector(raw_type(buffer.format), self.width))
+        return b.trunc(self.inline(codec.encoder(buffer), args), vector(raw_type(buffer.format), self.width))
+
+    def inline(self, function: Callable[..., Any], args: list[Any]) -> Any:
+        """A function of an IR builder on the elements."""
+        return inline(self.b, function, args, self.width, machine_flushes=self.m.machine_flushes)
 
     def rounding_bits(self, name: str) -> Any:
         """The random bits that round a state: a word serves two states, the first one takes its low half."""

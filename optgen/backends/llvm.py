@@ -49,11 +49,20 @@ def constant(type: ll.Type, x: float, width: int) -> ll.Constant:
     return ll.Constant(type, x) if width == 1 else ll.Constant(vector(type, width), [x] * width)
 
 
-def lower(b: ll.IRBuilder, op: ir.Op, args: list[Any], result: Value, width: int = 1) -> Any:
+def lower(
+    b: ll.IRBuilder, op: ir.Op, args: list[Any], result: Value, width: int = 1, *, machine_flushes: bool = False
+) -> Any:
     """Emit one operation that is neither a stream access nor a reduction, on `width` elements at once.
 
-    `args` are its lowered operands, scalars or vectors of that width.
+    `args` are its lowered operands, scalars or vectors of that width. `machine_flushes`: the machine's arithmetic gives
+    zeros instead of subnormals by itself.
     """
+    x = _rounded(b, op, args, result, width)
+    return x if result.type.dtype != "f32" else _flushed_result(b, op, args, x, width, machine_flushes)
+
+
+def _rounded(b: ll.IRBuilder, op: ir.Op, args: list[Any], result: Value, width: int) -> Any:
+    """The operation as IEEE 754 has it."""
     match op:
         case ir.Const(value=x) | ir.IntConst(value=x):
             return constant(TYPES[result.type.dtype], x, width)
@@ -103,6 +112,52 @@ def lower(b: ll.IRBuilder, op: ir.Op, args: list[Any], result: Value, width: int
     raise TypeError(f"no LLVM for {op!r}")
 
 
+def _flushed_result(b: ll.IRBuilder, op: ir.Op, args: list[Any], x: Any, width: int, machine_flushes: bool) -> Any:
+    """The float32 x, which is the rounded result of an operation, or a zero of its sign where the operation has one.
+
+    Of a product, x itself does not tell: what rounds to less than 2^-126 with 24 bits can round to 2^-126 with fewer.
+    """
+
+    def number(value: float) -> Any:
+        return constant(TYPES["f32"], value, width)
+
+    match op:
+        case ir.FromBits():
+            return flushed(b, x)
+        case _ if machine_flushes:
+            return x
+        case ir.Add() | ir.Sub():
+            return flushed(b, x)
+        case ir.Mul():
+            scaled = b.fmul(b.fmul(args[0], number(2.0**64)), args[1])
+            tiny = b.fcmp_ordered("<", unary(b, "llvm.fabs", scaled), number(2.0**64 * ir.LEAST_NORMAL))
+        case ir.Div():  # no quotient of float32 lies between 2^-126 - 2^-150 and 2^-126
+            scaled = b.fmul(unary(b, "llvm.fabs", args[0]), number(1 / ir.LEAST_NORMAL))
+            tiny = b.fcmp_ordered("<", scaled, unary(b, "llvm.fabs", args[1]))
+        case ir.Convert():
+            least = constant(F64, ir.LEAST_ROUNDED, width)
+            tiny = b.fcmp_ordered("<", unary(b, "llvm.fabs", args[0]), least)
+        case _:
+            return x
+    return _zero_where(b, tiny, x, width)
+
+
+def flushed(b: ll.IRBuilder, x: Any) -> Any:
+    """x, or a zero of its sign where it is subnormal: floats, or a vector of them. By integers, whatever the machine's
+    mode."""
+    width = x.type.count if isinstance(x.type, ll.VectorType) else 1
+    type, exponent = (I64, 0x7FF << 52) if _element(x.type) == F64 else (I32, 0xFF << 23)
+    there = b.and_(b.bitcast(x, vector(type, width)), constant(type, exponent, width))
+    return _zero_where(b, b.icmp_unsigned("==", there, constant(type, 0, width)), x, width)
+
+
+def _zero_where(b: ll.IRBuilder, condition: Any, x: Any, width: int) -> Any:
+    """x, or a zero of its sign where the condition holds."""
+    type, sign = (I64, 1 << 63) if _element(x.type) == F64 else (I32, 1 << 31)
+    bits = b.bitcast(x, vector(type, width))
+    return b.bitcast(b.select(condition, b.and_(bits, constant(type, sign, width)), bits), x.type)
+
+
 def compare(b: ll.IRBuilder, name: ir.CompareOp, dtype: ir.DType, x: Any, y: Any) -> Any:
     """An ordered comparison of floats, or a signed one of integers; only `ne` is true of a NaN."""
     if dtype in ("i64", "i32"):
@@ -118,10 +173,12 @@ def fold(b: ll.IRBuilder, op: ir.ReduceOp, x: Any, y: Any) -> Any:
     return b.select(first, x, y)
 
 
-def inline(b: ll.IRBuilder, function: Callable[..., Any], args: list[Any], width: int = 1) -> Any:
+def inline(
+    b: ll.IRBuilder, function: Callable[..., Any], args: list[Any], width: int = 1, *, machine_flushes: bool = False
+) -> Any:
     """Emit a function over an IR builder as instructions on `width` elements at once.
 
-    A function with several results gives a list.
+    A function with several results gives a list. `machine_flushes` as in `lower`.
     """
     emitter = Emitter("")
     names = {type: name for name, type in TYPES.items()}
@@ -131,7 +188,7 @@ def inline(b: ll.IRBuilder, function: Callable[..., Any], args: list[Any], width
     for instr in emitter.instrs:
         assert instr.result is not None
         operands = [env[v] for v in ir.operands(instr.op)]
-        env[instr.result] = lower(b, instr.op, operands, instr.result, width)
+        env[instr.result] = lower(b, instr.op, operands, instr.result, width, machine_flushes=machine_flushes)
     return [env[r] for r in result] if isinstance(result, tuple) else env[result]
 
 

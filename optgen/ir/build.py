@@ -10,8 +10,6 @@ from __future__ import annotations
 import functools
 from dataclasses import replace
 
-import numpy as np
-
 from optgen import ir
 from optgen.diagnostics import Span
 from optgen.ir import Buffer, Instr, Kernel, Phase, Value, Variant, join
@@ -168,8 +166,7 @@ class _Lowering:
             return x
         definition = self.instrs[int(x.id)].op if x.id.isdigit() else None
         if isinstance(definition, ir.Const):
-            with np.errstate(over="ignore"):
-                return self.emit(ir.Const(float(np.float32(definition.value))), wanted="f32")
+            return self.emit(ir.Const(ir.constant_f32(definition.value)), wanted="f32")
         return self.emit(ir.Convert(x))
 
     def double(self, x: Value) -> Value:
