@@ -11,6 +11,7 @@ from typing import Any
 from llvmlite import ir as ll
 
 from optgen import ir
+from optgen.backends.flushing import read_as_they_are
 from optgen.ir import Instr, Type, Value
 from optgen.ir.expand import Emitter
 from optgen.model import Kind
@@ -54,11 +55,11 @@ def lower(
 ) -> Any:
     """Emit one operation that is neither a stream access nor a reduction, on `width` elements at once.
 
-    `args` are its lowered operands, scalars or vectors of that width. `machine_flushes`: the machine's arithmetic gives
-    zeros instead of subnormals by itself.
+    `args` are its lowered operands, scalars or vectors of that width. `machine_flushes`: the machine gives zeros
+    instead of float32 subnormals by itself, where the result is computed or where it is read.
     """
     x = _rounded(b, op, args, result, width)
-    return x if result.type.dtype != "f32" else _flushed_result(b, op, args, x, width, machine_flushes)
+    return x if machine_flushes or result.type.dtype != "f32" else _flushed_result(b, op, args, x, width)
 
 
 def _rounded(b: ll.IRBuilder, op: ir.Op, args: list[Any], result: Value, width: int) -> Any:
@@ -112,24 +113,21 @@ def _rounded(b: ll.IRBuilder, op: ir.Op, args: list[Any], result: Value, width: 
     raise TypeError(f"no LLVM for {op!r}")
 
 
-def _flushed_result(b: ll.IRBuilder, op: ir.Op, args: list[Any], x: Any, width: int, machine_flushes: bool) -> Any:
+def _flushed_result(b: ll.IRBuilder, op: ir.Op, args: list[Any], x: Any, width: int) -> Any:
     """The float32 x, which is the rounded result of an operation, or a zero of its sign where the operation has one.
 
-    Of a product, x itself does not tell: what rounds to less than 2^-126 with 24 bits can round to 2^-126 with fewer.
+    Of a product or a double, x itself does not tell: what rounds to less than 2^-126 with 24 bits can round to 2^-126
+    with fewer.
     """
 
     def number(value: float) -> Any:
         return constant(TYPES["f32"], value, width)
 
     match op:
-        case ir.FromBits():
-            return flushed(b, x)
-        case _ if machine_flushes:
-            return x
-        case ir.Add() | ir.Sub():
+        case ir.FromBits() | ir.Add() | ir.Sub():
             return flushed(b, x)
         case ir.Mul():
-            scaled = b.fmul(b.fmul(args[0], number(2.0**64)), args[1])
+            scaled = b.fmul(args[0], b.fmul(args[1], number(2.0**64)))
             tiny = b.fcmp_ordered("<", unary(b, "llvm.fabs", scaled), number(2.0**64 * ir.LEAST_NORMAL))
         case ir.Div():  # no quotient of float32 lies between 2^-126 - 2^-150 and 2^-126
             scaled = b.fmul(unary(b, "llvm.fabs", args[0]), number(1 / ir.LEAST_NORMAL))
@@ -174,22 +172,33 @@ def fold(b: ll.IRBuilder, op: ir.ReduceOp, x: Any, y: Any) -> Any:
 
 
 def inline(
-    b: ll.IRBuilder, function: Callable[..., Any], args: list[Any], width: int = 1, *, machine_flushes: bool = False
+    b: ll.IRBuilder,
+    function: Callable[..., Any],
+    args: list[Any],
+    width: int = 1,
+    *,
+    machine_flushes: bool = False,
+    result_flushes: bool = False,
 ) -> Any:
     """Emit a function over an IR builder as instructions on `width` elements at once.
 
-    A function with several results gives a list. `machine_flushes` as in `lower`.
+    A function with several results gives a list. With `machine_flushes`, the machine's arithmetic gives zeros instead
+    of float32 subnormals; with `result_flushes`, only such arithmetic reads the result.
     """
     emitter = Emitter("")
     names = {type: name for name, type in TYPES.items()}
     values = [Value(f"arg{k}", Type(Kind.ELEM, names[_element(x.type)])) for k, x in enumerate(args)]
     env: dict[Value, Any] = dict(zip(values, args, strict=True))
     result = function(emitter, *values)
+    results = result if isinstance(result, tuple) else (result,)
+    consts = {i.result: i.op for i in emitter.instrs if i.result is not None and is_const(i)}
+    as_they_are = read_as_they_are(emitter.instrs, consts, () if result_flushes else results)
     for instr in emitter.instrs:
         assert instr.result is not None
         operands = [env[v] for v in ir.operands(instr.op)]
-        env[instr.result] = lower(b, instr.op, operands, instr.result, width, machine_flushes=machine_flushes)
-    return [env[r] for r in result] if isinstance(result, tuple) else env[result]
+        flushes = machine_flushes and not (isinstance(instr.op, ir.FromBits) and instr.result in as_they_are)
+        env[instr.result] = lower(b, instr.op, operands, instr.result, width, machine_flushes=flushes)
+    return [env[r] for r in results] if isinstance(result, tuple) else env[result]
 
 
 def _element(type: ll.Type) -> ll.Type:

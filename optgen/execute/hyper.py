@@ -24,8 +24,8 @@ DecideFlags = Callable[[int, Mapping[str, HyperValue]], Mapping[str, FlagValue]]
 class HyperParameters:
     """The hyper-parameters of a step: `values` by name, a number for all parameters or a list with one for each.
 
-    `dtype` is that of the parameters, `flags` are those of each one's kernel. Values with which `decide_flags` returns others are refused. `scalar`
-    returns the memory of an object that stays a tensor, and None for others.
+    `dtype` is that of the parameters, `flags` are those of each one's kernel. Values with which `decide_flags` returns
+    others are refused. `scalar` returns the memory of an object that stays a tensor, and None for others.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class HyperParameters:
                 raise TypeError(f"{self._spec.name}: '{param.name}' is given twice, once as '{name}'")
             changes[param.name] = self._checked(param, value)
         self._check_flags(changes)
-        arguments.warn_of_subnormals(self._spec, self._dtype, changes)
+        arguments.warn_of_subnormals(self._spec, self._dtype, changes, frames=5)
         self.values |= changes
         return changes
 

@@ -298,11 +298,13 @@ class _Lowering:
 
     def sign(self, x: Value) -> Value:
         """1 with the sign of x, but +0 for both zeros, and NaN for NaN."""
-        x, zero, one = self.coerce_operands(x, self.const(0.0), self.const(1.0))
+        x, zero = self.coerce_operands(x, self.const(0.0))
         integer: ir.DType = "i64" if x.type.dtype == "f64" else "i32"
-        mask = self.emit(ir.IntConst(-1 << (63 if integer == "i64" else 31)), wanted=integer)
+        wide = integer == "i64"
+        mask = self.emit(ir.IntConst(-1 << (63 if wide else 31)), wanted=integer)
+        one = self.emit(ir.IntConst(0x3FF << 52 if wide else 0x7F << 23), wanted=integer)
         sign = self.emit(ir.Int("and", self.emit(ir.Bits(x)), mask))
-        unit = self.emit(ir.FromBits(self.emit(ir.Int("or", sign, self.emit(ir.Bits(one))))))
+        unit = self.emit(ir.FromBits(self.emit(ir.Int("or", sign, one))))
         nonzero = self.emit(ir.Compare("gt", self.emit(ir.Abs(x)), zero))
         return self.emit(ir.Select(nonzero, unit, self.emit(ir.Add(x, zero))))  # -0 + 0 is +0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,13 +16,26 @@ from optgen import ir, pipeline
 from optgen.backends import target
 from optgen.backends.control_flow import loop, text
 from optgen.backends.cpu.module import VOID, CpuModuleBuilder
-from optgen.backends.llvm import I64, PTR, TYPES, at, inline, integer, load
+from optgen.backends.llvm import I64, PTR, TYPES, at, inline, integer
+from optgen.backends.llvm import load as element
+from optgen.execute.buffers import numpy_dtype
 from optgen.ir import Type, Value, Variant
 from optgen.ir.interp import DTYPES, call, evaluate
 from optgen.ir.math import FUNCTIONS
 from optgen.model import Kind
 from optgen.objectcode import link
-from tests.compiler.harness import SPECS, Array, same_bits
+from tests.compiler.harness import (
+    SPECS,
+    Array,
+    Case,
+    Shape,
+    assert_same,
+    copies,
+    copy_state,
+    interpret_step,
+    same_bits,
+)
+from tests.compiler.test_differential import MODES, load
 from tests.floats import x86_only
 from tests.ir.test_math import points
 
@@ -39,7 +53,7 @@ def native(function: Callable[..., Any], args: Sequence[Array], *, machine_flush
         arg.add_attribute("noalias")
     n, *inputs, out = body.args
     with loop(b, integer(0), n, lanes=16) as i:
-        values = [load(b, p, i, TYPES[NAMES[x.dtype]]) for p, x in zip(inputs, args, strict=True)]
+        values = [element(b, p, i, TYPES[NAMES[x.dtype]]) for p, x in zip(inputs, args, strict=True)]
         y = inline(b, function, values, machine_flushes=m.machine_flushes)
         b.store(y, at(b, out, i, y.type))
     b.ret_void()
@@ -166,3 +180,89 @@ def test_constants_are_never_subnormal() -> None:
     below = -np.nextafter(tie, 0)
     assert ir.constant_f32(below) == 0 and np.signbit(ir.constant_f32(below))
     assert np.isnan(ir.constant_f32(np.nan)) and ir.constant_f32(1e300) == np.inf
+
+
+# ---------------------------------------------------------------- steps
+
+FAINT = optgen.parse("""\
+optimizer Faint "what is read is kept, chosen, widened, and multiplied with what LLVM takes for nothing"
+param lr  = 1e-30
+param one = 1
+
+input h
+
+state a         = w
+state b         = w
+state c         = w
+state d         = w
+state T: tensor = 0
+state R: row    = 0
+state C: col    = 0
+
+update:
+  a' = where(grad > 0, a, -a)
+  b' = max(abs(b), h)
+  c' = 1*c + 0
+  d' = sign(d)*(-1*d/1)*one + clip(grad, lr)
+  T' = sum(abs(grad)) + max(h) + norm(w)
+  R' = max(abs(h), per row) + mean(grad, per row)
+  C' = max(abs(h), per col) + mean(grad, per col)
+  w' = w*h + where(w == 0, R'*C', tanh(w)*one) - 0*grad
+""")
+FAINTEST = {"float32": -149, "float64": -1074, "float16": -24, "bfloat16": -133}
+"""The exponent of the smallest number."""
+
+
+def faint(rng: np.random.Generator, shape: Shape, dtype: str) -> Array:
+    """Zeros, subnormal numbers, and some ordinary ones that have subnormal products."""
+    exponent = FAINTEST[dtype] + rng.uniform(-2, 30 if dtype == "float16" else 80, shape)
+    x = np.exp2(exponent) * rng.choice([-1.0, 1.0], shape)
+    return np.array(x, numpy_dtype(dtype))
+
+
+@pytest.mark.parametrize("mode", [{}, *MODES.values()], ids=["float32", *MODES])
+def test_a_step_makes_no_subnormal(mode: dict[str, Any]) -> None:
+    """And reads none: two steps of the kernels and of the interpreter, with faint numbers everywhere."""
+    rule = load(Case(FAINT, {}), mode)
+    rng = np.random.default_rng(0)
+    shapes: tuple[Shape, ...] = ((17, 300), (4099,), (3, 5))
+    params, grads, h = ([faint(rng, shape, rule.dtype) for shape in shapes] for _ in range(3))
+    state = rule.init(params)
+    for arrays in state.arrays.values():
+        for x in arrays:
+            if x is not None and x.dtype != np.uint8:
+                x[...] = faint(rng, x.shape, x.dtype.name)
+    reference, reference_state = copies(params), copy_state(state)
+    step = rule.bind(params, grads, state, {"h": h})
+    for _ in range(2):
+        step()
+        interpret_step(rule, reference, grads, reference_state, rule.values, inputs={"h": h})
+        assert_same(str(mode), params, state, reference, reference_state)
+    elements = [x for name in "abcd" for x in state.arrays[name] if x is not None]
+    for x in (*params, *elements):
+        if x.dtype.name in ("float32", "float64", "bfloat16"):
+            tiny = np.abs(x.astype(np.float64)) < (2.0**-1022 if x.dtype == np.float64 else ir.LEAST_NORMAL)
+            assert not (tiny & (x != 0)).any()
+
+
+def test_gradients_that_are_subnormal_are_zeros() -> None:
+    faintest = np.full((70, 3), 1e-40, np.float32)
+    step = optgen.load(FAINT).bind([np.zeros((70, 3), np.float32)], [faintest], inputs={"h": [-faintest]})
+    step()
+    for name in "TRC":
+        assert not step.state.arrays[name][0].any()
+
+
+def test_hyper_parameters_that_vanish_are_named() -> None:
+    with pytest.warns(UserWarning, match=r"Adam: 'epsilon' is 1e-40, which is 0 where it meets float32") as found:
+        rule = optgen.load("adam", epsilon=1e-40)
+    w = np.ones(3, np.float32)
+    step = rule.bind([w], [w.copy()])
+    with pytest.warns(UserWarning, match=r"Adam: 'lr' is 1e-39") as later:
+        step(lr=[1e-39])
+    assert {x.filename for x in (*found, *later)} == {__file__}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        optgen.load("adam", "float64", epsilon=1e-40)
+        step(lr=0.0, wd=ir.LEAST_NORMAL)
+    assert (w == 1).all()
