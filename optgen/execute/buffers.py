@@ -236,12 +236,29 @@ def check_writable(t: Tensor) -> None:
         raise ValueError(f"{t.name}: read-only, but a step writes to it")
 
 
-def aligned(shape: tuple[int, ...], dtype: str, value: float = 0.0) -> Array:
-    """A new array that begins on a cache line, filled with `value`. Zeros take no time until they are touched."""
+CACHE_LINE_BYTES = 64
+
+
+def aligned(shape: tuple[int, ...], dtype: str, value: float = 0.0, offset: int = 0) -> Array:
+    """A new array that begins `offset` bytes past a cache line, filled with `value`.
+
+    The offset is a multiple of the dtype's size, below 64. Zeros take no time until they are touched. NumPy asks for
+    huge pages for arrays of 4 MiB and more.
+    """
     size, element = math.prod(shape), numpy_dtype(dtype)
-    raw = np.zeros(size + 64 // element.itemsize, element)
-    skip = -raw.ctypes.data % 64 // element.itemsize
+    raw = np.zeros(size + CACHE_LINE_BYTES // element.itemsize, element)
+    skip = (offset - raw.ctypes.data) % CACHE_LINE_BYTES // element.itemsize
     array = raw[skip : skip + size].reshape(shape)
     if value != 0.0 or math.copysign(1.0, value) < 0:
         array.fill(value)
     return array
+
+
+def offset_in_line(t: Tensor, dtype: str, line: int = CACHE_LINE_BYTES) -> int:
+    """The bytes past a line at which an array of a dtype begins, for its elements to lie in lines as those of `t` do.
+
+    A line has `line` bytes. Arrays of one dtype have the same offset. Where the dtypes differ, the first elements of
+    both are as many elements past a line; a tensor that is not aligned to its elements counts whole ones.
+    """
+    elements = t.address % line // numpy_dtype(t.dtype).itemsize
+    return elements * numpy_dtype(dtype).itemsize % line

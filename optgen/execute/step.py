@@ -62,6 +62,9 @@ class BoundStep:
     CuPy's for CuPy arrays, else the default one. Both return before the GPU is done. A captured graph holds launches:
     call `launch` alone while it is captured, and `advance` before each replay. A capturable step is called itself while
     it is captured, and each replay is a step.
+
+    A call is also `prepare`, which refuses what a step cannot use, and then `run`: of several steps all can be prepared
+    before one of them runs.
     """
 
     def __init__(
@@ -85,6 +88,7 @@ class BoundStep:
         `grad_sources`."""
         self.rule, self.state = rule, initial
         self._users: list[tuple[int]] = []  # the first one is inside, the others are about to be told so
+        self._is_prepared = False
         self._device, self._params, self._kernels = device, params, kernels
         self._flags, self._pieces, self._exchange = flags, pieces, exchange
         n = len(params)
@@ -135,9 +139,25 @@ class BoundStep:
     @exclusive
     def __call__(self, /, **changes: Any) -> None:
         """One update of every tensor; each update count advances by one before it is used."""
-        if self._launches is not None:
-            self._launches.check_not_capturing()
         self._prepare(changes)
+        self._update()
+
+    @exclusive
+    def prepare(self, /, **changes: Any) -> None:
+        """Take hyper-parameters, tensors and gradients as they are now, for `run`, which has to follow before any of
+        them changes. Raises what a call raises, and then no weight, state or count has changed."""
+        self._prepare(changes)
+        self._is_prepared = True
+
+    @exclusive
+    def run(self) -> None:
+        """One update of every tensor, with what `prepare` has taken; RuntimeError if it was not called before."""
+        if not self._is_prepared:
+            raise RuntimeError(f"{self.rule!r}: call prepare() before run(), each time")
+        self._update()
+
+    def _update(self) -> None:
+        self._is_prepared = False
         try:
             self._run()
         finally:
@@ -153,7 +173,6 @@ class BoundStep:
         RuntimeError on the CPU, where a step has no launches.
         """
         launches = self._require_launches()
-        launches.check_not_capturing()
         self._prepare(changes)
         launches.advance()
         if self._mark_written is not None:
@@ -267,6 +286,9 @@ class BoundStep:
 
     def _prepare(self, changes: Mapping[str, Any]) -> None:
         """Check what may have changed since the last step, and give kernels the hyper-parameters and gradients."""
+        self._is_prepared = False
+        if self._launches is not None:
+            self._launches.check_not_capturing()
         if self._is_watched:
             self._check_memory()
         if self._high_count_bits.tobytes() != self._zero_bits:  # a quick look, as this is on every step's path

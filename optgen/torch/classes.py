@@ -123,7 +123,7 @@ def _make(spec: Optimizer, source: str) -> type[SpecOptimizer]:
     body = {
         "__init__": __init__,
         "__module__": "optgen.torch",
-        "__doc__": _document(spec, spelling),
+        "__doc__": _docstring(spec, spelling),
         "spec": spec,
         "source": source,
         "spelling": spelling,
@@ -164,7 +164,7 @@ def _signature(spelling: Spelling) -> inspect.Signature:
     return inspect.Signature(parameters)
 
 
-def _document(spec: Optimizer, spelling: Spelling) -> str:
+def _docstring(spec: Optimizer, spelling: Spelling) -> str:
     """The docstring: title, source, equations, and a line for each argument."""
     items: dict[str, Param | Flag] = {**spec.all_params(), **{f.name: f for f in spec.flags}}
     lines = [spec.title or spec.name, ""]

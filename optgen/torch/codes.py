@@ -18,7 +18,7 @@ SCALE = ".scale"
 """What the keys of scales end with."""
 
 
-def prepare(
+def bindable(
     b: Buffer, key: str, kept: Mapping[str, Any], memory: ParamMemory, start: float | str, last_two: bool
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Codes and scales that can be bound: those that `kept` has, or its numbers encoded, or the start.

@@ -15,7 +15,9 @@ from optgen.execute.rule import UpdateRule
 from optgen.torch import codes
 from optgen.torch import state as states
 from optgen.torch.bound import kernel_of, memory_of
+from optgen.torch.memory import is_dtensor
 from optgen.torch.naming import naming
+from optgen.torch.pages import with_huge_pages
 from optgen.torch.protocols import Owner
 from optgen.torch.rules import decode_states, load
 from optgen.torch.scalars import is_cpu_scalar
@@ -57,7 +59,7 @@ def _make_state(
         kept[STEP] = step_tensor(kept.get(STEP), keys.scalar_dtype(kept))
     memory = memory_of(rule, p)
     try:
-        states.prepare(kernel_of(rule, memory), kept, memory, rule.values, shared, keys)
+        states.bindable(kernel_of(rule, memory), kept, memory, rule.values, shared, keys)
         for given in optimizer.spec.inputs:
             kept[given.name] = states.values_like(memory, given.name, kept.get(given.name))
     except (TypeError, ValueError) as error:
@@ -145,7 +147,11 @@ def step_tensor(x: Any, dtype: torch.dtype) -> torch.Tensor:
 def _copy(x: Any, device: torch.device) -> Any:
     """A copy of what a parameter's state holds, on its device: single numbers stay where they are."""
     if isinstance(x, torch.Tensor):
-        return x.detach().clone() if x.dim() == 0 else x.detach().to(device, copy=True)
+        if x.dim() == 0:
+            return x.detach().clone()
+        if x.layout != torch.strided or is_dtensor(x):
+            return x.detach().to(device, copy=True)
+        return with_huge_pages(torch.empty_like(x, requires_grad=False, device=device)).copy_(x.detach())
     if isinstance(x, Mapping):
         return {key: _copy(value, device) for key, value in x.items()}
     if isinstance(x, Iterable) and not isinstance(x, str | bytes):

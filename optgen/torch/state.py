@@ -85,7 +85,7 @@ class StateKeys:
         return {"single": self.scalar_dtype(kept) == torch.float32} if self.numbers else {}
 
 
-def prepare(
+def bindable(
     kernel: LoadedKernel,
     kept: dict[str, Any],
     memory: ParamMemory,
@@ -108,7 +108,7 @@ def prepare(
         if b.is_scale:
             continue  # comes with its codes
         if b.is_quantized:
-            kept[key], kept[scale_key] = codes.prepare(
+            kept[key], kept[scale_key] = codes.bindable(
                 b, key, kept, memory, start_of(b, values), kernel.native.last_two
             )
             bound[b.name] = memory.like_bound(local_tensor(kept[key]))
@@ -156,7 +156,7 @@ def restart(
             continue
         key = keys.key_of(b.name)
         if b.is_quantized:
-            coded, scales = codes.prepare(b, key, {}, memory, "w", kernel.native.last_two)
+            coded, scales = codes.bindable(b, key, {}, memory, "w", kernel.native.last_two)
             local_tensor(kept[key]).copy_(local_tensor(coded))
             local_tensor(kept[keys.key_of(b.name + codes.SCALE)]).copy_(local_tensor(scales))
         else:
@@ -204,7 +204,7 @@ def values_like(memory: ParamMemory, key: str, there: Any, dtype: torch.dtype | 
         check_size(key, there, memory.param)
         if lies_like(local_tensor(there), model, device):
             return there if is_dtensor(there) == is_dtensor(memory.param) else like(there, memory.param, there.shape)
-    new = torch.zeros_like(model, device=device)
+    new = memory.empty_state(model.dtype, device).zero_()
     if isinstance(there, torch.Tensor):
         assign(new, part_of(there, memory.param))
     return like(new, memory.param, memory.param.shape)

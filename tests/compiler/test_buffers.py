@@ -12,6 +12,7 @@ import pytest
 
 import optgen
 from optgen import State
+from optgen.execute import buffers
 from tests.compiler.harness import Array
 
 RULE = optgen.load("sgd", momentum=0.5)
@@ -344,3 +345,27 @@ def test_counts_that_no_updates_make(count: int, n: int) -> None:
     state.t[...] = 1 << 53
     step()
     assert not any(map(np.array_equal, params, before)) and all(np.isfinite(p).all() for p in params)
+
+
+@pytest.mark.parametrize("size", [1, 5, 3 << 20])
+@pytest.mark.parametrize(("dtype", "offset"), [("float32", 0), ("float32", 20), ("float64", 56), ("uint8", 63)])
+def test_arrays_at_an_offset_in_a_cache_line(size: int, dtype: str, offset: int) -> None:
+    for value in (0.0, 3.0):
+        array = buffers.aligned((size,), dtype, value, offset)
+        assert array.ctypes.data % 64 == offset and array.flags.c_contiguous and array.flags.writeable
+        assert (array.dtype, array.shape) == (dtype, (size,)) and np.all(array == value)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "offset", "other", "expected"),
+    [
+        ("float32", 16, "float32", 16),
+        ("float32", 16, "uint8", 4),
+        ("bfloat16", 36, "float32", 8),
+        ("float32", 5, "float32", 4),
+    ],
+)
+def test_offset_of_an_array_beside_another(dtype: str, offset: int, other: str, expected: int) -> None:
+    """The first elements of both are as many elements past a line."""
+    t = buffers.tensor(buffers.aligned((64,), "uint8", 0.0, offset), "w")._replace(dtype=dtype)
+    assert buffers.offset_in_line(t, other) == expected
