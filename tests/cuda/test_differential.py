@@ -67,12 +67,12 @@ def test_the_prologue_of_every_spec_and_variant(gpu: Gpu, case: Case) -> None:
     compare(gpu, case, ((3, 4), (5,), (2, 3)), steps=2, capturable=True)
 
 
-@pytest.mark.parametrize("case", BOUNDS, ids=["unset", "set"])
 @pytest.mark.parametrize("mode", ["float32", *MODES])
 def test_faint_numbers(gpu: Gpu, mode: str) -> None:
     compare(gpu, Case(FAINT, {}), ((5, 33), (4099,)), MODES.get(mode, {}), steps=2)
 
 
+@pytest.mark.parametrize("case", BOUNDS, ids=["unset", "set"])
 def test_what_is_no_number(gpu: Gpu, case: Case) -> None:
     compare(gpu, case, SHAPES, special=True)
 
