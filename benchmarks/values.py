@@ -66,7 +66,7 @@ WAYS: Mapping[str, Sequence[tuple[str, Fill, float]]] = {
 
 
 class Case:
-    """A step of one optimizer, and what its arrays hold before it."""
+    """A step of one optimizer. `arrays` are what can fade; of 8-bit states, that is the scales."""
 
     def __init__(self, rule: Rule) -> None:
         rng = np.random.default_rng(0)
@@ -77,19 +77,24 @@ class Case:
         for _ in range(WARM_UP):
             self.step()
         held = [x for arrays in self.step.state.arrays.values() for x in arrays if x is not None]
-        states = [x for x in held if x.size > 1 and x.dtype != np.uint8]  # of 8-bit codes, the scales
+        states = [x for x in held if x.size > 1 and x.dtype != np.uint8]
         self.arrays = {"gradients": tensors.grads, "states": states, "weights": tensors.weights}
-        self.kept = [(x, x.copy()) for x in (*held, *tensors.grads, *tensors.weights)]
+        self._all = [*held, *tensors.grads, *tensors.weights]
+        self._ordinary = [x.copy() for x in self._all]
 
-    def fill(self, what: str | None, fill: Fill, part: float) -> None:
-        """Ordinary values everywhere, but for those that fade."""
-        for x, values in self.kept:
-            x[...] = values
+    def contents(self, what: str, fill: Fill, part: float) -> list[Array]:
+        """What all arrays hold where a part of some fades."""
         rng = np.random.default_rng(1)
-        for x in self.arrays[what] if what else ():
-            x[...] = np.where(rng.random(x.shape) < part, fill(x, rng), x)
+        fading = set(map(id, self.arrays[what]))
+        return [
+            np.where(rng.random(x.shape) < part, fill(x, rng), x) if id(array) in fading else x
+            for array, x in zip(self._all, self._ordinary, strict=True)
+        ]
 
-    def seconds(self) -> float:
+    def seconds(self, contents: list[Array] | None = None) -> float:
+        """The time of a step from these contents, or from ordinary ones."""
+        for x, values in zip(self._all, contents or self._ordinary, strict=True):
+            x[...] = values
         begin = time.perf_counter()
         self.step()
         return time.perf_counter() - begin
@@ -97,24 +102,15 @@ class Case:
 
 def ratios(rule: Rule, rounds: int) -> tuple[float, dict[str, tuple[float, str]]]:
     """Seconds of an ordinary step, and for each kind of array the largest ratio with the way that it belongs to."""
-    case = Case(rule)
-    worst = {}
-    ordinary: list[float] = []
+    case, worst, ordinary = Case(rule), {}, []
     for what, ways in WAYS.items():
-        if not case.arrays[what]:
-            continue
         found = []
-        for name, fill, part in ways:
-            pairs = []
-            for _ in range(rounds):
-                times = []
-                for of in (None, what):
-                    case.fill(of, fill, part)
-                    times.append(case.seconds())
-                pairs.append(times)
-            ordinary += [a for a, _ in pairs]
-            found.append((statistics.median(b / a for a, b in pairs), name))
-        worst[what] = max(found)
+        for name, fill, part in ways if case.arrays[what] else ():
+            contents = case.contents(what, fill, part)
+            pairs = [(case.seconds(), case.seconds(contents)) for _ in range(rounds)]
+            ordinary += [usual for usual, _ in pairs]
+            found.append((statistics.median(faded / usual for usual, faded in pairs), name))
+        worst |= {what: max(found)} if found else {}
     return statistics.median(ordinary), worst
 
 

@@ -49,14 +49,16 @@ class Word:
 
 @dataclass(frozen=True)
 class Load:
-    """The contents of a buffer when the phase begins: elements in the compute dtype, smaller kinds in f64."""
+    """The contents of a buffer when the phase begins: elements in the compute dtype, with zeros for subnormals; smaller
+    kinds in f64, as they are."""
 
     buffer: str
 
 
 @dataclass(frozen=True)
 class Store:
-    """Write to a buffer, each value rounded once to its storage. Later phases see it. There is no result."""
+    """Write to a buffer, each value rounded once to its storage. Later phases see it. There is no result. Subnormal f64
+    elements become zeros."""
 
     buffer: str
     value: Value
@@ -94,7 +96,7 @@ class Floor(UnaryOp):
 
 
 class Add(BinaryOp):
-    """a + b."""
+    """a + b. This and all other f32 results are zeros where they would be subnormal (`optgen.ir`)."""
 
 
 class Sub(BinaryOp):
@@ -143,7 +145,7 @@ class Select:
 
 
 class Convert(UnaryOp):
-    """Between f64 and f32: to f32 rounds once to nearest even, to f64 is exact."""
+    """Between f64 and f32: to f32 rounds once to nearest even, or to a zero; to f64 is exact."""
 
 
 MathFunction = Literal["exp", "expm1", "log", "log1p", "tanh", "cbrt", "pow"]
@@ -169,7 +171,7 @@ class Bits(UnaryOp):
 
 
 class FromBits(UnaryOp):
-    """The number with these bits: a f64 of i64, a f32 of i32."""
+    """The number with these bits: a f64 of i64, a f32 of i32, which is a zero for the bits of a subnormal."""
 
 
 class Extend(UnaryOp):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import warnings
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,8 @@ from tests.compiler.harness import (
     same_bits,
 )
 from tests.compiler.test_differential import MODES, load
-from tests.floats import x86_only
+from tests.conftest import Golden
+from tests.floats import ARM, arm_functions, x86_only
 from tests.ir.test_math import points
 
 NAMES: dict[Any, ir.DType] = {np.dtype(t): name for name, t in DTYPES.items()}
@@ -266,3 +268,16 @@ def test_hyper_parameters_that_vanish_are_named() -> None:
         optgen.load("adam", "float64", epsilon=1e-40)
         step(lr=0.0, wd=ir.LEAST_NORMAL)
     assert (w == 1).all()
+
+
+def test_arm_compares_and_selects(golden: Golden) -> None:
+    """64-bit Arm has no mode that looks at results after they are rounded. Nothing of it runs here."""
+    spec = optgen.parse("""\
+optimizer Quotient "one of each operation"
+update:
+  w' = (w - lr*grad)/(w + grad)
+""")
+    kernel = pipeline.plan(pipeline.build(spec, Variant({})))
+    lines = arm_functions(pipeline.lower(kernel, "quotient", ARM.triple))["quotient.1.sweep.tensor.elements"]
+    *_, before, end = (k for k, line in enumerate(lines) if line.startswith("b.lt"))  # the loop over single elements
+    golden(Path(__file__).with_name("golden") / "flush.s", "\n".join(lines[before + 1 : end + 1]) + "\n")
