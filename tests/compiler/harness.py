@@ -312,21 +312,8 @@ def numbers(rng: np.random.Generator, shape: Shape, dtype: str, *, special: bool
     info: Any = ml_dtypes.finfo(numpy_dtype(dtype))  # type: ignore[no-untyped-call]
     tiny, large = float(info.smallest_subnormal), min(1e18, float(info.max) / 8)
     least = float(info.smallest_normal)
-    strange = [
-        least,
-        -math.sqrt(least),
-        0.0,
-        -0.0,
-        tiny,
-        -3 * tiny,
-        1e5 * tiny,
-        large,
-        -large,
-        1 / large,
-        -1 / large,
-        1.0,
-        -1.0,
-    ]
+    strange = [0.0, -0.0, tiny, -3 * tiny, 1e5 * tiny, large, -large, 1 / large, -1 / large, 1.0, -1.0]
+    strange += [least, -math.sqrt(least)]
     if special:
         strange += [math.inf, -math.inf, math.nan, float(info.max)]
     x = rng.standard_normal(shape) * 10.0 ** rng.uniform(-3, 3, shape)
