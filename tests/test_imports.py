@@ -33,8 +33,8 @@ LAYERS: dict[str, list[str]] = {
     ],
     "optgen.execute": [
         "buffers",
-        "exclusive hyper kernel overlap scaler storage",
-        "piece",
+        "exclusive kernel overlap scaler storage",
+        "hyper piece",
         "table",
         "protocols",
         "cpu sparse",

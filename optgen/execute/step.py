@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NoReturn, Protocol
 
@@ -12,7 +12,7 @@ from optgen.execute.active import ActiveSet, MovingGradients, written_by
 from optgen.execute.buffers import Tensor
 from optgen.execute.exclusive import exclusive
 from optgen.execute.gradients import CheckedGradient, Gradients
-from optgen.execute.hyper import HyperParameters, Numbers
+from optgen.execute.hyper import HyperParameters, Numbers, flag_decider
 from optgen.execute.inputs import check_inputs
 from optgen.execute.kernel import LoadedKernel, group_by_kernel
 from optgen.execute.overlap import OverlapCheck
@@ -106,7 +106,7 @@ class BoundStep:
         self._ids = checks.check_ids(range(n) if ids is None else ids, n)
         self._seed, self._scaler = 0, Scaler()
         shapes = [p.shape if piece is None else piece.shape for p, piece in zip(params, pieces, strict=True)]
-        decide_flags = _flag_decider(rule, kernels, list(map(len, shapes)), flags)
+        decide_flags = flag_decider(rule.decide, kernels, list(map(len, shapes)), flags)
         self._hyper = HyperParameters(
             rule.spec, rule.dtype, rule.values, [k.variant.flags for k in kernels], decide_flags, device.scalar
         )
@@ -380,7 +380,7 @@ class BoundStep:
     def _make_tables(self, members: list[int]) -> ActiveSet:
         """The tables of these parameters, those of one kernel in one table."""
         groups = group_by_kernel(self._kernels, members)
-        self._check_sums_over_params(groups)
+        checks.check_shared_values(self.rule.spec.name, groups)
         tables = [
             self._device.table(kernel, own, self._params, self._tensors, self._ids, self._pieces)
             for kernel, own in groups.items()
@@ -388,18 +388,6 @@ class BoundStep:
         runner = self._device.runner(tables, self._counts, self._exchange)
         written = [self._counts, *written_by(groups, self._tensors)]
         return ActiveSet(members, tables, runner, watch.marker(watch.pytorch_owners(written)))
-
-    def _check_sums_over_params(self, groups: Mapping[LoadedKernel, list[int]]) -> None:
-        """ValueError if there is a sum over all parameters, and some have another kernel. Those that are left out add
-        nothing."""
-        if len(groups) > 1 and any(kernel.native.shared for kernel in groups):
-            name = self.rule.spec.name
-            (first, *_), (second, *_), *_ = groups.values()
-            raise ValueError(
-                f"{name} sums over all parameters, so they need one kernel, but params[{first}] and params[{second}] "
-                f"need different ones: {checks.difference(self._kernels[first], self._kernels[second])}; "
-                "compute the sum or norm outside of the spec, and pass it as a param, or as rescale_grad"
-            )
 
     # ------------------------------------------------------------ checks
 
@@ -412,19 +400,3 @@ class BoundStep:
         for t in self._params:
             buffers.check_writable(t)
         return found
-
-
-def _flag_decider(
-    rule: Rule, kernels: Sequence[LoadedKernel], ranks: Sequence[int], flags: Sequence[Mapping[str, FlagValue]]
-) -> Callable[[int, Mapping[str, float | None]], Mapping[str, FlagValue]]:
-    """The function that decides the flags of tensor i for hyper-parameters.
-
-    It does not refer to the step. A step in a cycle of references would keep its arrays until the garbage collector
-    finds it.
-    """
-
-    def flags_of(i: int, values: Mapping[str, float | None]) -> Mapping[str, FlagValue]:
-        sparse = bool(kernels[i].variant.flags.get("sparse"))
-        return rule.decide(ranks[i], flags[i], values, sparse=sparse)
-
-    return flags_of
