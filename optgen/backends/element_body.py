@@ -121,7 +121,7 @@ class ElementBody(ABC):
         if buffer.format.is_half:
             return b.fptrunc(x, vector(ll.HalfType(), self.width))
         if buffer.format.codec is None:
-            return x if self.m.kernel.compute == "f32" else flushed(b, x)
+            return x
         args = [x]
         if buffer.format.needs_draws:
             args.append(self.rounding_bits(buffer.name))

@@ -8,7 +8,8 @@ compared bit by bit.
 
 Where a float32 would be subnormal, it is a zero of its sign. A load of elements and `FromBits` give that zero for the
 bits of a subnormal. `Add`, `Sub`, `Mul`, `Div` and `Convert` give it where the result, rounded to 24 bits whatever its
-exponent, is below 2^-126. f64 keeps its subnormals in arithmetic, but loads and stores of f64 elements give zeros.
+exponent, is below 2^-126. f64 keeps its subnormals in arithmetic, but not in elements: a load gives zeros, and the
+build flushes what is stored.
 """
 
 from __future__ import annotations

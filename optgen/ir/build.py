@@ -112,6 +112,8 @@ class _Lowering:
     def kernel(self) -> Kernel:
         for equation in self.program.equations:
             value = self.lower(equation.value)
+            if self.compute == "f64" and self.kinds.get(equation.target.key) is Kind.ELEM:
+                value = self.flushed(value)
             self.kinds.setdefault(equation.target.key, self.kind(equation.value))
             self.values[equation.target.key] = self.rename(value, equation.target.key)
         for name, key in self.stored().items():
@@ -171,6 +173,16 @@ class _Lowering:
 
     def double(self, x: Value) -> Value:
         return x if x.type.dtype == "f64" else self.emit(ir.Convert(x))
+
+    def flushed(self, x: Value) -> Value:
+        """A double that becomes an element of a state, or a zero of its sign where that is subnormal."""
+        if x.type.kind is Kind.ELEM and any(i.result == x and isinstance(i.op, ir.Load) for i in self.instrs):
+            return x
+        bits = self.emit(ir.Bits(x))
+        exponent = self.emit(ir.Int("and", bits, self.emit(ir.IntConst(0x7FF << 52), wanted="i64")))
+        is_zero = self.emit(ir.Compare("eq", exponent, self.emit(ir.IntConst(0), wanted="i64")))
+        sign = self.emit(ir.Int("and", bits, self.emit(ir.IntConst(-1 << 63), wanted="i64")))
+        return self.emit(ir.Select(is_zero, self.emit(ir.FromBits(sign)), x))
 
     def coerce_operands(self, *values: Value) -> list[Value]:
         """The operands of one operation in one dtype. A row value and a column value make elements, and are rounded."""

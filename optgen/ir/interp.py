@@ -196,7 +196,7 @@ class _Run:
 
     def rounded(self, buffer: Buffer, value: Array, dtype: np.dtype[Any]) -> Array:
         if buffer.format.codec is None:
-            return np.array(flushed(value) if buffer.kind is Kind.ELEM else value, dtype)
+            return np.array(value, dtype)
         args = [np.array(value, np.float32)]
         if buffer.format.needs_draws:
             number = self.kernel.rounded.index(buffer.name)

@@ -57,8 +57,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Store:
-    """Write to a buffer, each value rounded once to its storage. Later phases see it. There is no result. Subnormal f64
-    elements become zeros."""
+    """Write to a buffer, each value rounded once to its storage. Later phases see it. There is no result."""
 
     buffer: str
     value: Value
