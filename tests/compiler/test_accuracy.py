@@ -298,10 +298,10 @@ This page compares one float32 step of every spec and variant with the same equa
 negligible here. Each figure is the largest error over a parameter of 20,000 elements: a matrix, unless the variant is
 for vectors. It is also the largest over three settings, applied as far as the spec reads them: the defaults; wd 0.01,
 rescale_grad 1/3 and lr 0.37; wd 0.1 and clip_gradient 1.5. Gradients and further inputs are log-uniform in
-1e-18..1e18, but at least 1e-16, with both signs and some zeros. Averages of smaller squares vanish below 2^-126. Prodigy
-divides by sqrt(v) + 1e-14 at first, where this changes an update by up to 1e-5 of it; its gradients are at least 1e-10.
-Weights are normal, and one in ten is 0. The step called `first` starts from the initial state, and the one called
-`sixth` follows five steps with such gradients.
+1e-18..1e18, but at least 1e-16, with both signs and some zeros. Averages of smaller squares vanish below 2^-126.
+Prodigy divides by sqrt(v) + 1e-14 at first, where this changes an update by up to 1e-5 of it; its gradients are at
+least 1e-10. Weights are normal, and one in ten is 0. The step called `first` starts from the initial state, and the one
+called `sixth` follows five steps with such gradients.
 
 Errors are in ULPs of the largest term of each sum. The ULP of a magnitude is 2^-23 times that magnitude. So the error
 of a difference is measured against the larger of its terms, even if the difference is small. Products, quotients, roots
