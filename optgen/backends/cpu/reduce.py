@@ -12,7 +12,7 @@ from typing import Any
 from optgen.backends.control_flow import array, loop
 from optgen.backends.cpu.elements import CACHE_LINE_BYTES, PREFETCH_BYTES, SweepBody
 from optgen.backends.cpu.fold import add_to_lanes, clear_lanes, fold_first_lanes, store_partials
-from optgen.backends.cpu.rows import Rows
+from optgen.backends.cpu.rows import SHORT_ROW, Rows
 from optgen.backends.llvm import F64, at, integer, minimum
 from optgen.ir import BLOCK, LANES
 
@@ -20,8 +20,6 @@ VECTORS_AT_ONCE = 2
 """How many vectors a loop takes at once: the chains of dependent operations are long."""
 MAX_HARDWARE_STREAMS = 2
 """Up to so many streams, which are only read and little computed with, are best left to the hardware's prefetchers."""
-SHORT_ROW = 16
-"""The rows of tiny matrices, such as those of convolutions, fill so many lanes of the tree at most."""
 
 
 def reduce_row(body: SweepBody, length: Any, partials: Any, stride: int) -> None:

@@ -4,15 +4,38 @@ the elements do."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from optgen.backends.control_flow import loop
+from llvmlite import ir as ll
+
+from optgen.backends.control_flow import loop, variable, while_below
 from optgen.backends.cpu.elements import UNIT, SweepBody, for_elements
-from optgen.backends.layout import narrowed
+from optgen.backends.layout import Extent, narrowed
 from optgen.backends.llvm import F64, at, integer, load, maximum, minimum
 from optgen.ir import Value
 from optgen.model import Kind
+
+ROW_GROUP = 4
+"""So many rows are added to column sums at once, which are then read and written once for all of them."""
+SHORT_ROW = 16
+"""The rows of tiny matrices, such as those of convolutions, fill so many lanes of the tree at most."""
+
+
+@contextmanager
+def row_groups(b: ll.IRBuilder, first: Any, last: Any, extent: Extent) -> Iterator[tuple[Any, Any, Any]]:
+    """A loop over rows [first, last), which begin at a block of rows: yields a row, and the contexts of the code for
+    ROW_GROUP rows from it on, and of that for one. A group is within one matrix, and so within a block. Short rows are
+    taken one by one."""
+    place = variable(b, first)
+    with while_below(b, place, last) as row:
+        left = b.sub(extent.height, b.urem(row, extent.height))
+        long = b.icmp_signed(">", extent.cols, integer(SHORT_ROW))
+        several = b.and_(long, b.icmp_signed(">=", left, integer(ROW_GROUP)))
+        b.store(b.add(row, b.select(several, integer(ROW_GROUP), integer(1))), place)
+        with b.if_else(several) as (then, otherwise):
+            yield row, then, otherwise
 
 
 @dataclass(frozen=True)

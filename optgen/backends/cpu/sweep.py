@@ -16,13 +16,13 @@ from typing import Any
 from llvmlite import ir as ll
 
 from optgen import ir
-from optgen.backends.control_flow import loop, variable, while_below
+from optgen.backends.control_flow import loop, variable
 from optgen.backends.cpu import fold
 from optgen.backends.cpu.box import CpuBox
 from optgen.backends.cpu.elements import UNIT, SweepBody, for_elements
 from optgen.backends.cpu.module import TASK, VOID, CpuModuleBuilder
-from optgen.backends.cpu.reduce import SHORT_ROW, reduce_blocks, reduce_row, reduce_rows
-from optgen.backends.cpu.rows import RowOrigin, Rows
+from optgen.backends.cpu.reduce import reduce_blocks, reduce_row, reduce_rows
+from optgen.backends.cpu.rows import ROW_GROUP, RowOrigin, Rows, row_groups
 from optgen.backends.cpu.staged import StagedLoop, TileOrigin, is_staged
 from optgen.backends.cpu.step import StepFunction, TensorRegion
 from optgen.backends.element_body import line_values, streams
@@ -31,9 +31,6 @@ from optgen.backends.llvm import F64, I64, IDENTITY, PTR, TYPES, at, integer, lo
 from optgen.backends.module_builder import Env
 from optgen.ir import BLOCK, LANES, ROW_BLOCK, Phase, Value
 from optgen.ir.storage import QUANT_BLOCK
-
-ROW_GROUP = 4
-"""So many rows are added to column sums at once, which are then read and written once for all of them."""
 
 
 def sweep_task(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
@@ -161,7 +158,7 @@ class CpuSweep:
             first, last = b.udiv(begin, extent.cols), b.udiv(end, extent.cols)
             if self.has_row_groups:
                 group = self.elements(f"{name}.rows", list(scalars), rows=ROW_GROUP)
-                with self.row_groups(b, first, last, extent) as (row, several, one):
+                with row_groups(b, first, last, extent) as (row, several, one):
                     with several:
                         some_rows(group, row, ROW_GROUP)
                     with one:
@@ -206,20 +203,6 @@ class CpuSweep:
             flat(region if m.kernel.boxes else tensor.partials())
         b.ret_void()
         return f
-
-    @contextmanager
-    def row_groups(self, b: ll.IRBuilder, first: Any, last: Any, extent: Extent) -> Iterator[tuple[Any, Any, Any]]:
-        """A loop over rows [first, last), which begin at a block of rows: yields a row, and the contexts of the code
-        for ROW_GROUP rows from it on, and of that for one. A group is within one matrix, and so within a block. Short
-        rows are taken one by one."""
-        place = variable(b, first)
-        with while_below(b, place, last) as row:
-            left = b.sub(extent.height, b.urem(row, extent.height))
-            long = b.icmp_signed(">", extent.cols, integer(SHORT_ROW))
-            several = b.and_(long, b.icmp_signed(">=", left, integer(ROW_GROUP)))
-            b.store(b.add(row, b.select(several, integer(ROW_GROUP), integer(1))), place)
-            with b.if_else(several) as (then, otherwise):
-                yield row, then, otherwise
 
     def origin(self, tensor: TensorRegion, row: Any, number: Any) -> list[Any]:
         """The fields of TileOrigin or RowOrigin that are needed. The blocks of 8-bit codes restart at the rows of a
