@@ -12,7 +12,7 @@ from typing import Any
 from optgen.backends.control_flow import array, loop
 from optgen.backends.cpu.elements import CACHE_LINE_BYTES, PREFETCH_BYTES, SweepBody
 from optgen.backends.cpu.fold import add_to_lanes, clear_lanes, fold_first_lanes, store_partials
-from optgen.backends.cpu.rows import SHORT_ROW, Rows
+from optgen.backends.cpu.rows import SHORT_ROW, RowBodies
 from optgen.backends.llvm import F64, at, integer, minimum
 from optgen.ir import BLOCK, LANES
 
@@ -50,7 +50,9 @@ def reduce_rows(bodies: Sequence[SweepBody], length: Any, partials: Sequence[Any
             store_partials(b, reductions, sums, block, to, stride)
 
 
-def reduce_blocks(body: SweepBody, begin: Any, end: Any, partials: Any, stride: int, rows: Rows | None = None) -> None:
+def reduce_blocks(
+    body: SweepBody, begin: Any, end: Any, partials: Any, stride: int, rows: RowBodies | None = None
+) -> None:
     """Elements [begin, end) of a sweep with reductions; `begin` is the start of a block. `rows` are those of elements
     that use row or column values.
 

@@ -47,7 +47,7 @@ class RowOrigin:
     height: Any = None
 
 
-class Rows:
+class RowBodies:
     """The rows from `origin` on. `lines` are the arrays of the tensor's row and column values."""
 
     def __init__(self, body: SweepBody, origin: RowOrigin, lines: Mapping[Value, Any]) -> None:

@@ -22,7 +22,7 @@ from optgen.backends.cpu.box import CpuBox
 from optgen.backends.cpu.elements import UNIT, SweepBody, for_elements
 from optgen.backends.cpu.module import TASK, VOID, CpuModuleBuilder
 from optgen.backends.cpu.reduce import reduce_blocks, reduce_row, reduce_rows
-from optgen.backends.cpu.rows import ROW_GROUP, RowOrigin, Rows, row_groups
+from optgen.backends.cpu.rows import ROW_GROUP, RowBodies, RowOrigin, row_groups
 from optgen.backends.cpu.staged import StagedLoop, TileOrigin, is_staged
 from optgen.backends.cpu.step import StepFunction, TensorRegion
 from optgen.backends.element_body import line_values, streams
@@ -332,14 +332,14 @@ class CpuSweep:
             aligned = not (self.by_rows or self.restarts)
             StagedLoop(body, TileOrigin(**place), lines, scales, aligned).run(begin, end, partials, stride)
         elif self.by_rows:
-            bodies = [Rows(body, RowOrigin(**place), lines).body_of(integer(k)) for k in range(rows)]
+            bodies = [RowBodies(body, RowOrigin(**place), lines).body_of(integer(k)) for k in range(rows)]
             if rows == 1 and self.in_batches and body.reductions:
                 reduce_row(bodies[0], end, partials, stride)
             else:
                 each = b.mul(blocks(b, end), integer(stride))
                 reduce_rows(bodies, end, [at(b, partials, b.mul(each, integer(k)), F64) for k in range(rows)], stride)
         else:
-            of_rows = Rows(body, RowOrigin(**place), lines) if self.lines else None
+            of_rows = RowBodies(body, RowOrigin(**place), lines) if self.lines else None
             if body.reductions:
                 reduce_blocks(body, begin, end, partials, stride, of_rows)
             elif of_rows is not None:
