@@ -19,17 +19,22 @@ from optgen import ir
 from optgen.backends.control_flow import loop, variable
 from optgen.backends.cpu import fold
 from optgen.backends.cpu.box import CpuBox
-from optgen.backends.cpu.elements import UNIT, SweepBody, for_elements
+from optgen.backends.cpu.elements import PREFETCH_BYTES, UNIT, SweepBody, for_elements
 from optgen.backends.cpu.module import TASK, VOID, CpuModuleBuilder
 from optgen.backends.cpu.reduce import reduce_blocks, reduce_row
 from optgen.backends.cpu.staged import StagedLoop, TileOrigin, is_staged
 from optgen.backends.cpu.step import StepFunction, TensorRegion
 from optgen.backends.element_body import line_values, streams
 from optgen.backends.layout import Extent, blocks, reductions, widened
-from optgen.backends.llvm import F64, I64, IDENTITY, PTR, TYPES, at, integer, load, maximum, minimum
+from optgen.backends.llvm import F64, I8, I64, IDENTITY, PTR, TYPES, at, integer, load, maximum, minimum
 from optgen.backends.module_builder import Env
 from optgen.ir import BLOCK, LANES, ROW_BLOCK, Phase, Value
 from optgen.ir.storage import QUANT_BLOCK
+
+PREFETCH_ELEMENTS = PREFETCH_BYTES // 4
+"""The rows that are prefetched while short ones are updated are so many elements behind them, or one row."""
+MAX_SHORT_ROW = 1024
+"""Elements. Longer rows prefetch within themselves: the first cache could not hold the next row of all streams."""
 
 
 def sweep_task(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
@@ -100,6 +105,7 @@ class CpuSweep:
         self.can_go_by_rows = m.kernel.goes_by_rows and not (self.by_rows or self.totals)
         # Blocks of codes that may restart anywhere in a unit.
         self.restarts = m.kernel.by_row and bool(self.scales) and bool(self.by_rows or self.totals)
+        self.looks_ahead = self.can_go_by_rows and not self.staged
         self.in_batches = m.layout.matrix and m.kernel.last_two
         needed = {"height": self.in_batches, "restart": self.restarts, "run": m.kernel.boxes, "origins": m.kernel.boxes}
         self.tile_fields = [x.name for x in fields(TileOrigin) if needed.get(x.name, True)]
@@ -143,6 +149,8 @@ class CpuSweep:
             tile = self.tile_origin(tensor, row, number) if self.staged else []
             lines = [tensor.line_array(v) for v in self.lines]
             pointers = self.pointers(tensor, row, number)
+            if self.looks_ahead:
+                pointers += self.ahead(tensor, pointers, row, end)
             b.call(function, [first, last, partials, *tile, *lines, *column_sums, *pointers, *scalars.values()])
 
         def flat(partials: Any) -> None:
@@ -239,6 +247,19 @@ class CpuSweep:
             found.append(start)
         return found
 
+    def ahead(self, tensor: TensorRegion, pointers: list[Any], row: Any, end: Any) -> list[Any]:
+        """Where to prefetch of each stream, rather than at element 0: a little behind; while a short row is updated, at
+        a later row, of those before element `end`."""
+        s, b, cols = tensor.s, tensor.s.b, tensor.extent.cols
+        behind = [at(b, x, integer(PREFETCH_BYTES), I8) for x in pointers]
+        if row is None:
+            return behind
+        distance = b.udiv(b.add(integer(PREFETCH_ELEMENTS - 1), cols), cols)
+        later = minimum(b, b.add(row, distance), b.sub(b.udiv(end, cols), integer(1)))
+        number = s.row_number(tensor.i, later) if self.m.kernel.rows_independent else later
+        is_short = b.icmp_signed("<=", cols, integer(MAX_SHORT_ROW))
+        return [b.select(is_short, x, y) for x, y in zip(self.pointers(tensor, later, number), behind, strict=True)]
+
     # ------------------------------------------------------------ reductions of rows and columns
 
     def fold_row(self, tensor: TensorRegion, row: Any, partials: Any) -> None:
@@ -282,7 +303,8 @@ class CpuSweep:
         """
         m = self.m
         tile_fields = self.tile_fields if self.staged else []
-        arrays = len(self.lines) + len(self.columns) + len(self.streams) + len(self.scales)
+        ahead = [x.name for x in self.streams] if self.looks_ahead else []
+        arrays = len(self.lines) + len(self.columns) + len(self.streams) + len(self.scales) + len(ahead)
         types = [I64, I64, PTR, *[I64] * len(tile_fields), *[PTR] * arrays, *(TYPES[v.type.dtype] for v in scalars)]
         f, b = m.function(name, ll.FunctionType(VOID, types))
         f.attributes.add("noinline")
@@ -301,7 +323,8 @@ class CpuSweep:
         columns = dict(zip(self.columns, take(len(self.columns)), strict=True))
         pointers = dict(zip((x.name for x in self.streams), take(len(self.streams)), strict=True))
         scales = dict(zip(self.scales, take(len(self.scales)), strict=True))
-        body = SweepBody(m, b, self.phase, pointers, dict(zip(scalars, rest, strict=True)), columns)
+        later = dict(zip(ahead, take(len(ahead), False), strict=True))
+        body = SweepBody(m, b, self.phase, pointers, dict(zip(scalars, rest, strict=True)), columns, ahead=later)
         if terms:
             totals = {x: at(b, partials, integer(k * BLOCK), F64) for k, x in enumerate(self.totals)}
             body = replace(body, terms=totals)
