@@ -209,7 +209,7 @@ class BoundStep:
             raise ValueError(f"the seed must be from 0 to 2^64 - 1, not {seed}")
         self._seed = seed
         for table in self._tables:
-            table.step.seed = self._seed
+            table.set_seed(self._seed)
 
     @property
     def gradient_factor(self) -> float:
@@ -352,7 +352,7 @@ class BoundStep:
         for table in self._tables:
             table.set_hyper(self._values)
             table.set_scaler(self._scaler)
-            table.step.seed = self._seed
+            table.set_seed(self._seed)
         self._run, self._launches, self._mark_written = active.runner.run, active.runner.launches, active.mark_written
 
     def _make_tables(self, members: list[int]) -> ActiveSet:
@@ -360,12 +360,19 @@ class BoundStep:
         groups = group_by_kernel(self._kernels, members)
         self._check_sums_over_params(groups)
         tables = [
-            self._device.table(kernel, own, self._params, self._tensors, self._ids, self._pieces)
+            self._device.table(kernel, self._ordered(kernel, own), self._params, self._tensors, self._ids, self._pieces)
             for kernel, own in groups.items()
         ]
         runner = self._device.runner(tables, self._counts, self._exchange)
         written = [self._counts, *written_by(groups, self._tensors)]
         return ActiveSet(members, tables, runner, watch.marker(watch.pytorch_owners(written)))
+
+    def _ordered(self, kernel: LoadedKernel, members: list[int]) -> list[int]:
+        """The members in the order of a table: the smallest first where a kernel may go over groups of these, which it
+        does not if a result or an exchange depends on the order."""
+        if kernel.native.sweeps < 2 or kernel.native.shared or self._exchange is not None:
+            return members
+        return sorted(members, key=lambda i: self._params[i].size)
 
     def _check_sums_over_params(self, groups: Mapping[LoadedKernel, list[int]]) -> None:
         """ValueError if there is a sum over all parameters, and some have another kernel. Those that are left out add
