@@ -22,8 +22,8 @@ from optgen.model import Kind
 
 
 class CpuTable(StepTable):
-    """A table whose kernel is the whole step. `callback` is its exchange, `groups` are what its tensors are cut into, None
-    where it has none."""
+    """A table whose kernel is the whole step. `callback` is its exchange, `groups` are those that it is cut into, each
+    None where it has none."""
 
     kernel: CpuKernel
 
