@@ -236,29 +236,34 @@ def check_writable(t: Tensor) -> None:
         raise ValueError(f"{t.name}: read-only, but a step writes to it")
 
 
-CACHE_LINE_BYTES = 64
+CACHE_LINE_BYTES, PAGE_BYTES = 64, 4096
+MIN_PAGED_BYTES = 16 * PAGE_BYTES
+"""Smaller arrays are placed in cache lines only: placed in pages, they would be mostly gaps."""
 
 
 def aligned(shape: tuple[int, ...], dtype: str, value: float = 0.0, offset: int = 0) -> Array:
-    """A new array that begins `offset` bytes past a cache line, filled with `value`.
+    """A new array, filled with `value`, that begins `offset` bytes past a cache line, or if it is large past a page.
 
-    The offset is a multiple of the dtype's size, below 64. Zeros take no time until they are touched. NumPy asks for
+    `offset` is a multiple of the dtype's size. Large are arrays of MIN_PAGED_BYTES and more. A kernel over arrays with
+    different offsets can take twice the time: no shift of its loop keeps all accesses within lines, and a load waits
+    for an earlier store to the same place of another page. Zeros take no time until they are touched. NumPy asks for
     huge pages for arrays of 4 MiB and more.
     """
     size, element = math.prod(shape), numpy_dtype(dtype)
-    raw = np.zeros(size + CACHE_LINE_BYTES // element.itemsize, element)
-    skip = (offset - raw.ctypes.data) % CACHE_LINE_BYTES // element.itemsize
+    unit = CACHE_LINE_BYTES if size * element.itemsize < MIN_PAGED_BYTES else PAGE_BYTES
+    raw = np.zeros(size + unit // element.itemsize, element)
+    skip = (offset - raw.ctypes.data) % unit // element.itemsize
     array = raw[skip : skip + size].reshape(shape)
     if value != 0.0 or math.copysign(1.0, value) < 0:
         array.fill(value)
     return array
 
 
-def offset_in_line(t: Tensor, dtype: str, line: int = CACHE_LINE_BYTES) -> int:
-    """The bytes past a line at which an array of a dtype begins, for its elements to lie in lines as those of `t` do.
+def offset_beside(t: Tensor, dtype: str) -> int:
+    """The `offset` of an array of a dtype whose elements lie in lines and pages as those of `t` do.
 
-    A line has `line` bytes. Arrays of one dtype have the same offset. Where the dtypes differ, the first elements of
-    both are as many elements past a line; a tensor that is not aligned to its elements counts whole ones.
+    The first elements of both are as many elements past a page; of a tensor that is not aligned to its elements, whole
+    ones count.
     """
-    elements = t.address % line // numpy_dtype(t.dtype).itemsize
-    return elements * numpy_dtype(dtype).itemsize % line
+    elements = t.address % PAGE_BYTES // numpy_dtype(t.dtype).itemsize
+    return elements * numpy_dtype(dtype).itemsize % PAGE_BYTES
