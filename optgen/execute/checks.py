@@ -27,14 +27,14 @@ def difference(a: LoadedKernel, b: LoadedKernel) -> str:
     return ", ".join(words)
 
 
-def check_sums_over_params(name: str, groups: Mapping[LoadedKernel, list[int]]) -> None:
-    """ValueError if kernels sum over all parameters, and some have another kernel. Those that are left out add
-    nothing. `groups` has the parameters of each kernel, and `name` is the spec's."""
+def check_shared_values(name: str, groups: Mapping[LoadedKernel, list[int]]) -> None:
+    """ValueError if parameters share values, and some have another kernel. Those that are left out add nothing.
+    `groups` has the parameters of each kernel, and `name` is the spec's."""
     if len(groups) > 1 and any(kernel.native.shared for kernel in groups):
         (one, (first, *_)), (other, (second, *_)), *_ = groups.items()
         raise ValueError(
-            f"{name} sums over all parameters, so they need one kernel, but params[{first}] and params[{second}] "
-            f"need different ones: {difference(one, other)}; "
+            f"{name} shares values between all parameters, so they need one kernel, but params[{first}] and "
+            f"params[{second}] need different ones: {difference(one, other)}; "
             "compute the sum or norm outside of the spec, and pass it as a param, or as rescale_grad"
         )
 

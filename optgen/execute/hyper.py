@@ -60,7 +60,7 @@ class HyperParameters:
         self._scalar = scalar
         self._spec, self._n, self._flags, self._decide_flags = spec, len(flags), flags, decide_flags
         self._deciding_flags = arguments.deciding(spec)
-        self._sums_over_params = spec.sums_over_params
+        self._joins_params = spec.joins_params
 
     def change(self, new: Mapping[str, Any]) -> dict[str, HyperValue | list[HyperValue] | Tensor]:
         """Set hyper-parameters, all of them or, if one is wrong, none; returns them by canonical name."""
@@ -89,8 +89,10 @@ class HyperParameters:
             checked = arguments.check(spec, param, value)
             arguments.check_read(spec, param, checked)
             return checked
-        if self._sums_over_params and param.name not in PER_PARAMETER:
-            raise ValueError(f"{spec.name} sums over all parameters, so '{param.name}' must be one number for them all")
+        if self._joins_params and param.name not in PER_PARAMETER:
+            raise ValueError(
+                f"{spec.name} shares values between all parameters, so '{param.name}' must be one number for them all"
+            )
         if len(value) != self._n:
             count = f"{len(value)} value{'' if len(value) == 1 else 's'}"
             raise ValueError(f"{spec.name}: '{param.name}' has {count} for {self._n} parameters")

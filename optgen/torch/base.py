@@ -163,7 +163,7 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         """The steps of all groups, bound to the states that are in `state` now."""
         groups = self.param_groups
         if self._stepped_groups != list(map(id, groups)):
-            together = [groups] if self.spec.sums_over_params else [[group] for group in groups]
+            together = [groups] if self.spec.joins_params else [[group] for group in groups]
             before = {id(step.groups[0]): step for step in self._steps if len(step.groups) == 1}
             self._steps = [
                 (len(some) == 1 and before.get(id(some[0]))) or GroupStep(self, list(some)) for some in together

@@ -16,7 +16,7 @@ from optgen.torch import state as states
 from optgen.torch.capturable import GpuScalars, shown
 from optgen.torch.identity import same_objects
 from optgen.torch.memory import ParamMemory, fits, local_tensor, row_sparse
-from optgen.torch.scalars import PythonCounts, Scalars
+from optgen.torch.scalars import PythonCounts, Scalars, count_of
 from optgen.torch.shards import box_of, sharding_of
 from optgen.torch.state import MASTER, STEP, StateKeys
 
@@ -106,9 +106,9 @@ class BoundTensors:
             return 0
         step = kept.get(STEP, 0 if self._keys.has_step else 1)
         try:
-            return int(step)
-        except (TypeError, ValueError, OverflowError):
-            raise ValueError(f"params[{i}]: state['{STEP}'] is {step!r}, which is no number of updates") from None
+            return count_of(step, STEP)
+        except ValueError as error:
+            raise ValueError(f"params[{i}]: {error}") from None
 
     def _draws(self) -> bool:
         """Whether states are rounded at random, by draws that depend on the count."""

@@ -18,7 +18,7 @@ from optgen.symbolic.unicode import unicode
 from optgen.torch import torch_classes
 from optgen.torch.base import ARGUMENTS, SpecClass, SpecOptimizer
 from optgen.torch.spelling import Spelling, describe, of_spec, python_name
-from optgen.torch.state import StateKeys
+from optgen.torch.state import MASTER, StateKeys
 
 MAXIMIZE = "go up along the gradients, and not down"
 
@@ -105,6 +105,8 @@ copyreg.pickle(SpecClass, _reduce)
 
 
 def _make(spec: Optimizer, source: str) -> type[SpecOptimizer]:
+    if MASTER in [*(s.name for s in spec.states), *(given.name for given in spec.inputs)]:
+        raise ValueError(f"{spec.name}: state[p]['{MASTER}'] is the float32 weight of p; choose another name")
     spelling = of_spec(spec)
     signature = _signature(spelling)
 

@@ -110,7 +110,7 @@ def _kept(
             f"8-bit states of a parameter of shape {tuple(shape)} of which {tuple(own)} is here: it can be cut along "
             "its first axis only, and in batches of matrices not at all; keep these states in float32 or bfloat16"
         )
-    return like(codes, memory.param, shape), like(scales, memory.param, (shape[0], *scales.shape[1:]))
+    return like(codes, memory.param, shape), like(scales, memory.param, (*shape[:1], *scales.shape[1:]))
 
 
 def _scale_shape(shape: tuple[int, ...], last_two: bool) -> tuple[int, ...]:

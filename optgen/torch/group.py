@@ -13,6 +13,7 @@ from optgen.model import PER_PARAMETER
 from optgen.torch.bound import BoundTensors
 from optgen.torch.capturable import check_capture
 from optgen.torch.identity import same_objects
+from optgen.torch.memory import is_zero
 from optgen.torch.naming import naming
 from optgen.torch.protocols import Owner
 from optgen.torch.rules import decode_states, load
@@ -25,7 +26,7 @@ Buckets = dict[tuple[Any, ...], list[torch.Tensor]]
 class GroupStep:
     """The steps of the parameters of groups that have had a gradient; the others are bound when they get one.
 
-    `groups` is one group, or all of an optimizer whose spec sums over parameters. A step is `prepare`, which refuses
+    `groups` is one group, or all of an optimizer whose parameters share values. A step is `prepare`, which refuses
     what is wrong before anything has changed, and then `run`: all groups are prepared before one of them runs.
     """
 
@@ -139,7 +140,7 @@ class GroupStep:
         if not self._optimizer.makes_states_at_construction or any(rates):
             return False
         grads = [p.grad for bound in self._bound for p in bound.params if p.grad is not None]
-        return not any(bound.counts.any() for bound in self._bound) and not any(bool((g != 0).any()) for g in grads)
+        return not any(bound.counts.any() for bound in self._bound) and all(map(is_zero, grads))
 
     # ------------------------------------------------------------ binding
 
@@ -161,9 +162,9 @@ class GroupStep:
         buckets = self._buckets(params)
         if len(self.groups) > 1:
             self._check_groups_are_alike()
-        if len(buckets) > 1 and self._optimizer.spec.sums_over_params:
+        if len(buckets) > 1 and self._optimizer.spec.joins_params:
             kinds = ", ".join(sorted({_kind(*key) for key in buckets}))
-            raise ValueError(f"{self._sums}, which must have one dtype, device and layout, not {kinds}")
+            raise ValueError(f"{self._joins}, which must have one dtype, device and layout, not {kinds}")
         rules = [self._rule(members[0]) for members in buckets.values()]
         self._decode_states()
         self._new_states = []
@@ -244,11 +245,11 @@ class GroupStep:
                 raise ValueError(f"{key}: a tensor on a GPU, which {param} on the CPU cannot read; give a number")
         return changes
 
-    # ------------------------------------------------------------ sums over all parameters
+    # ------------------------------------------------------------ values that all parameters share
 
     @property
-    def _sums(self) -> str:
-        return f"{self._optimizer.spec.name} sums over all parameters"
+    def _joins(self) -> str:
+        return f"{self._optimizer.spec.name} shares values between all parameters"
 
     def _values_of_each(self, params: Sequence[torch.Tensor]) -> dict[str, Any]:
         """All values: those that may differ between groups as lists, one for each parameter."""
@@ -258,18 +259,18 @@ class GroupStep:
         return {**self._values[0].arguments.values, **lists}
 
     def _check_groups_are_alike(self) -> None:
-        """ValueError where groups differ in what a sum over all parameters needs to be the same."""
+        """ValueError where groups differ in what decides the values that all parameters share."""
         first = self._values[0]
         for name in {name for values in self._values for name in values.on_gpu.tensors}:
             key = self._optimizer.spelling.key_of(name)
-            raise ValueError(f"{self._sums}, so with several groups '{key}' must be a number, not a tensor on a GPU")
+            raise ValueError(f"{self._joins}, so with several groups '{key}' must be a number, not a tensor on a GPU")
         common = {**first.arguments.values, **first.arguments.flags, **first.options._asdict()}
         for values in self._values[1:]:
             own = {**values.arguments.values, **values.arguments.flags, **values.options._asdict()}
             for name, x in own.items():
                 if name not in PER_PARAMETER and x != common[name]:
                     key = self._optimizer.spelling.key_of(name)
-                    raise ValueError(f"{self._sums}, so '{key}' must be the same in all groups")
+                    raise ValueError(f"{self._joins}, so '{key}' must be the same in all groups")
 
 
 def _kind(dtype: torch.dtype, device: torch.device, sharding: Any, scalar_dtype: torch.dtype, by_row: bool) -> str:

@@ -146,6 +146,12 @@ def has_sparse_rows(grad: torch.Tensor | None) -> bool:
     return local.layout == torch.sparse_coo and local.sparse_dim() > 0
 
 
+def is_zero(grad: torch.Tensor) -> bool:
+    """Whether all elements of a gradient, dense or sparse COO, are 0."""
+    values = grad.coalesce().values() if grad.layout == torch.sparse_coo else grad
+    return not bool((values != 0).any())
+
+
 def row_sparse(memory: ParamMemory) -> RowSparse:
     """The sparse gradient of a parameter, as rows of the tensor that is bound; elements of one place are summed.
 

@@ -1,4 +1,4 @@
-"""Sweeps that need more for an element than its own streams: random words, scales of 8-bit codes, row, column values.
+"""Sweeps with random words or 8-bit codes, which need more for an element than its own streams.
 
 They go by units of QUANT_BLOCK elements. Before a unit, what its elements need is laid out in short arrays on the
 stack, one number for each element. After it, the new values of 8-bit states, which were laid out likewise, are coded.
@@ -17,7 +17,7 @@ from optgen import ir
 from optgen.backends.control_flow import array, loop, variable, while_below
 from optgen.backends.cpu.elements import CACHE_LINE_BYTES, PREFETCH_BYTES, SweepBody, UnitArrays
 from optgen.backends.cpu.fold import add_to_lanes, clear_lanes, store_partials
-from optgen.backends.element_body import F32, draws, line_values, raw_type, stored, streams
+from optgen.backends.element_body import F32, draws, raw_type, stored, streams
 from optgen.backends.layout import blocks, narrowed
 from optgen.backends.llvm import F64, I32, I64, PTR, TYPES, at, inline, integer, load, minimum
 from optgen.backends.module_builder import Env
@@ -58,9 +58,9 @@ class TileOrigin:
 
 
 def is_staged(kernel: Kernel, phase: Phase) -> bool:
-    """Whether a sweep needs more for an element than its own streams."""
+    """Whether a sweep has 8-bit codes or random words."""
     storages = any(x.is_quantized or x.format.needs_draws for x in streams(kernel, phase))
-    return storages or any(isinstance(i.op, ir.Word) for i in phase.instrs) or bool(line_values(phase))
+    return storages or any(isinstance(i.op, ir.Word) for i in phase.instrs)
 
 
 class StagedLoop:
