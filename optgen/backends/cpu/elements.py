@@ -47,8 +47,8 @@ class SweepBody:
 
     `columns` are the arrays that reductions per column add to. `column_values` are the arrays of column values where
     element 0 begins a row, `scales` are those of 8-bit codes where all elements at hand are of one block; elsewhere
-    both are among the `arrays`. `terms` are where those of reductions go that are folded later. `ahead` is where streams
-    are prefetched: the address for element 0.
+    both are among the `arrays`. `terms` are where those of reductions go that are folded later. `ahead` is where
+    streams are prefetched: the address for element 0.
     """
 
     m: CpuModuleBuilder
