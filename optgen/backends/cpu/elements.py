@@ -47,7 +47,8 @@ class SweepBody:
 
     `columns` are the arrays that reductions per column add to. `column_values` are the arrays of column values where
     element 0 begins a row, `scales` are those of 8-bit codes where all elements at hand are of one block; elsewhere
-    both are among the `arrays`. `terms` are where those of reductions go that are folded later.
+    both are among the `arrays`. `terms` are where those of reductions go that are folded later. `ahead` is where
+    streams are prefetched: the address for element 0.
     """
 
     m: CpuModuleBuilder
@@ -60,6 +61,7 @@ class SweepBody:
     arrays: UnitArrays = field(default_factory=UnitArrays)
     scales: Mapping[str, Any] = field(default_factory=dict)
     terms: Mapping[Value, Any] = field(default_factory=dict)
+    ahead: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def lanes(self) -> int:
@@ -83,14 +85,18 @@ class SweepBody:
         return at(self.b, self.pointers[buffer], i, UNIT[self.m.kernel.buffer(buffer).format.bytes])
 
     def prefetch(self, i: Any, offset: int, locality: int, names: Collection[str] = ()) -> None:
-        """Prefetch the cache line that is `offset` bytes behind element i, of every stream, or of `names`.
+        """Prefetch the cache line that is `offset` bytes behind element i, of every stream, or of `names`. Of streams
+        in `ahead`, it is the line of element i there.
 
         It is prefetched for a write if the sweep writes the stream. Locality 3 is the first cache, 2 the second.
         """
         type = ll.FunctionType(ll.VoidType(), [PTR, I32, I32, I32])
         hint = self.b.module.declare_intrinsic("llvm.prefetch", [PTR], type)
         for name in names or self.pointers:
-            line = at(self.b, self.address(name, i), integer(offset), I8)
+            if name in self.ahead:
+                line = at(self.b, self.ahead[name], i, UNIT[self.m.kernel.buffer(name).format.bytes])
+            else:
+                line = at(self.b, self.address(name, i), integer(offset), I8)
             self.b.call(hint, [line, I32(int(name in stored(self.phase))), I32(locality), I32(1)])
 
 
