@@ -144,10 +144,10 @@ def clear_lanes(b: ll.IRBuilder, reductions: Sequence[ir.Reduce], lanes: Any, co
 
 
 def add_to_lanes(b: ll.IRBuilder, reductions: Sequence[ir.Reduce], lanes: Any, lane: Any, env: Env) -> None:
-    """Add the values of one element to its lane of each reduction."""
+    """Add the values of elements to their lanes of each reduction, the first of which is `lane`."""
     for r, reduce in enumerate(reductions):
-        total = at(b, lanes, b.add(lane, integer(r * LANES)), F64)
-        b.store(fold(b, reduce.op, b.load(total, typ=F64), env[reduce.x]), total)
+        place, x = at(b, lanes, b.add(lane, integer(r * LANES)), F64), env[reduce.x]
+        b.store(fold(b, reduce.op, b.load(place, typ=x.type, align=8), x), place, align=8)
 
 
 def store_partials(
