@@ -128,8 +128,7 @@ def as_pairs(x: torch.Tensor) -> torch.Tensor:
 
 
 def check_layout(param: torch.Tensor) -> None:
-    """TypeError if a parameter, `params[0]`, is not dense. (PyTorch lets a dense one have dense and sparse COO gradients,
-    and no others.)"""
+    """TypeError if a parameter, `params[0]`, is not dense. PyTorch gives dense ones no gradients but dense and sparse COO."""
     layout = local_tensor(param).layout
     if layout != torch.strided:
         raise TypeError(f"params[0]: {layout}, where only dense parameters are updated; make one of its to_dense()")
