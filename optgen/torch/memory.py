@@ -128,7 +128,7 @@ def as_pairs(x: torch.Tensor) -> torch.Tensor:
 
 
 def check_layout(param: torch.Tensor) -> None:
-    """TypeError if a parameter, `params[0]`, is not dense. PyTorch gives dense ones no gradients but dense and sparse COO."""
+    """TypeError if a parameter, `params[0]`, is not dense. PyTorch gives dense ones dense and COO gradients only."""
     layout = local_tensor(param).layout
     if layout != torch.strided:
         raise TypeError(f"params[0]: {layout}, where only dense parameters are updated; make one of its to_dense()")
