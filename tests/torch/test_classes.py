@@ -138,10 +138,11 @@ def test_unknown_names_are_named() -> None:
 
 def test_dir_has_each_class_once() -> None:
     names = dir(optgen.torch)
-    assert {"Lion", "Prodigy", "RMSprop", "optimizer", "replace"} <= set(names)
+    assert {"Lion", "Prodigy", "RMSprop", "SpecOptimizer", "optimizer", "replace"} <= set(names)
     assert len({name.lower() for name in names}) == len(names)
     assert all(isinstance(getattr(optgen.torch, name), type) for name in set(names) - {"optimizer", "replace"})
     assert optgen.torch.RMSProp is optgen.torch.RMSprop
+    assert issubclass(optgen.torch.Lion, optgen.torch.SpecOptimizer)
 
 
 def test_docstrings_of_params_without_words() -> None:
