@@ -215,13 +215,12 @@ class CpuSweep:
         origin = scale_origin if self.m.kernel.boxes else b.add(extent.first, scale_origin)
         if number is not None and self.finds_row_scales:
             scale_origin = b.select(extent.by_rows, zero, scale_origin)
-        cols = integer(1) if extent.cols is None else extent.cols
         id, t = (load(b, s.field(name), tensor.i, I64) for name in ("id", "t"))
         found = {
             "origin": origin,
             "scale_origin": scale_origin,
             "row": zero if row is None else row,
-            "cols": cols,
+            "cols": integer(1) if extent.cols is None else extent.cols,
             "id": id,
             "t": t,
             "seed": s.field("seed"),
@@ -365,8 +364,7 @@ def flat_loop(body: SweepBody, begin: Any, end: Any, partials: Any, stride: int,
 
 def fold_sweep(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
     """After a sweep: fold the partial results of tensors and of columns (rows are complete)."""
-    function = m.function if m.kernel.last_two else m.cold_function
-    f, b = function(name, ll.FunctionType(VOID, [PTR]))
+    f, b = (m.function if m.kernel.last_two else m.cold_function)(name, ll.FunctionType(VOID, [PTR]))
     s = StepFunction(m, b, f.args[0])
     with s.tensors() as (i, extent, region):
         tensor = TensorRegion(s, i, extent, region, m.layout.region(b, extent))
