@@ -13,7 +13,7 @@ from optgen.backends.control_flow import loop
 from optgen.backends.cpu.module import CpuModuleBuilder
 from optgen.backends.element_body import F32, ElementBody, raw_type, stored
 from optgen.backends.layout import narrowed
-from optgen.backends.llvm import F64, I8, I16, I32, PTR, TYPES, at, fold, inline, integer, splat, vector
+from optgen.backends.llvm import F64, I8, I16, I32, PTR, TYPES, at, fold, integer, splat, vector
 from optgen.backends.module_builder import Env
 from optgen.ir import Buffer, Instr, Phase, Value
 from optgen.ir.storage import blocks
@@ -141,7 +141,7 @@ class VectorBody(ElementBody):
         b, arrays = self.b, self.sweep.arrays
         b.store(x, at(b, arrays.values[buffer.name], self.place, F32), align=4)
         largest = at(b, arrays.magnitudes[buffer.name], self.lane, I32)
-        bits, old = inline(b, blocks.magnitude, [x], self.width), b.load(largest, typ=vector(I32, self.width), align=4)
+        bits, old = self.inline(blocks.magnitude, [x]), b.load(largest, typ=vector(I32, self.width), align=4)
         b.store(b.select(b.icmp_signed(">", bits, old), bits, old), largest, align=4)
 
     def reduce(self, instr: Instr, env: Env) -> None:

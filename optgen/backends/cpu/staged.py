@@ -6,7 +6,7 @@ stack, one number for each element. After it, the new values of 8-bit states, wh
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -251,7 +251,11 @@ class StagedLoop:
         return self.decode_scale(name, load(self.b, self.scales[name], block, F32))
 
     def decode_scale(self, name: str, scale: Any) -> Any:
-        return inline(self.b, codec.decode_scale(self.buffers[name]), [scale])
+        return self.inline(codec.decode_scale(self.buffers[name]), scale)
+
+    def inline(self, function: Callable[..., Any], *args: Any) -> Any:
+        """A function of an IR builder on single numbers, which LLVM vectorises."""
+        return inline(self.b, function, list(args), machine_flushes=self.body.m.machine_flushes)
 
     def fill_scales(self, start: Any, count: Any) -> None:
         """Lay out the scale of every element: a unit meets one or two blocks."""
@@ -283,14 +287,14 @@ class StagedLoop:
     def code(self, start: Any, count: Any) -> None:
         """Code the new values of a unit, which is a block here. The largest magnitude becomes its scale."""
         b, buffers = self.b, self.buffers
-        factors = {n: inline(b, codec.encode_scale(buffers[n]), [self.new_scale(n, start)]) for n in self.coded}
+        factors = {n: self.inline(codec.encode_scale(buffers[n]), self.new_scale(n, start)) for n in self.coded}
         strips = self.strips(CODE_PASS, start, count)
         with strips as (strip, stop), loop(b, integer(0), stop, lanes=self.body.lanes) as j:
             place = b.add(strip, j, flags=["nsw", "nuw"])
             for name in self.coded:
-                scaled = b.fmul(load(b, self.arrays.values[name], place, F32), factors[name])
+                x = load(b, self.arrays.values[name], place, F32)
                 type = raw_type(buffers[name].format)
-                code = b.trunc(inline(b, codec.encoder(buffers[name]), [scaled]), type)
+                code = b.trunc(self.inline(codec.encoder(buffers[name]), x, factors[name]), type)
                 b.store(code, at(b, self.body.pointers[name], b.add(start, place), type))
 
     def new_scale(self, name: str, start: Any) -> Any:

@@ -45,7 +45,7 @@ def sweep_task(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
     body = sweep.tensor(f"{name}.tensor")
     f, b = m.cold_function(name, TASK)
     step, part, parts = f.args
-    saved = m.float_mode.set(b)
+    saved = m.float_mode.set(b, flushing=m.machine_flushes)
     s = StepFunction(m, b, step)
     total, offset = variable(b, integer(0)), variable(b, integer(0))
     elements = s.count_elements(total)
