@@ -119,7 +119,7 @@ def test_signature_and_docstring() -> None:
         ({"storage": "int7"}, ValueError, "cannot be stored as 'int7'; it can be float32"),
         ({"storage": {"v": "float16"}}, TypeError, "has no elementwise state 'v'; it has m"),
         ({"storage": 8}, TypeError, "storage: a name for all states, or a dict with one for each, not 8"),
-        ({"seed": -1}, ValueError, "seed: from 0 to 2"),
+        ({"seed": -1}, ValueError, "seed: a whole number from 0 to 2"),
     ],
 )
 def test_wrong_arguments_are_named(kwargs: dict[str, Any], error: type[Exception], message: str) -> None:
