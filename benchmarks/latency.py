@@ -12,6 +12,7 @@ line it runs. `cold` has an empty folder of compiled kernels, `cached` one with 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import resource
@@ -57,6 +58,7 @@ print(time.perf_counter() - begin)
 """
 CALLS = 2000
 TRAINED, BATCH = ("adam", "sgd"), 64
+ADAM, TABLE, ROWS = workloads.Rule("adam"), (1_000_000, 64), 4096
 LR, WD = 1e-6, 1e-4
 """So small that no weight comes to where its decay cancels its gradient, in as many steps as are timed."""
 
@@ -65,7 +67,8 @@ def main() -> int:
     args = arguments()
     description = machine.describe(optgen.num_threads())
     print(machine.text(description), end="\n\n", flush=True)
-    rows = {**fresh(args.runs), **perceptron(args.runs), **trainers(args.runs)}
+    parts = (fresh, perceptron, many_tensors, table_rows, trainers)
+    rows = {name: row for part in parts for name, row in part(args.runs).items()}
     for name, (value, unit) in rows.items():
         print(f"{name:55} {value:10.2f} {unit}")
     if args.json is not None:
@@ -107,6 +110,41 @@ def perceptron(runs: int) -> dict[str, tuple[float, str]]:
     rows["MLP adam: bytes of Python objects allocated by a step"] = (allocated(step), "bytes")
     rows[f"MLP adam: page faults in {CALLS} steps"] = (page_faults(step), "")
     return rows
+
+
+def many_tensors(runs: int) -> dict[str, tuple[float, str]]:
+    """Adam on tensors so small that what a step does for each of them shows."""
+    step = measure.bind(ADAM, workloads.make([(100,)] * 1000))
+    return medians({"1,000 tensors of 100 elements, adam: step()": step}, runs)
+
+
+def table_rows(runs: int) -> dict[str, tuple[float, str]]:
+    """Adam on rows of a table: the same at each step, and other ones, as training has them."""
+    random = np.random.default_rng(0)
+    (table,) = workloads.make([TABLE]).weights
+    batches = itertools.cycle([batch(random) for _ in range(16)])
+    rule = ADAM.load()
+    step = rule.bind([table], [next(batches)])
+
+    def with_new_rows() -> None:
+        step.rebind([next(batches)])
+        step()
+
+    name = f"{ROWS:,} rows of a table of {TABLE[0]:,} x {TABLE[1]}, adam"
+    return medians(
+        {f"{name}: step(), the same rows": step, f"{name}: rebind() and step(), new rows": with_new_rows}, runs
+    )
+
+
+def batch(random: np.random.Generator) -> optgen.RowSparse:
+    """Random gradients of random rows of the table, in order."""
+    numbers = np.sort(random.choice(TABLE[0], ROWS, replace=False))
+    return optgen.RowSparse(numbers, random.standard_normal((ROWS, TABLE[1]), np.float32))
+
+
+def medians(steps: dict[str, Callable[[], object]], runs: int) -> dict[str, tuple[float, str]]:
+    """Microseconds of a call of each, measured in turns."""
+    return {name: (statistics.median(s) * 1e6, "us") for name, s in measure.interleave(steps, runs).items()}
 
 
 def trainers(runs: int) -> dict[str, tuple[float, str]]:
