@@ -16,8 +16,8 @@ from optgen.execute.state import State
 from optgen.model import FlagValue, Optimizer
 
 
-class Rule(Protocol):
-    """What this asks of a rule."""
+class EvaluatingRule(Protocol):
+    """What evaluation asks of a rule."""
 
     spec: Optimizer
     dtype: str
@@ -30,7 +30,7 @@ class Rule(Protocol):
 
 
 def evaluate(
-    rule: Rule,
+    rule: EvaluatingRule,
     params: Sequence[Tensor],
     state: State,
     flags: Sequence[Mapping[str, FlagValue]],

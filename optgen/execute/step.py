@@ -28,7 +28,7 @@ KEPT_SETS = 8
 """The sets of parameters with gradients whose tables are kept, those that were used last: experts take turns."""
 
 
-class Rule(evaluation.Rule, Protocol):
+class Rule(evaluation.EvaluatingRule, Protocol):
     """What a step asks of the rule that bound it."""
 
     values: Mapping[str, float | None]
