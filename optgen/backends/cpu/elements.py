@@ -12,7 +12,7 @@ from optgen import ir
 from optgen.backends.control_flow import loop
 from optgen.backends.cpu.module import CpuModuleBuilder
 from optgen.backends.element_body import F32, ElementBody, raw_type, stored
-from optgen.backends.layout import narrowed
+from optgen.backends.layout import load_line
 from optgen.backends.llvm import F64, I8, I16, I32, PTR, TYPES, at, fold, integer, splat, vector
 from optgen.backends.module_builder import Env
 from optgen.ir import Buffer, Instr, Phase, Value
@@ -110,7 +110,7 @@ class VectorBody(ElementBody):
     def line_values(self) -> Env:
         if self.sweep.arrays.lines:
             return {v: self._of_each(array, v.type.dtype) for v, array in self.sweep.arrays.lines.items()}
-        return {v: self._of_column(array, v) for v, array in self.sweep.column_values.items()}
+        return {v: load_line(self.b, x, self.i, v, self.width) for v, x in self.sweep.column_values.items()}
 
     def words(self, draw: int) -> Any:
         return self._of_each(self.sweep.arrays.words[draw], "i32")
@@ -119,10 +119,6 @@ class VectorBody(ElementBody):
         if buffer.name in self.sweep.scales:
             return splat(self.b, self.sweep.scales[buffer.name], self.width)
         return self._of_each(self.sweep.arrays.scales[buffer.name], "f32")
-
-    def _of_column(self, array: Any, v: Value) -> Any:
-        x = self.b.load(at(self.b, array, self.i, F64), typ=vector(F64, self.width), align=8)
-        return narrowed(self.b, x, v, self.width)
 
     def _of_each(self, array: Any, dtype: ir.DType) -> Any:
         """The numbers of the elements in one of the unit's arrays."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from llvmlite import ir as ll
@@ -137,7 +138,7 @@ def lines(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
             def state(name: str, type: ll.Type, number: Any = number) -> Any:
                 return at(b, pointers[name], number, type)
 
-            s.line(phase, dict(env), arrays.slots, lambda v: arrays.place(b, v, r), state)
+            s.line(phase, dict(env), arrays.slots, partial(arrays.load, b, r), partial(arrays.keep, b, r), state)
         for k, instr in enumerate(_reductions(phase)):
             assert isinstance(instr.op, ir.Reduce)
             values = arrays.array(b, instr.op.x)

@@ -18,7 +18,7 @@ from optgen.backends.control_flow import array, loop, variable, while_below
 from optgen.backends.cpu.elements import CACHE_LINE_BYTES, PREFETCH_BYTES, SweepBody, UnitArrays
 from optgen.backends.cpu.fold import add_to_lanes, clear_lanes, store_partials
 from optgen.backends.element_body import F32, draws, raw_type, stored, streams
-from optgen.backends.layout import blocks, narrowed
+from optgen.backends.layout import blocks, load_line
 from optgen.backends.llvm import F64, I32, I64, PTR, TYPES, at, inline, integer, load, minimum
 from optgen.backends.module_builder import Env
 from optgen.ir import BLOCK, LANES, Kernel, Phase, Value, codec
@@ -230,9 +230,9 @@ class StagedLoop:
             for v, source in self.lines.items():
                 to = at(b, self.arrays.lines[v], at_place, TYPES[v.type.dtype])
                 along = v.type.kind is Kind.COL
-                here = None if along else narrowed(b, load(b, source, r, F64), v)
+                here = None if along else load_line(b, source, r, v)
                 with loop(b, integer(0), stretch, lanes=self.body.lanes) as j:
-                    x = narrowed(b, load(b, source, b.add(source_col, j), F64), v) if along else here
+                    x = load_line(b, source, b.add(source_col, j), v) if along else here
                     b.store(x, at(b, to, j, TYPES[v.type.dtype]))
             b.store(b.add(r, integer(1)), row)
             b.store(integer(0), col)

@@ -22,7 +22,7 @@ from optgen.backends.cpu.box import CpuBox
 from optgen.backends.cpu.elements import PREFETCH_BYTES, UNIT, SweepBody, for_elements
 from optgen.backends.cpu.module import TASK, VOID, CpuModuleBuilder
 from optgen.backends.cpu.reduce import reduce_blocks, reduce_row, reduce_rows
-from optgen.backends.cpu.rows import ROW_GROUP, RowBodies, RowOrigin, row_groups
+from optgen.backends.cpu.rows import ROW_GROUP, SHORT_ROW, RowBodies, RowOrigin, row_groups
 from optgen.backends.cpu.shares import boundary, boundary_in_matrix
 from optgen.backends.cpu.staged import StagedLoop, TileOrigin, is_staged
 from optgen.backends.cpu.step import StepFunction, TensorRegion
@@ -82,11 +82,12 @@ class CpuSweep:
         self.restarts = m.kernel.by_row and bool(self.scales) and bool(self.by_rows or self.totals)
         self.in_batches = m.layout.matrix and m.kernel.last_two
         needed = {"height": self.in_batches, "restart": self.restarts, "run": m.kernel.boxes, "origins": m.kernel.boxes}
-        self.origin_type = TileOrigin if self.staged else RowOrigin
-        self.uses_rows = bool(self.by_rows or self.lines)
-        self.looks_ahead = self.can_go_by_rows and not (self.staged or self.uses_rows)
-        origin_fields = fields(self.origin_type) if self.staged or self.uses_rows else ()
-        self.origin_fields = [x.name for x in origin_fields if needed.get(x.name, True)]
+        # Matrices of a batch may be tiny: their rows are too short to go by rows.
+        self.stages_short_rows = self.in_batches and bool(self.lines) and not (self.staged or self.by_rows)
+        of_rows = fields(RowOrigin) if self.by_rows or self.lines else ()
+        origin = fields(TileOrigin) if self.staged or self.stages_short_rows else of_rows
+        self.origin_fields = [x.name for x in origin if needed.get(x.name, True)]
+        self.looks_ahead = self.can_go_by_rows and not origin
         # Kernels for boxes may have a place of its own for each row of column sums.
         self.has_row_groups = bool(self.columns) and not (self.staged or m.kernel.boxes)
 
@@ -196,13 +197,12 @@ class CpuSweep:
         origin = scale_origin if self.m.kernel.boxes else b.add(extent.first, scale_origin)
         if number is not None and self.finds_row_scales:
             scale_origin = b.select(extent.by_rows, zero, scale_origin)
-        cols = integer(1) if extent.cols is None else extent.cols
         id, t = (load(b, s.field(name), tensor.i, I64) for name in ("id", "t"))
         found = {
             "origin": origin,
             "scale_origin": scale_origin,
             "row": zero if row is None else row,
-            "cols": cols,
+            "cols": integer(1) if extent.cols is None else extent.cols,
             "id": id,
             "t": t,
             "seed": s.field("seed"),
@@ -335,22 +335,33 @@ class CpuSweep:
             else:
                 each = b.mul(blocks(b, end), integer(stride))
                 reduce_rows(bodies, end, [at(b, partials, b.mul(each, integer(k)), F64) for k in range(rows)], stride)
+        elif self.stages_short_rows:
+            with b.if_else(b.icmp_signed("<=", place["cols"], integer(SHORT_ROW))) as (short, long):
+                with short:
+                    StagedLoop(body, TileOrigin(**place), lines, scales, True).run(begin, end, partials, stride)
+                with long:
+                    rows_of_batch = RowOrigin(place["row"], place["cols"], place["height"])
+                    flat_loop(body, begin, end, partials, stride, RowBodies(body, rows_of_batch, lines))
         else:
-            of_rows = RowBodies(body, RowOrigin(**place), lines) if self.lines else None
-            if body.reductions:
-                reduce_blocks(body, begin, end, partials, stride, of_rows)
-            elif of_rows is not None:
-                of_rows.for_elements(begin, end)
-            else:
-                for_elements(body, begin, end)
+            by_rows = RowBodies(body, RowOrigin(**place), lines) if self.lines else None
+            flat_loop(body, begin, end, partials, stride, by_rows)
         b.ret_void()
         return f
 
 
+def flat_loop(body: SweepBody, begin: Any, end: Any, partials: Any, stride: int, rows: RowBodies | None) -> None:
+    """The loop over elements [begin, end) that does not care where rows begin, but for row and column values."""
+    if body.reductions:
+        reduce_blocks(body, begin, end, partials, stride, rows)
+    elif rows is not None:
+        rows.for_elements(begin, end)
+    else:
+        for_elements(body, begin, end)
+
+
 def fold_sweep(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
     """After a sweep: fold the partial results of tensors and of columns (rows are complete)."""
-    function = m.function if m.kernel.last_two else m.cold_function
-    f, b = function(name, ll.FunctionType(VOID, [PTR]))
+    f, b = (m.function if m.kernel.last_two else m.cold_function)(name, ll.FunctionType(VOID, [PTR]))
     s = StepFunction(m, b, f.args[0])
     with s.tensors() as (i, extent, region):
         tensor = TensorRegion(s, i, extent, region, m.layout.region(b, extent))
