@@ -104,7 +104,7 @@ def symbol(optimizer: Optimizer, variant: Variant) -> str:
     words += [f"{name}_{storage}" for name, storage in variant.storage.items() if storage != variant.weight]
     words += ["master"] * variant.master + ["eval"] * variant.evaluate
     words += [f"sum{variant.gradients}"] * (variant.gradients > 1) + ["scaled"] * variant.scaled
-    words += ["by_row"] * variant.by_row + ["boxes"] * variant.boxes
+    words += ["by_row"] * variant.by_row + ["boxes"] * variant.boxes + ["donated"] * variant.donated
     return "_".join("".join(c if c.isalnum() else "_" for c in w) for w in (*words, SHORT[variant.dtype]))
 
 

@@ -186,7 +186,7 @@ class _Run:
             array = self.tensor.buffers[buffer.name]
             view = array.reshape(self.full_shape(buffer))
             new = self.rounded(buffer, value, array.dtype)
-            if buffer.kind in (Kind.ELEM, Kind.ROW):
+            if buffer.kind in (Kind.ELEM, Kind.ROW) and not ir.is_gradient(buffer.name):
                 view[..., self.present, :] = new
             else:
                 view[...] = new
