@@ -40,6 +40,7 @@ LAYERS: dict[str, list[str]] = {
         "cpu sparse",
         "checks cuda gradients inputs places state",
         "active watch",
+        "binding_rule donation",
         "step",
         "rule",
     ],
