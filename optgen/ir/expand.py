@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from optgen import ir
 from optgen.ir import Instr, Value
 from optgen.ir.math import FUNCTIONS
@@ -39,7 +37,7 @@ class Emitter:
         return self.emit(ir.Const(x))
 
     def const32(self, x: float) -> Value:
-        return self.emit(ir.Const(float(np.float32(x))), "f32")
+        return self.emit(ir.Const(ir.constant_f32(x)), "f32")
 
     def iconst(self, i: int) -> Value:
         return self.emit(ir.IntConst(i))

@@ -26,14 +26,16 @@ def load(
     given: Arguments,
     options: GroupOptions,
     *,
+    dtype: str = "",
     scales_gradient: bool = False,
     **flags: bool,
 ) -> UpdateRule:
-    """A rule for parameters of this one's dtype and device, with a group's values and options, and further flags.
+    """A rule for parameters of this one's device, and of its dtype or another, with a group's values and options, and
+    further flags.
 
     ValueError if there are no kernels for these, TypeError or ValueError for storages that do not fit.
     """
-    dtype = REAL.get(like.dtype, str(like.dtype).removeprefix("torch."))
+    dtype = dtype or REAL.get(like.dtype, str(like.dtype).removeprefix("torch."))
     if like.device.type not in ("cpu", "cuda"):
         raise ValueError(f"params[0]: on device '{like.device}'; optgen updates parameters on CPUs and NVIDIA GPUs")
     params = optimizer.spec.all_params()
@@ -72,5 +74,7 @@ def decode_states(
     """Have the states of parameters hold float32 numbers where these options kept codes of 8 bits."""
     for p in params:
         if any(key.endswith(codes.SCALE) for key in state.get(p, ())):
-            kernel = load(optimizer, p, given, options).kernel(tuple(ParamMemory(p).tensor.shape))
+            # The codes are of a parameter of 32 bits or less, and mean the same numbers for all of them.
+            rule = load(optimizer, p, given, options, dtype="float32")
+            kernel = rule.kernel(tuple(ParamMemory(p).tensor.shape))
             codes.decode(kernel, state[p], optimizer.state_keys.key_of)

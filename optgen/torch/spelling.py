@@ -19,6 +19,8 @@ OPTIONS = ("maximize", *STORAGE_OPTIONS, "capturable")
 """Keys of every parameter group, beside those of the spec."""
 RESERVED = ("params", "param_names", *OPTIONS, "differentiable", "seed", "clip_norm", "in_backward")
 """Arguments and keys that every optimizer has; no param or flag of a spec can be spelt so."""
+SCHEDULED = ("initial_lr", "max_lr", "min_lr", "swa_lr", "last_lr", "base_momentum", "max_momentum")
+"""Keys that PyTorch's schedulers write into groups; a param of a spec would be overwritten."""
 PYTORCH = {"wd": "weight_decay", "epsilon": "eps"}
 """The names that PyTorch has for params of other names."""
 TUPLES = {
@@ -120,6 +122,8 @@ def of_spec(spec: Optimizer) -> Spelling:
     for name in defaults:
         if name in RESERVED and name != "maximize":
             raise ValueError(f"{spec.name}: '{name}' is an argument of every PyTorch optimizer; choose another name")
+        if name in SCHEDULED:
+            raise ValueError(f"{spec.name}: PyTorch's schedulers write '{name}' into groups; choose another name")
     return Spelling(keys, tuple(flags), defaults, spec.name)
 
 

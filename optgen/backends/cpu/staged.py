@@ -6,7 +6,7 @@ stack, one number for each element. After it, the new values of 8-bit states, wh
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,7 +18,7 @@ from optgen.backends.control_flow import array, loop, variable, while_below
 from optgen.backends.cpu.elements import CACHE_LINE_BYTES, PREFETCH_BYTES, SweepBody, UnitArrays
 from optgen.backends.cpu.fold import add_to_lanes, clear_lanes, store_partials
 from optgen.backends.element_body import F32, draws, raw_type, stored, streams
-from optgen.backends.layout import blocks, narrowed
+from optgen.backends.layout import blocks, load_line
 from optgen.backends.llvm import F64, I32, I64, PTR, TYPES, at, inline, integer, load, minimum
 from optgen.backends.module_builder import Env
 from optgen.ir import BLOCK, LANES, Kernel, Phase, Value, codec
@@ -230,9 +230,9 @@ class StagedLoop:
             for v, source in self.lines.items():
                 to = at(b, self.arrays.lines[v], at_place, TYPES[v.type.dtype])
                 along = v.type.kind is Kind.COL
-                here = None if along else narrowed(b, load(b, source, r, F64), v)
+                here = None if along else load_line(b, source, r, v)
                 with loop(b, integer(0), stretch, lanes=self.body.lanes) as j:
-                    x = narrowed(b, load(b, source, b.add(source_col, j), F64), v) if along else here
+                    x = load_line(b, source, b.add(source_col, j), v) if along else here
                     b.store(x, at(b, to, j, TYPES[v.type.dtype]))
             b.store(b.add(r, integer(1)), row)
             b.store(integer(0), col)
@@ -251,7 +251,11 @@ class StagedLoop:
         return self.decode_scale(name, load(self.b, self.scales[name], block, F32))
 
     def decode_scale(self, name: str, scale: Any) -> Any:
-        return inline(self.b, codec.decode_scale(self.buffers[name]), [scale])
+        return self.inline(codec.decode_scale(self.buffers[name]), scale)
+
+    def inline(self, function: Callable[..., Any], *args: Any) -> Any:
+        """A function of an IR builder on single numbers, which LLVM vectorises."""
+        return inline(self.b, function, list(args), machine_flushes=self.body.m.machine_flushes)
 
     def fill_scales(self, start: Any, count: Any) -> None:
         """Lay out the scale of every element: a unit meets one or two blocks."""
@@ -283,14 +287,14 @@ class StagedLoop:
     def code(self, start: Any, count: Any) -> None:
         """Code the new values of a unit, which is a block here. The largest magnitude becomes its scale."""
         b, buffers = self.b, self.buffers
-        factors = {n: inline(b, codec.encode_scale(buffers[n]), [self.new_scale(n, start)]) for n in self.coded}
+        factors = {n: self.inline(codec.encode_scale(buffers[n]), self.new_scale(n, start)) for n in self.coded}
         strips = self.strips(CODE_PASS, start, count)
         with strips as (strip, stop), loop(b, integer(0), stop, lanes=self.body.lanes) as j:
             place = b.add(strip, j, flags=["nsw", "nuw"])
             for name in self.coded:
-                scaled = b.fmul(load(b, self.arrays.values[name], place, F32), factors[name])
+                x = load(b, self.arrays.values[name], place, F32)
                 type = raw_type(buffers[name].format)
-                code = b.trunc(inline(b, codec.encoder(buffers[name]), [scaled]), type)
+                code = b.trunc(self.inline(codec.encoder(buffers[name]), x, factors[name]), type)
                 b.store(code, at(b, self.body.pointers[name], b.add(start, place), type))
 
     def new_scale(self, name: str, start: Any) -> Any:
