@@ -5,11 +5,10 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
-from optgen.execute import buffers, checks, state, watch
+from optgen.execute import buffers, checks, evaluation, state, watch
 from optgen.execute.active import ActiveSet, MovingGradients, written_by
-from optgen.execute.binding_rule import Rule
 from optgen.execute.buffers import Tensor
 from optgen.execute.donation import Donation
 from optgen.execute.exclusive import exclusive
@@ -28,6 +27,19 @@ from optgen.model import FlagValue
 SEED_LIMIT = 1 << 64
 KEPT_SETS = 8
 """The sets of parameters with gradients whose tables are kept, those that were used last: experts take turns."""
+
+
+class Rule(evaluation.EvaluatingRule, Protocol):
+    """What a step asks of the rule that bound it."""
+
+    values: Mapping[str, float | None]
+    master: bool
+    scales_gradient: bool
+
+    def decide(
+        self, rank: int, flags: Mapping[str, FlagValue], values: Mapping[str, float | None], *, sparse: bool
+    ) -> Mapping[str, FlagValue]:
+        """All flags of a parameter of this rank, given those that are set for it."""
 
 
 class BoundStep:
@@ -193,7 +205,7 @@ class BoundStep:
         """New arrays with the weights to evaluate with, by the spec's `eval:` section; ValueError if it has none."""
         self._watch.check("bind anew, with state=step.state")
         values = self._hyper.numbers(self._device.get)
-        return self.rule.evaluate_tensors(self._params, self.state, self._flags, self._pieces, values)
+        return evaluation.evaluate(self.rule, self._params, self.state, self._flags, self._pieces, values)
 
     @property
     def seed(self) -> int:

@@ -197,11 +197,13 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         super().add_param_group(param_group)
         group = self.param_groups[-1]
         try:
+            self.spelling.refuse_options(group)
             given = checked(self.spec, self.spelling, group).values
             options_of(group)
             if self.in_backward:
                 in_backward.check(self, group)
             if self.makes_states_at_construction:
+                self.spelling.refuse_names(group)
                 self._check_signs(given)
                 loading.make_states(self, group, self.state, self._shared_states())
         except BaseException:

@@ -11,8 +11,10 @@ from torch.nn.parameter import is_lazy
 from optgen import api
 from optgen.arguments import Arguments
 from optgen.execute.rule import UpdateRule
+from optgen.ir.types import COMPUTE
 from optgen.torch import codes
 from optgen.torch.memory import ParamMemory
+from optgen.torch.naming import naming
 from optgen.torch.protocols import Owner
 from optgen.torch.values import GroupOptions, GroupValues
 
@@ -36,6 +38,8 @@ def load(
     ValueError if there are no kernels for these, TypeError or ValueError for storages that do not fit.
     """
     dtype = dtype or REAL.get(like.dtype, str(like.dtype).removeprefix("torch."))
+    if dtype not in COMPUTE:
+        raise ValueError(f"params[0]: of {like.dtype}; optgen updates {', '.join(COMPUTE)} and complex numbers")
     if like.device.type not in ("cpu", "cuda"):
         raise ValueError(f"params[0]: on device '{like.device}'; optgen updates parameters on CPUs and NVIDIA GPUs")
     params = optimizer.spec.all_params()
@@ -61,7 +65,8 @@ def check_rules(optimizer: Owner, group: Mapping[str, Any]) -> None:
         if not (p.is_meta or is_lazy(p)) and (p.is_floating_point() or p.is_complex()):
             dtypes[p.dtype] = p
     for p in dtypes.values():
-        load(optimizer, p, values.arguments, values.options)
+        with naming([p], optimizer.describe):
+            load(optimizer, p, values.arguments, values.options)
 
 
 def decode_states(
