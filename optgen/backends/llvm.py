@@ -11,6 +11,7 @@ from typing import Any
 from llvmlite import ir as ll
 
 from optgen import ir
+from optgen.backends.lookup import lookup
 from optgen.ir import Instr, Type, Value
 from optgen.ir.expand import Emitter
 from optgen.model import Kind
@@ -100,6 +101,8 @@ def lower(b: ll.IRBuilder, op: ir.Op, args: list[Any], result: Value, width: int
             return getattr(b, INT[name])(*args)
         case ir.Shift(op=name, by=by):
             return (b.shl if name == "shl" else b.lshr)(args[0], constant(TYPES[result.type.dtype], by, width))
+        case ir.Lookup(table=table):
+            return lookup(b, table.values, args[0], width)
     raise TypeError(f"no LLVM for {op!r}")
 
 

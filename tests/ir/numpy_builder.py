@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -120,3 +121,6 @@ class NumpyBuilder:
 
     def convert(self, a: Array) -> Array:
         return a.astype(np.float64 if a.dtype == np.float32 else np.float32)
+
+    def lookup(self, table: Sequence[float], i: Array) -> Array:
+        return np.array(table, np.float32)[i & (len(table) - 1)]

@@ -143,11 +143,14 @@ def clear_lanes(b: ll.IRBuilder, reductions: Sequence[ir.Reduce], lanes: Any, co
             b.store(ll.Constant(F64, IDENTITY[reduce.op]), at(b, lanes, j, F64))
 
 
-def add_to_lanes(b: ll.IRBuilder, reductions: Sequence[ir.Reduce], lanes: Any, lane: Any, env: Env) -> None:
-    """Add the values of one element to its lane of each reduction."""
+def add_to_lanes(
+    b: ll.IRBuilder, reductions: Sequence[ir.Reduce], lanes: Any, lane: Any, env: Env, width: int = 1
+) -> None:
+    """Add the values of `width` elements to the lanes of each reduction, from `lane` on."""
     for r, reduce in enumerate(reductions):
         total = at(b, lanes, b.add(lane, integer(r * LANES)), F64)
-        b.store(fold(b, reduce.op, b.load(total, typ=F64), env[reduce.x]), total)
+        old = b.load(total, typ=vector(F64, width), align=8)
+        b.store(fold(b, reduce.op, old, env[reduce.x]), total, align=8)
 
 
 def store_partials(

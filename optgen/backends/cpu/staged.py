@@ -19,7 +19,21 @@ from optgen.backends.cpu.elements import CACHE_LINE_BYTES, PREFETCH_BYTES, Sweep
 from optgen.backends.cpu.fold import add_to_lanes, clear_lanes, store_partials
 from optgen.backends.element_body import F32, draws, line_values, raw_type, stored, streams
 from optgen.backends.layout import blocks, narrowed
-from optgen.backends.llvm import F64, I32, I64, PTR, TYPES, at, inline, integer, load, minimum
+from optgen.backends.llvm import (
+    F64,
+    I32,
+    I64,
+    PTR,
+    TYPES,
+    at,
+    constant,
+    inline,
+    integer,
+    load,
+    minimum,
+    splat,
+    vector,
+)
 from optgen.backends.module_builder import Env
 from optgen.ir import BLOCK, LANES, Kernel, Phase, Value, codec
 from optgen.ir.math import random
@@ -32,6 +46,10 @@ MAIN_PASS, CODE_PASS = "main", "codes"
 """The pass over a unit that computes, and the one that codes new values. A pass that draws words goes by its draw."""
 WORDS_PER_COUNTER = 4
 """What Philox gives for a counter."""
+COUNTERS_AT_ONCE = 16
+"""Two of the widest vectors: each round depends on the one before, and one vector alone would wait for it."""
+COUNTER_ORDER = [g + i + h for g in range(0, COUNTERS_AT_ONCE, 8) for i in range(4) for h in (0, 4)]
+"""The counters in the lanes of a vector: so every other lane of the words are those of successive counters."""
 
 
 @dataclass(frozen=True)
@@ -81,13 +99,12 @@ class StagedLoop:
         self.decoded = [n for n in loads if self.buffers[n].is_quantized]
         self.coded = [n for n in sorted(stored(phase)) if self.buffers[n].is_quantized]
         self.reductions = body.reductions
-        self.lanes = LANES if self.reductions else STRIP_ELEMENTS  # of a loop over elements
         self.arrays = UnitArrays(
             lines={v: self.array(TYPES[v.type.dtype]) for v in lines},
             scales={} if aligned else {n: self.array(F32) for n in self.decoded},
             values={n: self.array(F32) for n in self.coded},
-            magnitudes={n: array(self.b, I32, self.lanes, CACHE_LINE_BYTES) for n in self.coded},
-            words={draw: self.array(I32, 2 * WORDS_PER_COUNTER) for draw in draws(kernel, phase)},
+            magnitudes={n: array(self.b, I32, body.lanes, CACHE_LINE_BYTES) for n in self.coded},
+            words={draw: self.array(I32, COUNTERS_AT_ONCE * WORDS_PER_COUNTER) for draw in draws(kernel, phase)},
         )
         # Each pass over a unit prefetches some streams of the next unit: one pass alone would wait for all of them.
         passes = [*self.arrays.words, MAIN_PASS, *([CODE_PASS] if self.coded else [])]
@@ -103,25 +120,36 @@ class StagedLoop:
         b = self.b
         if not self.reductions:
             for body, start, count in self.units(begin, end):
-                with self.elements(body, start, count, STRIP_ELEMENTS):
+                for _ in self.elements(body, start, count, STRIP_ELEMENTS):
                     pass
             return
         lanes = array(b, F64, LANES * len(self.reductions), CACHE_LINE_BYTES)
         with loop(b, begin, end, BLOCK) as block:
             clear_lanes(b, self.reductions, lanes)
             for body, start, count in self.units(block, minimum(b, end, b.add(block, integer(BLOCK)))):
-                with self.elements(body, start, count, LANES) as (env, lane):
-                    add_to_lanes(b, self.reductions, lanes, lane, env)
+                for env, lane, width in self.elements(body, start, count, LANES):
+                    add_to_lanes(b, self.reductions, lanes, lane, env, width)
             store_partials(b, self.reductions, lanes, block, partials, stride)
 
-    @contextmanager
-    def elements(self, body: SweepBody, start: Any, count: Any, strip_length: int) -> Iterator[tuple[Env, Any]]:
-        """The loop of the pass over a unit that computes: yields the values of an element, and its lane."""
+    def elements(self, body: SweepBody, start: Any, count: Any, strip_length: int) -> Iterator[tuple[Env, Any, int]]:
+        """The loops of the pass over a unit that computes: yields the values of some elements, where the first one is
+        in its strip, and how many they are."""
         b = self.b
-        strips = self.strips(MAIN_PASS, start, count, strip_length)
-        with strips as (strip, stop), loop(b, integer(0), stop, lanes=body.lanes) as j:
-            place = b.add(strip, j, flags=["nsw", "nuw"])
-            yield body.emit(b.add(start, place, flags=["nsw", "nuw"]), place=place, lane=j), j
+        with self.strips(MAIN_PASS, start, count, strip_length) as (strip, stop):
+            for j, width in self.vectors(stop):
+                place = b.add(strip, j, flags=["nsw", "nuw"])
+                yield body.emit(b.add(start, place, flags=["nsw", "nuw"]), width, place), j, width
+
+    def vectors(self, stop: Any) -> Iterator[tuple[Any, int]]:
+        """Loops over [0, stop): vectors, of which LLVM makes no use of its own accord where tables are looked up, and
+        single elements for the rest. Yields the first number of a turn, and how many it takes."""
+        b, width = self.b, self.body.lanes
+        full = stop if isinstance(stop, ll.Constant) else b.and_(stop, integer(-width))
+        with loop(b, integer(0), full, width) as j:
+            yield j, width
+        if full is not stop:
+            with loop(b, full, stop, lanes=1) as j:
+                yield j, 1
 
     def units(self, begin: Any, end: Any) -> Iterator[tuple[SweepBody, Any, Any]]:
         """Loops over the units of a range: yields the body with what a unit needs, where it begins, and its length.
@@ -142,9 +170,8 @@ class StagedLoop:
         if not self.aligned:
             self.fill_scales(start, count)
         self.fill_lines(start, count)
-        for name in self.coded:
-            with loop(self.b, integer(0), integer(self.lanes)) as j:
-                self.b.store(I32(0), at(self.b, self.arrays.magnitudes[name], j, I32))
+        for largest in self.arrays.magnitudes.values():
+            self.b.store(constant(I32, 0, self.body.lanes), largest)
         yield replace(self.body, arrays=replace(self.arrays, words=words), scales=scales), start, count
         if self.coded:
             self.code(start, count)
@@ -201,16 +228,27 @@ class StagedLoop:
         for draw, words in self.arrays.words.items():
             fixed = [b.trunc(b.xor(tile.id, integer(draw << 20)), I32), b.trunc(tile.t, I32)]
             key = [b.trunc(x, I32) for x in (tile.seed, b.lshr(tile.seed, integer(32)))]
-            # Two vectors at a time: each round depends on the one before, and one vector alone would wait for it.
-            strips = self.strips(draw, start, counters, 2 * self.body.lanes, WORDS_PER_COUNTER)
-            with strips as (strip, stop), loop(b, integer(0), stop, lanes=2 * self.body.lanes) as j:
-                k = b.add(strip, j)
-                counter = b.add(low, k)
-                halves = [b.trunc(counter, I32), b.trunc(b.lshr(counter, integer(32)), I32)]
-                made = inline(b, lambda e, *x: random.philox(e, x[:4], x[4:]), [*halves, *fixed, *key])
-                for which, word in enumerate(made):
-                    b.store(word, at(b, words, b.add(b.shl(k, integer(2)), integer(which)), I32))
+            known = [splat(b, x, COUNTERS_AT_ONCE) for x in (*fixed, *key)]
+            with self.strips(draw, start, counters, COUNTERS_AT_ONCE, WORDS_PER_COUNTER) as (strip, _):
+                self.store_words(b.add(low, strip), known, at(b, words, b.shl(strip, integer(2)), I32))
         return {draw: at(b, words, skip, I32) for draw, words in self.arrays.words.items()}
+
+    def store_words(self, first: Any, known: list[Any], to: Any) -> None:
+        """The words of COUNTERS_AT_ONCE counters, of which this is the first one."""
+        b = self.b
+        counter = b.add(splat(b, first, COUNTERS_AT_ONCE), ll.Constant(vector(I64, COUNTERS_AT_ONCE), COUNTER_ORDER))
+        halves = [
+            b.trunc(x, vector(I32, COUNTERS_AT_ONCE))
+            for x in (counter, b.lshr(counter, constant(I64, 32, COUNTERS_AT_ONCE)))
+        ]
+        words = inline(b, lambda e, *x: random.philox(e, x[:4], x[4:]), [*halves, *known], COUNTERS_AT_ONCE)
+        w0, w1, w2, w3 = (b.zext(x, vector(I64, COUNTERS_AT_ONCE)) for x in words)
+        up = constant(I64, 32, COUNTERS_AT_ONCE)
+        lower, upper = b.or_(w0, b.shl(w1, up)), b.or_(w2, b.shl(w3, up))
+        for k in range(0, COUNTERS_AT_ONCE, 4):
+            lanes = [COUNTER_ORDER.index(k + i) + half for i in range(4) for half in (0, COUNTERS_AT_ONCE)]
+            four = b.shuffle_vector(lower, upper, ll.Constant(vector(I32, 8), lanes))
+            b.store(four, at(b, to, integer(k * WORDS_PER_COUNTER), I32), align=4)
 
     # ------------------------------------------------------------ row and column values
 
@@ -285,23 +323,23 @@ class StagedLoop:
         b, buffers = self.b, self.buffers
         factors = {n: inline(b, codec.encode_scale(buffers[n]), [self.new_scale(n, start)]) for n in self.coded}
         strips = self.strips(CODE_PASS, start, count)
-        with strips as (strip, stop), loop(b, integer(0), stop, lanes=self.body.lanes) as j:
-            place = b.add(strip, j, flags=["nsw", "nuw"])
-            for name in self.coded:
-                scaled = b.fmul(load(b, self.arrays.values[name], place, F32), factors[name])
-                type = raw_type(buffers[name].format)
-                code = b.trunc(inline(b, codec.encoder(buffers[name]), [scaled]), type)
-                b.store(code, at(b, self.body.pointers[name], b.add(start, place), type))
+        with strips as (strip, stop):
+            for j, width in self.vectors(stop):
+                place = b.add(strip, j, flags=["nsw", "nuw"])
+                for name in self.coded:
+                    x = b.load(at(b, self.arrays.values[name], place, F32), typ=vector(F32, width), align=4)
+                    scaled = b.fmul(x, splat(b, factors[name], width))
+                    type = raw_type(buffers[name].format)
+                    code = b.trunc(inline(b, codec.encoder(buffers[name]), [scaled], width), vector(type, width))
+                    b.store(code, at(b, self.body.pointers[name], b.add(start, place), type), align=1)
 
     def new_scale(self, name: str, start: Any) -> Any:
         """The largest magnitude of a unit's new values, stored as the scale of its block."""
-        b = self.b
-        largest = array(b, I32, 1, 4)
-        b.store(I32(0), largest)
-        with loop(b, integer(0), integer(self.lanes)) as j:
-            bits, old = load(b, self.arrays.magnitudes[name], j, I32), b.load(largest, typ=I32)
-            b.store(b.select(b.icmp_signed(">", bits, old), bits, old), largest)
-        scale = b.bitcast(b.load(largest, typ=I32), F32)
+        b, type = self.b, vector(I32, self.body.lanes)
+        f = b.module.declare_intrinsic(
+            f"llvm.vector.reduce.smax.v{self.body.lanes}i32", (), ll.FunctionType(I32, [type])
+        )
+        scale = b.bitcast(b.call(f, [b.load(self.arrays.magnitudes[name], typ=type)]), F32)
         block = b.lshr(b.add(self.tile.scale_origin, start), integer(8))
         b.store(scale, at(b, self.scales[name], block, F32))
         return scale
