@@ -1,7 +1,8 @@
 """Sweeps that need more for an element than its own streams: random words, scales of 8-bit codes, row, column values.
 
 They go by units of QUANT_BLOCK elements. Before a unit, what its elements need is laid out in short arrays on the
-stack, one number for each element. After it, the new values of 8-bit states, which were laid out likewise, are coded.
+stack, one number for each element. After it, the new values of 8-bit states, which were laid out likewise, are coded
+(`coded.py`).
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from llvmlite import ir as ll
 
 from optgen import ir
 from optgen.backends.control_flow import array, loop, variable, while_below
+from optgen.backends.cpu.coded import Coder, vectors
 from optgen.backends.cpu.elements import CACHE_LINE_BYTES, PREFETCH_BYTES, SweepBody, UnitArrays
 from optgen.backends.cpu.fold import add_to_lanes, clear_lanes, store_partials
-from optgen.backends.element_body import F32, draws, line_values, raw_type, stored, streams
+from optgen.backends.element_body import F32, draws, line_values, stored, streams
 from optgen.backends.layout import blocks, narrowed
 from optgen.backends.llvm import (
     F64,
@@ -42,8 +44,8 @@ from optgen.model import Kind
 
 STRIP_ELEMENTS = 64
 """How many elements are asked for and computed together."""
-MAIN_PASS, CODE_PASS = "main", "codes"
-"""The pass over a unit that computes, and the one that codes new values. A pass that draws words goes by its draw."""
+MAIN_PASS = "main"
+"""The pass over a unit that computes. A pass that draws words goes by its draw."""
 WORDS_PER_COUNTER = 4
 """What Philox gives for a counter."""
 COUNTERS_AT_ONCE = 16
@@ -75,6 +77,19 @@ class TileOrigin:
     origins: Any = None
 
 
+@dataclass(frozen=True)
+class Unit:
+    """`count` elements from `start` on, and the body with what they need."""
+
+    body: SweepBody
+    start: Any
+    count: Any
+
+    @property
+    def is_whole(self) -> bool:
+        return isinstance(self.count, ll.Constant)
+
+
 def is_staged(kernel: Kernel, phase: Phase) -> bool:
     """Whether a sweep needs more for an element than its own streams."""
     storages = any(x.is_quantized or x.format.needs_draws for x in streams(kernel, phase))
@@ -97,17 +112,16 @@ class StagedLoop:
         self.buffers = {x.name: x for x in streams(kernel, phase)}
         loads = [i.op.buffer for i in phase.instrs if isinstance(i.op, ir.Load)]
         self.decoded = [n for n in loads if self.buffers[n].is_quantized]
-        self.coded = [n for n in sorted(stored(phase)) if self.buffers[n].is_quantized]
+        coded = {n: self.buffers[n] for n in sorted(stored(phase)) if self.buffers[n].is_quantized}
+        self.coder = Coder(body, coded, scales, tile.scale_origin) if coded else None
         self.reductions = body.reductions
         self.arrays = UnitArrays(
             lines={v: self.array(TYPES[v.type.dtype]) for v in lines},
             scales={} if aligned else {n: self.array(F32) for n in self.decoded},
-            values={n: self.array(F32) for n in self.coded},
-            magnitudes={n: array(self.b, I32, body.lanes, CACHE_LINE_BYTES) for n in self.coded},
             words={draw: self.array(I32, COUNTERS_AT_ONCE * WORDS_PER_COUNTER) for draw in draws(kernel, phase)},
         )
         # Each pass over a unit prefetches some streams of the next unit: one pass alone would wait for all of them.
-        passes = [*self.arrays.words, MAIN_PASS, *([CODE_PASS] if self.coded else [])]
+        passes = [*self.arrays.words, MAIN_PASS]
         names = list(body.pointers)
         self.prefetch_plan = {p: names[k :: len(passes)] for k, p in enumerate(passes)}
 
@@ -119,62 +133,61 @@ class StagedLoop:
         """Elements [begin, end), where `begin` is the start of a unit, or, with reductions, of a block."""
         b = self.b
         if not self.reductions:
-            for body, start, count in self.units(begin, end):
-                for _ in self.elements(body, start, count, STRIP_ELEMENTS):
+            for unit in self.units(begin, end):
+                for _ in self.elements(unit, STRIP_ELEMENTS):
                     pass
             return
         lanes = array(b, F64, LANES * len(self.reductions), CACHE_LINE_BYTES)
         with loop(b, begin, end, BLOCK) as block:
             clear_lanes(b, self.reductions, lanes)
-            for body, start, count in self.units(block, minimum(b, end, b.add(block, integer(BLOCK)))):
-                for env, lane, width in self.elements(body, start, count, LANES):
+            for unit in self.units(block, minimum(b, end, b.add(block, integer(BLOCK)))):
+                for env, lane, width in self.elements(unit, LANES):
                     add_to_lanes(b, self.reductions, lanes, lane, env, width)
             store_partials(b, self.reductions, lanes, block, partials, stride)
 
-    def elements(self, body: SweepBody, start: Any, count: Any, strip_length: int) -> Iterator[tuple[Env, Any, int]]:
-        """The loops of the pass over a unit that computes: yields the values of some elements, where the first one is
-        in its strip, and how many they are."""
+    def elements(self, unit: Unit, strip_length: int) -> Iterator[tuple[Env, Any, int]]:
+        """The loops over a unit that compute: yields the values of some elements, where the first one is in its strip,
+        and how many they are."""
         b = self.b
-        with self.strips(MAIN_PASS, start, count, strip_length) as (strip, stop):
-            for j, width in self.vectors(stop):
+        with self.strips(MAIN_PASS, unit.start, unit.count, strip_length) as (strip, stop):
+            for j, width in vectors(b, stop, self.body.lanes):
                 place = b.add(strip, j, flags=["nsw", "nuw"])
-                yield body.emit(b.add(start, place, flags=["nsw", "nuw"]), width, place), j, width
+                yield unit.body.emit(b.add(unit.start, place, flags=["nsw", "nuw"]), width, place), j, width
+                if self.coder is not None and unit.is_whole:
+                    self.coder.code_last(place, width)
 
-    def vectors(self, stop: Any) -> Iterator[tuple[Any, int]]:
-        """Loops over [0, stop): vectors, of which LLVM makes no use of its own accord where tables are looked up, and
-        single elements for the rest. Yields the first number of a turn, and how many it takes."""
-        b, width = self.b, self.body.lanes
-        full = stop if isinstance(stop, ll.Constant) else b.and_(stop, integer(-width))
-        with loop(b, integer(0), full, width) as j:
-            yield j, width
-        if full is not stop:
-            with loop(b, full, stop, lanes=1) as j:
-                yield j, 1
-
-    def units(self, begin: Any, end: Any) -> Iterator[tuple[SweepBody, Any, Any]]:
-        """Loops over the units of a range: yields the body with what a unit needs, where it begins, and its length.
+    def units(self, begin: Any, end: Any) -> Iterator[Unit]:
+        """Loops over the units of a range.
 
         Twice: for the whole ones, whose length LLVM knows, and for the rest, which is all there is of a short row.
         """
         b = self.b
         full = b.add(begin, b.and_(b.sub(end, begin), integer(-QUANT_BLOCK)))
+        if self.coder is not None:
+            self.coder.start()
         with loop(b, begin, full, QUANT_BLOCK) as start:
             yield from self.unit(start, integer(QUANT_BLOCK))
+        if self.coder is not None:
+            with b.if_then(b.icmp_signed("<", begin, full)):
+                self.coder.finish(integer(QUANT_BLOCK))
         with b.if_then(b.icmp_signed("<", full, end)):
             yield from self.unit(full, b.sub(end, full))
+            if self.coder is not None:
+                self.coder.finish(b.sub(end, full))
 
-    def unit(self, start: Any, count: Any) -> Iterator[tuple[SweepBody, Any, Any]]:
-        """One unit: lay out what it needs, yield, code its new values."""
+    def unit(self, start: Any, count: Any) -> Iterator[Unit]:
+        """One unit: lay out what it needs, yield, find the scales of its new values."""
         scales = {n: self.block_scale(n, start) for n in self.decoded} if self.aligned else {}
         words = self.draw(start, count)
         if not self.aligned:
             self.fill_scales(start, count)
         self.fill_lines(start, count)
-        for largest in self.arrays.magnitudes.values():
-            self.b.store(constant(I32, 0, self.body.lanes), largest)
-        yield replace(self.body, arrays=replace(self.arrays, words=words), scales=scales), start, count
-        if self.coded:
-            self.code(start, count)
+        arrays = replace(self.arrays, words=words)
+        if self.coder is not None:
+            arrays = replace(arrays, values=self.coder.begin_unit(start), magnitudes=self.coder.magnitudes)
+        yield Unit(replace(self.body, arrays=arrays, scales=scales), start, count)
+        if self.coder is not None:
+            self.coder.end_unit(start)
 
     @contextmanager
     def strips(
@@ -317,29 +330,3 @@ class StagedLoop:
         block = b.add(b.mul(b.udiv(element, restart), each), b.lshr(inside, integer(8)))
         left = b.sub(integer(QUANT_BLOCK), b.and_(inside, integer(QUANT_BLOCK - 1)))
         return block, minimum(b, left, b.sub(restart, inside))
-
-    def code(self, start: Any, count: Any) -> None:
-        """Code the new values of a unit, which is a block here. The largest magnitude becomes its scale."""
-        b, buffers = self.b, self.buffers
-        factors = {n: inline(b, codec.encode_scale(buffers[n]), [self.new_scale(n, start)]) for n in self.coded}
-        strips = self.strips(CODE_PASS, start, count)
-        with strips as (strip, stop):
-            for j, width in self.vectors(stop):
-                place = b.add(strip, j, flags=["nsw", "nuw"])
-                for name in self.coded:
-                    x = b.load(at(b, self.arrays.values[name], place, F32), typ=vector(F32, width), align=4)
-                    scaled = b.fmul(x, splat(b, factors[name], width))
-                    type = raw_type(buffers[name].format)
-                    code = b.trunc(inline(b, codec.encoder(buffers[name]), [scaled], width), vector(type, width))
-                    b.store(code, at(b, self.body.pointers[name], b.add(start, place), type), align=1)
-
-    def new_scale(self, name: str, start: Any) -> Any:
-        """The largest magnitude of a unit's new values, stored as the scale of its block."""
-        b, type = self.b, vector(I32, self.body.lanes)
-        f = b.module.declare_intrinsic(
-            f"llvm.vector.reduce.smax.v{self.body.lanes}i32", (), ll.FunctionType(I32, [type])
-        )
-        scale = b.bitcast(b.call(f, [b.load(self.arrays.magnitudes[name], typ=type)]), F32)
-        block = b.lshr(b.add(self.tile.scale_origin, start), integer(8))
-        b.store(scale, at(b, self.scales[name], block, F32))
-        return scale
