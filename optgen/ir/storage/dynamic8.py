@@ -6,7 +6,7 @@ signed map the negative centres. A code is the index of its value among all 256 
 the signed map, 0 in the unsigned one.
 
 If the cells of a decade are numbered from its power of two, u = n + j, the exponent of u is the decade. So tables by
-exponents hold what differs between decades. Decoding is accurate to 1 unit in the last place of the centre. Encoding
+exponents hold what differs between decades. Decoding is accurate to 1.2 units in the last place of the centre. Encoding
 finds the nearest value, up to a few units in the last place of x, which was rounded when it was divided by the scale of
 its block.
 """
