@@ -322,8 +322,11 @@ class Optimizer:
         return [x for x in map(self.start, self.states) if x is not None]
 
     @property
-    def sums_over_params(self) -> bool:
-        """Whether something is reduced over all parameters, which one kernel then has to update."""
+    def joins_params(self) -> bool:
+        """Whether parameters share values, so that one kernel has to update all of them: something is reduced over
+        them, or a state is of kind shared."""
+        if any(s.kind is Kind.SHARED for s in self.states):
+            return True
         values = [*(e.value for e in (*self.update, *self.evaluate)), *self.starts()]
         return any(isinstance(e, Call) and e.scope == "params" for value in values for e in walk(value))
 

@@ -33,8 +33,8 @@ LAYERS: dict[str, list[str]] = {
     ],
     "optgen.execute": [
         "buffers",
-        "exclusive hyper kernel overlap scaler storage",
-        "piece",
+        "exclusive kernel overlap scaler storage",
+        "hyper piece",
         "table",
         "protocols",
         "cpu sparse",
@@ -53,7 +53,8 @@ LAYERS: dict[str, list[str]] = {
     "optgen.execute.cuda": ["driver", "memory kernel", "table", "capturable runner", "device"],
     "optgen.loops": ["language malloc", "compile code", "fallback_gemm", "numpy_blas", "checked", "kernel"],
     "optgen.torch": [
-        "requirement clipping spelling memory naming scalars hooks",
+        "requirement clipping identity spelling pages naming scalars hooks",
+        "memory",
         "shards capturable",
         "codes values gpu_scaler",
         "state",

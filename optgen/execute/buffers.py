@@ -236,12 +236,34 @@ def check_writable(t: Tensor) -> None:
         raise ValueError(f"{t.name}: read-only, but a step writes to it")
 
 
-def aligned(shape: tuple[int, ...], dtype: str, value: float = 0.0) -> Array:
-    """A new array that begins on a cache line, filled with `value`. Zeros take no time until they are touched."""
+CACHE_LINE_BYTES, PAGE_BYTES = 64, 4096
+MIN_PAGED_BYTES = 16 * PAGE_BYTES
+"""Smaller arrays are placed in cache lines only: placed in pages, they would be mostly gaps."""
+
+
+def aligned(shape: tuple[int, ...], dtype: str, value: float = 0.0, offset: int = 0) -> Array:
+    """A new array, filled with `value`, that begins `offset` bytes past a cache line, or if it is large past a page.
+
+    `offset` is a multiple of the dtype's size. Large are arrays of MIN_PAGED_BYTES and more. A kernel over arrays with
+    different offsets can take twice the time: no shift of its loop keeps all accesses within lines, and a load waits
+    for an earlier store to the same place of another page. Zeros take no time until they are touched. NumPy asks for
+    huge pages for arrays of 4 MiB and more.
+    """
     size, element = math.prod(shape), numpy_dtype(dtype)
-    raw = np.zeros(size + 64 // element.itemsize, element)
-    skip = -raw.ctypes.data % 64 // element.itemsize
+    unit = CACHE_LINE_BYTES if size * element.itemsize < MIN_PAGED_BYTES else PAGE_BYTES
+    raw = np.zeros(size + unit // element.itemsize, element)
+    skip = (offset - raw.ctypes.data) % unit // element.itemsize
     array = raw[skip : skip + size].reshape(shape)
     if value != 0.0 or math.copysign(1.0, value) < 0:
         array.fill(value)
     return array
+
+
+def offset_beside(t: Tensor, dtype: str) -> int:
+    """The `offset` of an array of a dtype whose elements lie in lines and pages as those of `t` do.
+
+    The first elements of both are as many elements past a page; of a tensor that is not aligned to its elements, whole
+    ones count.
+    """
+    elements = t.address % PAGE_BYTES // numpy_dtype(t.dtype).itemsize
+    return elements * numpy_dtype(dtype).itemsize % PAGE_BYTES

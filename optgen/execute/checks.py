@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from optgen.execute.buffers import Tensor
 from optgen.execute.kernel import LoadedKernel
@@ -25,6 +25,18 @@ def difference(a: LoadedKernel, b: LoadedKernel) -> str:
     for x, y in ((a.variant.flags, b.variant.flags), (a.variant.storage, b.variant.storage)):
         words += [f"{name} is {x.get(name)} and {y.get(name)}" for name in {**x, **y} if x.get(name) != y.get(name)]
     return ", ".join(words)
+
+
+def check_shared_values(name: str, groups: Mapping[LoadedKernel, list[int]]) -> None:
+    """ValueError if parameters share values, and some have another kernel. Those that are left out add nothing.
+    `groups` has the parameters of each kernel, and `name` is the spec's."""
+    if len(groups) > 1 and any(kernel.native.shared for kernel in groups):
+        (one, (first, *_)), (other, (second, *_)), *_ = groups.items()
+        raise ValueError(
+            f"{name} shares values between all parameters, so they need one kernel, but params[{first}] and "
+            f"params[{second}] need different ones: {difference(one, other)}; "
+            "compute the sum or norm outside of the spec, and pass it as a param, or as rescale_grad"
+        )
 
 
 def check_one_float32(tensor: Tensor) -> Tensor:

@@ -121,7 +121,7 @@ class _DenseCopy:
 
     def __init__(self, param: Tensor, dtype: str, device: Device) -> None:
         self._device = device
-        self._array = device.full(param.shape, dtype, 0.0)
+        self._array = device.full(param.shape, dtype, 0.0, param)
         self._tensor = device.tensor(self._array, "gradient")
         self._written = np.zeros(0, np.int64)
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from optgen import arguments
 from optgen.execute.buffers import Tensor
+from optgen.execute.kernel import LoadedKernel
 from optgen.model import PER_PARAMETER, FlagValue, Optimizer, Param
 
 HyperValue = float | None
@@ -19,6 +20,25 @@ Values = Mapping[str, HyperValue | Sequence[HyperValue] | Tensor]
 """Numbers, and tensors with one number, which capturable steps read."""
 DecideFlags = Callable[[int, Mapping[str, HyperValue]], Mapping[str, FlagValue]]
 """The flags of parameter i for these values."""
+
+
+def flag_decider(
+    decide: Callable[..., Mapping[str, FlagValue]],
+    kernels: Sequence[LoadedKernel],
+    ranks: Sequence[int],
+    flags: Sequence[Mapping[str, FlagValue]],
+) -> DecideFlags:
+    """What decides the flags of parameter i, which has a kernel, a rank, and flags that are set for it.
+
+    It does not refer to the step. A step in a cycle of references would keep its arrays until the garbage collector
+    finds it.
+    """
+
+    def flags_of(i: int, values: Mapping[str, HyperValue]) -> Mapping[str, FlagValue]:
+        sparse = bool(kernels[i].variant.flags.get("sparse"))
+        return decide(ranks[i], flags[i], values, sparse=sparse)
+
+    return flags_of
 
 
 class HyperParameters:
@@ -40,7 +60,7 @@ class HyperParameters:
         self._scalar = scalar
         self._spec, self._n, self._flags, self._decide_flags = spec, len(flags), flags, decide_flags
         self._deciding_flags = arguments.deciding(spec)
-        self._sums_over_params = spec.sums_over_params
+        self._joins_params = spec.joins_params
 
     def change(self, new: Mapping[str, Any]) -> dict[str, HyperValue | list[HyperValue] | Tensor]:
         """Set hyper-parameters, all of them or, if one is wrong, none; returns them by canonical name."""
@@ -69,8 +89,10 @@ class HyperParameters:
             checked = arguments.check(spec, param, value)
             arguments.check_read(spec, param, checked)
             return checked
-        if self._sums_over_params and param.name not in PER_PARAMETER:
-            raise ValueError(f"{spec.name} sums over all parameters, so '{param.name}' must be one number for them all")
+        if self._joins_params and param.name not in PER_PARAMETER:
+            raise ValueError(
+                f"{spec.name} shares values between all parameters, so '{param.name}' must be one number for them all"
+            )
         if len(value) != self._n:
             count = f"{len(value)} value{'' if len(value) == 1 else 's'}"
             raise ValueError(f"{spec.name}: '{param.name}' has {count} for {self._n} parameters")

@@ -58,8 +58,8 @@ class Device(Protocol):
     def tensor(self, obj: Any, name: str) -> Tensor:
         """The memory of a tensor that is here; TypeError or ValueError naming it if it is elsewhere."""
 
-    def full(self, shape: tuple[int, ...], dtype: str, value: float) -> Any:
-        """A new array, filled with a value."""
+    def full(self, shape: tuple[int, ...], dtype: str, value: float, beside: Tensor | None = None) -> Any:
+        """A new array, filled with a value. Its elements lie in the memory's lines as those of `beside` do."""
 
     def put(self, array: Array) -> Any:
         """An array here with the elements of a NumPy array; on the CPU, the array itself."""
@@ -68,7 +68,7 @@ class Device(Protocol):
         """The elements of a tensor as a NumPy array, which must not be written."""
 
     def copy(self, tensor: Tensor, dtype: str) -> Any:
-        """A new array with the elements of a tensor, converted to a dtype."""
+        """A new array with the elements of a tensor, converted to a dtype. They lie in lines as those of the tensor."""
 
     def set_rows(self, array: Any, old: Array, index: Array, rows: Tensor) -> None:
         """Clear the rows of an array that `old` numbers, then copy `rows` to those that `index` numbers."""

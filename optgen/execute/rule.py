@@ -66,7 +66,7 @@ class UpdateRule:
         self.blocks_by_row = blocks_by_row
         self.scales_gradient = scales_gradient
         self._chosen = args.chosen
-        self._sums_over_params = spec.sums_over_params
+        self._joins_params = spec.joins_params
         self.target: Platform = target or Cpu()
         self._kernels: dict[tuple[Any, ...], LoadedKernel] = {}
         self._planned: dict[tuple[Any, ...], Kernel] = {}
@@ -255,7 +255,7 @@ class UpdateRule:
         state = states.on_host(state, kernels, device)
         tensors = states.tensors(state, kernels, params, repr(self), device)
         by_row = states.by_row(tensors, kernels)
-        new = [device.full(p.shape, self.dtype, 0.0) for p in params]
+        new = [device.full(p.shape, self.dtype, 0.0, p) for p in params]
         tensors["out"] = [device.tensor(x, "out") for x in new]
         tensors.setdefault("w", params)
         counts = states.counts(state, len(params), device).view()
@@ -374,8 +374,8 @@ class UpdateRule:
         )
 
     def _is_small(self, shape: Sequence[int]) -> bool:
-        """Whether 8-bit states are float32 for this shape. Sums over parameters need one kernel for all shapes."""
-        if self._sums_over_params:
+        """Whether 8-bit states are float32 for this shape. Parameters that share values have one kernel for all."""
+        if self._joins_params:
             return False
         short = self.blocks_by_row and row_length(shape, self.spec.last_two) < QUANT_BLOCK
         return short or math.prod(shape) < SMALLEST_QUANTIZED
@@ -397,7 +397,7 @@ class UpdateRule:
             return False
         shapes = [own for _, own in piece.order] if isinstance(piece, Box) else [shape]
         aligned = not any(row_length(x, self.spec.last_two) % QUANT_BLOCK for x in shapes)
-        if aligned and not self._sums_over_params:
+        if aligned and not self._joins_params:
             return False
         return not self._built(shape, flags, sparse=sparse, evaluate=evaluate).rows_independent
 

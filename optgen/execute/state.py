@@ -100,7 +100,10 @@ def _initial_arrays(
         else:
             assert isinstance(value, float | int)
             # A state of kind host is computed before any element is read, by the CPU unless the step is capturable.
-            arrays[b.name] = (device.host_full if b.kind is Kind.HOST else device.full)(shape, dtype, value)
+            if b.kind is Kind.HOST:
+                arrays[b.name] = device.host_full(shape, dtype, value)
+            else:
+                arrays[b.name] = device.full(shape, dtype, value, param if b.kind is Kind.ELEM else None)
     return arrays
 
 
@@ -115,7 +118,7 @@ def _initial_codes(
     code, (magnitude,) = storage.encode(np.full(1, value, np.float32), b, by_row=False)
     shape = storage.shape_of(Buffer(scale, True, storage="scale"), param.shape, by_row, last_two)
     return {
-        b.name: device.full(param.shape, storage.dtype_of(b), int(code[0])),
+        b.name: device.full(param.shape, storage.dtype_of(b), int(code[0]), param),
         scale: device.full(shape, "float32", float(magnitude)),
     }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NoReturn, Protocol
 
@@ -12,7 +12,7 @@ from optgen.execute.active import ActiveSet, MovingGradients, written_by
 from optgen.execute.buffers import Tensor
 from optgen.execute.exclusive import exclusive
 from optgen.execute.gradients import CheckedGradient, Gradients
-from optgen.execute.hyper import HyperParameters, Numbers
+from optgen.execute.hyper import HyperParameters, Numbers, flag_decider
 from optgen.execute.inputs import check_inputs
 from optgen.execute.kernel import LoadedKernel, group_by_kernel
 from optgen.execute.overlap import OverlapCheck
@@ -62,6 +62,9 @@ class BoundStep:
     CuPy's for CuPy arrays, else the default one. Both return before the GPU is done. A captured graph holds launches:
     call `launch` alone while it is captured, and `advance` before each replay. A capturable step is called itself while
     it is captured, and each replay is a step.
+
+    A call is also `prepare`, which refuses what a step cannot use, and then `run`: of several steps all can be prepared
+    before one of them runs.
     """
 
     def __init__(
@@ -85,6 +88,7 @@ class BoundStep:
         `grad_sources`."""
         self.rule, self.state = rule, initial
         self._users: list[tuple[int]] = []  # the first one is inside, the others are about to be told so
+        self._is_prepared = False
         self._device, self._params, self._kernels = device, params, kernels
         self._flags, self._pieces, self._exchange = flags, pieces, exchange
         n = len(params)
@@ -102,7 +106,7 @@ class BoundStep:
         self._ids = checks.check_ids(range(n) if ids is None else ids, n)
         self._seed, self._scaler = 0, Scaler()
         shapes = [p.shape if piece is None else piece.shape for p, piece in zip(params, pieces, strict=True)]
-        decide_flags = _flag_decider(rule, kernels, list(map(len, shapes)), flags)
+        decide_flags = flag_decider(rule.decide, kernels, list(map(len, shapes)), flags)
         self._hyper = HyperParameters(
             rule.spec, rule.values, [k.variant.flags for k in kernels], decide_flags, device.scalar
         )
@@ -135,9 +139,25 @@ class BoundStep:
     @exclusive
     def __call__(self, /, **changes: Any) -> None:
         """One update of every tensor; each update count advances by one before it is used."""
-        if self._launches is not None:
-            self._launches.check_not_capturing()
         self._prepare(changes)
+        self._update()
+
+    @exclusive
+    def prepare(self, /, **changes: Any) -> None:
+        """Take hyper-parameters, tensors and gradients as they are now, for `run`, which has to follow before any of
+        them changes. Raises what a call raises, and then no weight, state or count has changed."""
+        self._prepare(changes)
+        self._is_prepared = True
+
+    @exclusive
+    def run(self) -> None:
+        """One update of every tensor, with what `prepare` has taken; RuntimeError if it was not called before."""
+        if not self._is_prepared:
+            raise RuntimeError(f"{self.rule!r}: call prepare() before run(), each time")
+        self._update()
+
+    def _update(self) -> None:
+        self._is_prepared = False
         try:
             self._run()
         finally:
@@ -153,7 +173,6 @@ class BoundStep:
         RuntimeError on the CPU, where a step has no launches.
         """
         launches = self._require_launches()
-        launches.check_not_capturing()
         self._prepare(changes)
         launches.advance()
         if self._mark_written is not None:
@@ -267,6 +286,9 @@ class BoundStep:
 
     def _prepare(self, changes: Mapping[str, Any]) -> None:
         """Check what may have changed since the last step, and give kernels the hyper-parameters and gradients."""
+        self._is_prepared = False
+        if self._launches is not None:
+            self._launches.check_not_capturing()
         if self._is_watched:
             self._check_memory()
         if self._high_count_bits.tobytes() != self._zero_bits:  # a quick look, as this is on every step's path
@@ -358,7 +380,7 @@ class BoundStep:
     def _make_tables(self, members: list[int]) -> ActiveSet:
         """The tables of these parameters, those of one kernel in one table."""
         groups = group_by_kernel(self._kernels, members)
-        self._check_sums_over_params(groups)
+        checks.check_shared_values(self.rule.spec.name, groups)
         tables = [
             self._device.table(kernel, own, self._params, self._tensors, self._ids, self._pieces)
             for kernel, own in groups.items()
@@ -366,18 +388,6 @@ class BoundStep:
         runner = self._device.runner(tables, self._counts, self._exchange)
         written = [self._counts, *written_by(groups, self._tensors)]
         return ActiveSet(members, tables, runner, watch.marker(watch.pytorch_owners(written)))
-
-    def _check_sums_over_params(self, groups: Mapping[LoadedKernel, list[int]]) -> None:
-        """ValueError if there is a sum over all parameters, and some have another kernel. Those that are left out add
-        nothing."""
-        if len(groups) > 1 and any(kernel.native.shared for kernel in groups):
-            name = self.rule.spec.name
-            (first, *_), (second, *_), *_ = groups.values()
-            raise ValueError(
-                f"{name} sums over all parameters, so they need one kernel, but params[{first}] and params[{second}] "
-                f"need different ones: {checks.difference(self._kernels[first], self._kernels[second])}; "
-                "compute the sum or norm outside of the spec, and pass it as a param, or as rescale_grad"
-            )
 
     # ------------------------------------------------------------ checks
 
@@ -390,19 +400,3 @@ class BoundStep:
         for t in self._params:
             buffers.check_writable(t)
         return found
-
-
-def _flag_decider(
-    rule: Rule, kernels: Sequence[LoadedKernel], ranks: Sequence[int], flags: Sequence[Mapping[str, FlagValue]]
-) -> Callable[[int, Mapping[str, float | None]], Mapping[str, FlagValue]]:
-    """The function that decides the flags of tensor i for hyper-parameters.
-
-    It does not refer to the step. A step in a cycle of references would keep its arrays until the garbage collector
-    finds it.
-    """
-
-    def flags_of(i: int, values: Mapping[str, float | None]) -> Mapping[str, FlagValue]:
-        sparse = bool(kernels[i].variant.flags.get("sparse"))
-        return rule.decide(ranks[i], flags[i], values, sparse=sparse)
-
-    return flags_of

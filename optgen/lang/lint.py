@@ -113,12 +113,12 @@ def _numeric(optimizer: Optimizer) -> Iterator[Diagnostic]:
 
 def _over_params(optimizer: Optimizer) -> Iterator[Diagnostic]:
     """Flags that can differ between parameters, where one kernel has to update them all."""
-    if not optimizer.sums_over_params:
+    if not optimizer.joins_params:
         return
     read = optimizer.reads()
     for flag in optimizer.flags:
         if flag.name in read and (flag.per_param or _differs_by_rank(optimizer, flag)):
-            message = f"'{flag.name}' can differ between parameters, but what is 'over params' needs the same for all"
+            message = f"'{flag.name}' can differ between parameters, but what they share needs the same for all"
             help = "compute that sum or norm outside of the spec, and pass it as a param, or as rescale_grad"
             yield Diagnostic("W506", message, flag.span, help)
 

@@ -15,6 +15,7 @@ from optgen.torch.capturable import is_capturing
 from optgen.torch.gpu_scaler import GpuScaler, can_stay
 from optgen.torch.group import GroupStep
 from optgen.torch.hooks import hooked
+from optgen.torch.identity import same_objects
 from optgen.torch.in_backward import BackwardUpdates
 from optgen.torch.memory import has_sparse_rows
 from optgen.torch.spelling import OPTIONS, Spelling, checked
@@ -102,7 +103,7 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         """Have the next step bind everything anew."""
         self._steps: list[GroupStep] = []
         self._stepped_groups: list[int] = []
-        self._state_dicts: list[int] = []
+        self._state_dicts: list[dict[str, Any]] = []
         self._backward = BackwardUpdates(self) if self.in_backward else None
         self.gpu_scaler = GpuScaler()
 
@@ -112,8 +113,8 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update all parameters that have gradients; `closure` computes the loss anew before, which is returned.
 
-        TypeError or ValueError names a value of a group that is wrong, and then nothing has changed, or a parameter
-        whose gradient is wrong; groups before it are updated then.
+        TypeError or ValueError names a value of a group, a parameter or a gradient that is wrong. Then no weight, state
+        or count has changed, of any group.
         """
         loss = None
         if closure is not None:
@@ -139,7 +140,6 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
             step.prepare(factor)
         if self.gpu_scaler.tensors:
             self.gpu_scaler.write(*((getattr(self, "grad_scale", None), found_inf) if on_gpu else (None, None)))
-        self._state_dicts = list(map(id, self.state.values()))
         for step in steps:
             step.run()
 
@@ -163,16 +163,17 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         """The steps of all groups, bound to the states that are in `state` now."""
         groups = self.param_groups
         if self._stepped_groups != list(map(id, groups)):
-            together = [groups] if self.spec.sums_over_params else [[group] for group in groups]
+            together = [groups] if self.spec.joins_params else [[group] for group in groups]
             before = {id(step.groups[0]): step for step in self._steps if len(step.groups) == 1}
             self._steps = [
                 (len(some) == 1 and before.get(id(some[0]))) or GroupStep(self, list(some)) for some in together
             ]
             self._stepped_groups = list(map(id, groups))
-        elif self._state_dicts != list(map(id, self.state.values())):
+        elif not same_objects(self.state.values(), self._state_dicts):
             for step in self._steps:
                 if not step.keeps_states():
                     step.rebind()
+            self._state_dicts = list(self.state.values())
         return self._steps
 
     def numbers_of(self, params: Sequence[torch.Tensor]) -> list[int]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
-from operator import is_
 from typing import Any
 
 import numpy as np
@@ -15,8 +14,9 @@ from optgen.execute.rule import UpdateRule
 from optgen.execute.state import State
 from optgen.torch import state as states
 from optgen.torch.capturable import GpuScalars, shown
+from optgen.torch.identity import same_objects
 from optgen.torch.memory import ParamMemory, fits, local_tensor, row_sparse
-from optgen.torch.scalars import PythonCounts, Scalars
+from optgen.torch.scalars import PythonCounts, Scalars, count_of
 from optgen.torch.shards import box_of, sharding_of
 from optgen.torch.state import MASTER, STEP, StateKeys
 
@@ -56,7 +56,7 @@ class BoundTensors:
         self._has_step = keys.has_step or self._draws()
         self.counts: Any = np.array([self._count(k, i) for i, k in enumerate(kept)], np.int64)
         scalar_dtype = keys.scalar_dtype(kept[0])
-        arrays = self._prepare_states()
+        arrays = self._bindable_states()
         self._scalars = self._show_scalars(arrays, scalar_dtype)
         self._looked_after = [*self._scalars, *self._special]
         self._inputs = {i.name: [self._input(k, i.name) for k in range(len(params))] for i in rule.spec.inputs}
@@ -106,15 +106,15 @@ class BoundTensors:
             return 0
         step = kept.get(STEP, 0 if self._keys.has_step else 1)
         try:
-            return int(step)
-        except (TypeError, ValueError, OverflowError):
-            raise ValueError(f"params[{i}]: state['{STEP}'] is {step!r}, which is no number of updates") from None
+            return count_of(step, STEP)
+        except ValueError as error:
+            raise ValueError(f"params[{i}]: {error}") from None
 
     def _draws(self) -> bool:
         """Whether states are rounded at random, by draws that depend on the count."""
         return any(b.format.needs_draws for kernel in self._kernels for b in kernel.states.values())
 
-    def _prepare_states(self) -> dict[str, list[Any]]:
+    def _bindable_states(self) -> dict[str, list[Any]]:
         """The tensors to bind, as `State.arrays` has them."""
         arrays: dict[str, list[Any]] = {}
         n = len(self.params)
@@ -123,7 +123,7 @@ class BoundTensors:
             if self._has_step:
                 kept.setdefault(STEP, 0)  # the first key, as PyTorch has it
             try:
-                bound = states.prepare(
+                bound = states.bindable(
                     self._kernels[i], kept, memory, self.rule.values, shared, self._keys, capturable=self.is_capturable
                 )
             except (TypeError, ValueError) as error:
@@ -180,8 +180,7 @@ class BoundTensors:
 
     def is_current(self) -> bool:
         """Whether states and special memory are those that were bound."""
-        there, bound = self._tensors_of_states(), self._state_tensors
-        if len(there) != len(bound) or not all(map(is_, there, bound)):
+        if not same_objects(self._tensors_of_states(), self._state_tensors):
             return False
         return all([part.is_current() for part in self._looked_after])
 
@@ -208,22 +207,31 @@ class BoundTensors:
         """Have the next updates divide gradients by a number on the GPU, and change nothing where another is not 0."""
         self._step.grad_scale, self._step.found_inf = scale, found_inf
 
-    def run(self) -> None:
-        """One update of the parameters that have gradients."""
+    def prepare(self) -> None:
+        """Take parameters, gradients and counts as they are now, for `run`.
+
+        TypeError or ValueError if one cannot be used, or not without being bound anew; then nothing has changed.
+        """
         for memory in self._special:
             memory.load()
             if not self._by_row:
                 memory.read_grad()
+        for scalars in self._scalars:
+            scalars.read()
+        if self._by_row:
+            self._prepare_rows()
+        else:
+            self._step.prepare(**self._pending)
+
+    def run(self) -> None:
+        """One update of the parameters that have gradients, with what `prepare` has taken."""
         if self._unstarted:
             self._restart()
         if self._masters:
             self._follow_weights()
-        for scalars in self._scalars:
-            scalars.read()
+        self._step.run()
         if self._by_row:
-            self._run_by_row()
-        else:
-            self._step(**self._pending)
+            self.counts[self._members] = self._own_counts
         for memory in self._copies:
             memory.store()
         for memory in self._special:
@@ -253,7 +261,7 @@ class BoundTensors:
     def _with_gradient(self) -> list[int]:
         return [i for i, p in enumerate(self.params) if p.grad is not None]
 
-    def _run_by_row(self) -> None:
+    def _prepare_rows(self) -> None:
         members = self._with_gradient()
         if members != self._members:
             self._bind()
@@ -262,8 +270,7 @@ class BoundTensors:
             self._own_counts[:] = self.counts[members]
             self._step.rebind([row_sparse(self._memories[i]) for i in members])
         own = {name: [x[i] for i in members] if isinstance(x, list) else x for name, x in self._pending.items()}
-        self._step(**own)
-        self.counts[members] = self._own_counts
+        self._step.prepare(**own)
 
 
 def kernel_of(rule: UpdateRule, memory: ParamMemory) -> LoadedKernel:

@@ -18,7 +18,7 @@ from optgen.symbolic.unicode import unicode
 from optgen.torch import torch_classes
 from optgen.torch.base import ARGUMENTS, SpecClass, SpecOptimizer
 from optgen.torch.spelling import Spelling, describe, of_spec, python_name
-from optgen.torch.state import StateKeys
+from optgen.torch.state import MASTER, StateKeys
 
 MAXIMIZE = "go up along the gradients, and not down"
 
@@ -105,6 +105,8 @@ copyreg.pickle(SpecClass, _reduce)
 
 
 def _make(spec: Optimizer, source: str) -> type[SpecOptimizer]:
+    if MASTER in [*(s.name for s in spec.states), *(given.name for given in spec.inputs)]:
+        raise ValueError(f"{spec.name}: state[p]['{MASTER}'] is the float32 weight of p; choose another name")
     spelling = of_spec(spec)
     signature = _signature(spelling)
 
@@ -123,7 +125,7 @@ def _make(spec: Optimizer, source: str) -> type[SpecOptimizer]:
     body = {
         "__init__": __init__,
         "__module__": "optgen.torch",
-        "__doc__": _document(spec, spelling),
+        "__doc__": _docstring(spec, spelling),
         "spec": spec,
         "source": source,
         "spelling": spelling,
@@ -164,7 +166,7 @@ def _signature(spelling: Spelling) -> inspect.Signature:
     return inspect.Signature(parameters)
 
 
-def _document(spec: Optimizer, spelling: Spelling) -> str:
+def _docstring(spec: Optimizer, spelling: Spelling) -> str:
     """The docstring: title, source, equations, and a line for each argument."""
     items: dict[str, Param | Flag] = {**spec.all_params(), **{f.name: f for f in spec.flags}}
     lines = [spec.title or spec.name, ""]

@@ -18,7 +18,7 @@ SCALE = ".scale"
 """What the keys of scales end with."""
 
 
-def prepare(
+def bindable(
     b: Buffer, key: str, kept: Mapping[str, Any], memory: ParamMemory, start: float | str, last_two: bool
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Codes and scales that can be bound: those that `kept` has, or its numbers encoded, or the start.
@@ -110,7 +110,7 @@ def _kept(
             f"8-bit states of a parameter of shape {tuple(shape)} of which {tuple(own)} is here: it can be cut along "
             "its first axis only, and in batches of matrices not at all; keep these states in float32 or bfloat16"
         )
-    return like(codes, memory.param, shape), like(scales, memory.param, (shape[0], *scales.shape[1:]))
+    return like(codes, memory.param, shape), like(scales, memory.param, (*shape[:1], *scales.shape[1:]))
 
 
 def _scale_shape(shape: tuple[int, ...], last_two: bool) -> tuple[int, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Mapping, Sequence
-from itertools import chain
 from typing import Any
 
 import torch
@@ -13,6 +12,8 @@ from optgen.execute.rule import UpdateRule
 from optgen.model import PER_PARAMETER
 from optgen.torch.bound import BoundTensors
 from optgen.torch.capturable import check_capture
+from optgen.torch.identity import same_objects
+from optgen.torch.memory import is_zero
 from optgen.torch.naming import naming
 from optgen.torch.protocols import Owner
 from optgen.torch.rules import decode_states, load
@@ -25,8 +26,8 @@ Buckets = dict[tuple[Any, ...], list[torch.Tensor]]
 class GroupStep:
     """The steps of the parameters of groups that have had a gradient; the others are bound when they get one.
 
-    `groups` is one group, or all of an optimizer whose spec sums over parameters. A step is `prepare`, which refuses
-    what is wrong before anything has changed, and then `run`.
+    `groups` is one group, or all of an optimizer whose parameters share values. A step is `prepare`, which refuses
+    what is wrong before anything has changed, and then `run`: all groups are prepared before one of them runs.
     """
 
     def __init__(self, optimizer: Owner, groups: Sequence[Mapping[str, Any]]) -> None:
@@ -35,6 +36,7 @@ class GroupStep:
         self._values = [GroupValues(optimizer.spec, optimizer.spelling, group) for group in groups]
         self._kept_by = [values.options for values in self._values]
         self._bound: list[BoundTensors] = []
+        self._new_states: list[tuple[torch.Tensor, dict[str, Any]]] = []
         self._is_stale, self._needs_other_kernels, self._has_started, self._is_on_gpu = True, False, False, False
         self._factor, self._scales_gradient, self._reads_scaler = 1.0, False, False
 
@@ -44,7 +46,7 @@ class GroupStep:
             self._reads_scaler = self._scales_gradient = self._is_stale = True
 
     def prepare(self, gradient_factor: float) -> None:
-        """Take the groups' values and tensors as they are now; the next update multiplies gradients by a factor.
+        """Take the groups' values, tensors and gradients as they are now; `run` multiplies gradients by a factor.
 
         TypeError or ValueError names a key or a parameter that is wrong; RuntimeError if a graph is being captured that
         cannot hold this step.
@@ -70,20 +72,26 @@ class GroupStep:
             self._factor = factor
             for bound in self._bound:
                 bound.set(self._values_for(bound, changes), factor)
+        try:
+            for bound in self._bound:
+                bound.prepare()
+        except (TypeError, ValueError):
+            # A tensor may have got other memory, or a gradient another layout. What is wrong is refused again.
+            self._rebuild()
+            for bound in self._bound:
+                with naming(bound.bound_params, self._optimizer.describe):
+                    bound.prepare()
 
     def run(self) -> None:
-        """One update of the parameters that have gradients."""
+        """One update of the parameters that have gradients, after `prepare`."""
+        if self._new_states:
+            self._keep_new_states()
         if not self._has_started:
             if self._waits_to_start():
                 return
             self._has_started = True
-        for k, bound in enumerate(self._bound):
-            try:
-                bound.run()
-            except (TypeError, ValueError):
-                # A tensor may have got other memory, or a gradient another layout. What is wrong is refused again.
-                self._run_anew(k)
-                return
+        for bound in self._bound:
+            bound.run()
 
     def rebind(self) -> None:
         """Have the next step bind all parameters anew."""
@@ -115,7 +123,13 @@ class GroupStep:
         for bound in self._bound:
             if not bound.is_current():
                 return False
-        return list(map(id, chain.from_iterable([group["params"] for group in self.groups]))) == self._params
+        return same_objects(self._all_params(), self._params)
+
+    def _all_params(self) -> list[torch.Tensor]:
+        if len(self.groups) == 1:
+            params: list[torch.Tensor] = self.groups[0]["params"]
+            return params
+        return [p for group in self.groups for p in group["params"]]
 
     def _waits_to_start(self) -> bool:
         """Whether this is a first step with a rate and gradients of 0, which some tools make to have states created.
@@ -126,30 +140,20 @@ class GroupStep:
         if not self._optimizer.makes_states_at_construction or any(rates):
             return False
         grads = [p.grad for bound in self._bound for p in bound.params if p.grad is not None]
-        return not any(bound.counts.any() for bound in self._bound) and not any(bool((g != 0).any()) for g in grads)
+        return not any(bound.counts.any() for bound in self._bound) and all(map(is_zero, grads))
 
     # ------------------------------------------------------------ binding
 
     def _rebuild(self) -> None:
         """Bind all parameters that have a gradient, or had one and would get no other states now."""
-        params = [p for group in self.groups for p in group["params"]]
+        params = self._all_params()
         before = [] if self._needs_other_kernels else self._bound
         had_gradient = {id(p) for bound in before for p in bound.params}
         without = [p for p in params if p.grad is None and id(p) not in had_gradient]
         left_out = set(map(id, without))
         self._bound = self._bind_all([p for p in params if id(p) not in left_out])
-        self._params, self._without_gradient = list(map(id, params)), without
+        self._params, self._without_gradient = list(params), without
         self._is_stale = self._needs_other_kernels = False
-
-    def _run_anew(self, k: int) -> None:
-        """Bind the parameters of the k-th step and of those after it anew, and run these."""
-        self._is_stale = True  # unless this works
-        anew = self._bind_all([p for bound in self._bound[k:] for p in bound.params])
-        for bound in anew:
-            with naming(bound.bound_params, self._optimizer.describe):
-                bound.run()
-        self._bound[k:] = anew
-        self._is_stale = False
 
     def _bind_all(self, params: Sequence[torch.Tensor]) -> list[BoundTensors]:
         self._is_on_gpu = any(p.is_cuda for p in params)
@@ -158,11 +162,12 @@ class GroupStep:
         buckets = self._buckets(params)
         if len(self.groups) > 1:
             self._check_groups_are_alike()
-        if len(buckets) > 1 and self._optimizer.spec.sums_over_params:
+        if len(buckets) > 1 and self._optimizer.spec.joins_params:
             kinds = ", ".join(sorted({_kind(*key) for key in buckets}))
-            raise ValueError(f"{self._sums}, which must have one dtype, device and layout, not {kinds}")
+            raise ValueError(f"{self._joins}, which must have one dtype, device and layout, not {kinds}")
         rules = [self._rule(members[0]) for members in buckets.values()]
         self._decode_states()
+        self._new_states = []
         return [
             self._bind(rule, members, sparse=key[-1])
             for rule, (key, members) in zip(rules, buckets.items(), strict=True)
@@ -212,13 +217,18 @@ class GroupStep:
                 is_sparse=sparse,
                 capturable=self._is_capturable(params[0], sparse=sparse),
             )
-        for p, states in zip(params, kept, strict=True):
-            if states:
-                optimizer.state[p] = states
+        self._new_states += zip(params, kept, strict=True)
         bound.set(self._values_for(bound, self._values[0].on_gpu.tensors), self._factor)
         if bound.is_capturable and self._reads_scaler:
             bound.read_scaler(*optimizer.gpu_scaler.on(params[0].device))
         return bound
+
+    def _keep_new_states(self) -> None:
+        """Have the optimizer hold the states that were made for this step, which no longer can be refused."""
+        for p, kept in self._new_states:
+            if kept:
+                self._optimizer.state[p] = kept
+        self._new_states = []
 
     def _is_capturable(self, like: torch.Tensor, *, sparse: bool) -> bool:
         """Whether parameters like this one are bound for graphs, or for a scale that only the GPU knows."""
@@ -235,11 +245,11 @@ class GroupStep:
                 raise ValueError(f"{key}: a tensor on a GPU, which {param} on the CPU cannot read; give a number")
         return changes
 
-    # ------------------------------------------------------------ sums over all parameters
+    # ------------------------------------------------------------ values that all parameters share
 
     @property
-    def _sums(self) -> str:
-        return f"{self._optimizer.spec.name} sums over all parameters"
+    def _joins(self) -> str:
+        return f"{self._optimizer.spec.name} shares values between all parameters"
 
     def _values_of_each(self, params: Sequence[torch.Tensor]) -> dict[str, Any]:
         """All values: those that may differ between groups as lists, one for each parameter."""
@@ -249,18 +259,18 @@ class GroupStep:
         return {**self._values[0].arguments.values, **lists}
 
     def _check_groups_are_alike(self) -> None:
-        """ValueError where groups differ in what a sum over all parameters needs to be the same."""
+        """ValueError where groups differ in what decides the values that all parameters share."""
         first = self._values[0]
         for name in {name for values in self._values for name in values.on_gpu.tensors}:
             key = self._optimizer.spelling.key_of(name)
-            raise ValueError(f"{self._sums}, so with several groups '{key}' must be a number, not a tensor on a GPU")
+            raise ValueError(f"{self._joins}, so with several groups '{key}' must be a number, not a tensor on a GPU")
         common = {**first.arguments.values, **first.arguments.flags, **first.options._asdict()}
         for values in self._values[1:]:
             own = {**values.arguments.values, **values.arguments.flags, **values.options._asdict()}
             for name, x in own.items():
                 if name not in PER_PARAMETER and x != common[name]:
                     key = self._optimizer.spelling.key_of(name)
-                    raise ValueError(f"{self._sums}, so '{key}' must be the same in all groups")
+                    raise ValueError(f"{self._joins}, so '{key}' must be the same in all groups")
 
 
 def _kind(dtype: torch.dtype, device: torch.device, sharding: Any, scalar_dtype: torch.dtype, by_row: bool) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Callable
 from itertools import chain
 from typing import Any
@@ -13,6 +12,7 @@ from torch._compile import _disable_dynamo
 from torch.optim import optimizer as torch_optimizer
 
 Step = Callable[..., Any]
+_is_profiled = torch._C._autograd._profiler_enabled
 
 
 def hooked(step: Step) -> Step:
@@ -23,24 +23,24 @@ def hooked(step: Step) -> Step:
 
     @functools.wraps(step)
     def with_hooks(*args: Any, **kwargs: Any) -> Any:
-        if "torch._dynamo" in sys.modules:
+        if torch.compiler.is_dynamo_compiling():
             return _outside_graphs(step, args, kwargs)
-        return _profiled(step, args, kwargs)
+        if _is_profiled():
+            return _profiled(step, args, kwargs)
+        return _with_hooks(step, args, kwargs)
 
     with_hooks.hooked = True  # type: ignore[attr-defined]
     return with_hooks
 
 
 def _profiled(step: Step, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if not torch._C._autograd._profiler_enabled():
-        return _with_hooks(step, args, kwargs)
     with torch.autograd.profiler.record_function(f"Optimizer.step#{type(args[0]).__name__}.step"):
         return _with_hooks(step, args, kwargs)
 
 
 @_disable_dynamo
 def _outside_graphs(step: Step, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    return _profiled(step, args, kwargs)
+    return _profiled(step, args, kwargs) if _is_profiled() else _with_hooks(step, args, kwargs)
 
 
 def _with_hooks(step: Step, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

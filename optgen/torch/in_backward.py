@@ -95,10 +95,10 @@ def check(optimizer: Owner, group: Mapping[str, Any]) -> None:
     """ValueError naming what of an optimizer, or of a group that is added to it, needs more than one gradient."""
     name = type(optimizer).__name__
     refuse_clipping(name, optimizer.clip_norm)
-    if optimizer.spec.sums_over_params:
+    if optimizer.spec.joins_params:
         raise ValueError(
-            f"{name}: in_backward=True, but {name} sums over all parameters, whose gradients are not complete before "
-            "backward has ended; leave in_backward out"
+            f"{name}: in_backward=True, but {name} shares values between all parameters, whose gradients are not "
+            "complete before backward has ended; leave in_backward out"
         )
     for k, p in enumerate(group["params"]):
         placements = getattr(p, "placements", ())

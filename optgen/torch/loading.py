@@ -15,10 +15,12 @@ from optgen.execute.rule import UpdateRule
 from optgen.torch import codes
 from optgen.torch import state as states
 from optgen.torch.bound import kernel_of, memory_of
+from optgen.torch.memory import is_dtensor
 from optgen.torch.naming import naming
+from optgen.torch.pages import with_huge_pages
 from optgen.torch.protocols import Owner
 from optgen.torch.rules import decode_states, load
-from optgen.torch.scalars import is_cpu_scalar
+from optgen.torch.scalars import count_of, is_cpu_scalar
 from optgen.torch.spelling import STORAGE_OPTIONS
 from optgen.torch.state import MASTER, STEP
 from optgen.torch.values import GroupValues, options_of
@@ -53,11 +55,12 @@ def _make_state(
     shared: dict[str, torch.Tensor],
 ) -> None:
     keys, kept = optimizer.state_keys, state.setdefault(p, {})
-    if keys.has_step:
-        kept[STEP] = step_tensor(kept.get(STEP), keys.scalar_dtype(kept))
     memory = memory_of(rule, p)
     try:
-        states.prepare(kernel_of(rule, memory), kept, memory, rule.values, shared, keys)
+        if keys.has_step:
+            count_of(kept.get(STEP, 0), STEP)
+            kept[STEP] = step_tensor(kept.get(STEP), keys.scalar_dtype(kept))
+        states.bindable(kernel_of(rule, memory), kept, memory, rule.values, shared, keys)
         for given in optimizer.spec.inputs:
             kept[given.name] = states.values_like(memory, given.name, kept.get(given.name))
     except (TypeError, ValueError) as error:
@@ -109,12 +112,15 @@ def load_state_dict(optimizer: Any, state_dict: Mapping[str, Any]) -> None:
 
 
 def _check_states_are_known(optimizer: Owner, saved: Mapping[torch.Tensor, Any]) -> None:
-    """ValueError if a parameter's states are those of another optimizer: some are unknown, and none are of the spec."""
+    """ValueError if a parameter's states are those of another optimizer: some are unknown, and none are of the spec.
+    TypeError if they are no dict."""
     key_of = optimizer.state_keys.key_of
     own = [key_of(s.name) for s in optimizer.spec.states]
     known = {*own, *(given.name for given in optimizer.spec.inputs)}
     for p, values in saved.items():
-        names = map(str, values if isinstance(values, Mapping) else ())
+        if not isinstance(values, Mapping):
+            raise TypeError(f"the state of {optimizer.describe(p)}: expected a dict of its tensors, not {values!r}")
+        names = map(str, values)
         found = [name for name in names if name not in (STEP, MASTER) and not name.endswith(codes.SCALE)]
         if own and not known.issuperset(found) and not set(own).intersection(found):
             raise ValueError(
@@ -145,7 +151,11 @@ def step_tensor(x: Any, dtype: torch.dtype) -> torch.Tensor:
 def _copy(x: Any, device: torch.device) -> Any:
     """A copy of what a parameter's state holds, on its device: single numbers stay where they are."""
     if isinstance(x, torch.Tensor):
-        return x.detach().clone() if x.dim() == 0 else x.detach().to(device, copy=True)
+        if x.dim() == 0:
+            return x.detach().clone()
+        if x.layout != torch.strided or is_dtensor(x):
+            return x.detach().to(device, copy=True)
+        return with_huge_pages(torch.empty_like(x, requires_grad=False, device=device)).copy_(x.detach())
     if isinstance(x, Mapping):
         return {key: _copy(value, device) for key, value in x.items()}
     if isinstance(x, Iterable) and not isinstance(x, str | bytes):

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from optgen.execute.sparse import RowSparse
+from optgen.torch.pages import with_huge_pages
 
 
 class ParamMemory:
@@ -68,7 +69,7 @@ class ParamMemory:
         if self.is_complex and dtype != self.tensor.dtype:
             model = torch.view_as_real(model)
         own = model.dtype if model.is_complex() else dtype
-        return torch.empty_like(model, dtype=own, device=device)
+        return with_huge_pages(torch.empty_like(model, dtype=own, device=device))
 
     def _format(self) -> torch.memory_format:
         return torch.contiguous_format if self.is_copy else torch.preserve_format
@@ -143,6 +144,12 @@ def has_sparse_rows(grad: torch.Tensor | None) -> bool:
         return False
     local = local_tensor(grad)
     return local.layout == torch.sparse_coo and local.sparse_dim() > 0
+
+
+def is_zero(grad: torch.Tensor) -> bool:
+    """Whether all elements of a gradient, dense or sparse COO, are 0."""
+    values = grad.coalesce().values() if grad.layout == torch.sparse_coo else grad
+    return not bool((values != 0).any())
 
 
 def row_sparse(memory: ParamMemory) -> RowSparse:

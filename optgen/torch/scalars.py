@@ -18,14 +18,16 @@ class Scalars:
 
     `values` is the kernels' vector, of a dtype that has more digits. A tensor that was written between steps sets the
     parameter's number. All of them are views of one array, so that reading them is one look; those that were there stay
-    the same objects, for whoever holds them.
+    the same objects, for whoever holds them. One that was there for several parameters stays that of the first.
     """
 
     def __init__(self, key: str, values: Array, kept: Kept, dtype: torch.dtype) -> None:
         self.values = values
+        found: set[int] = set()
         for k, value in zip(kept, values, strict=True):
-            if not is_cpu_scalar(k.get(key)):
+            if not is_cpu_scalar(k.get(key)) or id(k[key]) in found:
                 k[key] = torch.tensor(value, dtype=dtype, device="cpu")
+            found.add(id(k[key]))
         self._tensor = side_by_side([k[key] for k in kept], dtype)
         self._address = self._tensor.data_ptr()
         self._shown: Array = self._tensor.numpy()
@@ -65,6 +67,20 @@ class PythonCounts:
         """After a step: show the new counts."""
         for k, count in zip(self._kept, self.values.tolist(), strict=True):
             k[self._key] = count
+
+
+LARGEST_COUNT = 1 << 53
+
+
+def count_of(x: Any, key: str) -> int:
+    """The number of updates that a state has; ValueError if it is none."""
+    try:
+        count = int(x)
+    except (TypeError, ValueError, OverflowError, RuntimeError):  # text, NaN, infinity, several elements, no memory
+        count = -1
+    if not 0 <= count <= LARGEST_COUNT:
+        raise ValueError(f"state['{key}'] is {x!r}, which is no number of updates")
+    return count
 
 
 def is_cpu_scalar(x: Any) -> bool:

@@ -24,21 +24,25 @@ STEP = "step"
 Values = Mapping[str, float | None]
 
 
-def shape_of(b: Buffer, shape: torch.Size, last_two: bool) -> torch.Size:
+def shape_of(b: Buffer, shape: torch.Size, last_two: bool, *, is_complex: bool = False) -> torch.Size:
     """The shape of a state of some numbers for each parameter, by the parameter's shape.
 
     It has axes of length 1 where there is one number for all of the parameter's elements, so that it can be cut as the
     parameter is. With `last_two`, rows and columns are those of matrices of the last two axes, and otherwise the first
-    axis and the others.
+    axis and the others. Complex parameters are pairs of real numbers along their last axis: where that one is kept, it
+    is followed by an axis of 2.
     """
     sizes = list(shape)
     if b.kind not in (Kind.ROW, Kind.COL):
         return torch.Size([])
     if last_two and len(sizes) > 1:
         sizes[-1 if b.kind is Kind.ROW else -2] = 1
-        return torch.Size(sizes)
-    ones = [1] * (len(sizes) - 1)
-    return torch.Size([*sizes[:1], *ones] if b.kind is Kind.ROW else [1, *sizes[1:]])
+    elif b.kind is Kind.ROW:
+        sizes[1:] = [1] * (len(sizes) - 1)
+    else:
+        sizes[:1] = [1]
+    keeps_last = (b.kind is Kind.ROW) == (len(shape) < 2)
+    return torch.Size([*sizes, 2] if is_complex and keeps_last else sizes)
 
 
 @dataclass(frozen=True)
@@ -85,7 +89,7 @@ class StateKeys:
         return {"single": self.scalar_dtype(kept) == torch.float32} if self.numbers else {}
 
 
-def prepare(
+def bindable(
     kernel: LoadedKernel,
     kept: dict[str, Any],
     memory: ParamMemory,
@@ -108,7 +112,7 @@ def prepare(
         if b.is_scale:
             continue  # comes with its codes
         if b.is_quantized:
-            kept[key], kept[scale_key] = codes.prepare(
+            kept[key], kept[scale_key] = codes.bindable(
                 b, key, kept, memory, start_of(b, values), kernel.native.last_two
             )
             bound[b.name] = memory.like_bound(local_tensor(kept[key]))
@@ -156,7 +160,7 @@ def restart(
             continue
         key = keys.key_of(b.name)
         if b.is_quantized:
-            coded, scales = codes.prepare(b, key, {}, memory, "w", kernel.native.last_two)
+            coded, scales = codes.bindable(b, key, {}, memory, "w", kernel.native.last_two)
             local_tensor(kept[key]).copy_(local_tensor(coded))
             local_tensor(kept[keys.key_of(b.name + codes.SCALE)]).copy_(local_tensor(scales))
         else:
@@ -204,7 +208,7 @@ def values_like(memory: ParamMemory, key: str, there: Any, dtype: torch.dtype | 
         check_size(key, there, memory.param)
         if lies_like(local_tensor(there), model, device):
             return there if is_dtensor(there) == is_dtensor(memory.param) else like(there, memory.param, there.shape)
-    new = torch.zeros_like(model, device=device)
+    new = memory.empty_state(dtype or memory.tensor.dtype, device).zero_()
     if isinstance(there, torch.Tensor):
         assign(new, part_of(there, memory.param))
     return like(new, memory.param, memory.param.shape)
@@ -230,8 +234,11 @@ def lies_like(there: torch.Tensor, model: torch.Tensor, device: torch.device) ->
 
 
 def check_size(key: str, there: torch.Tensor, param: torch.Tensor) -> None:
-    """ValueError unless a state has an element, or a pair, for each of the parameter's."""
+    """ValueError unless a state has numbers of its parameter's kind: one, or a pair, for each element."""
     shape = tuple(param.shape)
+    if there.layout != torch.strided or there.is_complex() > param.is_complex():
+        kind = f"{there.layout} of {there.dtype}"
+        raise ValueError(f"state['{key}']: {kind}, but its parameter is dense, of {param.dtype}")
     if tuple(there.shape) not in (shape, (*shape, 2)):
         raise ValueError(f"state['{key}']: shape {tuple(there.shape)}, but its parameter has {shape}")
 
@@ -240,7 +247,8 @@ def _numbers(
     b: Buffer, key: str, there: Any, memory: ParamMemory, values: Values, last_two: bool, device: torch.device
 ) -> torch.Tensor:
     """A state for each row or column, or a single number: `there` if it can be bound as it is."""
-    whole, shape = (shape_of(b, x.shape, last_two) for x in (memory.param, local_tensor(memory.param)))
+    params = memory.param, local_tensor(memory.param)
+    whole, shape = (shape_of(b, x.shape, last_two, is_complex=memory.is_complex) for x in params)
     if there is not None:
         found = part_of(there, memory.param) if isinstance(there, torch.Tensor) else torch.tensor(there, device="cpu")
         if found.numel() != shape.numel():

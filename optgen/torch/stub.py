@@ -56,7 +56,7 @@ def text() -> str:
 def _class(cls: type[SpecOptimizer]) -> str:
     name = cls.__name__
     is_torchs = name in CLASSES
-    document = _document(cls) if is_torchs else str(cls.__doc__)
+    document = _short_docstring(cls) if is_torchs else str(cls.__doc__)
     parameters = list(inspect.signature(cls).parameters.values())
     lines = ['"""' + document.replace("\\", "\\\\").rstrip(), '"""', "", "def __init__(", "    self,"]
     keyword_only = False
@@ -71,7 +71,7 @@ def _class(cls: type[SpecOptimizer]) -> str:
     return f"class {name}({bases}):\n" + textwrap.indent("\n".join(lines), "    ")
 
 
-def _document(cls: type[SpecOptimizer]) -> str:
+def _short_docstring(cls: type[SpecOptimizer]) -> str:
     """The docstring of one of PyTorch's, without what PyTorch's own says."""
     lines = [f"{cls.spec.title}, with kernels of optgen.", "", f"{cls.spec.cite}.", "", "::", ""]
     lines += [f"    {line}" for line in equations(cls.spec)]

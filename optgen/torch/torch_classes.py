@@ -158,7 +158,7 @@ def make(row: TorchClass, more: Mapping[str, Any]) -> type[SpecOptimizer]:
     __init__.__signature__ = _signature(base)  # type: ignore[attr-defined]
     body = {
         "__init__": __init__,
-        "__doc__": _document(base, spec),
+        "__doc__": _docstring(base, spec),
         "spec": spec,
         "source": row.source,
         "spelling": of_torch(spec, row.name, base([torch.zeros(())]).defaults),  # type: ignore[call-arg]
@@ -187,7 +187,7 @@ def _signature(base: type[torch.optim.Optimizer]) -> inspect.Signature:
     return signature.replace(parameters=[*signature.parameters.values(), *own])
 
 
-def _document(base: type[torch.optim.Optimizer], spec: Optimizer) -> str:
+def _docstring(base: type[torch.optim.Optimizer], spec: Optimizer) -> str:
     """PyTorch's docstring, and what ours adds."""
     lines = [inspect.getdoc(base) or "", "", "The steps are kernels of optgen:", "", "::", ""]
     lines += [f"    {line}" for line in equations(spec)]

@@ -7,7 +7,7 @@ from itertools import chain
 from operator import is_
 from typing import Any, NamedTuple
 
-import torch
+import numpy as np
 
 from optgen import arguments
 from optgen.arguments import Arguments
@@ -16,6 +16,8 @@ from optgen.torch.capturable import GpuValues, gpu_values
 from optgen.torch.spelling import Spelling, checked
 
 NO_CHANGES: dict[str, Any] = {}
+FIXED = (int, float, str, type(None), np.generic)
+"""The types of values that cannot change in place."""
 
 
 class GroupOptions(NamedTuple):
@@ -59,10 +61,10 @@ class GroupValues:
 
     def _remember(self, given: list[Any]) -> None:
         self._given = given
-        # These can change their values and stay the same objects. What steps read themselves does not matter.
+        # Others can change their values and stay the same objects. What steps read themselves does not matter.
         read = set(map(id, self.on_gpu.tensors.values()))
         each = chain.from_iterable(x if isinstance(x, tuple) else (x,) for x in given)
-        self._is_fixed = not any(isinstance(x, torch.Tensor | list | Mapping) and id(x) not in read for x in each)
+        self._is_fixed = all(isinstance(x, FIXED) or id(x) in read for x in each)
 
     @property
     def flips_gradient(self) -> bool:

@@ -77,8 +77,8 @@ def can_be_lazy(spec: Spec) -> bool:
 
 
 def joins_parameters(spec: Spec) -> bool:
-    """Whether the update of a parameter depends on the others: there are sums over them."""
-    return any(call.scope == "params" for call in _reductions(spec.update))
+    """Whether the update of a parameter depends on the others: they share values, as sums over them are."""
+    return spec.joins_params
 
 
 def _reductions(equations: Iterable[Any]) -> Iterator[Call]:

@@ -292,13 +292,13 @@ class SpecOptimizer(Optimizer):
         )
 
     def _check_all(self, indices: Sequence[Index]) -> None:
-        """Check that every update has all parameters, if the equations sum over parameters."""
+        """Check that every update has all parameters, if these share values."""
         learning = {i for i, param in self.param_dict.items() if param.grad_req != "null"}
         missing = (learning | set(self._index_update_count)) - set(indices)
         if missing:
             raise MXNetError(
-                f"{type(self).__name__} sums over all parameters, so they must be of one element type and be updated "
-                f"together; missing: {', '.join(map(self.name_of, sorted(missing, key=str)))}"
+                f"{type(self).__name__} shares values between all parameters, so they must be of one element type and "
+                f"be updated together; missing: {', '.join(map(self.name_of, sorted(missing, key=str)))}"
             )
 
     def _arrays(self, states: Sequence[Any], master: bool) -> list[dict[str, NDArray]]:

@@ -12,6 +12,7 @@ import pytest
 
 import optgen
 from optgen import State
+from optgen.execute import buffers
 from tests.compiler.harness import Array
 
 RULE = optgen.load("sgd", momentum=0.5)
@@ -344,3 +345,26 @@ def test_counts_that_no_updates_make(count: int, n: int) -> None:
     state.t[...] = 1 << 53
     step()
     assert not any(map(np.array_equal, params, before)) and all(np.isfinite(p).all() for p in params)
+
+
+@pytest.mark.parametrize(("size", "unit"), [(1, 64), (5, 64), (1 << 16, 4096), (3 << 20, 4096)])
+@pytest.mark.parametrize(("dtype", "offset"), [("float32", 0), ("float32", 20), ("float64", 4088), ("uint8", 63)])
+def test_arrays_at_an_offset_in_a_line_or_page(size: int, unit: int, dtype: str, offset: int) -> None:
+    for value in (0.0, 3.0):
+        array = buffers.aligned((size,), dtype, value, offset)
+        assert array.ctypes.data % unit == offset % unit and array.flags.c_contiguous and array.flags.writeable
+        assert (array.dtype, array.shape) == (dtype, (size,)) and np.all(array == value)
+
+
+@pytest.mark.parametrize("offset", [0, 16, 4032])
+def test_states_lie_as_their_parameter_does(offset: int) -> None:
+    """The first elements of both are as many elements past a cache line, and past a page if they are many."""
+    for n, unit in ((7, 64), (1 << 17, 4096)):
+        for rule in (optgen.load("adam"), optgen.load("adam", storage={"v": "int8_linear", "m": "bfloat16"})):
+            w = buffers.aligned((n,), "float32", 0.0, offset)
+            for name in ("m", "v"):
+                (x,) = rule.init([w]).arrays[name]
+                assert x.ctypes.data % unit == w.ctypes.data % 4096 // 4 * x.itemsize % unit
+    half = buffers.aligned((9,), "bfloat16", 0.0, 10)
+    (master,) = optgen.load("sgd", "bfloat16", master=True).init([half]).arrays["w"]
+    assert master.ctypes.data % 64 == half.ctypes.data % 32 * 2

@@ -149,3 +149,21 @@ def test_the_time_to_bind_is_linear() -> None:
 
     seconds(10)
     assert any(seconds(32_000) < 14 * seconds(4_000) for _ in range(3))
+
+
+def test_prepare_refuses_before_anything_is_written_and_run_is_the_rest_of_a_call() -> None:
+    rule = optgen.load("adam")
+    weights, twins = [np.ones(4, np.float32)], [np.ones(4, np.float32)]
+    step, twin = (rule.bind(w, [np.full(4, 0.5, np.float32)]) for w in (weights, twins))
+    with pytest.raises(RuntimeError, match=r"call prepare\(\) before run\(\)"):
+        step.run()
+    step.prepare(lr=0.1)
+    assert (weights[0] == 1).all() and step.state.t[0] == 0
+    step.run()
+    twin(lr=0.1)
+    assert same(weights, twins) and step.state.t[0] == 1
+    with pytest.raises(TypeError, match="lr"):
+        step.prepare(lr="fast")
+    with pytest.raises(RuntimeError, match="each time"):
+        step.run()
+    assert same(weights, twins) and step.state.t[0] == 1

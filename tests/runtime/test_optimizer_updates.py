@@ -276,7 +276,9 @@ def test_sums_over_parameters_need_all_of_them() -> None:
     with autograd.record():
         loss = params[0].data().sum()
     loss.backward()
-    with pytest.raises(MXNetError, match=r"Prodigy sums over all parameters.*missing: p1_weight, p2_weight"):
+    with pytest.raises(
+        MXNetError, match=r"Prodigy shares values between all parameters.*missing: p1_weight, p2_weight"
+    ):
         trainer.step(1, ignore_stale_grad=True)
     step(trainer, params)
     states = trainer._updaters[0].states

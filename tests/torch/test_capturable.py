@@ -115,7 +115,7 @@ def test_what_cannot_read_a_tensor_on_a_gpu_says_so() -> None:
     several.param_groups[1]["lr"] = on_gpu(0.5)
     before = [q.detach().clone() for q in params]
     with pytest.raises(
-        ValueError, match=r"^Prodigy sums over all parameters, so with several groups 'lr' must be a nu"
+        ValueError, match=r"^Prodigy shares values between all parameters, so with several groups 'lr' must be a nu"
     ):
         several.step()
     assert all(map(torch.equal, params, before))

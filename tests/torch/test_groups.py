@@ -68,7 +68,7 @@ def test_sums_over_parameters_refuse_other_dtypes_and_layouts_in_one_group(name:
     if what == "sparse":
         params[1].grad = torch.eye(4, 3).to_sparse(1)
     before = copy.deepcopy(params)
-    with pytest.raises(ValueError, match=f"sums over all parameters, which must have one dtype.*{message}"):
+    with pytest.raises(ValueError, match=f"shares values between all parameters, which must have one dtype.*{message}"):
         opt.step()
     assert all(torch.equal(p, q) for p, q in zip(params, before, strict=True))
 
@@ -271,7 +271,9 @@ def test_groups_of_a_spec_that_sums_over_all_parameters() -> None:
         assert all(map(torch.equal, params, reference))
     assert opt.state[params[0]]["d"] is opt.state[params[1]]["d"]
     opt.param_groups[0]["betas"] = (0.5, 0.99)
-    with pytest.raises(ValueError, match="Prodigy sums over all parameters, so 'betas' must be the same in all groups"):
+    with pytest.raises(
+        ValueError, match="Prodigy shares values between all parameters, so 'betas' must be the same in all groups"
+    ):
         step(opt)
 
 

@@ -264,7 +264,7 @@ def test_what_needs_all_gradients_is_refused() -> None:
     net = network()
     with pytest.raises(ValueError, match="Lion: in_backward=True with clip_norm=1: the norm of all gradients"):
         optgen.torch.Lion(net.parameters(), in_backward=True, clip_norm=1.0)
-    with pytest.raises(ValueError, match="Prodigy: in_backward=True, but Prodigy sums over all parameters"):
+    with pytest.raises(ValueError, match="Prodigy: in_backward=True, but Prodigy shares values between all parameters"):
         optgen.torch.Prodigy(net.parameters(), in_backward=True)
     opt = optgen.torch.Lion(net.parameters(), in_backward=True)
     opt.clip_norm = 2.0

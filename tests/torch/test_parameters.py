@@ -1,4 +1,4 @@
-"""Parameters of every kind: their layouts, dtypes and memory, which may change between steps, and their gradients."""
+"""Parameters of every kind: their layouts and dtypes, their states, and their dense gradients."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 import torch
-from torch.nn import Conv2d, Linear, Parameter
+from torch.nn import Linear, Parameter
 from torch.nn.utils import parametrizations
 
 import optgen
 import optgen.torch
 from optgen.torch import optimizer
-from optgen.torch.base import SpecOptimizer
 
 LION = optgen.torch.Lion
 
@@ -219,89 +218,6 @@ def test_gradients_of_another_dtype_or_layout(give: Callable[[torch.Tensor], tor
         assert torch.equal(p, q)
 
 
-def test_memory_that_changes_between_steps() -> None:
-    """`p.data = ...`, other dtypes and layouts, storage that was freed and allocated again."""
-    model, twin = (torch.nn.Sequential(Conv2d(3, 4, 3), Conv2d(4, 2, 3)) for _ in range(2))
-    twin.load_state_dict(model.state_dict())
-    opt, plain = LION(model.parameters(), lr=0.01), LION(twin.parameters(), lr=0.01)
-
-    def both(k: int) -> None:
-        for p, q in zip(model.parameters(), twin.parameters(), strict=True):
-            q.grad = numbers(q.shape, k)
-            p.grad = torch.empty_like(p).copy_(q.grad).detach()
-        opt.step()
-        plain.step()
-        for p, q in zip(model.parameters(), twin.parameters(), strict=True):
-            assert torch.equal(p, q)
-
-    both(0)
-    for p in model.parameters():
-        p.data = p.data.clone()
-    both(1)
-    model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    assert not model[0].weight.is_contiguous()
-    both(2)
-    for p in model.parameters():
-        storage, content = p.untyped_storage(), p.detach().clone()
-        size = storage.nbytes()
-        storage.resize_(0)
-        storage.resize_(size)
-        p.data.copy_(content)
-    both(3)
-    model.to(memory_format=torch.contiguous_format)  # type: ignore[call-overload]
-    both(4)
-    model.double().float()
-    both(5)
-    assert all(opt.state[p]["step"] == 6 for p in model.parameters())
-
-
-def test_a_module_that_gets_another_dtype() -> None:
-    """States go on in the dtype that the new parameters have them in."""
-    model = Linear(3, 2)
-    opt = LION(model.parameters(), lr=0.01)
-    step(opt)
-    for dtype in (torch.float64, torch.bfloat16, torch.float32):
-        model.to(dtype)
-        m = opt.state[model.weight]["m"].clone()
-        before = model.weight.detach().clone()
-        opt.param_groups[0]["betas"] = (0.0, 0.5)
-        for p in model.parameters():
-            p.grad = torch.zeros_like(p)
-        opt.step()
-        kept = opt.state[model.weight]
-        assert kept["m"].dtype == dtype
-        torch.testing.assert_close(kept["m"], (m * 0.5).to(dtype))
-        assert torch.equal(model.weight, before) and model.weight.dtype == dtype
-    assert kept["step"] == 4
-
-
-def test_meta_parameters_that_get_memory_later() -> None:
-    with torch.device("meta"):
-        model = Linear(3, 2)
-    params = list(model.parameters())
-    opt = LION(params, lr=0.1)
-    assert not opt.state
-    for p in params:
-        torch.utils.swap_tensors(p, Parameter(torch.ones(p.shape)))
-    step(opt)
-    assert all((p != 1).all() and opt.state[p]["m"].device.type == "cpu" for p in params)
-
-
-def test_parameters_that_are_frozen_have_no_states_until_they_are_trained() -> None:
-    model = torch.nn.Sequential(Linear(3, 2), Linear(2, 2))
-    model[0].requires_grad_(False)
-    opt = LION(model.parameters(), lr=0.1)
-    assert len(opt.state) == 2
-    model(torch.ones(1, 3)).sum().backward()
-    opt.step()
-    assert [p in opt.state for p in model.parameters()] == [False, False, True, True]
-    model[0].requires_grad_()
-    opt.zero_grad()
-    model(torch.ones(1, 3)).sum().backward()
-    opt.step()
-    assert [int(opt.state[p]["step"]) for p in model.parameters()] == [1, 1, 2, 2]
-
-
 def test_integers_beside_numbers_are_left_alone() -> None:
     p, n = Parameter(torch.ones(3)), Parameter(torch.ones(3, dtype=torch.int64), requires_grad=False)
     opt = LION([p, n], lr=0.5)
@@ -324,120 +240,6 @@ def test_parametrized_and_tied_modules() -> None:
         opt.step()
         losses.append(loss.item())
     assert losses[-1] < losses[0] and model[1].weight is model[2].weight
-
-
-# ---------------------------------------------------------------- sparse gradients
-
-
-def sparse(rows: list[int], shape: tuple[int, ...], seed: int, *, dims: int = 1) -> torch.Tensor:
-    """An uncoalesced gradient of these rows, or of single elements in them."""
-    values = numbers((len(rows), *shape[dims:]), seed)
-    index = torch.tensor([rows, *([r % n for r in rows] for n in shape[1:dims])])
-    return torch.sparse_coo_tensor(index, values, shape, check_invariants=True)
-
-
-@pytest.mark.parametrize("name", ["lion", "adabelief", "adagrad"])
-def test_a_sparse_gradient_updates_its_rows_only(name: str) -> None:
-    p = Parameter(numbers((6, 4)))
-    opt = optimizer(name)([p], lr=0.1)
-    alone = optimizer(name)([Parameter(p.detach()[1:2].clone())], lr=0.1)
-    (q,) = params_of(alone)
-    for k, members in enumerate([[1, 4, 1], [1, 0], [1], [4, 5, 1]]):
-        before = p.detach().clone()
-        p.grad = sparse(members, (6, 4), k)
-        q.grad = p.grad.to_dense()[1:2]
-        opt.step()
-        alone.step()
-        changed = (p != before).any(1)
-        assert changed.tolist() == [r in members for r in range(6)]
-    assert torch.equal(p[1:2], q), "a row that has always had a gradient"
-    assert opt.state[p]["step"] == 4
-
-
-@pytest.mark.parametrize("dims", [1, 2])
-@pytest.mark.parametrize("name", ["lion", "lamb", "adafactor", "prodigy"])
-def test_a_rule_that_needs_all_elements_reads_zeros_for_those_that_are_missing(name: str, dims: int) -> None:
-    shape = (6, 4)
-    p, q = (Parameter(numbers(shape)) for _ in range(2))
-    opt, plain = (optimizer(name)([w], lr=0.1) for w in (p, q))
-    if optgen.load(name).lazy:
-        return
-    for k in range(3):
-        p.grad = sparse([1, 4, 1, 5], shape, k, dims=dims)
-        q.grad = p.grad.to_dense()
-        opt.step()
-        plain.step()
-        assert torch.equal(p, q)
-
-
-def test_single_elements_of_a_sparse_gradient_are_updated_alone() -> None:
-    p = Parameter(numbers((5, 4)))
-    opt = optimizer("adabelief")([p], lr=0.1)
-    before = p.detach().clone()
-    index, values = torch.tensor([[0, 3, 0], [1, 2, 1]]), torch.tensor([1.0, 2.0, 3.0])
-    p.grad = torch.sparse_coo_tensor(index, values, (5, 4), check_invariants=True)
-    opt.step()
-    assert (p != before).nonzero().tolist() == [[0, 1], [3, 2]]
-    assert opt.state[p]["m"].shape == p.shape and opt.state[p]["m"].count_nonzero() == 2
-
-
-def test_dense_and_sparse_gradients_of_several_parameters_in_turn() -> None:
-    shapes = ((300, 20), (6, 4, 3), (5,))
-    for kwargs in ({}, {"storage": "int8_dynamic"}, {"storage": "bfloat16"}):
-        params = [Parameter(numbers(shape, k)) for k, shape in enumerate(shapes)]
-        opt: SpecOptimizer = LION(params, lr=0.01, **kwargs)
-        for k in range(6):
-            before = [p.detach().clone() for p in params]
-            is_sparse = [(k + i) % 3 == 0 for i in range(3)]
-            for i, p in enumerate(params):
-                p.grad = sparse([1, 3], shapes[i], k) if is_sparse[i] else numbers(shapes[i], k)
-            opt.step()
-            for p, old, rows in zip(params, before, is_sparse, strict=True):
-                assert (p != old).flatten(1).any(1).sum() == (2 if rows else len(p)) if p.dim() > 1 else True
-        assert all(opt.state[p]["step"] == 6 for p in params)
-
-
-def test_embeddings_with_sparse_gradients_learn() -> None:
-    torch.manual_seed(0)
-    table = torch.nn.Embedding(10, 4, sparse=True)
-    opt = optimizer("adabelief")(table.parameters(), lr=0.05)
-    losses = []
-    for _ in range(30):
-        opt.zero_grad()
-        loss = table(torch.tensor([1, 3, 3])).square().sum()
-        loss.backward()
-        assert table.weight.grad.is_sparse  # type: ignore[union-attr]
-        opt.step()
-        losses.append(loss.item())
-    assert losses[-1] < 0.1 * losses[0]
-
-
-def test_sparse_gradients_of_complex_and_strided_parameters() -> None:
-    for x in (
-        numbers((6, 4), dtype=torch.complex64),
-        numbers((6,), dtype=torch.complex64),
-        transposed(numbers((6, 4))),
-    ):
-        p = Parameter(x.clone())
-        opt = LION([p], lr=0.1)
-        for k in range(2):
-            before = p.detach().clone()
-            values = numbers((3, *x.shape[1:]), k, x.dtype)
-            p.grad = torch.sparse_coo_tensor(torch.tensor([[1, 4, 1]]), values, x.shape, check_invariants=True)
-            opt.step()
-            changed = (p != before).reshape(6, -1).any(1)
-            assert changed.tolist() == [False, True, False, False, True, False]
-
-
-# ---------------------------------------------------------------- surroundings
-
-
-def test_parameters_that_get_their_shape_from_the_first_batch() -> None:
-    model = torch.nn.LazyLinear(2)
-    opt = LION(model.parameters(), lr=0.1)
-    model(torch.ones(3, 4)).sum().backward()
-    opt.step()
-    assert opt.state[model.weight]["m"].shape == (2, 4) and opt.state[model.weight]["step"] == 1
 
 
 @pytest.mark.parametrize("name", ["lion", "adafactor", "prodigy", "nadam"])

@@ -274,3 +274,33 @@ def test_errors_and_equations_are_those_of_a_class_of_pytorch(name: str) -> None
     with pytest.raises(ValueError, match=f"^{name}: states of float32 parameters cannot be stored as 'int7'"):
         cls([torch.ones(3)], storage="int7")
     assert "The steps are kernels of optgen" in cls.__doc__ and "rescale_grad" not in cls.__doc__
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize(
+    ("name", "kwargs"),
+    [
+        ("RMSprop", {"weight_decay": 0.1}),
+        ("RMSprop", {"momentum": 0.9, "weight_decay": 0.1}),
+        ("AdamW", {}),
+        ("SGD", {}),
+    ],
+)
+def test_16_bits_are_not_further_from_the_truth_than_torchs(
+    name: str, kwargs: dict[str, Any], dtype: torch.dtype
+) -> None:
+    """The furthest element after 100 steps is at most twice as far from the float64 run as PyTorch's furthest."""
+
+    def weights(cls: Any, of: torch.dtype) -> torch.Tensor:
+        generator = torch.Generator().manual_seed(0)
+        p = torch.randn(300, generator=generator).to(dtype).to(of)
+        optimizer = cls([p], **kwargs)
+        for _ in range(100):
+            p.grad = torch.randn(300, generator=generator).to(dtype).to(of)
+            optimizer.step()
+        return p.double()
+
+    base = getattr(torch.optim, name)
+    truth = weights(base, torch.float64)
+    own, torchs = ((weights(cls, dtype) - truth).abs().max() for cls in (ours(name), base))
+    assert own <= 2 * torchs

@@ -62,8 +62,9 @@ class Cpu:
     def tensor(self, obj: Any, name: str) -> Tensor:
         return buffers.tensor(obj, name)
 
-    def full(self, shape: tuple[int, ...], dtype: str, value: float) -> Array:
-        return buffers.aligned(shape, dtype, value)
+    def full(self, shape: tuple[int, ...], dtype: str, value: float, beside: Tensor | None = None) -> Array:
+        offset = 0 if beside is None else buffers.offset_beside(beside, dtype)
+        return buffers.aligned(shape, dtype, value, offset)
 
     def host_full(self, shape: tuple[int, ...], dtype: str, value: float) -> Array:
         return buffers.aligned(shape, dtype, value)
@@ -84,7 +85,7 @@ class Cpu:
         return tensor.view()
 
     def copy(self, tensor: Tensor, dtype: str) -> Array:
-        copy = buffers.aligned(tensor.shape, dtype)
+        copy = self.full(tensor.shape, dtype, 0.0, tensor)
         if tensor.dtype == dtype:
             ctypes.memmove(copy.ctypes.data, tensor.address, tensor.nbytes)
         else:

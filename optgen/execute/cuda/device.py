@@ -97,20 +97,24 @@ class GpuDevice:
     def scalar(self, obj: Any, name: str) -> Tensor | None:
         return None
 
-    def full(self, shape: tuple[int, ...], dtype: str, value: float = 0.0) -> DeviceArray:
+    def full(self, shape: tuple[int, ...], dtype: str, value: float = 0.0, beside: Tensor | None = None) -> DeviceArray:
+        offset = 0 if beside is None else buffers.offset_beside(beside, dtype)
         pattern = np.array(value, numpy_dtype(dtype)).tobytes()
         if pattern[:4] == pattern[4:]:
             pattern = pattern[:4]
         if len(pattern) == 8:
-            return self.put(np.full(shape, value, dtype))
-        array, stream = DeviceArray(shape, dtype, self.gpu), self.stream()
+            return self._put(np.full(shape, value, dtype), offset)
+        array, stream = DeviceArray(shape, dtype, self.gpu, offset), self.stream()
         if array.size:
             self.gpu.fill(array.address, pattern, array.nbytes // len(pattern), stream)
         self.gpu.synchronize(stream)
         return array
 
     def put(self, array: Array) -> DeviceArray:
-        found = DeviceArray(array.shape, array.dtype.name, self.gpu)
+        return self._put(array, 0)
+
+    def _put(self, array: Array, offset: int) -> DeviceArray:
+        found = DeviceArray(array.shape, array.dtype.name, self.gpu, offset)
         found.set(array, self.stream())
         return found
 
@@ -121,10 +125,11 @@ class GpuDevice:
         return array
 
     def copy(self, tensor: Tensor, dtype: str) -> DeviceArray:
+        offset = buffers.offset_beside(tensor, dtype)
         if tensor.dtype != dtype:
             with np.errstate(all="ignore"):
-                return self.put(self.get(tensor).astype(numpy_dtype(dtype)))
-        found, stream = DeviceArray(tensor.shape, dtype, self.gpu), self.stream()
+                return self._put(self.get(tensor).astype(numpy_dtype(dtype)), offset)
+        found, stream = DeviceArray(tensor.shape, dtype, self.gpu, offset), self.stream()
         if tensor.size:
             self.gpu.copy(found.address, tensor.address, tensor.nbytes, stream)
         self.gpu.synchronize(stream)

@@ -18,15 +18,21 @@ DLPACK_DEFAULT_STREAM = 1
 """DLPack's number of the default stream, in which steps on tensors with DLPack alone run. It must be passed: for a
 consumer that names no stream, PyTorch does not wait for the streams that it works on."""
 
+LINE_BYTES = 128
+"""A line of a GPU's caches, which memory that is allocated begins with."""
+
 
 class DeviceArray:
     """An array in a GPU's memory, in C order. CuPy, PyTorch, Numba and JAX take it as it is, by its
-    `__cuda_array_interface__`. `get()` copies it to a NumPy array, `set(array)` from one."""
+    `__cuda_array_interface__`. `get()` copies it to a NumPy array, `set(array)` from one. It begins `offset` bytes,
+    modulo LINE_BYTES, past a line."""
 
-    def __init__(self, shape: tuple[int, ...], dtype: str, gpu: driver.Gpu) -> None:
+    def __init__(self, shape: tuple[int, ...], dtype: str, gpu: driver.Gpu, offset: int = 0) -> None:
         self.shape, self.dtype, self.gpu = tuple(shape), numpy_dtype(dtype), gpu
-        self.address = gpu.allocate(self.nbytes)
-        driver.release_with(self, gpu.free, self.address)
+        skip = offset % LINE_BYTES
+        memory = gpu.allocate(self.nbytes + skip if self.size else 0)
+        self.address = memory + skip
+        driver.release_with(self, gpu.free, memory)
 
     def __repr__(self) -> str:
         return f"<array of {self.dtype} of shape {self.shape} on GPU {self.gpu.ordinal}>"
