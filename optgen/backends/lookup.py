@@ -17,7 +17,7 @@ _PERMUTE = {16: "llvm.x86.avx512.permvar.sf.512", 8: "llvm.x86.avx2.permps"}
 _PERMUTE_TWO = "llvm.x86.avx512.vpermi2var.ps.512"
 
 
-class KernelModule(ll.Module):
+class KernelModule(ll.Module):  # type: ignore[misc]
     """An LLVM module, and how its machine finds entries of tables."""
 
     def __init__(self, name: str, lookup: LookupStyle) -> None:
