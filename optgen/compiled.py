@@ -27,6 +27,7 @@ class NativeKernel:
     hyper: tuple[str, ...]
     lazy: bool  # rows can be updated without the others
     shared: bool  # some value depends on all tensors of a step
+    sweeps: int  # passes over the elements
     cut: ShardGranularity  # where tensors can be cut into pieces
     last_two: bool  # a tensor is a batch of matrices of its last two axes
     levels: tuple[ReductionLevel, ...]  # for boxes: the exchanges of a step, in order
@@ -74,6 +75,7 @@ def _signature(kernel: Kernel) -> dict[str, Any]:
         "hyper": kernel.hyper,
         "lazy": kernel.rows_independent,
         "shared": Kind.SHARED in kernel.kinds,
+        "sweeps": sum(phase.kind == "sweep" for phase in kernel.phases),
         "cut": kernel.shard_granularity,
         "last_two": kernel.last_two,
         "levels": [asdict(level) for level in kernel.levels] if kernel.boxes else [],

@@ -45,7 +45,7 @@ LAYERS: dict[str, list[str]] = {
     ],
     "optgen.execute.cpu": [
         "c_functions cpus generate kernel exchange fold",
-        "boxes dlpack pool ranges",
+        "boxes dlpack groups pool ranges",
         "chain table",
         "runner",
         "device",

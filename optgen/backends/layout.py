@@ -14,7 +14,7 @@ from typing import Any
 from llvmlite import ir as ll
 
 from optgen import ir
-from optgen.backends.llvm import F64, I32, I64, TYPES, integer, is_const
+from optgen.backends.llvm import F64, I32, I64, TYPES, constant, integer, is_const, vector
 from optgen.ir import BLOCK, ROW_BLOCK, Instr, Kernel, Phase, Value
 from optgen.model import Kind
 
@@ -145,17 +145,17 @@ def widened(b: ll.IRBuilder, x: Any, v: Value) -> Any:
     return x
 
 
-def narrowed(b: ll.IRBuilder, x: Any, v: Value) -> Any:
-    """The inverse of `widened`."""
+def narrowed(b: ll.IRBuilder, x: Any, v: Value, width: int = 1) -> Any:
+    """The inverse of `widened`, of `width` values at once."""
     match v.type.dtype:
         case "f32":
-            return b.fptrunc(x, TYPES["f32"])
+            return b.fptrunc(x, vector(TYPES["f32"], width))
         case "b1":
-            return b.fcmp_ordered("!=", x, ll.Constant(F64, 0.0))
+            return b.fcmp_ordered("!=", x, constant(F64, 0.0, width))
         case "i32":
-            return b.fptosi(x, I32)
+            return b.fptosi(x, vector(I32, width))
         case "i64":
-            return b.bitcast(x, I64)
+            return b.bitcast(x, vector(I64, width))
     return x
 
 

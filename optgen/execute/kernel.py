@@ -70,3 +70,11 @@ def group_by_kernel(kernels: Sequence[LoadedKernel], members: Sequence[int]) -> 
     for i in members:
         groups.setdefault(kernels[i], []).append(i)
     return groups
+
+
+def smallest_first(kernel: LoadedKernel, members: list[int], params: Sequence[Tensor]) -> list[int]:
+    """The parameters that a kernel updates, in the order of a table. It may update groups of small ones one after the
+    other, and these come first; but not if it has one sweep, or a result depends on the order, which stays then."""
+    if kernel.native.shared or kernel.native.sweeps < 2:
+        return members
+    return sorted(members, key=lambda i: params[i].size)

@@ -14,7 +14,7 @@ from optgen.execute.exclusive import exclusive
 from optgen.execute.gradients import CheckedGradient, Gradients
 from optgen.execute.hyper import HyperParameters, Numbers, flag_decider
 from optgen.execute.inputs import check_inputs
-from optgen.execute.kernel import LoadedKernel, group_by_kernel
+from optgen.execute.kernel import LoadedKernel, group_by_kernel, smallest_first
 from optgen.execute.overlap import OverlapCheck
 from optgen.execute.piece import AnyPiece, Exchange, is_left_out
 from optgen.execute.protocols import Device, Launches
@@ -228,7 +228,7 @@ class BoundStep:
             raise ValueError(f"the seed must be from 0 to 2^64 - 1, not {seed}")
         self._seed = seed
         for table in self._tables:
-            table.step.seed = self._seed
+            table.set_seed(self._seed)
 
     @property
     def gradient_factor(self) -> float:
@@ -374,12 +374,14 @@ class BoundStep:
         for table in self._tables:
             table.set_hyper(self._values)
             table.set_scaler(self._scaler)
-            table.step.seed = self._seed
+            table.set_seed(self._seed)
         self._run, self._launches, self._mark_written = active.runner.run, active.runner.launches, active.mark_written
 
     def _make_tables(self, members: list[int]) -> ActiveSet:
         """The tables of these parameters, those of one kernel in one table."""
         groups = group_by_kernel(self._kernels, members)
+        if self._exchange is None:
+            groups = {kernel: smallest_first(kernel, own, self._params) for kernel, own in groups.items()}
         checks.check_shared_values(self.rule.spec.name, groups)
         tables = [
             self._device.table(kernel, own, self._params, self._tensors, self._ids, self._pieces)

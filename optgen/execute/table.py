@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,6 +17,16 @@ from optgen.execute.piece import AnyPiece, Box, Piece
 from optgen.execute.scaler import Scaler
 from optgen.execute.storage import matrix_view
 from optgen.ir import GRADIENT_FACTOR
+
+
+@dataclass(frozen=True)
+class TablePart:
+    """Some tensors of a table, which a kernel updates in one call: addresses of their structure, of their numbers among
+    all parameters, and of the `step` that the kernel reads for each of them (None if it does not)."""
+
+    struct: int
+    order: int
+    shared_count: int | None
 
 
 class StepTable:
@@ -106,10 +117,11 @@ class StepTable:
         ]
 
     @property
-    def shared_count(self) -> int | None:
-        """The address of the `step` that the kernel reads, the largest count of all parameters; None if it does not."""
+    def whole(self) -> TablePart:
+        """All tensors. Kernels with a value that all parameters share read `step`, the largest count of all."""
         row = self.kernel.hyper_index.get("step")
-        return None if row is None else self._hyper[row].ctypes.data
+        shared = None if row is None else self._hyper[row].ctypes.data
+        return TablePart(self.address, self.order.ctypes.data, shared)
 
     def use_counts(self, counts: Tensor) -> None:
         """Advance `counts`, those of the members in order, in place of the table's own."""
@@ -122,6 +134,10 @@ class StepTable:
             if row is not None:
                 each = [x[i] for i in self.members] if isinstance(x, Sequence) else [x]
                 self._hyper[row] = [UNSET if v is None else v for v in each]
+
+    def set_seed(self, seed: int) -> None:
+        """Set the seed of draws."""
+        self.step.seed = seed
 
     def set_scaler(self, scaler: Scaler) -> None:
         """Set what gradients are multiplied by, if the kernel does that."""

@@ -5,7 +5,8 @@ elements are computed once, as early as possible, and kept. Elements are not kep
 the second one recomputes it from the streams, or reads it back from the state it was stored to if that kept every bit.
 
 Each state may be stored in the first sweep that knows its new value, or in the last one (`place_stores`). The plan that
-reads the fewest bytes is taken. If there are too many plans to try, it is the best one that a search finds.
+reads the fewest bytes is taken. If there are too many plans to try, it is the best one that a search finds. A reduction
+that is not needed at once is taken by a later sweep that reads its operand anyway (`put_off`), if fewer bytes are read.
 
 Reductions per row or per column have sweeps of their own, which go row by row: the blocks of other reductions, and the
 blocks of codes, do not end where rows end. Where blocks of codes do, the sweeps of other reductions store no codes.
@@ -15,11 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from optgen import ir
 from optgen.ir import Instr, Kernel, Phase, Value
 from optgen.model import Kind
 from optgen.passes.place_stores import Choice, place_stores
+from optgen.passes.put_off import put_off
 
 PHASE_OF_KIND: dict[Kind, ir.PhaseKind] = {
     Kind.SHARED: "shared",
@@ -32,24 +35,44 @@ PHASE_OF_KIND: dict[Kind, ir.PhaseKind] = {
 
 def plan_sweeps(kernel: Kernel) -> Kernel:
     """[host, update] -> [host, (shared | scalar | row | col | sweep)*], without a sweep where nothing needs one."""
+    plans = [schedule.phases() for schedule in schedules(kernel)]
+    return replace(kernel, phases=(kernel.phases[0], *min(plans, key=lambda plan: _cost(kernel, plan))))
+
+
+def schedules(kernel: Kernel) -> list[_Schedule]:
+    """Of [host, update]: with every reduction in the first sweep that can have it, and with some in later ones."""
     host, update = kernel.phases
-    schedule = _Schedule(kernel, update.instrs, frozenset(i.result.id for i in host.instrs if i.result is not None))
-    sweep = iter(schedule.sweeps())
-    phases = [next(sweep) if phase is None else phase for phase in schedule.timeline]
-    return replace(kernel, phases=(host, *phases))
+    known = frozenset(i.result.id for i in host.instrs if i.result is not None)
+    first = _Schedule(kernel, update.instrs, known)
+    later = put_off(update.instrs, first.reductions, first.known)
+    return [first, _Schedule(kernel, update.instrs, known, later)] if later else [first]
+
+
+def _cost(kernel: Kernel, phases: list[Phase]) -> tuple[int, float]:
+    """Sweeps, and the bytes of an element that they read."""
+    sweeps = [p for p in phases if p.kind == "sweep"]
+    return len(sweeps), sum(read_bytes(kernel, i.op) for p in sweeps for i in p.instrs)
+
+
+def read_bytes(kernel: Kernel, op: ir.Op) -> float:
+    """The bytes that an operation reads for each element. All plans write the same bytes."""
+    return kernel.buffer(op.buffer).format.bytes if isinstance(op, ir.Load) else 0
 
 
 @dataclass
 class _Schedule:
-    """The phases in order, with None in the place of each sweep, and the reductions of each sweep."""
+    """The phases in order, with None in the place of each sweep, and the reductions of each sweep. Those in `later`
+    wait for the sweep of that number."""
 
     kernel: Kernel
     instrs: tuple[Instr, ...]
     host: frozenset[str]
+    later: Mapping[str, int] = field(default_factory=dict)
     timeline: list[Phase | None] = field(default_factory=list)
     reductions: list[list[Instr]] = field(default_factory=list)
     known: dict[str, int] = field(default_factory=dict)  # a smaller value -> the number of sweeps before it is known
     needs: dict[str, frozenset[str]] = field(default_factory=dict)  # an element -> the smaller values it depends on
+    stores: list[ir.Store] = field(default_factory=list)  # of elements
 
     def __post_init__(self) -> None:
         self.known |= dict.fromkeys(self.host, 0)
@@ -62,6 +85,9 @@ class _Schedule:
             assert taken, f"nothing can be computed first: {pending}"
             done = set(map(id, taken))
             pending = [i for i in pending if id(i) not in done]
+        ops = [i.op for i in self.instrs if isinstance(i.op, ir.Store)]
+        self.stores = [op for op in ops if self.kernel.buffer(op.buffer).kind is Kind.ELEM]
+        self.add_last_sweep()
 
     def needs_of(self, v: Value) -> frozenset[str]:
         """The smaller values that v depends on, except those known from the start."""
@@ -98,7 +124,8 @@ class _Schedule:
         ready = [
             i for i in pending if isinstance(i.op, ir.Reduce) and self.needs.get(i.op.x.id, {""}) <= self.known.keys()
         ]
-        taken = [i for i in ready if _reduces_lines(i)] or ready
+        due = [i for i in ready if i.result is None or self.later.get(i.result.id, 0) <= len(self.reductions)] or ready
+        taken = [i for i in due if _reduces_lines(i)] or due
         self.timeline.append(None)
         self.reductions.append(taken)
         self.mark_known(taken)
@@ -109,13 +136,13 @@ class _Schedule:
 
     # ------------------------------------------------------------ sweeps
 
+    def phases(self) -> list[Phase]:
+        sweep = iter(self.sweeps())
+        return [next(sweep) if phase is None else phase for phase in self.timeline]
+
     def sweeps(self) -> list[Phase]:
-        """The sweeps, one for each None of the timeline. A last one is appended if those of the reductions cannot store
-        everything."""
-        ops = [i.op for i in self.instrs if isinstance(i.op, ir.Store)]
-        stores = [op for op in ops if self.kernel.buffer(op.buffer).kind is Kind.ELEM]
-        self.add_last_sweep(stores)
-        plan = self.plan(stores) if stores else {}
+        """The sweeps, one for each None of the timeline."""
+        plan = self.plan() if self.stores else {}
         return [Phase("sweep", self.sweep_body(plan, k)) for k in range(len(self.reductions))]
 
     def first_sweep(self, v: Value) -> int:
@@ -127,10 +154,10 @@ class _Schedule:
         reductions = self.reductions[sweep] if sweep < len(self.reductions) else []
         return not (reductions if self.kernel.by_row else any(map(_reduces_lines, reductions)))
 
-    def add_last_sweep(self, stores: list[ir.Store]) -> None:
+    def add_last_sweep(self) -> None:
         """Append a last sweep if those of the reductions cannot store everything."""
-        last = max([len(self.reductions) - 1, *(self.first_sweep(s.value) for s in stores)])
-        coded = any(self.kernel.buffer(s.buffer).is_quantized for s in stores)
+        last = max([len(self.reductions) - 1, *(self.first_sweep(s.value) for s in self.stores)])
+        coded = any(self.kernel.buffer(s.buffer).is_quantized for s in self.stores)
         last += coded and not self.can_code(last)
         for _ in range(len(self.reductions), last + 1):
             self.timeline.append(None)
@@ -142,23 +169,19 @@ class _Schedule:
             sweep += 1
         return sweep
 
-    def plan(self, stores: list[ir.Store]) -> Mapping[str, int]:
+    def plan(self) -> Mapping[str, int]:
         """Buffer -> the sweep that stores it."""
         last = len(self.reductions) - 1
-        early = {store: sweep for store in stores if (sweep := self.earliest(store)) < last}
+        early = {store: sweep for store in self.stores if (sweep := self.earliest(store)) < last}
         roots = [[v for i in reductions for v in ir.operands(i.op)] for reductions in self.reductions]
-        roots[last] += [s.value for s in stores if s not in early]
+        roots[last] += [s.value for s in self.stores if s not in early]
         choices = [Choice(s, sweep, self.is_exact(s.buffer)) for s, sweep in early.items()]
-        placed = place_stores(self.instrs, roots, choices, self.read_bytes)
-        return dict.fromkeys((s.buffer for s in stores), last) | placed
+        placed = place_stores(self.instrs, roots, choices, partial(read_bytes, self.kernel))
+        return dict.fromkeys((s.buffer for s in self.stores), last) | placed
 
     def is_exact(self, buffer: str) -> bool:
         """Whether the buffer keeps every bit of what is stored."""
         return self.kernel.buffer(buffer).format.is_exact(self.kernel.compute)
-
-    def read_bytes(self, op: ir.Op) -> float:
-        """The bytes that an operation reads for each element. All plans write the same bytes."""
-        return self.kernel.buffer(op.buffer).format.bytes if isinstance(op, ir.Load) else 0
 
     def sweep_body(self, plan: Mapping[str, int], sweep: int) -> tuple[Instr, ...]:
         """The instructions of one sweep: its reductions and stores, and what they need. Values that were stored with

@@ -210,8 +210,9 @@ def built_for(judged: Judged, machine: CpuTarget) -> tuple[UpdateRule, list[str]
         compiled = target.compile_ir(pipeline.lower(kernel, "kernel", machine), machine)
         assembly.append(compiled.assembly)
         shared = any(b.kind is Kind.SHARED for b in kernel.buffers)
+        sweeps = sum(phase.kind == "sweep" for phase in kernel.phases)
         cuts = (kernel.shard_granularity, kernel.last_two)
-        signature = (kernel.buffers, kernel.hyper, kernel.rows_independent, shared, *cuts)
+        signature = (kernel.buffers, kernel.hyper, kernel.rows_independent, shared, sweeps, *cuts)
         return NativeKernel("kernel", variant.dtype, *signature, (), compiled.object)
 
     args = arguments.resolve(judged.spec, {})

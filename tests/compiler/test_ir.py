@@ -214,7 +214,7 @@ STREAMS = {  # sweeps, reads, writes
     "dadaptadam": (1, 5, 4),  # its sum is of no use to the weights before the next step
     "groupadagrad": (2, 3, 1),
     "lamb": (2, 7, 3),  # the first sweep leaves the weight alone
-    "lans": (3, 10, 3),
+    "lans": (3, 9, 3),
     "lars_heavy": (2, 5, 2),
     "lars_heavy_skip": (1, 3, 2),
     "mars": (2, 7, 4),

@@ -21,7 +21,7 @@ from optgen.model import Kind
 from optgen.passes import place_stores
 from optgen.passes.cse_dce import cse_dce
 from optgen.passes.hoist_host import hoist_host
-from optgen.passes.plan_sweeps import _Schedule, plan_sweeps
+from optgen.passes.plan_sweeps import _Schedule, plan_sweeps, schedules
 from tests.compiler.harness import KERNELS
 
 
@@ -95,10 +95,12 @@ def read(kernel: Kernel, sweeps: list[Phase]) -> int:
 
 def least(kernel: Kernel) -> int:
     """What the best of all plans reads: each is cut, and judged by what it became."""
-    host, update = kernel.phases
-    schedule = _Schedule(kernel, update.instrs, frozenset(i.result.id for i in host.instrs if i.result))
-    schedule.sweeps()
-    stores = [i.op for i in update.instrs if isinstance(i.op, ir.Store)]
+    return min(least_of(schedule) for schedule in schedules(kernel))
+
+
+def least_of(schedule: _Schedule) -> int:
+    """The same, with the reductions where they are."""
+    kernel, stores = schedule.kernel, schedule.stores
     last = len(schedule.reductions) - 1
     found = []
     for sweeps in itertools.product(*({schedule.earliest(s), last} for s in stores)):

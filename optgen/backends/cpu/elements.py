@@ -12,6 +12,7 @@ from optgen import ir
 from optgen.backends.control_flow import loop
 from optgen.backends.cpu.module import CpuModuleBuilder
 from optgen.backends.element_body import F32, ElementBody, raw_type, stored
+from optgen.backends.layout import narrowed
 from optgen.backends.llvm import F64, I8, I16, I32, PTR, TYPES, at, fold, inline, integer, splat, vector
 from optgen.backends.module_builder import Env
 from optgen.ir import Buffer, Instr, Phase, Value
@@ -44,9 +45,9 @@ class UnitArrays:
 class SweepBody:
     """What the elements of a sweep have in common: streams are at `pointers`, and `scalars` are known.
 
-    `columns` are the arrays that reductions per column add to. `scales` are those of 8-bit codes where all elements at
-    hand are of one block; elsewhere they are among the `arrays`. `terms` are where those of reductions go that are
-    folded later.
+    `columns` are the arrays that reductions per column add to. `column_values` are the arrays of column values where
+    element 0 begins a row, `scales` are those of 8-bit codes where all elements at hand are of one block; elsewhere
+    both are among the `arrays`. `terms` are where those of reductions go that are folded later.
     """
 
     m: CpuModuleBuilder
@@ -55,6 +56,7 @@ class SweepBody:
     pointers: Mapping[str, Any]
     scalars: Mapping[Value, Any]
     columns: Mapping[Value, Any]
+    column_values: Mapping[Value, Any] = field(default_factory=dict)
     arrays: UnitArrays = field(default_factory=UnitArrays)
     scales: Mapping[str, Any] = field(default_factory=dict)
     terms: Mapping[Value, Any] = field(default_factory=dict)
@@ -100,7 +102,9 @@ class VectorBody(ElementBody):
         self.sweep, self.i, self.place = sweep, i, place
 
     def line_values(self) -> Env:
-        return {v: self._of_each(array, v.type.dtype) for v, array in self.sweep.arrays.lines.items()}
+        if self.sweep.arrays.lines:
+            return {v: self._of_each(array, v.type.dtype) for v, array in self.sweep.arrays.lines.items()}
+        return {v: self._of_column(array, v) for v, array in self.sweep.column_values.items()}
 
     def words(self, draw: int) -> Any:
         return self._of_each(self.sweep.arrays.words[draw], "i32")
@@ -109,6 +113,10 @@ class VectorBody(ElementBody):
         if buffer.name in self.sweep.scales:
             return splat(self.b, self.sweep.scales[buffer.name], self.width)
         return self._of_each(self.sweep.arrays.scales[buffer.name], "f32")
+
+    def _of_column(self, array: Any, v: Value) -> Any:
+        x = self.b.load(at(self.b, array, self.i, F64), typ=vector(F64, self.width), align=8)
+        return narrowed(self.b, x, v, self.width)
 
     def _of_each(self, array: Any, dtype: ir.DType) -> Any:
         """The numbers of the elements in one of the unit's arrays."""

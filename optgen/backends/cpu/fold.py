@@ -143,14 +143,11 @@ def clear_lanes(b: ll.IRBuilder, reductions: Sequence[ir.Reduce], lanes: Any, co
             b.store(ll.Constant(F64, IDENTITY[reduce.op]), at(b, lanes, j, F64))
 
 
-def add_to_lanes(
-    b: ll.IRBuilder, reductions: Sequence[ir.Reduce], lanes: Any, lane: Any, env: Env, width: int = 1
-) -> None:
-    """Add the values of `width` elements to the lanes of each reduction, from `lane` on."""
+def add_to_lanes(b: ll.IRBuilder, reductions: Sequence[ir.Reduce], lanes: Any, lane: Any, env: Env) -> None:
+    """Add the values of elements to their lanes of each reduction, the first of which is `lane`."""
     for r, reduce in enumerate(reductions):
-        total = at(b, lanes, b.add(lane, integer(r * LANES)), F64)
-        old = b.load(total, typ=vector(F64, width), align=8)
-        b.store(fold(b, reduce.op, old, env[reduce.x]), total, align=8)
+        place, x = at(b, lanes, b.add(lane, integer(r * LANES)), F64), env[reduce.x]
+        b.store(fold(b, reduce.op, b.load(place, typ=x.type, align=8), x), place, align=8)
 
 
 def store_partials(

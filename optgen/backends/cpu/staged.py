@@ -1,4 +1,4 @@
-"""Sweeps that need more for an element than its own streams: random words, scales of 8-bit codes, row, column values.
+"""Sweeps with random words or 8-bit codes, which need more for an element than its own streams.
 
 They go by units of QUANT_BLOCK elements. Before a unit, what its elements need is laid out in short arrays on the
 stack, one number for each element. After it, the new values of 8-bit states, which were laid out likewise, are coded
@@ -19,7 +19,7 @@ from optgen.backends.control_flow import array, loop, variable, while_below
 from optgen.backends.cpu.coded import Coder, vectors
 from optgen.backends.cpu.elements import CACHE_LINE_BYTES, PREFETCH_BYTES, SweepBody, UnitArrays
 from optgen.backends.cpu.fold import add_to_lanes, clear_lanes, store_partials
-from optgen.backends.element_body import F32, draws, line_values, stored, streams
+from optgen.backends.element_body import F32, draws, stored, streams
 from optgen.backends.layout import blocks, narrowed
 from optgen.backends.llvm import (
     F64,
@@ -91,9 +91,9 @@ class Unit:
 
 
 def is_staged(kernel: Kernel, phase: Phase) -> bool:
-    """Whether a sweep needs more for an element than its own streams."""
+    """Whether a sweep has 8-bit codes or random words."""
     storages = any(x.is_quantized or x.format.needs_draws for x in streams(kernel, phase))
-    return storages or any(isinstance(i.op, ir.Word) for i in phase.instrs) or bool(line_values(phase))
+    return storages or any(isinstance(i.op, ir.Word) for i in phase.instrs)
 
 
 class StagedLoop:
@@ -141,18 +141,18 @@ class StagedLoop:
         with loop(b, begin, end, BLOCK) as block:
             clear_lanes(b, self.reductions, lanes)
             for unit in self.units(block, minimum(b, end, b.add(block, integer(BLOCK)))):
-                for env, lane, width in self.elements(unit, LANES):
-                    add_to_lanes(b, self.reductions, lanes, lane, env, width)
+                for env, lane in self.elements(unit, LANES):
+                    add_to_lanes(b, self.reductions, lanes, lane, env)
             store_partials(b, self.reductions, lanes, block, partials, stride)
 
-    def elements(self, unit: Unit, strip_length: int) -> Iterator[tuple[Env, Any, int]]:
-        """The loops over a unit that compute: yields the values of some elements, where the first one is in its strip,
-        and how many they are."""
+    def elements(self, unit: Unit, strip_length: int) -> Iterator[tuple[Env, Any]]:
+        """The loops over a unit that compute: yields the values of some elements, and where the first one is in its
+        strip."""
         b = self.b
         with self.strips(MAIN_PASS, unit.start, unit.count, strip_length) as (strip, stop):
             for j, width in vectors(b, stop, self.body.lanes):
                 place = b.add(strip, j, flags=["nsw", "nuw"])
-                yield unit.body.emit(b.add(unit.start, place, flags=["nsw", "nuw"]), width, place), j, width
+                yield unit.body.emit(b.add(unit.start, place, flags=["nsw", "nuw"]), width, place), j
                 if self.coder is not None and unit.is_whole:
                     self.coder.code_last(place, width)
 

@@ -21,7 +21,8 @@ from optgen.backends.cpu import fold
 from optgen.backends.cpu.box import CpuBox
 from optgen.backends.cpu.elements import UNIT, SweepBody, for_elements
 from optgen.backends.cpu.module import TASK, VOID, CpuModuleBuilder
-from optgen.backends.cpu.reduce import reduce_blocks, reduce_row
+from optgen.backends.cpu.reduce import reduce_blocks, reduce_row, reduce_rows
+from optgen.backends.cpu.rows import ROW_GROUP, RowBodies, RowOrigin, row_groups
 from optgen.backends.cpu.staged import StagedLoop, TileOrigin, is_staged
 from optgen.backends.cpu.step import StepFunction, TensorRegion
 from optgen.backends.element_body import line_values, streams
@@ -102,7 +103,12 @@ class CpuSweep:
         self.restarts = m.kernel.by_row and bool(self.scales) and bool(self.by_rows or self.totals)
         self.in_batches = m.layout.matrix and m.kernel.last_two
         needed = {"height": self.in_batches, "restart": self.restarts, "run": m.kernel.boxes, "origins": m.kernel.boxes}
-        self.tile_fields = [x.name for x in fields(TileOrigin) if needed.get(x.name, True)]
+        self.origin_type = TileOrigin if self.staged else RowOrigin
+        self.uses_rows = bool(self.by_rows or self.lines)
+        origin_fields = fields(self.origin_type) if self.staged or self.uses_rows else ()
+        self.origin_fields = [x.name for x in origin_fields if needed.get(x.name, True)]
+        # Kernels for boxes may have a place of its own for each row of column sums.
+        self.has_row_groups = bool(self.columns) and not (self.staged or m.kernel.boxes)
 
     def unit(self, b: ll.IRBuilder, extent: Extent) -> Any:
         """How many elements stay together: shares begin at multiples of it."""
@@ -140,20 +146,34 @@ class CpuSweep:
         def call(
             function: ll.Function, first: Any, last: Any, row: Any, number: Any, partials: Any, column_sums: list[Any]
         ) -> None:
-            tile = self.tile_origin(tensor, row, number) if self.staged else []
+            origin = self.origin(tensor, row, number)
             lines = [tensor.line_array(v) for v in self.lines]
             pointers = self.pointers(tensor, row, number)
-            b.call(function, [first, last, partials, *tile, *lines, *column_sums, *pointers, *scalars.values()])
+            b.call(function, [first, last, partials, *origin, *lines, *column_sums, *pointers, *scalars.values()])
 
         def flat(partials: Any) -> None:
             call(elements, begin, end, None, None, partials, [])
 
         def rows() -> None:
-            with loop(b, b.udiv(begin, extent.cols), b.udiv(end, extent.cols)) as row:
-                number = s.row_number(i, row) if m.kernel.rows_independent else row
-                partials = tensor.row_partials(row)
-                call(elements, integer(0), extent.cols, row, number, partials, self.column_sums(tensor, row))
-                self.fold_row(tensor, row, partials)
+            first, last = b.udiv(begin, extent.cols), b.udiv(end, extent.cols)
+            if self.has_row_groups:
+                group = self.elements(f"{name}.rows", list(scalars), rows=ROW_GROUP)
+                with row_groups(b, first, last, extent) as (row, several, one):
+                    with several:
+                        some_rows(group, row, ROW_GROUP)
+                    with one:
+                        some_rows(elements, row, 1)
+            else:
+                with loop(b, first, last) as row:
+                    some_rows(elements, row, 1)
+
+        def some_rows(function: ll.Function, row: Any, count: int) -> None:
+            number = s.row_number(i, row) if m.kernel.rows_independent else row
+            partials = tensor.row_partials(row)
+            call(function, integer(0), extent.cols, row, number, partials, self.column_sums(tensor, row))
+            for k in range(count):
+                this = b.add(row, integer(k))
+                self.fold_row(tensor, this, tensor.row_partials(this))
 
         def box() -> None:
             box = CpuBox(tensor)
@@ -184,9 +204,11 @@ class CpuSweep:
         b.ret_void()
         return f
 
-    def tile_origin(self, tensor: TensorRegion, row: Any, number: Any) -> list[Any]:
-        """The fields of TileOrigin that are needed. The blocks of 8-bit codes restart at the rows of a tensor that is
-        updated by rows."""
+    def origin(self, tensor: TensorRegion, row: Any, number: Any) -> list[Any]:
+        """The fields of TileOrigin or RowOrigin that are needed. The blocks of 8-bit codes restart at the rows of a
+        tensor that is updated by rows."""
+        if not self.origin_fields:
+            return []
         s, b, extent, zero = tensor.s, tensor.s.b, tensor.extent, integer(0)
         scale_origin = zero if number is None else b.mul(number, extent.cols)
         origin = scale_origin if self.m.kernel.boxes else b.add(extent.first, scale_origin)
@@ -194,7 +216,7 @@ class CpuSweep:
             scale_origin = b.select(extent.by_rows, zero, scale_origin)
         cols = integer(1) if extent.cols is None else extent.cols
         id, t = (load(b, s.field(name), tensor.i, I64) for name in ("id", "t"))
-        tile = {
+        found = {
             "origin": origin,
             "scale_origin": scale_origin,
             "row": zero if row is None else row,
@@ -204,12 +226,12 @@ class CpuSweep:
             "seed": s.field("seed"),
         }
         if self.in_batches:
-            tile["height"] = extent.height
+            found["height"] = extent.height
         if self.restarts:
-            tile["restart"] = self.restart(b, extent)
+            found["restart"] = self.restart(b, extent)
         if self.m.kernel.boxes:
-            tile |= {name: s.box_field(tensor.i, name) for name in ("run", "origins")}
-        return [tile[name] for name in self.tile_fields]
+            found |= {name: s.box_field(tensor.i, name) for name in ("run", "origins")}
+        return [found[name] for name in self.origin_fields]
 
     @property
     def finds_row_scales(self) -> bool:
@@ -274,16 +296,16 @@ class CpuSweep:
 
     # ------------------------------------------------------------ the loop
 
-    def elements(self, name: str, scalars: list[Value], *, terms: bool = False) -> ll.Function:
+    def elements(self, name: str, scalars: list[Value], *, terms: bool = False, rows: int = 1) -> ll.Function:
         """The loop over elements [begin, end) of one tensor. Streams are noalias: `bind` refuses overlapping ones.
 
-        With `terms`, those of reductions go where partial results would, those of element 0 of each block of a
-        reduction first.
+        With several `rows`, these elements of each of them. With `terms`, those of reductions go where partial results
+        would, those of element 0 of each block of a reduction first.
         """
         m = self.m
-        tile_fields = self.tile_fields if self.staged else []
         arrays = len(self.lines) + len(self.columns) + len(self.streams) + len(self.scales)
-        types = [I64, I64, PTR, *[I64] * len(tile_fields), *[PTR] * arrays, *(TYPES[v.type.dtype] for v in scalars)]
+        numbers, given = [I64] * len(self.origin_fields), [TYPES[v.type.dtype] for v in scalars]
+        types = [I64, I64, PTR, *numbers, *[PTR] * arrays, *given]
         f, b = m.function(name, ll.FunctionType(VOID, types))
         f.attributes.add("noinline")
         begin, end, partials, *rest = f.args
@@ -296,7 +318,7 @@ class CpuSweep:
                     arg.add_attribute("noalias")
             return taken
 
-        place = dict(zip(tile_fields, take(len(tile_fields), False), strict=True))
+        place = dict(zip(self.origin_fields, take(len(self.origin_fields), False), strict=True))
         lines = dict(zip(self.lines, take(len(self.lines)), strict=True))
         columns = dict(zip(self.columns, take(len(self.columns)), strict=True))
         pointers = dict(zip((x.name for x in self.streams), take(len(self.streams)), strict=True))
@@ -305,16 +327,25 @@ class CpuSweep:
         if terms:
             totals = {x: at(b, partials, integer(k * BLOCK), F64) for k, x in enumerate(self.totals)}
             body = replace(body, terms=totals)
+        stride = m.layout.stride
         if self.staged:
             aligned = not (self.by_rows or self.restarts)
-            staged = StagedLoop(body, TileOrigin(**place), lines, scales, aligned)
-            staged.run(begin, end, partials, m.layout.stride)
-        elif self.in_batches and reductions(self.phase, "row"):
-            reduce_row(body, end, partials, m.layout.stride)
-        elif body.reductions:
-            reduce_blocks(body, begin, end, partials, m.layout.stride)
+            StagedLoop(body, TileOrigin(**place), lines, scales, aligned).run(begin, end, partials, stride)
+        elif self.by_rows:
+            bodies = [RowBodies(body, RowOrigin(**place), lines).body_of(integer(k)) for k in range(rows)]
+            if rows == 1 and self.in_batches and body.reductions:
+                reduce_row(bodies[0], end, partials, stride)
+            else:
+                each = b.mul(blocks(b, end), integer(stride))
+                reduce_rows(bodies, end, [at(b, partials, b.mul(each, integer(k)), F64) for k in range(rows)], stride)
         else:
-            for_elements(body, begin, end)
+            of_rows = RowBodies(body, RowOrigin(**place), lines) if self.lines else None
+            if body.reductions:
+                reduce_blocks(body, begin, end, partials, stride, of_rows)
+            elif of_rows is not None:
+                of_rows.for_elements(begin, end)
+            else:
+                for_elements(body, begin, end)
         b.ret_void()
         return f
 

@@ -1,7 +1,7 @@
 ; Made from chain.c by `python -m optgen.execute.cpu.generate`, with clang 22.1.8.
-; SHA-256 of chain.c: d65779f89f895229c1176aafe1bf61667d2467a1594e153275284ebe81c3949c
+; SHA-256 of chain.c: 7b5147c4988c74e08f5f812cbb3e57b5ead8af2c007f84430b9ff947e7ec6443
 
-%struct.chain = type { i64, ptr, i64, ptr }
+%struct.chain = type { i64, ptr, i64, ptr, i64, i64, ptr, ptr }
 %struct.link = type { ptr, ptr, ptr, ptr }
 %struct.step = type { i64, ptr, ptr, ptr }
 
@@ -11,101 +11,159 @@ define void @optgen_chain_run(ptr %0) {
   %4 = alloca i64, align 8
   %5 = alloca i64, align 8
   %6 = alloca i64, align 8
+  %7 = alloca i64, align 8
   store ptr %0, ptr %2, align 8
   store i64 0, ptr %3, align 8
   store i64 0, ptr %4, align 8
-  br label %7
+  br label %8
 
-7:
-  %8 = load i64, ptr %4, align 8
-  %9 = load ptr, ptr %2, align 8
-  %10 = getelementptr inbounds %struct.chain, ptr %9, i32 0, i32 2
-  %11 = load i64, ptr %10, align 8
-  %12 = icmp slt i64 %8, %11
-  br i1 %12, label %13, label %25
+8:
+  %9 = load i64, ptr %4, align 8
+  %10 = load ptr, ptr %2, align 8
+  %11 = getelementptr inbounds %struct.chain, ptr %10, i32 0, i32 2
+  %12 = load i64, ptr %11, align 8
+  %13 = icmp slt i64 %9, %12
+  br i1 %13, label %14, label %26
 
-13:
-  %14 = load i64, ptr %3, align 8
-  %15 = load ptr, ptr %2, align 8
-  %16 = getelementptr inbounds %struct.chain, ptr %15, i32 0, i32 3
-  %17 = load ptr, ptr %16, align 8
-  %18 = load i64, ptr %4, align 8
-  %19 = getelementptr inbounds i64, ptr %17, i64 %18
-  %20 = load i64, ptr %19, align 8
-  %21 = call i64 @larger(i64 %14, i64 %20)
-  store i64 %21, ptr %3, align 8
-  br label %22
+14:
+  %15 = load i64, ptr %3, align 8
+  %16 = load ptr, ptr %2, align 8
+  %17 = getelementptr inbounds %struct.chain, ptr %16, i32 0, i32 3
+  %18 = load ptr, ptr %17, align 8
+  %19 = load i64, ptr %4, align 8
+  %20 = getelementptr inbounds i64, ptr %18, i64 %19
+  %21 = load i64, ptr %20, align 8
+  %22 = call i64 @larger(i64 %15, i64 %21)
+  store i64 %22, ptr %3, align 8
+  br label %23
 
-22:
-  %23 = load i64, ptr %4, align 8
-  %24 = add nsw i64 %23, 1
-  store i64 %24, ptr %4, align 8
-  br label %7
-
-25:
-  store i64 0, ptr %5, align 8
-  br label %26
+23:
+  %24 = load i64, ptr %4, align 8
+  %25 = add nsw i64 %24, 1
+  store i64 %25, ptr %4, align 8
+  br label %8
 
 26:
-  %27 = load i64, ptr %5, align 8
-  %28 = load ptr, ptr %2, align 8
-  %29 = getelementptr inbounds %struct.chain, ptr %28, i32 0, i32 0
-  %30 = load i64, ptr %29, align 8
-  %31 = icmp slt i64 %27, %30
-  br i1 %31, label %32, label %46
+  store i64 0, ptr %5, align 8
+  br label %27
 
-32:
-  %33 = load ptr, ptr %2, align 8
-  %34 = getelementptr inbounds %struct.chain, ptr %33, i32 0, i32 1
-  %35 = load ptr, ptr %34, align 8
-  %36 = load i64, ptr %5, align 8
-  %37 = getelementptr inbounds %struct.link, ptr %35, i64 %36
-  %38 = load ptr, ptr %2, align 8
-  %39 = getelementptr inbounds %struct.chain, ptr %38, i32 0, i32 3
-  %40 = load ptr, ptr %39, align 8
-  %41 = load i64, ptr %3, align 8
-  %42 = call i64 @gather(ptr %37, ptr %40, i64 %41)
-  store i64 %42, ptr %3, align 8
-  br label %43
+27:
+  %28 = load i64, ptr %5, align 8
+  %29 = load ptr, ptr %2, align 8
+  %30 = getelementptr inbounds %struct.chain, ptr %29, i32 0, i32 0
+  %31 = load i64, ptr %30, align 8
+  %32 = icmp slt i64 %28, %31
+  br i1 %32, label %33, label %47
 
-43:
-  %44 = load i64, ptr %5, align 8
-  %45 = add nsw i64 %44, 1
-  store i64 %45, ptr %5, align 8
-  br label %26
+33:
+  %34 = load ptr, ptr %2, align 8
+  %35 = getelementptr inbounds %struct.chain, ptr %34, i32 0, i32 1
+  %36 = load ptr, ptr %35, align 8
+  %37 = load i64, ptr %5, align 8
+  %38 = getelementptr inbounds %struct.link, ptr %36, i64 %37
+  %39 = load ptr, ptr %2, align 8
+  %40 = getelementptr inbounds %struct.chain, ptr %39, i32 0, i32 3
+  %41 = load ptr, ptr %40, align 8
+  %42 = load i64, ptr %3, align 8
+  %43 = call i64 @gather(ptr %38, ptr %41, i64 %42)
+  store i64 %43, ptr %3, align 8
+  br label %44
 
-46:
-  store i64 0, ptr %6, align 8
-  br label %47
+44:
+  %45 = load i64, ptr %5, align 8
+  %46 = add nsw i64 %45, 1
+  store i64 %46, ptr %5, align 8
+  br label %27
 
 47:
-  %48 = load i64, ptr %6, align 8
-  %49 = load ptr, ptr %2, align 8
-  %50 = getelementptr inbounds %struct.chain, ptr %49, i32 0, i32 0
-  %51 = load i64, ptr %50, align 8
-  %52 = icmp slt i64 %48, %51
-  br i1 %52, label %53, label %66
+  store i64 0, ptr %6, align 8
+  br label %48
 
-53:
-  %54 = load ptr, ptr %2, align 8
-  %55 = getelementptr inbounds %struct.chain, ptr %54, i32 0, i32 1
-  %56 = load ptr, ptr %55, align 8
-  %57 = load i64, ptr %6, align 8
-  %58 = getelementptr inbounds %struct.link, ptr %56, i64 %57
-  %59 = load ptr, ptr %2, align 8
-  %60 = getelementptr inbounds %struct.chain, ptr %59, i32 0, i32 3
-  %61 = load ptr, ptr %60, align 8
-  %62 = load i64, ptr %3, align 8
-  call void @run(ptr %58, ptr %61, i64 %62)
-  br label %63
+48:
+  %49 = load i64, ptr %6, align 8
+  %50 = load ptr, ptr %2, align 8
+  %51 = getelementptr inbounds %struct.chain, ptr %50, i32 0, i32 0
+  %52 = load i64, ptr %51, align 8
+  %53 = icmp slt i64 %49, %52
+  br i1 %53, label %54, label %64
 
-63:
-  %64 = load i64, ptr %6, align 8
-  %65 = add nsw i64 %64, 1
-  store i64 %65, ptr %6, align 8
-  br label %47
+54:
+  %55 = load ptr, ptr %2, align 8
+  %56 = getelementptr inbounds %struct.chain, ptr %55, i32 0, i32 1
+  %57 = load ptr, ptr %56, align 8
+  %58 = load i64, ptr %6, align 8
+  %59 = getelementptr inbounds %struct.link, ptr %57, i64 %58
+  %60 = load i64, ptr %3, align 8
+  call void @set_shared_count(ptr %59, i64 %60)
+  br label %61
 
-66:
+61:
+  %62 = load i64, ptr %6, align 8
+  %63 = add nsw i64 %62, 1
+  store i64 %63, ptr %6, align 8
+  br label %48
+
+64:
+  store i64 0, ptr %7, align 8
+  br label %65
+
+65:
+  %66 = load i64, ptr %7, align 8
+  %67 = load ptr, ptr %2, align 8
+  %68 = getelementptr inbounds %struct.chain, ptr %67, i32 0, i32 0
+  %69 = load i64, ptr %68, align 8
+  %70 = load ptr, ptr %2, align 8
+  %71 = getelementptr inbounds %struct.chain, ptr %70, i32 0, i32 4
+  %72 = load i64, ptr %71, align 8
+  %73 = sub nsw i64 %69, %72
+  %74 = icmp slt i64 %66, %73
+  br i1 %74, label %75, label %87
+
+75:
+  %76 = load ptr, ptr %2, align 8
+  %77 = getelementptr inbounds %struct.chain, ptr %76, i32 0, i32 1
+  %78 = load ptr, ptr %77, align 8
+  %79 = load i64, ptr %7, align 8
+  %80 = getelementptr inbounds %struct.link, ptr %78, i64 %79
+  %81 = load ptr, ptr %2, align 8
+  %82 = getelementptr inbounds %struct.chain, ptr %81, i32 0, i32 3
+  %83 = load ptr, ptr %82, align 8
+  call void @run(ptr %80, ptr %83)
+  br label %84
+
+84:
+  %85 = load i64, ptr %7, align 8
+  %86 = add nsw i64 %85, 1
+  store i64 %86, ptr %7, align 8
+  br label %65
+
+87:
+  %88 = load ptr, ptr %2, align 8
+  %89 = getelementptr inbounds %struct.chain, ptr %88, i32 0, i32 6
+  %90 = load ptr, ptr %89, align 8
+  %91 = icmp ne ptr %90, null
+  br i1 %91, label %92, label %103
+
+92:
+  %93 = load ptr, ptr %2, align 8
+  %94 = getelementptr inbounds %struct.chain, ptr %93, i32 0, i32 6
+  %95 = load ptr, ptr %94, align 8
+  %96 = load ptr, ptr %2, align 8
+  %97 = getelementptr inbounds %struct.chain, ptr %96, i32 0, i32 7
+  %98 = load ptr, ptr %97, align 8
+  %99 = load ptr, ptr %2, align 8
+  %100 = load ptr, ptr %2, align 8
+  %101 = getelementptr inbounds %struct.chain, ptr %100, i32 0, i32 5
+  %102 = load i64, ptr %101, align 8
+  call void %95(ptr %98, ptr @run_groups, ptr %99, i64 %102)
+  br label %105
+
+103:
+  %104 = load ptr, ptr %2, align 8
+  call void @run_groups(ptr %104, i64 0, i64 1)
+  br label %105
+
+105:
   ret void
 }
 
@@ -201,108 +259,196 @@ define internal i64 @gather(ptr %0, ptr %1, i64 %2) {
   ret i64 %49
 }
 
-define internal void @run(ptr %0, ptr %1, i64 %2) {
-  %4 = alloca ptr, align 8
+define internal void @set_shared_count(ptr %0, i64 %1) {
+  %3 = alloca ptr, align 8
+  %4 = alloca i64, align 8
   %5 = alloca ptr, align 8
   %6 = alloca i64, align 8
   %7 = alloca i64, align 8
-  %8 = alloca ptr, align 8
-  %9 = alloca ptr, align 8
-  %10 = alloca ptr, align 8
-  %11 = alloca i64, align 8
-  %12 = alloca i64, align 8
-  store ptr %0, ptr %4, align 8
-  store ptr %1, ptr %5, align 8
-  store i64 %2, ptr %6, align 8
-  %13 = load ptr, ptr %4, align 8
-  %14 = getelementptr inbounds %struct.link, ptr %13, i32 0, i32 1
-  %15 = load ptr, ptr %14, align 8
-  %16 = getelementptr inbounds %struct.step, ptr %15, i32 0, i32 0
-  %17 = load i64, ptr %16, align 8
-  store i64 %17, ptr %7, align 8
-  %18 = load ptr, ptr %4, align 8
-  %19 = getelementptr inbounds %struct.link, ptr %18, i32 0, i32 2
-  %20 = load ptr, ptr %19, align 8
-  store ptr %20, ptr %8, align 8
-  %21 = load ptr, ptr %4, align 8
-  %22 = getelementptr inbounds %struct.link, ptr %21, i32 0, i32 1
-  %23 = load ptr, ptr %22, align 8
-  %24 = getelementptr inbounds %struct.step, ptr %23, i32 0, i32 3
-  %25 = load ptr, ptr %24, align 8
-  store ptr %25, ptr %9, align 8
-  %26 = load ptr, ptr %4, align 8
-  %27 = getelementptr inbounds %struct.link, ptr %26, i32 0, i32 3
-  %28 = load ptr, ptr %27, align 8
-  store ptr %28, ptr %10, align 8
-  %29 = load ptr, ptr %10, align 8
-  %30 = icmp ne ptr %29, null
-  br i1 %30, label %31, label %46
+  store ptr %0, ptr %3, align 8
+  store i64 %1, ptr %4, align 8
+  %8 = load ptr, ptr %3, align 8
+  %9 = getelementptr inbounds %struct.link, ptr %8, i32 0, i32 3
+  %10 = load ptr, ptr %9, align 8
+  store ptr %10, ptr %5, align 8
+  %11 = load ptr, ptr %5, align 8
+  %12 = icmp ne ptr %11, null
+  br i1 %12, label %13, label %19
 
-31:
-  store i64 0, ptr %11, align 8
+13:
+  %14 = load ptr, ptr %3, align 8
+  %15 = getelementptr inbounds %struct.link, ptr %14, i32 0, i32 1
+  %16 = load ptr, ptr %15, align 8
+  %17 = getelementptr inbounds %struct.step, ptr %16, i32 0, i32 0
+  %18 = load i64, ptr %17, align 8
+  br label %20
+
+19:
+  br label %20
+
+20:
+  %21 = phi i64 [ %18, %13 ], [ 0, %19 ]
+  store i64 %21, ptr %6, align 8
+  store i64 0, ptr %7, align 8
+  br label %22
+
+22:
+  %23 = load i64, ptr %7, align 8
+  %24 = load i64, ptr %6, align 8
+  %25 = icmp slt i64 %23, %24
+  br i1 %25, label %26, label %35
+
+26:
+  %27 = load i64, ptr %4, align 8
+  %28 = sitofp i64 %27 to double
+  %29 = load ptr, ptr %5, align 8
+  %30 = load i64, ptr %7, align 8
+  %31 = getelementptr inbounds double, ptr %29, i64 %30
+  store double %28, ptr %31, align 8
   br label %32
 
 32:
-  %33 = load i64, ptr %11, align 8
-  %34 = load i64, ptr %7, align 8
-  %35 = icmp slt i64 %33, %34
-  br i1 %35, label %36, label %45
+  %33 = load i64, ptr %7, align 8
+  %34 = add nsw i64 %33, 1
+  store i64 %34, ptr %7, align 8
+  br label %22
 
-36:
-  %37 = load i64, ptr %6, align 8
-  %38 = sitofp i64 %37 to double
-  %39 = load ptr, ptr %10, align 8
-  %40 = load i64, ptr %11, align 8
-  %41 = getelementptr inbounds double, ptr %39, i64 %40
-  store double %38, ptr %41, align 8
-  br label %42
+35:
+  ret void
+}
 
-42:
-  %43 = load i64, ptr %11, align 8
-  %44 = add nsw i64 %43, 1
-  store i64 %44, ptr %11, align 8
-  br label %32
+define internal void @run(ptr %0, ptr %1) {
+  %3 = alloca ptr, align 8
+  %4 = alloca ptr, align 8
+  %5 = alloca i64, align 8
+  %6 = alloca ptr, align 8
+  %7 = alloca ptr, align 8
+  %8 = alloca i64, align 8
+  store ptr %0, ptr %3, align 8
+  store ptr %1, ptr %4, align 8
+  %9 = load ptr, ptr %3, align 8
+  %10 = getelementptr inbounds %struct.link, ptr %9, i32 0, i32 1
+  %11 = load ptr, ptr %10, align 8
+  %12 = getelementptr inbounds %struct.step, ptr %11, i32 0, i32 0
+  %13 = load i64, ptr %12, align 8
+  store i64 %13, ptr %5, align 8
+  %14 = load ptr, ptr %3, align 8
+  %15 = getelementptr inbounds %struct.link, ptr %14, i32 0, i32 2
+  %16 = load ptr, ptr %15, align 8
+  store ptr %16, ptr %6, align 8
+  %17 = load ptr, ptr %3, align 8
+  %18 = getelementptr inbounds %struct.link, ptr %17, i32 0, i32 1
+  %19 = load ptr, ptr %18, align 8
+  %20 = getelementptr inbounds %struct.step, ptr %19, i32 0, i32 3
+  %21 = load ptr, ptr %20, align 8
+  store ptr %21, ptr %7, align 8
+  %22 = load ptr, ptr %3, align 8
+  %23 = getelementptr inbounds %struct.link, ptr %22, i32 0, i32 0
+  %24 = load ptr, ptr %23, align 8
+  %25 = load ptr, ptr %3, align 8
+  %26 = getelementptr inbounds %struct.link, ptr %25, i32 0, i32 1
+  %27 = load ptr, ptr %26, align 8
+  call void %24(ptr %27)
+  store i64 0, ptr %8, align 8
+  br label %28
 
-45:
-  br label %46
+28:
+  %29 = load i64, ptr %8, align 8
+  %30 = load i64, ptr %5, align 8
+  %31 = icmp slt i64 %29, %30
+  br i1 %31, label %32, label %46
+
+32:
+  %33 = load ptr, ptr %7, align 8
+  %34 = load i64, ptr %8, align 8
+  %35 = getelementptr inbounds i64, ptr %33, i64 %34
+  %36 = load i64, ptr %35, align 8
+  %37 = load ptr, ptr %4, align 8
+  %38 = load ptr, ptr %6, align 8
+  %39 = load i64, ptr %8, align 8
+  %40 = getelementptr inbounds i64, ptr %38, i64 %39
+  %41 = load i64, ptr %40, align 8
+  %42 = getelementptr inbounds i64, ptr %37, i64 %41
+  store i64 %36, ptr %42, align 8
+  br label %43
+
+43:
+  %44 = load i64, ptr %8, align 8
+  %45 = add nsw i64 %44, 1
+  store i64 %45, ptr %8, align 8
+  br label %28
 
 46:
-  %47 = load ptr, ptr %4, align 8
-  %48 = getelementptr inbounds %struct.link, ptr %47, i32 0, i32 0
-  %49 = load ptr, ptr %48, align 8
-  %50 = load ptr, ptr %4, align 8
-  %51 = getelementptr inbounds %struct.link, ptr %50, i32 0, i32 1
-  %52 = load ptr, ptr %51, align 8
-  call void %49(ptr %52)
-  store i64 0, ptr %12, align 8
-  br label %53
+  ret void
+}
 
-53:
-  %54 = load i64, ptr %12, align 8
-  %55 = load i64, ptr %7, align 8
-  %56 = icmp slt i64 %54, %55
-  br i1 %56, label %57, label %71
+define internal void @run_groups(ptr %0, i64 %1, i64 %2) {
+  %4 = alloca ptr, align 8
+  %5 = alloca i64, align 8
+  %6 = alloca i64, align 8
+  %7 = alloca ptr, align 8
+  %8 = alloca i64, align 8
+  %9 = alloca i64, align 8
+  %10 = alloca i64, align 8
+  %11 = alloca i64, align 8
+  store ptr %0, ptr %4, align 8
+  store i64 %1, ptr %5, align 8
+  store i64 %2, ptr %6, align 8
+  %12 = load ptr, ptr %4, align 8
+  store ptr %12, ptr %7, align 8
+  %13 = load ptr, ptr %7, align 8
+  %14 = getelementptr inbounds %struct.chain, ptr %13, i32 0, i32 4
+  %15 = load i64, ptr %14, align 8
+  store i64 %15, ptr %8, align 8
+  %16 = load ptr, ptr %7, align 8
+  %17 = getelementptr inbounds %struct.chain, ptr %16, i32 0, i32 0
+  %18 = load i64, ptr %17, align 8
+  %19 = load i64, ptr %8, align 8
+  %20 = sub nsw i64 %18, %19
+  store i64 %20, ptr %9, align 8
+  %21 = load i64, ptr %9, align 8
+  %22 = load i64, ptr %8, align 8
+  %23 = load i64, ptr %5, align 8
+  %24 = add nsw i64 %23, 1
+  %25 = mul nsw i64 %22, %24
+  %26 = load i64, ptr %6, align 8
+  %27 = sdiv i64 %25, %26
+  %28 = add nsw i64 %21, %27
+  store i64 %28, ptr %10, align 8
+  %29 = load i64, ptr %9, align 8
+  %30 = load i64, ptr %8, align 8
+  %31 = load i64, ptr %5, align 8
+  %32 = mul nsw i64 %30, %31
+  %33 = load i64, ptr %6, align 8
+  %34 = sdiv i64 %32, %33
+  %35 = add nsw i64 %29, %34
+  store i64 %35, ptr %11, align 8
+  br label %36
 
-57:
-  %58 = load ptr, ptr %9, align 8
-  %59 = load i64, ptr %12, align 8
-  %60 = getelementptr inbounds i64, ptr %58, i64 %59
-  %61 = load i64, ptr %60, align 8
-  %62 = load ptr, ptr %5, align 8
-  %63 = load ptr, ptr %8, align 8
-  %64 = load i64, ptr %12, align 8
-  %65 = getelementptr inbounds i64, ptr %63, i64 %64
-  %66 = load i64, ptr %65, align 8
-  %67 = getelementptr inbounds i64, ptr %62, i64 %66
-  store i64 %61, ptr %67, align 8
-  br label %68
+36:
+  %37 = load i64, ptr %11, align 8
+  %38 = load i64, ptr %10, align 8
+  %39 = icmp slt i64 %37, %38
+  br i1 %39, label %40, label %52
 
-68:
-  %69 = load i64, ptr %12, align 8
-  %70 = add nsw i64 %69, 1
-  store i64 %70, ptr %12, align 8
-  br label %53
+40:
+  %41 = load ptr, ptr %7, align 8
+  %42 = getelementptr inbounds %struct.chain, ptr %41, i32 0, i32 1
+  %43 = load ptr, ptr %42, align 8
+  %44 = load i64, ptr %11, align 8
+  %45 = getelementptr inbounds %struct.link, ptr %43, i64 %44
+  %46 = load ptr, ptr %7, align 8
+  %47 = getelementptr inbounds %struct.chain, ptr %46, i32 0, i32 3
+  %48 = load ptr, ptr %47, align 8
+  call void @run(ptr %45, ptr %48)
+  br label %49
 
-71:
+49:
+  %50 = load i64, ptr %11, align 8
+  %51 = add nsw i64 %50, 1
+  store i64 %51, ptr %11, align 8
+  br label %36
+
+52:
   ret void
 }

@@ -5,10 +5,12 @@ from __future__ import annotations
 import ctypes
 import functools
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from optgen.execute.buffers import Tensor
 from optgen.execute.cpu import c_functions
-from optgen.execute.table import StepTable
+from optgen.execute.cpu.pool import Pool
+from optgen.execute.table import TablePart
 
 
 class _Link(ctypes.Structure):
@@ -25,6 +27,10 @@ class _Chain(ctypes.Structure):
         ("links", ctypes.c_void_p),
         ("tensors", ctypes.c_int64),
         ("counts", ctypes.c_void_p),
+        ("groups", ctypes.c_int64),
+        ("elements", ctypes.c_int64),
+        ("parallel", ctypes.c_void_p),
+        ("pool", ctypes.c_void_p),
     )
 
 
@@ -34,13 +40,33 @@ def _entry() -> Callable[[int], None]:
     return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
 
 
-class Chain:
-    """The kernels of some tables; `run(address)` is a step of all of them, with `counts` of all tensors of a state."""
+@dataclass(frozen=True)
+class ChainLink:
+    """A kernel, by its entry point, and the tensors that it updates."""
 
-    def __init__(self, tables: Sequence[StepTable], counts: Tensor) -> None:
-        self._links = (_Link * len(tables))(
-            *(_Link(t.kernel.address, t.address, t.order.ctypes.data, t.shared_count) for t in tables)
+    kernel: int
+    part: TablePart
+
+
+class Chain:
+    """Kernels one after the other; `run(address)` is a step of all links, with `counts` of all tensors of a state.
+
+    `groups` are shared among `threads`: one thread runs a link. Together they have so many `elements`.
+    """
+
+    def __init__(
+        self,
+        links: Sequence[ChainLink],
+        counts: Tensor,
+        groups: Sequence[ChainLink] = (),
+        elements: int = 0,
+        threads: Pool | None = None,
+    ) -> None:
+        own = [_Link(x.kernel, x.part.struct, x.part.order, x.part.shared_count) for x in (*links, *groups)]
+        self._links = (_Link * len(own))(*own)
+        shared = (None, None) if threads is None else (threads.run, threads.address)
+        self._chain = _Chain(
+            len(own), ctypes.addressof(self._links), counts.size, counts.address, len(groups), elements, *shared
         )
-        self._chain = _Chain(len(tables), ctypes.addressof(self._links), counts.size, counts.address)
         self.run = _entry()
         self.address = ctypes.addressof(self._chain)

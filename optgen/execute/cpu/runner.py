@@ -8,7 +8,8 @@ from typing import Any
 
 from optgen.execute.buffers import Tensor
 from optgen.execute.cpu import pool
-from optgen.execute.cpu.chain import Chain
+from optgen.execute.cpu.chain import Chain, ChainLink
+from optgen.execute.cpu.pool import Pool
 from optgen.execute.cpu.table import CpuTable
 from optgen.execute.piece import Exchange
 from optgen.execute.table import StepTable
@@ -22,13 +23,31 @@ class NativeCall:
 
     def __init__(self, tables: Sequence[StepTable], counts: Tensor) -> None:
         self.run: Callable[[], Any] = _nothing
-        if len(tables) == 1 and len(tables[0].members) == counts.size and tables[0].shared_count is None:
+        if len(tables) == 1 and len(tables[0].members) == counts.size and tables[0].whole.shared_count is None:
             only = tables[0]  # which advances the counts itself
             only.use_counts(counts)
             self.run = functools.partial(only.kernel.run, only.address)
         elif tables:
-            self._chain = Chain(tables, counts)
+            self._chain = Chain([ChainLink(table.kernel.address, table.whole) for table in tables], counts)
             self.run = functools.partial(self._chain.run, self._chain.address)
+
+
+class GroupedCall:
+    """A `NativeCall` in which some tables are cut into groups, which `threads` share."""
+
+    def __init__(self, tables: Sequence[CpuTable], counts: Tensor, threads: Pool | None) -> None:
+        links, groups, elements = [], [], 0
+        for table in tables:
+            kernel, cut = table.kernel.address, table.groups
+            if cut is None:
+                links.append(ChainLink(kernel, table.whole))
+            else:
+                rest, own = cut.parts(table.order)
+                links += [ChainLink(kernel, part) for part in rest]
+                groups += [ChainLink(kernel, part) for part in own]
+                elements += cut.elements
+        self._chain = Chain(links, counts, groups, elements, threads)
+        self.run: Callable[[], Any] = functools.partial(self._chain.run, self._chain.address)
 
 
 class CpuRunner:
@@ -41,12 +60,17 @@ class CpuRunner:
         for table in tables:
             table.use_exchange(exchange)
         elements = sum(int(table.sizes.sum()) for table in tables)
+        threads = None
         if pool.num_threads() > 1 and elements >= pool.MIN_SHARED_ELEMENTS:
             threads = pool.pool()
             threads.match_worker_count()
             for table in tables:
                 table.use_threads(threads)
-        self._call = NativeCall(tables, counts)
+        if exchange is None:
+            for table in tables:
+                table.cut_into_groups(pool.num_threads())
+        is_cut = any(table.groups is not None for table in tables)
+        self._call = GroupedCall(tables, counts, threads) if is_cut else NativeCall(tables, counts)
         self._callbacks = [table.callback for table in tables if table.callback is not None]
 
     @property

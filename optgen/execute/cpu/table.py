@@ -11,21 +11,26 @@ from optgen.execute import buffers
 from optgen.execute.buffers import Tensor
 from optgen.execute.cpu.boxes import Areas, BoxExchange
 from optgen.execute.cpu.exchange import ExchangeCallback, of_partials
+from optgen.execute.cpu.groups import Groups, group_ends
 from optgen.execute.cpu.kernel import CpuKernel
 from optgen.execute.cpu.pool import Pool
+from optgen.execute.hyper import Values
 from optgen.execute.kernel import Rows
 from optgen.execute.piece import Exchange
 from optgen.execute.table import StepTable
+from optgen.model import Kind
 
 
 class CpuTable(StepTable):
-    """A table whose kernel is the whole step. `callback` is its exchange, None if it has none."""
+    """A table whose kernel is the whole step. `callback` is its exchange, `groups` are those that it is cut into, each
+    None where it has none."""
 
     kernel: CpuKernel
 
     def __init__(self, kernel: CpuKernel, members: Sequence[int], *more: Any) -> None:
         super().__init__(kernel, members, *more)
         self.callback: ExchangeCallback | None = None
+        self.groups: Groups | None = None
         self._workspace = np.zeros(0)
         if kernel.variant.boxes:
             self._areas = Areas(self.boxes(), kernel.native.levels, kernel.native.last_two)
@@ -33,8 +38,32 @@ class CpuTable(StepTable):
         self._reserve_workspace()
 
     def bind_gradients(self, reads: Sequence[tuple[Sequence[Tensor], Rows]]) -> None:
+        had_rows = self.step.present is not None
         super().bind_gradients(reads)
-        if self.step.present is not None:
+        if had_rows or self.step.present is not None:
+            self._reserve_workspace()
+
+    def set_hyper(self, values: Values) -> None:
+        super().set_hyper(values)
+        if self.groups is not None:
+            self.groups.set_hyper(self._hyper)
+
+    def set_seed(self, seed: int) -> None:
+        super().set_seed(seed)
+        if self.groups is not None:
+            self.groups.set_seed(seed)
+
+    def cut_into_groups(self, threads: int) -> None:
+        """Have groups of small tensors updated one after the other, if that pays and no result depends on others. The
+        smallest tensors come first."""
+        native = self.kernel.native
+        if native.sweeps < 2 or native.shared or any(piece is not None for piece in self._pieces):
+            return
+        streams = sum(b.format.bytes for b in native.buffers if b.kind is Kind.ELEM and not b.is_scale)
+        ends = group_ends((self.sizes * streams).tolist(), threads)
+        if ends:
+            self.groups = Groups(self, ends)
+            self.groups.set_hyper(self._hyper)
             self._reserve_workspace()
 
     def use_threads(self, threads: Pool) -> None:
@@ -60,6 +89,9 @@ class CpuTable(StepTable):
 
     def _reserve_workspace(self) -> None:
         """Have as much workspace as the tensors, or the rows of them that are updated, need."""
+        if self.groups is not None:
+            self.groups.update(self.step, self.kernel.workspace)
+            return
         needed = self.kernel.workspace(self.step)
         if needed > self._workspace.size:
             self._workspace = buffers.aligned((needed,), "float64")

@@ -1,0 +1,86 @@
+"""The rows of a sweep that uses row or column values: within a row, a row value is one number, and column values lie as
+the elements do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from llvmlite import ir as ll
+
+from optgen.backends.control_flow import loop, variable, while_below
+from optgen.backends.cpu.elements import UNIT, SweepBody, for_elements
+from optgen.backends.layout import Extent, narrowed
+from optgen.backends.llvm import F64, at, integer, load, maximum, minimum
+from optgen.ir import Value
+from optgen.model import Kind
+
+ROW_GROUP = 4
+"""So many rows are added to column sums at once, which are then read and written once for all of them."""
+SHORT_ROW = 16
+"""The rows of tiny matrices, such as those of convolutions, fill so many lanes of the tree at most."""
+
+
+@contextmanager
+def row_groups(b: ll.IRBuilder, first: Any, last: Any, extent: Extent) -> Iterator[tuple[Any, Any, Any]]:
+    """A loop over rows [first, last), which begin at a block of rows: yields a row, and the contexts of the code for
+    ROW_GROUP rows from it on, and of that for one. A group is within one matrix, and so within a block. Short rows are
+    taken one by one."""
+    place = variable(b, first)
+    with while_below(b, place, last) as row:
+        left = b.sub(extent.height, b.urem(row, extent.height))
+        long = b.icmp_signed(">", extent.cols, integer(SHORT_ROW))
+        several = b.and_(long, b.icmp_signed(">=", left, integer(ROW_GROUP)))
+        b.store(b.add(row, b.select(several, integer(ROW_GROUP), integer(1))), place)
+        with b.if_else(several) as (then, otherwise):
+            yield row, then, otherwise
+
+
+@dataclass(frozen=True)
+class RowOrigin:
+    """Element 0 of a loop begins row `row`, of `cols` elements. In a batch, a matrix has `height` rows."""
+
+    row: Any
+    cols: Any
+    height: Any = None
+
+
+class RowBodies:
+    """The rows from `origin` on. `lines` are the arrays of the tensor's row and column values."""
+
+    def __init__(self, body: SweepBody, origin: RowOrigin, lines: Mapping[Value, Any]) -> None:
+        self.body, self.b, self.origin, self.lines = body, body.b, origin, lines
+
+    def body_of(self, k: Any) -> SweepBody:
+        """The body of the k-th row, counted from 0: element 0 is the first of that row."""
+        b, body, row = self.b, self.body, self.b.add(self.origin.row, k)
+        first = b.mul(k, self.origin.cols)
+        of_rows = {v: x for v, x in self.lines.items() if v.type.kind is Kind.ROW}
+        of_columns = {v: x for v, x in self.lines.items() if v.type.kind is Kind.COL}
+        matrix = integer(0) if self.origin.height is None else b.udiv(row, self.origin.height)
+        columns_before = b.mul(matrix, self.origin.cols)
+        bytes_of = {name: body.m.kernel.buffer(name).format.bytes for name in body.pointers}
+        return replace(
+            body,
+            pointers={name: at(b, x, first, UNIT[bytes_of[name]]) for name, x in body.pointers.items()},
+            scalars={**body.scalars, **{v: narrowed(b, load(b, x, row, F64), v) for v, x in of_rows.items()}},
+            column_values={v: at(b, x, columns_before, F64) for v, x in of_columns.items()},
+            terms={v: at(b, x, first, F64) for v, x in body.terms.items()},
+        )
+
+    def of(self, begin: Any, end: Any) -> Iterator[tuple[SweepBody, Any, Any, Any]]:
+        """A loop over the rows that elements [begin, end) are in: yields the body of a row, the first and the last + 1
+        of its elements that are among these, and the number of its element 0."""
+        b, cols = self.b, self.origin.cols
+        rows = b.udiv(b.add(end, b.sub(cols, integer(1))), cols)
+        with loop(b, b.udiv(begin, cols), rows) as k:
+            start = b.mul(k, cols)
+            first, last = maximum(b, b.sub(begin, start), integer(0)), minimum(b, b.sub(end, start), cols)
+            yield self.body_of(k), first, last, start
+
+    def for_elements(self, begin: Any, end: Any) -> None:
+        """Elements [begin, end) of a sweep without reductions."""
+        for body, first, last, _ in self.of(begin, end):
+            for_elements(body, first, last)
