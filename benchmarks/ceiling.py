@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import workloads
-from workloads import Array, Rule, Shape
+from workloads import Rule, Shape
 
 import optgen
 from optgen import ir, pipeline
@@ -56,24 +55,21 @@ class Streams:
 def bind(
     rule: Rule,
     streams: Streams,
-    weights: Sequence[Array],
-    state: optgen.State,
+    shapes: Sequence[Shape],
     target: str = "cpu",
     zeros: Callable[[Sequence[Shape], str], list[Any]] = workloads.zeros,
 ) -> optgen.BoundStep:
-    """A step that moves these streams, in float32 on the very weights and states of the kernel it is compared with.
+    """A step that moves these streams of tensors of these shapes, in float32 and in arrays of its own.
 
-    Where something is stored in fewer bits, it has arrays of its own. States lie side by side in them: two of 16 bits
-    are a stream of float32, two of 8 bits one of float16, the narrowest that a CPU has an instruction to convert.
-    Weights of 16 bits are float16 as well. `zeros` makes arrays where `target` computes.
+    They begin with cache lines, wherever those of the contenders are. Where something is stored in fewer bits, states
+    lie side by side in the arrays: two of 16 bits are a stream of float32, two of 8 bits one of float16, the narrowest
+    that a CPU has an instruction to convert. Weights of 16 bits are float16 as well. `zeros` makes arrays where
+    `target` computes.
     """
-    shapes = [tuple(w.shape) for w in weights]
     inputs = streams.states(read=True, written=False)
     if rule == rule.in_float32:
         updated, written = (streams.states(read=r, written=True) for r in (True, False))
         top = optgen.load(optgen.parse(spec(inputs, updated, written)), target=target)
-        arrays = {name: state.arrays[name] for name in (*updated, *written)}
-        kept = optgen.State(arrays, np.zeros(len(weights), np.int64))
     else:
         storage = packed(streams.bytes_of[name] for name in streams.states(read=True, written=True))
         narrow = rule.dtype != "float32"
@@ -81,10 +77,8 @@ def bind(
             optgen.parse(spec(inputs, storage)), "float16" if narrow else "float32",
             master=rule.master, storage=storage, target=target,
         )  # fmt: skip
-        weights = zeros(shapes, top.dtype) if narrow else weights
-        kept = top.init(weights)
-    read = {name: zeros(shapes, top.dtype) for name in ("grad", *inputs)}
-    return top.bind(weights, read.pop("grad"), kept, read)
+    weights, grads = zeros(shapes, top.dtype), zeros(shapes, top.dtype)
+    return top.bind(weights, grads, inputs={name: zeros(shapes, top.dtype) for name in inputs})
 
 
 def spec(inputs: Collection[str], updated: Collection[str], written: Collection[str] = ()) -> str:

@@ -84,7 +84,7 @@ def _by_events(
     copy, times = device.copy(moved)
     steps: dict[str, Step] = {
         COPY: copy,
-        CEILING: ceiling.bind(rule, streams, tensors.weights, ours.state, "cuda", device.zeros),
+        CEILING: ceiling.bind(rule, streams, shapes, "cuda", device.zeros),
         OURS: ours,
     }
     absent = add_peers(steps, optimizer, tensors, peers)
@@ -127,7 +127,7 @@ def launches(step: optgen.BoundStep) -> int:
 def _check_memory(device: Any, rule: Rule, shapes: Sequence[Shape], peers: int) -> None:
     """TooLarge where weights, gradients, what each contender keeps, and its temporaries do not fit."""
     states = len(rule.load().spec.states)
-    arrays = 2 + states + 2 + 1 + 2 * peers + 3 * bool(peers)  # ours, the copy's, the ceiling's gradient, the peers'
+    arrays = 2 * (2 + states) + 2 + 4 * peers + 3 * bool(peers)  # ours and the ceiling's, the copy's, the peers'
     needed, free = 4 * arrays * sum(map(math.prod, shapes)), device.free()
     if needed > free:
         raise TooLarge(f"needs {needed / 2**30:.0f} GiB, of which {free / 2**30:.0f} are free")

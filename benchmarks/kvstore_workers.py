@@ -19,7 +19,6 @@ import measure
 import numpy as np
 import workloads
 
-import optgen
 import runtime as mx
 from runtime import kvstore
 from runtime.ndarray import NDArray
@@ -100,11 +99,10 @@ def local(rounds: int) -> dict[str, Samples]:
 def streams() -> Step:
     """What adam reads and writes where it sums the gradients of all contexts itself, in arrays of its own."""
     rule = workloads.Rule("adam")
-    weights = workloads.make([SHAPE]).weights
     updated, more = ("w", "m", "v"), [f"grad{k}" for k in range(1, CONTEXTS)]
     names = (*updated, "grad", *more)
     found = ceiling.Streams(dict.fromkeys(names, 4), frozenset(names), frozenset(updated))
-    return ceiling.bind(rule, found, weights, optgen.load("adam").init(weights))
+    return ceiling.bind(rule, found, [SHAPE])
 
 
 def exchange(store: kvstore.KVStoreBase, name: str, shapes: Sequence[tuple[int, ...]]) -> Step:

@@ -12,6 +12,7 @@ line it runs. `cold` has an empty folder of compiled kernels, `cached` one with 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import resource
@@ -57,13 +58,17 @@ print(time.perf_counter() - begin)
 """
 CALLS = 2000
 TRAINED, BATCH = ("adam", "sgd"), 64
+ADAM, TABLE, ROWS = workloads.Rule("adam"), (1_000_000, 64), 4096
+LR, WD = 1e-6, 1e-4
+"""So small that no weight comes to where its decay cancels its gradient, in as many steps as are timed."""
 
 
 def main() -> int:
     args = arguments()
     description = machine.describe(optgen.num_threads())
     print(machine.text(description), end="\n\n", flush=True)
-    rows = {**fresh(args.runs), **perceptron(args.runs), **trainers(args.runs)}
+    parts = (fresh, perceptron, many_tensors, table_rows, trainers)
+    rows = {name: row for part in parts for name, row in part(args.runs).items()}
     for name, (value, unit) in rows.items():
         print(f"{name:55} {value:10.2f} {unit}")
     if args.json is not None:
@@ -92,12 +97,12 @@ def fresh(runs: int) -> dict[str, tuple[float, str]]:
 def perceptron(runs: int) -> dict[str, tuple[float, str]]:
     """Adam on the small network: a step, the same with hyper-parameters given, and what of it is not arithmetic."""
     tensors = workloads.make(workloads.SHAPES["mlp"][1])
-    step = bind(tensors.weights, tensors.grads)
+    step = bind(tensors.weights, gradients())
     one = np.ones(1, np.float32)
     tiny = bind([one], [one.copy()])
     steps: dict[str, Callable[[], object]] = {
         "MLP adam: step()": step,
-        "MLP adam: step(lr=..., wd=..., rescale_grad=...)": lambda: step(lr=1e-3, wd=1e-2, rescale_grad=1 / 64),
+        "MLP adam: step(lr=..., wd=..., rescale_grad=...)": lambda: step(lr=LR, wd=WD, rescale_grad=1 / 64),
         "one element, adam: step(), which is the cost of a call": tiny,
     }
     seconds = measure.interleave(steps, runs)
@@ -107,13 +112,48 @@ def perceptron(runs: int) -> dict[str, tuple[float, str]]:
     return rows
 
 
+def many_tensors(runs: int) -> dict[str, tuple[float, str]]:
+    """Adam on tensors so small that what a step does for each of them shows."""
+    step = measure.bind(ADAM, workloads.make([(100,)] * 1000))
+    return medians({"1,000 tensors of 100 elements, adam: step()": step}, runs)
+
+
+def table_rows(runs: int) -> dict[str, tuple[float, str]]:
+    """Adam on rows of a table: the same at each step, and other ones, as training has them."""
+    random = np.random.default_rng(0)
+    (table,) = workloads.make([TABLE]).weights
+    batches = itertools.cycle([batch(random) for _ in range(16)])
+    rule = ADAM.load()
+    step = rule.bind([table], [next(batches)])
+
+    def with_new_rows() -> None:
+        step.rebind([next(batches)])
+        step()
+
+    name = f"{ROWS:,} rows of a table of {TABLE[0]:,} x {TABLE[1]}, adam"
+    return medians(
+        {f"{name}: step(), the same rows": step, f"{name}: rebind() and step(), new rows": with_new_rows}, runs
+    )
+
+
+def batch(random: np.random.Generator) -> optgen.RowSparse:
+    """Random gradients of random rows of the table, in order."""
+    numbers = np.sort(random.choice(TABLE[0], ROWS, replace=False))
+    return optgen.RowSparse(numbers, random.standard_normal((ROWS, TABLE[1]), np.float32))
+
+
+def medians(steps: dict[str, Callable[[], object]], runs: int) -> dict[str, tuple[float, str]]:
+    """Microseconds of a call of each, measured in turns."""
+    return {name: (statistics.median(s) * 1e6, "us") for name, s in measure.interleave(steps, runs).items()}
+
+
 def trainers(runs: int) -> dict[str, tuple[float, str]]:
     """Trainer.step on the same network: again and again, and after the passes that give the gradients of a batch."""
     steps: dict[str, Callable[[], object]] = {}
     after: dict[str, list[float]] = {}
     for name in TRAINED:
         net = network()
-        trainer = gluon.Trainer(net.collect_params(), name, {"wd": 1e-2})
+        trainer = gluon.Trainer(net.collect_params(), name, {"learning_rate": LR, "wd": WD})
         row = f"MLP {name}: trainer.step({BATCH})"
         after[f"{row}, after a batch"] = train(net, trainer, 20 * runs)
         steps[row] = again(net, trainer)
@@ -147,7 +187,7 @@ def train(net: gluon.Block, trainer: gluon.Trainer, batches: int) -> list[float]
 def again(net: gluon.Block, trainer: gluon.Trainer) -> Callable[[], object]:
     """A step with gradients that stay the same; a Trainer takes them for stale unless told otherwise."""
     params = list(net.collect_params().values())
-    for param, grad in zip(params, workloads.make(workloads.perceptron()).grads, strict=True):
+    for param, grad in zip(params, gradients(), strict=True):
         param.grad()[:] = mx.nd.array(BATCH * grad)
     variables = [param.data()._node for param in params]
 
@@ -159,8 +199,17 @@ def again(net: gluon.Block, trainer: gluon.Trainer) -> Callable[[], object]:
     return step
 
 
+def gradients() -> list[workloads.Array]:
+    """Those of the small network, normal as training has them."""
+    rng = np.random.default_rng(0)
+    grads = workloads.zeros(workloads.perceptron(), "float32")
+    for g in grads:
+        g[...] = 0.01 * rng.standard_normal(g.shape, dtype=np.float32)
+    return grads
+
+
 def bind(weights: list[Any], grads: list[Any]) -> optgen.BoundStep:
-    rule = optgen.load("adam", lr=1e-3, wd=1e-2)
+    rule = optgen.load("adam", lr=LR, wd=WD)
     return rule.bind(weights, grads, rule.init(weights))
 
 

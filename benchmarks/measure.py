@@ -65,7 +65,7 @@ class Result:
 def add_peers(
     steps: dict[str, Callable[[], object]], optimizer: str, tensors: Tensors, peers: Sequence[str]
 ) -> dict[str, str]:
-    """The peers' steps on the same tensors; why some are absent."""
+    """The peers' steps on copies of the tensors; why some are absent."""
     absent: dict[str, str] = {}
     for name in peers:
         try:
@@ -84,7 +84,7 @@ def measure(shapes: str, optimizer: str, peers: Sequence[str], reps: int) -> Res
     ours = bind(rule, tensors)
     streams = Streams.of(ours.rule, max(sizes, key=math.prod))
     steps: dict[str, Callable[[], object]] = {
-        CEILING: ceiling.bind(rule, streams, tensors.weights, ours.state),
+        CEILING: ceiling.bind(rule, streams, sizes),
         OURS: ours,
     }
     if rule != rule.in_float32:

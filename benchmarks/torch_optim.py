@@ -114,10 +114,8 @@ def run(shapes: str, name: str, peers: Sequence[str], reps: int) -> Result:
     bound = rule.load().bind(*_tensors(tensors))
     bound(lr=LR)
     streams = Streams.of(bound.rule, max(sizes, key=math.prod))
-    arrays = {key: [x if x is None else _array(x) for x in xs] for key, xs in bound.state.arrays.items()}
-    kept = type(bound.state)(arrays, bound.state.t)
     steps: dict[str, Callable[[], object]] = {
-        CEILING: ceiling.bind(rule, streams, tensors.weights, kept),
+        CEILING: ceiling.bind(rule, streams, sizes),
         BIND: bound,
         STEP: optimizer.step,
         NEW: _with_new_gradients(case.make(_parameters(tensors))),
@@ -136,10 +134,6 @@ def run(shapes: str, name: str, peers: Sequence[str], reps: int) -> Result:
         shapes, name, len(sizes), tensors.parameters, len(streams.reads), len(streams.writes), streams.bytes,
         bound.rule.cost.sweeps, seconds, absent,
     )  # fmt: skip
-
-
-def _array(x: Any) -> Any:
-    return x.numpy() if hasattr(x, "numpy") else x
 
 
 def _tensors(tensors: Tensors) -> tuple[list[Any], list[Any]]:

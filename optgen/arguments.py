@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 import operator
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from optgen.diagnostics import suggest
-from optgen.ir import COMPUTE
+from optgen.ir import COMPUTE, LEAST_NORMAL
 from optgen.ir.storage import STORAGES, storages_of
 from optgen.model import (
     COMPARISONS,
@@ -203,6 +204,18 @@ def check(optimizer: Optimizer, param: Param, x: Any) -> float | None:
     if math.isnan(value):
         raise ValueError(f"{optimizer.name}: '{param.name}' must be a number, not NaN")
     return None if param.zero_off and value == 0 else value
+
+
+def warn_of_subnormals(optimizer: Optimizer, dtype: str, values: Mapping[str, Any], frames: int) -> None:
+    """Warn of hyper-parameters that are 0 where they meet elements, as no float32 of a sweep is subnormal. The caller
+    to be shown is `frames` calls up."""
+    for name, value in values.items():
+        each = value if isinstance(value, list) else [value]
+        for x in each:
+            if isinstance(x, float) and 0 < abs(x) < LEAST_NORMAL and COMPUTE[dtype] == "f32":
+                what = f"{optimizer.name}: '{name}' is {x!r}, which is 0 where it meets float32 elements"
+                warnings.warn(f"{what}: these have no numbers between 0 and 2^-126 = 1.18e-38", stacklevel=frames + 1)
+                break
 
 
 def _flag_value(optimizer: Optimizer, flag: Flag, x: Any) -> FlagValue:

@@ -57,6 +57,8 @@ def spec_path(name: str) -> Path:
     """The file of the spec `name`. Raises FileNotFoundError, with a suggestion, if there is none."""
     path = folder() / f"{name}.opt"
     if not path.is_file():
+        if os.path.isfile(f"{name}.opt"):
+            raise FileNotFoundError(f"no spec named {name!r}; for the file of that name write '{name}.opt'")
         names = all_available()
         hint = suggest(name, names) or f"there are: {', '.join(names) or 'none'}"
         raise FileNotFoundError(f"no spec named {name!r}; {hint}")

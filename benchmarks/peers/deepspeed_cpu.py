@@ -29,9 +29,9 @@ def step(optimizer: str, tensors: Tensors) -> Callable[[], object] | None:
         return None
     module, name, values = _CLASSES[optimizer]
     kind = getattr(require(module, "deepspeed"), name)
-    params = [torch.nn.Parameter(torch.from_numpy(w)) for w in tensors.weights]
+    params = [torch.nn.Parameter(torch.from_numpy(w).clone()) for w in tensors.weights]
     for p, g in zip(params, tensors.grads, strict=True):
-        p.grad = torch.from_numpy(g)
+        p.grad = torch.from_numpy(g).clone()
     try:
         made = kind(params, lr=LR, weight_decay=WD, **values)
         made.step()

@@ -1,6 +1,6 @@
 """PyTorch's optimizers in their three modes: one fused kernel, lists of tensors (foreach), and torch.compile.
 
-Weights and gradients are the caller's own arrays or tensors, wherever they are; the states are PyTorch's.
+Weights and gradients are copies in PyTorch's own memory, on the device of the caller's.
 """
 
 from __future__ import annotations
@@ -69,9 +69,9 @@ def make(optimizer: str, tensors: Tensors, **mode: bool) -> Any:
         return None
     values = values | {"lr": LR} | ({"weight_decay": WD} if "weight_decay" in takes else {})
     try:
-        params = [torch.nn.Parameter(torch.as_tensor(w)) for w in tensors.weights]
+        params = [torch.nn.Parameter(torch.as_tensor(w).clone()) for w in tensors.weights]
         for p, g in zip(params, tensors.grads, strict=True):
-            p.grad = torch.as_tensor(g)
+            p.grad = torch.as_tensor(g).clone()
         made = kind(params, **values, **mode)
         made.step()
     except Exception as error:  # whatever this build of PyTorch lacks, or memory: the others may go on

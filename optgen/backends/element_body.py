@@ -6,13 +6,14 @@ A subclass says how a CPU or a GPU reads and writes streams, and where it finds 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from llvmlite import ir as ll
 
 from optgen import ir
-from optgen.backends.llvm import F64, I8, I16, I32, TYPES, constant, inline, lower, splat, vector
+from optgen.backends.flushing import read_as_they_are
+from optgen.backends.llvm import F64, I8, I16, I32, TYPES, constant, flushed, inline, lower, splat, vector
 from optgen.backends.module_builder import Env, ModuleBuilder
 from optgen.ir import ROUNDING_DRAW, Buffer, Instr, Kernel, Phase, Value, codec
 from optgen.ir.storage import Storage
@@ -68,11 +69,13 @@ class ElementBody(ABC):
         """Emit all instructions; the values that they compute."""
         env = {v: splat(self.b, x, self.width) for v, x in self.scalars.items()}
         env |= self.line_values()
+        as_they_are = read_as_they_are(self.phase.instrs, self.m.consts)
         for instr in self.phase.instrs:
             match instr.op:
                 case ir.Load(buffer=name):
                     assert instr.result is not None
-                    env[instr.result] = self.decoded(self.m.kernel.buffer(name))
+                    flushes = self.m.machine_flushes and instr.result not in as_they_are
+                    env[instr.result] = self.decoded(self.m.kernel.buffer(name), flushes)
                 case ir.Store(buffer=name, value=v):
                     self.store(self.m.kernel.buffer(name), self.operand(v, env))
                 case ir.Word(draw=draw):
@@ -83,23 +86,27 @@ class ElementBody(ABC):
                 case op:
                     assert instr.result is not None
                     args = [self.operand(v, env) for v in ir.operands(op)]
-                    env[instr.result] = lower(self.b, op, args, instr.result, self.width)
+                    flushes = self.m.machine_flushes and not (
+                        isinstance(op, ir.FromBits) and instr.result in as_they_are
+                    )
+                    env[instr.result] = lower(self.b, op, args, instr.result, self.width, machine_flushes=flushes)
         return env
 
     def operand(self, v: Value, env: Env) -> Any:
         return self.m.operand(self.b, v, env, self.width)
 
-    def decoded(self, buffer: Buffer) -> Any:
-        """The elements of a stream in the dtype of the arithmetic."""
+    def decoded(self, buffer: Buffer, machine_flushes: bool) -> Any:
+        """The elements of a stream in the dtype of the arithmetic, with zeros instead of subnormals, unless the machine
+        sees to that where they are read."""
         b, raw = self.b, self.read(buffer)
         if buffer.format.is_half:
             return b.fpext(raw, vector(F32, self.width))
         if buffer.format.codec is None:
-            return raw
+            return raw if machine_flushes else flushed(b, raw)
         args = [b.zext(raw, vector(I32, self.width))]
         if buffer.is_quantized:
             args.append(self.scale(buffer))
-        return inline(b, codec.decoder(buffer), args, self.width)
+        return self.inline(codec.decoder(buffer), args, result_flushes=machine_flushes)
 
     def store(self, buffer: Buffer, x: Any) -> None:
         """Write new values, rounded to the storage of their buffer."""
@@ -118,7 +125,12 @@ class ElementBody(ABC):
         args = [x]
         if buffer.format.needs_draws:
             args.append(self.rounding_bits(buffer.name))
-        return b.trunc(inline(b, codec.encoder(buffer), args, self.width), vector(raw_type(buffer.format), self.width))
+        return b.trunc(self.inline(codec.encoder(buffer), args), vector(raw_type(buffer.format), self.width))
+
+    def inline(self, function: Callable[..., Any], args: list[Any], *, result_flushes: bool = False) -> Any:
+        """A function of an IR builder on the elements; `result_flushes` as for `llvm.inline`."""
+        flushes = self.m.machine_flushes
+        return inline(self.b, function, args, self.width, machine_flushes=flushes, result_flushes=result_flushes)
 
     def rounding_bits(self, name: str) -> Any:
         """The random bits that round a state: a word serves two states, the first one takes its low half."""

@@ -123,13 +123,15 @@ class FunctionBuilder(ABC):
         phase: Phase,
         env: Env,
         kept: Container[Value],
-        place: Callable[[Value], Any],
+        load: Callable[[Value], Any],
+        keep: Callable[[Value, Any], None],
         state: Callable[[str, ll.Type], Any],
     ) -> None:
         """A phase that computes one number for each row, or each column: at one of these.
 
-        The values `kept` stand in arrays: `place` gives the address of this line's number in one, `state` that of a
-        buffer, whose elements are of the given type. Reductions are emitted by others.
+        The values `kept` stand in arrays: `load` gives this line's number in one, and `keep` stores it there. `state`
+        is the address of this line's number in a buffer, whose elements are of the given type. Reductions are emitted
+        by others.
         """
         b = self.b
         stored = TYPES["f32" if self.m.kernel.compute == "f32" else "f64"]
@@ -137,7 +139,7 @@ class FunctionBuilder(ABC):
         for instr in phase.instrs:
             for v in ir.operands(instr.op):
                 if v not in env and v not in here and v in kept:
-                    env[v] = narrowed(b, b.load(place(v), typ=F64), v)
+                    env[v] = load(v)
             match instr.op:
                 case ir.Load(buffer=name):
                     assert instr.result is not None
@@ -151,4 +153,4 @@ class FunctionBuilder(ABC):
                 case _:
                     self.define(instr, env)
             if instr.result is not None and instr.result in kept:
-                b.store(widened(b, env[instr.result], instr.result), place(instr.result))
+                keep(instr.result, env[instr.result])

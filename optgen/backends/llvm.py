@@ -11,6 +11,7 @@ from typing import Any
 from llvmlite import ir as ll
 
 from optgen import ir
+from optgen.backends.flushing import read_as_they_are
 from optgen.backends.lookup import lookup
 from optgen.ir import Instr, Type, Value
 from optgen.ir.expand import Emitter
@@ -50,11 +51,20 @@ def constant(type: ll.Type, x: float, width: int) -> ll.Constant:
     return ll.Constant(type, x) if width == 1 else ll.Constant(vector(type, width), [x] * width)
 
 
-def lower(b: ll.IRBuilder, op: ir.Op, args: list[Any], result: Value, width: int = 1) -> Any:
+def lower(
+    b: ll.IRBuilder, op: ir.Op, args: list[Any], result: Value, width: int = 1, *, machine_flushes: bool = False
+) -> Any:
     """Emit one operation that is neither a stream access nor a reduction, on `width` elements at once.
 
-    `args` are its lowered operands, scalars or vectors of that width.
+    `args` are its lowered operands, scalars or vectors of that width. `machine_flushes`: the machine gives zeros
+    instead of float32 subnormals by itself, where the result is computed or where it is read.
     """
+    x = _rounded(b, op, args, result, width)
+    return x if machine_flushes or result.type.dtype != "f32" else _flushed_result(b, op, args, x, width)
+
+
+def _rounded(b: ll.IRBuilder, op: ir.Op, args: list[Any], result: Value, width: int) -> Any:
+    """The operation as IEEE 754 has it."""
     match op:
         case ir.Const(value=x) | ir.IntConst(value=x):
             return constant(TYPES[result.type.dtype], x, width)
@@ -106,6 +116,49 @@ def lower(b: ll.IRBuilder, op: ir.Op, args: list[Any], result: Value, width: int
     raise TypeError(f"no LLVM for {op!r}")
 
 
+def _flushed_result(b: ll.IRBuilder, op: ir.Op, args: list[Any], x: Any, width: int) -> Any:
+    """The float32 x, which is the rounded result of an operation, or a zero of its sign where the operation has one.
+
+    Of a product or a double, x itself does not tell: what rounds to less than 2^-126 with 24 bits can round to 2^-126
+    with fewer.
+    """
+
+    def number(value: float) -> Any:
+        return constant(TYPES["f32"], value, width)
+
+    match op:
+        case ir.FromBits() | ir.Add() | ir.Sub():
+            return flushed(b, x)
+        case ir.Mul():
+            scaled = b.fmul(args[0], b.fmul(args[1], number(2.0**64)))
+            tiny = b.fcmp_ordered("<", unary(b, "llvm.fabs", scaled), number(2.0**64 * ir.LEAST_NORMAL))
+        case ir.Div():  # no quotient of float32 lies between 2^-126 - 2^-150 and 2^-126
+            scaled = b.fmul(unary(b, "llvm.fabs", args[0]), number(1 / ir.LEAST_NORMAL))
+            tiny = b.fcmp_ordered("<", scaled, unary(b, "llvm.fabs", args[1]))
+        case ir.Convert():
+            least = constant(F64, ir.LEAST_ROUNDED, width)
+            tiny = b.fcmp_ordered("<", unary(b, "llvm.fabs", args[0]), least)
+        case _:
+            return x
+    return _zero_where(b, tiny, x, width)
+
+
+def flushed(b: ll.IRBuilder, x: Any) -> Any:
+    """x, or a zero of its sign where it is subnormal: floats, or a vector of them. By integers, whatever the machine's
+    mode."""
+    width = x.type.count if isinstance(x.type, ll.VectorType) else 1
+    type, exponent = (I64, 0x7FF << 52) if _element(x.type) == F64 else (I32, 0xFF << 23)
+    there = b.and_(b.bitcast(x, vector(type, width)), constant(type, exponent, width))
+    return _zero_where(b, b.icmp_unsigned("==", there, constant(type, 0, width)), x, width)
+
+
+def _zero_where(b: ll.IRBuilder, condition: Any, x: Any, width: int) -> Any:
+    """x, or a zero of its sign where the condition holds."""
+    type, sign = (I64, 1 << 63) if _element(x.type) == F64 else (I32, 1 << 31)
+    bits = b.bitcast(x, vector(type, width))
+    return b.bitcast(b.select(condition, b.and_(bits, constant(type, sign, width)), bits), x.type)
+
+
 def compare(b: ll.IRBuilder, name: ir.CompareOp, dtype: ir.DType, x: Any, y: Any) -> Any:
     """An ordered comparison of floats, or a signed one of integers; only `ne` is true of a NaN."""
     if dtype in ("i64", "i32"):
@@ -121,21 +174,34 @@ def fold(b: ll.IRBuilder, op: ir.ReduceOp, x: Any, y: Any) -> Any:
     return b.select(first, x, y)
 
 
-def inline(b: ll.IRBuilder, function: Callable[..., Any], args: list[Any], width: int = 1) -> Any:
+def inline(
+    b: ll.IRBuilder,
+    function: Callable[..., Any],
+    args: list[Any],
+    width: int = 1,
+    *,
+    machine_flushes: bool = False,
+    result_flushes: bool = False,
+) -> Any:
     """Emit a function over an IR builder as instructions on `width` elements at once.
 
-    A function with several results gives a list.
+    A function with several results gives a list. With `machine_flushes`, the machine's arithmetic gives zeros instead
+    of float32 subnormals; with `result_flushes`, only such arithmetic reads the result.
     """
     emitter = Emitter("")
     names = {type: name for name, type in TYPES.items()}
     values = [Value(f"arg{k}", Type(Kind.ELEM, names[_element(x.type)])) for k, x in enumerate(args)]
     env: dict[Value, Any] = dict(zip(values, args, strict=True))
     result = function(emitter, *values)
+    results = result if isinstance(result, tuple) else (result,)
+    consts = {i.result: i.op for i in emitter.instrs if i.result is not None and is_const(i)}
+    as_they_are = read_as_they_are(emitter.instrs, consts, () if result_flushes else results)
     for instr in emitter.instrs:
         assert instr.result is not None
         operands = [env[v] for v in ir.operands(instr.op)]
-        env[instr.result] = lower(b, instr.op, operands, instr.result, width)
-    return [env[r] for r in result] if isinstance(result, tuple) else env[result]
+        flushes = machine_flushes and not (isinstance(instr.op, ir.FromBits) and instr.result in as_they_are)
+        env[instr.result] = lower(b, instr.op, operands, instr.result, width, machine_flushes=flushes)
+    return [env[r] for r in results] if isinstance(result, tuple) else env[result]
 
 
 def _element(type: ll.Type) -> ll.Type:

@@ -16,7 +16,12 @@ Env = dict[Value, Any]
 
 
 class ModuleBuilder:
-    """The module of a planned kernel; `symbol` is the name that its functions begin with."""
+    """The module of a planned kernel; `symbol` is the name that its functions begin with.
+
+    `machine_flushes`: inside a sweep, the machine's arithmetic gives zeros instead of float32 subnormals by itself.
+    """
+
+    machine_flushes = False
 
     def __init__(self, kernel: Kernel, symbol: str, lookup: LookupStyle) -> None:
         self.kernel, self.symbol = kernel, symbol

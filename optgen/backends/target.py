@@ -36,8 +36,8 @@ def host() -> CpuTarget:
 
 @dataclass(frozen=True)
 class ControlRegister:
-    """The register of a CPU's floating-point mode, and the mode that kernels set whatever the calling thread has: round
-    to nearest, denormals kept, NaN as in IEEE 754, exceptions masked."""
+    """The register of a CPU's floating-point mode, and the modes that kernels set whatever the calling thread has:
+    round to nearest, subnormals kept, NaN as in IEEE 754, exceptions masked."""
 
     read: str
     """The LLVM intrinsic that reads it; `write`: the one that sets it."""
@@ -46,10 +46,14 @@ class ControlRegister:
     value: int
     by_address: bool
     """Whether the intrinsics take the address of a value; else one returns it, and the other takes it."""
+    flushing: int | None
+    """The same mode, but with zeros instead of subnormals, in operands and in results that are below 2^-126 once they
+    are rounded to 24 bits; None where the machine has no such mode."""
 
 
-MXCSR = ControlRegister("llvm.x86.sse.stmxcsr", "llvm.x86.sse.ldmxcsr", 32, 0x1F80, by_address=True)
-FPCR = ControlRegister("llvm.aarch64.get.fpcr", "llvm.aarch64.set.fpcr", 64, 0, by_address=False)
+MXCSR = ControlRegister("llvm.x86.sse.stmxcsr", "llvm.x86.sse.ldmxcsr", 32, 0x1F80, by_address=True, flushing=0x9FC0)
+FPCR = ControlRegister("llvm.aarch64.get.fpcr", "llvm.aarch64.set.fpcr", 64, 0, by_address=False, flushing=None)
+"""Its FZ flushes what is below 2^-126 before it is rounded."""
 
 
 def control_register(triple: str) -> ControlRegister | None:

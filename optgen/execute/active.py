@@ -69,8 +69,11 @@ class MovingGradients:
 
     def move(self, found: list[Any]) -> bool:
         """Have the tables read these gradients; False if they differ in more than their addresses."""
-        if not self._reader.read(found) or any(found[i].is_neg() for i in self._may_be_negative):
+        if not self._reader.read(found):
             return False
+        for i in self._may_be_negative:
+            if found[i].is_neg():
+                return False
         now = self._reader.addresses.tobytes()
         if now == self._addresses:
             return True

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable
+from threading import get_ident
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 
@@ -29,16 +29,16 @@ def exclusive(method: Callable[Concatenate[AnyStep, P], R]) -> Callable[Concaten
 
     @functools.wraps(method)
     def called(self: AnyStep, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        me = (threading.get_ident(),)
+        users, me = self._users, (get_ident(),)
         # A list and no lock: wherever an interrupt (ctrl-C) comes, who has entered leaves.
         try:
-            self._users.append(me)
-            first = self._users[0]
+            users.append(me)
+            first = users[0]
             if first is not me:
                 by = "its own exchange" if first == me else "another thread"
                 raise RuntimeError(f"{self.rule!r}: this step is in use by {by}")
             return method(self, *args, **kwargs)
         finally:
-            self._users.remove(me)
+            users.remove(me)
 
     return called

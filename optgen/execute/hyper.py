@@ -44,20 +44,21 @@ def flag_decider(
 class HyperParameters:
     """The hyper-parameters of a step: `values` by name, a number for all parameters or a list with one for each.
 
-    `flags` are those of each parameter's kernel. Values with which `decide_flags` returns others are refused. `scalar`
-    returns the memory of an object that stays a tensor, and None for others.
+    `dtype` is that of the parameters, `flags` are those of each one's kernel. Values with which `decide_flags` returns
+    others are refused. `scalar` returns the memory of an object that stays a tensor, and None for others.
     """
 
     def __init__(
         self,
         spec: Optimizer,
+        dtype: str,
         values: Mapping[str, HyperValue],
         flags: Sequence[Mapping[str, FlagValue]],
         decide_flags: DecideFlags,
         scalar: Callable[[Any, str], Tensor | None],
     ) -> None:
         self.values: dict[str, HyperValue | list[HyperValue] | Tensor] = dict(values)
-        self._scalar = scalar
+        self._scalar, self._dtype = scalar, dtype
         self._spec, self._n, self._flags, self._decide_flags = spec, len(flags), flags, decide_flags
         self._deciding_flags = arguments.deciding(spec)
         self._joins_params = spec.joins_params
@@ -71,6 +72,7 @@ class HyperParameters:
                 raise TypeError(f"{self._spec.name}: '{param.name}' is given twice, once as '{name}'")
             changes[param.name] = self._checked(param, value)
         self._check_flags(changes)
+        arguments.warn_of_subnormals(self._spec, self._dtype, changes, frames=5)
         self.values |= changes
         return changes
 

@@ -15,6 +15,7 @@ class OverlapCheck:
     def __init__(self, written: Sequence[Tensor], read: Sequence[Tensor]) -> None:
         self._tensors, self._n_written = [*written, *read], len(written)
         self._ranges = _address_ranges(self._tensors)
+        self._separate: tuple[Array, Array] | None = None  # `written`, once no two of these tensors share memory
 
     @property
     def written(self) -> tuple[Array, Array]:
@@ -26,6 +27,19 @@ class OverlapCheck:
 
     def check_no_overlap(self, more: Sequence[Tensor]) -> None:
         """ValueError naming two tensors that share memory, one of them written; `more` are read as well."""
+        if self._separate is None or self._is_written(more, *self._separate):
+            self._check_all(more)
+            self._separate = self.written
+
+    @staticmethod
+    def _is_written(tensors: Sequence[Tensor], begins: Array, ends: Array) -> bool:
+        """Whether one of the tensors has memory in a range; the ranges are in order and apart."""
+        if not tensors:
+            return False
+        first, behind = _address_ranges(tensors).T
+        return bool((ends.searchsorted(first, "right") < begins.searchsorted(behind, "left")).any())
+
+    def _check_all(self, more: Sequence[Tensor]) -> None:
         ranges = np.concatenate([self._ranges, _address_ranges(more)])
         present = np.flatnonzero(ranges[:, 0] < ranges[:, 1])
         begins, ends = ranges[present].T

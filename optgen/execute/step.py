@@ -108,7 +108,7 @@ class BoundStep:
         shapes = [p.shape if piece is None else piece.shape for p, piece in zip(params, pieces, strict=True)]
         decide_flags = flag_decider(rule.decide, kernels, list(map(len, shapes)), flags)
         self._hyper = HyperParameters(
-            rule.spec, rule.values, [k.variant.flags for k in kernels], decide_flags, device.scalar
+            rule.spec, rule.dtype, rule.values, [k.variant.flags for k in kernels], decide_flags, device.scalar
         )
         self._values = self._hyper.values
         self._gradients = Gradients(params, kernels, state.by_row(self._tensors, kernels), lazy, device)

@@ -62,17 +62,16 @@ def encode(values: Array, buffer: Buffer, by_row: bool, last_two: bool = False) 
     """The codes of float32 numbers, and the float32 scales of their blocks, as a quantized state holds them."""
     from optgen.ir import codec
     from optgen.ir.interp import call
+    from optgen.ir.storage.tools import flushed
 
     own_rows = code_rows(values.shape, by_row, last_two)
-    blocks = _blocks(np.asarray(values, np.float32), own_rows)
+    blocks = _blocks(call(flushed, np.asarray(values, np.float32)), own_rows)
     scales = np.abs(blocks).max(axis=1, initial=0)
     codes = np.empty(blocks.shape, dtype_of(buffer))
     for begin in range(0, len(blocks), _SLAB):
         slab = slice(begin, begin + _SLAB)
         factor = call(codec.encode_scale(buffer), scales[slab])[:, None]
-        with np.errstate(all="ignore"):
-            scaled = blocks[slab] * factor
-        codes[slab] = call(codec.encoder(buffer), scaled)
+        codes[slab] = call(codec.encoder(buffer), blocks[slab], factor)
     scale_shape = shape_of(Buffer("", True, storage="scale"), values.shape, by_row, last_two)
     return _whole(codes, values.shape, own_rows), scales.reshape(scale_shape)
 

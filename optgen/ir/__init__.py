@@ -2,9 +2,14 @@
 
 A `Value` has a kind, which says how many numbers it is (`optgen.model.Kind`), and a dtype. Operations are elementwise.
 The operands of one operation have one dtype and may differ in kind. The kind of the result is their join: a host or
-tensor operand is broadcast. All arithmetic is IEEE 754, rounded to nearest even; denormals are kept, and nothing is
-reassociated or fused. The NumPy interpreter (`optgen.ir.interp`) is the definition, with which every backend is
+tensor operand is broadcast. All arithmetic is IEEE 754, rounded to nearest even, and nothing is reassociated or fused;
+but no float32 is subnormal. The NumPy interpreter (`optgen.ir.interp`) is the definition, with which every backend is
 compared bit by bit.
+
+Where a float32 would be subnormal, it is a zero of its sign. A load of elements and `FromBits` give that zero for the
+bits of a subnormal. `Add`, `Sub`, `Mul`, `Div` and `Convert` give it where the result, rounded to 24 bits whatever its
+exponent, is below 2^-126. f64 keeps its subnormals in arithmetic, but not in elements: a load gives zeros, and the
+build flushes what is stored.
 """
 
 from __future__ import annotations
@@ -74,9 +79,12 @@ from optgen.ir.ops import (
 from optgen.ir.types import (
     COMPUTE,
     EPSILONS,
+    LEAST_NORMAL,
+    LEAST_ROUNDED,
     DType,
     Type,
     Value,
+    constant_f32,
     join,
 )
 
@@ -86,6 +94,8 @@ __all__ = [
     "EPSILONS",
     "GRADIENT_FACTOR",
     "LANES",
+    "LEAST_NORMAL",
+    "LEAST_ROUNDED",
     "OPS",
     "ROUNDING_DRAW",
     "ROW_BLOCK",
@@ -139,6 +149,7 @@ __all__ = [
     "Value",
     "Variant",
     "Word",
+    "constant_f32",
     "gradient",
     "is_gradient",
     "join",

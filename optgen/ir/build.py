@@ -10,8 +10,6 @@ from __future__ import annotations
 import functools
 from dataclasses import replace
 
-import numpy as np
-
 from optgen import ir
 from optgen.diagnostics import Span
 from optgen.ir import Buffer, Instr, Kernel, Phase, Value, Variant, join
@@ -114,6 +112,8 @@ class _Lowering:
     def kernel(self) -> Kernel:
         for equation in self.program.equations:
             value = self.lower(equation.value)
+            if self.compute == "f64" and self.kinds.get(equation.target.key) is Kind.ELEM:
+                value = self.flushed(value)
             self.kinds.setdefault(equation.target.key, self.kind(equation.value))
             self.values[equation.target.key] = self.rename(value, equation.target.key)
         for name, key in self.stored().items():
@@ -168,12 +168,21 @@ class _Lowering:
             return x
         definition = self.instrs[int(x.id)].op if x.id.isdigit() else None
         if isinstance(definition, ir.Const):
-            with np.errstate(over="ignore"):
-                return self.emit(ir.Const(float(np.float32(definition.value))), wanted="f32")
+            return self.emit(ir.Const(ir.constant_f32(definition.value)), wanted="f32")
         return self.emit(ir.Convert(x))
 
     def double(self, x: Value) -> Value:
         return x if x.type.dtype == "f64" else self.emit(ir.Convert(x))
+
+    def flushed(self, x: Value) -> Value:
+        """A double that becomes an element of a state, or a zero of its sign where that is subnormal."""
+        if x.type.kind is Kind.ELEM and any(i.result == x and isinstance(i.op, ir.Load) for i in self.instrs):
+            return x
+        bits = self.emit(ir.Bits(x))
+        exponent = self.emit(ir.Int("and", bits, self.emit(ir.IntConst(0x7FF << 52), wanted="i64")))
+        is_zero = self.emit(ir.Compare("eq", exponent, self.emit(ir.IntConst(0), wanted="i64")))
+        sign = self.emit(ir.Int("and", bits, self.emit(ir.IntConst(-1 << 63), wanted="i64")))
+        return self.emit(ir.Select(is_zero, self.emit(ir.FromBits(sign)), x))
 
     def coerce_operands(self, *values: Value) -> list[Value]:
         """The operands of one operation in one dtype. A row value and a column value make elements, and are rounded."""
@@ -301,11 +310,13 @@ class _Lowering:
 
     def sign(self, x: Value) -> Value:
         """1 with the sign of x, but +0 for both zeros, and NaN for NaN."""
-        x, zero, one = self.coerce_operands(x, self.const(0.0), self.const(1.0))
+        x, zero = self.coerce_operands(x, self.const(0.0))
         integer: ir.DType = "i64" if x.type.dtype == "f64" else "i32"
-        mask = self.emit(ir.IntConst(-1 << (63 if integer == "i64" else 31)), wanted=integer)
+        wide = integer == "i64"
+        mask = self.emit(ir.IntConst(-1 << (63 if wide else 31)), wanted=integer)
+        one = self.emit(ir.IntConst(0x3FF << 52 if wide else 0x7F << 23), wanted=integer)
         sign = self.emit(ir.Int("and", self.emit(ir.Bits(x)), mask))
-        unit = self.emit(ir.FromBits(self.emit(ir.Int("or", sign, self.emit(ir.Bits(one))))))
+        unit = self.emit(ir.FromBits(self.emit(ir.Int("or", sign, one))))
         nonzero = self.emit(ir.Compare("gt", self.emit(ir.Abs(x)), zero))
         return self.emit(ir.Select(nonzero, unit, self.emit(ir.Add(x, zero))))  # -0 + 0 is +0
 

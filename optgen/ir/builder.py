@@ -11,9 +11,10 @@ V = TypeVar("V")
 class Builder(Protocol[V]):
     """Primitive operations on values `V`, each of which is a float64, a float32, an int64, an int32 or a truth value.
 
-    The operands of one operation have one type. Floating-point operations round to nearest even and keep denormals.
-    Comparisons with NaN are false, except `ne`, which is true. Integers are compared as signed and wrap around; `shr`
-    shifts zeros in. `select(c, a, b)` is a where c holds, else b.
+    The operands of one operation have one type. Floating-point operations round to nearest even. A float32 that
+    would be subnormal is a zero of its sign, whether it is the result of arithmetic, of `from_bits` or of `convert`;
+    a float64 may be subnormal. Comparisons with NaN are false, except `ne`, which is true. Integers are compared as
+    signed and wrap around; `shr` shifts zeros in. `select(c, a, b)` is a where c holds, else b.
 
     `bits` reinterprets a float as the integer of its width, `from_bits` an integer as the float. `to_float` rounds a
     signed integer to the float of its width; `to_int` truncates a float, which must be in the integer's range.

@@ -6,10 +6,14 @@ Each function returns one of a `Builder` and values, which emitters inline and t
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from optgen.ir import Buffer
 from optgen.ir.storage import Codec, blocks
+from optgen.ir.storage.tools import flushed
+
+if TYPE_CHECKING:
+    from optgen.ir.builder import Builder, V
 
 Function = Callable[..., Any]
 
@@ -21,15 +25,21 @@ def decoder(buffer: Buffer) -> Function:
 
 
 def encoder(buffer: Buffer) -> Function:
-    """f(builder, x) -> code, for random rounding f(builder, x, random); in blocks x was multiplied with the block's
-    `encode_scale`."""
-    return _codec(buffer).encode
+    """f(builder, x) -> code, for random rounding f(builder, x, random); for codes in blocks f(builder, x, factor), with
+    the block's `encode_scale`."""
+    encode = _codec(buffer).encode
+    return (lambda b, x, factor: encode(b, b.mul(x, factor))) if buffer.is_quantized else encode
 
 
 def decode_scale(buffer: Buffer) -> Function:
     """f(builder, scale) -> float32: the factor from the number that a code stands for to the element."""
     largest = _codec(buffer).largest
-    return lambda b, scale: scale if largest == 1 else b.mul(scale, b.const32(1 / largest))
+
+    def factor(b: Builder[V], scale: V) -> V:
+        scale = flushed(b, scale)
+        return blocks.invertible(b, scale if largest == 1 else b.mul(scale, b.const32(1 / largest)))
+
+    return factor
 
 
 def encode_scale(buffer: Buffer) -> Function:

@@ -41,7 +41,7 @@ class Emitter:
         return self.emit(ir.Const(x))
 
     def const32(self, x: float) -> Value:
-        return self.emit(ir.Const(float(np.float32(x))), "f32")
+        return self.emit(ir.Const(ir.constant_f32(x)), "f32")
 
     def iconst(self, i: int) -> Value:
         return self.emit(ir.IntConst(i))

@@ -153,6 +153,8 @@ class _Run:
 
     def load(self, buffer: Buffer) -> Any:
         found = self.seen(buffer)[...]
+        if buffer.kind is Kind.ELEM and buffer.format.is_exact(self.kernel.compute):
+            return flushed(found)
         dtype = DTYPES[held_type(buffer, self.kernel.compute).dtype]
         if buffer.is_quantized:
             scale = call(codec.decode_scale(buffer), self.seen(self.kernel.buffer(f"{buffer.name}.scale")))
@@ -225,7 +227,7 @@ class _Run:
         touched = np.unique(numbers)
         scales[touched] = largest.view(np.float32)[touched]
         factor = call(codec.encode_scale(buffer), scales[numbers])
-        codes[..., self.present, :] = call(codec.encoder(buffer), value * factor).astype(codes.dtype)
+        codes[..., self.present, :] = call(codec.encoder(buffer), value, factor).astype(codes.dtype)
 
     # ------------------------------------------------------------ draws
 
@@ -274,6 +276,34 @@ def call(function: Callable[..., Any], *args: Any) -> Any:
 
 def evaluate(op: Op, args: list[Any], dtype: type) -> Any:
     """The result of an operation on numbers."""
+    x = _rounded(op, args, dtype)
+    return x if dtype is not np.float32 else _zero_where(_vanishes(op, args, x), x)
+
+
+def flushed(x: Any) -> Any:
+    """Floats, with zeros of their signs instead of subnormals."""
+    return _zero_where(np.abs(x) < np.finfo(x.dtype).tiny, x)
+
+
+def _zero_where(condition: Any, x: Any) -> Any:
+    return x if condition is False else np.where(condition, np.copysign(x.dtype.type(0), x), x)[()]
+
+
+def _vanishes(op: Op, args: list[Any], x: Any) -> Any:
+    """Where a float32 result x would be below 2^-126, were it rounded to 24 bits whatever its exponent."""
+    match op:
+        case ir.Add() | ir.Sub() | ir.FromBits():  # exact there
+            return np.abs(x) < np.float32(ir.LEAST_NORMAL)
+        case ir.Mul() | ir.Div():
+            scaled = _rounded(op, [args[0] * np.float32(2.0**64), args[1]], np.float32)
+            return np.abs(scaled) < np.float32(2.0**64 * ir.LEAST_NORMAL)
+        case ir.Convert():
+            return np.abs(args[0]) < ir.LEAST_ROUNDED
+    return False
+
+
+def _rounded(op: Op, args: list[Any], dtype: type) -> Any:
+    """The operation as IEEE 754 has it."""
     match op:
         case ir.Const(value=x) | ir.IntConst(value=x):
             return dtype(x)

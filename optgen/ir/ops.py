@@ -49,7 +49,8 @@ class Word:
 
 @dataclass(frozen=True)
 class Load:
-    """The contents of a buffer when the phase begins: elements in the compute dtype, smaller kinds in f64."""
+    """The contents of a buffer when the phase begins: elements in the compute dtype, with zeros for subnormals; smaller
+    kinds in f64, as they are."""
 
     buffer: str
 
@@ -94,7 +95,7 @@ class Floor(UnaryOp):
 
 
 class Add(BinaryOp):
-    """a + b."""
+    """a + b. This and all other f32 results are zeros where they would be subnormal (`optgen.ir`)."""
 
 
 class Sub(BinaryOp):
@@ -143,7 +144,7 @@ class Select:
 
 
 class Convert(UnaryOp):
-    """Between f64 and f32: to f32 rounds once to nearest even, to f64 is exact."""
+    """Between f64 and f32: to f32 rounds once to nearest even, or to a zero; to f64 is exact."""
 
 
 MathFunction = Literal["exp", "expm1", "log", "log1p", "tanh", "cbrt", "pow"]
@@ -169,7 +170,7 @@ class Bits(UnaryOp):
 
 
 class FromBits(UnaryOp):
-    """The number with these bits: a f64 of i64, a f32 of i32."""
+    """The number with these bits: a f64 of i64, a f32 of i32, which is a zero for the bits of a subnormal."""
 
 
 class Extend(UnaryOp):

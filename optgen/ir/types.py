@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import copysign
 from typing import Literal
+
+import numpy as np
 
 from optgen.model import Kind
 
@@ -14,6 +17,18 @@ COMPUTE: dict[str, DType] = {"float32": "f32", "float64": "f64", "float16": "f32
 
 EPSILONS: dict[str, float] = {"float32": 2.0**-23, "float64": 2.0**-52, "float16": 2.0**-10, "bfloat16": 2.0**-7}
 """The machine epsilon of each dtype: the distance from 1 to the next larger number."""
+
+
+LEAST_NORMAL = 2.0**-126
+"""The smallest magnitude of a float32 but 0: nothing smaller is stored, computed or read in a sweep."""
+LEAST_ROUNDED = 2.0**-126 - 2.0**-151
+"""The smallest magnitude that becomes LEAST_NORMAL or more once it is rounded to 24 bits."""
+
+
+def constant_f32(x: float) -> float:
+    """x as a float32 constant: rounded to nearest even, or a zero of its sign where that is below LEAST_NORMAL."""
+    with np.errstate(over="ignore"):
+        return float(np.float32(x)) if not abs(x) < LEAST_ROUNDED else copysign(0.0, x)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 `optgen.torch.Lion` is the class of the spec that comes along; `optgen.torch.optimizer` makes one of any spec. Names of
 PyTorch's own optimizers (`optgen.torch.Adam`) are these, with PyTorch's arguments, numbers and state dicts.
+`dir(optgen.torch)` lists all classes. They are made on first use, so `help(optgen.torch)` does not show them, but
+`help(optgen.torch.Lion)` does. `optgen.torch.SpecOptimizer` is the base class of all of them.
 """
 
 from __future__ import annotations
@@ -12,10 +14,11 @@ from optgen.torch import requirement  # before anything that imports torch
 
 requirement.check()
 
+from optgen.torch.base import SpecOptimizer  # noqa: E402
 from optgen.torch.classes import listed, named, optimizer  # noqa: E402
 from optgen.torch.replacing import replace  # noqa: E402
 
-__all__ = ["optimizer", "replace"]
+__all__ = ["SpecOptimizer", "optimizer", "replace"]
 
 
 def __getattr__(name: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import Any, ClassVar
@@ -85,9 +86,7 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
 
     @seed.setter
     def seed(self, seed: int) -> None:
-        if not isinstance(seed, int) or not 0 <= seed < SEED_LIMIT:
-            raise ValueError(f"seed: from 0 to 2^64 - 1, not {seed!r}")
-        self._seed = seed
+        self._seed = _checked_seed(seed)
         self._forget_steps()
 
     @property
@@ -198,11 +197,13 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         super().add_param_group(param_group)
         group = self.param_groups[-1]
         try:
+            self.spelling.refuse_options(group)
             given = checked(self.spec, self.spelling, group).values
             options_of(group)
             if self.in_backward:
                 in_backward.check(self, group)
             if self.makes_states_at_construction:
+                self.spelling.refuse_names(group)
                 self._check_signs(given)
                 loading.make_states(self, group, self.state, self._shared_states())
         except BaseException:
@@ -254,3 +255,14 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         if self._backward is not None:
             self._backward.follow(self.param_groups)
         self._group_steps()
+
+
+def _checked_seed(seed: Any) -> int:
+    """A seed as an int; ValueError if it is no whole number from 0 to 2^64 - 1."""
+    try:
+        number = -1 if isinstance(seed, bool) else operator.index(seed)
+    except TypeError:  # a float, text, None, NumPy's bool
+        number = -1
+    if not 0 <= number < SEED_LIMIT:
+        raise ValueError(f"seed: a whole number from 0 to 2^64 - 1, not {seed!r}")
+    return number

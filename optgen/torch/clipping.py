@@ -14,7 +14,7 @@ EPSILON = 1e-6
 def check(limit: float | None) -> float | None:
     """A limit of norms; ValueError if it is not a positive number or None."""
     try:
-        is_limit = limit is None or bool(limit > 0)
+        is_limit = limit is None or (limit is not True and bool(limit > 0))
     except (TypeError, ValueError, RuntimeError):  # text, an array, a tensor of several elements
         is_limit = False
     if not is_limit:

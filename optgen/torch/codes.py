@@ -58,9 +58,11 @@ def decode(kernel: LoadedKernel, kept: dict[str, Any], key_of: Callable[[str], s
 
 
 def check_tensor(key: str, there: Any) -> None:
-    """TypeError if a state is no tensor."""
+    """TypeError if a state is no tensor, ValueError if it is a meta tensor."""
     if not isinstance(there, torch.Tensor):
         raise TypeError(f"state['{key}']: expected a tensor, not {there!r}")
+    if there.is_meta:
+        raise ValueError(f"state['{key}']: a meta tensor, which holds no numbers")
 
 
 def _check(key: str, codes: torch.Tensor, scales: torch.Tensor, shape: torch.Size, last_two: bool) -> None:

@@ -13,7 +13,7 @@ from optgen.model import PER_PARAMETER
 from optgen.torch.bound import BoundTensors
 from optgen.torch.capturable import check_capture
 from optgen.torch.identity import same_objects
-from optgen.torch.memory import is_zero
+from optgen.torch.memory import check_layout, is_zero
 from optgen.torch.naming import naming
 from optgen.torch.protocols import Owner
 from optgen.torch.rules import decode_states, load
@@ -183,6 +183,8 @@ class GroupStep:
             if id(p) in seen:  # PyTorch warns of it when the group is added
                 raise ValueError(f"{optimizer.describe(p)} stands twice in its group, and can be updated only once")
             seen.add(id(p))
+            with naming([p], optimizer.describe):
+                check_layout(p)
             by_row = p.grad is not None and optimizer.updates_rows(group_of[id(p)], p)
             scalar_dtype = optimizer.state_keys.scalar_dtype(optimizer.state.get(p, {}))
             buckets.setdefault((p.dtype, p.device, sharding_of(p), scalar_dtype, by_row), []).append(p)
@@ -206,6 +208,7 @@ class GroupStep:
     def _bind(self, rule: UpdateRule, params: list[torch.Tensor], *, sparse: bool) -> BoundTensors:
         optimizer = self._optimizer
         kept = [optimizer.state.get(p, {}) for p in params]
+        self._separate_states(params, kept)
         with naming([p for p in params if p.grad is not None] if sparse else params, optimizer.describe):
             bound = BoundTensors(
                 rule,
@@ -222,6 +225,22 @@ class GroupStep:
         if bound.is_capturable and self._reads_scaler:
             bound.read_scaler(*optimizer.gpu_scaler.on(params[0].device))
         return bound
+
+    def _separate_states(self, params: Sequence[torch.Tensor], kept: Sequence[dict[str, Any]]) -> None:
+        """Copy single numbers that are those of a parameter which is bound elsewhere too, as a caller may have set
+        one count for all; ValueError for other states. Among the parameters of one step, binding does this."""
+        optimizer, here = self._optimizer, set(map(id, params))
+        if optimizer.spec.joins_params:
+            return
+        others = [p for p in optimizer.state if isinstance(p, torch.Tensor) and id(p) not in here]
+        elsewhere = {id(x): p for p in others for x in optimizer.state[p].values()}
+        for p, states in zip(params, kept, strict=True):
+            for key, x in states.items():
+                if isinstance(x, torch.Tensor) and id(x) in elsewhere:
+                    if x.dim():
+                        names = " and ".join(map(optimizer.describe, (elsewhere[id(x)], p)))
+                        raise ValueError(f"state['{key}']: {names} have the same tensor; give each its own")
+                    states[key] = x.clone()
 
     def _keep_new_states(self) -> None:
         """Have the optimizer hold the states that were made for this step, which no longer can be refused."""

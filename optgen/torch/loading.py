@@ -15,7 +15,7 @@ from optgen.execute.rule import UpdateRule
 from optgen.torch import codes
 from optgen.torch import state as states
 from optgen.torch.bound import kernel_of, memory_of
-from optgen.torch.memory import is_dtensor
+from optgen.torch.memory import check_layout, is_dtensor
 from optgen.torch.naming import naming
 from optgen.torch.pages import with_huge_pages
 from optgen.torch.protocols import Owner
@@ -41,6 +41,7 @@ def make_states(
         if p not in state and not (has_memory and p.requires_grad and is_numbers):
             continue
         with naming([p], optimizer.describe):
+            check_layout(p)
             rule = rules.get((p.dtype, p.device))
             if rule is None:
                 rule = rules[p.dtype, p.device] = load(optimizer, p, values.arguments, values.options)
@@ -112,14 +113,17 @@ def load_state_dict(optimizer: Any, state_dict: Mapping[str, Any]) -> None:
 
 
 def _check_states_are_known(optimizer: Owner, saved: Mapping[torch.Tensor, Any]) -> None:
-    """ValueError if a parameter's states are those of another optimizer: some are unknown, and none are of the spec.
-    TypeError if they are no dict."""
+    """ValueError if a parameter's states are those of another optimizer: some are unknown, and none are of the spec;
+    or if one is a meta tensor. TypeError if they are no dict."""
     key_of = optimizer.state_keys.key_of
     own = [key_of(s.name) for s in optimizer.spec.states]
     known = {*own, *(given.name for given in optimizer.spec.inputs)}
     for p, values in saved.items():
         if not isinstance(values, Mapping):
             raise TypeError(f"the state of {optimizer.describe(p)}: expected a dict of its tensors, not {values!r}")
+        for name, x in values.items():
+            if isinstance(x, torch.Tensor) and x.is_meta and not p.is_meta:
+                raise ValueError(f"state['{name}'] of {optimizer.describe(p)}: a meta tensor, which holds no numbers")
         names = map(str, values)
         found = [name for name in names if name not in (STEP, MASTER) and not name.endswith(codes.SCALE)]
         if own and not known.issuperset(found) and not set(own).intersection(found):

@@ -11,8 +11,10 @@ from torch.nn.parameter import is_lazy
 from optgen import api
 from optgen.arguments import Arguments
 from optgen.execute.rule import UpdateRule
+from optgen.ir.types import COMPUTE
 from optgen.torch import codes
 from optgen.torch.memory import ParamMemory
+from optgen.torch.naming import naming
 from optgen.torch.protocols import Owner
 from optgen.torch.values import GroupOptions, GroupValues
 
@@ -26,14 +28,18 @@ def load(
     given: Arguments,
     options: GroupOptions,
     *,
+    dtype: str = "",
     scales_gradient: bool = False,
     **flags: bool,
 ) -> UpdateRule:
-    """A rule for parameters of this one's dtype and device, with a group's values and options, and further flags.
+    """A rule for parameters of this one's device, and of its dtype or another, with a group's values and options, and
+    further flags.
 
     ValueError if there are no kernels for these, TypeError or ValueError for storages that do not fit.
     """
-    dtype = REAL.get(like.dtype, str(like.dtype).removeprefix("torch."))
+    dtype = dtype or REAL.get(like.dtype, str(like.dtype).removeprefix("torch."))
+    if dtype not in COMPUTE:
+        raise ValueError(f"params[0]: of {like.dtype}; optgen updates {', '.join(COMPUTE)} and complex numbers")
     if like.device.type not in ("cpu", "cuda"):
         raise ValueError(f"params[0]: on device '{like.device}'; optgen updates parameters on CPUs and NVIDIA GPUs")
     params = optimizer.spec.all_params()
@@ -59,7 +65,8 @@ def check_rules(optimizer: Owner, group: Mapping[str, Any]) -> None:
         if not (p.is_meta or is_lazy(p)) and (p.is_floating_point() or p.is_complex()):
             dtypes[p.dtype] = p
     for p in dtypes.values():
-        load(optimizer, p, values.arguments, values.options)
+        with naming([p], optimizer.describe):
+            load(optimizer, p, values.arguments, values.options)
 
 
 def decode_states(
@@ -72,5 +79,7 @@ def decode_states(
     """Have the states of parameters hold float32 numbers where these options kept codes of 8 bits."""
     for p in params:
         if any(key.endswith(codes.SCALE) for key in state.get(p, ())):
-            kernel = load(optimizer, p, given, options).kernel(tuple(ParamMemory(p).tensor.shape))
+            # The codes are of a parameter of 32 bits or less, and mean the same numbers for all of them.
+            rule = load(optimizer, p, given, options, dtype="float32")
+            kernel = rule.kernel(tuple(ParamMemory(p).tensor.shape))
             codes.decode(kernel, state[p], optimizer.state_keys.key_of)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import torch
 
 from optgen.execute.buffers import Array
@@ -44,7 +43,7 @@ class Scalars:
 
     def write(self) -> None:
         """After a step: show the new numbers."""
-        np.copyto(self._shown, self.values, casting="unsafe")
+        self._shown[:] = self.values
         self._last = self._shown.tobytes()
 
 

@@ -17,8 +17,12 @@ STORAGE_OPTIONS = ("storage", "master")
 """The keys of a group that say how its states and weights are kept."""
 OPTIONS = ("maximize", *STORAGE_OPTIONS, "capturable")
 """Keys of every parameter group, beside those of the spec."""
-RESERVED = ("params", "param_names", *OPTIONS, "differentiable", "seed", "clip_norm", "in_backward")
+OF_ALL_GROUPS = ("seed", "clip_norm", "in_backward")
+"""Arguments that stand in no group: they are the optimizer's."""
+RESERVED = ("params", "param_names", *OPTIONS, "differentiable", *OF_ALL_GROUPS)
 """Arguments and keys that every optimizer has; no param or flag of a spec can be spelt so."""
+SCHEDULED = ("initial_lr", "max_lr", "min_lr", "swa_lr", "last_lr", "base_momentum", "max_momentum")
+"""Keys that PyTorch's schedulers write into groups; a param of a spec would be overwritten."""
 PYTORCH = {"wd": "weight_decay", "epsilon": "eps"}
 """The names that PyTorch has for params of other names."""
 TUPLES = {
@@ -66,6 +70,19 @@ class Spelling:
     def key_of(self, name: str) -> str:
         """The key that holds a param."""
         return next((key for key, names in self.params.items() if name in names), name)
+
+    def refuse_options(self, group: Mapping[str, Any]) -> None:
+        """TypeError for a key of a group that is an argument of the whole optimizer, and would do nothing."""
+        for key in OF_ALL_GROUPS:
+            if key in group:
+                raise TypeError(f"{self.name}: '{key}' is of the whole optimizer; no group has it")
+
+    def refuse_names(self, group: Mapping[str, Any]) -> None:
+        """TypeError for a key of a group that is a param's name where its key is another, and would do nothing."""
+        for name in group:
+            key = self.key_of(name)
+            if key != name and name not in self.flags:
+                raise TypeError(f"{self.name}: a group has no '{name}'; it is '{key}' here")
 
     def check(self, spec: Optimizer, param: Param, x: Any) -> float | None:
         """The checked value of a param; TypeError or ValueError in the words of its key."""
@@ -120,6 +137,8 @@ def of_spec(spec: Optimizer) -> Spelling:
     for name in defaults:
         if name in RESERVED and name != "maximize":
             raise ValueError(f"{spec.name}: '{name}' is an argument of every PyTorch optimizer; choose another name")
+        if name in SCHEDULED:
+            raise ValueError(f"{spec.name}: PyTorch's schedulers write '{name}' into groups; choose another name")
     return Spelling(keys, tuple(flags), defaults, spec.name)
 
 

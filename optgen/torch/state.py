@@ -205,6 +205,7 @@ def values_like(memory: ParamMemory, key: str, there: Any, dtype: torch.dtype | 
     it, or zeros if it is none. ValueError if it has another shape."""
     model, device = memory.empty_state(dtype or memory.tensor.dtype, "meta"), memory.tensor.device
     if isinstance(there, torch.Tensor):
+        codes.check_tensor(key, there)
         check_size(key, there, memory.param)
         if lies_like(local_tensor(there), model, device):
             return there if is_dtensor(there) == is_dtensor(memory.param) else like(there, memory.param, there.shape)
@@ -250,7 +251,9 @@ def _numbers(
     params = memory.param, local_tensor(memory.param)
     whole, shape = (shape_of(b, x.shape, last_two, is_complex=memory.is_complex) for x in params)
     if there is not None:
-        found = part_of(there, memory.param) if isinstance(there, torch.Tensor) else torch.tensor(there, device="cpu")
+        there = there if isinstance(there, torch.Tensor) else torch.tensor(there, device="cpu")
+        codes.check_tensor(key, there)
+        found = part_of(there, memory.param)
         if found.numel() != shape.numel():
             raise ValueError(f"state['{key}']: shape {tuple(found.shape)}, expected {tuple(shape)}")
         same = found.dtype == _dtype(b) and found.device == device and found.shape == shape and found.is_contiguous()

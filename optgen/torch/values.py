@@ -76,10 +76,10 @@ class GroupValues:
 
         TypeError or ValueError naming the key of a wrong value; the next call then names it again.
         """
+        if self._is_fixed and all(map(is_, map(group.get, self._keys), self._given)):
+            return NO_CHANGES
         given = list(map(group.get, self._keys))
         if self._is_fixed:
-            if all(map(is_, given, self._given)):
-                return NO_CHANGES
             numbers = self._changed_numbers(given)
             if numbers is not None:
                 return numbers

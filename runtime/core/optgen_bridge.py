@@ -214,6 +214,16 @@ class Coding:
 # ---------------------------------------------------------------- pieces
 
 
+def aligned(shape: tuple[int, ...], dtype: np.dtype, value: float = 0.0) -> np.ndarray:
+    """A new NumPy array, filled with `value`, that begins with a cache line, or with a page if it is large.
+
+    States lie in lines as their weight does. Updates are fastest where the gradient does so too.
+    """
+    from optgen.execute import buffers
+
+    return buffers.aligned(shape, dtype.name, value)
+
+
 def piece(offset: int, shape: tuple[int, ...]) -> Piece:
     """The part of a parameter of `shape` that begins with its element `offset`."""
     import optgen

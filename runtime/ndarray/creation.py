@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from runtime.base import ArgumentError, count
 from runtime.context import Context, current_context
-from runtime.core import backend
+from runtime.core import backend, optgen_bridge
 from runtime.core.dtypes import convert, element_type
 from runtime.ndarray.ndarray import NDArray
 from runtime.ndarray.shape.reshape import axis_of
@@ -19,6 +20,9 @@ __all__ = ["arange", "array", "empty", "eye", "full", "linspace", "onehot_encode
 CONTRIB = ("arange_like",)
 
 Shape = int | tuple[int, ...]
+
+_MIN_ALIGNED_BYTES = 1 << 12
+"""Smaller arrays are where NumPy puts them: finding them another place takes longer than it saves."""
 
 SPARSE_MAKERS: dict[str, Callable[..., NDArray]] = {}
 """`array` and `zeros` of `nd.sparse`, which enters them here: sparse arrays are made of dense ones."""
@@ -159,8 +163,18 @@ def _made(make: str, shape: Shape, ctx: Context | None, dtype: Any, name: str | 
     ctx = _checked(ctx)
     try:
         if ctx.on_cpu:
-            return NDArray(getattr(np, make)(shape, dtype), ctx)
+            return NDArray(_in_host_memory(make, shape, dtype), ctx)
         with backend.device_scope(ctx):
             return NDArray(getattr(backend.xp_for(ctx), make)(shape, dtype), ctx)
     except (TypeError, ValueError) as error:
         raise ArgumentError(f"{name or make}: {shape!r} is no shape of an array: {error}") from None
+
+
+def _in_host_memory(make: str, shape: Shape, dtype: np.dtype) -> np.ndarray:
+    """What a function of NumPy makes; larger arrays, as of weights and gradients, begin with a cache line."""
+    lengths = shape if isinstance(shape, tuple) else (shape,)
+    if all(type(n) is int and n >= 0 for n in lengths):
+        nbytes = math.prod(lengths) * dtype.itemsize
+        if _MIN_ALIGNED_BYTES <= nbytes < sys.maxsize:
+            return optgen_bridge.aligned(lengths, dtype, 1.0 if make == "ones" else 0.0)
+    return getattr(np, make)(shape, dtype)

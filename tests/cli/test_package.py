@@ -65,11 +65,15 @@ def test_the_licence_is_shipped(wheel: Path) -> None:
     assert "Apache License" in zipfile.ZipFile(wheel).read(name).decode()
 
 
-def test_an_unknown_spec_is_suggested() -> None:
+def test_an_unknown_spec_is_suggested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(FileNotFoundError, match="no spec named 'adamm'; did you mean 'adam'"):
         specfiles.spec_path("adamm")
     with pytest.raises(FileNotFoundError, match="no spec named 'torch/adamm'; did you mean 'torch/adam'"):
         specfiles.spec_path("torch/adamm")
+    (tmp_path / "mine.opt").touch()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FileNotFoundError, match="'mine'; for the file of that name write 'mine"):
+        specfiles.spec_path("mine")
 
 
 def test_a_family_is_part_of_the_name_and_other_folders_are_of_a_path(tmp_path: Path) -> None:

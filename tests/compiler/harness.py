@@ -307,10 +307,13 @@ def by_name(name: str) -> Case:
 
 
 def numbers(rng: np.random.Generator, shape: Shape, dtype: str, *, special: bool) -> Array:
-    """Ordinary numbers, zeros of both signs, subnormals, 1e±18 and, if `special`, infinities, NaN and the largest."""
+    """Ordinary numbers, zeros of both signs, subnormals, the smallest normal number, its root, 1e±18 and, if `special`,
+    infinities, NaN and the largest."""
     info: Any = ml_dtypes.finfo(numpy_dtype(dtype))  # type: ignore[no-untyped-call]
     tiny, large = float(info.smallest_subnormal), min(1e18, float(info.max) / 8)
+    least = float(info.smallest_normal)
     strange = [0.0, -0.0, tiny, -3 * tiny, 1e5 * tiny, large, -large, 1 / large, -1 / large, 1.0, -1.0]
+    strange += [least, -math.sqrt(least)]
     if special:
         strange += [math.inf, -math.inf, math.nan, float(info.max)]
     x = rng.standard_normal(shape) * 10.0 ** rng.uniform(-3, 3, shape)

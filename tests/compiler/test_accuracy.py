@@ -250,9 +250,13 @@ class Steps:
         return {name: x for name, x in self.arrays().items() if name != "grad" and name not in self.inputs}
 
 
-def wide(rng: np.random.Generator, shape: Shape) -> Array:
-    """Log-uniform in 1e-18..1e18, of both signs, one in twenty a zero."""
-    x = 10.0 ** rng.uniform(-18, 18, shape) * rng.choice([-1.0, 1.0], shape)
+LEAST = {"Prodigy": 1e-10}
+"""The smallest gradients of specs that divide by less than others: averages of smaller squares vanish below 2^-126."""
+
+
+def wide(rng: np.random.Generator, shape: Shape, least: float = 1e-16) -> Array:
+    """Log-uniform in 1e-18..1e18, but at least `least`, of both signs, one in twenty a zero."""
+    x = np.maximum(10.0 ** rng.uniform(-18, 18, shape), least) * rng.choice([-1.0, 1.0], shape)
     return np.where(rng.random(shape) < 0.05, 0.0, x).astype(np.float32)
 
 
@@ -269,7 +273,7 @@ def errors(case: Case, variant: Variant, *, history: int) -> dict[str, tuple[flo
                 steps.w[...] = rng.standard_normal(steps.w.shape)
             steps.w.reshape(-1)[: steps.w.size // 10] = 0
             for x in (steps.grad, *steps.inputs.values()):
-                x[...] = wide(rng, x.shape)
+                x[...] = wide(rng, x.shape, LEAST.get(case.spec.name, 1e-16))
             before = steps.arrays()
             steps.step()
         formula = steps.formula(before)
@@ -279,7 +283,8 @@ def errors(case: Case, variant: Variant, *, history: int) -> dict[str, tuple[flo
             judged = ~np.broadcast_to(theirs.unsure, ours.shape)
             assert judged.mean() > 0.9, f"too few elements of {name} can be judged"
             scale = np.maximum(np.broadcast_to(theirs.scale, ours.shape), NORMAL)
-            off = (np.abs(ours - theirs.value) * 2.0**23)[judged]
+            error = np.abs(ours - theirs.value)
+            off = np.where(error < 4 * NORMAL, 0, error * 2.0**23)[judged]
             units = scale[judged], np.exp2(np.floor(np.log2(scale)))[judged]
             here = (float((off / units[0]).max()), float((off / units[1]).max()))
             worst[name] = tuple(map(max, worst.get(name, here), here))  # type: ignore[assignment]
@@ -293,14 +298,17 @@ This page compares one float32 step of every spec and variant with the same equa
 negligible here. Each figure is the largest error over a parameter of 20,000 elements: a matrix, unless the variant is
 for vectors. It is also the largest over three settings, applied as far as the spec reads them: the defaults; wd 0.01,
 rescale_grad 1/3 and lr 0.37; wd 0.1 and clip_gradient 1.5. Gradients and further inputs are log-uniform in
-1e-18..1e18, with both signs and some zeros. Weights are normal, and one in ten is 0. The step called `first` starts
-from the initial state, and the one called `sixth` follows five steps with such gradients.
+1e-18..1e18, but at least 1e-16, with both signs and some zeros. Averages of smaller squares vanish below 2^-126.
+Prodigy divides by sqrt(v) + 1e-14 at first, where this changes an update by up to 1e-5 of it; its gradients are at
+least 1e-10. Weights are normal, and one in ten is 0. The step called `first` starts from the initial state, and the one
+called `sixth` follows five steps with such gradients.
 
 Errors are in ULPs of the largest term of each sum. The ULP of a magnitude is 2^-23 times that magnitude. So the error
 of a difference is measured against the larger of its terms, even if the difference is small. Products, quotients, roots
 and reductions carry this measure over to their results as they carry over errors. An element is left out if rounding
 could change the outcome of a comparison that chooses between different values, such as the sign of a sum near 0 or the
-threshold of FTRL. The limit is {limit:g} for all specs.
+threshold of FTRL. Errors below 2^-124 are not counted, as terms below 2^-126 vanish. The limit is {limit:g} for all
+specs.
 
 The figures in brackets are the same errors in spacings of float32 at that magnitude. A spacing is between one half and
 one of these ULPs, and a single operation errs by at most half a spacing. The error of the weight is also below

@@ -371,3 +371,26 @@ update:
     for seed in (-1, 2**64):
         with pytest.raises(ValueError, match="the seed must be from 0 to 2"):
             draws(seed)
+
+
+@pytest.mark.parametrize("name", ["adam", "nadam", "lamb"])
+def test_tensors_that_share_host_values(name: str) -> None:
+    """They are computed once for equal counts and hyper-parameters; the bits are those of single steps."""
+    rule = optgen.load(name)
+    counts, rates = [5, 5, 3, 5, 3, 3, 0, 0], [0.1, 0.1, 0.1, 0.1, 0.2, 0.1, 0.1, 0.1]
+    shapes = [(3, k + 20) for k in range(len(counts))]
+    weights, grads = (random(*shapes, seed=seed) for seed in (0, 1))
+    alone = copies(weights)
+    state = rule.init(weights)
+    state.t[:] = counts
+    step = rule.bind(weights, grads, state)
+    for k, w in enumerate(alone):
+        own = rule.init([w])
+        own.t[:] = counts[k]
+        one = rule.bind([w], [grads[k]], own)
+        for _ in range(2):
+            one(lr=rates[k])
+    for _ in range(2):
+        step(lr=rates)
+    assert same(weights, alone)
+    assert state.t.tolist() == [count + 2 for count in counts]

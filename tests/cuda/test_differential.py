@@ -15,6 +15,7 @@ from tests.compiler import test_degenerate
 from tests.compiler.harness import ALL, BATCHES, FEATURES, ROWS, Array, Case, Shape, by_name
 from tests.compiler.test_differential import LARGE, MODE, MODES, SOME, SPARSE, pairs, specs
 from tests.compiler.test_not_finite import BOUNDS
+from tests.compiler.test_subnormals import FAINT
 from tests.cuda.emulation import Gpu, GpuArray, emulated
 from tests.gpu import comparison
 
@@ -64,6 +65,11 @@ def test_every_spec_and_variant(gpu: Gpu, case: Case) -> None:
 def test_the_prologue_of_every_spec_and_variant(gpu: Gpu, case: Case) -> None:
     """What the host computes for a step, computed on the GPU: counts, powers and roots, states of kind host."""
     compare(gpu, case, ((3, 4), (5,), (2, 3)), steps=2, capturable=True)
+
+
+@pytest.mark.parametrize("mode", ["float32", *MODES])
+def test_faint_numbers(gpu: Gpu, mode: str) -> None:
+    compare(gpu, Case(FAINT, {}), ((5, 33), (4099,)), MODES.get(mode, {}), steps=2)
 
 
 @pytest.mark.parametrize("case", BOUNDS, ids=["unset", "set"])

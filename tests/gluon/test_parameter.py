@@ -358,3 +358,11 @@ def test_blocks_share_parameters() -> None:
         warnings.simplefilter("error")
         a.initialize()
     assert b.weight.data() is a.weight.data()
+
+
+def test_weights_and_gradients_begin_with_pages_and_cache_lines() -> None:
+    """Those that are large; a step over arrays that lie otherwise takes longer."""
+    for shape, unit in (((64, 100), 64), ((256, 300), 4096)):
+        param = Parameter("w", shape=shape)
+        param.initialize(mx.init.Normal())
+        assert param.data()._data.ctypes.data % unit == param.grad()._data.ctypes.data % unit == 0

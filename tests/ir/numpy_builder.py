@@ -1,4 +1,5 @@
-"""The builder protocol of optgen.ir.math on NumPy arrays: every operation is one IEEE operation on whole arrays."""
+"""The builder protocol of optgen.ir.math on NumPy arrays: every operation is one IEEE operation on whole arrays, with
+zeros instead of float32 results that are below 2^-126 once they are rounded to 24 bits."""
 
 from __future__ import annotations
 
@@ -10,6 +11,19 @@ import numpy as np
 Array = Any  # float64, float32, int64, int32 or bool array; NumPy scalars serve as constants
 OTHER = {np.float64: np.int64, np.int64: np.float64, np.float32: np.int32, np.int32: np.float32}
 """The integer type of a float's width, and the other way round."""
+
+
+def operation(of: Any, a: Array, b: Array) -> Array:
+    """An operation of two floats."""
+    x = of(a, b)
+    return flushed(x, of(np.float64(a), np.float64(b))) if x.dtype == np.float32 else x
+
+
+def flushed(x: Array, wide: Array) -> Array:
+    """The float32 x, or zeros of its sign; `wide` is the same in float64, which has the bits that matter."""
+    with np.errstate(all="ignore"):
+        vanishes = np.abs((wide * 2.0**64).astype(np.float32)) < 2.0**-62
+    return np.where(vanishes, np.copysign(np.float32(0), x), x)
 
 
 class NumpyBuilder:
@@ -28,16 +42,16 @@ class NumpyBuilder:
         return np.int32(value)
 
     def add(self, a: Array, b: Array) -> Array:
-        return np.add(a, b)
+        return operation(np.add, a, b)
 
     def sub(self, a: Array, b: Array) -> Array:
-        return np.subtract(a, b)
+        return operation(np.subtract, a, b)
 
     def mul(self, a: Array, b: Array) -> Array:
-        return np.multiply(a, b)
+        return operation(np.multiply, a, b)
 
     def div(self, a: Array, b: Array) -> Array:
-        return np.divide(a, b)
+        return operation(np.divide, a, b)
 
     def neg(self, a: Array) -> Array:
         return np.negative(a)
@@ -79,7 +93,9 @@ class NumpyBuilder:
         return a.view(OTHER[a.dtype.type])
 
     def from_bits(self, i: Array) -> Array:
-        return i.view(OTHER[i.dtype.type])
+        x = i.view(OTHER[i.dtype.type])
+        tiny = (x.dtype == np.float32) & (np.abs(x) < 2.0**-126)
+        return np.where(tiny, np.copysign(x.dtype.type(0), x), x)
 
     def iadd(self, i: Array, j: Array) -> Array:
         return np.add(i, j)
@@ -120,7 +136,7 @@ class NumpyBuilder:
         return a.astype(OTHER[a.dtype.type])
 
     def convert(self, a: Array) -> Array:
-        return a.astype(np.float64 if a.dtype == np.float32 else np.float32)
+        return a.astype(np.float64) if a.dtype == np.float32 else flushed(a.astype(np.float32), a)
 
     def lookup(self, table: Sequence[float], i: Array) -> Array:
         return np.array(table, np.float32)[i & (len(table) - 1)]

@@ -34,7 +34,7 @@ def numbers(n: int) -> Array:
 def test_bfloat16_decodes_every_code() -> None:
     code = np.arange(2**16, dtype=np.uint32)
     got = bfloat16.decode(BUILDER, code.view(np.int32))
-    assert np.array_equal(got.view(np.uint32), code << 16)
+    assert np.array_equal(got.view(np.uint32), np.where(code & 0x7F80, code, code & 0x8000) << 16)
 
 
 def test_bfloat16_is_the_nearest_for_the_neighbourhood_of_every_code() -> None:
@@ -173,20 +173,21 @@ def coded(storage: str, rows: Array, scale: Array, signed: bool) -> tuple[Array,
     """The codes of blocks, one a row, and the numbers they stand for."""
     buffer = Buffer("m", True, storage=storage, nonnegative=not signed)
     with np.errstate(all="ignore"):
-        codes = codec.encoder(buffer)(BUILDER, rows * codec.encode_scale(buffer)(BUILDER, scale))
+        codes = codec.encoder(buffer)(BUILDER, rows, codec.encode_scale(buffer)(BUILDER, scale))
         return codes, codec.decoder(buffer)(BUILDER, codes, codec.decode_scale(buffer)(BUILDER, scale))
 
 
 @SIGNED
 @pytest.mark.parametrize("storage", ["int8_dynamic", "int8_linear"])
 def test_a_block_of_any_numbers(storage: str, signed: bool) -> None:
-    """A scale, codes, values: the largest number stays, what is not finite makes all NaN, nothing else does."""
+    """A scale, codes, values: the largest number stays, what is not finite makes all NaN, nothing else does; but for
+    the dynamic map, numbers of which the reciprocal is subnormal are not finite."""
     rows = numbers(40_000).reshape(-1, 8)
     rows = np.concatenate([rows, np.zeros((1, 8), np.float32), np.full((1, 8), 1e-40, np.float32)])
-    rows = rows if signed else np.abs(rows)
+    rows = BUILDER.from_bits((rows if signed else np.abs(rows)).view(np.int32))
     scale = blocks.magnitude(BUILDER, rows).max(axis=1, keepdims=True).view(np.float32)
     codes_of, back = coded(storage, rows, scale, signed)
-    finite = np.isfinite(rows).all(axis=1)
+    finite = (scale <= 2.0**126 if storage == "int8_dynamic" else np.isfinite(scale)).ravel()
     assert np.isnan(back[~finite]).all() and np.isfinite(back[finite]).all()
     assert codes_of.min() >= 0 and codes_of.max() <= 255
     usual = finite & (scale > 2.0**-100).ravel()
@@ -194,7 +195,7 @@ def test_a_block_of_any_numbers(storage: str, signed: bool) -> None:
     kept = np.take_along_axis(back[usual], largest[:, None], 1) / np.take_along_axis(rows[usual], largest[:, None], 1)
     kept_whole = 1 if storage == "int8_dynamic" else 1 + 2.0**-22
     assert np.all((np.abs(kept - 1) <= kept_whole - 1) | (np.abs(kept - 0.99296875) < 1e-6))  # that map has no -1
-    assert not back[(scale <= 2.0**-128).ravel()].any()
+    assert not back[(scale == 0).ravel()].any()
 
 
 def test_the_recorded_operations_are_the_same() -> None:
@@ -222,10 +223,10 @@ def test_the_recorded_operations_are_the_same() -> None:
 
 
 def test_reciprocal() -> None:
-    scale = np.array([0, 2.0**-128, 2.0**-127, 4, math.inf, math.nan, 2.0**127], np.float32)
+    scale = np.array([0, 2.0**-126, 4, math.inf, math.nan, 2.0**126, 2.0**127], np.float32)
     with np.errstate(all="ignore"):
         got = blocks.reciprocal(BUILDER, scale)
-    assert got.tolist() == [0, 0, 2.0**127, 0.25, 0, 0, 2.0**-127]
+    assert got.tolist() == [0, 2.0**126, 0.25, 0, 0, 2.0**-126, 0]
 
 
 # ---------------------------------------------------------------- how much is lost

@@ -119,7 +119,7 @@ def test_signature_and_docstring() -> None:
         ({"storage": "int7"}, ValueError, "cannot be stored as 'int7'; it can be float32"),
         ({"storage": {"v": "float16"}}, TypeError, "has no elementwise state 'v'; it has m"),
         ({"storage": 8}, TypeError, "storage: a name for all states, or a dict with one for each, not 8"),
-        ({"seed": -1}, ValueError, "seed: from 0 to 2"),
+        ({"seed": -1}, ValueError, "seed: a whole number from 0 to 2"),
     ],
 )
 def test_wrong_arguments_are_named(kwargs: dict[str, Any], error: type[Exception], message: str) -> None:
@@ -138,10 +138,11 @@ def test_unknown_names_are_named() -> None:
 
 def test_dir_has_each_class_once() -> None:
     names = dir(optgen.torch)
-    assert {"Lion", "Prodigy", "RMSprop", "optimizer", "replace"} <= set(names)
+    assert {"Lion", "Prodigy", "RMSprop", "SpecOptimizer", "optimizer", "replace"} <= set(names)
     assert len({name.lower() for name in names}) == len(names)
     assert all(isinstance(getattr(optgen.torch, name), type) for name in set(names) - {"optimizer", "replace"})
     assert optgen.torch.RMSProp is optgen.torch.RMSprop
+    assert issubclass(optgen.torch.Lion, optgen.torch.SpecOptimizer)
 
 
 def test_docstrings_of_params_without_words() -> None:

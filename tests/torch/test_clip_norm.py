@@ -245,7 +245,7 @@ def test_shards_on_two_processes(tmp_path: Path) -> None:
 
 def test_a_limit_is_checked_when_it_is_set_and_is_copied() -> None:
     opt = optgen.torch.Lion(parameters(), clip_norm=0.5)
-    for wrong in (-1, 0, math.nan, "x", [1.0], torch.ones(2)):
+    for wrong in (-1, 0, True, math.nan, "x", [1.0], torch.ones(2)):
         with pytest.raises(ValueError, match="clip_norm: a positive number or None, not"):
             opt.clip_norm = wrong
         with pytest.raises(ValueError, match="clip_norm: a positive number or None, not"):

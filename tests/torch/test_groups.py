@@ -211,6 +211,9 @@ def test_groups_are_added_at_any_time() -> None:
         ({"storage": "int7"}, ValueError, "cannot be stored as 'int7'"),
         ({"storage": {"q": "float16"}}, TypeError, "no elementwise state 'q'"),
         ({"maximize": 3}, ValueError, "maximize: True or False"),
+        ({"clip_norm": 1.0}, TypeError, "Lion: 'clip_norm' is of the whole optimizer"),
+        ({"wd": 0.1}, TypeError, "Lion: a group has no 'wd'; it is 'weight_decay' here"),
+        ({"beta1": 0.5}, TypeError, "it is 'betas' here"),
     ],
 )
 def test_a_group_that_is_refused_leaves_the_optimizer_as_it_was(
@@ -351,6 +354,18 @@ def test_frozen_integers_are_taken_as_torch_takes_them() -> None:
     w.grad = torch.ones(1)
     opt.step()
     assert (w.item(), frozen.item()) == (0.5, 1)
+    frozen.grad = torch.ones_like(frozen)
+    with pytest.raises(
+        ValueError, match=r"parameter 1 of group 0, of shape \(1,\): of torch.int64; optgen updates float32"
+    ):
+        opt.step()
+
+
+@pytest.mark.parametrize("name", ["Lion", "AdamW"])
+def test_dtypes_without_kernels_are_refused_by_parameter(name: str) -> None:
+    p = Parameter(torch.ones(3).to(torch.float8_e4m3fn))
+    with pytest.raises(ValueError, match=r"parameter 'w': of torch.float8_e4m3fn; optgen updates float32"):
+        getattr(optgen.torch, name)([("w", p)])
 
 
 def test_batches_of_matrices_have_blocks_in_their_rows() -> None:

@@ -207,6 +207,71 @@ def test_one_count_for_several_parameters() -> None:
     assert [opt.state[p]["step"].item() for p in params] == [101.0, 7.0, 7.0]
 
 
+@pytest.mark.parametrize("are_groups", [True, False])
+def test_one_state_for_parameters_that_are_bound_apart(are_groups: bool) -> None:
+    """Of two groups, or of two dtypes: a count is copied, and another state refused."""
+    a, b = weights((3,), (3,))
+    b.data = b.data if are_groups else b.data.double()
+    opt: SpecOptimizer = optgen.torch.Lion([{"params": [a]}, {"params": [b]}] if are_groups else [a, b])
+    opt.state[a]["step"] = opt.state[b]["step"] = torch.tensor(5.0)
+    steps(opt, 0, 2)
+    assert [opt.state[p]["step"].item() for p in (a, b)] == [7.0, 7.0]
+    own, before = opt.state[b]["m"], [p.detach().clone() for p in (a, b)]
+    opt.state[b]["m"] = opt.state[a]["m"]
+    with pytest.raises(ValueError, match=r"state\['m'\]: parameter .* and parameter .* have the same tensor"):
+        steps(opt, 2, 3)
+    assert all(map(torch.equal, before, (a, b)))
+    opt.state[b]["m"] = own
+    steps(opt, 2, 3)
+
+
+def test_a_state_that_becomes_a_meta_tensor_is_refused() -> None:
+    (p,) = weights((3,))
+    opt: SpecOptimizer = optgen.torch.Lion([("bias", p)])
+    steps(opt, 0, 1)
+    opt.state[p]["m"] = opt.state[p]["m"].to("meta")
+    with pytest.raises(ValueError, match=r"parameter 'bias': state\['m'\]: a meta tensor"):
+        steps(opt, 1, 2)
+
+
+@pytest.mark.parametrize("name", ["Lion", "AdamW"])
+def test_8_bit_states_are_decoded_for_parameters_of_64_bits(name: str) -> None:
+    (p,) = weights((20, 256))
+    opt = getattr(optgen.torch, name)([p], storage="int8_dynamic")
+    steps(opt, 0, 2)
+    wide = Parameter(p.detach().double())
+    again, floats = (getattr(optgen.torch, name)([x]) for x in (wide, Parameter(p.detach().clone())))
+    for one in (again, floats):
+        one.load_state_dict(saved(opt))
+        steps(one, 2, 3)
+    key = "m" if name == "Lion" else "exp_avg"
+    assert again.state[wide][key].dtype == torch.float64
+    torch.testing.assert_close(*(x.param_groups[0]["params"][0].float() for x in (again, floats)))
+
+
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta state")
+def test_a_sparse_parameter_is_refused_by_name() -> None:
+    p = Parameter(torch.eye(3).to_sparse_csr())
+    p.grad = torch.eye(3).to_sparse_csr()
+    for cls in (optgen.torch.Lion, optgen.torch.SGD):  # one makes states at construction, the other in a step
+        with pytest.raises(TypeError, match=r"parameter 'matrix': torch.sparse_csr, .* make one of its to_dense\(\)"):
+            cls([("matrix", p)]).step()
+
+
+@pytest.mark.parametrize("seed", [True, np.True_, 1.0, -1, 1 << 64, None, "0"])
+def test_a_seed_is_any_whole_number(seed: Any) -> None:
+    assert optgen.torch.Lion(weights((3,)), seed=np.int64(3)).seed == 3
+    with pytest.raises(ValueError, match="seed: a whole number from 0 to 2"):
+        optgen.torch.Lion(weights((3,)), seed=seed)
+
+
+@pytest.mark.parametrize("name", ["initial_lr", "max_lr", "min_lr", "max_momentum", "base_momentum"])
+def test_no_param_has_a_key_that_schedulers_write(name: str) -> None:
+    text = f"optimizer Own\nparam {name} = 1\nupdate:\n  w' = w - lr*{name}*g\n"
+    with pytest.raises(ValueError, match=f"Own: PyTorch's schedulers write '{name}' into groups; choose another"):
+        optimizer(optgen.parse(text))
+
+
 def test_8_bit_states_of_a_single_number() -> None:
     p, q = weights((), (16, 300))
     opt = optgen.torch.Prodigy([p, q], storage="int8_dynamic")
@@ -223,7 +288,8 @@ WRONG: list[tuple[Any, type[Exception], str]] = [
     ({"step": torch.tensor(-3.0)}, ValueError, r"parameter 0 of group 0.*state\['step'\] is tensor\(-3.\)"),
     ({"step": torch.tensor(1e30)}, ValueError, "which is no number of updates"),
     ({"step": torch.tensor([1.0, 2.0])}, ValueError, "which is no number of updates"),
-    ({"step": torch.tensor(1.0, device="meta")}, ValueError, "which is no number of updates"),
+    ({"step": torch.tensor(1.0, device="meta")}, ValueError, r"state\['step'\] of parameter 0 .*: a meta tensor"),
+    ({"m": torch.zeros(6, 7, device="meta")}, ValueError, r"state\['m'\] of parameter 0 .*: a meta tensor"),
     ({"step": "x"}, ValueError, "which is no number of updates"),
     ({"m": torch.zeros(6, 7, dtype=torch.complex64)}, ValueError, r"parameter 0 .*state\['m'\]: .*complex64"),
     ({"m": torch.zeros(6, 7).to_sparse()}, ValueError, r"state\['m'\]: torch.sparse_coo"),

@@ -106,6 +106,14 @@ def test_arguments_of_ours_that_are_wrong(kwargs: dict[str, Any], error: type[Ex
         optgen.torch.Adam([torch.zeros(3)], **kwargs)
 
 
+def test_groups_refuse_what_is_the_optimizers_and_keep_unknown_keys() -> None:
+    for key in ("seed", "clip_norm", "in_backward"):
+        with pytest.raises(TypeError, match=f"Adam: '{key}' is of the whole optimizer; no group has it"):
+            optgen.torch.Adam([{"params": [torch.zeros(3)], key: 1}])
+    opt = optgen.torch.Adam([{"params": [torch.zeros(3)], "beta1": 0.5}])
+    assert opt.param_groups[0]["beta1"] == 0.5
+
+
 def test_differentiable_is_refused_when_it_comes_later() -> None:
     optimizer = stepped("SGD", {})
     state_dict = torch.optim.SGD(optimizer.param_groups[0]["params"], differentiable=True).state_dict()

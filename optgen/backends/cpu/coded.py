@@ -7,7 +7,7 @@ while others code.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from llvmlite import ir as ll
@@ -61,7 +61,7 @@ class Coder:
                 for cells, type in ((self.last_values, PTR), (self.last_factors, F32), (self.last_codes, PTR))
             )
             x = b.load(at(b, values, place, F32), typ=vector(F32, width), align=4)
-            code = inline(b, codec.encoder(buffer), [b.fmul(x, splat(b, factor, width))], width)
+            code = self._inline(codec.encoder(buffer), [x, splat(b, factor, width)], width)
             type = raw_type(buffer.format)
             b.store(b.trunc(code, vector(type, width)), at(b, codes, place, type), align=1)
 
@@ -70,7 +70,7 @@ class Coder:
         b = self.b
         half = b.and_(start, integer(QUANT_BLOCK))
         for name, buffer in self.states.items():
-            factor = inline(b, codec.encode_scale(buffer), [self._new_scale(name, start)])
+            factor = self._inline(codec.encode_scale(buffer), [self._new_scale(name, start)])
             codes = at(b, self.body.pointers[name], start, raw_type(buffer.format))
             self._remember(name, at(b, self.values[name], half, F32), factor, codes)
 
@@ -78,6 +78,10 @@ class Coder:
         """Code the `count` values of the last unit."""
         for place, width in vectors(self.b, count, self.body.lanes):
             self.code_last(place, width)
+
+    def _inline(self, function: Callable[..., Any], args: list[Any], width: int = 1) -> Any:
+        """A function of a codec, in the mode of the sweep."""
+        return inline(self.b, function, args, width, machine_flushes=self.body.m.machine_flushes)
 
     def _remember(self, name: str, values: Any, factor: Any, codes: Any) -> None:
         found = (self.last_values, values), (self.last_factors, factor), (self.last_codes, codes)

@@ -12,8 +12,8 @@ from optgen import ir
 from optgen.backends.control_flow import loop
 from optgen.backends.cpu.module import CpuModuleBuilder
 from optgen.backends.element_body import F32, ElementBody, raw_type, stored
-from optgen.backends.layout import narrowed
-from optgen.backends.llvm import F64, I8, I16, I32, PTR, TYPES, at, fold, inline, integer, splat, vector
+from optgen.backends.layout import load_line
+from optgen.backends.llvm import F64, I8, I16, I32, PTR, TYPES, at, fold, integer, splat, vector
 from optgen.backends.module_builder import Env
 from optgen.ir import Buffer, Instr, Phase, Value
 from optgen.ir.storage import blocks
@@ -47,7 +47,8 @@ class SweepBody:
 
     `columns` are the arrays that reductions per column add to. `column_values` are the arrays of column values where
     element 0 begins a row, `scales` are those of 8-bit codes where all elements at hand are of one block; elsewhere
-    both are among the `arrays`. `terms` are where those of reductions go that are folded later.
+    both are among the `arrays`. `terms` are where those of reductions go that are folded later. `ahead` is where
+    streams are prefetched: the address for element 0.
     """
 
     m: CpuModuleBuilder
@@ -60,6 +61,7 @@ class SweepBody:
     arrays: UnitArrays = field(default_factory=UnitArrays)
     scales: Mapping[str, Any] = field(default_factory=dict)
     terms: Mapping[Value, Any] = field(default_factory=dict)
+    ahead: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def lanes(self) -> int:
@@ -83,14 +85,18 @@ class SweepBody:
         return at(self.b, self.pointers[buffer], i, UNIT[self.m.kernel.buffer(buffer).format.bytes])
 
     def prefetch(self, i: Any, offset: int, locality: int, names: Collection[str] = ()) -> None:
-        """Prefetch the cache line that is `offset` bytes behind element i, of every stream, or of `names`.
+        """Prefetch the cache line that is `offset` bytes behind element i, of every stream, or of `names`. Of streams
+        in `ahead`, it is the line of element i there.
 
         It is prefetched for a write if the sweep writes the stream. Locality 3 is the first cache, 2 the second.
         """
         type = ll.FunctionType(ll.VoidType(), [PTR, I32, I32, I32])
         hint = self.b.module.declare_intrinsic("llvm.prefetch", [PTR], type)
         for name in names or self.pointers:
-            line = at(self.b, self.address(name, i), integer(offset), I8)
+            if name in self.ahead:
+                line = at(self.b, self.ahead[name], i, UNIT[self.m.kernel.buffer(name).format.bytes])
+            else:
+                line = at(self.b, self.address(name, i), integer(offset), I8)
             self.b.call(hint, [line, I32(int(name in stored(self.phase))), I32(locality), I32(1)])
 
 
@@ -104,7 +110,7 @@ class VectorBody(ElementBody):
     def line_values(self) -> Env:
         if self.sweep.arrays.lines:
             return {v: self._of_each(array, v.type.dtype) for v, array in self.sweep.arrays.lines.items()}
-        return {v: self._of_column(array, v) for v, array in self.sweep.column_values.items()}
+        return {v: load_line(self.b, x, self.i, v, self.width) for v, x in self.sweep.column_values.items()}
 
     def words(self, draw: int) -> Any:
         return self._of_each(self.sweep.arrays.words[draw], "i32")
@@ -113,10 +119,6 @@ class VectorBody(ElementBody):
         if buffer.name in self.sweep.scales:
             return splat(self.b, self.sweep.scales[buffer.name], self.width)
         return self._of_each(self.sweep.arrays.scales[buffer.name], "f32")
-
-    def _of_column(self, array: Any, v: Value) -> Any:
-        x = self.b.load(at(self.b, array, self.i, F64), typ=vector(F64, self.width), align=8)
-        return narrowed(self.b, x, v, self.width)
 
     def _of_each(self, array: Any, dtype: ir.DType) -> Any:
         """The numbers of the elements in one of the unit's arrays."""
@@ -135,7 +137,7 @@ class VectorBody(ElementBody):
         b, arrays = self.b, self.sweep.arrays
         b.store(x, at(b, arrays.values[buffer.name], self.place, F32), align=4)
         largest = arrays.magnitudes[buffer.name]
-        bits, old = inline(b, blocks.magnitude, [x], self.width), b.load(largest, typ=vector(I32, self.width), align=4)
+        bits, old = self.inline(blocks.magnitude, [x]), b.load(largest, typ=vector(I32, self.width), align=4)
         b.store(b.select(b.icmp_signed(">", bits, old), bits, old), largest, align=4)
 
     def reduce(self, instr: Instr, env: Env) -> None:

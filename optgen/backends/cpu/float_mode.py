@@ -19,18 +19,23 @@ class FloatMode:
         self._module = module
         self._register = control_register(triple)
 
-    def set(self, b: ll.IRBuilder) -> Any:
-        """Set the mode of kernels, whatever the caller's thread has; returns what `restore` needs."""
+    @property
+    def can_flush(self) -> bool:
+        return self._register is not None and self._register.flushing is not None
+
+    def set(self, b: ll.IRBuilder, *, flushing: bool = False) -> Any:
+        """Set the mode of kernels, or the flushing one, whatever the caller's thread has; returns what `restore`
+        needs."""
         register = self._register
         if register is None:
             return None
-        word = ll.IntType(register.bits)
+        word, value = ll.IntType(register.bits), register.flushing if flushing else register.value
         if not register.by_address:
             before = b.call(self._intrinsic(register.read, word, []), [])
-            b.call(self._intrinsic(register.write, VOID, [word]), [word(register.value)])
+            b.call(self._intrinsic(register.write, VOID, [word]), [word(value)])
             return before
         saved, ours = b.alloca(word), b.alloca(word)
-        b.store(word(register.value), ours)
+        b.store(word(value), ours)
         b.call(self._intrinsic(register.read, VOID, [PTR]), [saved])
         b.call(self._intrinsic(register.write, VOID, [PTR]), [ours])
         return saved

@@ -23,6 +23,7 @@ class CpuModuleBuilder(ModuleBuilder):
         super().__init__(kernel, symbol, lookup_style(machine))
         self.module.triple = machine.triple
         self.float_mode = FloatMode(self.module, machine.triple)
+        self.machine_flushes = self.float_mode.can_flush and kernel.compute == "f32"
 
     @property
     def can_be_cut(self) -> bool:
@@ -36,6 +37,8 @@ class CpuModuleBuilder(ModuleBuilder):
         f = ll.Function(self.module, type, name)
         f.linkage = "internal" if "." in name else "external"
         f.attributes.add("nounwind")
+        if self.machine_flushes:  # llvmlite does not know it: the mode of subnormals, which LLVM takes for IEEE's
+            set.add(f.attributes, '"denormal-fp-math"="dynamic,dynamic"')
         return f, ll.IRBuilder(f.append_basic_block("entry"))
 
     def cold_function(self, name: str, type: ll.FunctionType) -> tuple[ll.Function, ll.IRBuilder]:

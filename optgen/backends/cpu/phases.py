@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from llvmlite import ir as ll
 
 from optgen import ir
-from optgen.backends.control_flow import loop
+from optgen.backends.control_flow import loop, variable
 from optgen.backends.cpu import fold
 from optgen.backends.cpu.box import CpuBox
 from optgen.backends.cpu.module import VOID, CpuModuleBuilder
@@ -20,7 +21,7 @@ from optgen.model import Kind
 
 
 def host(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
-    """Advance the counts and compute the host values of every tensor."""
+    """Advance the counts and compute the host values of all tensors, once for equal counts and hyper-parameters."""
     body = _host_body(m, phase, f"{name}.body")
     f, b = m.cold_function(name, ll.FunctionType(VOID, [PTR]))
     s = StepFunction(m, b, f.args[0])
@@ -39,19 +40,60 @@ def _host_body(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
         arg.add_attribute("noalias")
     n, t, hyper, scalars, buffers = body.args
     f = TensorFunction(m, b, n, buffers, None, scalars)
+    last = variable(b, integer(0))  # the tensor whose values were computed last
     with loop(b, integer(0), n) as i:
-        count = load(b, t, i, I64)
+        before = load(b, t, i, I64)
+        count = b.add(before, integer(1)) if m.kernel.advances else before
+        known = b.load(last, typ=I64)
+
+        def compute(i: Any = i, count: Any = count) -> None:
+            f.host(phase, i, count, lambda name: load(b, hyper, _hyper_index(m, b, n, name, i), F64))
+            b.store(i, last)
+
+        if _has_states(phase):
+            compute()
+        else:
+            alike = _is_alike(m, b, phase, body.args, count, i, known)
+            with b.if_else(alike) as (copied, computed):
+                with copied:
+                    _copy_values(f, phase, known, i)
+                with computed:
+                    compute()
         if m.kernel.advances:
-            count = b.add(count, integer(1))
             b.store(count, at(b, t, i, I64))
-
-        def number(name: str, i: Any = i) -> Any:
-            row = b.mul(n, integer(m.kernel.hyper.index(name)))
-            return load(b, hyper, b.add(row, i), F64)
-
-        f.host(phase, i, count, number)
     b.ret_void()
     return body
+
+
+def _hyper_index(m: CpuModuleBuilder, b: ll.IRBuilder, n: Any, name: str, i: Any) -> Any:
+    """The number of a hyper-parameter of tensor i among all of them."""
+    return b.add(b.mul(n, integer(m.kernel.hyper.index(name))), i)
+
+
+def _has_states(phase: Phase) -> bool:
+    return any(isinstance(x.op, ir.Load | ir.Store) for x in phase.instrs)
+
+
+def _is_alike(m: CpuModuleBuilder, b: ll.IRBuilder, phase: Phase, args: Any, count: Any, i: Any, known: Any) -> Any:
+    """Whether the host values of tensor i are those of an earlier one, `known`: it has the count, which has advanced,
+    and the bits of all hyper-parameters."""
+    n, t, hyper, *_ = args
+    different = b.or_(
+        b.zext(b.icmp_signed("==", i, integer(0)), I64),
+        b.xor(load(b, t, known, I64), count),
+    )
+    for name in dict.fromkeys(x.op.name for x in phase.instrs if isinstance(x.op, ir.Hyper)):
+        own, other = (load(b, hyper, _hyper_index(m, b, n, name, k), I64) for k in (i, known))
+        different = b.or_(different, b.xor(own, other))
+    return b.icmp_signed("==", different, integer(0))
+
+
+def _copy_values(f: TensorFunction, phase: Phase, known: Any, i: Any) -> None:
+    """Have the host values of one tensor for another."""
+    for instr in phase.instrs:
+        if instr.result is None or (to := f.slot(instr.result, i)) is None:
+            continue
+        f.b.store(f.b.load(f.slot(instr.result, known), typ=F64), to)
 
 
 def scalar(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
@@ -96,7 +138,7 @@ def lines(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
             def state(name: str, type: ll.Type, number: Any = number) -> Any:
                 return at(b, pointers[name], number, type)
 
-            s.line(phase, dict(env), arrays.slots, lambda v: arrays.place(b, v, r), state)
+            s.line(phase, dict(env), arrays.slots, partial(arrays.load, b, r), partial(arrays.keep, b, r), state)
         for k, instr in enumerate(_reductions(phase)):
             assert isinstance(instr.op, ir.Reduce)
             values = arrays.array(b, instr.op.x)

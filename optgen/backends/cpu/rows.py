@@ -12,8 +12,8 @@ from llvmlite import ir as ll
 
 from optgen.backends.control_flow import loop, variable, while_below
 from optgen.backends.cpu.elements import UNIT, SweepBody, for_elements
-from optgen.backends.layout import Extent, narrowed
-from optgen.backends.llvm import F64, at, integer, load, maximum, minimum
+from optgen.backends.layout import Extent, line_type, load_line
+from optgen.backends.llvm import F64, at, integer, maximum, minimum
 from optgen.ir import Value
 from optgen.model import Kind
 
@@ -65,8 +65,8 @@ class RowBodies:
         return replace(
             body,
             pointers={name: at(b, x, first, UNIT[bytes_of[name]]) for name, x in body.pointers.items()},
-            scalars={**body.scalars, **{v: narrowed(b, load(b, x, row, F64), v) for v, x in of_rows.items()}},
-            column_values={v: at(b, x, columns_before, F64) for v, x in of_columns.items()},
+            scalars={**body.scalars, **{v: load_line(b, x, row, v) for v, x in of_rows.items()}},
+            column_values={v: at(b, x, columns_before, line_type(v)) for v, x in of_columns.items()},
             terms={v: at(b, x, first, F64) for v, x in body.terms.items()},
         )
 

@@ -7,7 +7,7 @@ stack, one number for each element. After it, the new values of 8-bit states, wh
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,7 +20,7 @@ from optgen.backends.cpu.coded import Coder, vectors
 from optgen.backends.cpu.elements import CACHE_LINE_BYTES, PREFETCH_BYTES, SweepBody, UnitArrays
 from optgen.backends.cpu.fold import add_to_lanes, clear_lanes, store_partials
 from optgen.backends.element_body import F32, draws, stored, streams
-from optgen.backends.layout import blocks, narrowed
+from optgen.backends.layout import blocks, load_line
 from optgen.backends.llvm import (
     F64,
     I32,
@@ -281,9 +281,9 @@ class StagedLoop:
             for v, source in self.lines.items():
                 to = at(b, self.arrays.lines[v], at_place, TYPES[v.type.dtype])
                 along = v.type.kind is Kind.COL
-                here = None if along else narrowed(b, load(b, source, r, F64), v)
+                here = None if along else load_line(b, source, r, v)
                 with loop(b, integer(0), stretch, lanes=self.body.lanes) as j:
-                    x = narrowed(b, load(b, source, b.add(source_col, j), F64), v) if along else here
+                    x = load_line(b, source, b.add(source_col, j), v) if along else here
                     b.store(x, at(b, to, j, TYPES[v.type.dtype]))
             b.store(b.add(r, integer(1)), row)
             b.store(integer(0), col)
@@ -302,7 +302,11 @@ class StagedLoop:
         return self.decode_scale(name, load(self.b, self.scales[name], block, F32))
 
     def decode_scale(self, name: str, scale: Any) -> Any:
-        return inline(self.b, codec.decode_scale(self.buffers[name]), [scale])
+        return self.inline(codec.decode_scale(self.buffers[name]), scale)
+
+    def inline(self, function: Callable[..., Any], *args: Any) -> Any:
+        """A function of an IR builder on single numbers, which LLVM vectorises."""
+        return inline(self.b, function, list(args), machine_flushes=self.body.m.machine_flushes)
 
     def fill_scales(self, start: Any, count: Any) -> None:
         """Lay out the scale of every element: a unit meets one or two blocks."""

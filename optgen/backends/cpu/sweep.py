@@ -19,18 +19,24 @@ from optgen import ir
 from optgen.backends.control_flow import loop, variable
 from optgen.backends.cpu import fold
 from optgen.backends.cpu.box import CpuBox
-from optgen.backends.cpu.elements import UNIT, SweepBody, for_elements
+from optgen.backends.cpu.elements import PREFETCH_BYTES, UNIT, SweepBody, for_elements
 from optgen.backends.cpu.module import TASK, VOID, CpuModuleBuilder
 from optgen.backends.cpu.reduce import reduce_blocks, reduce_row, reduce_rows
-from optgen.backends.cpu.rows import ROW_GROUP, RowBodies, RowOrigin, row_groups
+from optgen.backends.cpu.rows import ROW_GROUP, SHORT_ROW, RowBodies, RowOrigin, row_groups
+from optgen.backends.cpu.shares import boundary, boundary_in_matrix
 from optgen.backends.cpu.staged import StagedLoop, TileOrigin, is_staged
 from optgen.backends.cpu.step import StepFunction, TensorRegion
 from optgen.backends.element_body import line_values, streams
 from optgen.backends.layout import Extent, blocks, reductions, widened
-from optgen.backends.llvm import F64, I64, IDENTITY, PTR, TYPES, at, integer, load, maximum, minimum
+from optgen.backends.llvm import F64, I8, I64, IDENTITY, PTR, TYPES, at, integer, load, maximum, minimum
 from optgen.backends.module_builder import Env
 from optgen.ir import BLOCK, LANES, ROW_BLOCK, Phase, Value
 from optgen.ir.storage import QUANT_BLOCK
+
+PREFETCH_ELEMENTS = PREFETCH_BYTES // 4
+"""The rows that are prefetched while short ones are updated are so many elements behind them, or one row."""
+MAX_SHORT_ROW = 1024
+"""Elements. Longer rows prefetch within themselves: the first cache could not hold the next row of all streams."""
 
 
 def sweep_task(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
@@ -39,7 +45,7 @@ def sweep_task(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
     body = sweep.tensor(f"{name}.tensor")
     f, b = m.cold_function(name, TASK)
     step, part, parts = f.args
-    saved = m.float_mode.set(b)
+    saved = m.float_mode.set(b, flushing=m.machine_flushes)
     s = StepFunction(m, b, step)
     total, offset = variable(b, integer(0)), variable(b, integer(0))
     elements = s.count_elements(total)
@@ -49,41 +55,14 @@ def sweep_task(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
         here = b.load(offset, typ=I64)
         unit = sweep.unit(b, extent)
         shift = sweep.shift(s, i, extent, unit) if m.kernel.boxes else None
-        boundary = _boundary_in_matrix if sweep.by_rows and sweep.in_batches else _boundary
-        begin, end = (boundary(b, b.sub(x, here), extent, unit, shift) for x in (low, high))
+        where = boundary_in_matrix if sweep.by_rows and sweep.in_batches else boundary
+        begin, end = (where(b, b.sub(x, here), extent, unit, shift) for x in (low, high))
         with b.if_then(b.icmp_signed("<", begin, end)):
             b.call(body, [step, i, begin, end, region])
         b.store(b.add(here, extent.elements), offset)
     m.float_mode.restore(b, saved)
     b.ret_void()
     return f
-
-
-def _boundary(b: ll.IRBuilder, x: Any, extent: Extent, unit: Any, shift: Any) -> Any:
-    """x clamped to a tensor and rounded up to a unit: where one part ends and the next one begins."""
-    return _rounded_up(b, _clamped(b, x, extent.elements), unit, extent.elements, shift)
-
-
-def _boundary_in_matrix(b: ll.IRBuilder, x: Any, extent: Extent, unit: Any, shift: Any) -> Any:
-    """`_boundary`, where each matrix has units of its own, the last of which ends with it."""
-    inside = _clamped(b, x, extent.elements)
-    matrix = b.mul(extent.height, extent.cols)
-    divisor = b.select(b.icmp_signed(">", matrix, integer(1)), matrix, integer(1))
-    start = b.mul(b.udiv(inside, divisor), matrix)
-    return b.add(start, _rounded_up(b, b.sub(inside, start), unit, matrix, shift))
-
-
-def _clamped(b: ll.IRBuilder, x: Any, size: Any) -> Any:
-    return b.select(b.icmp_signed("<", x, integer(0)), integer(0), minimum(b, x, size))
-
-
-def _rounded_up(b: ll.IRBuilder, x: Any, unit: Any, most: Any, shift: Any) -> Any:
-    """x rounded up to a unit. Of a box, the first unit begins `shift` elements before the box does."""
-    start = x if shift is None else b.add(x, shift)
-    up = b.mul(b.udiv(b.add(start, b.sub(unit, integer(1))), unit), unit)
-    if shift is not None:
-        up = b.select(b.icmp_signed("==", x, integer(0)), integer(0), b.sub(up, shift))
-    return minimum(b, up, most)
 
 
 class CpuSweep:
@@ -103,10 +82,12 @@ class CpuSweep:
         self.restarts = m.kernel.by_row and bool(self.scales) and bool(self.by_rows or self.totals)
         self.in_batches = m.layout.matrix and m.kernel.last_two
         needed = {"height": self.in_batches, "restart": self.restarts, "run": m.kernel.boxes, "origins": m.kernel.boxes}
-        self.origin_type = TileOrigin if self.staged else RowOrigin
-        self.uses_rows = bool(self.by_rows or self.lines)
-        origin_fields = fields(self.origin_type) if self.staged or self.uses_rows else ()
-        self.origin_fields = [x.name for x in origin_fields if needed.get(x.name, True)]
+        # Matrices of a batch may be tiny: their rows are too short to go by rows.
+        self.stages_short_rows = self.in_batches and bool(self.lines) and not (self.staged or self.by_rows)
+        of_rows = fields(RowOrigin) if self.by_rows or self.lines else ()
+        origin = fields(TileOrigin) if self.staged or self.stages_short_rows else of_rows
+        self.origin_fields = [x.name for x in origin if needed.get(x.name, True)]
+        self.looks_ahead = self.can_go_by_rows and not origin
         # Kernels for boxes may have a place of its own for each row of column sums.
         self.has_row_groups = bool(self.columns) and not (self.staged or m.kernel.boxes)
 
@@ -149,6 +130,8 @@ class CpuSweep:
             origin = self.origin(tensor, row, number)
             lines = [tensor.line_array(v) for v in self.lines]
             pointers = self.pointers(tensor, row, number)
+            if self.looks_ahead:
+                pointers += self.ahead(tensor, pointers, row, end)
             b.call(function, [first, last, partials, *origin, *lines, *column_sums, *pointers, *scalars.values()])
 
         def flat(partials: Any) -> None:
@@ -214,13 +197,12 @@ class CpuSweep:
         origin = scale_origin if self.m.kernel.boxes else b.add(extent.first, scale_origin)
         if number is not None and self.finds_row_scales:
             scale_origin = b.select(extent.by_rows, zero, scale_origin)
-        cols = integer(1) if extent.cols is None else extent.cols
         id, t = (load(b, s.field(name), tensor.i, I64) for name in ("id", "t"))
         found = {
             "origin": origin,
             "scale_origin": scale_origin,
             "row": zero if row is None else row,
-            "cols": cols,
+            "cols": integer(1) if extent.cols is None else extent.cols,
             "id": id,
             "t": t,
             "seed": s.field("seed"),
@@ -260,6 +242,19 @@ class CpuSweep:
                 start = at(b, start, b.select(extent.by_rows, first, integer(0)), TYPES["f32"])
             found.append(start)
         return found
+
+    def ahead(self, tensor: TensorRegion, pointers: list[Any], row: Any, end: Any) -> list[Any]:
+        """Where to prefetch of each stream, rather than at element 0: a little behind; while a short row is updated, at
+        a later row, of those before element `end`."""
+        s, b, cols = tensor.s, tensor.s.b, tensor.extent.cols
+        behind = [at(b, x, integer(PREFETCH_BYTES), I8) for x in pointers]
+        if row is None:
+            return behind
+        distance = b.udiv(b.add(integer(PREFETCH_ELEMENTS - 1), cols), cols)
+        later = minimum(b, b.add(row, distance), b.sub(b.udiv(end, cols), integer(1)))
+        number = s.row_number(tensor.i, later) if self.m.kernel.rows_independent else later
+        is_short = b.icmp_signed("<=", cols, integer(MAX_SHORT_ROW))
+        return [b.select(is_short, x, y) for x, y in zip(self.pointers(tensor, later, number), behind, strict=True)]
 
     # ------------------------------------------------------------ reductions of rows and columns
 
@@ -303,7 +298,8 @@ class CpuSweep:
         would, those of element 0 of each block of a reduction first.
         """
         m = self.m
-        arrays = len(self.lines) + len(self.columns) + len(self.streams) + len(self.scales)
+        ahead = [x.name for x in self.streams] if self.looks_ahead else []
+        arrays = len(self.lines) + len(self.columns) + len(self.streams) + len(self.scales) + len(ahead)
         numbers, given = [I64] * len(self.origin_fields), [TYPES[v.type.dtype] for v in scalars]
         types = [I64, I64, PTR, *numbers, *[PTR] * arrays, *given]
         f, b = m.function(name, ll.FunctionType(VOID, types))
@@ -323,7 +319,8 @@ class CpuSweep:
         columns = dict(zip(self.columns, take(len(self.columns)), strict=True))
         pointers = dict(zip((x.name for x in self.streams), take(len(self.streams)), strict=True))
         scales = dict(zip(self.scales, take(len(self.scales)), strict=True))
-        body = SweepBody(m, b, self.phase, pointers, dict(zip(scalars, rest, strict=True)), columns)
+        later = dict(zip(ahead, take(len(ahead), False), strict=True))
+        body = SweepBody(m, b, self.phase, pointers, dict(zip(scalars, rest, strict=True)), columns, ahead=later)
         if terms:
             totals = {x: at(b, partials, integer(k * BLOCK), F64) for k, x in enumerate(self.totals)}
             body = replace(body, terms=totals)
@@ -338,22 +335,33 @@ class CpuSweep:
             else:
                 each = b.mul(blocks(b, end), integer(stride))
                 reduce_rows(bodies, end, [at(b, partials, b.mul(each, integer(k)), F64) for k in range(rows)], stride)
+        elif self.stages_short_rows:
+            with b.if_else(b.icmp_signed("<=", place["cols"], integer(SHORT_ROW))) as (short, long):
+                with short:
+                    StagedLoop(body, TileOrigin(**place), lines, scales, True).run(begin, end, partials, stride)
+                with long:
+                    rows_of_batch = RowOrigin(place["row"], place["cols"], place["height"])
+                    flat_loop(body, begin, end, partials, stride, RowBodies(body, rows_of_batch, lines))
         else:
-            of_rows = RowBodies(body, RowOrigin(**place), lines) if self.lines else None
-            if body.reductions:
-                reduce_blocks(body, begin, end, partials, stride, of_rows)
-            elif of_rows is not None:
-                of_rows.for_elements(begin, end)
-            else:
-                for_elements(body, begin, end)
+            by_rows = RowBodies(body, RowOrigin(**place), lines) if self.lines else None
+            flat_loop(body, begin, end, partials, stride, by_rows)
         b.ret_void()
         return f
 
 
+def flat_loop(body: SweepBody, begin: Any, end: Any, partials: Any, stride: int, rows: RowBodies | None) -> None:
+    """The loop over elements [begin, end) that does not care where rows begin, but for row and column values."""
+    if body.reductions:
+        reduce_blocks(body, begin, end, partials, stride, rows)
+    elif rows is not None:
+        rows.for_elements(begin, end)
+    else:
+        for_elements(body, begin, end)
+
+
 def fold_sweep(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
     """After a sweep: fold the partial results of tensors and of columns (rows are complete)."""
-    function = m.function if m.kernel.last_two else m.cold_function
-    f, b = function(name, ll.FunctionType(VOID, [PTR]))
+    f, b = (m.function if m.kernel.last_two else m.cold_function)(name, ll.FunctionType(VOID, [PTR]))
     s = StepFunction(m, b, f.args[0])
     with s.tensors() as (i, extent, region):
         tensor = TensorRegion(s, i, extent, region, m.layout.region(b, extent))

@@ -106,7 +106,7 @@ class GroupContext:
             b.store(scale, at(b, self.scales[buffer.name], self.block(groups[0].e), F32))
         factor = splat(b, inline(b, codec.encode_scale(buffer), [scale]), GROUP)
         for group in groups:
-            codes = inline(b, codec.encoder(buffer), [b.fmul(group.staged[buffer.name], factor)], GROUP)
+            codes = inline(b, codec.encoder(buffer), [group.staged[buffer.name], factor], GROUP)
             group.write(buffer, b.trunc(codes, vector(raw_type(buffer.format), GROUP)))
 
     def block(self, e: Any) -> Any:

@@ -8,14 +8,14 @@ from typing import Any
 from llvmlite import ir as ll
 
 from optgen import ir
-from optgen.backends.layout import reductions, widened
+from optgen.backends.layout import narrowed, reductions, widened
 from optgen.backends.llvm import F64, I64, at, ceil_div, integer
 from optgen.backends.module_builder import Env
 from optgen.backends.ptx import fold
 from optgen.backends.ptx.function import LaunchFunction
 from optgen.backends.ptx.launches import Task
 from optgen.backends.ptx.table import THREADS
-from optgen.ir import BLOCK, ROW_BLOCK, Phase
+from optgen.ir import BLOCK, ROW_BLOCK, Phase, Value
 from optgen.model import Kind
 
 
@@ -102,4 +102,10 @@ def _line(f: LaunchFunction, phase: Phase, i: Any, r: Any) -> None:
     def state(name: str, type: ll.Type) -> Any:
         return at(f.b, f.pointer(name, i), number, type)
 
-    f.line(phase, env, f.m.layout.line_slots(kind), lambda v: f.line_array(v, i, r=r), state)
+    def load(v: Value) -> Any:
+        return narrowed(f.b, f.b.load(f.line_array(v, i, r=r), typ=F64), v)
+
+    def keep(v: Value, x: Any) -> None:
+        f.b.store(widened(f.b, x, v), f.line_array(v, i, r=r))
+
+    f.line(phase, env, f.m.layout.line_slots(kind), load, keep, state)

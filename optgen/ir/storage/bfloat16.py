@@ -1,4 +1,4 @@
-"""bfloat16, the upper half of a float32, as an int32 of 16 bits; denormals are kept in both directions."""
+"""bfloat16, the upper half of a float32, as an int32 of 16 bits; a subnormal code is read as 0."""
 
 from __future__ import annotations
 

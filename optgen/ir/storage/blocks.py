@@ -19,11 +19,15 @@ def magnitude(b: Builder[V], x: V) -> V:
     return b.iand(b.bits(x), b.iconst32(MAGNITUDE))
 
 
+def invertible(b: Builder[V], scale: V) -> V:
+    """The scale, or infinity above 2^126, where 1/scale is subnormal."""
+    return b.select(b.gt(scale, b.const32(2.0**126)), b.const32(inf), scale)
+
+
 def reciprocal(b: Builder[V], scale: V) -> V:
     """1/scale, by which each element is multiplied before it is encoded, or 0 if that is infinite or NaN.
 
-    All codes are then that of 0: in a block of zeros, in one whose scale is at most 2^-128, and in one that holds an
-    infinity or a NaN.
+    All codes are then that of 0: in a block of zeros, and in one whose scale is infinite or NaN.
     """
     inverse = b.div(b.const32(1.0), scale)
     return b.select(b.lt(inverse, b.const32(inf)), inverse, b.const32(0.0))

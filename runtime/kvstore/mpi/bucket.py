@@ -7,13 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from runtime.core import optgen_bridge
 from runtime.kvstore.base import Key
 from runtime.kvstore.compression import GradientCompression
 from runtime.kvstore.layout import KEY_ALIGNMENT_ELEMENTS, Part, ShardGranularity, layout
 from runtime.kvstore.mpi.world import Message, World
-
-_CACHE_LINE_BYTES = 64
-"""Bytes of a cache line."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +58,7 @@ class Bucket:
         self._shapes = dict(shapes)
         self.dtype = dtype
         size = layout(shapes, cuts, 1).size
-        self.values = _zeros(size, dtype)
-        self.grads = _zeros(size, dtype)
+        self.values, self.grads = (optgen_bridge.aligned((size,), dtype) for _ in range(2))
         self.cut(cuts, compression)
 
     def cut(self, cuts: Mapping[Key, ShardGranularity], compression: GradientCompression | None) -> None:
@@ -74,7 +71,9 @@ class Bucket:
         count = self.layout.cuts[own + 1] - self._base
         end = self.layout.cuts[own + 1]
         self._arrived = [
-            self.grads[self._base : end] if r == own and compression is None else _zeros(count, self.dtype)
+            self.grads[self._base : end]
+            if r == own and compression is None
+            else optgen_bridge.aligned((count,), self.dtype)
             for r in range(self._world.size)
         ]
         if compression is not None:
@@ -153,10 +152,3 @@ class Bucket:
                 self._arrived_words[own][self._in_words(*here)] = self._words[self._in_words(part.begin, part.end)]
                 for words, numbers in zip(self._arrived_words, self._arrived, strict=True):
                     self._compression.unpack(words[self._in_words(*here)], numbers[slice(*here)])
-
-
-def _zeros(count: int, dtype: np.dtype) -> np.ndarray:
-    """Zeros that begin with a cache line; they cost nothing until they are touched."""
-    memory = np.zeros(count * dtype.itemsize + _CACHE_LINE_BYTES, np.uint8)
-    begin = -memory.ctypes.data % _CACHE_LINE_BYTES
-    return memory[begin : begin + count * dtype.itemsize].view(dtype)
