@@ -39,7 +39,7 @@ LAYERS: dict[str, list[str]] = {
         "protocols",
         "cpu sparse",
         "checks cuda gradients inputs places state",
-        "active watch",
+        "active evaluation watch",
         "step",
         "rule",
     ],

@@ -97,9 +97,17 @@ class Gradients:
         return all_rows(self._params[i], self._kernels[i]) if self._by_row[i] else NOT_BY_ROW
 
 
-def count_gradients(grad: Any) -> int:
+def _count(grad: Any) -> int:
     """The number of gradients that a caller gave for one parameter: one, or as many as the list has."""
     return len(grad) if _is_list_of_gradients(grad) else 1
+
+
+def gradients_per_param(grads: Sequence[Any]) -> int:
+    """The number of gradients that are summed for each parameter; ValueError where parameters differ in it."""
+    counts = set(map(_count, grads))
+    if len(counts) > 1 or 0 in counts:
+        raise ValueError(f"grads: as many for each parameter are summed, and not {sorted(counts)}")
+    return counts.pop() if counts else 1
 
 
 def _is_list_of_gradients(grad: Any) -> bool:

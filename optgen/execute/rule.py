@@ -10,13 +10,12 @@ from typing import Any
 
 from optgen import arguments, pipeline
 from optgen.arguments import Arguments
-from optgen.execute import buffers, piece
+from optgen.execute import buffers, evaluation, piece
 from optgen.execute import state as states
 from optgen.execute.buffers import Tensor
 from optgen.execute.cpu.device import Cpu
-from optgen.execute.gradients import all_rows, count_gradients
-from optgen.execute.hyper import Numbers
-from optgen.execute.kernel import LoadedKernel, Rows, group_by_kernel
+from optgen.execute.gradients import gradients_per_param
+from optgen.execute.kernel import LoadedKernel
 from optgen.execute.piece import AnyPiece, Box, Exchange
 from optgen.execute.protocols import Device, Platform
 from optgen.execute.sparse import RowSparse
@@ -202,7 +201,7 @@ class UpdateRule:
             if state is None:
                 state = self._initial_state(tensors, sparse, own_flags, own_pieces, device)
             by_row = [lazy and x for x in sparse]
-            kernels = self.kernels(tensors, by_row, own_flags, own_pieces, _gradients_per_param(listed or []))
+            kernels = self.kernels(tensors, by_row, own_flags, own_pieces, gradients_per_param(listed or []))
             return BoundStep(
                 self,
                 device,
@@ -233,40 +232,8 @@ class UpdateRule:
         """
         tensors = self.tensors(params, "params")
         own_flags = arguments.per_param(self.spec, flags, len(tensors))
-        return self.evaluate_tensors(tensors, state, own_flags, self.pieces(pieces, len(tensors)), self.values)
-
-    def evaluate_tensors(
-        self,
-        params: Sequence[Tensor],
-        state: State,
-        flags: Sequence[Mapping[str, FlagValue]],
-        pieces: Sequence[AnyPiece | None],
-        values: Numbers,
-    ) -> list[Any]:
-        """`evaluate` for tensors that are checked, the flags and pieces of each, and these hyper-parameters."""
-        if not self.spec.evaluate:
-            raise ValueError(f"{self.spec.name} has no eval: section; its weights are evaluated as they are")
-        shapes = [p.shape if own is None else own.shape for p, own in zip(params, pieces, strict=True)]
-        kernels = [
-            self.kernel(shape, own_flags, evaluate=True, piece=own_piece)
-            for shape, own_flags, own_piece in zip(shapes, flags, pieces, strict=True)
-        ]
-        device = self.target.device(params)
-        state = states.on_host(state, kernels, device)
-        tensors = states.tensors(state, kernels, params, repr(self), device)
-        by_row = states.by_row(tensors, kernels)
-        new = [device.full(p.shape, self.dtype, 0.0, p) for p in params]
-        tensors["out"] = [device.tensor(x, "out") for x in new]
-        tensors.setdefault("w", params)
-        counts = states.counts(state, len(params), device).view()
-        members = [i for i, kernel in enumerate(kernels) if not piece.is_left_out(pieces[i], params[i], kernel)]
-        for kernel, own_members in group_by_kernel(kernels, members).items():
-            table = device.table(kernel, own_members, params, tensors, [0] * len(params), pieces)
-            table.counts[:] = counts[own_members]
-            table.set_hyper({**values, "step": float(counts.max())})
-            table.bind_gradients([((), all_rows(params[i], kernel) if by_row[i] else Rows()) for i in own_members])
-            table.run()
-        return new
+        own_pieces = self.pieces(pieces, len(tensors))
+        return evaluation.evaluate(self, tensors, state, own_flags, own_pieces, self.values)
 
     # ------------------------------------------------------------ what parameters are bound with
 
@@ -400,14 +367,6 @@ class UpdateRule:
         if aligned and not self._joins_params:
             return False
         return not self._built(shape, flags, sparse=sparse, evaluate=evaluate).rows_independent
-
-
-def _gradients_per_param(grads: Sequence[Any]) -> int:
-    """The number of gradients that are summed for each parameter; ValueError where parameters differ in it."""
-    counts = set(map(count_gradients, grads))
-    if len(counts) > 1 or 0 in counts:
-        raise ValueError(f"grads: as many for each parameter are summed, and not {sorted(counts)}")
-    return counts.pop() if counts else 1
 
 
 @contextmanager

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NoReturn, Protocol
 
-from optgen.execute import buffers, checks, state, watch
+from optgen.execute import buffers, checks, evaluation, state, watch
 from optgen.execute.active import ActiveSet, MovingGradients, written_by
 from optgen.execute.buffers import Tensor
 from optgen.execute.exclusive import exclusive
 from optgen.execute.gradients import CheckedGradient, Gradients
-from optgen.execute.hyper import HyperParameters, Numbers, flag_decider
+from optgen.execute.hyper import HyperParameters, flag_decider
 from optgen.execute.inputs import check_inputs
 from optgen.execute.kernel import LoadedKernel, group_by_kernel, smallest_first
 from optgen.execute.overlap import OverlapCheck
@@ -21,19 +21,17 @@ from optgen.execute.protocols import Device, Launches
 from optgen.execute.scaler import Scaler
 from optgen.execute.state import State
 from optgen.execute.watch import Watch
-from optgen.model import FlagValue, Optimizer
+from optgen.model import FlagValue
 
 SEED_LIMIT = 1 << 64
 KEPT_SETS = 8
 """The sets of parameters with gradients whose tables are kept, those that were used last: experts take turns."""
 
 
-class Rule(Protocol):
+class Rule(evaluation.EvaluatingRule, Protocol):
     """What a step asks of the rule that bound it."""
 
-    spec: Optimizer
     values: Mapping[str, float | None]
-    dtype: str
     master: bool
     scales_gradient: bool
 
@@ -41,16 +39,6 @@ class Rule(Protocol):
         self, rank: int, flags: Mapping[str, FlagValue], values: Mapping[str, float | None], *, sparse: bool
     ) -> Mapping[str, FlagValue]:
         """All flags of a parameter of this rank, given those that are set for it."""
-
-    def evaluate_tensors(
-        self,
-        params: Sequence[Tensor],
-        state: State,
-        flags: Sequence[Mapping[str, FlagValue]],
-        pieces: Sequence[AnyPiece | None],
-        values: Numbers,
-    ) -> list[Any]:
-        """New arrays with the weights to evaluate with."""
 
 
 class BoundStep:
@@ -212,7 +200,7 @@ class BoundStep:
         """New arrays with the weights to evaluate with, by the spec's `eval:` section; ValueError if it has none."""
         self._watch.check("bind anew, with state=step.state")
         values = self._hyper.numbers(self._device.get)
-        return self.rule.evaluate_tensors(self._params, self.state, self._flags, self._pieces, values)
+        return evaluation.evaluate(self.rule, self._params, self.state, self._flags, self._pieces, values)
 
     @property
     def seed(self) -> int:
