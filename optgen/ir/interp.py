@@ -347,6 +347,8 @@ def _rounded(op: Op, args: list[Any], dtype: type) -> Any:
             unsigned = UNSIGNED[args[0].dtype.name]
             shift = np.left_shift if name == "shl" else np.right_shift
             return shift(args[0].view(unsigned), unsigned(by)).view(dtype)
+        case ir.Lookup(table=table):
+            return np.array(table.values, dtype).take(args[0] & (len(table.values) - 1))
     raise TypeError(f"no meaning for {op!r}")
 
 
