@@ -40,6 +40,7 @@ LAYERS: dict[str, list[str]] = {
         "cpu sparse",
         "checks cuda gradients inputs places state",
         "active evaluation watch",
+        "donation",
         "step",
         "rule",
     ],

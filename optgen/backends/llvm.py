@@ -12,6 +12,7 @@ from llvmlite import ir as ll
 
 from optgen import ir
 from optgen.backends.flushing import read_as_they_are
+from optgen.backends.lookup import lookup
 from optgen.ir import Instr, Type, Value
 from optgen.ir.expand import Emitter
 from optgen.model import Kind
@@ -110,6 +111,8 @@ def _rounded(b: ll.IRBuilder, op: ir.Op, args: list[Any], result: Value, width: 
             return getattr(b, INT[name])(*args)
         case ir.Shift(op=name, by=by):
             return (b.shl if name == "shl" else b.lshr)(args[0], constant(TYPES[result.type.dtype], by, width))
+        case ir.Lookup(table=table):
+            return lookup(b, table.values, args[0], width)
     raise TypeError(f"no LLVM for {op!r}")
 
 

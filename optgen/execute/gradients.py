@@ -31,7 +31,8 @@ class Gradients:
     """The gradients of parameters whose `kernels` are chosen.
 
     `by_row` says of each parameter whether it is always updated row by row, as its 8-bit blocks restart at each row.
-    With `lazy`, a kernel that can updates only the rows that a row-sparse gradient has.
+    With `lazy`, a kernel that can updates only the rows that a row-sparse gradient has. `donated`: kernels may write to
+    gradients.
     """
 
     def __init__(
@@ -41,8 +42,9 @@ class Gradients:
         by_row: Sequence[bool],
         lazy: bool,
         device: Device,
+        donated: bool,
     ) -> None:
-        self._device = device
+        self._device, self._donated = device, donated
         self._params, self._kernels, self._by_row, self._lazy = params, kernels, by_row, lazy
         self._dense_copies: dict[int, _DenseCopy] = {}
 
@@ -64,6 +66,10 @@ class Gradients:
         if not isinstance(grad, RowSparse):
             named = [(x, f"{name}[{k}]") for k, x in enumerate(grad)] if several else [(grad, name)]
             return CheckedGradient([self._dense(i, x, where) for x, where in named])
+        if self._donated:
+            raise ValueError(
+                f"{name}: row-sparse; donate_grads gives away the memory of dense gradients, so leave it out"
+            )
         if self._is_lazy(i) and kernel.is_quantized and not self._by_row[i]:
             raise ValueError(
                 f"{name}: row-sparse, but the 8-bit blocks of its parameter's states run on from row to row; "
@@ -77,6 +83,8 @@ class Gradients:
     def _dense(self, i: int, grad: Any, name: str) -> Tensor:
         tensor = self._device.tensor(grad, name)
         buffers.check(tensor, self._kernels[i].native.dtype, self._params[i].shape, "its parameter")
+        if self._donated:
+            buffers.check_writable(tensor)
         return tensor
 
     def reads(self, i: int, grad: CheckedGradient) -> tuple[Sequence[Tensor], Rows]:

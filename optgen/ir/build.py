@@ -77,7 +77,7 @@ class _Lowering:
     def make_buffers(self) -> list[Buffer]:
         variant, evaluate = self.variant, self.variant.evaluate
         weight = Buffer("w", not evaluate, storage=variant.weight)
-        given = [] if evaluate else [Buffer(name, False, storage=variant.dtype) for name in self.tensors()]
+        given = [] if evaluate else list(map(self.given_buffer, self.tensors()))
         states = [b for s in self.program.states for b in self.state_buffers(s)]
         if evaluate:
             states = [replace(b, written=False) for b in states] + [Buffer("out", True, storage=variant.dtype)]
@@ -87,6 +87,9 @@ class _Lowering:
 
     def tensors(self) -> list[str]:
         return [*map(ir.gradient, range(self.variant.gradients)), *(i.name for i in self.optimizer.inputs)]
+
+    def given_buffer(self, name: str) -> Buffer:
+        return Buffer(name, self.variant.donated and ir.is_gradient(name), storage=self.variant.dtype)
 
     def state_buffers(self, state: StateDecl) -> list[Buffer]:
         late = self.optimizer.start(state) is not None

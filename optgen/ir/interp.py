@@ -188,7 +188,7 @@ class _Run:
             array = self.tensor.buffers[buffer.name]
             view = array.reshape(self.full_shape(buffer))
             new = self.rounded(buffer, value, array.dtype)
-            if buffer.kind in (Kind.ELEM, Kind.ROW):
+            if buffer.kind in (Kind.ELEM, Kind.ROW) and not ir.is_gradient(buffer.name):
                 view[..., self.present, :] = new
             else:
                 view[...] = new
@@ -347,6 +347,8 @@ def _rounded(op: Op, args: list[Any], dtype: type) -> Any:
             unsigned = UNSIGNED[args[0].dtype.name]
             shift = np.left_shift if name == "shl" else np.right_shift
             return shift(args[0].view(unsigned), unsigned(by)).view(dtype)
+        case ir.Lookup(table=table):
+            return np.array(table.values, dtype).take(args[0] & (len(table.values) - 1))
     raise TypeError(f"no meaning for {op!r}")
 
 

@@ -3,6 +3,7 @@
 A reduction over elements forces a split, because its result is known only when its sweep ends. Values smaller than
 elements are computed once, as early as possible, and kept. Elements are not kept. If two sweeps need the same element,
 the second one recomputes it from the streams, or reads it back from the state it was stored to if that kept every bit.
+Where the caller has given the gradients away, a value is kept in their place, if that pays (`temporaries`).
 
 Each state may be stored in the first sweep that knows its new value, or in the last one (`place_stores`). The plan that
 reads the fewest bytes is taken. If there are too many plans to try, it is the best one that a search finds. A reduction
@@ -23,6 +24,7 @@ from optgen.ir import Instr, Kernel, Phase, Value
 from optgen.model import Kind
 from optgen.passes.place_stores import Choice, place_stores
 from optgen.passes.put_off import put_off
+from optgen.passes.temporaries import choose
 
 PHASE_OF_KIND: dict[Kind, ir.PhaseKind] = {
     Kind.SHARED: "shared",
@@ -36,7 +38,10 @@ PHASE_OF_KIND: dict[Kind, ir.PhaseKind] = {
 def plan_sweeps(kernel: Kernel) -> Kernel:
     """[host, update] -> [host, (shared | scalar | row | col | sweep)*], without a sweep where nothing needs one."""
     plans = [schedule.phases() for schedule in schedules(kernel)]
-    return replace(kernel, phases=(kernel.phases[0], *min(plans, key=lambda plan: _cost(kernel, plan))))
+    phases = (kernel.phases[0], *min(plans, key=lambda plan: _cost(kernel, plan)))
+    stored = {i.op.buffer for p in phases for i in p.instrs if isinstance(i.op, ir.Store)}
+    given = [replace(b, written=b.name in stored) if ir.is_gradient(b.name) else b for b in kernel.buffers]
+    return replace(kernel, phases=phases, buffers=tuple(given))
 
 
 def schedules(kernel: Kernel) -> list[_Schedule]:
@@ -143,7 +148,34 @@ class _Schedule:
     def sweeps(self) -> list[Phase]:
         """The sweeps, one for each None of the timeline."""
         plan = self.plan() if self.stores else {}
-        return [Phase("sweep", self.sweep_body(plan, k)) for k in range(len(self.reductions))]
+        bodies = [self.sweep_body(plan, k) for k in range(len(self.reductions))]
+        for slot in self.kernel.buffers:
+            if ir.is_gradient(slot.name) and slot.written:
+                bodies = self.with_temporary(bodies, slot)
+        return [Phase("sweep", _with_own_names(body, k)) for k, body in enumerate(bodies)]
+
+    def with_temporary(self, bodies: list[tuple[Instr, ...]], slot: ir.Buffer) -> list[tuple[Instr, ...]]:
+        """The sweeps with a value kept in the place of a gradient that the caller has given away, if that pays."""
+        able = [self.able(body, k) for k, body in enumerate(bodies)]
+        kept = choose(bodies, able, slot, partial(read_bytes, self.kernel))
+        if kept is None:
+            return bodies
+        store, load = Instr(None, ir.Store(slot.name, kept.value)), Instr(kept.value, ir.Load(slot.name))
+        later = [tuple(load if i.result == kept.value else i for i in body) for body in bodies[kept.sweep + 1 :]]
+        return [*bodies[: kept.sweep], *map(_live, [(*able[kept.sweep], store), *later])]
+
+    def able(self, body: tuple[Instr, ...], sweep: int) -> tuple[Instr, ...]:
+        """A sweep, and what it can compute besides, without reading more."""
+        found = {i.result.id for i in body if i.result is not None}
+        more: list[Instr] = []
+        for instr in self.instrs:
+            v, op = instr.result, instr.op
+            if v is None or v.type.kind is not Kind.ELEM or v.id in found or isinstance(op, ir.Load | ir.Word):
+                continue
+            if self.first_sweep(v) <= sweep and all(x.id in found for x in ir.operands(op) if x.type.kind is Kind.ELEM):
+                found.add(v.id)
+                more.append(instr)
+        return (*body, *more)
 
     def first_sweep(self, v: Value) -> int:
         """The first sweep that can compute an element."""
@@ -207,7 +239,7 @@ class _Schedule:
                 assert not (isinstance(instr.op, ir.Load) and instr.op.buffer in gone), "the old value is gone"
             needed.update(v.id for v in ir.operands(instr.op))
             kept.append(instr)
-        return _with_own_names(tuple(reversed(kept)), sweep)
+        return tuple(reversed(kept))
 
     def read_back(self, gone: Collection[str]) -> Mapping[str, str]:
         """The elements that these buffers hold with every bit -> the buffer."""
@@ -217,6 +249,11 @@ class _Schedule:
 
 def _reduces_lines(instr: Instr) -> bool:
     return isinstance(instr.op, ir.Reduce) and instr.op.scope != "all"
+
+
+def _live(instrs: tuple[Instr, ...]) -> tuple[Instr, ...]:
+    """What stores and reductions depend on."""
+    return ir.live(instrs, [i.result for i in instrs if i.result is not None and isinstance(i.op, ir.Reduce)])
 
 
 def _with_own_names(instrs: tuple[Instr, ...], sweep: int) -> tuple[Instr, ...]:

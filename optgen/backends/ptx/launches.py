@@ -84,7 +84,12 @@ def groups_in_flight(kernel: Kernel, phase: Phase) -> int:
     if coded(kernel, phase):
         return QUANT_BLOCK // LANES
     loads = sum(isinstance(i.op, ir.Load) for i in phase.instrs)
-    return 1 if len(phase.instrs) > MAX_MEMORY_BOUND_OPS else max(1, min(4, LOADS_IN_FLIGHT // max(loads, 1)))
+    return 1 if _operations(phase) > MAX_MEMORY_BOUND_OPS else max(1, min(4, LOADS_IN_FLIGHT // max(loads, 1)))
+
+
+def _operations(phase: Phase) -> int:
+    """The operations of an element, where a table takes as many as the choices among its entries."""
+    return sum(len(i.op.table.values) - 1 if isinstance(i.op, ir.Lookup) else 1 for i in phase.instrs)
 
 
 def min_resident_blocks(kernel: Kernel, task: Task) -> int:
@@ -100,4 +105,4 @@ def min_resident_blocks(kernel: Kernel, task: Task) -> int:
     formats = {b.format for b in kernel.buffers if b.kind is Kind.ELEM}
     few = loads <= MAX_HALF_STREAMS
     plain = all(f.bits == 32 or (few and f.bits == 16 and not (f.block or f.needs_draws)) for f in formats)
-    return 2 if task.kind == "sweep" and plain and not sums and len(instrs) <= MAX_MEMORY_BOUND_OPS else 1
+    return 2 if task.kind == "sweep" and plain and not sums and _operations(task.phase) <= MAX_MEMORY_BOUND_OPS else 1
