@@ -195,3 +195,27 @@ def test_gradients_apart() -> None:
         optgen.load("lamb").bind(w, [g, g], donate_grads=True)
     with pytest.raises(ValueError, match="a step on cuda gains nothing"):
         check_donated("float32", "cuda")
+
+
+def test_gradients_apart_from_inputs() -> None:
+    """Also where the step has only the addresses of new gradients looked at; inputs may share memory among them."""
+    torch = pytest.importorskip("torch")
+    spec = optgen.parse("""\
+optimizer Guided "two sweeps and an input"
+param lr = 0.1
+input h
+update:
+  u  = sqrt(abs(g))*h
+  w' = w - lr*u/(1 + norm(u))
+""")
+    params, h = [torch.nn.Parameter(torch.ones(300)) for _ in range(2)], torch.ones(400)
+    step = optgen.load(spec).bind(params, inputs={"h": [h[:300], h[100:]]}, donate_grads=True)
+    for grads in (torch.ones(2, 300), torch.ones(2, 300)):
+        for p, g in zip(params, grads, strict=True):
+            p.grad = g.clone()
+        step()
+    params[1].grad = h[60:360]
+    params[0].grad = torch.ones(300)
+    with pytest.raises(ValueError, match="share memory"):
+        step()
+    assert torch.equal(h, torch.ones(400))
