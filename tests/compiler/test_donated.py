@@ -17,7 +17,7 @@ from optgen.execute.donation import check_donated
 from optgen.ir import Variant
 from optgen.ir.interp import TensorUpdate, interpret
 from optgen.ir.text import from_text, to_text
-from tests.compiler.harness import KERNELS, SHAPES, SPECS, Array, assert_same, copies, numbers, same_bits
+from tests.compiler.harness import FROZEN, KERNELS, SHAPES, SPECS, Array, assert_same, copies, numbers, same_bits
 from tests.conftest import Golden
 
 TWICE = optgen.parse("""\
@@ -90,6 +90,13 @@ def test_every_kernel_means_the_same(name: str) -> None:
         interpret(x, [TensorUpdate(own, hyper, 3)])
         results.append(own)
     assert all(same_bits(a, results[1][n]) for n, a in results[0].items() if n != "grad")
+
+
+def test_a_value_of_more_bits_is_not_kept() -> None:
+    """The operand of a sum is float64, and a float32 gradient has no room for it."""
+    flags = {"frozen": False, "kept": "sums"}
+    kernel = pipeline.plan(pipeline.build(FROZEN, Variant(flags, gradients=2, donated=True)))
+    assert not kernel.buffer("grad").written
 
 
 def step_twice(spec: Any, donate: bool, count: int, dtype: str, **how: Any) -> tuple[list[Array], State]:

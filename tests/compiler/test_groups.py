@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -145,6 +146,16 @@ def test_whole_tensors_beside_a_box() -> None:
     rule.bind(whole, grads)()
     rule.bind(beside, grads, pieces=[Box.of_rows((30, 100), (0, 30), 0), *[None] * 9])()
     assert all(same_bits(a, b) for a, b in zip(whole, beside, strict=True))
+
+
+def test_a_table_is_freed_with_its_step() -> None:
+    """Without the garbage collector, for which a table in a cycle of references would wait."""
+    params = [np.ones(4096, np.float32) for _ in range(9)]
+    bound = step("lamb", copies(params), params)
+    table = weakref.ref(bound._tables[0])
+    assert count(bound) == 9
+    del bound
+    assert table() is None
 
 
 def test_each_parameter_has_its_own_count(monkeypatch: pytest.MonkeyPatch) -> None:
