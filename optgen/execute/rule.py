@@ -314,13 +314,11 @@ class UpdateRule:
         """
         own = flags or {}
         by_row = self._restarts(shape, own, piece, sparse=sparse, evaluate=evaluate)
-        layout = (by_row, boxes, donated)
-        key = (len(shape), self._is_small(shape), *sorted(own.items()), sparse, evaluate, gradients, *layout)
+        how: dict[str, Any] = {"sparse": sparse, "evaluate": evaluate, "gradients": gradients}
+        how |= {"by_row": by_row, "boxes": boxes, "donated": donated}
+        key = (len(shape), self._is_small(shape), *sorted(own.items()), *how.values())
         if key not in self._kernels:
-            variant = self.variant(
-                shape, own, sparse=sparse, evaluate=evaluate, gradients=gradients, by_row=by_row, boxes=boxes,
-                donated=donated,
-            )  # fmt: skip
+            variant = self.variant(shape, own, **how)
             same = next((k for k in self._kernels.values() if k.variant == variant), None)
             self._kernels[key] = same or self.target.kernel(self.spec, variant)
         return self._kernels[key]
