@@ -7,7 +7,7 @@ stack, one number for each element. After it, the new values of 8-bit states, wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -104,7 +104,7 @@ class StagedLoop:
     """
 
     def __init__(
-        self, body: SweepBody, tile: TileOrigin, lines: dict[Value, Any], scales: dict[str, Any], aligned: bool
+        self, body: SweepBody, tile: TileOrigin, lines: Mapping[Value, Any], scales: Mapping[str, Any], aligned: bool
     ) -> None:
         self.body, self.b = body, body.b
         self.tile, self.lines, self.scales, self.aligned = tile, lines, scales, aligned
