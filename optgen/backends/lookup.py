@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from llvmlite import ir as ll
 
-I32, F32, PTR = ll.IntType(32), ll.FloatType(), ll.PointerType()
+I32, F32 = ll.IntType(32), ll.FloatType()
 
 LookupStyle = Literal["permute16", "permute8", "memory", "select"]
 """`permute16`, `permute8`: registers of so many float32, which one instruction permutes (AVX-512, AVX2). `memory`: a
@@ -87,7 +87,7 @@ def _select(b: ll.IRBuilder, table: Sequence[float], index: Any, width: int) -> 
 
     def among(entries: Sequence[float]) -> Any:
         if len(set(entries)) == 1:
-            return _splat(F32, entries[0], width)
+            return _constant(F32, entries[0], width)
         half = len(entries) // 2
         lower, upper = among(entries[:half]), among(entries[half:])
         if half not in bits:
@@ -100,10 +100,10 @@ def _select(b: ll.IRBuilder, table: Sequence[float], index: Any, width: int) -> 
 def _bit(b: ll.IRBuilder, index: Any, bit: int, width: int) -> Any:
     """Whether a number has this bit: it is moved to the sign, by which machines choose."""
     by = 32 - bit.bit_length()
-    return b.icmp_signed("<", b.shl(index, _splat(I32, by, width)), _splat(I32, 0, width))
+    return b.icmp_signed("<", b.shl(index, _constant(I32, by, width)), _constant(I32, 0, width))
 
 
-def _splat(type: ll.Type, x: float, width: int) -> ll.Constant:
+def _constant(type: ll.Type, x: float, width: int) -> ll.Constant:
     return ll.Constant(type, x) if width == 1 else ll.Constant(ll.VectorType(type, width), [x] * width)
 
 

@@ -105,6 +105,17 @@ class Gradients:
         return all_rows(self._params[i], self._kernels[i]) if self._by_row[i] else NOT_BY_ROW
 
 
+def found_gradients(params: Sequence[Any]) -> list[Any]:
+    """The `.grad` of each parameter; ValueError naming one that cannot have any."""
+    try:
+        return [x.grad for x in params]
+    except AttributeError:
+        for i, x in enumerate(params):
+            if not hasattr(x, "grad"):
+                raise ValueError(f"params[{i}]: a {type(x).__name__} has no .grad; pass grads to bind") from None
+        raise
+
+
 def _count(grad: Any) -> int:
     """The number of gradients that a caller gave for one parameter: one, or as many as the list has."""
     return len(grad) if _is_list_of_gradients(grad) else 1

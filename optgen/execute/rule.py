@@ -14,7 +14,7 @@ from optgen.execute import buffers, evaluation, piece
 from optgen.execute import state as states
 from optgen.execute.buffers import Tensor
 from optgen.execute.cpu.device import Cpu
-from optgen.execute.donation import check_donated
+from optgen.execute.donation import check_can_donate
 from optgen.execute.gradients import gradients_per_param
 from optgen.execute.kernel import LoadedKernel
 from optgen.execute.piece import AnyPiece, Box, Exchange
@@ -200,7 +200,7 @@ class UpdateRule:
         objects = buffers.as_list(params, "params")
         own_pieces = self.pieces(pieces, len(objects))
         if donate_grads:
-            check_donated(self.dtype, self.target.name)
+            check_can_donate(self.dtype, self.target.name)
         with _without_collections():
             tensors = self.tensors(objects, "params")
             device = self.target.device(tensors, capturable=capturable)
@@ -314,13 +314,11 @@ class UpdateRule:
         """
         own = flags or {}
         by_row = self._restarts(shape, own, piece, sparse=sparse, evaluate=evaluate)
-        layout = (by_row, boxes, donated)
-        key = (len(shape), self._is_small(shape), *sorted(own.items()), sparse, evaluate, gradients, *layout)
+        how: dict[str, Any] = {"sparse": sparse, "evaluate": evaluate, "gradients": gradients}
+        how |= {"by_row": by_row, "boxes": boxes, "donated": donated}
+        key = (len(shape), self._is_small(shape), *sorted(own.items()), *how.values())
         if key not in self._kernels:
-            variant = self.variant(
-                shape, own, sparse=sparse, evaluate=evaluate, gradients=gradients, by_row=by_row, boxes=boxes,
-                donated=donated,
-            )  # fmt: skip
+            variant = self.variant(shape, own, **how)
             same = next((k for k in self._kernels.values() if k.variant == variant), None)
             self._kernels[key] = same or self.target.kernel(self.spec, variant)
         return self._kernels[key]

@@ -12,7 +12,7 @@ from optgen.execute.active import ActiveSet, MovingGradients, written_by
 from optgen.execute.buffers import Tensor
 from optgen.execute.donation import Donation
 from optgen.execute.exclusive import exclusive
-from optgen.execute.gradients import CheckedGradient, Gradients
+from optgen.execute.gradients import CheckedGradient, Gradients, found_gradients
 from optgen.execute.hyper import HyperParameters, flag_decider
 from optgen.execute.inputs import check_inputs
 from optgen.execute.kernel import LoadedKernel, group_by_kernel, smallest_first
@@ -309,13 +309,7 @@ class BoundStep:
 
     def _read_gradients(self, sources: Sequence[Any]) -> None:
         """Have the step read the `.grad` of each parameter that has one."""
-        try:
-            found = [x.grad for x in sources]
-        except AttributeError:
-            for i, x in enumerate(sources):
-                if not hasattr(x, "grad"):
-                    raise ValueError(f"params[{i}]: a {type(x).__name__} has no .grad; pass grads to bind") from None
-            raise
+        found = found_gradients(sources)
         if self._donation is not None:
             self._donation.give_found(found)
         if self._move_gradients(found):

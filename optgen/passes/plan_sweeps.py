@@ -3,11 +3,11 @@
 A reduction over elements forces a split, because its result is known only when its sweep ends. Values smaller than
 elements are computed once, as early as possible, and kept. Elements are not kept. If two sweeps need the same element,
 the second one recomputes it from the streams, or reads it back from the state it was stored to if that kept every bit.
-Where the caller has given the gradients away, a value is kept in their place, if that pays (`temporaries`).
+Where the caller has given the gradients away, a value is kept in their place, if that pays (`choose_temporary`).
 
 Each state may be stored in the first sweep that knows its new value, or in the last one (`place_stores`). The plan that
 reads the fewest bytes is taken. If there are too many plans to try, it is the best one that a search finds. A reduction
-that is not needed at once is taken by a later sweep that reads its operand anyway (`put_off`), if fewer bytes are read.
+that is not needed at once is taken by a later sweep that reads its operand anyway (`deferred`), if that saves bytes.
 
 Reductions per row or per column have sweeps of their own, which go row by row: the blocks of other reductions, and the
 blocks of codes, do not end where rows end. Where blocks of codes do, the sweeps of other reductions store no codes.
@@ -22,9 +22,9 @@ from functools import partial
 from optgen import ir
 from optgen.ir import Instr, Kernel, Phase, Value
 from optgen.model import Kind
+from optgen.passes.defer_reductions import deferred
 from optgen.passes.place_stores import Choice, place_stores
-from optgen.passes.put_off import put_off
-from optgen.passes.temporaries import choose
+from optgen.passes.temporaries import choose_temporary
 
 PHASE_OF_KIND: dict[Kind, ir.PhaseKind] = {
     Kind.SHARED: "shared",
@@ -49,7 +49,7 @@ def schedules(kernel: Kernel) -> list[_Schedule]:
     host, update = kernel.phases
     known = frozenset(i.result.id for i in host.instrs if i.result is not None)
     first = _Schedule(kernel, update.instrs, known)
-    later = put_off(update.instrs, first.reductions, first.known)
+    later = deferred(update.instrs, first.reductions, first.known)
     return [first, _Schedule(kernel, update.instrs, known, later)] if later else [first]
 
 
@@ -149,23 +149,23 @@ class _Schedule:
         """The sweeps, one for each None of the timeline."""
         plan = self.plan() if self.stores else {}
         bodies = [self.sweep_body(plan, k) for k in range(len(self.reductions))]
-        for slot in self.kernel.buffers:
-            if ir.is_gradient(slot.name) and slot.written:
-                bodies = self.with_temporary(bodies, slot)
+        for buffer in self.kernel.buffers:
+            if ir.is_gradient(buffer.name) and buffer.written:
+                bodies = self.with_temporary(bodies, buffer)
         return [Phase("sweep", _with_own_names(body, k)) for k, body in enumerate(bodies)]
 
-    def with_temporary(self, bodies: list[tuple[Instr, ...]], slot: ir.Buffer) -> list[tuple[Instr, ...]]:
+    def with_temporary(self, bodies: list[tuple[Instr, ...]], buffer: ir.Buffer) -> list[tuple[Instr, ...]]:
         """The sweeps with a value kept in the place of a gradient that the caller has given away, if that pays."""
-        able = [self.able(body, k) for k, body in enumerate(bodies)]
-        kept = choose(bodies, able, slot, partial(read_bytes, self.kernel))
+        computable = [self.computable(body, k) for k, body in enumerate(bodies)]
+        kept = choose_temporary(bodies, computable, buffer, partial(read_bytes, self.kernel))
         if kept is None:
             return bodies
-        store, load = Instr(None, ir.Store(slot.name, kept.value)), Instr(kept.value, ir.Load(slot.name))
+        store, load = Instr(None, ir.Store(buffer.name, kept.value)), Instr(kept.value, ir.Load(buffer.name))
         later = [tuple(load if i.result == kept.value else i for i in body) for body in bodies[kept.sweep + 1 :]]
-        return [*bodies[: kept.sweep], *map(_live, [(*able[kept.sweep], store), *later])]
+        return [*bodies[: kept.sweep], *map(_live, [(*computable[kept.sweep], store), *later])]
 
-    def able(self, body: tuple[Instr, ...], sweep: int) -> tuple[Instr, ...]:
-        """A sweep, and what it can compute besides, without reading more."""
+    def computable(self, body: tuple[Instr, ...], sweep: int) -> tuple[Instr, ...]:
+        """A sweep, and behind it all other elements that it can compute from what it reads."""
         found = {i.result.id for i in body if i.result is not None}
         more: list[Instr] = []
         for instr in self.instrs:

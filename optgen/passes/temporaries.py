@@ -1,6 +1,6 @@
 """The value of a sweep that a later one reads back, where there is memory for one that is no state.
 
-Such a temporary takes the place of the buffer `slot`, whose old values are gone then. What is saved is what a later
+Such a temporary takes the place of a buffer, whose old values are gone then. What is saved is what a later
 sweep needs for this value alone: its dominators tell that, in time linear in the instructions.
 """
 
@@ -28,41 +28,41 @@ class Temporary:
     sweep: int
 
 
-def choose(
+def choose_temporary(
     bodies: Sequence[Sequence[Instr]],
-    able: Sequence[Sequence[Instr]],
-    slot: ir.Buffer,
+    computable: Sequence[Sequence[Instr]],
+    buffer: ir.Buffer,
     read_bytes: Callable[[ir.Op], float],
 ) -> Temporary | None:
-    """The temporary in `slot` that saves most, None if none saves anything.
+    """The temporary in `buffer` that saves most, None if none saves anything.
 
-    `bodies` are the sweeps, and `able` what each can compute from what it reads anyway. Values of one name are equal in
-    all of them.
+    `bodies` are the sweeps, and `computable` what each can compute from what it reads anyway. Values of one name are
+    equal in all of them.
     """
     best, most = None, 0.0
     saved: dict[str, float] = {}  # by later sweeps that need the value
-    allowed: set[str] | None = None  # the values for which alone later sweeps need what is in the slot; None: all
+    allowed: set[str] | None = None  # the values for which alone later sweeps need what is in the buffer; None: all
     for k in reversed(range(len(bodies))):
-        for instr in able[k]:
+        for instr in computable[k]:
             v = instr.result
             if v is None or v.id not in saved or isinstance(instr.op, ir.Load) or v.type.dtype != slot.format.compute:
                 continue
-            gain = saved[v.id] - WRITTEN_BYTE * slot.format.bytes
+            gain = saved[v.id] - WRITTEN_BYTE * buffer.format.bytes
             if gain > most and (allowed is None or v.id in allowed):
                 best, most = Temporary(v, k), gain
-        own, covering = _needed_alone(bodies[k], slot.name, read_bytes)
+        own, covering = _needed_alone(bodies[k], buffer.name, read_bytes)
         for id, cost in own.items():
-            saved[id] = saved.get(id, 0.0) + cost - slot.format.bytes
+            saved[id] = saved.get(id, 0.0) + cost - buffer.format.bytes
         if covering is not None:
             allowed = covering if allowed is None else allowed & covering
     return best
 
 
 def _needed_alone(
-    body: Sequence[Instr], slot: str, read_bytes: Callable[[ir.Op], float]
+    body: Sequence[Instr], buffer: str, read_bytes: Callable[[ir.Op], float]
 ) -> tuple[dict[str, float], set[str] | None]:
-    """Element -> the cost of what only it needs, itself included. The elements that alone need the slot, None if no
-    element needs it."""
+    """Element -> the cost of what only it needs, itself included; and the elements without which nothing would need the
+    buffer, None if nothing needs it."""
     parents = _dominators(body)
     cost, loads = dict.fromkeys(parents, 0.0), dict.fromkeys(parents, 0)
     cost[_ROOT], loads[_ROOT] = 0.0, 0
@@ -72,7 +72,7 @@ def _needed_alone(
         id, op = instr.result.id, instr.op
         own = read_bytes(op) if isinstance(op, ir.Load) else DIVISION if isinstance(op, ir.Div | ir.Sqrt) else OPERATION
         cost[id] += own
-        loads[id] += isinstance(op, ir.Load) and op.buffer == slot
+        loads[id] += isinstance(op, ir.Load) and op.buffer == buffer
         cost[parents[id]] += cost[id]
         loads[parents[id]] += loads[id]
     total = loads.pop(_ROOT)

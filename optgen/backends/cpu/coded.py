@@ -19,6 +19,9 @@ from optgen.backends.llvm import I32, PTR, at, constant, inline, integer, splat,
 from optgen.ir import Buffer, codec
 from optgen.ir.storage import QUANT_BLOCK
 
+BLOCK_SHIFT = integer(QUANT_BLOCK.bit_length() - 1)
+"""An element's number, shifted right by this, is that of its block of codes."""
+
 
 class Coder:
     """The values of two units at a time, on the stack: those at hand, and the last ones, which are not coded yet.
@@ -94,7 +97,7 @@ class Coder:
         type = vector(I32, lanes)
         largest = b.module.declare_intrinsic(f"llvm.vector.reduce.smax.v{lanes}i32", (), ll.FunctionType(I32, [type]))
         scale = b.bitcast(b.call(largest, [b.load(self.magnitudes[name], typ=type)]), F32)
-        block = b.lshr(b.add(self.scale_origin, start), integer(QUANT_BLOCK.bit_length() - 1))
+        block = b.lshr(b.add(self.scale_origin, start), BLOCK_SHIFT)
         b.store(scale, at(b, self.scales[name], block, F32))
         return scale
 

@@ -29,9 +29,10 @@ from llvmlite import ir as ll
 from optgen import ir
 from optgen.backends.control_flow import loop, text, variable
 from optgen.backends.cpu.module import TASK, VOID, CpuModuleBuilder
+from optgen.backends.cpu.partials import fold_sweep
 from optgen.backends.cpu.phases import fold_lines, host, lines, scalar, shared
 from optgen.backends.cpu.step import StepFunction
-from optgen.backends.cpu.sweep import fold_sweep, sweep_task
+from optgen.backends.cpu.sweep import sweep_task
 from optgen.backends.layout import reductions
 from optgen.backends.llvm import I64, PTR, integer
 from optgen.backends.target import CpuTarget

@@ -7,7 +7,7 @@ stack, one number for each element. After it, the new values of 8-bit states, wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,7 +16,7 @@ from llvmlite import ir as ll
 
 from optgen import ir
 from optgen.backends.control_flow import array, loop, variable, while_below
-from optgen.backends.cpu.coded import Coder, vectors
+from optgen.backends.cpu.coded import BLOCK_SHIFT, Coder, vectors
 from optgen.backends.cpu.elements import CACHE_LINE_BYTES, PREFETCH_BYTES, SweepBody, UnitArrays
 from optgen.backends.cpu.fold import add_to_lanes, clear_lanes, store_partials
 from optgen.backends.element_body import F32, draws, stored, streams
@@ -104,7 +104,7 @@ class StagedLoop:
     """
 
     def __init__(
-        self, body: SweepBody, tile: TileOrigin, lines: dict[Value, Any], scales: dict[str, Any], aligned: bool
+        self, body: SweepBody, tile: TileOrigin, lines: Mapping[Value, Any], scales: Mapping[str, Any], aligned: bool
     ) -> None:
         self.body, self.b = body, body.b
         self.tile, self.lines, self.scales, self.aligned = tile, lines, scales, aligned
@@ -298,7 +298,7 @@ class StagedLoop:
 
     def block_scale(self, name: str, start: Any) -> Any:
         """What the codes of a unit are multiplied by: the unit is a block."""
-        block = self.b.lshr(self.b.add(self.tile.scale_origin, start), integer(8))
+        block = self.b.lshr(self.b.add(self.tile.scale_origin, start), BLOCK_SHIFT)
         return self.decode_scale(name, load(self.b, self.scales[name], block, F32))
 
     def decode_scale(self, name: str, scale: Any) -> Any:
@@ -328,9 +328,10 @@ class StagedLoop:
         """The block of codes that an element is in, and how many elements there are from this one to its end."""
         b, restart = self.b, self.tile.restart
         if restart is None:
-            return b.lshr(element, integer(8)), b.sub(integer(QUANT_BLOCK), b.and_(element, integer(QUANT_BLOCK - 1)))
+            left = b.sub(integer(QUANT_BLOCK), b.and_(element, integer(QUANT_BLOCK - 1)))
+            return b.lshr(element, BLOCK_SHIFT), left
         each = blocks(b, restart, QUANT_BLOCK)
         inside = b.urem(element, restart)
-        block = b.add(b.mul(b.udiv(element, restart), each), b.lshr(inside, integer(8)))
+        block = b.add(b.mul(b.udiv(element, restart), each), b.lshr(inside, BLOCK_SHIFT))
         left = b.sub(integer(QUANT_BLOCK), b.and_(inside, integer(QUANT_BLOCK - 1)))
         return block, minimum(b, left, b.sub(restart, inside))

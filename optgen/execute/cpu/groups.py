@@ -1,8 +1,5 @@
 """Groups of small tensors. One thread makes all sweeps over a group before it goes on to the next one, so that a later
-sweep finds in the caches what an earlier one has read.
-
-On the two threads of an AMD EPYC, a lamb step on 250 tensors of 100,000 elements takes .65 ns for each element so, and
-.82 ns sweep by sweep. Keeping lamb's `u` in a buffer of the size of a group made no difference.
+sweep finds in the caches what an earlier one has read. docs/design.md ("Threads") has times.
 """
 
 from __future__ import annotations
