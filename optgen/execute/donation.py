@@ -12,7 +12,7 @@ from optgen.ir import COMPUTE
 from optgen.ir.storage import STORAGES
 
 
-def check_can_donate(dtype: str, platform: str) -> None:
+def check_donated(dtype: str, platform: str) -> None:
     """ValueError if gradients of that dtype cannot be given away on that platform."""
     if platform != "cpu":
         raise ValueError(f"donate_grads: a step on {platform} gains nothing by it; leave it out")

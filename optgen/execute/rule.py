@@ -14,7 +14,7 @@ from optgen.execute import buffers, evaluation, piece
 from optgen.execute import state as states
 from optgen.execute.buffers import Tensor
 from optgen.execute.cpu.device import Cpu
-from optgen.execute.donation import check_can_donate
+from optgen.execute.donation import check_donated
 from optgen.execute.gradients import gradients_per_param
 from optgen.execute.kernel import LoadedKernel
 from optgen.execute.piece import AnyPiece, Box, Exchange
@@ -200,7 +200,7 @@ class UpdateRule:
         objects = buffers.as_list(params, "params")
         own_pieces = self.pieces(pieces, len(objects))
         if donate_grads:
-            check_can_donate(self.dtype, self.target.name)
+            check_donated(self.dtype, self.target.name)
         with _without_collections():
             tensors = self.tensors(objects, "params")
             device = self.target.device(tensors, capturable=capturable)
