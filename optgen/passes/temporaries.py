@@ -45,7 +45,10 @@ def choose_temporary(
     for k in reversed(range(len(bodies))):
         for instr in computable[k]:
             v = instr.result
-            if v is None or v.id not in saved or isinstance(instr.op, ir.Load) or v.type.dtype != buffer.format.compute:
+            if v is None or v.id not in saved or isinstance(instr.op, ir.Load):
+                continue
+            # A double may be subnormal, and a load would make it a zero; a float32 has no room for one.
+            if not v.type.dtype == buffer.format.compute == "f32":
                 continue
             gain = saved[v.id] - WRITTEN_BYTE * buffer.format.bytes
             if gain > most and (allowed is None or v.id in allowed):

@@ -99,6 +99,19 @@ def test_a_value_of_more_bits_is_not_kept() -> None:
     assert loads(kernel)[-1] == ["grad"]
 
 
+def test_doubles_are_not_kept() -> None:
+    """They may be subnormal, and would be read back as zeros."""
+    assert not donated(SPECS["lamb"], dtype="float64").buffer("grad").written
+    results = []
+    for donate in (False, True):
+        w, g = np.zeros(9), np.full(9, -5e-324)
+        rule = optgen.load("lars", "float64", momentum=0.9)
+        step = rule.bind([w], [g], donate_grads=donate)
+        step(lr=0.1)
+        results.append((w, step.state))
+    assert_same("doubles", [results[0][0]], results[0][1], [results[1][0]], results[1][1])
+
+
 def step_twice(spec: Any, donate: bool, count: int, dtype: str, **how: Any) -> tuple[list[Array], State]:
     rng = np.random.default_rng(2)
     w = [numbers(rng, s, dtype, special=False) for s in SHAPES]
