@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import ceiling
 import numpy as np
+import own_ceiling
 import workloads
 from ceiling import Streams
 from peers import PEERS, Absent
@@ -25,8 +26,9 @@ MOST_CALLS = 5000
 PAUSE_SECONDS = 0.03
 """Between samples: idle OpenMP threads spin for up to 20 ms before they sleep, on a core that the next one needs."""
 
-CEILING, OURS, FLOAT32 = "ceiling", "optgen", "float32"
-"""FLOAT32 is ours with everything in float32, beside what stores something in fewer bits."""
+CEILING, OWN_CEILING, OURS, FLOAT32 = "ceiling", "own ceiling", "optgen", "float32"
+"""OWN_CEILING is that of the sweeps of a spec, where it has several. FLOAT32 is ours with everything in float32, beside
+what stores something in fewer bits."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,11 @@ class Result:
         """Share of the ceiling: 1 is the speed of the additions alone."""
         return self.ratio(CEILING, name)
 
+    @property
+    def own_share(self) -> float:
+        """Our share of the spec's own ceiling, which for a single sweep is the ceiling."""
+        return self.ratio(OWN_CEILING if OWN_CEILING in self.seconds else CEILING, OURS)
+
 
 def add_peers(
     steps: dict[str, Callable[[], object]], optimizer: str, tensors: Tensors, peers: Sequence[str]
@@ -87,6 +94,8 @@ def measure(shapes: str, optimizer: str, peers: Sequence[str], reps: int) -> Res
         CEILING: ceiling.bind(rule, streams, sizes),
         OURS: ours,
     }
+    if ours.rule.cost.sweeps > 1 and rule == rule.in_float32:
+        steps[OWN_CEILING] = own_ceiling.bind(rule, sizes)
     if rule != rule.in_float32:
         steps[FLOAT32] = bind(rule.in_float32, workloads.make(sizes))
     absent = add_peers(steps, optimizer, tensors, peers)

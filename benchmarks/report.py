@@ -16,7 +16,7 @@ from workloads import SHAPES
 
 from optgen import files
 
-COLUMNS = ("optimizer", "streams", "bytes", "sweeps", "ceiling", "GB/s", "optgen", "GB/s", "share")
+COLUMNS = ("optimizer", "streams", "bytes", "sweeps", "ceiling", "GB/s", "optgen", "GB/s", "share", "own")
 COLORS = ("#0b6e4f", "#333333", "#e6a23c", "#c0504d", "#7f6bb0", "#4a90c2", "#8c8c8c")
 MARKERS = "oP^v<sD"
 """Of ours, float32 and the peers, in that order."""
@@ -44,7 +44,7 @@ def cells(rows: Sequence[Result]) -> list[list[str]]:
         line = [r.optimizer, f"{r.reads}R {r.writes}W", str(r.bytes), str(r.sweeps)]
         for name in (CEILING, OURS):
             line += [duration(r.median(name)), f"{r.bandwidth(name) / 1e9:.1f}"]
-        line.append(f"{r.share(OURS):.3f}")
+        line += [f"{r.share(OURS):.3f}", f"{r.own_share:.3f}"]
         line += [_peer(r, name) for name in names]
         table.append(line)
     return table

@@ -6,7 +6,8 @@ examples:
   python benchmarks/step.py --peers none --reps 31               only ceiling and optgen
   python benchmarks/step.py --json out.json --plot out.png --markdown benchmarks/README.md
 
-A share is the median, over the repetitions, of the ceiling's time divided by a contender's time in the same round.
+A share is the median, over the repetitions, of the ceiling's time divided by a contender's time in the same round. In
+the column `own` it is that of the spec's own ceiling: the same sweeps over memory, with additions only.
 """
 
 from __future__ import annotations

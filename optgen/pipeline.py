@@ -18,6 +18,7 @@ from optgen.objectcode import cache
 
 if TYPE_CHECKING:
     from optgen.backends.ptx import GpuModule
+    from optgen.backends.target import CpuTarget
 
 
 def check(source: Source) -> Optimizer:
@@ -45,13 +46,13 @@ def plan(kernel: Kernel) -> Kernel:
     return kernel
 
 
-def lower(kernel: Kernel, symbol: str, triple: str) -> str:
+def lower(kernel: Kernel, symbol: str, machine: CpuTarget) -> str:
     """planned kernel -> LLVM IR text for the CPU."""
     from optgen.backends import cpu
     from optgen.ir.verify import verify
     from optgen.passes.expand_math import expand_math
 
-    return cpu.emit(verify(expand_math(kernel)), symbol, triple)
+    return cpu.emit(verify(expand_math(kernel)), symbol, machine)
 
 
 def lower_ptx(kernel: Kernel, symbol: str) -> GpuModule:
@@ -68,11 +69,11 @@ def lower_prologue(kernel: Kernel, symbol: str) -> str:
     return prologue.emit(_for_gpu(kernel), symbol)
 
 
-def lower_host(kernel: Kernel, symbol: str, triple: str) -> str:
+def lower_host(kernel: Kernel, symbol: str, machine: CpuTarget) -> str:
     """planned kernel -> LLVM IR text of the part that the CPU computes before a GPU's launches."""
     from optgen.backends import cpu
 
-    return cpu.emit_host(_for_gpu(kernel), symbol, triple)
+    return cpu.emit_host(_for_gpu(kernel), symbol, machine)
 
 
 def _for_gpu(kernel: Kernel) -> Kernel:
@@ -104,7 +105,7 @@ def symbol(optimizer: Optimizer, variant: Variant) -> str:
     words += [f"{name}_{storage}" for name, storage in variant.storage.items() if storage != variant.weight]
     words += ["master"] * variant.master + ["eval"] * variant.evaluate
     words += [f"sum{variant.gradients}"] * (variant.gradients > 1) + ["scaled"] * variant.scaled
-    words += ["by_row"] * variant.by_row + ["boxes"] * variant.boxes
+    words += ["by_row"] * variant.by_row + ["boxes"] * variant.boxes + ["donated"] * variant.donated
     return "_".join("".join(c if c.isalnum() else "_" for c in w) for w in (*words, SHORT[variant.dtype]))
 
 
@@ -120,7 +121,7 @@ def native(optimizer: Optimizer, variant: Variant) -> NativeKernel:
 
     def make() -> bytes:
         kernel = plan(build(optimizer, variant))
-        code = target.compile_ir(lower(kernel, name, host.triple), host).object
+        code = target.compile_ir(lower(kernel, name, host), host).object
         return compiled.pack_native(kernel, code)
 
     entry = cache.get(cache.key("cpu", *_key(optimizer, variant)), make)
@@ -146,7 +147,7 @@ def ptx(optimizer: Optimizer, variant: Variant, arch: str) -> PtxKernel:
         kernel = plan(build(optimizer, variant))
         module = lower_ptx(kernel, name)
         text = target.compile_ptx(module.llvm, arch).encode()
-        code = target.compile_ir(lower_host(kernel, f"{name}_host", host.triple), host).object
+        code = target.compile_ir(lower_host(kernel, f"{name}_host", host), host).object
         return compiled.pack_ptx(kernel, module, text, code)
 
     entry = cache.get(cache.key("cuda", *_key(optimizer, variant), arch), make)

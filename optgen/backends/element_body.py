@@ -12,7 +12,7 @@ from typing import Any
 from llvmlite import ir as ll
 
 from optgen import ir
-from optgen.backends.flushing import read_as_they_are
+from optgen.backends.flushing import flushed_by_mode, read_bitwise
 from optgen.backends.llvm import F64, I8, I16, I32, TYPES, constant, flushed, inline, lower, splat, vector
 from optgen.backends.module_builder import Env, ModuleBuilder
 from optgen.ir import ROUNDING_DRAW, Buffer, Instr, Kernel, Phase, Value, codec
@@ -69,12 +69,12 @@ class ElementBody(ABC):
         """Emit all instructions; the values that they compute."""
         env = {v: splat(self.b, x, self.width) for v, x in self.scalars.items()}
         env |= self.line_values()
-        as_they_are = read_as_they_are(self.phase.instrs, self.m.consts)
+        bitwise = read_bitwise(self.phase.instrs, self.m.consts)
         for instr in self.phase.instrs:
+            flushes = self.m.machine_flushes and flushed_by_mode(instr, bitwise)
             match instr.op:
                 case ir.Load(buffer=name):
                     assert instr.result is not None
-                    flushes = self.m.machine_flushes and instr.result not in as_they_are
                     env[instr.result] = self.decoded(self.m.kernel.buffer(name), flushes)
                 case ir.Store(buffer=name, value=v):
                     self.store(self.m.kernel.buffer(name), self.operand(v, env))
@@ -86,9 +86,6 @@ class ElementBody(ABC):
                 case op:
                     assert instr.result is not None
                     args = [self.operand(v, env) for v in ir.operands(op)]
-                    flushes = self.m.machine_flushes and not (
-                        isinstance(op, ir.FromBits) and instr.result in as_they_are
-                    )
                     env[instr.result] = lower(self.b, op, args, instr.result, self.width, machine_flushes=flushes)
         return env
 

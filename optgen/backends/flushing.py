@@ -1,18 +1,18 @@
-"""Which values a machine in its flushing mode flushes by itself, since only arithmetic reads them."""
+"""Which subnormals the flushing mode of a machine turns into zeros, so that no instruction has to."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from optgen import ir
 from optgen.ir import Instr, Op, Value
 
 
-def read_as_they_are(instrs: Sequence[Instr], consts: Mapping[Value, Op], also: Iterable[Value] = ()) -> set[Value]:
-    """The values of which some reader takes the bits: each but a sum, product or quotient, or a conversion to double
-    that only such read. `also` are those that others read so.
+def read_bitwise(instrs: Sequence[Instr], consts: Mapping[Value, Op], also: Iterable[Value] = ()) -> set[Value]:
+    """The values of which some reader takes the bits, also those of a subnormal. Others read `also` so.
 
-    Beside 0, 1 and -1 arithmetic counts as such a reader too, as LLVM takes x*1 for x.
+    Sums, products and quotients do not: the mode flushes their operands. A conversion to double does not, if it has
+    only such readers. With 0, 1 or -1 as the other operand, arithmetic does, as LLVM takes x*1 for x.
     """
     neutral = {v for v, op in consts.items() if isinstance(op, ir.Const) and abs(op.value) in (0.0, 1.0)}
     found = set(also)
@@ -27,3 +27,11 @@ def read_as_they_are(instrs: Sequence[Instr], consts: Mapping[Value, Op], also: 
                 continue
         found |= args
     return found
+
+
+def flushed_by_mode(instr: Instr, bitwise: Collection[Value | None]) -> bool:
+    """Whether the mode sees to the result of an instruction: where arithmetic computes it, or wherever it is read.
+
+    `bitwise` are the values of `read_bitwise`. Loads and bits are as they are until arithmetic reads them.
+    """
+    return instr.result not in bitwise or not isinstance(instr.op, ir.Load | ir.FromBits)

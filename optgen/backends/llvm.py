@@ -11,7 +11,8 @@ from typing import Any
 from llvmlite import ir as ll
 
 from optgen import ir
-from optgen.backends.flushing import read_as_they_are
+from optgen.backends.flushing import flushed_by_mode, read_bitwise
+from optgen.backends.lookup import lookup
 from optgen.ir import Instr, Type, Value
 from optgen.ir.expand import Emitter
 from optgen.model import Kind
@@ -110,6 +111,8 @@ def _rounded(b: ll.IRBuilder, op: ir.Op, args: list[Any], result: Value, width: 
             return getattr(b, INT[name])(*args)
         case ir.Shift(op=name, by=by):
             return (b.shl if name == "shl" else b.lshr)(args[0], constant(TYPES[result.type.dtype], by, width))
+        case ir.Lookup(table=table):
+            return lookup(b, table.values, args[0], width)
     raise TypeError(f"no LLVM for {op!r}")
 
 
@@ -192,11 +195,11 @@ def inline(
     result = function(emitter, *values)
     results = result if isinstance(result, tuple) else (result,)
     consts = {i.result: i.op for i in emitter.instrs if i.result is not None and is_const(i)}
-    as_they_are = read_as_they_are(emitter.instrs, consts, () if result_flushes else results)
+    bitwise = read_bitwise(emitter.instrs, consts, () if result_flushes else results)
     for instr in emitter.instrs:
         assert instr.result is not None
         operands = [env[v] for v in ir.operands(instr.op)]
-        flushes = machine_flushes and not (isinstance(instr.op, ir.FromBits) and instr.result in as_they_are)
+        flushes = machine_flushes and flushed_by_mode(instr, bitwise)
         env[instr.result] = lower(b, instr.op, operands, instr.result, width, machine_flushes=flushes)
     return [env[r] for r in results] if isinstance(result, tuple) else env[result]
 

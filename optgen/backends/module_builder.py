@@ -8,6 +8,7 @@ from llvmlite import ir as ll
 
 from optgen.backends.layout import Layout
 from optgen.backends.llvm import is_const, lower
+from optgen.backends.lookup import KernelModule, LookupStyle
 from optgen.ir import Kernel, Value
 
 Env = dict[Value, Any]
@@ -22,9 +23,9 @@ class ModuleBuilder:
 
     machine_flushes = False
 
-    def __init__(self, kernel: Kernel, symbol: str) -> None:
+    def __init__(self, kernel: Kernel, symbol: str, lookup: LookupStyle) -> None:
         self.kernel, self.symbol = kernel, symbol
-        self.module = ll.Module(name=kernel.name)
+        self.module = KernelModule(kernel.name, lookup)
         self.layout = Layout(kernel)
         self.consts = {i.result: i.op for i in kernel.instrs() if i.result is not None and is_const(i)}
         self.buffer_index = {buffer.name: k for k, buffer in enumerate(kernel.buffers)}

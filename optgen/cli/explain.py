@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from textwrap import indent
 
 from optgen.cli.common import Commands, command, flags_text, path_of, read, variants
@@ -53,6 +53,7 @@ def explain(args: argparse.Namespace) -> int:
             _section(title, _table(rows))
     _section("Change of the weight at the first step (wd = 0, rescale_grad = 1, no clipping)", _first_steps(optimizer))
     _section("Cost for each parameter of a float32 step", costs)
+    _section("Sweeps over memory: what each reads and writes, and the bytes for each parameter", _sweeps(optimizer))
     _section("Launches of a step on a GPU, by what they go over", _launches(optimizer))
     _section("LaTeX", latex(optimizer))
     return 0
@@ -116,6 +117,26 @@ def _first_steps(optimizer: Optimizer) -> str:
             text = str(error)
         found.setdefault(text, []).append(flags_text(flags))
     return _by_variant(found)
+
+
+def _sweeps(optimizer: Optimizer) -> str:
+    from optgen import pipeline
+    from optgen.ir import Variant
+    from optgen.ir.cost import own_ceiling, sweeps
+
+    found: dict[str, list[str]] = {}
+    for flags in variants(optimizer):
+        kernel = pipeline.plan(pipeline.build(optimizer, Variant(flags)))
+        swept = sweeps(kernel)
+        words = [f"{' '.join(s.reads)} ({s.bytes_read:g})" + _written(s.writes, s.bytes_written) for s in swept]
+        if len(swept) > 1:
+            words.append(f"at most {own_ceiling(kernel):.2f} of the speed of one sweep")
+        found.setdefault("; ".join(words) or "none", []).append(flags_text(flags))
+    return _by_variant(found)
+
+
+def _written(names: Sequence[str], bytes: float) -> str:
+    return f" → {' '.join(names)} ({bytes:g})" if names else ""
 
 
 def _launches(optimizer: Optimizer) -> str:

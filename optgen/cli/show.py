@@ -72,7 +72,7 @@ def show(args: argparse.Namespace) -> int:
         text = pipeline.lower_ptx(kernel, symbol).llvm
         print((text if args.stage == "nvvm" else target.compile_ptx(text, oldest)).rstrip("\n"))
         return 0
-    text = pipeline.lower(kernel, symbol, host.triple)
+    text = pipeline.lower(kernel, symbol, host)
     print(text if args.stage == "llvm" else target.compile_ir(text, host).assembly, end="")
     return 0
 

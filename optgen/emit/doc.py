@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from optgen import ir
 from optgen.ir import Kernel
-from optgen.ir.cost import cost
+from optgen.ir.cost import cost, sweeps
 from optgen.model import RESERVED_PARAMS, Expr, Flag, Flags, FlagValue, Kind, Number, Optimizer, Param, StateDecl
 from optgen.symbolic.latex import latex
 from optgen.symbolic.written import expression
@@ -237,18 +236,10 @@ def _costs(entry: DocEntry) -> Iterator[tuple[str, ...]]:
 
 def _cost(kernel: Kernel) -> tuple[str, ...]:
     c = cost(kernel)
-    sweeps = "; ".join(_sweep(kernel, phase) for phase in kernel.phases if phase.kind == "sweep")
+    moved = "; ".join(f"`{' '.join(s.reads)}`" + f" → `{' '.join(s.writes)}`" * bool(s.writes) for s in sweeps(kernel))
     # An evaluation reads no gradient, so that nothing can be said of its rows.
     rows_alone = ("yes" if kernel.rows_independent else "no") if kernel.advances else ""
-    return sweeps or "none", f"{c.bytes:g}", str(c.flops), rows_alone
-
-
-def _sweep(kernel: Kernel, phase: ir.Phase) -> str:
-    ops = [i.op for i in phase.instrs]
-    read = {op.buffer for op in ops if isinstance(op, ir.Load)}
-    written = {op.buffer for op in ops if isinstance(op, ir.Store)}
-    names = [" ".join(b.name for b in kernel.buffers if b.name in some) for some in (read, written)]
-    return f"`{names[0]}`" + (f" → `{names[1]}`" if written else "")
+    return moved or "none", f"{c.bytes:g}", str(c.flops), rows_alone
 
 
 Setting = frozenset[tuple[str, tuple[FlagValue, ...]]]

@@ -42,7 +42,7 @@ class CpuProducts:
     def make(self, optimizer: Optimizer, variant: ir.Variant) -> Product:
         host, symbol = target.host(), pipeline.symbol(optimizer, variant)
         kernel = pipeline.plan(pipeline.build(optimizer, variant))
-        code = target.compile_ir(pipeline.lower(kernel, symbol, host.triple), host)
+        code = target.compile_ir(pipeline.lower(kernel, symbol, host), host)
         built = BuiltKernel(symbol, variant, kernel)
         files = {
             "llvm": (f"{symbol}.ll", code.llvm.encode()),
@@ -70,7 +70,7 @@ class CudaProducts:
         host, symbol = target.host(), pipeline.symbol(optimizer, variant)
         kernel = pipeline.plan(pipeline.build(optimizer, variant))
         module = pipeline.lower_ptx(kernel, symbol)
-        code = target.compile_ir(pipeline.lower_host(kernel, f"{symbol}_host", host.triple), host)
+        code = target.compile_ir(pipeline.lower_host(kernel, f"{symbol}_host", host), host)
         built = BuiltKernel(symbol, variant, kernel)
         files = {
             "ptx": (f"{symbol}.ptx", target.compile_ptx(module.llvm, self.arch).encode()),

@@ -48,21 +48,30 @@ class MovingGradients:
     """Dense gradients of PyTorch's kind, of which only addresses change, as `backward` makes them after `zero_grad`.
 
     `found` has the gradient of each parameter, None where there is none. `bound` are the same gradients, by the
-    parameters' numbers, as `tables` read them.
+    parameters' numbers, as `tables` read them. `apart`: none may share memory with another, or with a tensor that the
+    step reads, as the step writes to them.
 
     Of new gradients, a storage that was freed (`resize_(0)`) is noticed. One that was made smaller is not: to ask for
     the sizes of storages takes longer than all the rest. PyTorch's own operators do not ask either.
     """
 
     def __init__(
-        self, found: list[Any], bound: Mapping[int, Tensor], tables: Sequence[StepTable], overlap: OverlapCheck
+        self,
+        found: list[Any],
+        bound: Mapping[int, Tensor],
+        tables: Sequence[StepTable],
+        overlap: OverlapCheck,
+        *,
+        apart: bool,
     ) -> None:
         self._tables, self._reader = tables, places.reader(found, [])
         self._addresses = self._reader.addresses.tobytes()
         sizes, items = np.zeros(len(found), np.uint64), np.ones(len(found), np.uint64)
         for i, t in bound.items():
             sizes[i], items[i] = t.nbytes, numpy_dtype(t.dtype).itemsize
-        self._ranges = ReadableRanges(self._reader.addresses, sizes, items, *overlap.written)
+        others = overlap.touched if apart else overlap.written
+        self._ranges = ReadableRanges(self._reader.addresses, sizes, items, *others)
+        self._sizes, self._apart = sizes, apart
         # The imaginary parts of a conjugate, which are the negative of what is in memory, lie two apart: only one
         # element alone is in C order.
         self._may_be_negative = [i for i, t in bound.items() if t.size == 1 and hasattr(found[i], "is_neg")]
@@ -77,10 +86,17 @@ class MovingGradients:
         now = self._reader.addresses.tobytes()
         if now == self._addresses:
             return True
-        if not self._ranges.are_readable():
+        if not self._ranges.are_readable() or (self._apart and not self._are_apart()):
             return False
         self._addresses = b""  # whatever interrupts this, the next step begins anew
         for table in self._tables:
             table.move_gradients(self._reader.addresses[table.order])
         self._addresses = now
         return True
+
+    def _are_apart(self) -> bool:
+        """Whether no two gradients share memory."""
+        begins = self._reader.addresses.astype(np.uint64)
+        order = np.argsort(begins, kind="stable")
+        order = order[self._sizes[order] > 0]
+        return bool((begins[order[:-1]] + self._sizes[order[:-1]] <= begins[order[1:]]).all())

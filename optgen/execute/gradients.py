@@ -31,7 +31,8 @@ class Gradients:
     """The gradients of parameters whose `kernels` are chosen.
 
     `by_row` says of each parameter whether it is always updated row by row, as its 8-bit blocks restart at each row.
-    With `lazy`, a kernel that can updates only the rows that a row-sparse gradient has.
+    With `lazy`, a kernel that can updates only the rows that a row-sparse gradient has. `donated`: kernels may write to
+    gradients.
     """
 
     def __init__(
@@ -41,8 +42,9 @@ class Gradients:
         by_row: Sequence[bool],
         lazy: bool,
         device: Device,
+        donated: bool,
     ) -> None:
-        self._device = device
+        self._device, self._donated = device, donated
         self._params, self._kernels, self._by_row, self._lazy = params, kernels, by_row, lazy
         self._dense_copies: dict[int, _DenseCopy] = {}
 
@@ -64,6 +66,10 @@ class Gradients:
         if not isinstance(grad, RowSparse):
             named = [(x, f"{name}[{k}]") for k, x in enumerate(grad)] if several else [(grad, name)]
             return CheckedGradient([self._dense(i, x, where) for x, where in named])
+        if self._donated:
+            raise ValueError(
+                f"{name}: row-sparse; donate_grads gives away the memory of dense gradients, so leave it out"
+            )
         if self._is_lazy(i) and kernel.is_quantized and not self._by_row[i]:
             raise ValueError(
                 f"{name}: row-sparse, but the 8-bit blocks of its parameter's states run on from row to row; "
@@ -77,6 +83,8 @@ class Gradients:
     def _dense(self, i: int, grad: Any, name: str) -> Tensor:
         tensor = self._device.tensor(grad, name)
         buffers.check(tensor, self._kernels[i].native.dtype, self._params[i].shape, "its parameter")
+        if self._donated:
+            buffers.check_writable(tensor)
         return tensor
 
     def reads(self, i: int, grad: CheckedGradient) -> tuple[Sequence[Tensor], Rows]:
@@ -97,9 +105,28 @@ class Gradients:
         return all_rows(self._params[i], self._kernels[i]) if self._by_row[i] else NOT_BY_ROW
 
 
-def count_gradients(grad: Any) -> int:
+def found_gradients(params: Sequence[Any]) -> list[Any]:
+    """The `.grad` of each parameter; ValueError naming one that cannot have any."""
+    try:
+        return [x.grad for x in params]
+    except AttributeError:
+        for i, x in enumerate(params):
+            if not hasattr(x, "grad"):
+                raise ValueError(f"params[{i}]: a {type(x).__name__} has no .grad; pass grads to bind") from None
+        raise
+
+
+def _count(grad: Any) -> int:
     """The number of gradients that a caller gave for one parameter: one, or as many as the list has."""
     return len(grad) if _is_list_of_gradients(grad) else 1
+
+
+def gradients_per_param(grads: Sequence[Any]) -> int:
+    """The number of gradients that are summed for each parameter; ValueError where parameters differ in it."""
+    counts = set(map(_count, grads))
+    if len(counts) > 1 or 0 in counts:
+        raise ValueError(f"grads: as many for each parameter are summed, and not {sorted(counts)}")
+    return counts.pop() if counts else 1
 
 
 def _is_list_of_gradients(grad: Any) -> bool:

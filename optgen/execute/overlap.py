@@ -25,10 +25,21 @@ class OverlapCheck:
         begins, ends = ranges[np.argsort(ranges[:, 0])].T
         return np.ascontiguousarray(begins), np.ascontiguousarray(ends)
 
-    def check_no_overlap(self, more: Sequence[Tensor]) -> None:
-        """ValueError naming two tensors that share memory, one of them written; `more` are read as well."""
-        if self._separate is None or self._is_written(more, *self._separate):
-            self._check_all(more)
+    @property
+    def touched(self) -> tuple[Array, Array]:
+        """The same of those that are written or read. Tensors that share memory are one range."""
+        ranges = self._ranges[self._ranges[:, 0] < self._ranges[:, 1]]
+        if not len(ranges):
+            return self.written
+        begins, ends = ranges[np.argsort(ranges[:, 0])].T
+        furthest = np.maximum.accumulate(ends)
+        apart = begins[1:] >= furthest[:-1]
+        return begins[np.append(True, apart)], furthest[np.append(apart, True)]
+
+    def check_no_overlap(self, more: Sequence[Tensor], *, written: bool = False) -> None:
+        """ValueError naming two tensors that share memory, one of them written; `more` are read or written as well."""
+        if written or self._separate is None or self._is_written(more, *self._separate):
+            self._check_all(more, written=written)
             self._separate = self.written
 
     @staticmethod
@@ -39,20 +50,22 @@ class OverlapCheck:
         first, behind = _address_ranges(tensors).T
         return bool((ends.searchsorted(first, "right") < begins.searchsorted(behind, "left")).any())
 
-    def _check_all(self, more: Sequence[Tensor]) -> None:
+    def _check_all(self, more: Sequence[Tensor], *, written: bool) -> None:
         ranges = np.concatenate([self._ranges, _address_ranges(more)])
         present = np.flatnonzero(ranges[:, 0] < ranges[:, 1])
         begins, ends = ranges[present].T
-        order = present[np.lexsort((present < self._n_written, ends, begins))]
+        is_written = np.arange(len(ranges)) < self._n_written
+        is_written[len(self._tensors) :] = written
+        order = present[np.lexsort((is_written[present], ends, begins))]
         begins, ends = ranges[order].T
-        written = order < self._n_written
+        is_written = is_written[order]
         # In the order of their beginnings, a tensor overlaps an earlier one if it begins before the furthest end of
         # those. A written tensor may overlap no earlier one; a read tensor, none that is written.
-        furthest, furthest_written = (np.maximum.accumulate(x)[:-1] for x in (ends, np.where(written, ends, 0)))
-        bad = np.flatnonzero(begins[1:] < np.where(written[1:], furthest, furthest_written))
+        furthest, furthest_written = (np.maximum.accumulate(x)[:-1] for x in (ends, np.where(is_written, ends, 0)))
+        bad = np.flatnonzero(begins[1:] < np.where(is_written[1:], furthest, furthest_written))
         if bad.size:
             k = int(bad[0]) + 1
-            other = int(np.argmax(ends[:k] if written[k] else np.where(written[:k], ends[:k], 0)))
+            other = int(np.argmax(ends[:k] if is_written[k] else np.where(is_written[:k], ends[:k], 0)))
             tensors = [*self._tensors, *more]
             raise ValueError(
                 f"{tensors[order[other]].name} and {tensors[order[k]].name} share memory, and a step writes to it; "

@@ -10,13 +10,13 @@ from typing import Any
 
 from optgen import arguments, pipeline
 from optgen.arguments import Arguments
-from optgen.execute import buffers, piece
+from optgen.execute import buffers, evaluation, piece
 from optgen.execute import state as states
 from optgen.execute.buffers import Tensor
 from optgen.execute.cpu.device import Cpu
-from optgen.execute.gradients import all_rows, count_gradients
-from optgen.execute.hyper import Numbers
-from optgen.execute.kernel import LoadedKernel, Rows, group_by_kernel
+from optgen.execute.donation import check_donated
+from optgen.execute.gradients import gradients_per_param
+from optgen.execute.kernel import LoadedKernel
 from optgen.execute.piece import AnyPiece, Box, Exchange
 from optgen.execute.protocols import Device, Platform
 from optgen.execute.sparse import RowSparse
@@ -161,6 +161,7 @@ class UpdateRule:
         pieces: Iterable[AnyPiece | None] | None = None,
         exchange: Exchange | None = None,
         capturable: bool = False,
+        donate_grads: bool = False,
     ) -> BoundStep:
         """Resolve all pointers once, and compile the kernels that are not compiled yet.
 
@@ -181,6 +182,11 @@ class UpdateRule:
         tensor there with one float32 or float64, which every step reads; others are in a graph as they were. There is
         no row-sparse gradient and no `exchange`.
 
+        With `donate_grads`, which is for the CPU, the gradients are given away: the step may keep in their memory what
+        it would otherwise compute twice, as lamb and cautious_adamw do. Their values are undefined after it, and each
+        step needs others: call `rebind`, or compute `p.grad` anew. The step raises RuntimeError if that was forgotten.
+        They are dense, and of the dtype in which the step computes: float32 or float64.
+
         Parameters, gradients, inputs and states must be C-contiguous tensors on the rule's platform (states of kind
         host, and counts: NumPy arrays). Gradients, inputs and elementwise states have their parameter's shape. Tensors
         that are written must be writable and share memory with no other. A gradient may be `RowSparse`: with `lazy`, if
@@ -193,6 +199,8 @@ class UpdateRule:
         """
         objects = buffers.as_list(params, "params")
         own_pieces = self.pieces(pieces, len(objects))
+        if donate_grads:
+            check_donated(self.dtype, self.target.name)
         with _without_collections():
             tensors = self.tensors(objects, "params")
             device = self.target.device(tensors, capturable=capturable)
@@ -202,7 +210,8 @@ class UpdateRule:
             if state is None:
                 state = self._initial_state(tensors, sparse, own_flags, own_pieces, device)
             by_row = [lazy and x for x in sparse]
-            kernels = self.kernels(tensors, by_row, own_flags, own_pieces, _gradients_per_param(listed or []))
+            count = gradients_per_param(listed or [])
+            kernels = self.kernels(tensors, by_row, own_flags, own_pieces, count, donated=donate_grads)
             return BoundStep(
                 self,
                 device,
@@ -217,6 +226,7 @@ class UpdateRule:
                 ids=ids,
                 pieces=own_pieces,
                 exchange=exchange,
+                donate_grads=donate_grads,
             )
 
     def evaluate(
@@ -233,40 +243,8 @@ class UpdateRule:
         """
         tensors = self.tensors(params, "params")
         own_flags = arguments.per_param(self.spec, flags, len(tensors))
-        return self.evaluate_tensors(tensors, state, own_flags, self.pieces(pieces, len(tensors)), self.values)
-
-    def evaluate_tensors(
-        self,
-        params: Sequence[Tensor],
-        state: State,
-        flags: Sequence[Mapping[str, FlagValue]],
-        pieces: Sequence[AnyPiece | None],
-        values: Numbers,
-    ) -> list[Any]:
-        """`evaluate` for tensors that are checked, the flags and pieces of each, and these hyper-parameters."""
-        if not self.spec.evaluate:
-            raise ValueError(f"{self.spec.name} has no eval: section; its weights are evaluated as they are")
-        shapes = [p.shape if own is None else own.shape for p, own in zip(params, pieces, strict=True)]
-        kernels = [
-            self.kernel(shape, own_flags, evaluate=True, piece=own_piece)
-            for shape, own_flags, own_piece in zip(shapes, flags, pieces, strict=True)
-        ]
-        device = self.target.device(params)
-        state = states.on_host(state, kernels, device)
-        tensors = states.tensors(state, kernels, params, repr(self), device)
-        by_row = states.by_row(tensors, kernels)
-        new = [device.full(p.shape, self.dtype, 0.0, p) for p in params]
-        tensors["out"] = [device.tensor(x, "out") for x in new]
-        tensors.setdefault("w", params)
-        counts = states.counts(state, len(params), device).view()
-        members = [i for i, kernel in enumerate(kernels) if not piece.is_left_out(pieces[i], params[i], kernel)]
-        for kernel, own_members in group_by_kernel(kernels, members).items():
-            table = device.table(kernel, own_members, params, tensors, [0] * len(params), pieces)
-            table.counts[:] = counts[own_members]
-            table.set_hyper({**values, "step": float(counts.max())})
-            table.bind_gradients([((), all_rows(params[i], kernel) if by_row[i] else Rows()) for i in own_members])
-            table.run()
-        return new
+        own_pieces = self.pieces(pieces, len(tensors))
+        return evaluation.evaluate(self, tensors, state, own_flags, own_pieces, self.values)
 
     # ------------------------------------------------------------ what parameters are bound with
 
@@ -305,6 +283,7 @@ class UpdateRule:
         gradients: int = 1,
         by_row: bool = False,
         boxes: bool = False,
+        donated: bool = False,
     ) -> Variant:
         """The variant that is compiled for a parameter of this shape."""
         decided = self.decide(len(shape), flags or {}, sparse=sparse)
@@ -315,7 +294,7 @@ class UpdateRule:
                 wanted = self.storage[s.name]
                 storage[s.name] = "float32" if small and STORAGES[wanted].block else wanted
         scaled = self.scales_gradient and not evaluate
-        return Variant(decided, self.dtype, self.master, storage, evaluate, gradients, scaled, by_row, boxes)
+        return Variant(decided, self.dtype, self.master, storage, evaluate, gradients, scaled, by_row, boxes, donated)
 
     def kernel(
         self,
@@ -327,16 +306,19 @@ class UpdateRule:
         gradients: int = 1,
         piece: AnyPiece | None = None,
         boxes: bool = False,
+        donated: bool = False,
     ) -> LoadedKernel:
-        """The kernel for a parameter of this shape, or for a piece of it; with `boxes`, one that updates these."""
+        """The kernel for a parameter of this shape, or for a piece of it; with `boxes`, one that updates these.
+
+        With `donated`, it may write to gradients.
+        """
         own = flags or {}
         by_row = self._restarts(shape, own, piece, sparse=sparse, evaluate=evaluate)
-        layout = (by_row, boxes)
-        key = (len(shape), self._is_small(shape), *sorted(own.items()), sparse, evaluate, gradients, *layout)
+        how: dict[str, Any] = {"sparse": sparse, "evaluate": evaluate, "gradients": gradients}
+        how |= {"by_row": by_row, "boxes": boxes, "donated": donated}
+        key = (len(shape), self._is_small(shape), *sorted(own.items()), *how.values())
         if key not in self._kernels:
-            variant = self.variant(
-                shape, own, sparse=sparse, evaluate=evaluate, gradients=gradients, by_row=by_row, boxes=boxes
-            )
+            variant = self.variant(shape, own, **how)
             same = next((k for k in self._kernels.values() if k.variant == variant), None)
             self._kernels[key] = same or self.target.kernel(self.spec, variant)
         return self._kernels[key]
@@ -348,13 +330,15 @@ class UpdateRule:
         flags: Sequence[Mapping[str, FlagValue]],
         pieces: Sequence[AnyPiece | None],
         gradients: int = 1,
+        *,
+        donated: bool = False,
     ) -> list[LoadedKernel]:
         """The kernel of each parameter; `sparse` are those that are updated row by row, if the rule can."""
         found = []
         has_boxes = any(isinstance(x, Box) for x in pieces)
         for param, is_sparse, own_flags, own_piece in zip(params, sparse, flags, pieces, strict=True):
             shape = param.shape if own_piece is None else own_piece.shape
-            how: dict[str, Any] = {"gradients": gradients, "piece": own_piece}
+            how: dict[str, Any] = {"gradients": gradients, "piece": own_piece, "donated": donated}
             try:
                 boxes = has_boxes and self._needs_boxes(shape, own_flags, own_piece)
                 kernel = self.kernel(shape, own_flags, sparse=is_sparse and not boxes, boxes=boxes, **how)
@@ -400,14 +384,6 @@ class UpdateRule:
         if aligned and not self._joins_params:
             return False
         return not self._built(shape, flags, sparse=sparse, evaluate=evaluate).rows_independent
-
-
-def _gradients_per_param(grads: Sequence[Any]) -> int:
-    """The number of gradients that are summed for each parameter; ValueError where parameters differ in it."""
-    counts = set(map(count_gradients, grads))
-    if len(counts) > 1 or 0 in counts:
-        raise ValueError(f"grads: as many for each parameter are summed, and not {sorted(counts)}")
-    return counts.pop() if counts else 1
 
 
 @contextmanager

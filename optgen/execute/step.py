@@ -7,12 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NoReturn, Protocol
 
-from optgen.execute import buffers, checks, state, watch
+from optgen.execute import buffers, checks, evaluation, state, watch
 from optgen.execute.active import ActiveSet, MovingGradients, written_by
 from optgen.execute.buffers import Tensor
+from optgen.execute.donation import Donation
 from optgen.execute.exclusive import exclusive
-from optgen.execute.gradients import CheckedGradient, Gradients
-from optgen.execute.hyper import HyperParameters, Numbers, flag_decider
+from optgen.execute.gradients import CheckedGradient, Gradients, found_gradients
+from optgen.execute.hyper import HyperParameters, flag_decider
 from optgen.execute.inputs import check_inputs
 from optgen.execute.kernel import LoadedKernel, group_by_kernel, smallest_first
 from optgen.execute.overlap import OverlapCheck
@@ -21,19 +22,17 @@ from optgen.execute.protocols import Device, Launches
 from optgen.execute.scaler import Scaler
 from optgen.execute.state import State
 from optgen.execute.watch import Watch
-from optgen.model import FlagValue, Optimizer
+from optgen.model import FlagValue
 
 SEED_LIMIT = 1 << 64
 KEPT_SETS = 8
 """The sets of parameters with gradients whose tables are kept, those that were used last: experts take turns."""
 
 
-class Rule(Protocol):
+class Rule(evaluation.EvaluatingRule, Protocol):
     """What a step asks of the rule that bound it."""
 
-    spec: Optimizer
     values: Mapping[str, float | None]
-    dtype: str
     master: bool
     scales_gradient: bool
 
@@ -41,16 +40,6 @@ class Rule(Protocol):
         self, rank: int, flags: Mapping[str, FlagValue], values: Mapping[str, float | None], *, sparse: bool
     ) -> Mapping[str, FlagValue]:
         """All flags of a parameter of this rank, given those that are set for it."""
-
-    def evaluate_tensors(
-        self,
-        params: Sequence[Tensor],
-        state: State,
-        flags: Sequence[Mapping[str, FlagValue]],
-        pieces: Sequence[AnyPiece | None],
-        values: Numbers,
-    ) -> list[Any]:
-        """New arrays with the weights to evaluate with."""
 
 
 class BoundStep:
@@ -83,6 +72,7 @@ class BoundStep:
         ids: Iterable[int] | None,
         pieces: Sequence[AnyPiece | None],
         exchange: Exchange | None,
+        donate_grads: bool,
     ) -> None:
         """Arguments are what `UpdateRule.bind` makes of its own; without `grads`, gradients are `x.grad` of
         `grad_sources`."""
@@ -111,8 +101,9 @@ class BoundStep:
             rule.spec, rule.dtype, rule.values, [k.variant.flags for k in kernels], decide_flags, device.scalar
         )
         self._values = self._hyper.values
-        self._gradients = Gradients(params, kernels, state.by_row(self._tensors, kernels), lazy, device)
+        self._gradients = Gradients(params, kernels, state.by_row(self._tensors, kernels), lazy, device, donate_grads)
         self._held: Any = None  # keeps the gradients alive
+        self._donation = Donation() if donate_grads else None
         self._grad_sources = list(grad_sources) if grads is None else None
         self._kept_sets: dict[tuple[int, ...], ActiveSet] = {}
         self._use_tables([i for i in range(n) if not is_left_out(pieces[i], params[i], kernels[i])])
@@ -163,6 +154,8 @@ class BoundStep:
         finally:
             if self._mark_written is not None:
                 self._mark_written()
+            if self._donation is not None:
+                self._donation.use()
             if self._grad_sources is not None and self._launches is None and not self._device.is_capturable:
                 self._held = None  # on a CPU nothing reads them later, and the next `backward` has their memory
 
@@ -212,7 +205,7 @@ class BoundStep:
         """New arrays with the weights to evaluate with, by the spec's `eval:` section; ValueError if it has none."""
         self._watch.check("bind anew, with state=step.state")
         values = self._hyper.numbers(self._device.get)
-        return self.rule.evaluate_tensors(self._params, self.state, self._flags, self._pieces, values)
+        return evaluation.evaluate(self.rule, self._params, self.state, self._flags, self._pieces, values)
 
     @property
     def seed(self) -> int:
@@ -304,6 +297,8 @@ class BoundStep:
                 table.set_hyper(new)
         if self._grad_sources is not None:
             self._read_gradients(self._grad_sources)
+        elif self._donation is not None:
+            self._donation.check()
 
     def _check_memory(self) -> None:
         """ValueError naming a tensor that is no longer the memory that was bound."""
@@ -314,13 +309,9 @@ class BoundStep:
 
     def _read_gradients(self, sources: Sequence[Any]) -> None:
         """Have the step read the `.grad` of each parameter that has one."""
-        try:
-            found = [x.grad for x in sources]
-        except AttributeError:
-            for i, x in enumerate(sources):
-                if not hasattr(x, "grad"):
-                    raise ValueError(f"params[{i}]: a {type(x).__name__} has no .grad; pass grads to bind") from None
-            raise
+        found = found_gradients(sources)
+        if self._donation is not None:
+            self._donation.give_found(found)
         if self._move_gradients(found):
             return
         members = [i for i, grad in enumerate(found) if grad is not None]
@@ -344,18 +335,23 @@ class BoundStep:
         checked = self._bind_gradients({i: found[i] for i in self._active.members})
         if all(g.index is None and hasattr(found[i], "data_ptr") for i, g in checked.items()):
             dense = {i: g.tensors[0] for i, g in checked.items()}
-            self._active.moving = MovingGradients(found, dense, self._tables, self._overlap)
+            apart = self._donation is not None
+            self._active.moving = MovingGradients(found, dense, self._tables, self._overlap, apart=apart)
 
     def _bind_listed(self, grads: Sequence[Any]) -> None:
         """Have the next steps read these gradients, and refuse them once they are elsewhere."""
         checked = self._bind_gradients(dict(enumerate(grads)))
-        self._gradient_watch = Watch([t for g in checked.values() for t in g.tensors])
+        tensors = [t for g in checked.values() for t in g.tensors]
+        if self._donation is not None:
+            self._donation.give(tensors)
+        self._gradient_watch = Watch(tensors)
         self._is_watched = bool(self._watch.owners or self._gradient_watch.owners)
 
     def _bind_gradients(self, grads: Mapping[int, Any]) -> dict[int, CheckedGradient]:
         """Have the next steps read these gradients, by the parameters' numbers."""
         checked = self._gradients.check(grads)
-        self._overlap.check_no_overlap([t for g in checked.values() for t in g.tensors])
+        tensors = [t for g in checked.values() for t in g.tensors]
+        self._overlap.check_no_overlap(tensors, written=self._donation is not None)
         for table in self._tables:
             table.bind_gradients([self._gradients.reads(i, checked[i]) for i in table.members])
         self._held = checked

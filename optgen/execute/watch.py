@@ -54,8 +54,13 @@ def _place(x: Any, storage: Any) -> tuple[Any, ...]:
 
 def pytorch_owners(tensors: Iterable[Tensor]) -> list[Any]:
     """The tensors of PyTorch among the owners of tensors, each once."""
+    return pytorch(t.owner for t in tensors)
+
+
+def pytorch(objects: Iterable[Any]) -> list[Any]:
+    """The tensors of PyTorch among objects, each once."""
     kind = getattr(sys.modules.get("torch"), "Tensor", ())
-    return list({id(t.owner): t.owner for t in tensors if isinstance(t.owner, kind)}.values())
+    return list({id(x): x for x in objects if isinstance(x, kind)}.values())
 
 
 def marker(owners: list[Any]) -> Callable[[], None] | None:

@@ -13,9 +13,9 @@ from dataclasses import replace
 from optgen import ir
 from optgen.diagnostics import Span
 from optgen.ir import Buffer, Instr, Kernel, Phase, Value, Variant, join
+from optgen.ir.buffers import buffers
 from optgen.ir.expand import Emitter
 from optgen.ir.math import random
-from optgen.ir.nonnegative_states import nonnegative_states
 from optgen.ir.verify import held_type, typed
 from optgen.model import (
     COUNTS,
@@ -28,7 +28,6 @@ from optgen.model import (
     Name,
     Number,
     Optimizer,
-    StateDecl,
     Unary,
     children,
     walk,
@@ -46,16 +45,6 @@ def build(optimizer: Optimizer, variant: Variant) -> Kernel:
     return _Lowering(optimizer, variant).kernel()
 
 
-def _given(init: Expr) -> float | str:
-    """What a state is made with: a number, the name of a param, or `w`."""
-    match init:
-        case Number(value=value):
-            return value
-        case Name(id=id):
-            return id
-    raise TypeError(f"not what a state is made with: {init!r}")
-
-
 class _Lowering:
     def __init__(self, optimizer: Optimizer, variant: Variant) -> None:
         self.optimizer = optimizer
@@ -66,48 +55,12 @@ class _Lowering:
         self.values: dict[str, Value] = {}
         self.kinds = {"w'": Kind.ELEM} | {f"{s.name}'": s.kind for s in self.program.states}
         self.hyper = (*optimizer.all_params(), *DIMENSIONS, "step", ir.GRADIENT_FACTOR)
-        self._nonnegative: frozenset[str] | None = None
-        self.buffers = {b.name: b for b in self.make_buffers()}
+        self.buffers = {b.name: b for b in buffers(optimizer, variant, self.program)}
         started = () if variant.evaluate else self.program.states
         self.starts = {s.name: x for s in started if (x := optimizer.start(s)) is not None}
         # Draws count in text order over all variants, so that a flag changes no other draw.
         calls = [e for q in optimizer.update for e in walk(q.value) if isinstance(e, Call) and e.function in DRAWS]
         self.draws = {(c.span.line, c.span.column): k for k, c in enumerate(calls)}
-
-    def make_buffers(self) -> list[Buffer]:
-        variant, evaluate = self.variant, self.variant.evaluate
-        weight = Buffer("w", not evaluate, storage=variant.weight)
-        given = [] if evaluate else [Buffer(name, False, storage=variant.dtype) for name in self.tensors()]
-        states = [b for s in self.program.states for b in self.state_buffers(s)]
-        if evaluate:
-            states = [replace(b, written=False) for b in states] + [Buffer("out", True, storage=variant.dtype)]
-        elif variant.master:
-            states.append(Buffer("copy", True, storage=variant.dtype))
-        return [weight, *given, *states]
-
-    def tensors(self) -> list[str]:
-        return [*map(ir.gradient, range(self.variant.gradients)), *(i.name for i in self.optimizer.inputs)]
-
-    def state_buffers(self, state: StateDecl) -> list[Buffer]:
-        late = self.optimizer.start(state) is not None
-        init = 0.0 if late else _given(state.init)
-        if state.kind is Kind.ELEM:
-            storage = self.variant.storage.get(state.name, self.variant.weight)
-        else:
-            small = state.kind in (Kind.ROW, Kind.COL) and self.compute == "f32"
-            storage = "float32" if small else "float64"
-        buffer = Buffer(state.name, True, init, state.kind, storage, starts_late=late)
-        if not buffer.is_quantized:
-            return [buffer]
-        unsigned = buffer.format.unsigned is not None and state.name in self.nonnegative()
-        return [replace(buffer, nonnegative=unsigned), Buffer(f"{state.name}.scale", True, 0.0, storage="scale")]
-
-    def nonnegative(self) -> frozenset[str]:
-        """The states that are never negative. Found when first asked for: bounds take longer than the rest of the
-        lowering."""
-        if self._nonnegative is None:
-            self._nonnegative = nonnegative_states(self.optimizer, self.variant.flags)
-        return self._nonnegative
 
     def kernel(self) -> Kernel:
         for equation in self.program.equations:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
 V = TypeVar("V")
@@ -18,7 +19,7 @@ class Builder(Protocol[V]):
     `bits` reinterprets a float as the integer of its width, `from_bits` an integer as the float. `to_float` rounds a
     signed integer to the float of its width; `to_int` truncates a float, which must be in the integer's range.
     `extend` puts 32 zeros above an int32, `truncate` keeps the low half of an int64. `convert` changes float32 to
-    float64 or back.
+    float64 or back. `lookup` gives the entry of a table of 8, 16 or 32 float32 that the lowest bits of an int32 number.
     """
 
     def const(self, x: float, /) -> V: ...
@@ -56,3 +57,4 @@ class Builder(Protocol[V]):
     def to_float(self, i: V, /) -> V: ...
     def to_int(self, a: V, /) -> V: ...
     def convert(self, a: V, /) -> V: ...
+    def lookup(self, table: Sequence[float], i: V, /) -> V: ...

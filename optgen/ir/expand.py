@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
+
 from optgen import ir
 from optgen.ir import Instr, Value
 from optgen.ir.math import FUNCTIONS
@@ -137,3 +141,6 @@ class Emitter:
 
     def convert(self, a: Value) -> Value:
         return self.emit(ir.Convert(a))
+
+    def lookup(self, table: Sequence[float], i: Value) -> Value:
+        return self.emit(ir.Lookup(ir.Table(tuple(float(np.float32(x)) for x in table)), i))

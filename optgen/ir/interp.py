@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from optgen import ir
-from optgen.ir import BLOCK, LANES, ROW_BLOCK, Buffer, Instr, Kernel, Op, Value, codec
+from optgen.ir import Buffer, Instr, Kernel, Op, Value, codec
 from optgen.ir.expand import Emitter, expand
 from optgen.ir.math import random
+from optgen.ir.reductions import IDENTITY, column_reduce, fold, fold_in_order, tree_reduce
 from optgen.ir.storage import QUANT_BLOCK, blocks
 from optgen.ir.verify import held_type
 from optgen.model import Kind
@@ -75,7 +76,7 @@ def _execute_for_all(runs: Sequence[_Run], instr: Instr, shared: dict[str, Any])
         assert instr.result is not None
         total = np.float64(IDENTITY[instr.op.op])
         for run in runs:
-            total = _fold(instr.op.op, total, run.value(instr.op.x))
+            total = fold(instr.op.op, total, run.value(instr.op.x))
         shared[instr.result.id] = total
         return
     # A shared value is computed once, from the uniform values of the first tensor.
@@ -126,8 +127,8 @@ class _Run:
                 return self.words(draw)
             case ir.Load(buffer=buffer):
                 return self.load(self.kernel.buffer(buffer))
-            case ir.Reduce(op=fold, x=x, scope=scope):
-                return self.reduce(fold, scope, np.broadcast_to(self.value(x), self.shape(x.type.kind)))
+            case ir.Reduce(op=how, x=x, scope=scope):
+                return self.reduce(how, scope, np.broadcast_to(self.value(x), self.shape(x.type.kind)))
         return evaluate(op, [self.value(v) for v in ir.operands(op)], dtype)
 
     def shape(self, kind: Kind) -> tuple[int, ...]:
@@ -188,7 +189,7 @@ class _Run:
             array = self.tensor.buffers[buffer.name]
             view = array.reshape(self.full_shape(buffer))
             new = self.rounded(buffer, value, array.dtype)
-            if buffer.kind in (Kind.ELEM, Kind.ROW):
+            if buffer.kind in (Kind.ELEM, Kind.ROW) and not ir.is_gradient(buffer.name):
                 view[..., self.present, :] = new
             else:
                 view[...] = new
@@ -347,54 +348,6 @@ def _rounded(op: Op, args: list[Any], dtype: type) -> Any:
             unsigned = UNSIGNED[args[0].dtype.name]
             shift = np.left_shift if name == "shl" else np.right_shift
             return shift(args[0].view(unsigned), unsigned(by)).view(dtype)
+        case ir.Lookup(table=table):
+            return np.array(table.values, dtype).take(args[0] & (len(table.values) - 1))
     raise TypeError(f"no meaning for {op!r}")
-
-
-IDENTITY: dict[ir.ReduceOp, float] = {"sum": 0.0, "max": float("-inf"), "min": float("inf")}
-
-
-def tree_reduce(op: ir.ReduceOp, x: Array) -> np.float64:
-    """The fixed tree: each lane in index order, lanes by halves, blocks pairwise. Missing elements are skipped."""
-    blocks = []
-    for begin in range(0, x.size, BLOCK):
-        lanes = np.full(LANES, IDENTITY[op])
-        for row in range(begin, min(begin + BLOCK, x.size), LANES):
-            present = x[row : min(row + LANES, x.size)]
-            lanes[: present.size] = _fold(op, lanes[: present.size], present)
-        while lanes.size > 1:
-            half = lanes.size // 2
-            lanes = _fold(op, lanes[:half], lanes[half:])
-        blocks.append(lanes[0])
-    return np.float64(_pairwise(op, blocks))
-
-
-def fold_in_order(op: ir.ReduceOp, x: Array) -> Array:
-    """The reduction of each matrix, whose values are along the last axis, in their order: shape (matrices, 1, 1)."""
-    total = np.full(x.shape[:-1], IDENTITY[op])
-    for k in range(x.shape[-1]):
-        total = _fold(op, total, x[..., k])
-    return total[..., None, None]
-
-
-def column_reduce(op: ir.ReduceOp, x: Array) -> Array:
-    """The reduction of each column: blocks of ROW_BLOCK rows in order, the blocks pairwise."""
-    blocks = []
-    for begin in range(0, len(x), ROW_BLOCK):
-        total = np.full(x.shape[1], IDENTITY[op])
-        for row in x[begin : begin + ROW_BLOCK]:
-            total = _fold(op, total, row)
-        blocks.append(total)
-    return np.broadcast_to(_pairwise(op, blocks), (1, x.shape[1]))
-
-
-def _pairwise(op: ir.ReduceOp, blocks: list[Any]) -> Any:
-    while len(blocks) > 1:
-        pairs = [_fold(op, a, b) for a, b in zip(blocks[::2], blocks[1::2], strict=False)]
-        blocks = pairs + blocks[len(pairs) * 2 :]
-    return blocks[0] if blocks else IDENTITY[op]
-
-
-def _fold(op: ir.ReduceOp, a: Any, b: Any) -> Any:
-    if op == "sum":
-        return np.add(a, b)
-    return np.where((a != a) | (a > b if op == "max" else a < b), a, b)[()]

@@ -78,6 +78,7 @@ class Variant:
     scaled: bool = False
     by_row: bool = False
     boxes: bool = False
+    donated: bool = False
 
     @property
     def weight(self) -> str:
@@ -88,6 +89,9 @@ class Variant:
 @dataclass(frozen=True)
 class Buffer:
     """An array that a step reads or writes.
+
+    A gradient that is `written` was given away: a sweep may store a temporary there, which has no meaning after the
+    step, for later sweeps to load.
 
     `kind` gives its shape, `storage` the name of the storage of its elements. `init` is the initial value of a state: a
     number, the name of a hyper-parameter, or `w`. `starts_late`: it is 0 until the first update of the tensor, which

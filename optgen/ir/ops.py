@@ -235,6 +235,24 @@ class ReduceOverParams:
     x: Value
 
 
+@dataclass(frozen=True)
+class Table:
+    """8, 16 or 32 numbers, each already rounded to f32."""
+
+    values: tuple[float, ...]
+
+    def __str__(self) -> str:
+        return ",".join(map(repr, self.values))
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """f32: entry `index` of the table, of an i32 of which only the lowest bits count, as many as number the entries."""
+
+    table: Table
+    index: Value
+
+
 Op = (
     Const
     | Hyper
@@ -266,6 +284,7 @@ Op = (
     | ToInt
     | Int
     | Shift
+    | Lookup
     | Reduce
     | ReduceOverParams
 )

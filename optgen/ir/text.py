@@ -120,6 +120,8 @@ def _parse_op(cls: type[Op], words: list[str], known: dict[str, Value]) -> Op:
             args[f.name] = values.pop(0)
         elif f.type == "tuple[Value, ...]":
             args[f.name], values = tuple(values), []
+        elif f.type == "Table":
+            args[f.name] = ir.Table(tuple(map(float, plain.pop(0).split(","))))
         elif f.type in ("int", "float"):
             args[f.name] = (int if f.type == "int" else float)(plain.pop(0))
         else:

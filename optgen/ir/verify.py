@@ -44,7 +44,8 @@ def verify(kernel: Kernel) -> Kernel:
                 rules.check(instr)
             except InvalidKernel as error:
                 raise InvalidKernel(f"{kernel.name}: {phase.kind}: {instr}: {error}") from None
-    unstored = [b.name for b in kernel.buffers if b.written and not b.is_scale and b.name not in rules.stored]
+    needed = [b.name for b in kernel.buffers if b.written and not b.is_scale and not ir.is_gradient(b.name)]
+    unstored = [name for name in needed if name not in rules.stored]
     _check(not unstored, f"{kernel.name}: never stored: {unstored}")
     return kernel
 
@@ -158,10 +159,13 @@ def result_type(op: ir.Op, wanted: ir.DType) -> Type:
         case ir.Int() | ir.Shift():
             _check(len(dtypes) == 1 and dtypes <= {"i32", "i64"}, "operands must be of one integer dtype")
             return Type(kind, args[0].type.dtype)
-    for cls, table in CONVERSIONS.items():
+        case ir.Lookup(table=table):
+            _check(len(table.values) in (8, 16, 32) and dtypes == {"i32"}, "8, 16 or 32 entries, numbered by an i32")
+            return Type(kind, "f32")
+    for cls, to in CONVERSIONS.items():
         if isinstance(op, cls):
-            _check(args[0].type.dtype in table, f"converts {' and '.join(table)} only")
-            return Type(kind, table[args[0].type.dtype])
+            _check(args[0].type.dtype in to, f"converts {' and '.join(to)} only")
+            return Type(kind, to[args[0].type.dtype])
     _check(len(dtypes) == 1 and dtypes <= {"f32", "f64"}, "operands must be of one floating dtype")
     return Type(kind, args[0].type.dtype)
 

@@ -2,7 +2,7 @@
 
 PASSES run for every target, in this order. Two more run when a kernel is lowered (`optgen/pipeline.py`):
 `split_sweeps`, for GPUs alone, then `expand_math`. Until then a kernel says `pow`, which is easier to read.
-`place_stores` and `put_off` are the choices of `plan_sweeps`: where to store, and where to reduce.
+`place_stores` and `defer_reductions` are the choices of `plan_sweeps`: where to store, and where to reduce.
 """
 
 from __future__ import annotations

@@ -3,10 +3,11 @@
 A reduction over elements forces a split, because its result is known only when its sweep ends. Values smaller than
 elements are computed once, as early as possible, and kept. Elements are not kept. If two sweeps need the same element,
 the second one recomputes it from the streams, or reads it back from the state it was stored to if that kept every bit.
+Where the caller has given the gradients away, a value is kept in their place, if that pays (`choose_temporary`).
 
 Each state may be stored in the first sweep that knows its new value, or in the last one (`place_stores`). The plan that
 reads the fewest bytes is taken. If there are too many plans to try, it is the best one that a search finds. A reduction
-that is not needed at once is taken by a later sweep that reads its operand anyway (`put_off`), if fewer bytes are read.
+that is not needed at once is taken by a later sweep that reads its operand anyway (`deferred`), if that saves bytes.
 
 Reductions per row or per column have sweeps of their own, which go row by row: the blocks of other reductions, and the
 blocks of codes, do not end where rows end. Where blocks of codes do, the sweeps of other reductions store no codes.
@@ -21,8 +22,9 @@ from functools import partial
 from optgen import ir
 from optgen.ir import Instr, Kernel, Phase, Value
 from optgen.model import Kind
+from optgen.passes.defer_reductions import deferred
 from optgen.passes.place_stores import Choice, place_stores
-from optgen.passes.put_off import put_off
+from optgen.passes.temporaries import choose_temporary
 
 PHASE_OF_KIND: dict[Kind, ir.PhaseKind] = {
     Kind.SHARED: "shared",
@@ -36,7 +38,10 @@ PHASE_OF_KIND: dict[Kind, ir.PhaseKind] = {
 def plan_sweeps(kernel: Kernel) -> Kernel:
     """[host, update] -> [host, (shared | scalar | row | col | sweep)*], without a sweep where nothing needs one."""
     plans = [schedule.phases() for schedule in schedules(kernel)]
-    return replace(kernel, phases=(kernel.phases[0], *min(plans, key=lambda plan: _cost(kernel, plan))))
+    phases = (kernel.phases[0], *min(plans, key=lambda plan: _cost(kernel, plan)))
+    stored = {i.op.buffer for p in phases for i in p.instrs if isinstance(i.op, ir.Store)}
+    given = [replace(b, written=b.name in stored) if ir.is_gradient(b.name) else b for b in kernel.buffers]
+    return replace(kernel, phases=phases, buffers=tuple(given))
 
 
 def schedules(kernel: Kernel) -> list[_Schedule]:
@@ -44,7 +49,7 @@ def schedules(kernel: Kernel) -> list[_Schedule]:
     host, update = kernel.phases
     known = frozenset(i.result.id for i in host.instrs if i.result is not None)
     first = _Schedule(kernel, update.instrs, known)
-    later = put_off(update.instrs, first.reductions, first.known)
+    later = deferred(update.instrs, first.reductions, first.known)
     return [first, _Schedule(kernel, update.instrs, known, later)] if later else [first]
 
 
@@ -143,7 +148,34 @@ class _Schedule:
     def sweeps(self) -> list[Phase]:
         """The sweeps, one for each None of the timeline."""
         plan = self.plan() if self.stores else {}
-        return [Phase("sweep", self.sweep_body(plan, k)) for k in range(len(self.reductions))]
+        bodies = [self.sweep_body(plan, k) for k in range(len(self.reductions))]
+        for buffer in self.kernel.buffers:
+            if ir.is_gradient(buffer.name) and buffer.written:
+                bodies = self.with_temporary(bodies, buffer)
+        return [Phase("sweep", _with_own_names(body, k)) for k, body in enumerate(bodies)]
+
+    def with_temporary(self, bodies: list[tuple[Instr, ...]], buffer: ir.Buffer) -> list[tuple[Instr, ...]]:
+        """The sweeps with a value kept in the place of a gradient that the caller has given away, if that pays."""
+        computable = [self.computable(body, k) for k, body in enumerate(bodies)]
+        kept = choose_temporary(bodies, computable, buffer, partial(read_bytes, self.kernel))
+        if kept is None:
+            return bodies
+        store, load = Instr(None, ir.Store(buffer.name, kept.value)), Instr(kept.value, ir.Load(buffer.name))
+        later = [tuple(load if i.result == kept.value else i for i in body) for body in bodies[kept.sweep + 1 :]]
+        return [*bodies[: kept.sweep], *map(_live, [(*computable[kept.sweep], store), *later])]
+
+    def computable(self, body: tuple[Instr, ...], sweep: int) -> tuple[Instr, ...]:
+        """A sweep, and behind it all other elements that it can compute from what it reads."""
+        found = {i.result.id for i in body if i.result is not None}
+        more: list[Instr] = []
+        for instr in self.instrs:
+            v, op = instr.result, instr.op
+            if v is None or v.type.kind is not Kind.ELEM or v.id in found or isinstance(op, ir.Load | ir.Word):
+                continue
+            if self.first_sweep(v) <= sweep and all(x.id in found for x in ir.operands(op) if x.type.kind is Kind.ELEM):
+                found.add(v.id)
+                more.append(instr)
+        return (*body, *more)
 
     def first_sweep(self, v: Value) -> int:
         """The first sweep that can compute an element."""
@@ -207,7 +239,7 @@ class _Schedule:
                 assert not (isinstance(instr.op, ir.Load) and instr.op.buffer in gone), "the old value is gone"
             needed.update(v.id for v in ir.operands(instr.op))
             kept.append(instr)
-        return _with_own_names(tuple(reversed(kept)), sweep)
+        return tuple(reversed(kept))
 
     def read_back(self, gone: Collection[str]) -> Mapping[str, str]:
         """The elements that these buffers hold with every bit -> the buffer."""
@@ -217,6 +249,11 @@ class _Schedule:
 
 def _reduces_lines(instr: Instr) -> bool:
     return isinstance(instr.op, ir.Reduce) and instr.op.scope != "all"
+
+
+def _live(instrs: tuple[Instr, ...]) -> tuple[Instr, ...]:
+    """What stores and reductions depend on."""
+    return ir.live(instrs, [i.result for i in instrs if i.result is not None and isinstance(i.op, ir.Reduce)])
 
 
 def _with_own_names(instrs: tuple[Instr, ...], sweep: int) -> tuple[Instr, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, MutableMapping
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from copy import deepcopy
 from itertools import chain
 from typing import Any
@@ -80,14 +80,7 @@ def load_state_dict(optimizer: Any, state_dict: Mapping[str, Any]) -> None:
         if replaced is not None:
             loaded = replaced
     groups, saved = optimizer.param_groups, deepcopy(loaded["param_groups"])
-    if len(groups) != len(saved):
-        raise ValueError("loaded state dict has a different number of parameter groups")
-    if any(len(own["params"]) != len(new["params"]) for own, new in zip(groups, saved, strict=True)):
-        raise ValueError(
-            "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
-        )
-    numbers = chain.from_iterable(group["params"] for group in saved)
-    params = dict(zip(numbers, chain.from_iterable(group["params"] for group in groups), strict=True))
+    params = _numbered(groups, saved)
     _check_states_are_known(optimizer, {params[number]: x for number, x in loaded["state"].items() if number in params})
     state: defaultdict[Any, Any] = defaultdict(dict)
     for number, values in loaded["state"].items():
@@ -110,6 +103,18 @@ def load_state_dict(optimizer: Any, state_dict: Mapping[str, Any]) -> None:
     optimizer.__setstate__({"state": state, "param_groups": saved})
     for after in list(optimizer._optimizer_load_state_dict_post_hooks.values()):
         after(optimizer)
+
+
+def _numbered(groups: Sequence[Mapping[str, Any]], saved: Sequence[Mapping[str, Any]]) -> dict[Any, torch.Tensor]:
+    """The parameters of groups, by their numbers in saved ones; ValueError, in PyTorch's words, if sizes differ."""
+    if len(groups) != len(saved):
+        raise ValueError("loaded state dict has a different number of parameter groups")
+    if any(len(own["params"]) != len(new["params"]) for own, new in zip(groups, saved, strict=True)):
+        raise ValueError(
+            "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
+        )
+    numbers, params = (chain.from_iterable(group["params"] for group in some) for some in (saved, groups))
+    return dict(zip(numbers, params, strict=True))
 
 
 def _check_states_are_known(optimizer: Owner, saved: Mapping[torch.Tensor, Any]) -> None:

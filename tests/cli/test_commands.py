@@ -397,6 +397,7 @@ def test_explain(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "\nInputs\n" not in text and "\nRequirements\n" not in text
     assert "Launches of a step on a GPU, by what they go over\n  elements\n" in text
     assert "\\begin{aligned}" in text
+    assert re.search(r"amsgrad=false +w grad m v \(16\) → w m v \(12\)\n", text)
 
 
 DECLARING = """\
@@ -449,6 +450,7 @@ def test_explain_values_of_rows(here: Path, capsys: Capture, monkeypatch: pytest
     assert "mₜ = β·mₜ₋₁ + mean[per row](gₜ)" in text
     assert re.search(r"the only variant +2 read, 1 written +12 +\d+ +2 +43 ms\n", text)
     assert "by what they go over\n  rows, row blocks, rows, elements\n" in text
+    assert "the bytes for each parameter\n  grad (4); w (4) → w (4); at most 1.00 of the speed of one sweep\n" in text
 
 
 def test_a_terminal_without_unicode(good: Path) -> None:

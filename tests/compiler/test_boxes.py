@@ -13,7 +13,7 @@ import optgen
 from optgen import Box, Piece
 from optgen.execute.cpu.fold import fold_blocks
 from optgen.ir import BLOCK
-from optgen.ir.interp import tree_reduce
+from optgen.ir.reductions import tree_reduce
 from optgen.model import Kind
 from tests.compiler.boxes import MODES, ROWS, WHOLE, Cut, Problem, check_rows, grid, part
 from tests.compiler.harness import (

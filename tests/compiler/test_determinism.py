@@ -207,7 +207,7 @@ def built_for(judged: Judged, machine: CpuTarget) -> tuple[UpdateRule, list[str]
 
     def compile(spec: Optimizer, variant: Variant) -> NativeKernel:
         kernel = pipeline.plan(pipeline.build(spec, variant))
-        compiled = target.compile_ir(pipeline.lower(kernel, "kernel", machine.triple), machine)
+        compiled = target.compile_ir(pipeline.lower(kernel, "kernel", machine), machine)
         assembly.append(compiled.assembly)
         shared = any(b.kind is Kind.SHARED for b in kernel.buffers)
         sweeps = sum(phase.kind == "sweep" for phase in kernel.phases)
@@ -236,7 +236,7 @@ def test_vector_width(judged: Judged) -> None:
     able = target.host().required()
     machines = {"xmm": CpuTarget(TRIPLE, "x86-64", "")}
     if {"avx2", "fma"} <= set(able):
-        machines["ymm"] = CpuTarget(TRIPLE, "haswell", "")
+        machines["ymm"] = CpuTarget(TRIPLE, "haswell", "+avx2")
     if {"avx512f", "avx512dq", "avx512bw", "avx512vl", "avx512cd"} <= set(able):
         machines["zmm"] = CpuTarget(TRIPLE, "skylake-avx512", "+avx512f")
     if len(machines) < 3:
@@ -318,8 +318,8 @@ def test_caller_mode_on_arm(golden: Golden) -> None:
     """Nothing of it runs here, but its assembly shows it: what is called from outside, by a caller or by a thread of
     the pool, sets FPCR before it does anything else with numbers, and sets it back wherever it returns."""
     kernel = pipeline.plan(pipeline.build(FOLDS, Variant({})))
-    step = arm_functions(pipeline.lower(kernel, "folds", ARM.triple))
-    host = arm_functions(pipeline.lower_host(kernel, "folds_host", ARM.triple))
+    step = arm_functions(pipeline.lower(kernel, "folds", ARM))
+    host = arm_functions(pipeline.lower_host(kernel, "folds_host", ARM))
     shown: list[str] = []
     for name, lines in {**step, **host}.items():
         modes = [line for line in lines if "FPCR" in line]

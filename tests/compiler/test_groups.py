@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,10 +10,21 @@ import numpy as np
 import pytest
 
 import optgen
-from optgen import RowSparse, State
+from optgen import Box, RowSparse, State
 from optgen.execute.cpu import groups
 from optgen.execute.cpu.groups import group_ends
-from tests.compiler.harness import BATCH, FROZEN, ROWS, Array, Shape, assert_same, copies, copy_state, numbers
+from tests.compiler.harness import (
+    BATCH,
+    FROZEN,
+    ROWS,
+    Array,
+    Shape,
+    assert_same,
+    copies,
+    copy_state,
+    numbers,
+    same_bits,
+)
 
 SHAPES: tuple[Shape, ...] = (
     (300, 70), (5,), (4097,), (0,), (64, 3, 3), (20_001,), (1, 1), (3, 5000), (257, 3), (0, 4), (8192,), (130, 1), (),
@@ -122,6 +134,46 @@ def test_what_depends_on_others_is_not_cut() -> None:
     bound = optgen.load("lamb").bind(copies(larger), larger, exchange=lambda members, _: seen.append(members))
     bound()
     assert count(bound) == 0 and seen == [list(range(9))]
+
+
+def test_whole_tensors_beside_a_box() -> None:
+    """Their kernel is one for boxes, too, though none of them is one, and no exchange is needed."""
+    rng = np.random.default_rng(8)
+    shapes = ((30, 100), *[(4096 + i,) for i in range(9)])
+    params, grads = ([numbers(rng, s, "float32", special=False) for s in shapes] for _ in range(2))
+    whole, beside = copies(params), copies(params)
+    rule = optgen.load("adafactor")
+    rule.bind(whole, grads)()
+    rule.bind(beside, grads, pieces=[Box.of_rows((30, 100), (0, 30), 0), *[None] * 9])()
+    assert all(same_bits(a, b) for a, b in zip(whole, beside, strict=True))
+
+
+def test_a_table_is_freed_with_its_step() -> None:
+    """Without the garbage collector, for which a table in a cycle of references would wait."""
+    params = [np.ones(4096, np.float32) for _ in range(9)]
+    bound = step("lamb", copies(params), params)
+    table = weakref.ref(bound._tables[0])
+    assert count(bound) == 9
+    del bound
+    assert table() is None
+
+
+def test_each_parameter_has_its_own_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table has the smallest tensors first, and counts stand in the order of the parameters."""
+    monkeypatch.setattr(groups, "LEAST_GROUPS", 1000)
+    rng = np.random.default_rng(6)
+    params, grads = ([numbers(rng, (n,), "float32", special=False) for n in (900, 30)] for _ in range(2))
+    together, alone = copies(params), copies(params)
+    rule = optgen.load("lamb")
+    state = rule.init(together)
+    state.t[...] = [7, 0]
+    rule.bind(together, grads, state)()
+    assert state.t.tolist() == [8, 1]
+    for w, g, t in zip(alone, grads, (7, 0), strict=True):
+        own = rule.init([w])
+        own.t[...] = t
+        rule.bind([w], [g], own)()
+    assert all(same_bits(a, b) for a, b in zip(together, alone, strict=True))
 
 
 def test_a_state_goes_on_where_it_was(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ import pytest
 import optgen
 from optgen import ir, pipeline
 from optgen.ir import Variant
-from optgen.ir.cost import cost
+from optgen.ir.cost import cost, own_ceiling, sweeps
 from optgen.ir.text import from_text, to_text
 from optgen.ir.verify import InvalidKernel, verify
 from optgen.model import Kind
@@ -237,6 +237,17 @@ def test_streams() -> None:
     assert found["adam"].bytes == 28 and optgen.load("adam", "float64").cost.bytes == 56
     assert optgen.load("adam", storage="int8_dynamic").cost.bytes == 16 + 4 * 4 / 256
     assert optgen.load("adam", "bfloat16", master=True).cost.bytes == 2 + 3 * 8 + 2
+
+
+def test_the_sweeps_and_their_ceiling() -> None:
+    lamb, adam = (
+        pipeline.plan(pipeline.build(rule.spec, rule.variant((8, 8)))) for rule in map(optgen.load, ("lamb", "adam"))
+    )
+    first, second = sweeps(lamb)
+    assert (first.reads, first.writes) == (("w", "grad", "m", "v"), ("m", "v"))
+    assert (first.bytes_read, first.bytes_written) == (16, 8)
+    assert (second.reads, second.writes, second.bytes_read) == (("w", "m", "v"), ("w",), 12)
+    assert own_ceiling(lamb) == 16 / 28 and own_ceiling(adam) == 1
 
 
 def test_nothing_is_moved_twice() -> None:

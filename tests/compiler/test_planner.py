@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 
 import optgen
 from optgen import ir, pipeline
+from optgen.backends import target
 from optgen.ir import Kernel, Phase, Variant
 from optgen.ir.text import to_text
 from optgen.model import Kind
@@ -75,7 +76,7 @@ def test_the_whole_compiler_takes_little_more_than_twice_the_work() -> None:
     def compile(n: int) -> None:
         spec = pipeline.check(optgen.parse(many(n, chained=False)).source)
         kernel = pipeline.plan(pipeline.build(spec, Variant({}, storage={f"m{k}": "int8_linear" for k in range(n)})))
-        pipeline.lower(kernel, "many", "x86_64-unknown-linux-gnu")
+        pipeline.lower(kernel, "many", target.host())
         pipeline.lower_ptx(kernel, "many")
 
     compile(1)  # what is made once: the grammar, tables

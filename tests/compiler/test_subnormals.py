@@ -47,7 +47,7 @@ NAMES: dict[Any, ir.DType] = {np.dtype(t): name for name, t in DTYPES.items()}
 def native(function: Callable[..., Any], args: Sequence[Array], *, machine_flushes: bool) -> Array:
     """A function of an IR builder on arrays, compiled as a sweep's loop is, in the mode that it has there."""
     kernel = pipeline.plan(pipeline.build(SPECS["sgd"], Variant(optgen.load("sgd").flags)))
-    m = CpuModuleBuilder(kernel, "judged", target.host().triple)
+    m = CpuModuleBuilder(kernel, "judged", target.host())
     m.machine_flushes &= machine_flushes
     body, b = m.function("judged.body", ll.FunctionType(VOID, [I64, *[PTR] * (len(args) + 1)]))
     body.attributes.add("noinline")
@@ -278,6 +278,6 @@ update:
   w' = (w - lr*grad)/(w + grad)
 """)
     kernel = pipeline.plan(pipeline.build(spec, Variant({})))
-    lines = arm_functions(pipeline.lower(kernel, "quotient", ARM.triple))["quotient.1.sweep.tensor.elements"]
+    lines = arm_functions(pipeline.lower(kernel, "quotient", ARM))["quotient.1.sweep.tensor.elements"]
     *_, before, end = (k for k, line in enumerate(lines) if line.startswith("b.lt"))  # the loop over single elements
     golden(Path(__file__).with_name("golden") / "flush.s", "\n".join(lines[before + 1 : end + 1]) + "\n")

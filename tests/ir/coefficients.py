@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from mpmath import (
     cbrt,
     chebyfit,
@@ -40,8 +41,6 @@ FITS: dict[str, tuple[Callable[[Any], Any], tuple[str, str], int]] = {
     "LOG": (lambda z: 2 * hyp2f1(1, mpf(3) / 2, mpf(5) / 2, z) / 3, ("0", "0.02945"), 7),
     # 3 (atanh(s)/s - 1 - z/3) / z^2 = 3 sum of z^n / (2n+5)
     "POW": (lambda z: 3 * hyp2f1(1, mpf(5) / 2, mpf(7) / 2, z) / 5, ("0", "0.00345"), 5),
-    # log(1+f) / f
-    "LOG_SINGLE": (lambda f: hyp2f1(1, 1, 2, -f), ("-0.293", "0.4143"), 8),
     "CBRT": (lambda m: 1 / cbrt(m), ("1", "2"), 5),
 }
 """By name in optgen.ir.math: the function, the interval and the number of coefficients."""
@@ -62,8 +61,9 @@ def split_log(x: float) -> tuple[float, float]:
         return float(head), float(log(mpf(x)) - head)
 
 
-QUANTILE = {"QUANTILE": (11, 11), "QUANTILE_SINGLE": (6, 5)}
+QUANTILE = {"QUANTILE": (11, 11)}
 """By name in optgen.ir.math.random: the degrees of numerator and denominator."""
+PIECE_COEFFICIENTS = 7
 MOST = mpf("22.2")  # -log(4p(1-p)) at p = 2^-33 is 21.5
 
 
@@ -104,6 +104,23 @@ def fit_quantile(name: str) -> tuple[tuple[float, ...], tuple[float, ...], float
         return tuple(map(float, upper)), tuple(map(float, lower)), float(most)
 
 
+def fit_pieces() -> list[tuple[float, ...]]:
+    """The tables of optgen.ir.math.normal_pieces: of each coefficient, the constant one first, in the order of the
+    lowest 5 bits of the exponent of t. A piece meets the quantile at the Chebyshev nodes."""
+    tables = [[0.0] * 32 for _ in range(PIECE_COEFFICIENTS)]
+    with workdps(40):
+        for k in range(31):
+
+            def piece(x: Any, k: int = k) -> Any:
+                p = (x + mpf(3) / 2) * mpf(2) ** (k - 32)
+                q = mpf(1) / 2 - p
+                return quantile(-log(4 * p * (1 - p))) * q if q else q
+
+            for table, c in zip(tables, reversed(chebyfit(piece, [-0.5, 0.5], PIECE_COEFFICIENTS)), strict=True):
+                table[(127 + k) % 32] = float(np.float32(float(c)))
+    return [tuple(table) for table in tables]
+
+
 if __name__ == "__main__":
     for name in FITS:
         coefficients, error = fit(name)
@@ -113,3 +130,5 @@ if __name__ == "__main__":
     for name in QUANTILE:
         upper, lower, error = fit_quantile(name)
         print(f"{name} = {upper}, {lower}  # error {nstr(error, 3)}")
+    for table in fit_pieces():
+        print(f"    ({', '.join(str(np.float32(c)) for c in table)}),")

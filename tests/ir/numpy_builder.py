@@ -3,6 +3,7 @@ zeros instead of float32 results that are below 2^-126 once they are rounded to 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -136,3 +137,6 @@ class NumpyBuilder:
 
     def convert(self, a: Array) -> Array:
         return a.astype(np.float64) if a.dtype == np.float32 else flushed(a.astype(np.float32), a)
+
+    def lookup(self, table: Sequence[float], i: Array) -> Array:
+        return np.array(table, np.float32)[i & (len(table) - 1)]

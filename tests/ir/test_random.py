@@ -1,7 +1,8 @@
-"""Philox against the published vectors, draws against mpmath."""
+"""Philox against the published vectors, draws against mpmath and statistics.NormalDist."""
 
 from __future__ import annotations
 
+from statistics import NormalDist
 from typing import Any
 
 import mpmath
@@ -10,11 +11,13 @@ import pytest
 from mpmath import mpf
 
 from optgen.ir.math import random
-from tests.ir.coefficients import fit, fit_quantile
+from optgen.ir.math.normal_pieces import PIECES
+from tests.ir.coefficients import fit_pieces, fit_quantile
 from tests.ir.numpy_builder import NumpyBuilder
 
 Array = Any
 BUILDER = NumpyBuilder()
+NORMAL = NormalDist()
 
 
 def words(*values: Any) -> list[Array]:
@@ -70,14 +73,40 @@ def test_normal_is_the_quantile() -> None:
 
 
 def test_normal_of_float32() -> None:
-    word = hard_words(2_000_000)
-    z, single = (f(BUILDER, word.view(np.int32)) for f in (random.normal, random.normal_single))
+    """Against the quantile of p = (word | 1) 2^-32, from the median to both ends, and where pieces meet."""
+    edges = np.array([2**k + d for k in range(1, 31) for d in range(-3, 4)])
+    word = np.concatenate([hard_words(50_000), edges.astype(np.uint32)])
+    single = random.normal_single(BUILDER, word.view(np.int32))
     assert single.dtype == np.float32
-    assert np.max(np.abs(single / z - 1)) < 5e-7
+    exact = [NORMAL.inv_cdf(p) for p in (word | 1) / 2.0**32]
+    assert np.max(np.abs(single - exact)) < 1.2e-6
     assert np.array_equal(random.normal_single(BUILDER, (~word).view(np.int32)), -single)
+
+
+@pytest.mark.stress
+def test_normal_draws_are_distributed_normally() -> None:
+    """Ten million draws: Kolmogorov and Smirnov's distance, moments, and how many lie beyond tails down to 1e-6."""
+    n = 10_000_000
+    z = np.sort(drawn(n))
+    places = np.linspace(-5, 5, 20_001)
+    distance = np.max(np.abs(np.searchsorted(z, places) / n - [NORMAL.cdf(x) for x in places]))
+    assert distance * np.sqrt(n) < 1.95  # exceeded once in a thousand times
+    for power, mean, variance in ((1, 0, 1), (2, 1, 2), (3, 0, 15), (4, 3, 96), (6, 15, 10170)):
+        assert abs(np.mean(z**power) - mean) < 5 * np.sqrt(variance / n)
+    for p in (1e-2, 1e-3, 1e-4, 1e-5, 1e-6):
+        for beyond in (z < NORMAL.inv_cdf(p), z > -NORMAL.inv_cdf(p)):
+            assert abs(np.count_nonzero(beyond) - n * p) < 5 * np.sqrt(n * p)
+
+
+def drawn(n: int) -> Array:
+    """Draws of a tensor, by the words that the elements of a tensor take."""
+    counter = np.arange(n // 4)
+    zero = np.zeros_like(counter)
+    made = random.philox(BUILDER, words(counter, zero, zero + 7, zero + 1), words(zero + 5, zero))
+    return random.normal_single(BUILDER, np.stack(made, axis=1).reshape(-1)).astype(np.float64)
 
 
 def test_constants_are_those_derived() -> None:
     assert fit_quantile("QUANTILE")[:2] == random.QUANTILE
-    assert fit_quantile("QUANTILE_SINGLE")[:2] == random.QUANTILE_SINGLE
-    assert fit("LOG_SINGLE")[0] == random.LOG_SINGLE
+    for found, wanted in zip(fit_pieces(), PIECES, strict=True):
+        np.testing.assert_array_equal(np.float32(found), np.float32(wanted))

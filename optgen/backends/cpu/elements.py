@@ -30,8 +30,8 @@ class UnitArrays:
     """Short arrays on the stack for the elements at hand, one number for each of them (`staged.py`).
 
     `lines` are row and column values. `words` are random words, by draw. `scales` are those of old 8-bit codes, by
-    buffer, and `values` the values that become new codes. `magnitudes` hold, for each lane of the loop over elements,
-    the bits of the largest magnitude among the latter.
+    buffer, and `values` the values that become new codes. `magnitudes` hold, for each lane of a vector, the bits of
+    the largest magnitude among the latter.
     """
 
     lines: Mapping[Value, Any] = field(default_factory=dict)
@@ -74,12 +74,12 @@ class SweepBody:
         instrs = [i for i in self.phase.instrs if i.result not in self.columns and i.result not in self.terms]
         return [i.op for i in instrs if isinstance(i.op, ir.Reduce)]
 
-    def emit(self, i: Any, width: int = 1, place: Any = None, lane: Any = None) -> Env:
+    def emit(self, i: Any, width: int = 1, place: Any = None) -> Env:
         """Emit what is done to elements i, i+1, ...
 
-        `place` is where element i is in the `arrays`, `lane` where in those that have a number for each lane.
+        `place` is where element i is in the `arrays`.
         """
-        return VectorBody(self, i, width, place, lane).emit()
+        return VectorBody(self, i, width, place).emit()
 
     def address(self, buffer: str, i: Any) -> Any:
         return at(self.b, self.pointers[buffer], i, UNIT[self.m.kernel.buffer(buffer).format.bytes])
@@ -103,9 +103,9 @@ class SweepBody:
 class VectorBody(ElementBody):
     """Elements i, i+1, ... of a sweep. Any address will do: the streams need no alignment."""
 
-    def __init__(self, sweep: SweepBody, i: Any, width: int, place: Any, lane: Any) -> None:
+    def __init__(self, sweep: SweepBody, i: Any, width: int, place: Any) -> None:
         super().__init__(sweep.m, sweep.b, sweep.phase, sweep.scalars, width)
-        self.sweep, self.i, self.place, self.lane = sweep, i, place, lane
+        self.sweep, self.i, self.place = sweep, i, place
 
     def line_values(self) -> Env:
         if self.sweep.arrays.lines:
@@ -133,10 +133,10 @@ class VectorBody(ElementBody):
         self.b.store(x, self.sweep.address(buffer.name, self.i), align=1)
 
     def stage_for_quantization(self, buffer: Buffer, x: Any) -> None:
-        """Lay the values down, and note the largest magnitude in each lane so far."""
+        """Lay the values down, and note the largest magnitude in each lane of a vector so far."""
         b, arrays = self.b, self.sweep.arrays
         b.store(x, at(b, arrays.values[buffer.name], self.place, F32), align=4)
-        largest = at(b, arrays.magnitudes[buffer.name], self.lane, I32)
+        largest = arrays.magnitudes[buffer.name]
         bits, old = self.inline(blocks.magnitude, [x]), b.load(largest, typ=vector(I32, self.width), align=4)
         b.store(b.select(b.icmp_signed(">", bits, old), bits, old), largest, align=4)
 

@@ -29,11 +29,13 @@ from llvmlite import ir as ll
 from optgen import ir
 from optgen.backends.control_flow import loop, text, variable
 from optgen.backends.cpu.module import TASK, VOID, CpuModuleBuilder
+from optgen.backends.cpu.partials import fold_sweep
 from optgen.backends.cpu.phases import fold_lines, host, lines, scalar, shared
 from optgen.backends.cpu.step import StepFunction
-from optgen.backends.cpu.sweep import fold_sweep, sweep_task
+from optgen.backends.cpu.sweep import sweep_task
 from optgen.backends.layout import reductions
 from optgen.backends.llvm import I64, PTR, integer
+from optgen.backends.target import CpuTarget
 from optgen.ir import Kernel, Phase
 
 PARALLEL_FOR = ll.FunctionType(VOID, [PTR, PTR, PTR, I64])
@@ -51,9 +53,9 @@ class Callee:
         return str(self.pointer.get_reference())
 
 
-def emit(kernel: Kernel, symbol: str, triple: str) -> str:
+def emit(kernel: Kernel, symbol: str, machine: CpuTarget) -> str:
     """The LLVM IR text of a planned kernel, exported as `symbol`."""
-    m = CpuModuleBuilder(kernel, symbol, triple)
+    m = CpuModuleBuilder(kernel, symbol, machine)
     calls: list[ll.Function | None] = []
     for k, phase in enumerate(kernel.phases):
         calls += phase_calls(m, phase, f"{symbol}.{k}.{phase.kind}")
@@ -62,12 +64,12 @@ def emit(kernel: Kernel, symbol: str, triple: str) -> str:
     return text(m.module)
 
 
-def emit_host(kernel: Kernel, symbol: str, triple: str) -> str:
+def emit_host(kernel: Kernel, symbol: str, machine: CpuTarget) -> str:
     """The LLVM IR text of the part of a step that the CPU does for other devices, exported as `symbol`.
 
     It reads t, hyper and the buffers of host states, advances t, and writes the host values to the workspace.
     """
-    m = CpuModuleBuilder(kernel, symbol, triple)
+    m = CpuModuleBuilder(kernel, symbol, machine)
     body = host(m, kernel.phases[0], f"{symbol}.host")
     f, b = m.cold_function(symbol, ll.FunctionType(VOID, [PTR]))
     saved = m.float_mode.set(b)

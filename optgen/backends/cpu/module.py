@@ -6,7 +6,9 @@ from llvmlite import ir as ll
 
 from optgen.backends.cpu.float_mode import FloatMode
 from optgen.backends.llvm import I64, PTR
+from optgen.backends.lookup import LookupStyle
 from optgen.backends.module_builder import ModuleBuilder
+from optgen.backends.target import CpuTarget
 from optgen.ir import Kernel
 
 VOID = ll.VoidType()
@@ -15,12 +17,12 @@ TASK = ll.FunctionType(VOID, [PTR, I64, I64])
 
 
 class CpuModuleBuilder(ModuleBuilder):
-    """The module of a kernel for the CPUs of a triple."""
+    """The module of a kernel for a CPU."""
 
-    def __init__(self, kernel: Kernel, symbol: str, triple: str) -> None:
-        super().__init__(kernel, symbol)
-        self.module.triple = triple
-        self.float_mode = FloatMode(self.module, triple)
+    def __init__(self, kernel: Kernel, symbol: str, machine: CpuTarget) -> None:
+        super().__init__(kernel, symbol, lookup_style(machine))
+        self.module.triple = machine.triple
+        self.float_mode = FloatMode(self.module, machine.triple)
         self.machine_flushes = self.float_mode.can_flush and kernel.compute == "f32"
 
     @property
@@ -45,3 +47,11 @@ class CpuModuleBuilder(ModuleBuilder):
         f.attributes.add("noinline")
         f.attributes.add("optnone")
         return f, b
+
+
+def lookup_style(machine: CpuTarget) -> LookupStyle:
+    """How a CPU finds entries of tables."""
+    features = machine.required() if machine.triple.startswith("x86_64") else ()
+    if "avx512f" in features:
+        return "permute16"
+    return "permute8" if "avx2" in features else "memory"

@@ -1,12 +1,13 @@
 """Sweeps with random words or 8-bit codes, which need more for an element than its own streams.
 
 They go by units of QUANT_BLOCK elements. Before a unit, what its elements need is laid out in short arrays on the
-stack, one number for each element. After it, the new values of 8-bit states, which were laid out likewise, are coded.
+stack, one number for each element. After it, the new values of 8-bit states, which were laid out likewise, are coded
+(`coded.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,11 +16,26 @@ from llvmlite import ir as ll
 
 from optgen import ir
 from optgen.backends.control_flow import array, loop, variable, while_below
+from optgen.backends.cpu.coded import BLOCK_SHIFT, Coder, vectors
 from optgen.backends.cpu.elements import CACHE_LINE_BYTES, PREFETCH_BYTES, SweepBody, UnitArrays
 from optgen.backends.cpu.fold import add_to_lanes, clear_lanes, store_partials
-from optgen.backends.element_body import F32, draws, raw_type, stored, streams
+from optgen.backends.element_body import F32, draws, stored, streams
 from optgen.backends.layout import blocks, load_line
-from optgen.backends.llvm import F64, I32, I64, PTR, TYPES, at, inline, integer, load, minimum
+from optgen.backends.llvm import (
+    F64,
+    I32,
+    I64,
+    PTR,
+    TYPES,
+    at,
+    constant,
+    inline,
+    integer,
+    load,
+    minimum,
+    splat,
+    vector,
+)
 from optgen.backends.module_builder import Env
 from optgen.ir import BLOCK, LANES, Kernel, Phase, Value, codec
 from optgen.ir.math import random
@@ -28,10 +44,14 @@ from optgen.model import Kind
 
 STRIP_ELEMENTS = 64
 """How many elements are asked for and computed together."""
-MAIN_PASS, CODE_PASS = "main", "codes"
-"""The pass over a unit that computes, and the one that codes new values. A pass that draws words goes by its draw."""
+MAIN_PASS = "main"
+"""The pass over a unit that computes. A pass that draws words goes by its draw."""
 WORDS_PER_COUNTER = 4
 """What Philox gives for a counter."""
+COUNTERS_AT_ONCE = 16
+"""Two of the widest vectors: each round depends on the one before, and one vector alone would wait for it."""
+COUNTER_ORDER = [g + i + h for g in range(0, COUNTERS_AT_ONCE, 8) for i in range(4) for h in (0, 4)]
+"""The counters in the lanes of a vector: so every other lane of the words are those of successive counters."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +77,19 @@ class TileOrigin:
     origins: Any = None
 
 
+@dataclass(frozen=True)
+class Unit:
+    """`count` elements from `start` on, and the body with what they need."""
+
+    body: SweepBody
+    start: Any
+    count: Any
+
+    @property
+    def is_whole(self) -> bool:
+        return isinstance(self.count, ll.Constant)
+
+
 def is_staged(kernel: Kernel, phase: Phase) -> bool:
     """Whether a sweep has 8-bit codes or random words."""
     storages = any(x.is_quantized or x.format.needs_draws for x in streams(kernel, phase))
@@ -71,7 +104,7 @@ class StagedLoop:
     """
 
     def __init__(
-        self, body: SweepBody, tile: TileOrigin, lines: dict[Value, Any], scales: dict[str, Any], aligned: bool
+        self, body: SweepBody, tile: TileOrigin, lines: Mapping[Value, Any], scales: Mapping[str, Any], aligned: bool
     ) -> None:
         self.body, self.b = body, body.b
         self.tile, self.lines, self.scales, self.aligned = tile, lines, scales, aligned
@@ -79,18 +112,16 @@ class StagedLoop:
         self.buffers = {x.name: x for x in streams(kernel, phase)}
         loads = [i.op.buffer for i in phase.instrs if isinstance(i.op, ir.Load)]
         self.decoded = [n for n in loads if self.buffers[n].is_quantized]
-        self.coded = [n for n in sorted(stored(phase)) if self.buffers[n].is_quantized]
+        coded = {n: self.buffers[n] for n in sorted(stored(phase)) if self.buffers[n].is_quantized}
+        self.coder = Coder(body, coded, scales, tile.scale_origin) if coded else None
         self.reductions = body.reductions
-        self.lanes = LANES if self.reductions else STRIP_ELEMENTS  # of a loop over elements
         self.arrays = UnitArrays(
             lines={v: self.array(TYPES[v.type.dtype]) for v in lines},
             scales={} if aligned else {n: self.array(F32) for n in self.decoded},
-            values={n: self.array(F32) for n in self.coded},
-            magnitudes={n: array(self.b, I32, self.lanes, CACHE_LINE_BYTES) for n in self.coded},
-            words={draw: self.array(I32, 2 * WORDS_PER_COUNTER) for draw in draws(kernel, phase)},
+            words={draw: self.array(I32, COUNTERS_AT_ONCE * WORDS_PER_COUNTER) for draw in draws(kernel, phase)},
         )
         # Each pass over a unit prefetches some streams of the next unit: one pass alone would wait for all of them.
-        passes = [*self.arrays.words, MAIN_PASS, *([CODE_PASS] if self.coded else [])]
+        passes = [*self.arrays.words, MAIN_PASS]
         names = list(body.pointers)
         self.prefetch_plan = {p: names[k :: len(passes)] for k, p in enumerate(passes)}
 
@@ -102,52 +133,61 @@ class StagedLoop:
         """Elements [begin, end), where `begin` is the start of a unit, or, with reductions, of a block."""
         b = self.b
         if not self.reductions:
-            for body, start, count in self.units(begin, end):
-                with self.elements(body, start, count, STRIP_ELEMENTS):
+            for unit in self.units(begin, end):
+                for _ in self.elements(unit, STRIP_ELEMENTS):
                     pass
             return
         lanes = array(b, F64, LANES * len(self.reductions), CACHE_LINE_BYTES)
         with loop(b, begin, end, BLOCK) as block:
             clear_lanes(b, self.reductions, lanes)
-            for body, start, count in self.units(block, minimum(b, end, b.add(block, integer(BLOCK)))):
-                with self.elements(body, start, count, LANES) as (env, lane):
+            for unit in self.units(block, minimum(b, end, b.add(block, integer(BLOCK)))):
+                for env, lane in self.elements(unit, LANES):
                     add_to_lanes(b, self.reductions, lanes, lane, env)
             store_partials(b, self.reductions, lanes, block, partials, stride)
 
-    @contextmanager
-    def elements(self, body: SweepBody, start: Any, count: Any, strip_length: int) -> Iterator[tuple[Env, Any]]:
-        """The loop of the pass over a unit that computes: yields the values of an element, and its lane."""
+    def elements(self, unit: Unit, strip_length: int) -> Iterator[tuple[Env, Any]]:
+        """The loops over a unit that compute: yields the values of some elements, and where the first one is in its
+        strip."""
         b = self.b
-        strips = self.strips(MAIN_PASS, start, count, strip_length)
-        with strips as (strip, stop), loop(b, integer(0), stop, lanes=body.lanes) as j:
-            place = b.add(strip, j, flags=["nsw", "nuw"])
-            yield body.emit(b.add(start, place, flags=["nsw", "nuw"]), place=place, lane=j), j
+        with self.strips(MAIN_PASS, unit.start, unit.count, strip_length) as (strip, stop):
+            for j, width in vectors(b, stop, self.body.lanes):
+                place = b.add(strip, j, flags=["nsw", "nuw"])
+                yield unit.body.emit(b.add(unit.start, place, flags=["nsw", "nuw"]), width, place), j
+                if self.coder is not None and unit.is_whole:
+                    self.coder.code_last(place, width)
 
-    def units(self, begin: Any, end: Any) -> Iterator[tuple[SweepBody, Any, Any]]:
-        """Loops over the units of a range: yields the body with what a unit needs, where it begins, and its length.
+    def units(self, begin: Any, end: Any) -> Iterator[Unit]:
+        """Loops over the units of a range.
 
         Twice: for the whole ones, whose length LLVM knows, and for the rest, which is all there is of a short row.
         """
         b = self.b
         full = b.add(begin, b.and_(b.sub(end, begin), integer(-QUANT_BLOCK)))
+        if self.coder is not None:
+            self.coder.start()
         with loop(b, begin, full, QUANT_BLOCK) as start:
             yield from self.unit(start, integer(QUANT_BLOCK))
+        if self.coder is not None:
+            with b.if_then(b.icmp_signed("<", begin, full)):
+                self.coder.finish(integer(QUANT_BLOCK))
         with b.if_then(b.icmp_signed("<", full, end)):
             yield from self.unit(full, b.sub(end, full))
+            if self.coder is not None:
+                self.coder.finish(b.sub(end, full))
 
-    def unit(self, start: Any, count: Any) -> Iterator[tuple[SweepBody, Any, Any]]:
-        """One unit: lay out what it needs, yield, code its new values."""
+    def unit(self, start: Any, count: Any) -> Iterator[Unit]:
+        """One unit: lay out what it needs, yield, find the scales of its new values."""
         scales = {n: self.block_scale(n, start) for n in self.decoded} if self.aligned else {}
         words = self.draw(start, count)
         if not self.aligned:
             self.fill_scales(start, count)
         self.fill_lines(start, count)
-        for name in self.coded:
-            with loop(self.b, integer(0), integer(self.lanes)) as j:
-                self.b.store(I32(0), at(self.b, self.arrays.magnitudes[name], j, I32))
-        yield replace(self.body, arrays=replace(self.arrays, words=words), scales=scales), start, count
-        if self.coded:
-            self.code(start, count)
+        arrays = replace(self.arrays, words=words)
+        if self.coder is not None:
+            arrays = replace(arrays, values=self.coder.begin_unit(start), magnitudes=self.coder.magnitudes)
+        yield Unit(replace(self.body, arrays=arrays, scales=scales), start, count)
+        if self.coder is not None:
+            self.coder.end_unit(start)
 
     @contextmanager
     def strips(
@@ -201,16 +241,27 @@ class StagedLoop:
         for draw, words in self.arrays.words.items():
             fixed = [b.trunc(b.xor(tile.id, integer(draw << 20)), I32), b.trunc(tile.t, I32)]
             key = [b.trunc(x, I32) for x in (tile.seed, b.lshr(tile.seed, integer(32)))]
-            # Two vectors at a time: each round depends on the one before, and one vector alone would wait for it.
-            strips = self.strips(draw, start, counters, 2 * self.body.lanes, WORDS_PER_COUNTER)
-            with strips as (strip, stop), loop(b, integer(0), stop, lanes=2 * self.body.lanes) as j:
-                k = b.add(strip, j)
-                counter = b.add(low, k)
-                halves = [b.trunc(counter, I32), b.trunc(b.lshr(counter, integer(32)), I32)]
-                made = inline(b, lambda e, *x: random.philox(e, x[:4], x[4:]), [*halves, *fixed, *key])
-                for which, word in enumerate(made):
-                    b.store(word, at(b, words, b.add(b.shl(k, integer(2)), integer(which)), I32))
+            known = [splat(b, x, COUNTERS_AT_ONCE) for x in (*fixed, *key)]
+            with self.strips(draw, start, counters, COUNTERS_AT_ONCE, WORDS_PER_COUNTER) as (strip, _):
+                self.store_words(b.add(low, strip), known, at(b, words, b.shl(strip, integer(2)), I32))
         return {draw: at(b, words, skip, I32) for draw, words in self.arrays.words.items()}
+
+    def store_words(self, first: Any, known: list[Any], to: Any) -> None:
+        """The words of COUNTERS_AT_ONCE counters, of which this is the first one."""
+        b = self.b
+        counter = b.add(splat(b, first, COUNTERS_AT_ONCE), ll.Constant(vector(I64, COUNTERS_AT_ONCE), COUNTER_ORDER))
+        halves = [
+            b.trunc(x, vector(I32, COUNTERS_AT_ONCE))
+            for x in (counter, b.lshr(counter, constant(I64, 32, COUNTERS_AT_ONCE)))
+        ]
+        words = inline(b, lambda e, *x: random.philox(e, x[:4], x[4:]), [*halves, *known], COUNTERS_AT_ONCE)
+        w0, w1, w2, w3 = (b.zext(x, vector(I64, COUNTERS_AT_ONCE)) for x in words)
+        up = constant(I64, 32, COUNTERS_AT_ONCE)
+        lower, upper = b.or_(w0, b.shl(w1, up)), b.or_(w2, b.shl(w3, up))
+        for k in range(0, COUNTERS_AT_ONCE, 4):
+            lanes = [COUNTER_ORDER.index(k + i) + half for i in range(4) for half in (0, COUNTERS_AT_ONCE)]
+            four = b.shuffle_vector(lower, upper, ll.Constant(vector(I32, 8), lanes))
+            b.store(four, at(b, to, integer(k * WORDS_PER_COUNTER), I32), align=4)
 
     # ------------------------------------------------------------ row and column values
 
@@ -247,7 +298,7 @@ class StagedLoop:
 
     def block_scale(self, name: str, start: Any) -> Any:
         """What the codes of a unit are multiplied by: the unit is a block."""
-        block = self.b.lshr(self.b.add(self.tile.scale_origin, start), integer(8))
+        block = self.b.lshr(self.b.add(self.tile.scale_origin, start), BLOCK_SHIFT)
         return self.decode_scale(name, load(self.b, self.scales[name], block, F32))
 
     def decode_scale(self, name: str, scale: Any) -> Any:
@@ -277,35 +328,10 @@ class StagedLoop:
         """The block of codes that an element is in, and how many elements there are from this one to its end."""
         b, restart = self.b, self.tile.restart
         if restart is None:
-            return b.lshr(element, integer(8)), b.sub(integer(QUANT_BLOCK), b.and_(element, integer(QUANT_BLOCK - 1)))
+            left = b.sub(integer(QUANT_BLOCK), b.and_(element, integer(QUANT_BLOCK - 1)))
+            return b.lshr(element, BLOCK_SHIFT), left
         each = blocks(b, restart, QUANT_BLOCK)
         inside = b.urem(element, restart)
-        block = b.add(b.mul(b.udiv(element, restart), each), b.lshr(inside, integer(8)))
+        block = b.add(b.mul(b.udiv(element, restart), each), b.lshr(inside, BLOCK_SHIFT))
         left = b.sub(integer(QUANT_BLOCK), b.and_(inside, integer(QUANT_BLOCK - 1)))
         return block, minimum(b, left, b.sub(restart, inside))
-
-    def code(self, start: Any, count: Any) -> None:
-        """Code the new values of a unit, which is a block here. The largest magnitude becomes its scale."""
-        b, buffers = self.b, self.buffers
-        factors = {n: self.inline(codec.encode_scale(buffers[n]), self.new_scale(n, start)) for n in self.coded}
-        strips = self.strips(CODE_PASS, start, count)
-        with strips as (strip, stop), loop(b, integer(0), stop, lanes=self.body.lanes) as j:
-            place = b.add(strip, j, flags=["nsw", "nuw"])
-            for name in self.coded:
-                x = load(b, self.arrays.values[name], place, F32)
-                type = raw_type(buffers[name].format)
-                code = b.trunc(self.inline(codec.encoder(buffers[name]), x, factors[name]), type)
-                b.store(code, at(b, self.body.pointers[name], b.add(start, place), type))
-
-    def new_scale(self, name: str, start: Any) -> Any:
-        """The largest magnitude of a unit's new values, stored as the scale of its block."""
-        b = self.b
-        largest = array(b, I32, 1, 4)
-        b.store(I32(0), largest)
-        with loop(b, integer(0), integer(self.lanes)) as j:
-            bits, old = load(b, self.arrays.magnitudes[name], j, I32), b.load(largest, typ=I32)
-            b.store(b.select(b.icmp_signed(">", bits, old), bits, old), largest)
-        scale = b.bitcast(b.load(largest, typ=I32), F32)
-        block = b.lshr(b.add(self.tile.scale_origin, start), integer(8))
-        b.store(scale, at(b, self.scales[name], block, F32))
-        return scale

@@ -8,27 +8,26 @@ parts nor the vector width.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from llvmlite import ir as ll
 
 from optgen import ir
 from optgen.backends.control_flow import loop, variable
-from optgen.backends.cpu import fold
 from optgen.backends.cpu.box import CpuBox
 from optgen.backends.cpu.elements import PREFETCH_BYTES, UNIT, SweepBody, for_elements
 from optgen.backends.cpu.module import TASK, VOID, CpuModuleBuilder
+from optgen.backends.cpu.partials import column_sums, fold_row
 from optgen.backends.cpu.reduce import reduce_blocks, reduce_row, reduce_rows
 from optgen.backends.cpu.rows import ROW_GROUP, SHORT_ROW, RowBodies, RowOrigin, row_groups
 from optgen.backends.cpu.shares import boundary, boundary_in_matrix
 from optgen.backends.cpu.staged import StagedLoop, TileOrigin, is_staged
 from optgen.backends.cpu.step import StepFunction, TensorRegion
 from optgen.backends.element_body import line_values, streams
-from optgen.backends.layout import Extent, blocks, reductions, widened
-from optgen.backends.llvm import F64, I8, I64, IDENTITY, PTR, TYPES, at, integer, load, maximum, minimum
+from optgen.backends.layout import Extent, blocks, reductions
+from optgen.backends.llvm import F64, I8, I64, PTR, TYPES, at, integer, load, maximum, minimum
 from optgen.backends.module_builder import Env
 from optgen.ir import BLOCK, LANES, ROW_BLOCK, Phase, Value
 from optgen.ir.storage import QUANT_BLOCK
@@ -124,66 +123,19 @@ class CpuSweep:
         s.fetch(self.phase, scalars, i)
         elements = self.elements(f"{name}.elements", list(scalars))
 
-        def call(
-            function: ll.Function, first: Any, last: Any, row: Any, number: Any, partials: Any, column_sums: list[Any]
-        ) -> None:
-            origin = self.origin(tensor, row, number)
-            lines = [tensor.line_array(v) for v in self.lines]
-            pointers = self.pointers(tensor, row, number)
-            if self.looks_ahead:
-                pointers += self.ahead(tensor, pointers, row, end)
-            b.call(function, [first, last, partials, *origin, *lines, *column_sums, *pointers, *scalars.values()])
-
-        def flat(partials: Any) -> None:
-            call(elements, begin, end, None, None, partials, [])
-
-        def rows() -> None:
-            first, last = b.udiv(begin, extent.cols), b.udiv(end, extent.cols)
-            if self.has_row_groups:
-                group = self.elements(f"{name}.rows", list(scalars), rows=ROW_GROUP)
-                with row_groups(b, first, last, extent) as (row, several, one):
-                    with several:
-                        some_rows(group, row, ROW_GROUP)
-                    with one:
-                        some_rows(elements, row, 1)
-            else:
-                with loop(b, first, last) as row:
-                    some_rows(elements, row, 1)
-
-        def some_rows(function: ll.Function, row: Any, count: int) -> None:
-            number = s.row_number(i, row) if m.kernel.rows_independent else row
-            partials = tensor.row_partials(row)
-            call(function, integer(0), extent.cols, row, number, partials, self.column_sums(tensor, row))
-            for k in range(count):
-                this = b.add(row, integer(k))
-                self.fold_row(tensor, this, tensor.row_partials(this))
-
-        def box() -> None:
-            box = CpuBox(tensor)
-            terms = self.elements(f"{name}.terms", list(scalars), terms=True)
-            head, tail = box.bounds()
-            parts = (
-                (terms, integer(0), head, box.head_terms()),
-                (elements, head, tail, box.partials(head)),
-                (terms, tail, extent.elements, box.tail_terms(tail)),
-            )
-            for function, low, high, results in parts:
-                first, last = maximum(b, begin, low), minimum(b, end, high)
-                with b.if_then(b.icmp_signed("<", first, last)):
-                    call(function, first, last, None, None, results, [])
-
+        loops = _TensorLoops(self, name, tensor, begin, end, scalars, elements)
         if self.by_rows:
-            rows()
+            loops.rows()
         elif self.can_go_by_rows:
             with b.if_else(extent.by_rows) as (one_by_one, whole):
                 with one_by_one:
-                    rows()
+                    loops.rows()
                 with whole:
-                    flat(region)
+                    loops.flat(region)
         elif m.kernel.boxes and self.totals:
-            box()
+            loops.box()
         else:
-            flat(region if m.kernel.boxes else tensor.partials())
+            loops.flat(region if m.kernel.boxes else tensor.partials())
         b.ret_void()
         return f
 
@@ -256,39 +208,6 @@ class CpuSweep:
         is_short = b.icmp_signed("<=", cols, integer(MAX_SHORT_ROW))
         return [b.select(is_short, x, y) for x, y in zip(self.pointers(tensor, later, number), behind, strict=True)]
 
-    # ------------------------------------------------------------ reductions of rows and columns
-
-    def fold_row(self, tensor: TensorRegion, row: Any, partials: Any) -> None:
-        """Fold the partial results of a row, and keep what becomes of them."""
-        b = tensor.s.b
-        for r, instr in enumerate(reductions(self.phase, "row")):
-            assert instr.result is not None and isinstance(instr.op, ir.Reduce)
-            count, stride = blocks(b, tensor.extent.cols), integer(self.m.layout.stride)
-            total = b.call(fold.pairwise(self.m, instr.op.op), [at(b, partials, integer(r), F64), count, stride])
-            boxes = self.m.kernel.boxes
-            array = CpuBox(tensor).row_sums(r) if boxes else tensor.line_array(instr.result)
-            b.store(widened(b, total, instr.result), at(b, array, row, F64))
-
-    def column_sums(self, tensor: TensorRegion, row: Any) -> list[Any]:
-        """Where the columns of this block of rows add up, cleared at its first row."""
-        b, found, extent, matrix = tensor.s.b, [], tensor.extent, integer(0)
-        if extent.matrices is not None and self.columns:
-            matrix = b.udiv(row, extent.height)
-            row = b.sub(row, b.mul(matrix, extent.height))
-        block = b.lshr(row, integer(ROW_BLOCK.bit_length() - 1))
-        block = b.add(block, b.mul(matrix, blocks(b, extent.height, ROW_BLOCK))) if self.columns else block
-        for r, instr in enumerate(reductions(self.phase, "col")):
-            assert isinstance(instr.op, ir.Reduce)
-            if self.m.kernel.boxes:
-                start, first = CpuBox(tensor).column_sums(r, matrix, row)
-            else:
-                start = tensor.column_sums(r, block)
-                first = b.icmp_signed("==", b.and_(row, integer(ROW_BLOCK - 1)), integer(0))
-            with b.if_then(first), loop(b, integer(0), tensor.extent.cols) as j:
-                b.store(ll.Constant(F64, IDENTITY[instr.op.op]), at(b, start, j, F64))
-            found.append(start)
-        return found
-
     # ------------------------------------------------------------ the loop
 
     def elements(self, name: str, scalars: list[Value], *, terms: bool = False, rows: int = 1) -> ll.Function:
@@ -324,7 +243,23 @@ class CpuSweep:
         if terms:
             totals = {x: at(b, partials, integer(k * BLOCK), F64) for k, x in enumerate(self.totals)}
             body = replace(body, terms=totals)
-        stride = m.layout.stride
+        self.emit_loop(body, place, lines, scales, begin, end, partials, rows)
+        b.ret_void()
+        return f
+
+    def emit_loop(
+        self,
+        body: SweepBody,
+        place: Mapping[str, Any],
+        lines: Mapping[Value, Any],
+        scales: Mapping[str, Any],
+        begin: Any,
+        end: Any,
+        partials: Any,
+        rows: int,
+    ) -> None:
+        """What `elements` does. `place` are the fields of the origin, `lines` and `scales` addresses of arrays."""
+        b, stride = body.b, self.m.layout.stride
         if self.staged:
             aligned = not (self.by_rows or self.restarts)
             StagedLoop(body, TileOrigin(**place), lines, scales, aligned).run(begin, end, partials, stride)
@@ -345,8 +280,6 @@ class CpuSweep:
         else:
             by_rows = RowBodies(body, RowOrigin(**place), lines) if self.lines else None
             flat_loop(body, begin, end, partials, stride, by_rows)
-        b.ret_void()
-        return f
 
 
 def flat_loop(body: SweepBody, begin: Any, end: Any, partials: Any, stride: int, rows: RowBodies | None) -> None:
@@ -359,39 +292,79 @@ def flat_loop(body: SweepBody, begin: Any, end: Any, partials: Any, stride: int,
         for_elements(body, begin, end)
 
 
-def fold_sweep(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
-    """After a sweep: fold the partial results of tensors and of columns (rows are complete)."""
-    f, b = (m.function if m.kernel.last_two else m.cold_function)(name, ll.FunctionType(VOID, [PTR]))
-    s = StepFunction(m, b, f.args[0])
-    with s.tensors() as (i, extent, region):
-        tensor = TensorRegion(s, i, extent, region, m.layout.region(b, extent))
-        box = CpuBox(tensor) if m.kernel.boxes else None
-        for r, instr in enumerate(reductions(phase, "all")):
-            assert instr.result is not None and isinstance(instr.op, ir.Reduce)
-            partials = at(b, region, integer(r), F64) if box is None else box.area("partials", integer(r))
-            count, stride = blocks(b, extent.whole), integer(m.layout.stride)
-            s.keep(instr.result, b.call(fold.pairwise(m, instr.op.op), [partials, count, stride]), i)
-        for r, instr in enumerate(reductions(phase, "col")):
-            assert instr.result is not None and isinstance(instr.op, ir.Reduce)
-            sums = tensor.column_sums(r, integer(0)) if box is None else box.lines(r)
-            array = tensor.line_array(instr.result)
-            count = blocks(b, extent.height, ROW_BLOCK) if box is None else box.row_blocks()
-            with _matrices(b, extent) as k:
-                own = at(b, sums, b.mul(b.mul(k, count), extent.cols), F64)
-                to = at(b, array, b.mul(k, extent.cols), F64)
-                b.call(fold.columns(m, instr.op.op), [own, count, extent.cols, to])
-        for r, instr in enumerate(reductions(phase, "row") if box is not None else []):
-            assert instr.result is not None and box is not None
-            box.copy(box.row_sums(r), extent.rows, tensor.line_array(instr.result))
-    b.ret_void()
-    return f
+@dataclass(frozen=True)
+class _TensorLoops:
+    """Calls of the loops over elements [begin, end) of a tensor, of which `elements` is the usual one."""
 
+    sweep: CpuSweep
+    name: str
+    tensor: TensorRegion
+    begin: Any
+    end: Any
+    scalars: Env
+    elements: ll.Function
 
-@contextmanager
-def _matrices(b: ll.IRBuilder, extent: Extent) -> Iterator[Any]:
-    """Over the matrices of a tensor, by number."""
-    if extent.matrices is None:
-        yield integer(0)
-        return
-    with loop(b, integer(0), extent.matrices) as k:
-        yield k
+    def flat(self, partials: Any) -> None:
+        """All at once."""
+        self._call(self.elements, self.begin, self.end, partials)
+
+    def rows(self) -> None:
+        """Row by row, or several rows at once where columns are added up."""
+        sweep, b, extent = self.sweep, self.tensor.s.b, self.tensor.extent
+        first, last = b.udiv(self.begin, extent.cols), b.udiv(self.end, extent.cols)
+        if not sweep.has_row_groups:
+            with loop(b, first, last) as row:
+                self._some_rows(self.elements, row, 1)
+            return
+        group = sweep.elements(f"{self.name}.rows", list(self.scalars), rows=ROW_GROUP)
+        with row_groups(b, first, last, extent) as (row, several, one):
+            with several:
+                self._some_rows(group, row, ROW_GROUP)
+            with one:
+                self._some_rows(self.elements, row, 1)
+
+    def box(self) -> None:
+        """The whole blocks of a box; of others it leaves the terms."""
+        b, box = self.tensor.s.b, CpuBox(self.tensor)
+        terms = self.sweep.elements(f"{self.name}.terms", list(self.scalars), terms=True)
+        head, tail = box.bounds()
+        parts = (
+            (terms, integer(0), head, box.head_terms()),
+            (self.elements, head, tail, box.partials(head)),
+            (terms, tail, self.tensor.extent.elements, box.tail_terms(tail)),
+        )
+        for function, low, high, results in parts:
+            first, last = maximum(b, self.begin, low), minimum(b, self.end, high)
+            with b.if_then(b.icmp_signed("<", first, last)):
+                self._call(function, first, last, results)
+
+    def _some_rows(self, function: ll.Function, row: Any, count: int) -> None:
+        sweep, tensor, b = self.sweep, self.tensor, self.tensor.s.b
+        number = tensor.s.row_number(tensor.i, row) if sweep.m.kernel.rows_independent else row
+        partials = tensor.row_partials(row)
+        sums = column_sums(tensor, sweep.phase, row)
+        self._call(function, integer(0), tensor.extent.cols, partials, row, number, sums)
+        for k in range(count):
+            this = b.add(row, integer(k))
+            fold_row(tensor, sweep.phase, this, tensor.row_partials(this))
+
+    def _call(
+        self,
+        function: ll.Function,
+        first: Any,
+        last: Any,
+        partials: Any,
+        row: Any = None,
+        number: Any = None,
+        sums: Sequence[Any] = (),
+    ) -> None:
+        """The loop over elements [first, last), counted from `row` on, which is row `number` of the tensor; from
+        element 0 on if they are None."""
+        sweep, tensor = self.sweep, self.tensor
+        origin = sweep.origin(tensor, row, number)
+        lines = [tensor.line_array(v) for v in sweep.lines]
+        pointers = sweep.pointers(tensor, row, number)
+        if sweep.looks_ahead:
+            pointers += sweep.ahead(tensor, pointers, row, self.end)
+        args = [first, last, partials, *origin, *lines, *sums, *pointers, *self.scalars.values()]
+        tensor.s.b.call(function, args)

@@ -86,7 +86,7 @@ def groups_in_flight(kernel: Kernel, phase: Phase) -> int:
     widest = max((groups_per_access(phase, buffer.format) for buffer in streams(kernel, phase)), default=1)
     if codes := coded(kernel, phase):
         return max(QUANT_BLOCK // LANES, widest if len(codes) <= MAX_WIDE_CODES else 1)
-    if len(phase.instrs) > MAX_MEMORY_BOUND_OPS:
+    if _operations(phase) > MAX_MEMORY_BOUND_OPS:
         return 1
     loads = sum(isinstance(i.op, ir.Load) for i in phase.instrs)
     return max(widest, min(4, LOADS_IN_FLIGHT // max(loads, 1)))
@@ -97,6 +97,11 @@ def groups_per_access(phase: Phase, storage: Storage) -> int:
     if reductions(phase, "row") or reductions(phase, "col"):
         return 1
     return max(1, MAX_ACCESS_BYTES // (GROUP * storage.bytes))
+
+
+def _operations(phase: Phase) -> int:
+    """The operations of an element, where a table takes as many as the choices among its entries."""
+    return sum(len(i.op.table.values) - 1 if isinstance(i.op, ir.Lookup) else 1 for i in phase.instrs)
 
 
 def min_resident_blocks(kernel: Kernel, task: Task) -> int:
@@ -114,4 +119,5 @@ def min_resident_blocks(kernel: Kernel, task: Task) -> int:
     plain = all(f.bits == 32 or (few and f.bits == 16 and not (f.block or f.needs_draws)) for f in formats)
     lines = line_values(task.phase) or len(reductions(task.phase, "all")) < sums
     light = not sums or (few and sums <= MAX_HALF_SUMS and not lines)
-    return 2 if task.kind == "sweep" and plain and light and len(instrs) <= MAX_MEMORY_BOUND_OPS else 1
+    few_operations = _operations(task.phase) <= MAX_MEMORY_BOUND_OPS
+    return 2 if task.kind == "sweep" and plain and light and few_operations else 1

@@ -16,7 +16,7 @@ class GpuModuleBuilder(ModuleBuilder):
     """A module of a kernel; `launches` are the functions to call, in order, one after the other."""
 
     def __init__(self, kernel: Kernel, symbol: str, launches: Sequence[Launch], gpu: GpuTarget) -> None:
-        super().__init__(kernel, symbol)
+        super().__init__(kernel, symbol, "select")
         self.launches, self.gpu = launches, gpu
         self.module.triple, self.module.data_layout = gpu.triple, gpu.data_layout
         self.table = TableLayout(Counts.of(kernel), len(launches))

@@ -15,11 +15,12 @@ import numpy as np
 from optgen.backends.step_struct import BOX_FIELD_INDEX, BOX_FIELDS
 from optgen.execute import buffers
 from optgen.execute.buffers import Array
-from optgen.execute.cpu.fold import IDENTITY, fold_blocks, fold_rows
+from optgen.execute.cpu.fold import fold_blocks, fold_rows
 from optgen.execute.piece import Box, Exchange
 from optgen.execute.storage import matrix_view
 from optgen.ir import BLOCK, ROW_BLOCK, ReductionLevel
 from optgen.ir.ops import ReduceOp
+from optgen.ir.reductions import IDENTITY
 
 
 def _blocks(count: int, block: int = BLOCK) -> int:

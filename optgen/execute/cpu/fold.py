@@ -7,15 +7,14 @@ import numpy as np
 from optgen.execute.buffers import Array
 from optgen.ir import LANES
 from optgen.ir.ops import ReduceOp
-
-IDENTITY: dict[ReduceOp, float] = {"sum": 0.0, "max": float("-inf"), "min": float("inf")}
+from optgen.ir.reductions import IDENTITY, fold
 
 
 def fold_rows(op: ReduceOp, rows: Array) -> Array:
     """The rows of an array, one after the other, folded into one."""
     total: Array = np.full(rows.shape[1:], IDENTITY[op])
     for row in rows:
-        total = _fold(op, total, row)
+        total = fold(op, total, row)
     return total
 
 
@@ -24,11 +23,5 @@ def fold_blocks(op: ReduceOp, terms: Array) -> Array:
     lanes = fold_rows(op, terms.reshape(len(terms), -1, LANES).swapaxes(0, 1))
     while lanes.shape[1] > 1:
         half = lanes.shape[1] // 2
-        lanes = _fold(op, lanes[:, :half], lanes[:, half:])
+        lanes = fold(op, lanes[:, :half], lanes[:, half:])
     return lanes[:, 0]
-
-
-def _fold(op: ReduceOp, a: Array, b: Array) -> Array:
-    if op == "sum":
-        return np.add(a, b)
-    return np.where((a != a) | (a > b if op == "max" else a < b), a, b)

@@ -23,8 +23,8 @@ class NativeCall:
 
     def __init__(self, tables: Sequence[StepTable], counts: Tensor) -> None:
         self.run: Callable[[], Any] = _nothing
-        if len(tables) == 1 and len(tables[0].members) == counts.size and tables[0].whole.shared_count is None:
-            only = tables[0]  # which advances the counts itself
+        only = tables[0] if len(tables) == 1 and tables[0].whole.shared_count is None else None
+        if only is not None and only.members == list(range(counts.size)):  # it advances the counts itself
             only.use_counts(counts)
             self.run = functools.partial(only.kernel.run, only.address)
         elif tables:

@@ -1,8 +1,8 @@
 """The storages: how elements lie in memory, most of them in fewer bits than they are computed in.
 
 A codec is a straight line of primitive operations, as are the functions of `optgen.ir.math`: one definition for the
-interpreter, the CPU and the GPU, without table, branch or search. It computes in float32 and int32, of which a register
-holds twice as many as of doubles.
+interpreter, the CPU and the GPU, without branch or search, and with tables of 32 numbers at most. It computes in
+float32 and int32, of which a register holds twice as many as of doubles.
 """
 
 from __future__ import annotations

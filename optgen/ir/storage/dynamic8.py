@@ -5,49 +5,109 @@ code stands for the centre of its cell, 10^(i-6) (0.1 + 0.9 (j + 1/2)/n). The va
 signed map the negative centres. A code is the index of its value among all 256 in ascending order: 0 has code 127 in
 the signed map, 0 in the unsigned one.
 
-If the cells of a decade are numbered from its power of two, u = n + j, the map is continuous and piecewise linear in u:
-the exponent of u is the decade, the significand the place in it. Decoding is accurate to 1.5 units in the last place of
-the centre. Encoding finds the nearest value, up to a few units in the last place of x, which was rounded when it was
-divided by the scale of its block.
+If the cells of a decade are numbered from its power of two, u = n + j, the exponent of u is the decade. So tables by
+exponents hold what differs between decades. Decoding is accurate to 1.2 units in the last place of the centre. Encoding
+finds the nearest value, up to a few units in the last place of x, which was rounded when it was divided by the scale of
+its block.
 """
 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from math import inf
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from optgen.ir.storage.record import QUANT_BLOCK, Codec, Storage
-from optgen.ir.storage.tools import EXPONENT, copy_sign
+from optgen.ir.storage.tools import copy_sign
 
 if TYPE_CHECKING:
     from optgen.ir.builder import Builder, V
 
 ZERO = 127
 """The code of 0 in the signed map."""
+DECADES = range(7)
+FRACTION_BITS = 23
+TINY = 2.0**-25
+"""Less than everything that thresholds separate. Numbers from here to 2 have exponents that differ in 5 bits."""
+
+
+class Decoding(NamedTuple):
+    """Tables by the lowest 4 bits of the exponent of a cell: centre = (step cell - offset) factor."""
+
+    offsets: tuple[float, ...]
+    factors: tuple[float, ...]
+
+
+class Encoding(NamedTuple):
+    """Tables by the lowest 5 bits of the exponent of a magnitude a.
+
+    Between two powers of two there is one `threshold` at most where the decade changes, for rounding. The other tables
+    are for the numbers below it, and those of the next power for the numbers above: the code is the integer part of
+    a slope + intercept, or of `last` if that is less.
+    """
+
+    thresholds: tuple[float, ...]
+    slopes: tuple[float, ...]
+    intercepts: tuple[float, ...]
+    lasts: tuple[float, ...]
+
+
+def _decoding(signed: bool) -> Decoding:
+    """For cells |code - 127| + 1/2, in the unsigned map code + 1."""
+    offsets, factors = [0.0] * 16, [0.0] * 16
+    step, first = (18, 0) if signed else (9, 1)  # of cells, and their exponent in decade 0
+    for i in DECADES:
+        # 10^(i-6) (0.1 + 0.9 (u + 1/2 - n)/n), where n = 2^(i + first), is (9 (u + 1/2) - 8n) 10^(i-7)/n.
+        n = 2 ** (i + first)
+        scale = 2 if signed else 1
+        offsets[(127 + first + i) % 16] = scale * 8 * n - (0 if signed else 4.5)
+        factors[(127 + first + i) % 16] = 10.0 ** (i - 7) / (n * scale)
+    one = (127 + first + len(DECADES)) % 16
+    offsets[one], factors[one] = step * (128.5 if signed else 256.0) - 1, 1.0
+    return Decoding(tuple(offsets), tuple(factors))
+
+
+def _encoding(signed: bool) -> Encoding:
+    """What the thresholds between decades separate, from that of 0 (1 in the unsigned map) to that of the number 1."""
+    first = 0 if signed else 1
+    cells = [2 ** (i + first) for i in DECADES]
+    widths = [0.9 * 10.0 ** (i - 6) / n for i, n in zip(DECADES, cells, strict=True)]
+    # From one decade to the next, the nearest value changes a cell of the lower one behind the power of ten.
+    thresholds = [10.0 ** (i - 7) + widths[i - 1] for i in DECADES[1:]]
+    # In the unsigned map the lowest line begins where it has reached the code 1, which all smaller numbers have.
+    thresholds = [5.5e-7 / 2 if signed else 2.0**-22, *thresholds, 1.0 - widths[-1] / 4]
+    lines = [(0.0, float(first), float(first))]
+    for i, n, width in zip(DECADES, cells, widths, strict=True):
+        code = n - first
+        lines.append((1 / width, code - 10.0 ** (i - 7) / width, code + n))
+    lines.append((0.0, 255.0 - ZERO * signed, inf))
+    tables = np.full((4, 32), inf)
+    for exponent in range(-25, 1):
+        low, high, k = 2.0**exponent, 2.0 ** (exponent + 1), (127 + exponent) % 32
+        tables[0, k] = next((x for x in thresholds if low < x < high), inf)
+        slope, intercept, end = lines[sum(x <= low for x in thresholds)]
+        tables[1:, k] = slope, intercept, np.nextafter(np.float32(end), np.float32(0)) if slope else inf
+    tables[1:, 0] = 0.0
+    return Encoding(*(tuple(map(float, row)) for row in tables))
+
+
+DECODING = {signed: _decoding(signed) for signed in (True, False)}
+ENCODING = {signed: _encoding(signed) for signed in (True, False)}
 
 
 def decode(b: Builder[V], code: V, signed: bool) -> V:
     """The float32 in [-1, 1] or [0, 1] of an int32 code in [0, 256)."""
+    offsets, factors = DECODING[signed]
     if signed:
-        place = b.to_float(b.iadd(b.shl(code, 1), b.iconst32(-2 * ZERO)))
-        u, half_cell = b.abs(place), b.const32(9.0)  # twice the cell, so that 2^(i+1) <= u for both maps
+        place = b.sub(b.to_float(code), b.const32(float(ZERO)))
+        cell, step = b.add(b.abs(place), b.const32(0.5)), 18.0
     else:
-        u, half_cell = b.to_float(b.iadd(code, b.iconst32(1))), b.const32(4.5)
-    bits = b.bits(u)
-    power = b.from_bits(b.iand(bits, b.iconst32(EXPONENT)))
-    # 10^(i-6) (0.9 (u + 1/2 cell)/2^(i+1) - 0.8) = (9u + half_cell - 8 2^(i+1)) 5^i 5e-8
-    centre = b.sub(b.add(b.mul(u, b.const32(9.0)), half_cell), b.mul(power, b.const32(8.0)))
-
-    def factor(bit: int, if_set: float, otherwise: float) -> V:
-        """A factor chosen by a bit of i, whose three bits are the lowest of the exponent field."""
-        is_set = b.ne(b.iand(bits, b.iconst32(1 << 23 + bit)), b.iconst32(0))
-        return b.select(is_set, b.const32(if_set), b.const32(otherwise))
-
-    power_of_25 = b.mul(factor(2, 625.0, 1.0), factor(1, 25.0, 1.0))
-    value = b.mul(b.mul(centre, power_of_25), factor(0, 25e-8, 5e-8))
-    one = b.const32(1.0)
-    value = b.select(b.lt(value, one), value, one)
-    value = b.select(b.eq(code, b.iconst32(ZERO if signed else 0)), b.const32(0.0), value)
+        cell, step = b.to_float(b.iadd(code, b.iconst32(1))), 9.0
+    decade = b.shr(b.bits(cell), FRACTION_BITS)
+    centre = b.sub(b.mul(cell, b.const32(step)), b.lookup(offsets, decade))
+    value = b.mul(centre, b.lookup(factors, decade))
     return copy_sign(b, value, place) if signed else value
 
 
@@ -58,38 +118,19 @@ def encode(b: Builder[V], x: V, signed: bool) -> V:
     In the unsigned map only 0 becomes 0. A second moment that vanished under a first moment that did not would blow up
     the step, so numbers nearer to 0 become the smallest positive value.
     """
-    a = b.abs(x) if signed else x
-    y = _cell(b, a, signed)
-    # Between decades the nearest value changes 1/5 of a cell after the decade does.
-    before = b.sub(y, b.const32(0.2))
-    power = b.from_bits(b.iand(b.bits(y), b.iconst32(EXPONENT)))
-    y = b.select(b.lt(before, power), before, y)
-    first, least = (1.0, 5.5e-7 / 2) if signed else (2.0, 0.0)
-    y = b.select(b.gt(y, b.const32(first)), y, b.const32(first))
-    y = b.select(b.gt(a, b.const32(least)), y, b.const32(first - 1.0))
-    most = 1.0 - 0.45 / 2 / (64 if signed else 128)  # halfway from the last centre to 1
-    y = b.select(b.gt(x, b.const32(most)), b.const32(128 * first), y)
+    thresholds, slopes, intercepts, lasts = ENCODING[signed]
+    a, tiny = b.abs(x) if signed else x, b.const32(TINY)
+    a = b.select(b.gt(a, tiny), a, tiny)
+    power = b.shr(b.bits(a), FRACTION_BITS)
+    next_power = b.iadd(power, b.iconst32(1))
+    power = b.select(b.gt(a, b.lookup(thresholds, power)), next_power, power)
+    y = b.add(b.mul(a, b.lookup(slopes, power)), b.lookup(intercepts, power))
+    last = b.lookup(lasts, power)
+    y = b.select(b.lt(y, last), y, last)
     if signed:
-        return b.iadd(b.to_int(copy_sign(b, y, x)), b.iconst32(ZERO))
-    return b.iadd(b.to_int(y), b.iconst32(-1))
-
-
-def _cell(b: Builder[V], a: V, signed: bool) -> V:
-    """The cell of a magnitude and the place in it, n (a 10^(6-i)/0.9 + 8/9).
-
-    Lower decades are first scaled to one of the top two. There it is the minimum of two lines, which saves a comparison
-    with 1/10.
-    """
-    very_small = b.lt(a, b.const32(1e-4))
-    a = b.select(very_small, b.mul(a, b.const32(1e4)), a)
-    small = b.lt(a, b.const32(1e-2))
-    a = b.select(small, b.mul(a, b.const32(1e2)), a)
-    one = b.const32(1.0)
-    scale = b.mul(b.select(very_small, b.const32(1 / 16), one), b.select(small, b.const32(1 / 4), one))
-    n = 64 if signed else 128
-    upper = b.add(b.mul(a, b.const32(n / 0.9)), b.const32(n * 8 / 9))
-    lower = b.add(b.mul(a, b.const32(n / 2 * 10 / 0.9)), b.const32(n / 2 * 8 / 9))
-    return b.mul(b.select(b.lt(lower, upper), lower, upper), scale)
+        code, none = b.iadd(b.to_int(copy_sign(b, y, x)), b.iconst32(ZERO)), b.iconst32(0)
+        return b.select(b.gt(code, none), code, none)  # the map has no -1
+    return b.select(b.gt(x, b.const32(0.0)), b.to_int(y), b.iconst32(0))
 
 
 STORAGE = Storage(

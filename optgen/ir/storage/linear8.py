@@ -32,10 +32,12 @@ def largest(signed: bool) -> float:
 
 def decode(b: Builder[V], code: V, signed: bool) -> V:
     """V, with its sign, of an int32 code in [0, 256): a float32."""
-    c = b.iand(code, b.iconst32(SIGN - 1)) if signed else code
-    z = b.from_bits(b.iadd(b.shl(c, SHIFT), b.iconst32(FIRST)))
-    x = b.sub(z, b.const32(OFFSET))
-    return b.from_bits(b.ixor(b.bits(x), b.shl(b.iand(code, b.iconst32(SIGN)), 24))) if signed else x
+    if not signed:
+        return b.sub(b.from_bits(b.iadd(b.shl(code, SHIFT), b.iconst32(FIRST))), b.const32(OFFSET))
+    extended = b.isub(b.ixor(code, b.iconst32(SIGN)), b.iconst32(SIGN))  # the sign in all bits above the code
+    placed = b.iand(b.shl(extended, SHIFT), b.iconst32((SIGN - 1) << SHIFT))
+    x = b.sub(b.from_bits(b.iadd(placed, b.iconst32(FIRST))), b.const32(OFFSET))
+    return b.from_bits(b.ixor(b.bits(x), b.iand(extended, b.iconst32(-(2**31)))))
 
 
 def encode(b: Builder[V], x: V, signed: bool) -> V:

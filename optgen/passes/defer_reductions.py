@@ -13,7 +13,9 @@ from optgen.ir import Instr
 from optgen.model import Kind
 
 
-def put_off(instrs: Sequence[Instr], reductions: Sequence[Sequence[Instr]], known: Mapping[str, int]) -> dict[str, int]:
+def deferred(
+    instrs: Sequence[Instr], reductions: Sequence[Sequence[Instr]], known: Mapping[str, int]
+) -> dict[str, int]:
     """Reduction -> a later sweep, where that one reads all streams of its operand and the first one possible does not.
 
     `reductions[k]` are those of sweep k, as early as possible. `known` has the sweeps before a smaller value is known.

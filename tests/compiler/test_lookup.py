@@ -1,0 +1,67 @@
+"""Tables of constants: every way that machines look entries up gives what the interpreter gives."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+import pytest
+from llvmlite import ir as ll
+
+from optgen import ir
+from optgen.backends import target
+from optgen.backends.control_flow import loop
+from optgen.backends.llvm import I32, PTR, TYPES, at, inline, integer, vector
+from optgen.backends.lookup import KernelModule, LookupStyle
+from optgen.ir.interp import call
+from optgen.ir.ops import Lookup
+from optgen.ir.types import Type, Value
+from optgen.ir.verify import InvalidKernel, result_type
+from optgen.model import Kind
+from optgen.objectcode import link
+
+NEEDS: dict[LookupStyle, str | None] = {"permute16": "avx512f", "permute8": "avx2", "memory": None, "select": None}
+COUNT = 4096
+
+
+def compiled(table: tuple[float, ...], style: LookupStyle, width: int) -> Any:
+    """f(numbers, found) of COUNT int32 and float32, `width` at a time."""
+    module = KernelModule("lookup", style)
+    module.triple = target.host().triple
+    name = f"lookup_{style}_{len(table)}_{width}"
+    f = ll.Function(module, ll.FunctionType(ll.VoidType(), [PTR, PTR]), name)
+    b = ll.IRBuilder(f.append_basic_block())
+    with loop(b, integer(0), integer(COUNT), width) as i:
+        numbers = b.load(at(b, f.args[0], i, I32), typ=vector(I32, width), align=4)
+        found = inline(b, lambda e, x: e.lookup(table, x), [numbers], width)
+        b.store(found, at(b, f.args[1], i, TYPES["f32"]), align=4)
+    b.ret_void()
+    code = target.compile_ir(str(module), target.host())
+    address = link.link(code.object, name)[name]
+    return ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(address)
+
+
+@pytest.mark.parametrize("size", [8, 16, 32])
+@pytest.mark.parametrize("width", [1, 4, 16])
+@pytest.mark.parametrize("style", NEEDS)
+def test_every_machine_finds_the_entry(style: LookupStyle, width: int, size: int) -> None:
+    """Of numbers of both signs, of which the lowest bits count."""
+    if (needed := NEEDS[style]) is not None and needed not in target.host().required():
+        pytest.skip(f"this machine has no {needed}")
+    rng = np.random.default_rng(size)
+    table = tuple(map(float, rng.standard_normal(size).astype(np.float32)))
+    numbers = rng.integers(-(2**31), 2**31, COUNT).astype(np.int32)
+    found = np.zeros(COUNT, np.float32)
+    compiled(table, style, width)(numbers.ctypes.data, found.ctypes.data)
+    np.testing.assert_array_equal(found, call(lambda b, x: b.lookup(table, x), numbers))
+    np.testing.assert_array_equal(found, np.float32(table)[numbers % size])
+
+
+def test_what_is_no_table() -> None:
+    index = Value("i", Type(Kind.ELEM, "i32"))
+    assert result_type(Lookup(ir.Table((0.0,) * 16), index), "f64") == Type(Kind.ELEM, "f32")
+    with pytest.raises(InvalidKernel, match="8, 16 or 32 entries"):
+        result_type(Lookup(ir.Table((0.0,) * 12), index), "f64")
+    with pytest.raises(InvalidKernel, match="numbered by an i32"):
+        result_type(Lookup(ir.Table((0.0,) * 8), Value("i", Type(Kind.ELEM, "i64"))), "f64")
