@@ -20,7 +20,7 @@ from optgen.model import Kind
 LOADS_IN_FLIGHT = 8
 """So many 16-byte loads of a thread hide the latency of memory."""
 MAX_HALF_STREAMS, MAX_HALF_SUMS = 4, 2
-"""Streams of 16 bits, or beside sums, and sums, for which half of the registers of a thread are enough."""
+"""Streams of 16 bits, and sums of their values, for which half of the registers of a thread are enough."""
 MAX_WIDE_CODES = 2
 """States of 8-bit codes of which a thread has registers for 16 new values each, before they are coded."""
 MAX_MEMORY_BOUND_OPS = 100
@@ -108,8 +108,8 @@ def min_resident_blocks(kernel: Kernel, task: Task) -> int:
     """How many blocks a multiprocessor holds at least.
 
     Two, of which one computes while the other waits for memory, if half of the registers is enough for each. So it is
-    for a sweep without 8-bit codes, doubles or much arithmetic; one with storages of 16 bits or sums must read few
-    streams, and one with sums neither reduces nor reads values of rows or columns.
+    for a sweep without 8-bit codes, doubles or much arithmetic; one with storages of 16 bits must read few streams. One
+    with sums has streams of 16 bits only, and no values of rows or columns.
     """
     instrs = task.phase.instrs
     sums = sum(isinstance(i.op, ir.Reduce) for i in instrs)
@@ -118,6 +118,7 @@ def min_resident_blocks(kernel: Kernel, task: Task) -> int:
     few = loads <= MAX_HALF_STREAMS
     plain = all(f.bits == 32 or (few and f.bits == 16 and not (f.block or f.needs_draws)) for f in formats)
     lines = line_values(task.phase) or len(reductions(task.phase, "all")) < sums
-    light = not sums or (few and sums <= MAX_HALF_SUMS and not lines)
+    half = few and all(f.bits == 16 for f in formats)
+    light = not sums or (half and sums <= MAX_HALF_SUMS and not lines)
     few_operations = _operations(task.phase) <= MAX_MEMORY_BOUND_OPS
     return 2 if task.kind == "sweep" and plain and light and few_operations else 1
