@@ -48,7 +48,8 @@ class MovingGradients:
     """Dense gradients of PyTorch's kind, of which only addresses change, as `backward` makes them after `zero_grad`.
 
     `found` has the gradient of each parameter, None where there is none. `bound` are the same gradients, by the
-    parameters' numbers, as `tables` read them. `apart`: no two may share memory, as the step writes to them.
+    parameters' numbers, as `tables` read them. `apart`: none may share memory with another, or with a tensor that the
+    step reads, as the step writes to them.
 
     Of new gradients, a storage that was freed (`resize_(0)`) is noticed. One that was made smaller is not: to ask for
     the sizes of storages takes longer than all the rest. PyTorch's own operators do not ask either.
@@ -68,7 +69,8 @@ class MovingGradients:
         sizes, items = np.zeros(len(found), np.uint64), np.ones(len(found), np.uint64)
         for i, t in bound.items():
             sizes[i], items[i] = t.nbytes, numpy_dtype(t.dtype).itemsize
-        self._ranges = ReadableRanges(self._reader.addresses, sizes, items, *overlap.written)
+        others = overlap.touched if apart else overlap.written
+        self._ranges = ReadableRanges(self._reader.addresses, sizes, items, *others)
         self._sizes, self._apart = sizes, apart
         # The imaginary parts of a conjugate, which are the negative of what is in memory, lie two apart: only one
         # element alone is in C order.

@@ -25,6 +25,17 @@ class OverlapCheck:
         begins, ends = ranges[np.argsort(ranges[:, 0])].T
         return np.ascontiguousarray(begins), np.ascontiguousarray(ends)
 
+    @property
+    def touched(self) -> tuple[Array, Array]:
+        """The same of those that are written or read. Tensors that share memory are one range."""
+        ranges = self._ranges[self._ranges[:, 0] < self._ranges[:, 1]]
+        if not len(ranges):
+            return self.written
+        begins, ends = ranges[np.argsort(ranges[:, 0])].T
+        furthest = np.maximum.accumulate(ends)
+        apart = begins[1:] >= furthest[:-1]
+        return begins[np.append(True, apart)], furthest[np.append(apart, True)]
+
     def check_no_overlap(self, more: Sequence[Tensor], *, written: bool = False) -> None:
         """ValueError naming two tensors that share memory, one of them written; `more` are read or written as well."""
         if written or self._separate is None or self._is_written(more, *self._separate):

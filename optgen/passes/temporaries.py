@@ -45,7 +45,7 @@ def choose_temporary(
     for k in reversed(range(len(bodies))):
         for instr in computable[k]:
             v = instr.result
-            if v is None or v.id not in saved or isinstance(instr.op, ir.Load) or v.type.dtype not in ("f32", "f64"):
+            if v is None or v.id not in saved or isinstance(instr.op, ir.Load) or v.type.dtype != buffer.format.compute:
                 continue
             gain = saved[v.id] - WRITTEN_BYTE * buffer.format.bytes
             if gain > most and (allowed is None or v.id in allowed):

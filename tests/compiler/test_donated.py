@@ -17,7 +17,7 @@ from optgen.execute.donation import check_donated
 from optgen.ir import Variant
 from optgen.ir.interp import TensorUpdate, interpret
 from optgen.ir.text import from_text, to_text
-from tests.compiler.harness import KERNELS, SHAPES, SPECS, Array, assert_same, copies, numbers, same_bits
+from tests.compiler.harness import FROZEN, KERNELS, SHAPES, SPECS, Array, assert_same, copies, numbers, same_bits
 from tests.conftest import Golden
 
 TWICE = optgen.parse("""\
@@ -90,6 +90,13 @@ def test_every_kernel_means_the_same(name: str) -> None:
         interpret(x, [TensorUpdate(own, hyper, 3)])
         results.append(own)
     assert all(same_bits(a, results[1][n]) for n, a in results[0].items() if n != "grad")
+
+
+def test_a_value_of_more_bits_is_not_kept() -> None:
+    """The operand of a sum is float64. A float32 gradient has no room for it, but for what it is made of."""
+    flags = {"frozen": False, "kept": "sums"}
+    kernel = pipeline.plan(pipeline.build(FROZEN, Variant(flags, gradients=2, donated=True)))
+    assert loads(kernel)[-1] == ["grad"]
 
 
 def step_twice(spec: Any, donate: bool, count: int, dtype: str, **how: Any) -> tuple[list[Array], State]:
@@ -195,3 +202,27 @@ def test_gradients_apart() -> None:
         optgen.load("lamb").bind(w, [g, g], donate_grads=True)
     with pytest.raises(ValueError, match="a step on cuda gains nothing"):
         check_donated("float32", "cuda")
+
+
+def test_gradients_apart_from_inputs() -> None:
+    """Also where the step has only the addresses of new gradients looked at; inputs may share memory among them."""
+    torch = pytest.importorskip("torch")
+    spec = optgen.parse("""\
+optimizer Guided "two sweeps and an input"
+param lr = 0.1
+input h
+update:
+  u  = sqrt(abs(g))*h
+  w' = w - lr*u/(1 + norm(u))
+""")
+    params, h = [torch.nn.Parameter(torch.ones(300)) for _ in range(2)], torch.ones(400)
+    step = optgen.load(spec).bind(params, inputs={"h": [h[:300], h[100:]]}, donate_grads=True)
+    for grads in (torch.ones(2, 300), torch.ones(2, 300)):
+        for p, g in zip(params, grads, strict=True):
+            p.grad = g.clone()
+        step()
+    params[1].grad = h[60:360]
+    params[0].grad = torch.ones(300)
+    with pytest.raises(ValueError, match="share memory"):
+        step()
+    assert torch.equal(h, torch.ones(400))

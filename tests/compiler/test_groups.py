@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 import optgen
-from optgen import RowSparse, State
+from optgen import Box, RowSparse, State
 from optgen.execute.cpu import groups
 from optgen.execute.cpu.groups import group_ends
 from tests.compiler.harness import (
@@ -133,6 +134,28 @@ def test_what_depends_on_others_is_not_cut() -> None:
     bound = optgen.load("lamb").bind(copies(larger), larger, exchange=lambda members, _: seen.append(members))
     bound()
     assert count(bound) == 0 and seen == [list(range(9))]
+
+
+def test_whole_tensors_beside_a_box() -> None:
+    """Their kernel is one for boxes, too, though none of them is one, and no exchange is needed."""
+    rng = np.random.default_rng(8)
+    shapes = ((30, 100), *[(4096 + i,) for i in range(9)])
+    params, grads = ([numbers(rng, s, "float32", special=False) for s in shapes] for _ in range(2))
+    whole, beside = copies(params), copies(params)
+    rule = optgen.load("adafactor")
+    rule.bind(whole, grads)()
+    rule.bind(beside, grads, pieces=[Box.of_rows((30, 100), (0, 30), 0), *[None] * 9])()
+    assert all(same_bits(a, b) for a, b in zip(whole, beside, strict=True))
+
+
+def test_a_table_is_freed_with_its_step() -> None:
+    """Without the garbage collector, for which a table in a cycle of references would wait."""
+    params = [np.ones(4096, np.float32) for _ in range(9)]
+    bound = step("lamb", copies(params), params)
+    table = weakref.ref(bound._tables[0])
+    assert count(bound) == 9
+    del bound
+    assert table() is None
 
 
 def test_each_parameter_has_its_own_count(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -47,7 +47,9 @@ class Groups:
     def __init__(self, table: StepTable, ends: Sequence[int]) -> None:
         n = len(table.members)
         self.count, self.elements = len(ends), int(table.sizes[: ends[-1]].sum())
-        self._table, self._hyper_index = table, table.kernel.hyper_index
+        self._hyper_index = table.kernel.hyper_index
+        one = ("size", "t", "cols", "id", "index", "present")
+        self._words_per_tensor = {"buffers": len(table.kernel.buffer_index), **dict.fromkeys(one, 1)}
         self._bounds = [(low, high) for low, high in itertools.pairwise((0, *ends, n)) if low < high]
         places = np.arange(max(len(self._hyper_index), 1) * n).reshape(-1, n)
         self._places = np.concatenate([places[:, low:high].ravel() for low, high in self._bounds])
@@ -65,7 +67,7 @@ class Groups:
     def update(self, whole: StepStruct, workspace: Callable[[StepStruct], int]) -> None:
         """Take over the addresses in the table's structure. `workspace` says how many doubles a part needs."""
         for part, (struct, (low, _)) in enumerate(zip(self._structs, self._bounds, strict=True)):
-            for name, words in self._words_per_tensor().items():
+            for name, words in self._words_per_tensor.items():
                 start = getattr(whole, name)
                 setattr(struct, name, None if start is None else start + 8 * words * low)
             struct.hyper = self._hyper.ctypes.data + 8 * len(self._hyper_index) * low
@@ -75,11 +77,6 @@ class Groups:
         self._workspace = buffers.aligned((sum(needed),), "float64")
         for struct, begin in zip(self._structs, itertools.accumulate(needed, initial=0), strict=False):
             struct.workspace = self._workspace.ctypes.data + 8 * begin
-
-    def _words_per_tensor(self) -> Mapping[str, int]:
-        """The fields with an entry for each tensor, and how many words of 8 bytes it has."""
-        one = ("size", "t", "cols", "id", "index", "present")
-        return {"buffers": len(self._table.kernel.buffer_index), **dict.fromkeys(one, 1)}
 
     def parts(self, order: Array) -> tuple[list[TablePart], list[TablePart]]:
         """What is behind the groups, and the groups; `order` are the numbers of the table's tensors."""

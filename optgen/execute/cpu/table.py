@@ -56,8 +56,8 @@ class CpuTable(StepTable):
     def cut_into_groups(self, threads: int) -> None:
         """Have groups of small tensors updated one after the other, if that pays and no result depends on others. The
         smallest tensors come first."""
-        native = self.kernel.native
-        if native.sweeps < 2 or native.shared or any(piece is not None for piece in self._pieces):
+        native, in_pieces = self.kernel.native, any(piece is not None for piece in self._pieces)
+        if native.sweeps < 2 or native.shared or in_pieces or self.kernel.variant.boxes:
             return
         streams = sum(b.format.bytes for b in native.buffers if b.kind is Kind.ELEM and not b.is_scale)
         ends = group_ends((self.sizes * streams).tolist(), threads)
