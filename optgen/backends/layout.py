@@ -14,7 +14,7 @@ from typing import Any
 from llvmlite import ir as ll
 
 from optgen import ir
-from optgen.backends.llvm import F64, I32, I64, TYPES, at, constant, integer, is_const, vector
+from optgen.backends.llvm import F64, I32, I64, TYPES, constant, integer, is_const, vector
 from optgen.ir import BLOCK, ROW_BLOCK, Instr, Kernel, Phase, Value
 from optgen.model import Kind
 
@@ -157,25 +157,6 @@ def narrowed(b: ll.IRBuilder, x: Any, v: Value, width: int = 1) -> Any:
         case "i64":
             return b.bitcast(x, vector(I64, width))
     return x
-
-
-def line_type(v: Value) -> ll.Type:
-    """What a CPU keeps a row or column value as in its array: float32 as it is, so that twice as many of them fit into
-    the first cache; others `widened`."""
-    return TYPES["f32"] if v.type.dtype == "f32" else F64
-
-
-def load_line(b: ll.IRBuilder, array: Any, k: Any, v: Value, width: int = 1) -> Any:
-    """The row or column values k, k+1, ... of a CPU's array."""
-    type = line_type(v)
-    x = b.load(at(b, array, k, type), typ=vector(type, width), align=4 if type is TYPES["f32"] else 8)
-    return x if type is TYPES["f32"] else narrowed(b, x, v, width)
-
-
-def store_line(b: ll.IRBuilder, array: Any, k: Any, v: Value, x: Any) -> None:
-    """Keep x as row or column value k."""
-    type = line_type(v)
-    b.store(x if type is TYPES["f32"] else widened(b, x, v), at(b, array, k, type))
 
 
 def _crossing(kernel: Kernel) -> list[Value]:

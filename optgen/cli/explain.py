@@ -5,19 +5,24 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Sequence
 from textwrap import indent
+from typing import TYPE_CHECKING
 
 from optgen.cli.common import Commands, command, flags_text, path_of, read, variants
-from optgen.model import Optimizer
+from optgen.model import Flags, Optimizer
 from optgen.symbolic.latex import latex
 from optgen.symbolic.unicode import unicode
 from optgen.symbolic.written import expression
+
+if TYPE_CHECKING:
+    from optgen.emit.settings import Setting
+    from optgen.ir import Kernel
 
 PARAMETERS = 100_000_000
 UNITS = {
     "elements": "a warp of 32 threads takes some elements of a tensor",
     "blocks": "a warp adds up one stretch of a tensor",
     "row blocks": "a warp adds up one stretch of a row",
-    "column tiles": "a warp adds up some rows of 32 columns",
+    "column tiles": "a warp adds up some rows of 128 columns",
     "rows": "a thread computes the values of one row",
     "cols": "a thread computes the values of one column",
     "matrices": "a thread computes the values of one matrix of the last two axes",
@@ -52,8 +57,8 @@ def explain(args: argparse.Namespace) -> int:
         if rows:
             _section(title, _table(rows))
     _section("Change of the weight at the first step (wd = 0, rescale_grad = 1, no clipping)", _first_steps(optimizer))
-    _section("Cost for each parameter of a float32 step", costs)
-    _section("Sweeps over memory: what each reads and writes, and the bytes for each parameter", _sweeps(optimizer))
+    _section("Cost of a float32 step for each element", costs)
+    _section("Sweeps over memory, and the bytes of each element that they move", _sweeps(optimizer))
     _section("Launches of a step on a GPU, by what they go over", _launches(optimizer))
     _section("LaTeX", latex(optimizer))
     return 0
@@ -109,69 +114,89 @@ def _first_steps(optimizer: Optimizer) -> str:
     from optgen.symbolic.algebra import NoClosedForm, first_step
     from optgen.symbolic.unicode import Unicode
 
-    found: dict[str, list[str]] = {}
+    found: list[tuple[Flags, str]] = []
     for flags in variants(optimizer):
         try:
-            text = Unicode(optimizer).render(first_step(optimizer, flags)).text
+            found.append((flags, Unicode(optimizer).render(first_step(optimizer, flags)).text))
         except NoClosedForm as error:
-            text = str(error)
-        found.setdefault(text, []).append(flags_text(flags))
-    return _by_variant(found)
+            found.append((flags, str(error)))
+    return _by_setting(found)
 
 
 def _sweeps(optimizer: Optimizer) -> str:
-    from optgen import pipeline
-    from optgen.ir import Variant
     from optgen.ir.cost import own_ceiling, sweeps
 
-    found: dict[str, list[str]] = {}
-    for flags in variants(optimizer):
-        kernel = pipeline.plan(pipeline.build(optimizer, Variant(flags)))
-        swept = sweeps(kernel)
-        words = [f"{' '.join(s.reads)} ({s.bytes_read:g})" + _written(s.writes, s.bytes_written) for s in swept]
-        if len(swept) > 1:
-            words.append(f"at most {own_ceiling(kernel):.2f} of the speed of one sweep")
-        found.setdefault("; ".join(words) or "none", []).append(flags_text(flags))
-    return _by_variant(found)
+    found = []
+    for flags, kernel in _planned(optimizer):
+        lines = [
+            _moved("reads", x.reads, x.bytes_read) + _moved(", writes", x.writes, x.bytes_written)
+            for x in sweeps(kernel)
+        ]
+        if len(lines) > 1:
+            lines.append(f"at most {own_ceiling(kernel):.2f} of the speed of one sweep over the same arrays")
+        found.append((flags, "\n".join(lines) or "none"))
+    return _by_setting(found)
 
 
-def _written(names: Sequence[str], bytes: float) -> str:
-    return f" → {' '.join(names)} ({bytes:g})" if names else ""
+def _moved(verb: str, names: Sequence[str], bytes: float) -> str:
+    return f"{verb} {' '.join(names)} ({bytes:g} bytes)" if names else ""
 
 
 def _launches(optimizer: Optimizer) -> str:
     from optgen import pipeline
+
+    found = []
+    for flags, kernel in _planned(optimizer):
+        units = [launch.unit for launch in pipeline.lower_ptx(kernel, optimizer.name).launches]
+        found.append((flags, ", ".join(units) or "none"))
+    met = {unit for _, units in found for unit in units.split(", ")}
+    return "\n".join([_by_setting(found), *(f"{unit}: {what}" for unit, what in UNITS.items() if unit in met)])
+
+
+def _planned(optimizer: Optimizer) -> Iterator[tuple[Flags, Kernel]]:
+    """The planned kernels of all variants, for float32."""
+    from optgen import pipeline
     from optgen.ir import Variant
 
-    found: dict[str, list[str]] = {}
-    for flags in variants(optimizer):
-        kernel = pipeline.plan(pipeline.build(optimizer, Variant(flags)))
-        units = [launch.unit for launch in pipeline.lower_ptx(kernel, optimizer.name).launches]
-        found.setdefault(", ".join(units) or "none", []).append(flags_text(flags))
-    met = {unit for units in found for unit in units.split(", ")}
-    return "\n".join([_by_variant(found), *(f"{unit}: {what}" for unit, what in UNITS.items() if unit in met)])
+    return ((flags, pipeline.plan(pipeline.build(optimizer, Variant(flags)))) for flags in variants(optimizer))
 
 
-def _by_variant(found: dict[str, list[str]]) -> str:
-    """Texts, each with its variants. A text that is the same for all variants stands alone."""
-    if len(found) == 1:
-        return next(iter(found))
-    return _table([(" or ".join(where), text) for text, where in found.items()])
+def _by_setting(found: Sequence[tuple[Flags, str]]) -> str:
+    """Texts, each below its variants. A text that is the same for all variants stands alone."""
+    from optgen.emit.settings import by_setting
+
+    texts = list(dict.fromkeys(text for _, text in found))
+    if len(texts) == 1:
+        return texts[0]
+    lines = []
+    for text in texts:
+        settings = by_setting((flags, other == text) for flags, other in found)
+        where = " or ".join(_setting_text(setting) for setting, is_here in settings if is_here)
+        lines += [where, indent(text, "  ")]
+    return "\n".join(lines)
+
+
+def _setting_text(setting: Setting) -> str:
+    """`amsgrad=false kind=a|b`, of the flags that matter."""
+    return flags_text(
+        {name: "|".join(map(str, values)) if len(values) > 1 else values[0] for name, values in setting.items()}
+    )
 
 
 def _costs(optimizer: Optimizer) -> str:
-    from optgen import num_threads, pipeline
+    from optgen import num_threads
     from optgen.cli.bandwidth import bandwidth
-    from optgen.ir import Variant
+    from optgen.emit.settings import by_setting
     from optgen.ir.cost import cost
 
-    found = [(f, cost(pipeline.plan(pipeline.build(optimizer, Variant(f))))) for f in variants(optimizer)]
+    found = by_setting((flags, cost(kernel)) for flags, kernel in _planned(optimizer))
     speed = bandwidth()
     rows: list[tuple[str, ...]] = [COLUMNS]
-    for flags, c in found:
+    for setting, c in found:
         seconds = c.bytes * PARAMETERS / speed
         streams = f"{c.reads} read, {c.writes} written"
-        rows.append((flags_text(flags), streams, str(c.bytes), str(c.flops), str(c.sweeps), f"{seconds * 1e3:.0f} ms"))
+        label = _setting_text(setting) if setting else "all variants"
+        rows.append((label, streams, f"{c.bytes:g}", str(c.flops), str(c.sweeps), f"{seconds * 1e3:.0f} ms"))
     threads = num_threads()
     note = f"at {speed / 1e9:.1f} GB/s, measured now with {threads} thread{'s' if threads > 1 else ''}"
     return f"{_table(rows)}\n{note}"

@@ -35,7 +35,7 @@ COLUMN_DOCS = {
     "id": "numbers below 2^20 by which the draws of tensors differ",
     "t": "step->t after the host's part: the update count, this one included",
     "lead": "0; or, with vectors, elements of the first group that lie before the tensor",
-    "vectors": "1: groups of 4 elements, counted from -lead, are aligned to their size in all buffers of elements",
+    "vectors": "1: in all buffers of elements, element -lead of each row is at a multiple of 16 bytes (and 4 elements)",
 }
 AREA_DOCS = {
     "partials": "partial results of blocks",

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from optgen.emit.settings import by_setting
 from optgen.ir import Kernel
 from optgen.ir.cost import cost, sweeps
 from optgen.model import RESERVED_PARAMS, Expr, Flag, Flags, FlagValue, Kind, Number, Optimizer, Param, StateDecl
@@ -225,12 +226,8 @@ def _remarks(optimizer: Optimizer) -> str:
 
 def _costs(entry: DocEntry) -> Iterator[tuple[str, ...]]:
     for label, variants in (("", entry.update), ("to evaluate", entry.evaluate)):
-        rows: Rows = {frozenset((name, (x,)) for name, x in flags.items()): _cost(kernel) for flags, kernel in variants}
-        names = list(variants[0][0]) if variants else []
-        for name in reversed(names):  # so that rows end up ordered by the first flag, then by the second, ...
-            rows = _merged(rows, name)
-        for setting, row in rows.items():
-            words = [label, *(_setting(name, x) for name, x in sorted(setting, key=lambda pair: names.index(pair[0])))]
+        for setting, row in by_setting((flags, _cost(kernel)) for flags, kernel in variants):
+            words = [label, *(_setting(name, values) for name, values in setting.items())]
             yield ", ".join(filter(None, words)) or "all", *row
 
 
@@ -240,28 +237,6 @@ def _cost(kernel: Kernel) -> tuple[str, ...]:
     # An evaluation reads no gradient, so that nothing can be said of its rows.
     rows_alone = ("yes" if kernel.rows_independent else "no") if kernel.advances else ""
     return moved or "none", f"{c.bytes:g}", str(c.flops), rows_alone
-
-
-Setting = frozenset[tuple[str, tuple[FlagValue, ...]]]
-"""Rows of a table by flags, each with the values that give the same row."""
-Rows = dict[Setting, tuple[str, ...]]
-
-
-def _merged(rows: Rows, name: str) -> Rows:
-    """`rows`, with those merged that differ only in the value of a flag. A flag that makes no difference is left
-    out."""
-    groups: list[tuple[tuple[FlagValue, ...], Rows]] = []
-    for values in dict.fromkeys(dict(setting)[name] for setting in rows):
-        mine = {setting - {(name, values)}: row for setting, row in rows.items() if (name, values) in setting}
-        for i, (others, theirs) in enumerate(groups):
-            if all(theirs.get(rest, row) == row for rest, row in mine.items()):
-                groups[i] = others + values, theirs | mine
-                break
-        else:
-            groups.append((values, mine))
-    if len(groups) == 1:
-        return groups[0][1]
-    return {rest | {(name, values)}: row for values, some in groups for rest, row in some.items()}
 
 
 def _setting(name: str, values: tuple[FlagValue, ...]) -> str:

@@ -160,7 +160,7 @@ class _Algebra:
             return _FUNCTIONS[name](*args)
         if name in _REDUCTIONS and scope is None and len(args) == 1:
             return sp.Function(name, nonnegative=name in ("norm", "rms"), real=True)(*args)
-        raise NoClosedForm(f"no closed form: {name}")
+        raise NoClosedForm(f"no closed form, because of {name}")
 
 
 def to_tree(expr: sp.Expr) -> Expr:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,6 +29,22 @@ def test_golden(name: str, golden: Golden) -> None:
     case = by_name(name)
     kernel = pipeline.ptx(case.spec, case.load().variant((64, 64)), target.OLDEST)
     golden(path, made_by + kernel.ptx.decode())
+
+
+@pytest.mark.parametrize(
+    ("name", "mode", "accesses"),
+    [
+        ("adam", {"dtype": "bfloat16"}, 7),  # 8 elements of 4 streams and 3
+        ("adam", {"dtype": "bfloat16", "master": True}, 14),  # of 2 streams of 16 bits, and 6 of float32
+        ("adam", {"storage": "int8_dynamic"}, 16),  # 16 elements of 4 streams of codes, and 3 of float32
+        ("lamb-bias_correction", {"dtype": "bfloat16"}, 11),  # 8 elements of 4 streams; of 4 and 3
+    ],
+)
+def test_whole_units_go_in_16_byte_accesses(name: str, mode: dict[str, Any], accesses: int) -> None:
+    rule = by_name(name).load(**mode)
+    text = pipeline.ptx(rule.spec, rule.variant((4096, 64)), target.OLDEST).ptx.decode()
+    found = re.findall(r"(?:ld|st)\.global(?:\.nc)?\.v(\d)\.\w(\d+)", text)
+    assert [int(n) * int(bits) for n, bits in found] == [128] * accesses
 
 
 needs_ptxas = pytest.mark.skipif(

@@ -45,20 +45,16 @@ def _host_body(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
         before = load(b, t, i, I64)
         count = b.add(before, integer(1)) if m.kernel.advances else before
         known = b.load(last, typ=I64)
-
-        def compute(i: Any = i, count: Any = count) -> None:
-            f.host(phase, i, count, lambda name: load(b, hyper, _hyper_index(m, b, n, name, i), F64))
-            b.store(i, last)
-
         if _has_states(phase):
-            compute()
+            _compute_values(f, phase, hyper, i, count)
         else:
             alike = _is_alike(m, b, phase, body.args, count, i, known)
             with b.if_else(alike) as (copied, computed):
                 with copied:
                     _copy_values(f, phase, known, i)
                 with computed:
-                    compute()
+                    _compute_values(f, phase, hyper, i, count)
+                    b.store(i, last)
         if m.kernel.advances:
             b.store(count, at(b, t, i, I64))
     b.ret_void()
@@ -86,6 +82,11 @@ def _is_alike(m: CpuModuleBuilder, b: ll.IRBuilder, phase: Phase, args: Any, cou
         own, other = (load(b, hyper, _hyper_index(m, b, n, name, k), I64) for k in (i, known))
         different = b.or_(different, b.xor(own, other))
     return b.icmp_signed("==", different, integer(0))
+
+
+def _compute_values(f: TensorFunction, phase: Phase, hyper: Any, i: Any, count: Any) -> None:
+    """Compute the host values of tensor i, which has this count."""
+    f.host(phase, i, count, lambda name: load(f.b, hyper, _hyper_index(f.m, f.b, f.n, name, i), F64))
 
 
 def _copy_values(f: TensorFunction, phase: Phase, known: Any, i: Any) -> None:

@@ -19,8 +19,9 @@ from optgen.backends.control_flow import array, loop, variable, while_below
 from optgen.backends.cpu.coded import BLOCK_SHIFT, Coder, vectors
 from optgen.backends.cpu.elements import CACHE_LINE_BYTES, PREFETCH_BYTES, SweepBody, UnitArrays
 from optgen.backends.cpu.fold import add_to_lanes, clear_lanes, store_partials
+from optgen.backends.cpu.line_arrays import load_line
 from optgen.backends.element_body import F32, draws, stored, streams
-from optgen.backends.layout import blocks, load_line
+from optgen.backends.layout import blocks
 from optgen.backends.llvm import (
     F64,
     I32,

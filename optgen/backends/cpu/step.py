@@ -10,32 +10,14 @@ from typing import Any
 from llvmlite import ir as ll
 
 from optgen.backends.control_flow import loop, variable
+from optgen.backends.cpu.line_arrays import LineArrays
 from optgen.backends.cpu.module import CpuModuleBuilder
 from optgen.backends.function_builder import FunctionBuilder
-from optgen.backends.layout import Extent, RegionOffsets, blocks, load_line, store_line
+from optgen.backends.layout import Extent, RegionOffsets, blocks
 from optgen.backends.llvm import F64, I64, PTR, at, integer, load, maximum
 from optgen.backends.step_struct import BOX_FIELD_INDEX, BOX_FIELDS, STEP_FIELD_INDEX, STEP_FIELDS
 from optgen.ir import BLOCK, Value
 from optgen.model import Kind
-
-
-@dataclass(frozen=True)
-class LineArrays:
-    """The arrays of one tensor's row values, or of its column values: room for `count` doubles for each of `slots`."""
-
-    base: Any
-    count: Any
-    slots: dict[Value, int]
-
-    def array(self, b: ll.IRBuilder, v: Value) -> Any:
-        return at(b, self.base, b.mul(self.count, integer(self.slots[v])), F64)
-
-    def load(self, b: ll.IRBuilder, k: Any, v: Value) -> Any:
-        """The value of row, or column, k."""
-        return load_line(b, self.array(b, v), k, v)
-
-    def keep(self, b: ll.IRBuilder, k: Any, v: Value, x: Any) -> None:
-        store_line(b, self.array(b, v), k, v, x)
 
 
 class TensorFunction(FunctionBuilder):

@@ -33,8 +33,8 @@ from optgen.ir import BLOCK, LANES, ROW_BLOCK, Phase, Value
 from optgen.ir.storage import QUANT_BLOCK
 
 PREFETCH_ELEMENTS = PREFETCH_BYTES // 4
-"""The rows that are prefetched while short ones are updated are so many elements behind them, or one row."""
-MAX_SHORT_ROW = 1024
+"""A later row is prefetched so many elements behind the one that is updated, or one row."""
+LARGEST_ROW_AHEAD = 1024
 """Elements. Longer rows prefetch within themselves: the first cache could not hold the next row of all streams."""
 
 
@@ -196,8 +196,8 @@ class CpuSweep:
         return found
 
     def ahead(self, tensor: TensorRegion, pointers: list[Any], row: Any, end: Any) -> list[Any]:
-        """Where to prefetch of each stream, rather than at element 0: a little behind; while a short row is updated, at
-        a later row, of those before element `end`."""
+        """Where to prefetch of each stream, rather than at element 0: a little behind; while a row of at most
+        LARGEST_ROW_AHEAD elements is updated, at a later row, of those before element `end`."""
         s, b, cols = tensor.s, tensor.s.b, tensor.extent.cols
         behind = [at(b, x, integer(PREFETCH_BYTES), I8) for x in pointers]
         if row is None:
@@ -205,8 +205,8 @@ class CpuSweep:
         distance = b.udiv(b.add(integer(PREFETCH_ELEMENTS - 1), cols), cols)
         later = minimum(b, b.add(row, distance), b.sub(b.udiv(end, cols), integer(1)))
         number = s.row_number(tensor.i, later) if self.m.kernel.rows_independent else later
-        is_short = b.icmp_signed("<=", cols, integer(MAX_SHORT_ROW))
-        return [b.select(is_short, x, y) for x, y in zip(self.pointers(tensor, later, number), behind, strict=True)]
+        fits = b.icmp_signed("<=", cols, integer(LARGEST_ROW_AHEAD))
+        return [b.select(fits, x, y) for x, y in zip(self.pointers(tensor, later, number), behind, strict=True)]
 
     # ------------------------------------------------------------ the loop
 

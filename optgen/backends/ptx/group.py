@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,16 +14,17 @@ from optgen.backends.element_body import F32, ElementBody, raw_type
 from optgen.backends.layout import narrowed
 from optgen.backends.llvm import F64, I32, at, ceil_div, inline, integer, minimum, splat, vector
 from optgen.backends.module_builder import Env
+from optgen.backends.ptx.access import WideAccess
 from optgen.backends.ptx.function import LaunchFunction
 from optgen.backends.ptx.launches import coded
-from optgen.backends.ptx.table import GROUP
-from optgen.ir import Buffer, Instr, Phase, Value, codec
+from optgen.backends.ptx.table import GROUP, MAX_ACCESS_BYTES
+from optgen.ir import LANES, Buffer, Instr, Phase, Value, codec
 from optgen.ir.math import random
 from optgen.ir.storage import QUANT_BLOCK, blocks
 from optgen.model import Kind
 
-MAX_ACCESS_BYTES = 16
-"""What a thread can read or write at once."""
+CODE_GROUPS = QUANT_BLOCK // LANES
+"""How many groups of a thread are in a block of 8-bit codes."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +62,9 @@ class GroupContext:
     `pointers` and `scales` are the streams from its element 0 on. That is element `origin` of the whole tensor, and
     `scale_origin` of its 8-bit blocks; it is in row `row`, of `cols` elements. `one_row`: all elements are in that row,
     and a block may go on in the next one. `flat`: its groups are those of the whole tensor. Blocks `restart` after so
-    many elements, unless that is None. `scalars` are known. `lines` are the arrays of row and column values. `draws`
-    are given if there are random words. `height` is that of the matrices of a batch, None where a tensor is one matrix.
+    many elements, unless that is None. `accesses` are for streams of which one access has several groups, by name, if
+    all groups exist. `scalars` are known. `lines` are the arrays of row and column values. `draws` are given if there
+    are random words. `height` is that of the matrices of a batch, None where a tensor is one matrix.
     """
 
     f: LaunchFunction
@@ -79,17 +81,58 @@ class GroupContext:
     height: Any
     one_row: bool
     flat: bool
+    accesses: Mapping[str, WideAccess]
     restart: Any = None
 
     def emit(self, starts: Sequence[Any], valid: ElementRange) -> list[Env]:
         """Emit what is done to the groups that begin at these elements; all loads come first."""
         groups = [Group(self, e, valid) for e in starts]
+        self._load(groups)
+        envs = []
         for group in groups:
-            group.load()
-        envs = [group.emit() for group in groups]
+            envs.append(group.emit())
+            self._store_wide(groups)
         for name in coded(self.f.m.kernel, self.phase):
-            self._quantize(self.f.m.kernel.buffer(name), groups)
+            for k in range(0, len(groups), CODE_GROUPS):
+                self._quantize(self.f.m.kernel.buffer(name), groups[k : k + CODE_GROUPS])
+            self._store_wide(groups)
         return envs
+
+    def _load(self, groups: Sequence[Group]) -> None:
+        """Load all that `Group.read` gives."""
+        wide = []
+        for k, group in enumerate(groups):
+            for buffer in self._loaded:
+                access = self.accesses.get(buffer.name) if group.valid.whole else None
+                if access is None:
+                    group.load(buffer)
+                elif k % access.count == 0:
+                    load = self.unless_stored(buffer, access.load(self._wide_place(access, buffer, group)))
+                    wide.append((buffer, access, groups[k : k + access.count], load))
+        for buffer, access, some, load in wide:
+            for group, x in zip(some, access.groups(load), strict=True):
+                group.loaded[buffer.name] = x
+
+    def _store_wide(self, groups: Sequence[Group]) -> None:
+        """Store what waits for its access, where all groups of the access have it."""
+        for name, access in self.accesses.items():
+            for k in range(0, len(groups), access.count):
+                some = groups[k : k + access.count]
+                if all(name in group.waiting for group in some):
+                    place = self._wide_place(access, self.f.m.kernel.buffer(name), some[0])
+                    access.store([group.waiting.pop(name) for group in some], place)
+
+    def _wide_place(self, access: WideAccess, buffer: Buffer, first: Group) -> Any:
+        return at(self.f.b, self.pointers[buffer.name], access.start(first.e), raw_type(buffer.format))
+
+    @property
+    def _loaded(self) -> list[Buffer]:
+        return [self.f.m.kernel.buffer(i.op.buffer) for i in self.phase.instrs if isinstance(i.op, ir.Load)]
+
+    def unless_stored(self, buffer: Buffer, load: Any) -> Any:
+        """A load, which goes through the read-only cache if the sweep does not write the stream."""
+        stored = any(isinstance(i.op, ir.Store) and i.op.buffer == buffer.name for i in self.phase.instrs)
+        return load if stored else self.f.mark_invariant(load)
 
     def _quantize(self, buffer: Buffer, groups: Sequence[Group]) -> None:
         """Code the new values of a block, which are in the warp. The largest magnitude becomes its scale."""
@@ -139,6 +182,7 @@ class Group(ElementBody):
         self.f, self.context, self.e, self.valid = f, context, e, valid
         self.loaded: dict[str, Any] = {}
         self.staged: dict[str, Any] = {}
+        self.waiting: dict[str, Any] = {}
         self._words: dict[int, Any] = {}
 
     def element(self, k: int) -> Any:
@@ -146,11 +190,8 @@ class Group(ElementBody):
 
     # ------------------------------------------------------------ streams
 
-    def load(self) -> None:
-        """Load all that `read` gives."""
-        for instr in self.phase.instrs:
-            if isinstance(instr.op, ir.Load):
-                self.loaded[instr.op.buffer] = self._load(self.m.kernel.buffer(instr.op.buffer))
+    def load(self, buffer: Buffer) -> None:
+        self.loaded[buffer.name] = self._load(buffer)
 
     def read(self, buffer: Buffer) -> Any:
         return self.loaded[buffer.name]
@@ -159,7 +200,7 @@ class Group(ElementBody):
         if self.valid.whole:
             place, align = self._vector_place(buffer)
             type = vector(raw_type(buffer.format), GROUP)
-            return self._unless_stored(buffer, self.b.load(place, typ=type, align=align))
+            return self.context.unless_stored(buffer, self.b.load(place, typ=type, align=align))
         return self._gathered([self._load_one(buffer, self.element(k)) for k in range(GROUP)])
 
     def _load_one(self, buffer: Buffer, e: Any) -> Any:
@@ -168,7 +209,7 @@ class Group(ElementBody):
         found = variable(b, ll.Constant(type, 0))
         with b.if_then(self.valid.contains(b, e)):
             place = at(b, self.context.pointers[buffer.name], e, type)
-            b.store(self._unless_stored(buffer, b.load(place, typ=type)), found)
+            b.store(self.context.unless_stored(buffer, b.load(place, typ=type)), found)
         return b.load(found, typ=type)
 
     def _vector_place(self, buffer: Buffer) -> tuple[Any, int]:
@@ -176,12 +217,11 @@ class Group(ElementBody):
         place = at(self.b, self.context.pointers[buffer.name], self.e, raw_type(buffer.format))
         return place, min(MAX_ACCESS_BYTES, GROUP * buffer.format.bytes)
 
-    def _unless_stored(self, buffer: Buffer, load: Any) -> Any:
-        stored = any(isinstance(i.op, ir.Store) and i.op.buffer == buffer.name for i in self.phase.instrs)
-        return load if stored else self.f.mark_invariant(load)
-
     def write(self, buffer: Buffer, x: Any) -> None:
         b = self.b
+        if self.valid.whole and buffer.name in self.context.accesses:
+            self.waiting[buffer.name] = x
+            return
         if self.valid.whole:
             place, align = self._vector_place(buffer)
             b.store(x, place, align=align)

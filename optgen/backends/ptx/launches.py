@@ -10,17 +10,19 @@ from dataclasses import dataclass
 from typing import Literal
 
 from optgen import ir
-from optgen.backends.element_body import stored
+from optgen.backends.element_body import line_values, stored, streams
 from optgen.backends.layout import reductions
-from optgen.backends.ptx.table import Launch, Unit
+from optgen.backends.ptx.table import GROUP, MAX_ACCESS_BYTES, Launch, Unit
 from optgen.ir import BLOCK, LANES, Kernel, Phase
-from optgen.ir.storage import QUANT_BLOCK
+from optgen.ir.storage import QUANT_BLOCK, Storage
 from optgen.model import Kind
 
 LOADS_IN_FLIGHT = 8
 """So many 16-byte loads of a thread hide the latency of memory."""
-MAX_HALF_STREAMS = 4
-"""Streams of 16 bits that a thread can convert with half of its registers."""
+MAX_HALF_STREAMS, MAX_HALF_SUMS = 4, 2
+"""Streams of 16 bits, and sums of their values, for which half of the registers of a thread are enough."""
+MAX_WIDE_CODES = 2
+"""States of 8-bit codes of which a thread has registers for 16 new values each, before they are coded."""
 MAX_MEMORY_BOUND_OPS = 100
 """With more operations on an element than this, a loop waits for arithmetic, not for memory."""
 
@@ -81,10 +83,20 @@ def coded(kernel: Kernel, phase: Phase) -> list[str]:
 
 def groups_in_flight(kernel: Kernel, phase: Phase) -> int:
     """How many groups of 4 elements a thread has in flight; a warp then takes LANES elements for each of them."""
-    if coded(kernel, phase):
-        return QUANT_BLOCK // LANES
+    widest = max((groups_per_access(phase, buffer.format) for buffer in streams(kernel, phase)), default=1)
+    if codes := coded(kernel, phase):
+        return max(QUANT_BLOCK // LANES, widest if len(codes) <= MAX_WIDE_CODES else 1)
+    if _operations(phase) > MAX_MEMORY_BOUND_OPS:
+        return 1
     loads = sum(isinstance(i.op, ir.Load) for i in phase.instrs)
-    return 1 if _operations(phase) > MAX_MEMORY_BOUND_OPS else max(1, min(4, LOADS_IN_FLIGHT // max(loads, 1)))
+    return max(widest, min(4, LOADS_IN_FLIGHT // max(loads, 1)))
+
+
+def groups_per_access(phase: Phase, storage: Storage) -> int:
+    """How many groups of a stream an access of 16 bytes has; one in sweeps of which each row begins anew."""
+    if reductions(phase, "row") or reductions(phase, "col"):
+        return 1
+    return max(1, MAX_ACCESS_BYTES // (GROUP * storage.bytes))
 
 
 def _operations(phase: Phase) -> int:
@@ -96,13 +108,17 @@ def min_resident_blocks(kernel: Kernel, task: Task) -> int:
     """How many blocks a multiprocessor holds at least.
 
     Two, of which one computes while the other waits for memory, if half of the registers is enough for each. So it is
-    for a sweep without sums, 8-bit codes, doubles or much arithmetic; one with storages of 16 bits must read few
-    streams.
+    for a sweep without 8-bit codes, doubles or much arithmetic; one with storages of 16 bits must read few streams. One
+    with sums has streams of 16 bits only, and no values of rows or columns.
     """
     instrs = task.phase.instrs
-    sums = any(isinstance(i.op, ir.Reduce) for i in instrs)
+    sums = sum(isinstance(i.op, ir.Reduce) for i in instrs)
     loads = sum(isinstance(i.op, ir.Load) for i in instrs)
     formats = {b.format for b in kernel.buffers if b.kind is Kind.ELEM}
     few = loads <= MAX_HALF_STREAMS
     plain = all(f.bits == 32 or (few and f.bits == 16 and not (f.block or f.needs_draws)) for f in formats)
-    return 2 if task.kind == "sweep" and plain and not sums and _operations(task.phase) <= MAX_MEMORY_BOUND_OPS else 1
+    lines = line_values(task.phase) or len(reductions(task.phase, "all")) < sums
+    half = few and all(f.bits == 16 for f in formats)
+    light = not sums or (half and sums <= MAX_HALF_SUMS and not lines)
+    few_operations = _operations(task.phase) <= MAX_MEMORY_BOUND_OPS
+    return 2 if task.kind == "sweep" and plain and light and few_operations else 1

@@ -30,11 +30,12 @@ from optgen.backends.llvm import (
     vector,
 )
 from optgen.backends.module_builder import Env
+from optgen.backends.ptx.access import WideAccess, groups_at_once, neighbouring_groups
 from optgen.backends.ptx.function import LaunchFunction
-from optgen.backends.ptx.group import Draws, ElementRange, GroupContext
+from optgen.backends.ptx.group import CODE_GROUPS, Draws, ElementRange, GroupContext
 from optgen.backends.ptx.launches import coded, groups_in_flight
 from optgen.backends.ptx.table import GROUP, SEED, THREADS, WARP, Launch, TableWord
-from optgen.ir import BLOCK, LANES, ROW_BLOCK, Instr, Phase, Value
+from optgen.ir import BLOCK, LANES, ROW_BLOCK, Buffer, Instr, Phase, Value
 from optgen.ir.storage import QUANT_BLOCK
 from optgen.model import Kind
 
@@ -53,6 +54,7 @@ class GpuSweep:
         # Blocks of codes that may restart anywhere in a unit.
         self.restarts = self.m.kernel.by_row and not self.lazy and any(x.is_quantized for x in self.streams)
         self.groups = groups_in_flight(self.m.kernel, phase)
+        self.neighbours = neighbouring_groups(self.m.kernel, phase)
 
     def emit(self) -> None:
         b, f = self.b, self.f
@@ -93,7 +95,7 @@ class GpuSweep:
             return
         with b.if_else(whole) as (all, some):
             with all:
-                context.emit(self.places(begin), inside)
+                context.emit(self.places(begin, self.neighbours), inside)
             with some:
                 self.guarded(context, begin, valid)
 
@@ -115,19 +117,29 @@ class GpuSweep:
 
     def guarded(self, context: GroupContext, begin: Any, valid: ElementRange, sums: Sequence[Any] = ()) -> None:
         """Elements [begin, high), of which some do not exist: one group at a time, or all of a block of codes."""
-        at_once = self.groups if coded(self.m.kernel, self.phase) else 1
+        at_once = CODE_GROUPS if coded(self.m.kernel, self.phase) else 1
         with loop(self.b, begin, valid.high, LANES * at_once) as here:
             self.accumulate(context, self.places(here)[:at_once], valid, sums)
 
-    def places(self, begin: Any) -> list[Any]:
-        """Where the groups of this thread begin: a warp has LANES elements side by side."""
+    def places(self, begin: Any, neighbours: int = 1) -> list[Any]:
+        """Where the groups of this thread begin: so many neighbours, and those of the other threads of the warp, are
+        side by side."""
         b = self.b
-        first = b.add(begin, b.mul(self.lane, integer(GROUP)))
-        return [b.add(first, integer(k * LANES)) for k in range(self.groups)]
+        first = b.add(begin, b.mul(self.lane, integer(GROUP * neighbours)))
+        stripes = [divmod(k, neighbours) for k in range(self.groups)]
+        return [b.add(first, integer(s * LANES * neighbours + k * GROUP)) for s, k in stripes]
+
+    def accesses(self) -> dict[str, WideAccess]:
+        """Of the streams whose groups are less than an access."""
+        counts = [(x, groups_at_once(self.m.kernel, self.phase, x)) for x in self.streams]
+
+        def to(x: Buffer, n: int) -> WideAccess:
+            return WideAccess(self.f, n, raw_type(x.format), x.format.bytes, neighbours=self.neighbours > 1)
+
+        return {x.name: to(x, n) for x, n in counts if n > 1}
 
     def aligned(self) -> Any:
-        """Whether the groups are aligned: they begin at multiples of 4 elements, of the tensor or of each row, less the
-        lead."""
+        """Whether accesses are aligned: that to the first group of a tensor, or of each row, less the lead."""
         b, f = self.b, self.f
         found = b.icmp_signed("!=", f.column("vectors", self.i), integer(0))
         if self.reduced:
@@ -279,6 +291,7 @@ class GpuSweep:
             f.height(i) if self.m.kernel.last_two else None,
             one_row=self.by_rows or self.by_columns,
             flat=not (self.by_rows or self.by_columns or self.lazy),
+            accesses=self.accesses(),
             restart=self.restart() if self.restarts else None,
         )
 

@@ -33,7 +33,7 @@ size, rows, cols    its elements, the rows that are visited, the length of a row
 by_rows, index      1 where rows are updated one by one; the address of their numbers (int64), 0: all rows
 first, blocks       of a piece, its first element; how many blocks of the reduction tree the whole tensor has
 id, t               by which draws differ; the count of updates, this one included
-vectors, lead       1 where groups of 4 elements are aligned in all buffers, if they are counted from element -lead
+vectors, lead       1 where element -lead of each buffer, and of its rows, is at a multiple of 16 bytes (and 4 elements)
 """
 AREAS = ("partials", "folds", "row_partials", "rows_at", "cols_at", "sums")
 """The parts of the workspace: in the column of each, the address of a tensor's share."""
@@ -42,7 +42,9 @@ LINE_AREAS = {Kind.ROW: "rows_at", Kind.COL: "cols_at"}
 WARP, THREADS = 32, 256
 """Threads of a warp, and of a block."""
 GROUP = 4
-"""Neighbours that a thread reads, computes and writes at once, if they are aligned; a counter's words, too."""
+"""Neighbours that a thread computes at once; a counter's words, too."""
+MAX_ACCESS_BYTES = 16
+"""What a thread can read or write at once."""
 FOLD_SEGMENT = 64
 """How many partial results a warp folds to one."""
 MAX_FOLD_PASSES = 8

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from optgen.backends.ptx.table import AREAS, COLUMNS, GROUP, SEED, THREADS, N, TableLayout
+from optgen.backends.ptx.table import AREAS, COLUMNS, GROUP, MAX_ACCESS_BYTES, SEED, THREADS, N, TableLayout
 from optgen.execute.buffers import Array, Tensor, int64_view
 from optgen.execute.cuda import driver
 from optgen.execute.cuda.driver import Gpu
@@ -120,13 +120,14 @@ class GpuTable(StepTable):
         return array.address
 
     def _find_vectors(self, by_rows: Array) -> None:
-        """Find the first group of GROUP elements that is aligned in all buffers. (Single elements always are.)"""
+        """Find the first access that is aligned in all buffers. (Single elements always are.)"""
         column = self._columns
-        pointers = self._pointers[:, self._streamed].astype(np.int64)
-        offsets = pointers // self._itemsizes % GROUP
-        same = (offsets == offsets[:, :1]).all(axis=1)
-        lead = offsets[:, 0]
-        rows_fit = ~by_rows | (column["cols"] % GROUP == 0)
+        offsets = self._pointers[:, self._streamed].astype(np.int64) // self._itemsizes
+        apart = np.maximum(MAX_ACCESS_BYTES // self._itemsizes, GROUP)  # elements from one aligned access to the next
+        widest = int(apart.argmax())
+        lead = offsets[:, widest] % apart[widest]
+        same = ((offsets - lead[:, None]) % apart == 0).all(axis=1)
+        rows_fit = ~by_rows | (column["cols"] % apart[widest] == 0)
         can_lead = self.kernel.native.counts.leads & ~by_rows
         draws_fit = (column["first"] % GROUP == 0) | self.kernel.native.counts.leads
         column["vectors"][:] = same & rows_fit & draws_fit & ((lead == 0) | can_lead)

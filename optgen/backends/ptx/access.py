@@ -1,0 +1,107 @@
+"""Accesses of 16 bytes to streams of 16 and 8 bits, by warps all of whose groups exist and are aligned.
+
+A group of such a stream is 8 or 4 bytes, so a thread reads or writes 2 or 4 groups at once. If a thread's groups are
+neighbours, they are its own. If its group k is in stripe k of LANES elements, as the order of sums and the blocks of
+codes want it, 2 or 4 neighbouring threads access one of their stripes each, and then trade groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from llvmlite import ir as ll
+
+from optgen import ir
+from optgen.backends.element_body import streams
+from optgen.backends.llvm import I32, integer, vector
+from optgen.backends.ptx.function import LaunchFunction
+from optgen.backends.ptx.launches import coded, groups_in_flight, groups_per_access
+from optgen.backends.ptx.table import GROUP
+from optgen.ir import LANES, Buffer, Kernel, Phase
+
+WORD_BYTES = 4
+"""What a shuffle moves."""
+Groups = list[list[Any]]
+"""The words of each group."""
+
+
+def neighbouring_groups(kernel: Kernel, phase: Phase) -> int:
+    """How many groups of a thread are side by side: as many as an access of the narrowest stream has, if neither sums
+    nor blocks of codes depend on which thread has which elements."""
+    if coded(kernel, phase) or any(isinstance(i.op, ir.Reduce) for i in phase.instrs):
+        return 1
+    return max((groups_at_once(kernel, phase, buffer) for buffer in streams(kernel, phase)), default=1)
+
+
+def groups_at_once(kernel: Kernel, phase: Phase, buffer: Buffer) -> int:
+    """How many groups of a stream go in one access."""
+    return min(groups_per_access(phase, buffer.format), groups_in_flight(kernel, phase))
+
+
+class WideAccess:
+    """Accesses to `count` groups of a thread at once, which are neighbours or in as many stripes; to elements of this
+    type and so many bytes."""
+
+    def __init__(self, f: LaunchFunction, count: int, type: ll.Type, bytes: int, *, neighbours: bool) -> None:
+        self.f, self.b, self.count, self.type, self.neighbours = f, f.b, count, type, neighbours
+        self.group_words = GROUP * bytes // WORD_BYTES
+        self.words = count * self.group_words
+
+    def start(self, e: Any) -> Any:
+        """The first element of this thread's access, if its first group begins at element e."""
+        if self.neighbours:
+            return e
+        b = self.b
+        which = b.and_(self.f.lane(), integer(self.count - 1))
+        return b.add(e, b.mul(which, integer(LANES - GROUP)))
+
+    def load(self, place: Any) -> Any:
+        """A load from the address of `start`; it is apart from `groups`, so that no load waits for another one."""
+        return self.b.load(place, typ=vector(I32, self.words), align=WORD_BYTES * self.words)
+
+    def groups(self, load: Any) -> list[Any]:
+        """The groups that were loaded, as vectors."""
+        b, each = self.b, self.group_words
+        words = [b.extract_element(load, I32(k)) for k in range(self.words)]
+        groups = self._traded([words[k : k + each] for k in range(0, self.words, each)])
+        return [b.bitcast(self._joined(group), vector(self.type, GROUP)) for group in groups]
+
+    def store(self, groups: Sequence[Any], place: Any) -> None:
+        """Write these groups to the address of `start`."""
+        b, each = self.b, self.group_words
+        packed = [b.bitcast(group, ll.VectorType(I32, each)) for group in groups]
+        words = self._traded([[b.extract_element(x, I32(k)) for k in range(each)] for x in packed])
+        b.store(self._joined([word for group in words for word in group]), place, align=WORD_BYTES * self.words)
+
+    def _joined(self, words: Sequence[Any]) -> Any:
+        found = ll.Constant(ll.VectorType(I32, len(words)), ll.Undefined)
+        for k, word in enumerate(words):
+            found = self.b.insert_element(found, word, I32(k))
+        return found
+
+    def _traded(self, groups: Groups) -> Groups:
+        """Group k of thread q becomes group q of thread k, among `count` neighbouring threads; twice, nothing moves.
+
+        For each bit of the two numbers, a thread keeps the groups in whose number the bit is as in its own, and trades
+        each of the others.
+        """
+        if self.neighbours:
+            return groups
+        b, found = self.b, list(groups)
+        for bit in (1, 2):
+            if bit == self.count:
+                break
+            is_set = b.icmp_signed("!=", b.and_(self.f.lane(), integer(bit)), integer(0))
+            for k in (k for k in range(self.count) if not k & bit):
+                found[k], found[k | bit] = self._exchanged(found[k], found[k | bit], is_set, bit)
+        return found
+
+    def _exchanged(self, low: list[Any], high: list[Any], is_set: Any, bit: int) -> tuple[list[Any], list[Any]]:
+        b = self.b
+        given = [b.select(is_set, x, y) for x, y in zip(low, high, strict=True)]
+        got = [self.f.shuffle_xor(word, bit) for word in given]
+        return (
+            [b.select(is_set, x, y) for x, y in zip(got, low, strict=True)],
+            [b.select(is_set, y, x) for x, y in zip(got, high, strict=True)],
+        )
