@@ -647,7 +647,7 @@ class CautiousAdamW(SpecOptimizer):
         u   = 1/(1 - beta1^t)*m'/(1/sqrt(1 - beta2^t)*sqrt(v') + epsilon)
         phi = where(u*g > 0, 1, 0)   # only where the step goes down the present gradient
         eta = lr*size/(sum(phi) + 1)
-        w'  = (1 - lr*wd)*w - eta*phi*u
+        w'  = (1 - lr*wd)*w - eta*(phi*u)
 
     Parameters
     ----------
