@@ -17,6 +17,7 @@ import optgen.torch
 from optgen import specfiles
 from optgen.torch import optimizer
 from optgen.torch.base import SpecOptimizer
+from tests.torch.params import params_of
 
 SHAPES = (16, 300), (5, 3), (), (0,)
 
@@ -24,10 +25,6 @@ SHAPES = (16, 300), (5, 3), (), (0,)
 def weights(dtype: torch.dtype = torch.float32, shapes: Any = SHAPES) -> list[Parameter]:
     generator = torch.Generator().manual_seed(1)
     return [Parameter(torch.randn(shape, generator=generator).to(dtype)) for shape in shapes]
-
-
-def params_of(opt: torch.optim.Optimizer) -> list[Parameter]:
-    return [p for group in opt.param_groups for p in group["params"]]
 
 
 def steps(opt: torch.optim.Optimizer, begin: int, end: int) -> None:

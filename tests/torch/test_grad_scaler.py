@@ -12,6 +12,7 @@ from torch.nn import Parameter
 import optgen.torch
 from optgen.torch import optimizer
 from optgen.torch.base import SpecOptimizer
+from tests.torch.params import params_of
 
 SCALE = 1024.0
 
@@ -19,10 +20,6 @@ SCALE = 1024.0
 def weights(dtype: torch.dtype = torch.float32) -> list[Parameter]:
     generator = torch.Generator().manual_seed(1)
     return [Parameter(torch.randn(shape, generator=generator).to(dtype)) for shape in ((4, 3), (5,))]
-
-
-def params_of(opt: torch.optim.Optimizer) -> list[Parameter]:
-    return [p for group in opt.param_groups for p in group["params"]]
 
 
 def backward(opt: torch.optim.Optimizer, scaler: GradScaler | None, k: int, bad: float = 0.0) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 import torch
@@ -14,22 +13,9 @@ from torch.nn.utils import parametrizations
 import optgen
 import optgen.torch
 from optgen.torch import optimizer
+from tests.torch.params import numbers, params_of, step
 
 LION = optgen.torch.Lion
-
-
-def numbers(shape: Any, seed: int = 0, dtype: torch.dtype = torch.float32) -> torch.Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=dtype)
-
-
-def params_of(opt: torch.optim.Optimizer) -> list[Parameter]:
-    return [p for group in opt.param_groups for p in group["params"]]
-
-
-def step(opt: torch.optim.Optimizer, seed: int = 0) -> None:
-    for k, p in enumerate(params_of(opt)):
-        p.grad = torch.empty_like(p).copy_(numbers(p.shape, seed + 100 * k, torch.float64)).detach()
-    opt.step()
 
 
 def transposed(x: torch.Tensor) -> torch.Tensor:

@@ -25,6 +25,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 import optgen.torch
 from optgen.torch import optimizer
 from optgen.torch.base import SpecOptimizer
+from tests.torch.params import params_of
 
 LION = optgen.torch.Lion
 
@@ -39,10 +40,6 @@ def lion(**kwargs: Any) -> SpecOptimizer:
     for p in params:
         p.grad = torch.cos(p.detach())
     return LION(params, **{"lr": 0.1, **kwargs})  # type: ignore[no-any-return]
-
-
-def params_of(opt: torch.optim.Optimizer) -> list[Parameter]:
-    return [p for group in opt.param_groups for p in group["params"]]
 
 
 # ---------------------------------------------------------------- step, closure, hooks

@@ -12,12 +12,9 @@ from torch.nn import Parameter
 
 import optgen.torch
 from optgen.torch.base import SpecOptimizer
+from tests.torch.params import params_of
 
 FLOAT, HALF = torch.float32, torch.bfloat16
-
-
-def params_of(opt: torch.optim.Optimizer) -> list[Parameter]:
-    return [p for group in opt.param_groups for p in group["params"]]
 
 
 def made(name: str, kinds: tuple[torch.dtype, ...]) -> SpecOptimizer:

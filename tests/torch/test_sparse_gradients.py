@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 import torch
 from torch.nn import Parameter
@@ -12,16 +10,9 @@ import optgen
 import optgen.torch
 from optgen.torch import optimizer
 from optgen.torch.base import SpecOptimizer
+from tests.torch.params import numbers, params_of
 
 LION = optgen.torch.Lion
-
-
-def numbers(shape: Any, seed: int = 0, dtype: torch.dtype = torch.float32) -> torch.Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=dtype)
-
-
-def params_of(opt: torch.optim.Optimizer) -> list[Parameter]:
-    return [p for group in opt.param_groups for p in group["params"]]
 
 
 def sparse(rows: list[int], shape: tuple[int, ...], seed: int, *, dims: int = 1) -> torch.Tensor:
