@@ -360,6 +360,7 @@ def test_blocks_share_parameters() -> None:
     assert b.weight.data() is a.weight.data()
 
 
+@pytest.mark.cpu_only("where arrays of NumPy begin")
 def test_weights_and_gradients_begin_with_pages_and_cache_lines() -> None:
     """Those that are large; a step over arrays that lie otherwise takes longer."""
     for shape, unit in (((64, 100), 64), ((256, 300), 4096)):
