@@ -9,7 +9,8 @@ from typing import Any
 
 from llvmlite import ir as ll
 
-from optgen.backends.llvm import I32, I64, PTR, integer
+from optgen.backends.llvm import integer
+from optgen.backends.llvm_types import I32, I64, PTR
 
 
 @contextmanager

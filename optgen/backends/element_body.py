@@ -13,13 +13,13 @@ from llvmlite import ir as ll
 
 from optgen import ir
 from optgen.backends.flushing import flushed_by_mode, read_bitwise
-from optgen.backends.llvm import F64, I8, I16, I32, TYPES, constant, flushed, inline, lower, splat, vector
+from optgen.backends.llvm import flushed, inline, lower, splat
+from optgen.backends.llvm_types import F32, F64, I8, I16, I32, constant, vector
 from optgen.backends.module_builder import Env, ModuleBuilder
 from optgen.ir import ROUNDING_DRAW, Buffer, Instr, Kernel, Phase, Value, codec
 from optgen.ir.storage import Storage
 from optgen.model import Kind
 
-F32 = TYPES["f32"]
 FLOATS: dict[int, ll.Type] = {64: F64, 32: F32, 16: ll.HalfType()}
 CODES: dict[int, ll.Type] = {16: I16, 8: I8}
 

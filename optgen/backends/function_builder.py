@@ -14,9 +14,10 @@ from llvmlite import ir as ll
 from optgen import ir
 from optgen.backends.control_flow import loop, variable
 from optgen.backends.layout import narrowed, widened
-from optgen.backends.llvm import F64, IDENTITY, TYPES, fold, integer, lower
+from optgen.backends.llvm import fold, integer, lower
+from optgen.backends.llvm_types import F64, TYPES
 from optgen.backends.module_builder import Env, ModuleBuilder
-from optgen.ir import Instr, Phase, Value
+from optgen.ir import IDENTITY, Instr, Phase, Value
 
 
 class FunctionBuilder(ABC):

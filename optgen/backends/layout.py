@@ -14,7 +14,8 @@ from typing import Any
 from llvmlite import ir as ll
 
 from optgen import ir
-from optgen.backends.llvm import F64, I32, I64, TYPES, constant, integer, is_const, vector
+from optgen.backends.llvm import integer, is_const
+from optgen.backends.llvm_types import F64, I32, I64, TYPES, constant, vector
 from optgen.ir import BLOCK, ROW_BLOCK, Instr, Kernel, Phase, Value
 from optgen.model import Kind
 

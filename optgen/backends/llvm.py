@@ -12,30 +12,14 @@ from llvmlite import ir as ll
 
 from optgen import ir
 from optgen.backends.flushing import flushed_by_mode, read_bitwise
+from optgen.backends.llvm_types import F64, I32, I64, TYPES, constant, vector
 from optgen.backends.lookup import lookup
 from optgen.ir import Instr, Type, Value
 from optgen.ir.expand import Emitter
 from optgen.model import Kind
 
-TYPES: dict[ir.DType, ll.Type] = {
-    "f64": ll.DoubleType(),
-    "f32": ll.FloatType(),
-    "i64": ll.IntType(64),
-    "i32": ll.IntType(32),
-    "b1": ll.IntType(1),
-}
-I8, I16, I32, I64 = ll.IntType(8), ll.IntType(16), ll.IntType(32), ll.IntType(64)
-F64 = ll.DoubleType()
-PTR = ll.PointerType()
 INT = {"add": "add", "sub": "sub", "mul": "mul", "and": "and_", "or": "or_", "xor": "xor"}
-IDENTITY: dict[ir.ReduceOp, float] = {"sum": 0.0, "max": float("-inf"), "min": float("inf")}
-"""What each reduction starts from."""
 ORDERED = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
-
-
-def vector(type: ll.Type, width: int) -> ll.Type:
-    """A vector of `width` elements, or the scalar itself for 1."""
-    return type if width == 1 else ll.VectorType(type, width)
 
 
 def splat(b: ll.IRBuilder, x: Any, width: int) -> Any:
@@ -44,11 +28,6 @@ def splat(b: ll.IRBuilder, x: Any, width: int) -> Any:
         return x
     one = b.insert_element(ll.Constant(vector(x.type, width), ll.Undefined), x, I32(0))
     return b.shuffle_vector(one, one, ll.Constant(vector(I32, width), [0] * width))
-
-
-def constant(type: ll.Type, x: float, width: int) -> ll.Constant:
-    """A vector of which every element is the constant x."""
-    return ll.Constant(type, x) if width == 1 else ll.Constant(vector(type, width), [x] * width)
 
 
 def lower(

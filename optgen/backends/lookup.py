@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from llvmlite import ir as ll
 
-I32, F32 = ll.IntType(32), ll.FloatType()
+from optgen.backends.llvm_types import F32, I32, constant, vector
 
 LookupStyle = Literal["permute16", "permute8", "memory", "select"]
 """`permute16`, `permute8`: registers of so many float32, which one instruction permutes (AVX-512, AVX2). `memory`: a
@@ -42,7 +42,7 @@ def lookup(b: ll.IRBuilder, table: tuple[float, ...], index: Any, width: int) ->
 
 def _permute(b: ll.IRBuilder, table: tuple[float, ...], index: Any, size: int) -> Any:
     """One register of numbers: instructions take as many of their lowest bits as number the entries of a register."""
-    floats, integers = ll.VectorType(F32, size), ll.VectorType(I32, size)
+    floats, integers = vector(F32, size), vector(I32, size)
     if len(table) < size:
         table *= size // len(table)
     registers = [ll.Constant(floats, list(table[k : k + size])) for k in range(0, len(table), size)]
@@ -75,7 +75,7 @@ def _load(b: ll.IRBuilder, table: tuple[float, ...], index: Any, width: int) -> 
 
     if width == 1:
         return entry(index)
-    found = ll.Constant(ll.VectorType(F32, width), ll.Undefined)
+    found = ll.Constant(vector(F32, width), ll.Undefined)
     for k in range(width):
         found = b.insert_element(found, entry(b.extract_element(index, I32(k))), I32(k))
     return found
@@ -87,7 +87,7 @@ def _select(b: ll.IRBuilder, table: Sequence[float], index: Any, width: int) -> 
 
     def among(entries: Sequence[float]) -> Any:
         if len(set(entries)) == 1:
-            return _constant(F32, entries[0], width)
+            return constant(F32, entries[0], width)
         half = len(entries) // 2
         lower, upper = among(entries[:half]), among(entries[half:])
         if half not in bits:
@@ -100,19 +100,15 @@ def _select(b: ll.IRBuilder, table: Sequence[float], index: Any, width: int) -> 
 def _bit(b: ll.IRBuilder, index: Any, bit: int, width: int) -> Any:
     """Whether a number has this bit: it is moved to the sign, by which machines choose."""
     by = 32 - bit.bit_length()
-    return b.icmp_signed("<", b.shl(index, _constant(I32, by, width)), _constant(I32, 0, width))
-
-
-def _constant(type: ll.Type, x: float, width: int) -> ll.Constant:
-    return ll.Constant(type, x) if width == 1 else ll.Constant(ll.VectorType(type, width), [x] * width)
+    return b.icmp_signed("<", b.shl(index, constant(I32, by, width)), constant(I32, 0, width))
 
 
 def _slice(b: ll.IRBuilder, x: Any, start: int, size: int) -> Any:
     if x.type.count == size:
         return x
-    return b.shuffle_vector(x, x, ll.Constant(ll.VectorType(I32, size), [*range(start, start + size)]))
+    return b.shuffle_vector(x, x, ll.Constant(vector(I32, size), [*range(start, start + size)]))
 
 
 def _joined(b: ll.IRBuilder, x: Any, y: Any) -> Any:
     count = 2 * x.type.count
-    return b.shuffle_vector(x, y, ll.Constant(ll.VectorType(I32, count), [*range(count)]))
+    return b.shuffle_vector(x, y, ll.Constant(vector(I32, count), [*range(count)]))

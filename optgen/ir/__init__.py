@@ -31,6 +31,7 @@ from optgen.ir.kernel import (
 )
 from optgen.ir.ops import (
     BLOCK,
+    IDENTITY,
     LANES,
     OPS,
     ROW_BLOCK,
@@ -93,6 +94,7 @@ __all__ = [
     "COMPUTE",
     "EPSILONS",
     "GRADIENT_FACTOR",
+    "IDENTITY",
     "LANES",
     "LEAST_NORMAL",
     "LEAST_ROUNDED",

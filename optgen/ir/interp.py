@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from optgen import ir
-from optgen.ir import Buffer, Instr, Kernel, Op, Value, codec
+from optgen.ir import IDENTITY, Buffer, Instr, Kernel, Op, Value, codec
 from optgen.ir.expand import Emitter, expand
 from optgen.ir.math import random
-from optgen.ir.reductions import IDENTITY, column_reduce, fold, fold_in_order, tree_reduce
+from optgen.ir.reductions import column_reduce, fold, fold_in_order, tree_reduce
 from optgen.ir.storage import QUANT_BLOCK, blocks
 from optgen.ir.verify import held_type
 from optgen.model import Kind

@@ -211,6 +211,8 @@ class Shift:
 
 
 ReduceOp = Literal["sum", "max", "min"]
+IDENTITY: dict[ReduceOp, float] = {"sum": 0.0, "max": float("-inf"), "min": float("inf")}
+"""What each reduction starts from."""
 
 
 @dataclass(frozen=True)

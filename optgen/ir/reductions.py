@@ -7,11 +7,9 @@ from typing import Any
 import numpy as np
 
 from optgen import ir
-from optgen.ir import BLOCK, LANES, ROW_BLOCK
+from optgen.ir import BLOCK, IDENTITY, LANES, ROW_BLOCK
 
 Array = np.ndarray[Any, Any]
-
-IDENTITY: dict[ir.ReduceOp, float] = {"sum": 0.0, "max": float("-inf"), "min": float("inf")}
 
 
 def fold(op: ir.ReduceOp, a: Any, b: Any) -> Any:

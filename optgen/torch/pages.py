@@ -1,7 +1,7 @@
 """Huge pages for large states on the CPU.
 
-PyTorch's allocator asks for none, and a step that streams four tensors of small pages runs at .84 of the speed. NumPy
-asks for them in the same way.
+PyTorch's allocator asks for none, and a step that streams through small pages is slower. NumPy asks for them in the
+same way.
 """
 
 from __future__ import annotations

@@ -12,7 +12,8 @@ from llvmlite import ir as ll
 from optgen import ir
 from optgen.backends import target
 from optgen.backends.control_flow import loop
-from optgen.backends.llvm import I32, PTR, TYPES, at, inline, integer, vector
+from optgen.backends.llvm import at, inline, integer
+from optgen.backends.llvm_types import I32, PTR, TYPES, vector
 from optgen.backends.lookup import KernelModule, LookupStyle
 from optgen.ir.interp import call
 from optgen.ir.ops import Lookup

@@ -17,8 +17,9 @@ from optgen import ir, pipeline
 from optgen.backends import target
 from optgen.backends.control_flow import loop, text
 from optgen.backends.cpu.module import VOID, CpuModuleBuilder
-from optgen.backends.llvm import I64, PTR, TYPES, at, inline, integer
+from optgen.backends.llvm import at, inline, integer
 from optgen.backends.llvm import load as element
+from optgen.backends.llvm_types import I64, PTR, TYPES
 from optgen.execute.buffers import numpy_dtype
 from optgen.ir import Type, Value, Variant
 from optgen.ir.interp import DTYPES, call, evaluate

@@ -316,11 +316,14 @@ def test_parameters_are_refused_as_torch_refuses_them() -> None:
         opt.step()
 
 
+def beside_integers(start: float) -> tuple[Parameter, Parameter]:
+    """A parameter of one number, and a frozen one of an integer 1."""
+    frozen = Parameter(torch.ones(1, dtype=torch.int64), requires_grad=False)
+    return Parameter(torch.full((1,), start)), frozen
+
+
 def test_a_change_beside_what_is_refused_holds_in_the_next_step() -> None:
-    w, frozen = (
-        torch.nn.Parameter(torch.full((1,), 0.0)),
-        torch.nn.Parameter(torch.zeros(1, dtype=torch.int64), requires_grad=False),
-    )
+    w, frozen = beside_integers(0.0)
     opt = optgen.torch.Lion([w, frozen], lr=1.0)
     w.grad = torch.ones(1)
     opt.step()
@@ -346,10 +349,7 @@ def test_groups_that_differ_where_they_must_not_are_refused_each_time() -> None:
 
 
 def test_frozen_integers_are_taken_as_torch_takes_them() -> None:
-    w, frozen = (
-        torch.nn.Parameter(torch.full((1,), 1.0)),
-        torch.nn.Parameter(torch.ones(1, dtype=torch.int64), requires_grad=False),
-    )
+    w, frozen = beside_integers(1.0)
     opt = optgen.torch.SGD([w, frozen], lr=0.5)
     w.grad = torch.ones(1)
     opt.step()

@@ -11,7 +11,8 @@ from typing import Any
 from optgen.backends.control_flow import loop
 from optgen.backends.cpu.step import TensorRegion
 from optgen.backends.layout import blocks
-from optgen.backends.llvm import F64, at, integer, load, minimum
+from optgen.backends.llvm import at, integer, load, minimum
+from optgen.backends.llvm_types import F64
 from optgen.ir import BLOCK, ROW_BLOCK
 from optgen.model import Kind
 

@@ -14,8 +14,9 @@ from llvmlite import ir as ll
 
 from optgen.backends.control_flow import array, loop
 from optgen.backends.cpu.elements import CACHE_LINE_BYTES, SweepBody
-from optgen.backends.element_body import F32, raw_type
-from optgen.backends.llvm import I32, PTR, at, constant, inline, integer, splat, vector
+from optgen.backends.element_body import raw_type
+from optgen.backends.llvm import at, inline, integer, splat
+from optgen.backends.llvm_types import F32, I32, PTR, constant, vector
 from optgen.ir import Buffer, codec
 from optgen.ir.storage import QUANT_BLOCK
 

@@ -12,8 +12,9 @@ from optgen import ir
 from optgen.backends.control_flow import loop
 from optgen.backends.cpu.line_arrays import load_line
 from optgen.backends.cpu.module import CpuModuleBuilder
-from optgen.backends.element_body import F32, ElementBody, raw_type, stored
-from optgen.backends.llvm import F64, I8, I16, I32, PTR, TYPES, at, fold, integer, splat, vector
+from optgen.backends.element_body import ElementBody, raw_type, stored
+from optgen.backends.llvm import at, fold, integer, splat
+from optgen.backends.llvm_types import F32, F64, I8, I16, I32, PTR, TYPES, vector
 from optgen.backends.module_builder import Env
 from optgen.ir import Buffer, Instr, Phase, Value
 from optgen.ir.storage import blocks

@@ -6,7 +6,7 @@ from typing import Any
 
 from llvmlite import ir as ll
 
-from optgen.backends.llvm import PTR
+from optgen.backends.llvm_types import PTR
 from optgen.backends.target import control_register
 
 VOID = ll.VoidType()

@@ -11,9 +11,10 @@ from optgen import ir
 from optgen.backends.control_flow import halving, loop, variable
 from optgen.backends.cpu.module import VOID, CpuModuleBuilder
 from optgen.backends.layout import blocks
-from optgen.backends.llvm import F64, I32, I64, IDENTITY, PTR, at, fold, integer, load, minimum, vector
+from optgen.backends.llvm import at, fold, integer, load, minimum
+from optgen.backends.llvm_types import F64, I32, I64, PTR, vector
 from optgen.backends.module_builder import Env
-from optgen.ir import BLOCK, LANES
+from optgen.ir import BLOCK, IDENTITY, LANES
 
 
 def pairwise(m: CpuModuleBuilder, op: ir.ReduceOp) -> ll.Function:

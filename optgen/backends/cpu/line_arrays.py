@@ -8,7 +8,8 @@ from typing import Any
 from llvmlite import ir as ll
 
 from optgen.backends.layout import narrowed, widened
-from optgen.backends.llvm import F64, TYPES, at, integer, vector
+from optgen.backends.llvm import at, integer
+from optgen.backends.llvm_types import F64, TYPES, vector
 from optgen.ir import Value
 
 

@@ -34,7 +34,8 @@ from optgen.backends.cpu.phases import fold_lines, host, lines, scalar, shared
 from optgen.backends.cpu.step import StepFunction
 from optgen.backends.cpu.sweep import sweep_task
 from optgen.backends.layout import reductions
-from optgen.backends.llvm import I64, PTR, integer
+from optgen.backends.llvm import integer
+from optgen.backends.llvm_types import I64, PTR
 from optgen.backends.target import CpuTarget
 from optgen.ir import Kernel, Phase
 

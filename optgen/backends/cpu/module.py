@@ -5,7 +5,7 @@ from __future__ import annotations
 from llvmlite import ir as ll
 
 from optgen.backends.cpu.float_mode import FloatMode
-from optgen.backends.llvm import I64, PTR
+from optgen.backends.llvm_types import I64, PTR
 from optgen.backends.lookup import LookupStyle
 from optgen.backends.module_builder import ModuleBuilder
 from optgen.backends.target import CpuTarget

@@ -15,8 +15,9 @@ from optgen.backends.cpu.box import CpuBox
 from optgen.backends.cpu.module import VOID, CpuModuleBuilder
 from optgen.backends.cpu.step import StepFunction, TensorRegion
 from optgen.backends.layout import Extent, blocks, reductions, widened
-from optgen.backends.llvm import F64, IDENTITY, PTR, at, integer
-from optgen.ir import ROW_BLOCK, Phase
+from optgen.backends.llvm import at, integer
+from optgen.backends.llvm_types import F64, PTR
+from optgen.ir import IDENTITY, ROW_BLOCK, Phase
 
 
 def fold_row(tensor: TensorRegion, phase: Phase, row: Any, partials: Any) -> None:

@@ -14,7 +14,8 @@ from optgen.backends.cpu.box import CpuBox
 from optgen.backends.cpu.module import VOID, CpuModuleBuilder
 from optgen.backends.cpu.step import StepFunction, TensorFunction, TensorRegion
 from optgen.backends.layout import Extent, reductions
-from optgen.backends.llvm import F64, I64, PTR, at, integer, load
+from optgen.backends.llvm import at, integer, load
+from optgen.backends.llvm_types import F64, I64, PTR
 from optgen.backends.module_builder import Env
 from optgen.ir import Instr, Phase
 from optgen.model import Kind

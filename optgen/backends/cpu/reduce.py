@@ -13,7 +13,8 @@ from optgen.backends.control_flow import array, loop
 from optgen.backends.cpu.elements import CACHE_LINE_BYTES, PREFETCH_BYTES, SweepBody
 from optgen.backends.cpu.fold import add_to_lanes, clear_lanes, fold_first_lanes, store_partials
 from optgen.backends.cpu.rows import SHORT_ROW, RowBodies
-from optgen.backends.llvm import F64, at, integer, minimum
+from optgen.backends.llvm import at, integer, minimum
+from optgen.backends.llvm_types import F64
 from optgen.ir import BLOCK, LANES
 
 VECTORS_AT_ONCE = 2

@@ -14,7 +14,8 @@ from optgen.backends.control_flow import loop, variable, while_below
 from optgen.backends.cpu.elements import UNIT, SweepBody, for_elements
 from optgen.backends.cpu.line_arrays import line_type, load_line
 from optgen.backends.layout import Extent
-from optgen.backends.llvm import F64, at, integer, maximum, minimum
+from optgen.backends.llvm import at, integer, maximum, minimum
+from optgen.backends.llvm_types import F64
 from optgen.ir import Value
 from optgen.model import Kind
 

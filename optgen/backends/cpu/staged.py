@@ -20,23 +20,10 @@ from optgen.backends.cpu.coded import BLOCK_SHIFT, Coder, vectors
 from optgen.backends.cpu.elements import CACHE_LINE_BYTES, PREFETCH_BYTES, SweepBody, UnitArrays
 from optgen.backends.cpu.fold import add_to_lanes, clear_lanes, store_partials
 from optgen.backends.cpu.line_arrays import load_line
-from optgen.backends.element_body import F32, draws, stored, streams
+from optgen.backends.element_body import draws, stored, streams
 from optgen.backends.layout import blocks
-from optgen.backends.llvm import (
-    F64,
-    I32,
-    I64,
-    PTR,
-    TYPES,
-    at,
-    constant,
-    inline,
-    integer,
-    load,
-    minimum,
-    splat,
-    vector,
-)
+from optgen.backends.llvm import at, inline, integer, load, minimum, splat
+from optgen.backends.llvm_types import F32, F64, I32, I64, PTR, TYPES, constant, vector
 from optgen.backends.module_builder import Env
 from optgen.ir import BLOCK, LANES, Kernel, Phase, Value, codec
 from optgen.ir.math import random

@@ -14,7 +14,8 @@ from optgen.backends.cpu.line_arrays import LineArrays
 from optgen.backends.cpu.module import CpuModuleBuilder
 from optgen.backends.function_builder import FunctionBuilder
 from optgen.backends.layout import Extent, RegionOffsets, blocks
-from optgen.backends.llvm import F64, I64, PTR, at, integer, load, maximum
+from optgen.backends.llvm import at, integer, load, maximum
+from optgen.backends.llvm_types import F64, I64, PTR
 from optgen.backends.step_struct import BOX_FIELD_INDEX, BOX_FIELDS, STEP_FIELD_INDEX, STEP_FIELDS
 from optgen.ir import BLOCK, Value
 from optgen.model import Kind

@@ -27,7 +27,8 @@ from optgen.backends.cpu.staged import StagedLoop, TileOrigin, is_staged
 from optgen.backends.cpu.step import StepFunction, TensorRegion
 from optgen.backends.element_body import line_values, streams
 from optgen.backends.layout import Extent, blocks, reductions
-from optgen.backends.llvm import F64, I8, I64, PTR, TYPES, at, integer, load, maximum, minimum
+from optgen.backends.llvm import at, integer, load, maximum, minimum
+from optgen.backends.llvm_types import F64, I8, I64, PTR, TYPES
 from optgen.backends.module_builder import Env
 from optgen.ir import BLOCK, LANES, ROW_BLOCK, Phase, Value
 from optgen.ir.storage import QUANT_BLOCK

@@ -8,10 +8,11 @@ from typing import Any
 from optgen import ir
 from optgen.backends.control_flow import loop, repeat_while, variable
 from optgen.backends.layout import reductions
-from optgen.backends.llvm import F64, I64, IDENTITY, at, ceil_div, fold, integer
+from optgen.backends.llvm import at, ceil_div, fold, integer
+from optgen.backends.llvm_types import F64, I64
 from optgen.backends.ptx.function import LaunchFunction
 from optgen.backends.ptx.table import FOLD_SEGMENT, THREADS, WARP
-from optgen.ir import BLOCK, LANES, Phase
+from optgen.ir import BLOCK, IDENTITY, LANES, Phase
 from optgen.model import Kind
 
 Address = Callable[[Any], Any]

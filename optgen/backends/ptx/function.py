@@ -11,7 +11,8 @@ from llvmlite import ir as ll
 from optgen.backends.control_flow import do_while, repeat_while, variable
 from optgen.backends.function_builder import FunctionBuilder
 from optgen.backends.layout import narrowed
-from optgen.backends.llvm import F64, I32, I64, at, integer
+from optgen.backends.llvm import at, integer
+from optgen.backends.llvm_types import F64, I32, I64
 from optgen.backends.module_builder import Env
 from optgen.backends.ptx.module import GpuModuleBuilder
 from optgen.backends.ptx.table import LINE_AREAS, WARP, Launch, N, TableWord

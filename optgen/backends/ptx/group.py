@@ -10,9 +10,10 @@ from llvmlite import ir as ll
 
 from optgen import ir
 from optgen.backends.control_flow import variable
-from optgen.backends.element_body import F32, ElementBody, raw_type
+from optgen.backends.element_body import ElementBody, raw_type
 from optgen.backends.layout import narrowed
-from optgen.backends.llvm import F64, I32, at, ceil_div, inline, integer, minimum, splat, vector
+from optgen.backends.llvm import at, ceil_div, inline, integer, minimum, splat
+from optgen.backends.llvm_types import F32, F64, I32, vector
 from optgen.backends.module_builder import Env
 from optgen.backends.ptx.access import WideAccess
 from optgen.backends.ptx.function import LaunchFunction

@@ -12,7 +12,7 @@ from typing import Any
 
 from llvmlite import ir as ll
 
-from optgen.backends.llvm import I32
+from optgen.backends.llvm_types import I32
 from optgen.backends.target import GPU_TRIPLE, gpu_layout
 
 _ALL_LANES = I32(-1)

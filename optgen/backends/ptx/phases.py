@@ -9,7 +9,8 @@ from llvmlite import ir as ll
 
 from optgen import ir
 from optgen.backends.layout import narrowed, reductions, widened
-from optgen.backends.llvm import F64, I64, at, ceil_div, integer
+from optgen.backends.llvm import at, ceil_div, integer
+from optgen.backends.llvm_types import F64, I64
 from optgen.backends.module_builder import Env
 from optgen.backends.ptx import fold
 from optgen.backends.ptx.function import LaunchFunction

@@ -11,7 +11,8 @@ from typing import Any
 
 from optgen.backends.control_flow import loop, variable
 from optgen.backends.function_builder import FunctionBuilder
-from optgen.backends.llvm import F64, I64, TYPES, at, integer
+from optgen.backends.llvm import at, integer
+from optgen.backends.llvm_types import F32, F64, I64, TYPES
 from optgen.backends.ptx.function import LaunchFunction
 from optgen.backends.ptx.gpu_target import GpuTarget
 from optgen.backends.ptx.launches import schedule
@@ -29,7 +30,7 @@ from optgen.backends.ptx.prologue_layout import (
 from optgen.backends.ptx.table import THREADS, WARP, Launch, N, TableWord
 from optgen.ir import GRADIENT_FACTOR, Kernel
 
-F32, I1 = TYPES["f32"], TYPES["b1"]
+I1 = TYPES["b1"]
 
 
 def emit(kernel: Kernel, symbol: str, gpu: GpuTarget = NVVM) -> str:

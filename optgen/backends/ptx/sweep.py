@@ -14,28 +14,15 @@ from optgen import ir
 from optgen.backends.control_flow import loop, variable
 from optgen.backends.element_body import draws, line_values, raw_type, streams
 from optgen.backends.layout import reductions
-from optgen.backends.llvm import (
-    F64,
-    I32,
-    I64,
-    IDENTITY,
-    TYPES,
-    at,
-    ceil_div,
-    constant,
-    fold,
-    integer,
-    maximum,
-    minimum,
-    vector,
-)
+from optgen.backends.llvm import at, ceil_div, fold, integer, maximum, minimum
+from optgen.backends.llvm_types import F64, I32, I64, TYPES, constant, vector
 from optgen.backends.module_builder import Env
 from optgen.backends.ptx.access import WideAccess, groups_at_once, neighbouring_groups
 from optgen.backends.ptx.function import LaunchFunction
 from optgen.backends.ptx.group import CODE_GROUPS, Draws, ElementRange, GroupContext
 from optgen.backends.ptx.launches import coded, groups_in_flight
 from optgen.backends.ptx.table import GROUP, SEED, THREADS, WARP, Launch, TableWord
-from optgen.ir import BLOCK, LANES, ROW_BLOCK, Buffer, Instr, Phase, Value
+from optgen.ir import BLOCK, IDENTITY, LANES, ROW_BLOCK, Buffer, Instr, Phase, Value
 from optgen.ir.storage import QUANT_BLOCK
 from optgen.model import Kind
 

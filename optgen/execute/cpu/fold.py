@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from optgen.execute.buffers import Array
-from optgen.ir import LANES
+from optgen.ir import IDENTITY, LANES
 from optgen.ir.ops import ReduceOp
-from optgen.ir.reductions import IDENTITY, fold
+from optgen.ir.reductions import fold
 
 
 def fold_rows(op: ReduceOp, rows: Array) -> Array:

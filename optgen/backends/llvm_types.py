@@ -1,0 +1,28 @@
+"""LLVM's types of the kernel IR's values, scalars and vectors, and constants of them."""
+
+from __future__ import annotations
+
+from llvmlite import ir as ll
+
+from optgen import ir
+
+TYPES: dict[ir.DType, ll.Type] = {
+    "f64": ll.DoubleType(),
+    "f32": ll.FloatType(),
+    "i64": ll.IntType(64),
+    "i32": ll.IntType(32),
+    "b1": ll.IntType(1),
+}
+I8, I16, I32, I64 = ll.IntType(8), ll.IntType(16), ll.IntType(32), ll.IntType(64)
+F32, F64 = ll.FloatType(), ll.DoubleType()
+PTR = ll.PointerType()
+
+
+def vector(type: ll.Type, width: int) -> ll.Type:
+    """A vector of `width` elements, or the scalar itself for 1."""
+    return type if width == 1 else ll.VectorType(type, width)
+
+
+def constant(type: ll.Type, x: float, width: int) -> ll.Constant:
+    """A vector of which every element is the constant x."""
+    return ll.Constant(type, x) if width == 1 else ll.Constant(vector(type, width), [x] * width)
