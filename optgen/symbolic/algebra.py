@@ -159,7 +159,7 @@ class _Algebra:
                 raise NoClosedForm(f"no closed form: {name} of a number")
             return _FUNCTIONS[name](*args)
         if name in _REDUCTIONS and scope is None and len(args) == 1:
-            return sp.Function(name, nonnegative=name in ("norm", "rms"), real=True)(*args)
+            return sp.Function(name, nonnegative=name in ("norm", "rms") or None, real=True)(*args)
         raise NoClosedForm(f"no closed form, because of {name}")
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.compiler.harness import CASES, Case, Shape
 
-NO_RATE = ("AdaDelta", "Rprop", "Test")
+NO_RATE = ("AdaDelta", "COCOB", "MADGRAD", "Rprop", "Test")
 """Those whose steps are no multiples of the rate: a gradient moves their weights whatever it is."""
 
 
