@@ -83,12 +83,10 @@ class ADOPT(SpecOptimizer):
         dₜ = ⎨
              ⎩ gₜ + wd·wₜ₋₁   otherwise
         xₜ = dₜ/max(√vₜ₋₁, ε)
-             ⎧ clip(xₜ, ±(t − 1)^0.25)   if clip_update
+             ⎧ clip(xₜ, ±(t − 1)^0.25)                   if clip_update
         cₜ = ⎨
-             ⎩ xₜ                        otherwise
-             ⎧ 0                       if t = 1
-        mₜ = ⎨
-             ⎩ β₁·mₜ₋₁ + (1 − β₁)·cₜ   otherwise
+             ⎩ ({clip(xₜ, ±0) if t = 1; xₜ otherwise})   otherwise
+        mₜ = β₁·mₜ₋₁ + (1 − β₁)·cₜ
              ⎧ dₜ²                      if t = 1
         vₜ = ⎨
              ⎩ β₂·vₜ₋₁ + (1 − β₂)·dₜ²   otherwise
@@ -1460,9 +1458,9 @@ class ApolloDQN(SpecOptimizer):
         αₜ      = (1 − β)/(1 − βᵗ)
         yₜ      = Gₜ − mₜ₋₁
         mₜ      = mₜ₋₁ + αₜ·yₜ
-                  ⎧ √(√(sum((dₜ₋₁²)²))) + ε/bound   if rebound = 'constant'
+                  ⎧ √(‖dₜ₋₁²‖) + ε/bound   if rebound = 'constant'
         nₜ      = ⎨
-                  ⎩ √(√(sum((dₜ₋₁²)²))) + ε         otherwise
+                  ⎩ √(‖dₜ₋₁²‖) + ε         otherwise
         sₜ      = dₜ₋₁/nₜ
         changeₜ = −αₜ·sum(yₜ/nₜ·sₜ) − sum(Bₜ₋₁·sₜ²)
         Bₜ      = Bₜ₋₁ + changeₜ·sₜ²
@@ -2613,7 +2611,7 @@ class LARC(SpecOptimizer):
         w_normₜ = ‖wₜ₋₁‖
         g_normₜ = ‖gₜ‖
         ratioₜ  = trust_coefficient·w_normₜ/(g_normₜ + wd·w_normₜ + ε)
-                  ⎧ ({ratioₜ/lr if ratioₜ < lr; 1 otherwise})   if clip_rate
+                  ⎧ ({1 if ratioₜ ≥ lr; ratioₜ/lr otherwise})   if clip_rate
         scaleₜ  = ⎨
                   ⎩ ratioₜ                                      otherwise
                   ⎧ gₜ                      if w_normₜ = 0 or g_normₜ = 0

@@ -1141,8 +1141,8 @@ class ADOPT(SpecOptimizer):
         d  = g + wd*w                                  otherwise
         x  = d/max(sqrt(v), epsilon)   # the moment of the steps before, without this gradient
         c  = clip(x, (t - 1)^0.25)                     if clip_update
-        c  = x                                         otherwise
-        m' = where(t == 1, 0, beta1*m + (1 - beta1)*c)
+        c  = where(t == 1, clip(x, 0), x)              otherwise
+        m' = beta1*m + (1 - beta1)*c
         v' = where(t == 1, d^2, beta2*v + (1 - beta2)*d^2)
         w' = (1 - where(t == 1, 0, lr*wd))*w - lr*m'   if decoupled_weight_decay
         w' = w - lr*m'                                 otherwise
@@ -1303,8 +1303,8 @@ class ApolloDQN(SpecOptimizer):
         alpha  = (1 - beta)/(1 - beta^t)
         y      = G - m
         m'     = m + alpha*y
-        n      = sqrt(sqrt(sum((d^2)^2))) + epsilon/bound    if rebound == 'constant'
-        n      = sqrt(sqrt(sum((d^2)^2))) + epsilon          otherwise
+        n      = sqrt(norm(d^2)) + epsilon/bound             if rebound == 'constant'
+        n      = sqrt(norm(d^2)) + epsilon                   otherwise
         s      = d/n
         change = -alpha*sum(y/n*s) - sum(B*s^2)
         B'     = B + change*s^2
@@ -2396,7 +2396,7 @@ class LARC(SpecOptimizer):
         w_norm = norm(w)
         g_norm = norm(g)
         ratio  = trust_coefficient*w_norm/(g_norm + wd*w_norm + eps)
-        scale  = where(ratio < lr, ratio/lr, 1)   if clip_rate
+        scale  = where(ratio >= lr, 1, ratio/lr)   if clip_rate
         scale  = ratio                            otherwise
         d      = where(w_norm == 0 or g_norm == 0, g, scale*(g + wd*w))
         mom'   = momentum*mom + d
