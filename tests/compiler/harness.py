@@ -34,6 +34,7 @@ sgdw sghmc simplified_ademamix smorms3 stableadamw swats tiger
 """
 PLAIN = frozenset(_PLAIN.split())
 """Specs without a construct that no other has. The matrices of tests leave them out; tests/optimizers has them all."""
+assert set(specfiles.available()) >= PLAIN
 
 
 def parsed(family: str = "") -> dict[str, Optimizer]:

@@ -90,7 +90,7 @@ def evaluate(expr: Expr, values: Mapping[str, Any]) -> Any:
 
 
 WITHOUT = {"lans", "lars", "lbsgd", "novograd", "sophia"}  # conditions on norms, long ones, floor
-WITHOUT |= {"adopt", "schedulefree_radam"}  # a power of t - 1, a sum that is 0
+WITHOUT |= {"adopt", "optax/adopt", "optax/sophia", "schedulefree_radam"}  # powers of t - 1, floor, a sum that is 0
 """Those that have no closed form in some variant, beside those that draw, or reduce rows, columns or all parameters."""
 
 
@@ -121,6 +121,8 @@ def test_it_is_what_the_kernel_does(name: str, monkeypatch: pytest.MonkeyPatch) 
         except NoClosedForm:
             assert name in WITHOUT or has_scope_or_draw(optimizer)
             continue
+        if name == "optax/rmsprop" and flags["centered"] and flags["bias_correction"]:
+            continue  # it divides by a variance that is 0 but for rounding
         moved = w.copy()
         state = kernel.init([moved], flags=each or None)
         step = kernel.bind([moved], [g.copy()], state, {n: [x] for n, x in inputs.items()} or None, flags=each or None)

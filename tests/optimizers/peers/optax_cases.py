@@ -1,4 +1,4 @@
-"""Calls of optax, and the specs and arguments that compute the same.
+"""Calls of optax 0.2.8, and the specs and arguments that compute the same.
 
 Read by the program that runs optax, too, so it imports nothing but NumPy.
 """
@@ -6,64 +6,17 @@ Read by the program that runs optax, too, so it imports nothing but NumPy.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-STEPS = 10
-RECORDED = (0, 1, 4, 9)
-"""The steps, counted from 0, after which the weights are compared."""
-SHAPES = ((3,), (2, 4), (2, 3, 2))
-
-
-@dataclass(frozen=True)
-class Call:
-    """An optimizer of optax, or of optax.contrib, with arguments; the spec, and those of its arguments that differ from
-    optax's. A tuple is an argument of the spec for each number."""
-
-    name: str
-    arguments: Mapping[str, Any]
-    spec: str
-    renamed: Mapping[str, Any]
-    given: tuple[str, ...]
-    """What is given at each step: `value`, the loss; `h_hat`, an estimate of the Hessian's diagonal."""
-
-    @property
-    def id(self) -> str:
-        return "-".join([self.name, *(f"{k}={v}" for k, v in self.arguments.items())]).replace(" ", "")
-
-    @property
-    def shapes(self) -> tuple[tuple[int, ...], ...]:
-        """Matrices of tensors of more than two dimensions are others in optax."""
-        return SHAPES[:2] if self.name in ("sm3", "adafactor") else SHAPES
-
-    def values(self) -> dict[str, Any]:
-        """The arguments of the spec."""
-        values: dict[str, Any] = {}
-        for name, x in self.arguments.items():
-            if name in self.renamed:
-                continue
-            pair = {"betas": ("beta1", "beta2"), "init_step": ("init_step_type", "init_step")}.get(name)
-            values |= zip(pair, x, strict=True) if pair else [(name, x)]
-        return values | {name: x for name, x in self.renamed.items() if x is not None}
-
-    def numbers(self) -> tuple[list[Any], list[list[Any]], list[list[Any]], list[float]]:
-        """The first weights; the gradients, the estimates of the curvature, and the losses of each step."""
-        rng = np.random.default_rng(5)
-        weights = [rng.normal(size=shape) for shape in self.shapes]
-        grads = [[rng.normal(size=shape) for shape in self.shapes] for _ in range(STEPS)]
-        curvature = [[rng.normal(size=shape) ** 2 for shape in self.shapes] for _ in range(STEPS)]
-        for step in grads:
-            step[1][0, 0] = 0
-        return weights, grads, curvature, [3.0 - 0.4 * k for k in range(STEPS)]
+from tests.optimizers.peers.calls import SHAPES, Call
 
 
 def call(
     name: str, spec: str = "", renamed: Mapping[str, Any] | None = None, *, given: Any = (), **arguments: Any
 ) -> Call:
     """`renamed`: arguments of the spec that optax does not have by that name; None for one of optax's to leave out."""
-    return Call(name, arguments, spec or f"optax/{name}", renamed or {}, tuple(given))
+    tensors = 2 if name in ("adafactor", "sm3") else len(SHAPES)
+    return Call(name, arguments, spec or f"optax/{name}", renamed or {}, tuple(given), tensors)
 
 
 LR = {"learning_rate": 0.1}

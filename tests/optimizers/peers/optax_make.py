@@ -16,7 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from tests.optimizers.peers.optax_cases import RECORDED, STEPS, Call, optax_calls
+from tests.optimizers.peers.calls import RECORDED, STEPS, Call
+from tests.optimizers.peers.optax_cases import optax_calls
 
 
 def curvature() -> optax.GradientTransformationExtraArgs:
