@@ -18,6 +18,7 @@ FILES = sorted(p for package in ("optgen", "runtime") for p in (ROOT / package).
 LAYERS: dict[str, list[str]] = {
     "optgen": [
         "diagnostics files forks",
+        "expressions",
         "model",
         "bounds serial specfiles",
         "lang symbolic ir",
