@@ -49,11 +49,19 @@ class Unary:
 
 @dataclass(frozen=True)
 class Binary:
-    """`op` is one of `+ - * / ^ < <= > >= == != and or`."""
+    """`op` is one of `+ - * / @ ^ < <= > >= == != and or`; `@` is the product of matrices."""
 
     op: str
     left: Expr
     right: Expr
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class Transpose:
+    """`X^T`."""
+
+    operand: Expr
     span: Span = field(compare=False)
 
 
@@ -76,13 +84,13 @@ class Call:
     span: Span = field(compare=False)
 
 
-Expr = Number | Name | Text | Unary | Binary | IsSet | Call
+Expr = Number | Name | Text | Unary | Binary | Transpose | IsSet | Call
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:
     """The direct subexpressions, in the order of evaluation."""
     match expr:
-        case Unary(operand=x):
+        case Unary(operand=x) | Transpose(operand=x):
             return (x,)
         case Binary(left=a, right=b):
             return (a, b)

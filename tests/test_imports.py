@@ -17,7 +17,7 @@ FILES = sorted(p for package in ("optgen", "runtime") for p in (ROOT / package).
 
 LAYERS: dict[str, list[str]] = {
     "optgen": [
-        "diagnostics files forks",
+        "diagnostics files forks shapes",
         "expressions",
         "model",
         "bounds serial specfiles",
@@ -106,7 +106,7 @@ functions and for types alone count as well.
 SEES: dict[str, set[str]] = {
     "lang": {"diagnostics", "expressions", "model", "bounds"},
     "symbolic": {"diagnostics", "expressions", "model"},
-    "ir": {"diagnostics", "expressions", "model", "bounds"},
+    "ir": {"diagnostics", "expressions", "model", "bounds", "shapes"},
     "passes": {"diagnostics", "expressions", "model", "ir"},
     "backends": {"diagnostics", "expressions", "model", "ir"},
     "loops": {"backends", "objectcode", "execute"},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,6 +11,7 @@ from optgen.execute.buffers import Array
 from optgen.ir import Buffer
 from optgen.ir.storage import QUANT_BLOCK
 from optgen.model import Kind
+from optgen.shapes import matrix_view
 
 _SLAB = 4096
 """Blocks that are encoded at once: what is between their numbers and their codes takes some 50 times their memory."""
@@ -48,14 +48,6 @@ def code_rows(shape: Sequence[int], by_row: bool, last_two: bool = False) -> tup
 def row_length(shape: Sequence[int], last_two: bool) -> int:
     """How many elements a row has."""
     return matrix_view(shape, last_two)[2]
-
-
-def matrix_view(shape: Sequence[int], last_two: bool = False) -> tuple[int, int, int]:
-    """Matrices, rows and columns: one matrix of the first dimension by the product of the others, or as many as there
-    are of the last two."""
-    if last_two and len(shape) >= 2:
-        return math.prod(shape[:-2]), shape[-2], shape[-1]
-    return 1, (shape[0] if shape else 1), math.prod(shape[1:])
 
 
 def encode(values: Array, buffer: Buffer, by_row: bool, last_two: bool = False) -> tuple[Array, Array]:

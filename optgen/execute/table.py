@@ -15,8 +15,8 @@ from optgen.execute.hyper import Values
 from optgen.execute.kernel import NOT_BY_ROW, BufferTensors, LoadedKernel, Rows, StepStruct
 from optgen.execute.piece import AnyPiece, Box, Piece
 from optgen.execute.scaler import Scaler
-from optgen.execute.storage import matrix_view
 from optgen.ir import GRADIENT_FACTOR
+from optgen.shapes import matrix_view
 
 
 @dataclass(frozen=True)

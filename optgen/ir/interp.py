@@ -19,6 +19,7 @@ from optgen.ir.reductions import column_reduce, fold, fold_in_order, tree_reduce
 from optgen.ir.storage import QUANT_BLOCK, blocks
 from optgen.ir.verify import held_type
 from optgen.model import Kind
+from optgen.shapes import matrix_view
 
 DTYPES: dict[ir.DType, type] = {"f64": np.float64, "f32": np.float32, "i64": np.int64, "i32": np.int32, "b1": np.bool_}
 COMPARE = {"lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "eq": np.equal}
@@ -244,15 +245,6 @@ class _Run:
         counters, keys = ([np.array(x).astype(np.uint32).view(np.int32) for x in xs] for xs in (counter, key))
         words = call(lambda b, *args: random.philox(b, args[:4], args[4:]), *counters, *keys)
         return np.choose(element % 4, [np.broadcast_to(w, element.shape) for w in words]).astype(np.int32)
-
-
-def matrix_view(shape: Sequence[int], *, last_two: bool = False) -> tuple[int, int, int]:
-    """The numbers of matrices, rows and columns: one matrix of the first dimension by the product of the others, or as
-    many as there are of the last two."""
-    if last_two and len(shape) >= 2:
-        return int(np.prod(shape[:-2], dtype=np.int64)), shape[-2], shape[-1]
-    rows = shape[0] if shape else 1
-    return 1, rows, int(np.prod(shape[1:], dtype=np.int64))
 
 
 def call(function: Callable[..., Any], *args: Any) -> Any:

@@ -11,12 +11,14 @@ from optgen.model import EPSILON, RESERVED_PARAMS
 
 @dataclass(frozen=True)
 class Builtin:
-    """A built-in function. With the argument counts in `reduces` it is a reduction, with others elementwise."""
+    """A built-in function. With the argument counts in `reduces` it is a reduction, with others elementwise, unless it
+    is one `of_matrices`."""
 
     name: str
     counts: tuple[int, ...]
     usage: str
     reduces: tuple[int, ...] = ()
+    of_matrices: bool = False
 
 
 _ELEMENTWISE = "sqrt cbrt exp log log1p expm1 tanh abs sign floor float32"
@@ -34,6 +36,15 @@ FUNCTIONS: Mapping[str, Builtin] = {
         Builtin("mean", (1,), "mean(x)", reduces=(1,)),
         Builtin("norm", (1,), "norm(x)", reduces=(1,)),
         Builtin("rms", (1,), "rms(x)", reduces=(1,)),
+        Builtin("dot", (2,), "dot(x, y)", reduces=(2,)),
+        Builtin("trace", (1,), "trace(A)", of_matrices=True),
+        Builtin("diag", (1,), "diag(A) or diag(v)", of_matrices=True),
+        Builtin("identity", (1,), "identity(rows)", of_matrices=True),
+        Builtin("inverse_root", (2,), "inverse_root(A, p)", of_matrices=True),
+        Builtin("orthonormal", (1,), "orthonormal(A)", of_matrices=True),
+        Builtin("eigenvectors", (1,), "eigenvectors(A)", of_matrices=True),
+        Builtin("eigenvalues", (1,), "eigenvalues(A)", of_matrices=True),
+        Builtin("solve", (2,), "solve(A, B)", of_matrices=True),
         Builtin("normal", (0,), "normal()"),
         Builtin("uniform", (0,), "uniform()"),
     )
@@ -94,7 +105,6 @@ COMMON_FUNCTIONS: Mapping[str, str | None] = {
     "average": "mean(x)",
     "var": "mean((x - mean(x))^2)",
     "std": "rms(x - mean(x))",
-    "dot": "sum(a*b)",
     "randn": "normal()",
     "rand": "uniform()",
     "random": "uniform()",

@@ -7,7 +7,7 @@ import keyword
 from optgen.expressions import Call, Name, walk
 from optgen.lang.builtins import API_NAMES, DRAWS, FUNCTIONS, RESERVED, SPARSE
 from optgen.lang.conditions import check_condition, check_guard
-from optgen.lang.kinds import MEANING
+from optgen.lang.dimensions import MEANING
 from optgen.lang.names import check_call, readable_names
 from optgen.lang.parser import Draft
 from optgen.lang.scope import Scope, meaning

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator
+from dataclasses import replace
 
 from optgen.diagnostics import Span
 from optgen.expressions import Call, Expr, IsSet, Name, children, walk
@@ -94,6 +95,8 @@ def _check_read(name: Name, scope: Scope, evaluate: bool, locals: Container[str]
     elif name.id in scope.aliases:
         scope.report("E206", f"'{name.id}' is only an alias", name.span, f"write {scope.aliases[name.id]}")
         scope.failed.add(name.key)
+    elif name.primed and name.id in scope.carried:
+        return
     elif name.primed and name.id != "w" and name.id not in scope.states:
         if what is None and name.id not in scope.locals:
             scope.unknown(name, [*scope.states, "w"])
@@ -127,20 +130,25 @@ def check_target(equation: Equation, scope: Scope, *, evaluate: bool) -> Equatio
             help = "it only defines w', from the states as they are"
             scope.report("E212", "'eval:' updates no state", target.span, help, "eval")
             return None
+        if equation.loop is not None:
+            help = f"carry a local value, and write {name}' = ... behind 'end'"
+            scope.report("E214", f"{name} has one new value, but a loop has many turns", target.span, help)
+            scope.failed.add(f"{name}'")
+            return None
         if target.primed:
             return equation
         help = f"write {name}' = ...: the prime marks the value after this step"
         scope.report(
             "E203", f"{'state ' if name != 'w' else ''}'{name}' is assigned without a prime", target.span, help
         )
-        return Equation(
-            Name(name, True, target.span), equation.value, equation.span, equation.guard, equation.is_otherwise
-        )
+        return replace(equation, target=Name(name, True, target.span))
     if what is not None:
         declared = what in ("a param", "a flag", "an input", "an alias")
         message = f"'{name}' is {what if declared else meaning(name)}, and no equation defines it"
         scope.report("E212" if declared else "E201", message, target.span, _instead(target, scope))
         return None
+    if target.primed and equation.loop is not None:
+        return equation
     if target.primed:
         help = scope.suggest(name, scope.states) or f"declare 'state {name} = 0', or drop the prime"
         if COMMON_NAMES.get(name) == "w":
