@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from optgen.diagnostics import Span
 
@@ -100,6 +100,19 @@ def children(expr: Expr) -> tuple[Expr, ...]:
             return (name,)
         case _:
             return ()
+
+
+def with_children(expr: Expr, new: Sequence[Expr]) -> Expr:
+    """The expression with other direct subexpressions."""
+    match expr:
+        case Unary() | Transpose():
+            return replace(expr, operand=new[0])
+        case Binary():
+            return replace(expr, left=new[0], right=new[1])
+        case Call():
+            return replace(expr, args=tuple(new))
+        case _:
+            return expr
 
 
 def walk(expr: Expr) -> Iterator[Expr]:

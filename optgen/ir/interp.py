@@ -44,7 +44,7 @@ class TensorUpdate:
 
     `buffers` are the kernel's, by name; they are changed in place. `hyper` are its hyper-parameters, NaN for one that
     is unset. `t` is the number of updates, this one included. `rows` are the rows to update, None for the tensor as a
-    whole; gradients hold these rows only.
+    whole; gradients hold these rows only. `shape` is that of the matrices, by default that of "w".
     """
 
     buffers: Mapping[str, Array]
@@ -52,6 +52,7 @@ class TensorUpdate:
     t: int
     id: int = 0
     rows: Array | None = None
+    shape: tuple[int, ...] | None = None
 
 
 def interpret(kernel: Kernel, tensors: Sequence[TensorUpdate], seed: int = 0) -> None:
@@ -98,7 +99,8 @@ class _Run:
         self.shared = shared
         self.values: dict[str, Any] = {}
         self.pending: list[tuple[Buffer, Any]] = []
-        matrices, self.rows, self.cols = matrix_view(tensor.buffers["w"].shape, last_two=kernel.last_two)
+        shape = tensor.buffers["w"].shape if tensor.shape is None else tensor.shape
+        matrices, self.rows, self.cols = matrix_view(shape, last_two=kernel.last_two)
         self.batch = (matrices,) if kernel.last_two else ()
         every = np.arange(self.rows if self.cols else 0)  # rows without elements are not updated
         self.present = every if tensor.rows is None or not self.cols else tensor.rows

@@ -108,6 +108,7 @@ class Buffer:
     storage: str = "float32"
     nonnegative: bool = False  # no code stands for a negative number
     starts_late: bool = False
+    dims: tuple[str, ...] = ()  # of kind matrix
 
     @property
     def format(self) -> Storage:
