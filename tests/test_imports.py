@@ -18,6 +18,7 @@ FILES = sorted(p for package in ("optgen", "runtime") for p in (ROOT / package).
 LAYERS: dict[str, list[str]] = {
     "optgen": [
         "diagnostics files forks",
+        "expressions",
         "model",
         "bounds serial specfiles",
         "lang symbolic ir",
@@ -105,11 +106,11 @@ functions and for types alone count as well.
 """
 
 SEES: dict[str, set[str]] = {
-    "lang": {"diagnostics", "model", "bounds"},
-    "symbolic": {"diagnostics", "model"},
-    "ir": {"diagnostics", "model", "bounds"},
-    "passes": {"diagnostics", "model", "ir"},
-    "backends": {"diagnostics", "model", "ir"},
+    "lang": {"diagnostics", "expressions", "model", "bounds"},
+    "symbolic": {"diagnostics", "expressions", "model"},
+    "ir": {"diagnostics", "expressions", "model", "bounds"},
+    "passes": {"diagnostics", "expressions", "model", "ir"},
+    "backends": {"diagnostics", "expressions", "model", "ir"},
     "loops": {"backends", "objectcode", "threads"},
     "linalg": {"backends", "objectcode", "threads", "loops"},
 }

@@ -19,7 +19,7 @@ from runtime.core.protocols import Context, NDArray
 if TYPE_CHECKING:
     from optgen import Piece, State, UpdateRule
     from optgen.arguments import Arguments
-    from optgen.model import Call
+    from optgen.expressions import Call
     from optgen.model import Optimizer as Spec
 
     Gradient = NDArray | list[NDArray]
@@ -82,8 +82,8 @@ def joins_parameters(spec: Spec) -> bool:
 
 
 def _reductions(equations: Iterable[Any]) -> Iterator[Call]:
+    from optgen.expressions import Call, walk
     from optgen.lang import builtins
-    from optgen.model import Call, walk
 
     return (e for line in equations for e in walk(line.value) if isinstance(e, Call) and builtins.is_reduction(e))
 
