@@ -119,7 +119,7 @@ SEES: dict[str, set[str]] = {
 LIBRARIES = {
     "lark": {"lang"},
     "sympy": {"symbolic"},
-    "llvmlite": {"backends", "objectcode"},
+    "llvmlite": {"backends", "linalg", "objectcode"},
     "ml_dtypes": {"execute"},
     "torch": {"torch"},
 }

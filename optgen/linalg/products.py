@@ -3,33 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from optgen.linalg import blocks
-from optgen.linalg.matrices import Matrices, check, result
+from optgen.linalg.matrices import Matrices, ProductShape, check, result
 from optgen.loops.language import NO_TRANS, TRANS
 
 How = Literal["native", "bfloat16", "deterministic"]
 EDGE = 192
 """The rows and columns of a block. They do not depend on the number of threads, so that the result does not."""
-FLOPS = 32
-"""The multiplications and additions of a product that take as long as one addition of two arrays' elements."""
-
-
-class ProductShape(NamedTuple):
-    """`batch` products of (m, k) and (k, n)."""
-
-    batch: int
-    m: int
-    n: int
-    k: int
-
-    @property
-    def work(self) -> int:
-        """The work in additions of two arrays' elements, as the threads count it."""
-        return 2 * self.batch * self.m * self.n * self.k // FLOPS
-
-
 def product(
     a: Matrices,
     b: Matrices,
