@@ -15,6 +15,10 @@ Matrices = np.ndarray[Any, np.dtype[Any]]
 FLOPS = 32
 """The multiplications and additions of a product that take as long as one addition of two arrays' elements."""
 
+SUMMED = 256
+"""The consecutive products that are added up before they are added to the result, where code of our own multiplies.
+They are words of panels, so of pairs of bfloat16 there are twice as many."""
+
 
 class ProductShape(NamedTuple):
     """`batch` products of (m, k) and (k, n)."""

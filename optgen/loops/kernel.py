@@ -145,8 +145,8 @@ def _address(x: np.ndarray[Any, Any] | None, dtype: np.dtype[Any]) -> int:
 
 
 def runner(address: int) -> Callable[[int, int], None]:
-    """What runs the function at an address, given that of its arguments and the work: all tasks on the calling thread, or
-    shared among those of the pool."""
+    """What runs the function at an address, given that of its arguments and the work: all tasks on the calling thread,
+    or shared among those of the pool."""
     from optgen.threads import pool
 
     on_this_thread = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(address)

@@ -6,5 +6,6 @@ for each of its rows or columns and each index k of the sum; for bfloat16, a wor
 
     tile            sizes of a tile, by element type and CPU; the loop over k that computes one
     packing         panels from an operand
-    multiply        the products: tasks of the threads, LLVM IR, and the call
+    tasks           the tasks that threads share: to pack a panel, to compute a block of the result
+    multiply        the call
 """

@@ -8,23 +8,23 @@ from typing import Any
 from llvmlite import ir as ll
 
 from optgen.backends.control_flow import loop
-from optgen.backends.llvm_types import F32, I1, I32, I64, PTR, vector
+from optgen.backends.llvm_types import F32, I1, I32, I64, PTR, constant, vector
 from optgen.linalg.own.tile import ROUND, Tile
 
 
 def emit_pack(module: ll.Module, tile: Tile) -> Any:
-    """`pack(x, stride, along, lines, k, width, panel)`: a panel of `width` lines of k elements each, of which `lines` are
-    there; the others are zeros.
+    """`pack(x, stride, along, lines, k, width, panel)`: a panel of `width` lines of k elements each, of which `lines`
+    are there; the others are zeros.
 
-    Lines are the rows of op(a) or the columns of op(b). If `along`, the elements of a line are consecutive in memory, and
-    the lines `stride` apart; else the other way round.
+    Lines are the rows of op(a) or the columns of op(b). If `along`, the elements of a line are consecutive in memory,
+    and the lines `stride` apart; else the other way round.
     """
     kind = ll.FunctionType(ll.VoidType(), [PTR, I64, I1, I64, I64, I64, PTR])
     f = ll.Function(module, kind, "pack")
     f.linkage = "internal"
     x, stride, along, lines, k, width, panel = f.args
     packing = _Packing(tile, ll.IRBuilder(f.append_basic_block("entry")), x, stride, lines, k, width, panel)
-    if tile.precision == "bfloat16":
+    if tile.pairs:
         packing.round = ll.Function(module, ll.FunctionType(vector(I32, 8), [vector(F32, 16)]), ROUND)
     packing.emit(along)
     return f
@@ -47,7 +47,10 @@ class _Packing:
         whole_lines = b.mul(b.sdiv(self.lines, I64(edge)), I64(edge))
         whole_words = b.mul(b.sdiv(b.sdiv(self.k, I64(group)), I64(edge)), I64(edge))
         with b.if_else(along) as (then, otherwise):
-            for branch, place, block in ((then, self.place_along, self.turned), (otherwise, self.place_across, self.straight)):
+            for branch, place, block in (
+                (then, self.place_along, self.turned),
+                (otherwise, self.place_across, self.straight),
+            ):
                 with branch:
                     with loop(b, I64(0), whole_words, edge) as word, loop(b, I64(0), whole_lines, edge) as line:
                         block(word, line)
@@ -68,7 +71,7 @@ class _Packing:
         b, group = self.b, self.tile.group
         with loop(b, first, last) as word, loop(b, line, self.width) as i:
             parts = [self.element(i, b.add(b.mul(word, I64(group)), I64(part)), place) for part in range(group)]
-            b.store(parts[0] if group == 1 else self.pair(*parts), self.to(word, i))
+            b.store(self.pair(*parts) if group == 2 else self.converted(parts[0], 1), self.to(word, i))
 
     def element(self, line: Any, k: Any, place: Any) -> Any:
         """An element, or 0 where there is none."""
@@ -97,7 +100,10 @@ class _Packing:
             here = b.add(word, I64(w))
             ks = [b.add(b.mul(here, I64(group)), I64(part)) for part in range(group)]
             parts = [self.load(self.place_across(line, k), self.edge) for k in ks]
-            x = parts[0] if group == 1 else self.paired(shuffled(b, *parts, interleaved(self.edge)))
+            if group == 2:
+                x = self.paired(shuffled(b, parts[0], parts[1], interleaved(self.edge)))
+            else:
+                x = self.converted(parts[0], self.edge)
             b.store(x, self.to(here, line), align=self.tile.word_bytes)
 
     def turned(self, word: Any, line: Any) -> None:
@@ -106,7 +112,7 @@ class _Packing:
         rows = []
         for i in range(edge):
             x = self.load(self.place_along(b.add(line, I64(i)), b.mul(word, I64(group))), edge * group)
-            rows.append(x if group == 1 else self.paired(x))
+            rows.append(self.paired(x) if group == 2 else self.converted(x, edge))
         for w, x in enumerate(shuffled_transpose(b, rows)):
             b.store(x, self.to(b.add(word, I64(w)), line), align=self.tile.word_bytes)
 
@@ -117,15 +123,24 @@ class _Packing:
     def pair(self, low: Any, high: Any) -> Any:
         """A word of two bfloat16, the nearest to two float32."""
         b = self.b
-        low, high = (self.rounded(x) for x in (low, high))
-        return b.or_(b.lshr(low, I32(16)), b.and_(high, I32(0xFFFF0000)))
+        low, high = (self.rounded(x, 1) for x in (low, high))
+        return b.or_(b.lshr(low, I32(16)), high)
 
-    def rounded(self, x: Any) -> Any:
-        """The bits of a float32, whose upper half is the nearest bfloat16, the even one of two; a NaN remains one."""
+    def converted(self, x: Any, width: int) -> Any:
+        """Words of one element each."""
+        if self.tile.precision != "bfloat16":
+            return x
+        return self.b.bitcast(self.rounded(x, width), vector(F32, width))
+
+    def rounded(self, x: Any, width: int) -> Any:
+        """The bits of the bfloat16 nearest to float32, as float32; the even one of two. A NaN remains one."""
         b = self.b
-        bits = b.bitcast(x, I32)
-        nearest = b.add(b.add(bits, I32(0x7FFF)), b.and_(b.lshr(bits, I32(16)), I32(1)))
-        return b.select(b.fcmp_unordered("uno", x, x), b.or_(bits, I32(0x00400000)), nearest)
+        bits = b.bitcast(x, vector(I32, width))
+        odd = b.and_(b.lshr(bits, constant(I32, 16, width)), constant(I32, 1, width))
+        nearest = b.add(b.add(bits, constant(I32, 0x7FFF, width)), odd)
+        quiet = b.or_(bits, constant(I32, 0x00400000, width))
+        chosen = b.select(b.fcmp_unordered("uno", x, x), quiet, nearest)
+        return b.and_(chosen, constant(I32, 0xFFFF0000, width))
 
 
 def interleaved(n: int) -> list[int]:

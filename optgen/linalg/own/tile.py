@@ -14,8 +14,6 @@ from optgen.backends.target import CpuTarget
 
 Precision = Literal["bfloat16", "float32", "float64"]
 """What is multiplied. Sums are in float32 for bfloat16."""
-BLOCK_WORDS = 256
-"""The words of a panel, along k, that are added up before they are added to the result."""
 DOT = "optgen_dot"
 """The function that adds the products of two vectors of pairs of bfloat16 to a vector of float32."""
 
@@ -28,6 +26,11 @@ class Tile:
     lanes: int
     rows: int
     vectors: int
+    pairs: bool
+    """Whether the CPU multiplies pairs of bfloat16, two to a word. Without that, bfloat16 are float32 in the panels."""
+    fused: bool
+    """Whether a product is added to a sum with one rounding, by CPUs that can. For bfloat16 only, whose products are
+    exact in float32."""
 
     @property
     def columns(self) -> int:
@@ -41,7 +44,7 @@ class Tile:
     @property
     def word(self) -> Any:
         """The LLVM type of a word of a panel."""
-        return I32 if self.precision == "bfloat16" else self.element
+        return I32 if self.pairs else self.element
 
     @property
     def word_bytes(self) -> int:
@@ -50,21 +53,19 @@ class Tile:
     @property
     def group(self) -> int:
         """The consecutive k in a word."""
-        return 2 if self.precision == "bfloat16" else 1
+        return 2 if self.pairs else 1
 
 
 def tile_for(precision: Precision, target: CpuTarget) -> Tile:
     """The largest tile that fits the registers, with a row of b and an element of a."""
-    features = target.required()
-    size, many = (64, True) if "avx512f" in features else (32, False) if "avx2" in features else (16, False)
-    if target.triple.startswith(("aarch64", "arm64")):
-        many = True
-    return Tile(precision, size // (8 if precision == "float64" else 4), 8 if many else 4, 3)
-
-
-def has_bfloat16(target: CpuTarget) -> bool:
-    """Whether the CPU multiplies pairs of bfloat16 (AVX512-BF16)."""
-    return {"avx512f", "avx512bf16"} <= set(target.required())
+    features = set(target.required())
+    arm = target.triple.startswith(("aarch64", "arm64"))
+    size, many = (64, True) if "avx512f" in features else (32, False) if "avx2" in features else (16, arm)
+    bfloat16 = precision == "bfloat16"
+    pairs = bfloat16 and {"avx512f", "avx512bf16"} <= features
+    fused = bfloat16 and (arm or not {"fma", "avx512f"}.isdisjoint(features))
+    lanes = size // (8 if precision == "float64" else 4)
+    return Tile(precision, lanes, 8 if many else 4, 3 if fused or size == 64 else 2, pairs, fused)
 
 
 ROUND = "optgen_round"
@@ -90,8 +91,8 @@ define internal <8 x i32> @{ROUND}(<16 x float> %x) alwaysinline {{
 
 
 def emit_tile(module: ll.Module, tile: Tile) -> Any:
-    """`tile(a, b, words, c, ldc, rows, columns, add)`: the first rows and columns of the product of two panels, in c or,
-    if `add`, added to it. `words` is the length of the panels along k, `ldc` the distance of the rows of c."""
+    """`tile(a, b, words, c, ldc, rows, columns, add)`: the first rows and columns of the product of two panels, in c
+    or, if `add`, added to it. `words` is the length of the panels along k, `ldc` the distance of the rows of c."""
     f = ll.Function(module, ll.FunctionType(ll.VoidType(), [PTR, PTR, I64, PTR, I64, I64, I64, I1]), "tile")
     f.linkage = "internal"
     f.attributes.add("noinline")
@@ -110,8 +111,12 @@ def emit_tile(module: ll.Module, tile: Tile) -> Any:
 
 
 def _dot(module: ll.Module, tile: Tile) -> Any:
-    """sum + x*y for vectors, as the instructions that compute it. Two roundings, if not in bfloat16."""
-    if tile.precision != "bfloat16":
+    """sum + x*y for vectors, as the instructions that compute it. Two roundings, if not of bfloat16."""
+    if not tile.pairs:
+        if tile.fused:
+            kind = vector(F32, tile.lanes)
+            fma = ll.Function(module, ll.FunctionType(kind, [kind] * 3), f"llvm.fma.v{tile.lanes}f32")
+            return lambda b, sum, x, y: b.call(fma, [x, y, sum])
         return lambda b, sum, x, y: b.fadd(sum, b.fmul(x, y))
     sums, pairs = vector(F32, tile.lanes), vector(I32, tile.lanes)
     f = ll.Function(module, ll.FunctionType(sums, [sums, pairs, pairs]), DOT)
@@ -151,7 +156,10 @@ def _sums(b: ll.IRBuilder, tile: Tile, dot: Any, a: Any, b_panel: Any, words: An
 def _store_whole(b: ll.IRBuilder, tile: Tile, sums: list[list[Any]], c: Any, ldc: Any, add: Any) -> None:
     kind, size = vector(tile.element, tile.lanes), tile.word_bytes
     places = [
-        [b.gep(b.gep(c, [b.mul(ldc, I64(i))], source_etype=tile.element), [I64(v)], source_etype=kind) for v in range(tile.vectors)]
+        [
+            b.gep(b.gep(c, [b.mul(ldc, I64(i))], source_etype=tile.element), [I64(v)], source_etype=kind)
+            for v in range(tile.vectors)
+        ]
         for i in range(tile.rows)
     ]
     with b.if_else(add) as (then, otherwise):
