@@ -64,7 +64,7 @@ LAYERS: dict[str, list[str]] = {
         "state",
         "protocols bound",
         "rules",
-        "group loading",
+        "donation group loading",
         "in_backward",
         "base",
         "torch_classes",
