@@ -65,7 +65,7 @@ LAYERS: dict[str, list[str]] = {
         "state",
         "protocols bound",
         "rules",
-        "group loading",
+        "donation group loading",
         "in_backward",
         "base",
         "torch_classes",
