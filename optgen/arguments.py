@@ -223,6 +223,11 @@ def check_read(optimizer: Optimizer, param: Param, x: float | None) -> None:
         raise ValueError(f"{optimizer.name} does not use '{param.name}'; leave it at its default")
 
 
+def number(expr: Expr, values: Mapping[str, float | None]) -> float:
+    """The value of an expression of params, sizes and numbers."""
+    return float(_value(expr, values, {}))
+
+
 def _value(expr: Expr, values: Mapping[str, float | None], flags: Mapping[str, FlagValue]) -> Any:
     """The value of a condition over params and flags.
 

@@ -87,6 +87,22 @@ class Call:
 Expr = Number | Name | Text | Unary | Binary | Transpose | IsSet | Call
 
 
+MATRIX_FUNCTIONS = frozenset(
+    ["trace", "diag", "identity", "inverse_root", "orthonormal", "eigenvectors", "eigenvalues", "solve"]
+)
+"""The functions that take or make matrices as a whole."""
+
+
+def is_of_matrices(expr: Expr) -> bool:
+    """Whether a node is a product, a transpose, or a call of a function of matrices."""
+    match expr:
+        case Binary(op="@") | Transpose():
+            return True
+        case Call(function=function):
+            return function in MATRIX_FUNCTIONS
+    return False
+
+
 def children(expr: Expr) -> tuple[Expr, ...]:
     """The direct subexpressions, in the order of evaluation."""
     match expr:

@@ -14,7 +14,7 @@ from enum import Enum
 from typing import ClassVar
 
 from optgen.diagnostics import Diagnostic, Source, Span
-from optgen.expressions import Binary, Call, Expr, Name, Number, Text, Unary, walk
+from optgen.expressions import Binary, Call, Expr, Name, Number, Text, Unary, is_of_matrices, walk
 
 MAX_DRAWS = 2048
 """The largest number of draws in a spec. A draw id has 12 bits: the lower half of the ids are draws, the upper half are
@@ -282,6 +282,16 @@ class Optimizer:
             return True
         values = [*(e.value for e in (*self.update, *self.evaluate)), *self.starts()]
         return any(isinstance(e, Call) and e.scope == "params" for value in values for e in walk(value))
+
+    def is_staged(self, flags: Flags) -> bool:
+        """Whether a variant is more than one kernel: it has products or functions of matrices, loops, or equations of
+        some updates only."""
+        program = self.program(flags)
+        values = [e.value for e in program.equations] + [x for s in program.states if (x := self.start(s)) is not None]
+        special = any(is_of_matrices(e) for value in values for e in walk(value))
+        own = any(s.kind is Kind.MATRIX for s in program.states)
+        timed = any(e.timing is not None and (e.guard is None or truth(e.guard, flags)) for e in self.update)
+        return special or own or timed or any(e.loop is not None for e in program.equations)
 
     def timings(self) -> tuple[Timing, ...]:
         """The different timings of the update, in the order of the text."""

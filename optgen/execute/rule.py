@@ -99,6 +99,8 @@ class UpdateRule:
 
     def cut(self, shape: Sequence[int], flags: Mapping[str, FlagValue] | None = None) -> ShardGranularity:
         """Where a parameter of this shape can be cut into pieces, as `optgen.ir.ShardGranularity` says."""
+        if self.spec.is_staged(self.decide(shape, flags or {})):
+            return "tensors"
         return self._built(shape, flags or {}).shard_granularity
 
     def _built(
@@ -297,7 +299,9 @@ class UpdateRule:
                 wanted = self.storage[s.name]
                 storage[s.name] = "float32" if small and STORAGES[wanted].block else wanted
         scaled = self.scales_gradient and not evaluate
-        return Variant(decided, self.dtype, self.master, storage, evaluate, gradients, scaled, by_row, boxes, donated)
+        own_sizes = {x: int(self.values[x] or 0) for s in self.spec.states for x in s.dims if x in self.values}
+        how = (evaluate, gradients, scaled, by_row, boxes, donated)
+        return Variant(decided, self.dtype, self.master, storage, *how, own_sizes)
 
     def kernel(
         self,
@@ -355,6 +359,8 @@ class UpdateRule:
     def _needs_boxes(self, shape: Sequence[int], flags: Mapping[str, FlagValue], piece: AnyPiece | None) -> bool:
         """Whether a parameter, beside boxes, needs a kernel for these: an elementwise update needs none, unless it
         draws for elements that do not lie side by side."""
+        if self.spec.is_staged(self.decide(shape, flags)):
+            raise ValueError(f"{self.spec.name}: products take whole matrices, and not boxes of them")
         kernel = self._built(shape, flags)
         return kernel.shard_granularity != "anywhere" or (
             isinstance(piece, Box) and not piece.is_contiguous and kernel.draws
@@ -390,6 +396,8 @@ class UpdateRule:
         aligned = not any(row_length(x, self.spec.last_two) % QUANT_BLOCK for x in shapes)
         if aligned and not self._joins_params:
             return False
+        if not evaluate and self.spec.is_staged(self.decide(shape, flags, sparse=sparse)):
+            return True
         return not self._built(shape, flags, sparse=sparse, evaluate=evaluate).rows_independent
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -33,10 +34,32 @@ def shape_of(buffer: Buffer, shape: Sequence[int], by_row: bool, last_two: bool 
         return (rows, each) if by_row else (each,)
     if buffer.kind is Kind.ELEM:
         return tuple(shape)
+    if buffer.kind is Kind.MATRIX:
+        return _matrix_shape(buffer, shape, last_two)
     if buffer.kind is Kind.ROW or buffer.kind is Kind.COL:
         matrices, rows, cols = matrix_view(shape, last_two)
         return (matrices * (rows if buffer.kind is Kind.ROW else cols),)
     return ()
+
+
+LARGEST_STATE = 1 << 33
+"""Bytes of a state of dimensions of its own that are refused: it is square, and its parameter an embedding."""
+
+
+def _matrix_shape(buffer: Buffer, shape: Sequence[int], last_two: bool) -> tuple[int, ...]:
+    """The shape of a state of kind matrix. ValueError if it takes more than LARGEST_STATE bytes."""
+    matrices, rows, cols = matrix_view(shape, last_two)
+    lengths = {"rows": rows, "cols": cols}
+    own = tuple(lengths[axis] if axis in lengths else int(axis) for axis in buffer.dims)
+    nbytes = matrices * math.prod(own) * buffer.format.bytes
+    if nbytes > LARGEST_STATE:
+        dims = " x ".join(buffer.dims)
+        raise ValueError(
+            f"state '{buffer.name}' is {dims}, which is {' x '.join(map(str, own))} and takes {nbytes:,} bytes; guard "
+            f"it and its equations by a flag, as in 'flag small = {buffer.dims[0]} <= 8192', and write what large "
+            "parameters have instead"
+        )
+    return (matrices, *own) if last_two and len(shape) > 2 else own
 
 
 def code_rows(shape: Sequence[int], by_row: bool, last_two: bool = False) -> tuple[int, int]:

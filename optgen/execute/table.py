@@ -161,6 +161,10 @@ class StepTable:
         for k in self.kernel.gradients:
             self._pointers[:, k] = addresses
 
+    def set_pointers(self, buffers: Sequence[int], addresses: Array | int) -> None:
+        """Have the kernel find buffers, by their numbers, at other addresses, the same for each tensor."""
+        self._pointers[:, buffers] = addresses
+
     def _address_of_rows(self, index: Array) -> int:
         """The address at which the kernel finds row numbers."""
         return int(index.ctypes.data)

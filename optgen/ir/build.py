@@ -110,7 +110,7 @@ class _Lowering:
             self.values[equation.target.key] = self.rename(value, equation.target.key)
         for name, key in self.work.stored.items():
             value = self.name(Name(key.removesuffix("'"), key.endswith("'"), Span(0, 0, 0)))
-            if value == self.values.get(name) and not self.buffers[name].starts_late:  # m' = m
+            if key != name and value == self.values.get(name) and not self.buffers[name].starts_late:  # m' = m
                 self.buffers[name] = replace(self.buffers[name], written=False)
             else:
                 self.instrs.append(Instr(None, ir.Store(name, self.converted(self.buffers[name], value))))

@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from optgen.expressions import Call
+from optgen.expressions import MATRIX_FUNCTIONS, Call
 from optgen.model import EPSILON, RESERVED_PARAMS
 
 
 @dataclass(frozen=True)
 class Builtin:
     """A built-in function. With the argument counts in `reduces` it is a reduction, with others elementwise, unless it
-    is one `of_matrices`."""
+    is one `of_matrices`, which takes or makes them as a whole."""
 
     name: str
     counts: tuple[int, ...]
     usage: str
     reduces: tuple[int, ...] = ()
-    of_matrices: bool = False
+
+    @property
+    def of_matrices(self) -> bool:
+        return self.name in MATRIX_FUNCTIONS
 
 
 _ELEMENTWISE = "sqrt cbrt exp log log1p expm1 tanh abs sign floor float32"
@@ -37,14 +40,14 @@ FUNCTIONS: Mapping[str, Builtin] = {
         Builtin("norm", (1,), "norm(x)", reduces=(1,)),
         Builtin("rms", (1,), "rms(x)", reduces=(1,)),
         Builtin("dot", (2,), "dot(x, y)", reduces=(2,)),
-        Builtin("trace", (1,), "trace(A)", of_matrices=True),
-        Builtin("diag", (1,), "diag(A) or diag(v)", of_matrices=True),
-        Builtin("identity", (1,), "identity(rows)", of_matrices=True),
-        Builtin("inverse_root", (2,), "inverse_root(A, p)", of_matrices=True),
-        Builtin("orthonormal", (1,), "orthonormal(A)", of_matrices=True),
-        Builtin("eigenvectors", (1,), "eigenvectors(A)", of_matrices=True),
-        Builtin("eigenvalues", (1,), "eigenvalues(A)", of_matrices=True),
-        Builtin("solve", (2,), "solve(A, B)", of_matrices=True),
+        Builtin("trace", (1,), "trace(A)"),
+        Builtin("diag", (1,), "diag(A) or diag(v)"),
+        Builtin("identity", (1,), "identity(rows)"),
+        Builtin("inverse_root", (2,), "inverse_root(A, p)"),
+        Builtin("orthonormal", (1,), "orthonormal(A)"),
+        Builtin("eigenvectors", (1,), "eigenvectors(A)"),
+        Builtin("eigenvalues", (1,), "eigenvalues(A)"),
+        Builtin("solve", (2,), "solve(A, B)"),
         Builtin("normal", (0,), "normal()"),
         Builtin("uniform", (0,), "uniform()"),
     )

@@ -13,8 +13,8 @@ from optgen.ir.buffers import buffers
 from optgen.lang.kinds import base_names, infer_values, kind_of
 from optgen.model import Equation, Kind, Optimizer, Program, Timing
 from optgen.stages.cut import Block, carried_by, produced, substituted
-from optgen.stages.normalize import PARAMETER, Element, Node, Normalizer, Orientation, Turns, names_of
-from optgen.stages.plan import Array, Axes, CallStage, LoopStage, Plan, Section, Stage
+from optgen.stages.normalize import Element, Node, Normalizer, Orientation, Turns, names_of
+from optgen.stages.plan import PARAMETER, Array, Axes, CallStage, LoopStage, Plan, Section, Stage
 
 _NOWHERE = Span(0, 0, 0)
 

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from optgen.expressions import Expr, Name, children, with_children
-from optgen.stages.normalize import PARAMETER, Element, Node, Turns, names_of
-from optgen.stages.plan import Axes, CallStage
+from optgen.stages.normalize import Element, Node, Turns, names_of
+from optgen.stages.plan import PARAMETER, Axes, CallStage
 
 
 @dataclass

@@ -15,11 +15,7 @@ from optgen.lang.builtins import FUNCTIONS, is_reduction
 from optgen.lang.dimensions import ValueKind
 from optgen.lang.kinds import value_of
 from optgen.model import Equation, Loop
-from optgen.stages.plan import Axes, CallStage, Operand
-
-ONE = "1"
-"""The dimension that a vector has beside its own, where it is reduced."""
-PARAMETER: Axes = ("rows", "cols")
+from optgen.stages.plan import ONE, PARAMETER, Axes, CallStage, Operand
 
 
 @dataclass
@@ -215,7 +211,7 @@ class Normalizer:
         key = wanted or self.fresh(kind)
         turned = self.orientation.is_turned(kind.axes)
         if made.function == "product" and turned:  # (X @ Y)^T = Y^T @ X^T
-            made = replace(made, operands=tuple(replace(x, transposed=not x.transposed) for x in made.operands[::-1]))
+            made = replace(made, operands=tuple(self._turned(x) for x in made.operands[::-1]))
         elif turned and made.function != "identity":
             between = self.fresh(kind)
             self.nodes.append(replace(made, target=between))
@@ -225,11 +221,16 @@ class Normalizer:
             self.symmetric.add(key)
         return key
 
+    def _turned(self, operand: Operand) -> Operand:
+        """The transpose of an operand."""
+        return operand if operand.key in self.symmetric else replace(operand, transposed=not operand.transposed)
+
     def product(self, left: Expr, right: Expr) -> CallStage:
         a, b = self.operand(left), self.operand(right)
         same = a.key == b.key
         is_symmetric = same and (a.key in self.symmetric or a.transposed != b.transposed)
-        return CallStage("product", (a, b), "", symmetric=is_symmetric)
+        vectors = tuple(k for k, side in enumerate((left, right)) if len(self.axes(side)) == 1)
+        return CallStage("product", (a, b), "", symmetric=is_symmetric, vectors=vectors)
 
     def operand(self, expr: Expr) -> Operand:
         """An array that a call takes, computed before if it is none yet."""

@@ -15,6 +15,10 @@ from optgen.ir import Buffer
 from optgen.model import Equation, Kind
 
 Axes = tuple[str, ...]
+PARAMETER: Axes = ("rows", "cols")
+"""The dimensions of the parameter."""
+ONE = "1"
+"""The dimension that a vector has beside its own, where a kernel is over it alone."""
 
 
 @dataclass(frozen=True)
@@ -41,13 +45,14 @@ class Operand:
 @dataclass(frozen=True)
 class CallStage:
     """`target = function(operands)`. `numbers` are arguments that are known before the step. `symmetric`: a product
-    that is a symmetric matrix."""
+    that is a symmetric matrix. `vectors`: which operands of a product are vectors."""
 
     function: str
     operands: tuple[Operand, ...]
     target: str
     numbers: tuple[Expr, ...] = ()
     symmetric: bool = False
+    vectors: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
