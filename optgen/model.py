@@ -361,7 +361,7 @@ class Optimizer:
             taken = next((e for e in matches if due is None or e.timing is None or e.timing in due), None)
             if taken is not None:
                 chosen.append(Equation(taken.target, taken.value, taken.span, loop=taken.loop))
-            elif matches:
+            elif matches and matches[0].target.primed:
                 kept = replace(matches[0].target, primed=False)
                 chosen.append(Equation(matches[0].target, kept, matches[0].span))
         return Program(self.name, dict(flags), states, tuple(chosen))

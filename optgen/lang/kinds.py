@@ -18,8 +18,9 @@ from optgen.expressions import Binary, Call, Expr, IsSet, Name, Number, Text, Tr
 from optgen.lang import matrices
 from optgen.lang.builtins import DRAWS, FUNCTIONS, TENSORS, is_reduction
 from optgen.lang.dimensions import CONSTANT, MEANING, ValueKind, fits, join, of_axes
+from optgen.lang.loops import loops_around
 from optgen.lang.report import Report
-from optgen.model import COUNTS, DIMENSIONS, EPSILON, PER_PARAMETER, Equation, Kind, Loop, Optimizer, Program, StateDecl
+from optgen.model import COUNTS, DIMENSIONS, EPSILON, PER_PARAMETER, Kind, Optimizer, Program, StateDecl
 
 Names = Mapping[str, ValueKind | None]
 """Kinds of values by key (`m`, `m'`). None marks one with a reported error, about which nothing more is reported."""
@@ -56,7 +57,7 @@ def infer_values(program: Program, names: dict[str, ValueKind | None], report: R
     carried = _carried(program, names)
     for equation in program.equations:
         target = equation.target
-        for loop in _loops(equation):
+        for loop in loops_around(equation.loop):
             names |= {loop.index: CONSTANT} if loop.index is not None else {}
         if equation.loop is not None and target.id in carried:
             names[target.id] = carried[target.id]
@@ -66,17 +67,9 @@ def infer_values(program: Program, names: dict[str, ValueKind | None], report: R
             names[target.key] = value
             continue
         if value is not None and kind is not None:
-            _check_new(target, kind, value, equation.value, names, report)
+            _check_new(target, kind, value, equation.value, names, report, is_state=target.id in declared)
         names[target.key] = kind
     return names
-
-
-def _loops(equation: Equation) -> Iterator[Loop]:
-    """The loops that an equation is in, the inner ones first."""
-    loop = equation.loop
-    while loop is not None:
-        yield loop
-        loop = loop.outer
 
 
 def _carried(program: Program, names: Mapping[str, ValueKind | None]) -> dict[str, ValueKind | None]:
@@ -89,7 +82,7 @@ def _carried(program: Program, names: Mapping[str, ValueKind | None]) -> dict[st
     for _ in range(len(carried) + 1):
         before = dict(carried)
         for e in program.equations:
-            for loop in _loops(e):
+            for loop in loops_around(e.loop):
                 known |= {loop.index: CONSTANT} if loop.index is not None else {}
             value = value_of(e.value, known, _silent, draw_allowed=True)
             if e.target.id in carried and value is not None:
@@ -113,7 +106,9 @@ def check_start(state: StateDecl, start: Expr, names: Names, report: Report) -> 
         _check_new(Name(state.name, False, state.span), kind_of(state), value, start, names, report)
 
 
-def _check_new(target: Name, kind: ValueKind, value: ValueKind, expr: Expr, names: Names, report: Report) -> None:
+def _check_new(
+    target: Name, kind: ValueKind, value: ValueKind, expr: Expr, names: Names, report: Report, *, is_state: bool = True
+) -> None:
     """Report a new value that a state, or a value that a loop carries, cannot take."""
     if value.condition:
         report("E305", f"{target.key} is a number, but this is a condition", expr.span, "write where(condition, 1, 0)")
@@ -122,22 +117,25 @@ def _check_new(target: Name, kind: ValueKind, value: ValueKind, expr: Expr, name
     elif kind.kind is Kind.SHARED:
         _not_shared(target, expr, names, report)
     else:
-        message = f"state '{target.id}' is {kind.meaning}, but this is {value.meaning}"
+        what = f"state '{target.id}'" if is_state else f"{target.id} in the first turn"
+        message = f"{what} is {kind.meaning}, but this is {value.meaning}"
         joined = join(value, kind)
         if kind.kind is Kind.HOST:
             help = f"a host value is known before any element is read; declare 'state {target.id}: {value.declared}'"
         elif joined is None:
-            help = _other_dimensions(kind, value, target)
+            help = _other_dimensions(kind, value, target if is_state else None)
         else:
             help = f"declare 'state {target.id}: {joined.declared}', or reduce the value"
         report("E301", message, expr.span, help)
 
 
-def _other_dimensions(kind: ValueKind, value: ValueKind, target: Name) -> str:
-    """What to write for a value of other dimensions than the state's, or of those of the first turn."""
+def _other_dimensions(kind: ValueKind, value: ValueKind, state: Name | None) -> str:
+    """What to write for a value of other dimensions than those of a state, or of the first turn of a loop."""
     if kind.axes == tuple(reversed(value.axes)):
         return "write ^T behind it"
-    return f"declare 'state {target.id}: {value.declared}', or give the value these dimensions"
+    if state is None:
+        return "every turn has a value of the same dimensions"
+    return f"declare 'state {state.id}: {value.declared}', or give the value these dimensions"
 
 
 def _not_shared(target: Name, expr: Expr, names: Names, report: Report) -> None:

@@ -70,7 +70,8 @@ def _never_chosen(optimizer: Optimizer) -> Iterator[Diagnostic]:
     """Lines that exist in no variant."""
     chosen: set[Span] = set()
     for flags in distinct_variants(optimizer):
-        for program in (optimizer.program(flags), optimizer.program(flags, evaluate=True)):
+        programs = [optimizer.program(flags, evaluate=evaluate) for evaluate in (False, True)]
+        for program in (*programs, optimizer.program(flags, due=())):
             chosen.update(s.span for s in program.states)
             chosen.update(e.span for e in program.equations)
     for state in optimizer.states:

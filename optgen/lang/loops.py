@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 
-from optgen.expressions import Binary, Expr, Name, Number
+from optgen.expressions import Expr, Name, Number
 from optgen.lang.report import Report
 from optgen.lang.scope import Scope
 from optgen.model import Equation, Loop, Timing
@@ -13,6 +14,13 @@ from optgen.model import Equation, Loop, Timing
 def path(loop: Loop | None) -> tuple[int, ...]:
     """The numbers of a loop and of those around it, the outer ones first."""
     return () if loop is None else (*path(loop.outer), loop.number)
+
+
+def loops_around(loop: Loop | None) -> Iterator[Loop]:
+    """A loop, and those around it, the inner ones first."""
+    while loop is not None:
+        yield loop
+        loop = loop.outer
 
 
 def is_visible(name: Name, defined: Loop | None, reader: Loop | None) -> bool:
@@ -40,12 +48,10 @@ def loops_of(equations: Iterable[Equation]) -> Iterator[Loop]:
     """The loops of a section, each once."""
     seen: set[int] = set()
     for equation in equations:
-        loop = equation.loop
-        while loop is not None:
+        for loop in loops_around(equation.loop):
             if loop.number not in seen:
                 seen.add(loop.number)
                 yield loop
-            loop = loop.outer
 
 
 def check_loops(equations: Iterable[Equation], scope: Scope) -> None:
@@ -62,27 +68,26 @@ def check_loops(equations: Iterable[Equation], scope: Scope) -> None:
 
 
 def check_timing(timing: Timing, scope: Scope) -> None:
-    """Report a timing that is not made of whole numbers."""
+    """Report a timing whose numbers are not known to be whole."""
     check_whole(timing.every, scope, "the distance of updates", least=1)
     if timing.start is not None:
         check_whole(timing.start, scope, "the first update", least=1)
 
 
 def check_whole(expr: Expr, scope: Scope, what: str, least: int) -> None:
-    """Report an expression that is not made of whole numbers and int params."""
+    """Report an expression that is no whole number and no int param of an interval of such numbers."""
     match expr:
         case Number(value=value) if value.is_integer() and value >= least:
             return
         case Name(id=id, primed=False) if id in scope.params:
             param = scope.params[id]
-            if not param.is_int or param.optional:
+            low = param.interval.low if param.interval is not None else -math.inf
+            if not param.is_int or param.optional or low < least:
                 help = f"declare 'param {id}: int = {param.default or least:g} in [{least}, inf)'"
-                scope.report("E404", f"{what} is a whole number, but '{id}' need not be one", expr.span, help, "param")
+                message = f"{what} is a whole number from {least} on, and '{id}' need not be one"
+                scope.report("E404", message, expr.span, help)
         case Name(id=id) if id in scope.failed:
             return
-        case Binary(op="+" | "-" | "*", left=a, right=b):
-            check_whole(a, scope, what, 0)
-            check_whole(b, scope, what, 0)
         case _:
             help = f"write a whole number from {least} on, or an int param"
-            scope.report("E404", f"{what} must be known when the rule is loaded", expr.span, help, "param")
+            scope.report("E404", f"{what} is a number or a param", expr.span, help)

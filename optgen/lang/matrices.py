@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from optgen.expressions import Binary, Call, Expr, Name, Transpose
+from optgen.lang.builtins import FUNCTIONS
 from optgen.lang.dimensions import ValueKind, of_axes
 from optgen.lang.report import Report
 from optgen.model import Kind
@@ -61,9 +62,12 @@ def transpose(expr: Transpose, value_of: ValueOf, report: Report) -> ValueKind |
 
 
 def function(call: Call, value_of: ValueOf, report: Report) -> ValueKind | None:
-    """The kind of a call of a function of matrices."""
+    """The kind of a call of a function of matrices; None where it has the wrong number of arguments, which is reported
+    elsewhere."""
+    if len(call.args) not in FUNCTIONS[call.function].counts:
+        return None
     if call.function == "identity":
-        return _identity(call, report)
+        return _identity(call)
     values = [value_of(arg) for arg in call.args]
     if any(value is None for value in values):
         return None
@@ -79,12 +83,9 @@ def function(call: Call, value_of: ValueOf, report: Report) -> ValueKind | None:
 _HELP = "matrices are g, w, states and products of them; square ones are X@X^T and states of 'rows x rows'"
 
 
-def _identity(call: Call, report: Report) -> ValueKind | None:
+def _identity(call: Call) -> ValueKind | None:
     (size,) = call.args
-    if isinstance(size, Name) and not size.primed:
-        return of_axes(size.id, size.id)
-    report("E307", "identity takes a dimension", size.span, "write rows, cols or the name of an int param")
-    return None
+    return of_axes(size.id, size.id) if isinstance(size, Name) and not size.primed else None
 
 
 def _what(value: ValueKind) -> str:

@@ -18,7 +18,7 @@ from optgen.lang.builtins import (
     is_reduction,
 )
 from optgen.lang.scope import Scope, meaning
-from optgen.model import RESERVED_PARAMS, Equation
+from optgen.model import AXES, RESERVED_PARAMS, Equation, Kind
 
 
 def check_call(call: Call, scope: Scope) -> None:
@@ -44,6 +44,9 @@ def check_call(call: Call, scope: Scope) -> None:
         takes = f"{counts} argument{'' if counts == '1' else 's'}" if counts != "0" else "no arguments"
         message = f"{call.function} takes {takes}, and has {len(call.args)} here"
         scope.report("E208", message, call.span, f"write {function.usage}", _section(call))
+    elif call.function == "identity" and _is_no_dimension(call.args[0], scope):
+        help = "write rows, cols, or an int param with an interval from 1 on"
+        scope.report("E307", "identity takes a dimension", call.args[0].span, help)
     elif call.scope is not None and not is_reduction(call):
         message = f"'{_scope_text(call.scope)}' on {call.function}, which reduces nothing"
         scope.report("E303", message, call.span, "sum, mean, norm, rms, max(x) and min(x) reduce")
@@ -52,8 +55,17 @@ def check_call(call: Call, scope: Scope) -> None:
         scope.report("E303", "'per matrix' without 'axes last two'", call.span, help)
 
 
+def _is_no_dimension(expr: Expr, scope: Scope) -> bool:
+    param = scope.params.get(expr.id) if isinstance(expr, Name) else None
+    is_size = isinstance(expr, Name) and expr.key in AXES[Kind.ELEM]
+    is_whole = param is not None and param.is_int and param.interval is not None and param.interval.low >= 1
+    return not (is_size or is_whole or (isinstance(expr, Name) and expr.id in scope.failed))
+
+
 def _section(call: Call) -> str:
     """The section with the table that a function is in."""
+    if FUNCTIONS[call.function].of_matrices:
+        return "products"
     if call.function in DRAWS:
         return "draws"
     return "reductions" if FUNCTIONS[call.function].reduces == FUNCTIONS[call.function].counts else "functions"

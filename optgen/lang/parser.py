@@ -108,7 +108,7 @@ def _keep_names(draft: Draft, line: Line) -> None:
         draft.sections.append(Section(line.tokens[0].text, line.tokens[0].span))
         draft.broken.update(t.text for t in line.tokens if t.type == "NAME")
     elif types[0] == "REPEAT":
-        _begin_loop(draft, RepeatLine(Number(1, "1", line.tokens[0].span), None, line.tokens[0].span))
+        _begin_loop(draft, RepeatLine(Number(1.0, "1", line.tokens[0].span), None, line.tokens[0].span))
         draft.broken.update(t.text for t in line.tokens if t.type == "NAME")
     elif types[0] == "AXES":
         draft.axes.append(Axes(line.tokens[0].span))

@@ -13,7 +13,7 @@ from math import prod
 from optgen.diagnostics import Span
 from optgen.expressions import Binary, Call, Expr, IsSet, Name, Unary, walk
 from optgen.lang.kinds import base_names, check_start, infer_values
-from optgen.lang.loops import check_carried, is_visible
+from optgen.lang.loops import check_carried, is_visible, loops_around
 from optgen.lang.names import readable_names
 from optgen.lang.scope import Scope
 from optgen.model import Flags, Loop, Optimizer, Program, StateDecl
@@ -137,10 +137,11 @@ class _Walk:
         for equation in program.equations:
             target = equation.target
             missing = target.id in self.scope.states and target.id not in states
+            turns = {loop.index for loop in loops_around(equation.loop)}
             if missing:
                 self._no_state(target)
             for name in readable_names(equation.value):
-                if not (missing and name.id == target.id):
+                if not (missing and name.id == target.id) and name.key not in turns:
                     self._read(name, target, states, defined, places)
                     if name.key in loops and not is_visible(name, loops[name.key], equation.loop):
                         help = f"carry it: write {name.id}' = ..., which is known behind the loop"
