@@ -93,7 +93,7 @@ class _Lowering:
         self.values: dict[str, Value] = {}
         self.kinds = dict(work.kinds)
         self.hyper = (*optimizer.all_params(), *DIMENSIONS, "step", ir.GRADIENT_FACTOR)
-        self.hyper += (*PARAMETER_SIZES.values(), *_turn_numbers(optimizer))
+        self.hyper += (*PARAMETER_SIZES.values(), *dict.fromkeys(_turn_numbers(optimizer)))
         self.buffers = {b.name: b for b in work.buffers}
         # Draws count in text order over all variants, so that a flag changes no other draw.
         calls = [e for q in optimizer.update for e in walk(q.value) if isinstance(e, Call) and e.function in DRAWS]

@@ -236,6 +236,8 @@ def _classify(kind: str, piece: str, span: Span, tail: str | None) -> tuple[Toke
         at = Span(span.line, span.column + bad, span.column + bad + 1)
         message = f"the character {_code_point(piece[bad])} cannot stand in a spec"
         return error, Diagnostic("E101", message, at, "remove it")
+    if kind == "TRANSPOSE":
+        return Token(kind, "^T", span), None
     if kind == "OTHER" and piece in _FOREIGN_OPERATORS:
         ours, type_ = _FOREIGN_OPERATORS[piece]
         return Token(type_, ours, span), Diagnostic(

@@ -48,8 +48,9 @@ class _Builder:
         exact = {b.name for b in self.buffers.values() if self.is_exact(b.name)} - {*self.gradients}
         normalizer = Normalizer(self.kinds, self.orientation, frozenset(exact), self.program.equations)
         nodes = normalizer.run(self.program.equations)
+        self.carried = frozenset(normalizer.carried)
         roots = frozenset(f"{name}'" for name in self.states) - normalizer.same.keys()
-        stages = self.block(Block(nodes, {}, roots), top=True)
+        stages = self.block(Block(nodes, {}, roots | self.carried), top=True)
         return Plan(tuple(stages), tuple(self.arrays.values()), self.places)
 
     def _after_start(self, expr: Expr) -> Expr:
@@ -59,10 +60,9 @@ class _Builder:
         return with_children(expr, [self._after_start(x) for x in children(expr)])
 
     def is_exact(self, name: str) -> bool:
-        """Whether a buffer keeps every bit of elements, in the dtype of the arithmetic."""
-        b = self.buffers[name]
-        is_matrix = len(self.states.get(name, PARAMETER)) == 2
-        return is_matrix and not b.is_scale and b.format.array_dtype == _ARRAY_DTYPE[self.compute]
+        """Whether a buffer keeps every bit of its values: numbers, and elements in the dtype of the arithmetic."""
+        b, axes = self.buffers[name], self.states.get(name, PARAMETER)
+        return not axes or (len(axes) == 2 and not b.is_scale and b.format.array_dtype == _STORAGE[self.compute])
 
     def axes(self, key: str) -> Axes:
         """The dimensions of a value, in the orientation of its array."""
@@ -114,7 +114,7 @@ class _Builder:
             self.array(key)
             self.arrays.setdefault(f"{key}~", replace(self.arrays[key], key=f"{key}~"))
             pairs.append((first, key))
-        body = self.block(Block(node.nodes, block.light, frozenset(carried)))
+        body = self.block(Block(node.nodes, block.light, frozenset(carried) | self.carried))
         return LoopStage(substituted(node.loop.count, block.light), node.loop.index, tuple(body), tuple(pairs))
 
     # ------------------------------------------------------------ states
@@ -172,21 +172,20 @@ class _Builder:
         stored = [*kernel.stores, *((key, key) for key in own if key in self.arrays)]
         needed = {key for node in order for key in names_of(node.value)} | {key for _, key in stored}
         outer = needed - own.keys() - light.keys()
-        held = {name: key for name, key in stored}
-        reads = []
-        for key in sorted(outer):
-            place = self.places.get(key, key)
-            if key in self.arrays or key in self.places:
-                reads.append((key, place))
-        names = self._streams(outer) | {place for _, place in reads} | held.keys()
-        found = [self._buffer(name, kernel.domain, written=name in held) for name in self._in_order(names)]
-        equations = tuple(Equation(_named(node.key), node.value, _NOWHERE) for node in order)
-        kinds = tuple(
-            (key, self._relative(key, kernel.domain))
-            for key in sorted(own.keys() | light.keys() | outer)
-            if key in self.kinds
+        reads = [(k, self.places.get(k, k)) for k in sorted(outer) if k in self.arrays or k in self.places]
+        written = {name for name, _ in stored}
+        names = self._streams(outer) | {place for _, place in reads} | written
+        columns = {key for key, node in own.items() if node.columns}
+        found = [self._buffer(name, kernel.domain, name in written, columns) for name in self._in_order(names)]
+        known = sorted((own.keys() | light.keys() | outer) & self.kinds.keys())
+        return Section(
+            kernel.domain,
+            tuple(Equation(_named(node.key), node.value, _NOWHERE) for node in order),
+            tuple(found),
+            tuple(reads),
+            tuple(stored),
+            tuple((k, Kind.COL if k in columns else self._relative(k, kernel.domain)) for k in known),
         )
-        return Section(kernel.domain, equations, tuple(found), tuple(reads), tuple(stored), kinds)
 
     def _streams(self, keys: Iterable[str]) -> set[str]:
         """The buffers of the caller that keys are read from."""
@@ -204,18 +203,16 @@ class _Builder:
         scaled = [x for b in own for x in (b, f"{b}.scale") if x in self.buffers]
         return [*scaled, *sorted(x for x in names if x in self.arrays)]
 
-    def _buffer(self, name: str, domain: Axes, *, written: bool) -> Buffer:
-        if name in self.arrays:
-            array = self.arrays[name]
-            storage = (
-                "float64"
-                if not array.axes or (len(array.axes) == 1 and not array.is_narrow)
-                else _STORAGE[self.compute]
-            )
-            return Buffer(name, written, kind=self._relative(name, domain, held=True), storage=storage)
-        buffer = self.buffers[name]
-        kind = _relative_kind(self.states.get(name, PARAMETER), domain, buffer.kind)
-        return replace(buffer, written=written, kind=kind, dims=(), starts_late=False)
+    def _buffer(self, name: str, domain: Axes, written: bool, columns: Collection[str]) -> Buffer:
+        """A buffer of a kernel over these dimensions."""
+        if name not in self.arrays:
+            buffer = self.buffers[name]
+            kind = _relative_kind(self.states.get(name, PARAMETER), domain, buffer.kind)
+            return replace(buffer, written=written or buffer.is_scale, kind=kind, dims=(), starts_late=False)
+        array = self.arrays[name]
+        is_element = len(array.axes) == 2 or (array.is_narrow and bool(array.axes))
+        kind = Kind.COL if name in columns else self._relative(name, domain, held=True)
+        return Buffer(name, written, kind=kind, storage=_STORAGE[self.compute] if is_element else "float64")
 
     def _relative(self, key: str, domain: Axes, *, held: bool = False) -> Kind:
         """The kind of a value in a kernel over these dimensions."""
@@ -240,7 +237,6 @@ class _Kernel:
 
 
 _STORAGE = {"f32": "float32", "f64": "float64"}
-_ARRAY_DTYPE = _STORAGE
 
 
 def _relative_kind(axes: Axes, domain: Axes, otherwise: Kind) -> Kind:

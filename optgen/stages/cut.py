@@ -85,7 +85,7 @@ class Block:
         """The first level at which a node can read the result of node k."""
         node, level = self.nodes[k], self.levels[k]
         if isinstance(node, Element):
-            here = not isinstance(reader, Element) or (reader.domain == node.domain and not _ends_kernel(node))
+            here = not isinstance(reader, Element) or (reader.domain == node.domain and not node.columns)
             return level if here else level + 1
         return level + 1 if isinstance(reader, Element) else level
 
@@ -104,7 +104,7 @@ class Block:
     def _before(self, node: Element, r: int) -> int:
         """The last level at which node r can still read the result of a node."""
         reader, level = self.nodes[r], self.levels[r]
-        apart = isinstance(reader, Element) and (reader.domain != node.domain or _ends_kernel(node))
+        apart = isinstance(reader, Element) and (reader.domain != node.domain or node.columns)
         return level - 1 if apart else level
 
     # ------------------------------------------------------------ kernels
@@ -122,11 +122,6 @@ class Block:
         for k, node in enumerate(self.nodes):
             if not isinstance(node, Element) and self.levels[k] == level:
                 yield k
-
-
-def _ends_kernel(node: Element) -> bool:
-    """Whether a kernel cannot read a result of its own: columns of a square matrix would be taken for its rows."""
-    return node.reduces and len(set(node.domain)) < len(node.domain)
 
 
 def produced(node: Node) -> list[str]:

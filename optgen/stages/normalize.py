@@ -21,14 +21,15 @@ from optgen.stages.plan import ONE, PARAMETER, Axes, CallStage, Operand
 @dataclass
 class Element:
     """`key = value`, elementwise, over matrices of dimensions `domain`; () if it is a number or a vector that is
-    computed from others. `reduces`: it has a reduction. `narrow`: a vector for a call, which has the dtype of
-    elements."""
+    computed from others. `reduces`: it has a reduction. `narrow`: a vector for a call, which has the dtype of elements.
+    `columns`: one number for each column of a square matrix, which other kernels take for its rows."""
 
     key: str
     value: Expr
     domain: Axes
     reduces: bool = False
     narrow: bool = False
+    columns: bool = False
 
 
 @dataclass
@@ -76,6 +77,7 @@ class Normalizer:
         self.symmetric: set[str] = set()
         self.nodes: list[Node] = []
         self._materialized: dict[str, str] = {}
+        self._made: set[str] = set()  # the results of calls
         self._count = 0
 
     def run(self, equations: Sequence[Equation], level: int = 0) -> list[Node]:
@@ -175,7 +177,7 @@ class Normalizer:
         if (claim.domain and claim.domain != home) or divided:
             key = self.fresh(self.kind(call))
             own = _Claim(home, True)
-            self.nodes.append(Element(key, self._reduced(call, axes, own), home, True))
+            self.nodes.append(Element(key, self._reduced(call, axes, own), home, True, columns=divided))
             return _name(key, call.span)
         claim.domain, claim.reduces = home, True
         return self._reduced(call, axes, claim)
@@ -217,6 +219,7 @@ class Normalizer:
             self.nodes.append(replace(made, target=between))
             made = CallStage("transpose", (Operand(between),), "")
         self.nodes.append(replace(made, target=key))
+        self._made.add(key)
         if made.symmetric or made.function in ("inverse_root", "identity", "diag"):
             self.symmetric.add(key)
         return key
@@ -240,7 +243,8 @@ class Normalizer:
         inner = self.axes(expr)
         turned = (times % 2 == 1) != self.orientation.is_turned(inner)
         if len(axes) == 1:
-            return Operand(self._materialize(expr, narrow=True))
+            made = self.same.get(expr.key, expr.key) if isinstance(expr, Name) else ""
+            return Operand(made if made in self._made else self._materialize(expr, narrow=True))
         key = self.call(expr, None)
         if key is None and isinstance(expr, Name):
             stored = self.same.get(expr.key, expr.key)
