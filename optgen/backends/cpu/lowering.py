@@ -107,7 +107,7 @@ def entry(m: CpuModuleBuilder, calls: list[ll.Function | None]) -> None:
     saved = m.float_mode.set(b)
     s = StepFunction(m, b, step)
     parallel, pool = s.field("parallel"), s.field("pool")
-    elements = s.count_elements(variable(b, integer(0)))
+    elements = s.count_elements()
     level = 0
     for call in calls:
         if call is None:

@@ -65,12 +65,10 @@ class StepFunction(TensorFunction):
         k = STEP_FIELD_INDEX[name]
         return load(self.b, self.step, integer(k), I64 if STEP_FIELDS[k].is_integer else PTR)
 
-    def count_elements(self, total: Any) -> Any:
-        """How many elements the step visits, of all tensors; `total` is a variable that is 0."""
-        b = self.b
-        with loop(b, integer(0), self.n) as i:
-            b.store(b.add(b.load(total, typ=I64), self.extent(i).elements), total)
-        return b.load(total, typ=I64)
+    def count_elements(self) -> Any:
+        """How many elements the step visits, of all tensors."""
+        name = f"{self.m.symbol}.elements"
+        return self.b.call(self.m.module.globals.get(name) or _element_count(self.m, name), [self.step])
 
     @contextmanager
     def tensors(self) -> Iterator[tuple[Any, Extent, Any]]:
@@ -155,6 +153,17 @@ class StepFunction(TensorFunction):
     def _unless_null(self, pointer: Any) -> Iterator[None]:
         with self.b.if_then(self.b.icmp_unsigned("!=", pointer, ll.Constant(PTR, None))):
             yield
+
+
+def _element_count(m: CpuModuleBuilder, name: str) -> ll.Function:
+    """f(step): `StepFunction.count_elements`. Two calls of a step go over all tensors to count, so it is optimised."""
+    f, b = m.function(name, ll.FunctionType(I64, [PTR]))
+    f.attributes.add("noinline")
+    s, total = StepFunction(m, b, f.args[0]), variable(b, integer(0))
+    with loop(b, integer(0), s.n, lanes=1) as i:
+        b.store(b.add(b.load(total, typ=I64), s.extent(i).elements), total)
+    b.ret(b.load(total, typ=I64))
+    return f
 
 
 @dataclass(frozen=True)

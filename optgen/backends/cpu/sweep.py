@@ -47,19 +47,24 @@ def sweep_task(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
     step, part, parts = f.args
     saved = m.float_mode.set(b, flushing=m.machine_flushes)
     s = StepFunction(m, b, step)
-    total, offset = variable(b, integer(0)), variable(b, integer(0))
-    elements = s.count_elements(total)
+    elements, offset = s.count_elements(), variable(b, integer(0))
     low = b.sdiv(b.mul(elements, part), parts)
     high = b.sdiv(b.mul(elements, b.add(part, integer(1))), parts)
     with s.tensors() as (i, extent, region):
         here = b.load(offset, typ=I64)
-        unit = sweep.unit(b, extent)
-        shift = sweep.shift(s, i, extent, unit) if m.kernel.boxes else None
-        where = boundary_in_matrix if sweep.by_rows and sweep.in_batches else boundary
-        begin, end = (where(b, b.sub(x, here), extent, unit, shift) for x in (low, high))
-        with b.if_then(b.icmp_signed("<", begin, end)):
-            b.call(body, [step, i, begin, end, region])
-        b.store(b.add(here, extent.elements), offset)
+        behind = b.add(here, extent.elements)
+        b.store(behind, offset)
+        with b.if_then(b.and_(b.icmp_signed("<", low, behind), b.icmp_signed("<", here, high))):
+            begin, end = variable(b, integer(0)), variable(b, extent.elements)
+            with b.if_then(b.or_(b.icmp_signed(">", low, here), b.icmp_signed("<", high, behind))):
+                unit = sweep.unit(b, extent)
+                shift = sweep.shift(s, i, extent, unit) if m.kernel.boxes else None
+                where = boundary_in_matrix if sweep.by_rows and sweep.in_batches else boundary
+                b.store(where(b, b.sub(low, here), extent, unit, shift), begin)
+                b.store(where(b, b.sub(high, here), extent, unit, shift), end)
+            first, last = b.load(begin, typ=I64), b.load(end, typ=I64)
+            with b.if_then(b.icmp_signed("<", first, last)):
+                b.call(body, [step, i, first, last, region])
     m.float_mode.restore(b, saved)
     b.ret_void()
     return f
