@@ -96,14 +96,12 @@ class SweepBody:
 
         It is prefetched for a write if the sweep writes the stream. Locality 3 is the first cache, 2 the second.
         """
-        type = ll.FunctionType(ll.VoidType(), [PTR, I32, I32, I32])
-        hint = self.b.module.declare_intrinsic("llvm.prefetch", [PTR], type)
         for name in names or self.pointers:
             if name in self.ahead:
                 line = at(self.b, self.ahead[name], i, UNIT[self.m.kernel.buffer(name).format.bytes])
             else:
                 line = at(self.b, self.address(name, i), integer(offset), I8)
-            self.b.call(hint, [line, I32(int(name in stored(self.phase))), I32(locality), I32(1)])
+            prefetch(self.b, line, locality, write=name in stored(self.phase))
 
 
 class VectorBody(ElementBody):
@@ -187,3 +185,9 @@ def for_elements(body: SweepBody, begin: Any, end: Any) -> None:
         return
     with b.if_then(b.icmp_signed(">", rest, integer(0))):
         body.emit(full, body.lanes, mask=first_lanes(b, rest, body.lanes))
+
+
+def prefetch(b: ll.IRBuilder, address: Any, locality: int, *, write: bool) -> None:
+    """Prefetch the cache line of an address. Locality 3 is the first cache, 2 the second."""
+    type = ll.FunctionType(ll.VoidType(), [PTR, I32, I32, I32])
+    b.call(b.module.declare_intrinsic("llvm.prefetch", [PTR], type), [address, I32(int(write)), I32(locality), I32(1)])

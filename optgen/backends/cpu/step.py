@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -141,18 +141,33 @@ class StepFunction(TensorFunction):
 
     def row_number(self, i: Any, r: Any) -> Any:
         """The row of the whole tensor that the r-th visited one is."""
-        b, number = self.b, variable(self.b, r)
+        return listed_row(self.b, self.row_list(i), r)
+
+    def row_list(self, i: Any) -> Any:
+        """The numbers of the rows of tensor i that are visited; null: all rows are."""
+        b, rows = self.b, variable(self.b, ll.Constant(PTR, None))
         lists = self.field("index")
         with self._unless_null(lists):
-            rows = load(b, lists, i, PTR)
-            with self._unless_null(rows):
-                b.store(load(b, rows, r, I64), number)
-        return b.load(number, typ=I64)
+            b.store(load(b, lists, i, PTR), rows)
+        return b.load(rows, typ=PTR)
 
-    @contextmanager
-    def _unless_null(self, pointer: Any) -> Iterator[None]:
-        with self.b.if_then(self.b.icmp_unsigned("!=", pointer, ll.Constant(PTR, None))):
-            yield
+    def _unless_null(self, pointer: Any) -> AbstractContextManager[Any]:
+        return unless_null(self.b, pointer)
+
+
+@contextmanager
+def unless_null(b: ll.IRBuilder, pointer: Any) -> Iterator[None]:
+    """What is emitted here runs if the pointer is not null."""
+    with b.if_then(b.icmp_unsigned("!=", pointer, ll.Constant(PTR, None))):
+        yield
+
+
+def listed_row(b: ll.IRBuilder, rows: Any, r: Any) -> Any:
+    """Number r of a list of rows; r itself if that is null."""
+    number = variable(b, r)
+    with unless_null(b, rows):
+        b.store(load(b, rows, r, I64), number)
+    return b.load(number, typ=I64)
 
 
 def _element_count(m: CpuModuleBuilder, name: str) -> ll.Function:
