@@ -25,9 +25,11 @@ LAYERS: dict[str, list[str]] = {
         "arguments",
         "passes backends",
         "objectcode compiled",
-        "pipeline",
-        "emit execute",
-        "loops api",
+        "pipeline threads",
+        "emit loops",
+        "linalg",
+        "execute",
+        "api",
         "__init__",
         "cli torch",
         "__main__",
@@ -46,8 +48,8 @@ LAYERS: dict[str, list[str]] = {
         "rule",
     ],
     "optgen.execute.cpu": [
-        "c_functions cpus generate kernel exchange fold",
-        "boxes dlpack groups pool ranges",
+        "kernel exchange fold",
+        "boxes dlpack groups ranges",
         "chain table",
         "runner",
         "device",
@@ -109,7 +111,8 @@ SEES: dict[str, set[str]] = {
     "ir": {"diagnostics", "expressions", "model", "bounds"},
     "passes": {"diagnostics", "expressions", "model", "ir"},
     "backends": {"diagnostics", "expressions", "model", "ir"},
-    "loops": {"backends", "objectcode", "execute"},
+    "loops": {"backends", "objectcode", "threads"},
+    "linalg": {"backends", "objectcode", "threads", "loops"},
 }
 """What parts of optgen may import of the lines above them, where that is less than all."""
 

@@ -146,7 +146,7 @@ def _address(x: np.ndarray[Any, Any] | None, dtype: np.dtype[Any]) -> int:
 
 def _runner(address: int) -> Callable[[int, int], None]:
     """The `run` of a `_Code`: all tasks on the calling thread, or shared among those of the pool."""
-    from optgen.execute.cpu import pool
+    from optgen.threads import pool
 
     on_this_thread = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(address)
     pool.num_threads()  # a bad OPTGEN_NUM_THREADS is refused by the first call, large or not
@@ -167,7 +167,7 @@ def _runner(address: int) -> Callable[[int, int], None]:
 @functools.cache
 def _pool_run() -> Callable[[int, int, int, int], None]:
     """The pool's entry, which takes the addresses of the pool, the function and its arguments, and the work."""
-    from optgen.execute.cpu import pool
+    from optgen.threads import pool
 
     kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
     return kind(pool.pool().run)
