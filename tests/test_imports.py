@@ -56,6 +56,7 @@ LAYERS: dict[str, list[str]] = {
     ],
     "optgen.execute.cuda": ["driver", "memory kernel", "table", "capturable runner", "device"],
     "optgen.loops": ["language malloc", "compile code", "fallback_gemm", "numpy_blas", "checked", "kernel"],
+    "optgen.linalg": ["matrices", "blocks own", "products", "__init__"],
     "optgen.torch": [
         "requirement clipping identity spelling pages naming scalars hooks",
         "memory",
@@ -119,7 +120,7 @@ SEES: dict[str, set[str]] = {
 LIBRARIES = {
     "lark": {"lang"},
     "sympy": {"symbolic"},
-    "llvmlite": {"backends", "objectcode"},
+    "llvmlite": {"backends", "linalg", "objectcode"},
     "ml_dtypes": {"execute"},
     "torch": {"torch"},
 }

@@ -5,10 +5,11 @@ what each function computes, how exactly, and in which order. Each file imports 
 
     matrices        arguments: batches of matrices, checked
     blocks          products by BLAS, in blocks that the threads share
+    own             products by code of our own: bfloat16, deterministic
     products        `product`
 """
 
 from optgen.linalg.matrices import view
-from optgen.linalg.products import product
+from optgen.linalg.products import How, product, reference_product
 
-__all__ = ["product", "view"]
+__all__ = ["How", "product", "reference_product", "view"]

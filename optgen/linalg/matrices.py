@@ -4,12 +4,34 @@ from __future__ import annotations
 
 import ctypes
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 Matrices = np.ndarray[Any, np.dtype[Any]]
 """float32 or float64, C-contiguous, (..., rows, columns). The leading dimensions are a batch."""
+
+
+FLOPS = 32
+"""The multiplications and additions of a product that take as long as one addition of two arrays' elements."""
+
+SUMMED = 256
+"""The consecutive products that are added up before they are added to the result, where code of our own multiplies.
+They are words of panels, so of pairs of bfloat16 there are twice as many."""
+
+
+class ProductShape(NamedTuple):
+    """`batch` products of (m, k) and (k, n)."""
+
+    batch: int
+    m: int
+    n: int
+    k: int
+
+    @property
+    def work(self) -> int:
+        """The work in additions of two arrays' elements, as the threads count it."""
+        return 2 * self.batch * self.m * self.n * self.k // FLOPS
 
 
 def view(address: int, shape: tuple[int, ...], dtype: Any) -> Matrices:
