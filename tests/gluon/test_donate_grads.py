@@ -104,9 +104,7 @@ def test_what_is_refused() -> None:
     trainer = make(net)
     for param in net.collect_params().values():
         param.grad_req = "add"
-    with pytest.raises(
-        ArgumentError, match=r"donate_grads: parameter 'dense\d+_\w+' has grad_req='add', which adds"
-    ):
+    with pytest.raises(ArgumentError, match=r"donate_grads: parameter 'dense\d+_\w+' has grad_req='add', which adds"):
         make(net)
     backward(net)
     with pytest.raises(ArgumentError, match="grad_req='add'"):
