@@ -93,7 +93,7 @@ LAYERS: dict[str, list[str]] = {
         "block",
         "nn loss",
         "rnn data",
-        "store_choice",
+        "store_choice trainer_params",
         "trainer",
         "contrib",
         "model_zoo",
