@@ -56,6 +56,7 @@ LAYERS: dict[str, list[str]] = {
     ],
     "optgen.execute.cuda": ["driver", "memory kernel", "table", "capturable runner", "device"],
     "optgen.loops": ["language malloc", "compile code", "fallback_gemm", "numpy_blas", "checked", "kernel"],
+    "optgen.linalg": ["errors matrices", "blocks own stacks lapack", "products factorizations", "roots", "__init__"],
     "optgen.torch": [
         "requirement clipping identity spelling pages naming scalars hooks",
         "memory",
@@ -64,7 +65,7 @@ LAYERS: dict[str, list[str]] = {
         "state",
         "protocols bound",
         "rules",
-        "group loading",
+        "donation group loading",
         "in_backward",
         "base",
         "torch_classes",
@@ -92,7 +93,7 @@ LAYERS: dict[str, list[str]] = {
         "block",
         "nn loss",
         "rnn data",
-        "store_choice",
+        "store_choice trainer_params",
         "trainer",
         "contrib",
         "model_zoo",
@@ -119,7 +120,7 @@ SEES: dict[str, set[str]] = {
 LIBRARIES = {
     "lark": {"lang"},
     "sympy": {"symbolic"},
-    "llvmlite": {"backends", "objectcode"},
+    "llvmlite": {"backends", "linalg", "objectcode"},
     "ml_dtypes": {"execute"},
     "torch": {"torch"},
 }

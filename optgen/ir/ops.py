@@ -50,7 +50,7 @@ class Word:
 @dataclass(frozen=True)
 class Load:
     """The contents of a buffer when the phase begins: elements in the compute dtype, with zeros for subnormals; smaller
-    kinds in f64, as they are."""
+    kinds in f64, as they are. What an earlier phase of the step has stored with every bit is as it was stored."""
 
     buffer: str
 

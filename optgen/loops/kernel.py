@@ -88,7 +88,7 @@ class LoopKernel(Function):
         malloc.keep_freed_memory()
         text = self.text(dtype)
         gemm = numpy_blas.gemm(dtype).address if "call void %gemm(" in text else 0
-        return _Code(gemm, _runner(code.load(text, f"native_{self.name}")))
+        return _Code(gemm, runner(code.load(text, f"native_{self.name}")))
 
     def _entry(self) -> str:
         """LLVM IR of what a thread calls: part `part` of `parts` of the tasks, with the arguments at address `args`."""
@@ -144,8 +144,9 @@ def _address(x: np.ndarray[Any, Any] | None, dtype: np.dtype[Any]) -> int:
         return x.ctypes.data
 
 
-def _runner(address: int) -> Callable[[int, int], None]:
-    """The `run` of a `_Code`: all tasks on the calling thread, or shared among those of the pool."""
+def runner(address: int) -> Callable[[int, int], None]:
+    """What runs the function at an address, given that of its arguments and the work: all tasks on the calling thread,
+    or shared among those of the pool."""
     from optgen.threads import pool
 
     on_this_thread = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(address)

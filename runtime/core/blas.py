@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from optgen.linalg import blocks
-from optgen.linalg.products import FLOPS
+from optgen.linalg.matrices import FLOPS
 from optgen.loops.language import NO_TRANS, TRANS
 from optgen.loops.numpy_blas import single
 from runtime.core.backend import is_host

@@ -11,12 +11,7 @@ import pytest
 import optgen
 from optgen import linalg
 from optgen.linalg import blocks
-
-SIZES = (0, 1, 2, 7, 33, 129, 300)
-SHAPES = [(m, SIZES[(3 * i + 2 * j) % 7], n) for i, m in enumerate(SIZES) for j, n in enumerate(SIZES)]
-SHAPES += [(300, 17, 5), (17, 300, 1), (400, 3, 400), (193, 192, 385), (1, 1000, 1), (2, 5000, 3)]
-DTYPES = (np.float32, np.float64)
-rng = np.random.default_rng(0)
+from tests.linalg.matrices import DTYPES, SHAPES, assert_close, op, operands
 
 
 @pytest.fixture(autouse=True)
@@ -24,26 +19,6 @@ def threads() -> Iterator[None]:
     before = optgen.num_threads()
     yield
     optgen.set_num_threads(before)
-
-
-def operands(dtype: type, m: int, k: int, n: int, batch: tuple[int, ...] = (), ta: bool = False, tb: bool = False):
-    a, b = rng.normal(size=(*batch, m, k)).astype(dtype), rng.normal(size=(*batch, k, n)).astype(dtype)
-    return (stored(a) if ta else a), (stored(b) if tb else b)
-
-
-def stored(x: np.ndarray) -> np.ndarray:
-    return np.ascontiguousarray(np.swapaxes(x, -1, -2))
-
-
-def op(x: np.ndarray, transpose: bool) -> np.ndarray:
-    return (np.swapaxes(x, -1, -2) if transpose else x).astype(np.float64)
-
-
-def assert_close(c: np.ndarray, a: np.ndarray, b: np.ndarray) -> None:
-    """Within the bound of any order of additions: k roundings of the sum of absolute products."""
-    k = a.shape[-1]
-    bound = (k + 2) * np.finfo(c.dtype).eps * (abs(a) @ abs(b))
-    assert (abs(c - a @ b) <= bound).all()
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
