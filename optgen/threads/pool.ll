@@ -1,5 +1,5 @@
-; Made from pool.c by `python -m optgen.execute.cpu.generate`, with clang 22.1.8.
-; SHA-256 of pool.c: 4b73abc62a1d7343f6fd02ee661510e46730570d864e3fb448840a7fbb01799a
+; Made from pool.c by `python -m optgen.objectcode.generate`, with clang 22.1.8.
+; SHA-256 of pool.c: 0ee4b85095c0c416cd9c4d94e69edb5eb016894d8a629627b4ceb98fccff223e
 
 %struct.pool = type { %struct.line, %struct.line, %struct.line, %struct.line, i32, i32, ptr, ptr, i32, i32, i64, i64, i64, i64, i64, i32, i32, [4096 x i32] }
 %struct.line = type { i32, [15 x i32] }
