@@ -59,7 +59,7 @@ LAYERS: dict[str, list[str]] = {
     ],
     "optgen.execute.cuda": ["driver", "memory kernel", "table", "capturable runner", "device"],
     "optgen.loops": ["language malloc", "compile code", "fallback_gemm", "numpy_blas", "checked", "kernel"],
-    "optgen.linalg": ["matrices", "blocks own", "products", "__init__"],
+    "optgen.linalg": ["errors matrices", "blocks own stacks lapack", "products factorizations", "roots", "__init__"],
     "optgen.torch": [
         "requirement clipping identity spelling pages naming scalars hooks",
         "memory",
@@ -96,7 +96,7 @@ LAYERS: dict[str, list[str]] = {
         "block",
         "nn loss",
         "rnn data",
-        "store_choice",
+        "store_choice trainer_params",
         "trainer",
         "contrib",
         "model_zoo",

@@ -99,6 +99,7 @@ class _Run:
         self.shared = shared
         self.values: dict[str, Any] = {}
         self.pending: list[tuple[Buffer, Any]] = []
+        self.stored: set[str] = set()  # by phases that have ended
         shape = tensor.buffers["w"].shape if tensor.shape is None else tensor.shape
         matrices, self.rows, self.cols = matrix_view(shape, last_two=kernel.last_two)
         self.batch = (matrices,) if kernel.last_two else ()
@@ -158,7 +159,7 @@ class _Run:
     def load(self, buffer: Buffer) -> Any:
         found = self.seen(buffer)[...]
         if buffer.kind is Kind.ELEM and buffer.format.is_exact(self.kernel.compute):
-            return flushed(found)
+            return np.array(found)[()] if buffer.name in self.stored else flushed(found)
         dtype = DTYPES[held_type(buffer, self.kernel.compute).dtype]
         if buffer.is_quantized:
             scale = call(codec.decode_scale(buffer), self.seen(self.kernel.buffer(f"{buffer.name}.scale")))
@@ -196,6 +197,7 @@ class _Run:
                 view[..., self.present, :] = new
             else:
                 view[...] = new
+        self.stored |= {buffer.name for buffer, _ in self.pending}
         self.pending.clear()
 
     def rounded(self, buffer: Buffer, value: Array, dtype: np.dtype[Any]) -> Array:

@@ -14,9 +14,9 @@ from dataclasses import replace
 from functools import partial
 
 from optgen.diagnostics import Span
-from optgen.expressions import Binary, Call, Expr, IsSet, Name, Number, Text, Transpose, Unary, children
+from optgen.expressions import DRAWS, Binary, Call, Expr, IsSet, Name, Number, Text, Transpose, Unary, children
 from optgen.lang import matrices
-from optgen.lang.builtins import DRAWS, FUNCTIONS, TENSORS, is_reduction
+from optgen.lang.builtins import FUNCTIONS, TENSORS, is_reduction
 from optgen.lang.dimensions import CONSTANT, MEANING, ValueKind, fits, join, of_axes
 from optgen.lang.loops import loops_around
 from optgen.lang.report import Report

@@ -22,7 +22,7 @@ from optgen.execute.buffers import numpy_dtype
 from optgen.execute.rule import SMALLEST_QUANTIZED
 from optgen.ir import COMPUTE, Kernel, Variant
 from optgen.ir.storage import QUANT_BLOCK, storages_of
-from optgen.lang import builtins, kinds, lint, parser, syntax, variants
+from optgen.lang import builtins, definitions, kinds, lint, parser, syntax, variants
 from optgen.lang.expression_actions import LineError
 from optgen.model import MAX_DRAWS, RESERVED_PARAMS, Optimizer
 from optgen.stages.plan import Section
@@ -334,6 +334,7 @@ def test_limits() -> None:
         (variants.MAX_VARIANTS, "E412"),
         (variants.MAX_LINES, "E412"),
         (MAX_DRAWS, "E108"),
+        (definitions.MAX_NODES, "E107"),
         (syntax.MAX_ERRORS, "E111"),
     ]
     assert [(int(row[1]), row[2]) for row in table.rows] == limits
