@@ -20,7 +20,7 @@ from optgen.objectcode import cache
 if TYPE_CHECKING:
     from optgen.backends.ptx import GpuModule
     from optgen.backends.target import CpuTarget
-    from optgen.stages.plan import Plan, Section
+    from optgen.stages.plan import KernelStage, Plan
 
 
 def check(source: Source) -> Optimizer:
@@ -45,15 +45,15 @@ def stages(optimizer: Optimizer, variant: Variant, due: Collection[Timing], *, f
     return plan(optimizer, variant, due, first=first)
 
 
-def build_section(optimizer: Optimizer, variant: Variant, section: Section) -> Kernel:
+def build_section(optimizer: Optimizer, variant: Variant, section: KernelStage) -> Kernel:
     """one section of a plan -> kernel IR."""
-    from optgen.ir.build import Work, build_work
+    from optgen.ir.build import KernelWork, build_work
     from optgen.ir.verify import verify
     from optgen.stages.plan import PARAMETER
 
     own_sizes = section.domain != PARAMETER
     known = dict(section.stores), dict(section.kinds), dict(section.reads)
-    work = Work(section.equations, section.buffers, *known, own_sizes=own_sizes, advances=False)
+    work = KernelWork(section.equations, section.buffers, *known, own_sizes=own_sizes, advances=False)
     return verify(build_work(optimizer, variant, work))
 
 
@@ -149,7 +149,7 @@ def native(optimizer: Optimizer, variant: Variant) -> NativeKernel:
     return compiled.unpack_native(name, variant.dtype, entry)
 
 
-def native_section(optimizer: Optimizer, variant: Variant, section: Section, number: int) -> NativeKernel:
+def native_section(optimizer: Optimizer, variant: Variant, section: KernelStage, number: int) -> NativeKernel:
     """All the way to object code for this machine, from the cache where it was made before. `number` is that of the
     section in its variant."""
     from optgen.backends import target

@@ -13,7 +13,7 @@ from optgen.execute.buffers import Tensor, numpy_dtype
 from optgen.execute.cpu.ranges import ReadableRanges
 from optgen.execute.kernel import BufferTensors, LoadedKernel
 from optgen.execute.overlap import OverlapCheck
-from optgen.execute.protocols import Runner, Table
+from optgen.execute.protocols import BoundTable, Runner
 
 
 @dataclass
@@ -25,7 +25,7 @@ class ActiveSet:
     """
 
     members: list[int]
-    tables: Sequence[Table]
+    tables: Sequence[BoundTable]
     runner: Runner
     mark_written: Callable[[], None] | None
     moving: MovingGradients | None = None
@@ -58,7 +58,7 @@ class MovingGradients:
         self,
         found: list[Any],
         bound: Mapping[int, Tensor],
-        tables: Sequence[Table],
+        tables: Sequence[BoundTable],
         overlap: OverlapCheck,
         *,
         apart: bool,

@@ -35,7 +35,7 @@ class Platform(Protocol):
         """The device that parameters are on; ValueError if they are on several, or if its steps cannot be captured."""
 
 
-class Table(Protocol):
+class BoundTable(Protocol):
     """The parameters of a step that share a kernel: what a step sets of them. `order` are their numbers among all
     parameters, and `members` the same as a list."""
 
@@ -105,7 +105,7 @@ class Device(Protocol):
         tensors: BufferTensors,
         ids: Sequence[int],
         pieces: Sequence[AnyPiece | None],
-    ) -> Table:
+    ) -> BoundTable:
         """The table of one of the platform's kernels; arguments as `StepTable` has them."""
 
     def runner(self, tables: Sequence[Any], counts: Tensor, exchange: Exchange | None) -> Runner:

@@ -29,7 +29,7 @@ REDUCED = {*((name, 1) for name in REDUCTIONS), ("dot", 2)}
 
 
 @dataclass(frozen=True)
-class Work:
+class KernelWork:
     """What a kernel computes: `equations`, with which values `reads` from buffers and `starts` of states, and what it
     stores: buffer -> key. `kinds` are those that keys have in the kernel. `own_sizes`: its matrices are not those of
     the parameter, whose sizes are then the hyper-parameters `parameter.rows` and so on."""
@@ -49,22 +49,22 @@ def build(optimizer: Optimizer, variant: Variant) -> Kernel:
     return build_work(optimizer, variant, _whole(optimizer, variant))
 
 
-def build_work(optimizer: Optimizer, variant: Variant, work: Work) -> Kernel:
+def build_work(optimizer: Optimizer, variant: Variant, work: KernelWork) -> Kernel:
     """The kernel of a part of a variant."""
     return _Lowering(optimizer, variant, work).kernel()
 
 
-def _whole(optimizer: Optimizer, variant: Variant) -> Work:
+def _whole(optimizer: Optimizer, variant: Variant) -> KernelWork:
     """All equations of a variant."""
     program = optimizer.program(variant.flags, evaluate=variant.evaluate)
     own = tuple(buffers(optimizer, variant, program))
     kinds = {"w'": Kind.ELEM} | {f"{s.name}'": s.kind for s in program.states}
     if variant.evaluate:
-        return Work(program.equations, own, {"out": "w'"}, kinds, advances=False)
+        return KernelWork(program.equations, own, {"out": "w'"}, kinds, advances=False)
     starts = {s.name: x for s in program.states if (x := optimizer.start(s)) is not None}
     stored = {name: f"{name}'" for name in ("w", *(s.name for s in program.states))}
     stored |= {"copy": "w'"} if variant.master else {}
-    return Work(program.equations, own, stored, kinds, starts=starts)
+    return KernelWork(program.equations, own, stored, kinds, starts=starts)
 
 
 PARAMETER_SIZES = {name: f"parameter.{name}" for name in DIMENSIONS}
@@ -82,7 +82,7 @@ def _turn_numbers(optimizer: Optimizer) -> Iterator[str]:
 
 
 class _Lowering:
-    def __init__(self, optimizer: Optimizer, variant: Variant, work: Work) -> None:
+    def __init__(self, optimizer: Optimizer, variant: Variant, work: KernelWork) -> None:
         self.optimizer = optimizer
         self.variant = variant
         self.work = work

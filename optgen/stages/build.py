@@ -14,7 +14,7 @@ from optgen.lang.kinds import base_names, infer_values, kind_of
 from optgen.model import Equation, Kind, Optimizer, Program, Timing
 from optgen.stages.cut import Block, carried_by, produced, substituted
 from optgen.stages.normalize import Element, Node, Normalizer, Orientation, Turns, names_of
-from optgen.stages.plan import PARAMETER, Array, Axes, CallStage, LoopStage, Plan, Section, Stage
+from optgen.stages.plan import PARAMETER, Axes, CallStage, KernelStage, LoopStage, Plan, Stage, StageArray
 
 _NOWHERE = Span(0, 0, 0)
 
@@ -41,7 +41,7 @@ class _Builder:
         self.orientation = Orientation()
         for axes in self.states.values():
             self.orientation.of(axes)
-        self.arrays: dict[str, Array] = {}
+        self.arrays: dict[str, StageArray] = {}
         self.places: dict[str, str] = {}
 
     def plan(self) -> Plan:
@@ -100,7 +100,7 @@ class _Builder:
                     self.array(key, call=isinstance(made, CallStage) or (isinstance(made, Element) and made.narrow))
 
     def array(self, key: str, *, call: bool = False) -> None:
-        self.arrays.setdefault(key, Array(key, self.axes(key), call))
+        self.arrays.setdefault(key, StageArray(key, self.axes(key), call))
 
     def call(self, block: Block, node: Node) -> Stage:
         if isinstance(node, CallStage):
@@ -164,7 +164,7 @@ class _Builder:
 
     # ------------------------------------------------------------ kernels
 
-    def section(self, block: Block, kernel: _Kernel) -> Section:
+    def section(self, block: Block, kernel: _Kernel) -> KernelStage:
         own = {node.key: node for node in kernel.nodes}
         named = {key for node in kernel.nodes for key in names_of(node.value)}
         light = {node.key: node for node in block.definitions(named)}
@@ -178,7 +178,7 @@ class _Builder:
         columns = {key for key, node in own.items() if node.columns}
         found = [self._buffer(name, kernel.domain, name in written, columns) for name in self._in_order(names)]
         known = sorted((own.keys() | light.keys() | outer) & self.kinds.keys())
-        return Section(
+        return KernelStage(
             kernel.domain,
             tuple(Equation(_named(node.key), node.value, _NOWHERE) for node in order),
             tuple(found),

@@ -16,7 +16,7 @@ from optgen import arguments
 from optgen.ir import Kernel
 from optgen.ir.interp import TensorUpdate, interpret
 from optgen.shapes import matrix_view, sizes
-from optgen.stages.plan import ONE, PARAMETER, Axes, CallStage, LoopStage, Plan, Section, Stage
+from optgen.stages.plan import ONE, PARAMETER, Axes, CallStage, KernelStage, LoopStage, Plan, Stage
 
 Array = np.ndarray[Any, Any]
 CallFunction = Callable[[CallStage, Sequence[Array], Sequence[float], Array], None]
@@ -25,7 +25,7 @@ CallFunction = Callable[[CallStage, Sequence[Array], Sequence[float], Array], No
 
 def interpret_plan(
     plan: Plan,
-    kernel_of: Callable[[Section], Kernel],
+    kernel_of: Callable[[KernelStage], Kernel],
     tensor: TensorUpdate,
     call: CallFunction,
     *,
@@ -40,7 +40,7 @@ class _PlanRun:
     def __init__(
         self,
         plan: Plan,
-        kernel_of: Callable[[Section], Kernel],
+        kernel_of: Callable[[KernelStage], Kernel],
         tensor: TensorUpdate,
         call: CallFunction,
         last_two: bool,
@@ -70,14 +70,14 @@ class _PlanRun:
     def stages(self, stages: Sequence[Stage]) -> None:
         for stage in stages:
             match stage:
-                case Section():
+                case KernelStage():
                     self.section(stage)
                 case CallStage():
                     self.call_stage(stage)
                 case LoopStage():
                     self.loop(stage)
 
-    def section(self, section: Section) -> None:
+    def section(self, section: KernelStage) -> None:
         kernel = self.kernel_of(section)
         buffers = {
             b.name: self.array(b.name).reshape(-1) if _is_line(b) else self.array(b.name) for b in kernel.buffers

@@ -22,7 +22,7 @@ ONE = "1"
 
 
 @dataclass(frozen=True)
-class Section:
+class KernelStage:
     """The equations of one kernel, over matrices of dimensions `domain`. `reads` are the values that buffers hold
     before, `stores` those that they hold after, as pairs of a buffer and a key. `kinds` are those of all keys."""
 
@@ -65,11 +65,11 @@ class LoopStage:
     carried: tuple[tuple[str, str], ...]
 
 
-Stage = Section | CallStage | LoopStage
+Stage = KernelStage | CallStage | LoopStage
 
 
 @dataclass(frozen=True)
-class Array:
+class StageArray:
     """An array of the workspace: its dimensions in their orientation, () for a number. A matrix, and a vector that a
     call takes or makes (`is_narrow`), have the dtype in which kernels compute; all else is float64."""
 
@@ -83,7 +83,7 @@ class Plan:
     """The stages of one variant. `arrays` are those of the workspace; `places` has the buffers that hold other keys."""
 
     stages: tuple[Stage, ...]
-    arrays: tuple[Array, ...]
+    arrays: tuple[StageArray, ...]
     places: Mapping[str, str]
 
     def walk(self) -> Iterator[Stage]:

@@ -25,7 +25,7 @@ from optgen.ir.storage import QUANT_BLOCK, storages_of
 from optgen.lang import builtins, definitions, kinds, lint, parser, syntax, variants
 from optgen.lang.expression_actions import LineError
 from optgen.model import MAX_DRAWS, RESERVED_PARAMS, Optimizer
-from optgen.stages.plan import Section
+from optgen.stages.plan import KernelStage
 from tests.lang.reference import EXAMPLES, SECTIONS, TEXT, Example, check, codes, examples, kind_word, links, tables
 
 LANG = Path(parser.__file__).parent
@@ -63,7 +63,7 @@ def built(optimizer: Optimizer, variant: Variant) -> Iterator[Kernel]:
         return
     for due, first in itertools.product(((), optimizer.timings()), (False, True)):
         for stage in pipeline.stages(optimizer, variant, due, first=first).walk():
-            if isinstance(stage, Section):
+            if isinstance(stage, KernelStage):
                 yield pipeline.build_section(optimizer, variant, stage)
 
 

@@ -17,7 +17,7 @@ from optgen.execute.cpu.table import CpuTable
 from optgen.ir import Buffer, is_gradient
 from optgen.model import DIMENSIONS, Kind
 from optgen.shapes import matrix_view, sizes
-from optgen.stages.plan import ONE, PARAMETER, Axes, CallStage, LoopStage, Section, Stage
+from optgen.stages.plan import ONE, PARAMETER, Axes, CallStage, KernelStage, LoopStage, Stage
 from optgen.threads.pool import Pool
 
 
@@ -112,14 +112,14 @@ class ParameterRun:
 
     def _made(self, stage: Stage) -> _KernelCall | _Call | _LoopCall:
         match stage:
-            case Section():
+            case KernelStage():
                 return self._kernel_call(stage)
             case CallStage():
                 return _Call(stage, [x.key for x in stage.operands])
             case LoopStage(body=body):
                 return _LoopCall(stage, [self._made(x) for x in body])
 
-    def _kernel_call(self, section: Section) -> _KernelCall:
+    def _kernel_call(self, section: KernelStage) -> _KernelCall:
         kernel = self.kernels[section]
         domain = self.param
         if section.domain != PARAMETER:

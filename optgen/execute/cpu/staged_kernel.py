@@ -12,7 +12,7 @@ from optgen.execute.kernel import LoadedKernel
 from optgen.ir import Variant
 from optgen.ir.buffers import buffers
 from optgen.model import Optimizer, Timing
-from optgen.stages.plan import Plan, Section
+from optgen.stages.plan import KernelStage, Plan
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class LoadedPlan:
     """A plan, and the kernels of its sections."""
 
     plan: Plan
-    kernels: Mapping[Section, CpuKernel]
+    kernels: Mapping[KernelStage, CpuKernel]
 
 
 class StagedKernel(LoadedKernel):
@@ -46,7 +46,7 @@ class StagedKernel(LoadedKernel):
         self.optimizer = optimizer
         self.timings = optimizer.timings()
         self.starts = any(optimizer.start(s) is not None for s in program.states)
-        self._kernels: dict[Section, CpuKernel] = {}
+        self._kernels: dict[KernelStage, CpuKernel] = {}
         self._plans: dict[tuple[frozenset[Timing], bool], LoadedPlan] = {}
         for due in {frozenset(), frozenset(self.timings)}:
             for first in {False, self.starts}:
@@ -57,11 +57,11 @@ class StagedKernel(LoadedKernel):
         key = frozenset(due), first and self.starts
         if key not in self._plans:
             plan = pipeline.stages(self.optimizer, self.variant, key[0], first=key[1])
-            sections = [stage for stage in plan.walk() if isinstance(stage, Section)]
+            sections = [stage for stage in plan.walk() if isinstance(stage, KernelStage)]
             self._plans[key] = LoadedPlan(plan, {section: self._kernel(section) for section in sections})
         return self._plans[key]
 
-    def _kernel(self, section: Section) -> CpuKernel:
+    def _kernel(self, section: KernelStage) -> CpuKernel:
         if section not in self._kernels:
             number = len(self._kernels)
             native = pipeline.native_section(self.optimizer, self.variant, section, number)
