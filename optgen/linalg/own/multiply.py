@@ -54,10 +54,10 @@ def multiply(
 
 
 @functools.cache
-def load(precision: Precision) -> OwnProduct:
-    """The code for this machine."""
+def load(precision: Precision, fused: bool) -> OwnProduct:
+    """The code for this machine; `fused` as `tile_for` has it."""
     malloc.keep_freed_memory()  # the panels of the last product
-    tile = tile_for(precision, target.host())
+    tile = tile_for(precision, target.host(), fused=fused)
     return made(tile, link.link(code.build(module_text(tile)), *ENTRIES))
 
 

@@ -29,8 +29,7 @@ class Tile:
     pairs: bool
     """Whether the CPU multiplies pairs of bfloat16, two to a word. Without that, bfloat16 are float32 in the panels."""
     fused: bool
-    """Whether a product is added to a sum with one rounding, by CPUs that can. For bfloat16 only, whose products are
-    exact in float32."""
+    """Whether a product is added to a sum with one rounding."""
 
     @property
     def columns(self) -> int:
@@ -61,14 +60,19 @@ class Tile:
         return 2 if self.pairs else 1
 
 
-def tile_for(precision: Precision, target: CpuTarget) -> Tile:
-    """The largest tile that fits the registers, with a row of b and an element of a."""
+def has_large_tiles(target: CpuTarget) -> bool:
+    """Whether code of our own multiplies faster than BLAS does: where there is AVX-512."""
+    return "avx512f" in target.required()
+
+
+def tile_for(precision: Precision, target: CpuTarget, *, fused: bool) -> Tile:
+    """The largest tile that fits the registers, with a row of b and an element of a; `fused` if that is wanted, where
+    the CPU can."""
     features = set(target.required())
     arm = target.triple.startswith(("aarch64", "arm64"))
     size, many = (64, True) if "avx512f" in features else (32, False) if "avx2" in features else (16, arm)
-    bfloat16 = precision == "bfloat16"
-    pairs = bfloat16 and {"avx512f", "avx512bf16"} <= features
-    fused = bfloat16 and (arm or not {"fma", "avx512f"}.isdisjoint(features))
+    pairs = precision == "bfloat16" and {"avx512f", "avx512bf16"} <= features
+    fused = fused and (arm or not {"fma", "avx512f"}.isdisjoint(features))
     lanes = size // (8 if precision == "float64" else 4)
     return Tile(precision, lanes, 8 if many else 4, 3 if fused or size == 64 else 2, pairs, fused)
 
@@ -118,11 +122,13 @@ def emit_tile(module: ll.Module, tile: Tile) -> Any:
 
 
 def _dot(module: ll.Module, tile: Tile) -> Any:
-    """sum + x*y for vectors, as the instructions that compute it. Two roundings, if not of bfloat16."""
+    """sum + x*y for vectors, as the instructions that compute it."""
     if not tile.pairs:
         if tile.fused:
-            kind = vector(F32, tile.lanes)
-            fma = ll.Function(module, ll.FunctionType(kind, [kind] * 3), f"llvm.fma.v{tile.lanes}f32")
+            kind = vector(tile.element, tile.lanes)
+            fma = ll.Function(
+                module, ll.FunctionType(kind, [kind] * 3), f"llvm.fma.v{tile.lanes}f{8 * tile.word_bytes}"
+            )
             return lambda b, sum, x, y: b.call(fma, [x, y, sum])
         return lambda b, sum, x, y: b.fadd(sum, b.fmul(x, y))
     sums, pairs = vector(F32, tile.lanes), vector(I32, tile.lanes)
