@@ -118,6 +118,7 @@ SHAPES = {
     "tensor": ("one matrix", [(5000, 5000)]),
     "resnet50": ("ResNet-50", resnet50()),
     "gpt2": ("GPT-2 small", gpt2()),
+    "matrices": ("250 matrices of 100,000 elements", [(400, 250)] * 250),
     "mlp": ("MLP 784-128-64-10", perceptron()),
 }
 

@@ -14,24 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from optgen.diagnostics import suggest
+from optgen.expressions import Binary, Expr, IsSet, Name, Number, Text, Unary, walk
 from optgen.ir import COMPUTE, LEAST_NORMAL
 from optgen.ir.storage import STORAGES, storages_of
-from optgen.model import (
-    COMPARISONS,
-    Binary,
-    Expr,
-    Flag,
-    FlagValue,
-    IsSet,
-    Kind,
-    Name,
-    Number,
-    Optimizer,
-    Param,
-    Text,
-    Unary,
-    walk,
-)
+from optgen.model import COMPARISONS, Flag, FlagValue, Kind, Optimizer, Param
 
 UNSET = math.nan
 """The value in kernels of a parameter that is none. As a bound it clips nothing, because no comparison with it

@@ -11,7 +11,8 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from optgen.model import COUNTS, DIMENSIONS, EPSILON, Binary, Call, Expr, Name, Number, Optimizer, Program, Unary
+from optgen.expressions import Binary, Call, Expr, Name, Number, Unary
+from optgen.model import COUNTS, DIMENSIONS, EPSILON, Optimizer, Program
 
 
 class Bounds(NamedTuple):

@@ -105,6 +105,14 @@ class Gradients:
         return all_rows(self._params[i], self._kernels[i]) if self._by_row[i] else NOT_BY_ROW
 
 
+def are_bound(grads: Sequence[Any], held: Any) -> bool:
+    """Whether `held`, what `check` gave for all parameters, is that of these gradients: arrays of NumPy, which stay
+    where they are."""
+    if not isinstance(held, Mapping) or len(held) != len(grads):
+        return False
+    return all(type(x) is np.ndarray and x is held[i].tensors[0].owner for i, x in enumerate(grads))
+
+
 def found_gradients(params: Sequence[Any]) -> list[Any]:
     """The `.grad` of each parameter; ValueError naming one that cannot have any."""
     try:

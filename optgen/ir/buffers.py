@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from optgen import ir
+from optgen.expressions import Expr, Name, Number
 from optgen.ir import Buffer, Variant
 from optgen.ir.nonnegative_states import nonnegative_states
-from optgen.model import Expr, Kind, Name, Number, Optimizer, Program, StateDecl
+from optgen.model import Kind, Optimizer, Program, StateDecl
 
 
 def buffers(optimizer: Optimizer, variant: Variant, program: Program) -> list[Buffer]:

@@ -12,26 +12,13 @@ from dataclasses import replace
 
 from optgen import ir
 from optgen.diagnostics import Span
+from optgen.expressions import Binary, Call, Expr, Name, Number, Unary, children, walk
 from optgen.ir import Buffer, Instr, Kernel, Phase, Value, Variant, join
 from optgen.ir.buffers import buffers
 from optgen.ir.expand import Emitter
 from optgen.ir.math import random
 from optgen.ir.verify import held_type, typed
-from optgen.model import (
-    COUNTS,
-    DIMENSIONS,
-    EPSILON,
-    Binary,
-    Call,
-    Expr,
-    Kind,
-    Name,
-    Number,
-    Optimizer,
-    Unary,
-    children,
-    walk,
-)
+from optgen.model import COUNTS, DIMENSIONS, EPSILON, Kind, Optimizer
 
 COMPARISONS: dict[str, ir.CompareOp] = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}
 ARITHMETIC: dict[str, type[ir.Add | ir.Sub | ir.Mul | ir.Div]] = {"+": ir.Add, "-": ir.Sub, "*": ir.Mul, "/": ir.Div}

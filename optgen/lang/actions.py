@@ -10,27 +10,10 @@ import math
 from typing import Any, NamedTuple
 
 from optgen.diagnostics import Diagnostic, Span
+from optgen.expressions import Binary, Call, Expr, IsSet, Name, Number, Text, Unary
 from optgen.lang.builtins import FUNCTIONS
 from optgen.lang.syntax import Token
-from optgen.model import (
-    RESERVED_PARAMS,
-    Binary,
-    Call,
-    Equation,
-    Expr,
-    Flag,
-    Input,
-    Interval,
-    IsSet,
-    Kind,
-    Name,
-    Number,
-    Param,
-    Require,
-    StateDecl,
-    Text,
-    Unary,
-)
+from optgen.model import RESERVED_PARAMS, Equation, Flag, Input, Interval, Kind, Param, Require, StateDecl
 
 
 class LineError(Exception):

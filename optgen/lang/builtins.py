@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from optgen.model import EPSILON, RESERVED_PARAMS, Call
+from optgen.expressions import Call
+from optgen.model import EPSILON, RESERVED_PARAMS
 
 
 @dataclass(frozen=True)

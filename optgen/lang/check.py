@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import groupby
 
 from optgen.diagnostics import Source, Span, SpecErrors
+from optgen.expressions import Call, walk
 from optgen.lang.builtins import DRAWS
 from optgen.lang.conditions import check_guard
 from optgen.lang.declare import declare
@@ -14,7 +15,7 @@ from optgen.lang.names import check_reads, check_target
 from optgen.lang.parser import Broken, Draft, read_draft
 from optgen.lang.scope import Scope
 from optgen.lang.variants import check_variants
-from optgen.model import MAX_DRAWS, Call, Equation, Optimizer, walk
+from optgen.model import MAX_DRAWS, Equation, Optimizer
 
 
 def parse(source: Source) -> Optimizer:

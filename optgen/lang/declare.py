@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import keyword
 
+from optgen.expressions import Call, Name, walk
 from optgen.lang.builtins import API_NAMES, DRAWS, FUNCTIONS, RESERVED, SPARSE
 from optgen.lang.conditions import check_condition, check_guard
 from optgen.lang.kinds import MEANING
 from optgen.lang.names import check_call, readable_names
 from optgen.lang.parser import Draft
 from optgen.lang.scope import Scope, meaning
-from optgen.model import RESERVED_PARAMS, Call, Flag, Input, Kind, Name, Param, StateDecl, walk
+from optgen.model import RESERVED_PARAMS, Flag, Input, Kind, Param, StateDecl
 
 
 def declare(draft: Draft) -> Scope:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 
 from optgen.diagnostics import Span
+from optgen.expressions import Call, Expr, IsSet, Name, children, walk
 from optgen.lang.builtins import (
     COMMON_FUNCTIONS,
     COMMON_NAMES,
@@ -16,7 +17,7 @@ from optgen.lang.builtins import (
     is_reduction,
 )
 from optgen.lang.scope import Scope, meaning
-from optgen.model import RESERVED_PARAMS, Call, Equation, Expr, IsSet, Name, children, walk
+from optgen.model import RESERVED_PARAMS, Equation
 
 
 def check_call(call: Call, scope: Scope) -> None:

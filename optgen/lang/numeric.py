@@ -12,22 +12,9 @@ from dataclasses import dataclass
 
 from optgen.bounds import Bounds, bounds, bounds_of
 from optgen.diagnostics import Span
+from optgen.expressions import Binary, Call, Expr, Name, Number, Unary, walk
 from optgen.lang.kinds import infer
-from optgen.model import (
-    COUNTS,
-    DIMENSIONS,
-    EPSILON,
-    Binary,
-    Call,
-    Expr,
-    Kind,
-    Name,
-    Number,
-    Optimizer,
-    Program,
-    Unary,
-    walk,
-)
+from optgen.model import COUNTS, DIMENSIONS, EPSILON, Kind, Optimizer, Program
 
 
 @dataclass(frozen=True)

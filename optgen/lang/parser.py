@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from optgen.diagnostics import Diagnostic, Source, Span
+from optgen.expressions import Expr, children
 from optgen.lang.actions import Actions, Axes, Cite, Header, LineError, Section, Statement
 from optgen.lang.messages import syntax_error
 from optgen.lang.syntax import HEADS, MAX_ERRORS, Line, Token, begins_statement, read_lines
-from optgen.model import Equation, Expr, Flag, Input, Param, Require, StateDecl, children
+from optgen.model import Equation, Flag, Input, Param, Require, StateDecl
 
 MAX_DEPTH = 100
 """The largest depth of an expression. Later stages recurse over expressions."""

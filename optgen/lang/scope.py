@@ -9,8 +9,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from optgen.diagnostics import Diagnostic, Span, listed, suggest
+from optgen.expressions import Name
 from optgen.lang.builtins import COMMON_NAMES, FUNCTIONS, RESERVED
-from optgen.model import RESERVED_PARAMS, Flag, Input, Name, Param, StateDecl
+from optgen.model import RESERVED_PARAMS, Flag, Input, Param, StateDecl
 
 
 @dataclass

@@ -10,7 +10,8 @@ import functools
 import sympy as sp
 
 from optgen.diagnostics import Span
-from optgen.model import Binary, Call, Expr, Flags, Interval, Name, Number, Optimizer, Unary
+from optgen.expressions import Binary, Call, Expr, Name, Number, Unary
+from optgen.model import Flags, Interval, Optimizer
 
 _NOWHERE = Span(0, 0, 0)
 _UNIT = Interval(0.0, 1.0, False, True)

@@ -13,23 +13,8 @@ from enum import Enum, IntEnum
 from itertools import groupby
 
 from optgen.diagnostics import Span
-from optgen.model import (
-    COUNTS,
-    DIMENSIONS,
-    EPSILON,
-    Binary,
-    Call,
-    Equation,
-    Expr,
-    Flags,
-    IsSet,
-    Name,
-    Number,
-    Optimizer,
-    Text,
-    Unary,
-    walk,
-)
+from optgen.expressions import Binary, Call, Expr, IsSet, Name, Number, Text, Unary, walk
+from optgen.model import COUNTS, DIMENSIONS, EPSILON, Equation, Flags, Optimizer
 
 _NOWHERE = Span(0, 0, 0)
 _ONE = Number(1.0, "1", _NOWHERE)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from optgen.model import Expr, Flags, Number, Optimizer
+from optgen.expressions import Expr, Number
+from optgen.model import Flags, Optimizer
 from optgen.symbolic.render import GREEK, EquationLine, Level, Rendered, Renderer, Row, Symbol, Time, equations
 
 _SUBSCRIPT = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")

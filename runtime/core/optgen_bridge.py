@@ -19,7 +19,7 @@ from runtime.core.protocols import Context, NDArray
 if TYPE_CHECKING:
     from optgen import Piece, State, UpdateRule
     from optgen.arguments import Arguments
-    from optgen.model import Call
+    from optgen.expressions import Call
     from optgen.model import Optimizer as Spec
 
     Gradient = NDArray | list[NDArray]
@@ -82,8 +82,8 @@ def joins_parameters(spec: Spec) -> bool:
 
 
 def _reductions(equations: Iterable[Any]) -> Iterator[Call]:
+    from optgen.expressions import Call, walk
     from optgen.lang import builtins
-    from optgen.model import Call, walk
 
     return (e for line in equations for e in walk(line.value) if isinstance(e, Call) and builtins.is_reduction(e))
 
@@ -101,6 +101,13 @@ def load(
     import optgen
 
     return optgen.load(spec, dtype, master=master, storage=storage, target="cpu" if gpu is None else "cuda", **values)
+
+
+def check_donated(dtype: str, ctx: Context) -> None:
+    """ValueError if a step cannot use the memory of gradients of that type in a context."""
+    from optgen.execute import donation
+
+    donation.check_donated(dtype, "cpu" if ctx.on_cpu else "cuda")
 
 
 def gpu_of(ctx: Context) -> int | None:
@@ -258,8 +265,8 @@ class Binding:
 
     `states[i]` holds the state arrays of parameter i by name, its master as "w", and `given[i]` is the object, never to
     be changed, that they were taken from; `names[i]` is what errors call the parameter. In place of gradients there may
-    be lists of several dense ones, as many for each, which are summed; lists that were bound must not be changed. Other
-    arguments go to the rule's `bind`.
+    be lists of several dense ones, as many for each, which are summed; lists that were bound must not be changed. With
+    `donate_grads`, every call uses their memory. Other arguments go to the rule's `bind`.
     """
 
     def __init__(
@@ -271,9 +278,10 @@ class Binding:
         states: Sequence[Mapping[str, NDArray]],
         seed: int,
         given: Sequence[Any],
+        donate_grads: bool,
         **arguments: Any,
     ) -> None:
-        self._names = names
+        self._names, self._donates = names, donate_grads
         self._weights = _memory(weights)
         self._given, self._held = list(given), [array for state in states for array in state.values()]
         self._states = _memory(self._held)
@@ -282,15 +290,19 @@ class Binding:
         self._expected: list[int] = []  # what the counts will be after the next update, if none is made elsewhere
         self.sent: Any = None  # what the values follow from that were sent last; the caller's
         try:
-            self._step = rule.bind(self._weights, _gradients(grads), _state(states, self._counts), **arguments)
+            state = _state(states, self._counts)
+            self._step = rule.bind(self._weights, _gradients(grads), state, donate_grads=donate_grads, **arguments)
         except (TypeError, ValueError) as error:
             raise _renamed(error, names) from None
         self._step.seed = seed
 
-    def fits(self, weights: Sequence[NDArray], given: Sequence[Any], grads: Sequence[Gradient]) -> bool:
+    def fits(
+        self, weights: Sequence[NDArray], given: Sequence[Any], grads: Sequence[Gradient], donate_grads: bool
+    ) -> bool:
         """Whether these are the very weights and states that are bound, and as many gradients of each."""
         return (
-            len(weights) == len(self._weights)
+            donate_grads == self._donates
+            and len(weights) == len(self._weights)
             and _summed(grads) == self._summed
             and all(map(operator.is_, map(_DATA, weights), self._weights))
             and all(map(operator.is_, given, self._given))
@@ -313,7 +325,7 @@ class Binding:
     def _take(self, grads: Sequence[Gradient]) -> None:
         """Read the gradients from these; those of row-sparse ones are elsewhere at each step."""
         same = operator.is_ if self._summed == 1 else _same
-        if not self._is_sparse and all(map(same, self._grads, grads)):
+        if not (self._is_sparse or self._donates) and all(map(same, self._grads, grads)):
             return
         try:
             self._step.rebind(_gradients(grads))

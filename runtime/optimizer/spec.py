@@ -245,7 +245,7 @@ class SpecOptimizer(Optimizer):
             with as_dense(weights) as dense:
                 return self._update(indices, dense, grads, states, master)
         binding = self._bindings.get(indices[0])
-        if binding is None or not binding.fits(weights, states, grads):
+        if binding is None or not binding.fits(weights, states, grads, self.donates_grads):
             binding = self._bindings[indices[0]] = self._bind(indices, weights, grads, states, master)
         if self.counts_first:
             self._update_count(indices)
@@ -290,6 +290,7 @@ class SpecOptimizer(Optimizer):
             lazy=self.lazy_update,
             pieces=list(map(self.pieces.get, indices)),
             exchange=self.exchange,
+            donate_grads=self.donates_grads,
         )
 
     def _check_all(self, indices: Sequence[Index]) -> None:

@@ -17,7 +17,7 @@ from optgen import specfiles
 from optgen.backends.ptx.table import Unit
 from optgen.cli import explain, main
 from optgen.cli.bandwidth import bandwidth
-from optgen.model import Expr
+from optgen.expressions import Expr
 from optgen.symbolic.written import expression
 
 GOOD = """\

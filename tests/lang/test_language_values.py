@@ -12,12 +12,13 @@ import pytest
 
 import optgen
 from optgen import pipeline
+from optgen.expressions import Call, Name
 from optgen.ir import Kernel, Variant
 from optgen.ir.build import MATH
 from optgen.ir.interp import TensorUpdate, interpret
 from optgen.lang import builtins, kinds
 from optgen.lang.kinds import ValueKind, fits, join
-from optgen.model import Call, Kind, Name, Optimizer
+from optgen.model import Kind, Optimizer
 from tests.ir.test_math import operations
 from tests.lang.reference import check, codes, kind_word, tables
 

@@ -13,12 +13,12 @@ from optgen.execute.cpu.boxes import Areas, BoxExchange
 from optgen.execute.cpu.exchange import ExchangeCallback, of_partials
 from optgen.execute.cpu.groups import Groups, group_ends
 from optgen.execute.cpu.kernel import CpuKernel
-from optgen.execute.cpu.pool import Pool
 from optgen.execute.hyper import Values
 from optgen.execute.kernel import Rows
 from optgen.execute.piece import Exchange
 from optgen.execute.table import StepTable
 from optgen.model import Kind
+from optgen.threads.pool import Pool
 
 
 class CpuTable(StepTable):

@@ -6,7 +6,7 @@
    old generation therefore never claims, and one that has claimed keeps the job alive until it has counted down
    `pending`.
 
-   What is loaded is pool.ll, which `python -m optgen.execute.cpu.generate` makes of this file. It is the same for every
+   What is loaded is pool.ll, which `python -m optgen.objectcode.generate` makes of this file. It is the same for every
    processor and therefore made without the headers of a system; the hint of spin-waits is filled in when it is loaded,
    and the number of a system call is a field. */
 

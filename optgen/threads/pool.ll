@@ -1,5 +1,5 @@
-; Made from pool.c by `python -m optgen.execute.cpu.generate`, with clang 22.1.8.
-; SHA-256 of pool.c: d47beb26cd28b5c46bb32189d95e83eb285ff8506db9864543f596a78a48b61d
+; Made from pool.c by `python -m optgen.objectcode.generate`, with clang 22.1.8.
+; SHA-256 of pool.c: b01549d250208253fd91f0437f975ac35572c29efdb6c75eeea630e870b7e579
 
 %struct.pool = type { %struct.line, %struct.line, %struct.line, %struct.line, i32, i32, ptr, ptr, i32, i32, i64, i64, i64, i64, i64, i32, i32, [4096 x i32] }
 %struct.line = type { i32, [15 x i32] }
