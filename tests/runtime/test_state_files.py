@@ -14,8 +14,8 @@ import runtime as mx
 from runtime import MXNetError, autograd, gluon, nd, optimizer
 from runtime.core import files, optgen_bridge
 
-SHAPES = ((70, 80), (33,), (1,))
-STORAGES = (None, "bfloat16_stochastic", "int8_dynamic", "int8_linear")
+SHAPES = ((70, 80), (67, 81), (33,), (1,))
+STORAGES = (None, "bfloat16_stochastic", "int8_dynamic", "int8_linear", "int4_dynamic")
 
 
 @optimizer.register
@@ -107,6 +107,7 @@ def test_stored_states_and_masters_go_on_bit_by_bit(storage: str, multi_precisio
         ("float64", {}),
         ("float32", {"storage": "int8_dynamic"}),
         ("float32", {"storage": {"v": "int8_linear"}}),
+        ("float32", {"storage": {"v": "int4_dynamic"}}),
         ("float16", {"multi_precision": True, "storage": "bfloat16"}),
         ("bfloat16", {}),
     ],
@@ -129,7 +130,7 @@ def test_a_file_describes_itself(tmp_path: Path) -> None:
     train(trainer, 2)
     trainer.save_states(tmp_path / "states")
     arrays, metadata = files.from_bytes((tmp_path / "states").read_bytes(), "states")
-    assert set(arrays) == {f"{i}.{name}" for i in range(3) for name in "mv"}
+    assert set(arrays) == {f"{i}.{name}" for i in range(4) for name in "mv"}
     for words in ('"optimizer": "Adam"', '"beta1": 0.9', '"wd": 0.1', '"num_update": 2', '"name": "p1_weight"'):
         assert words in metadata["header"]
 
