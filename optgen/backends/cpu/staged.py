@@ -33,7 +33,7 @@ from optgen.ir.storage.packing import CODES_PER_BYTE
 from optgen.model import Kind
 
 STRIP_ELEMENTS = 64
-"""How many elements are asked for and computed together."""
+"""How many elements are asked for and computed together: a cache line of codes of 8 bits. Of 4 bits, twice as many."""
 MAIN_PASS = "main"
 """The pass over a unit that computes. A pass that draws words goes by its draw."""
 WORDS_PER_COUNTER = 4
@@ -116,6 +116,10 @@ class StagedLoop:
         names = [n for n in body.pointers if n not in self.arrays.codes]
         self.prefetch_plan = {p: names[k :: len(passes)] for k, p in enumerate(passes)}
 
+    @property
+    def strip_elements(self) -> int:
+        return STRIP_ELEMENTS * (2 if any(x.format.is_packed for x in self.buffers.values()) else 1)
+
     def array(self, type: ll.Type, more: int = 0) -> Any:
         """An array on the stack with a number for each element of a unit."""
         return array(self.b, type, QUANT_BLOCK + more, CACHE_LINE_BYTES)
@@ -125,7 +129,7 @@ class StagedLoop:
         b = self.b
         if not self.reductions:
             for unit in self.units(begin, end):
-                for _ in self.elements(unit, STRIP_ELEMENTS):
+                for _ in self.elements(unit, self.strip_elements):
                     pass
             return
         lanes = array(b, F64, LANES * len(self.reductions), CACHE_LINE_BYTES)
