@@ -56,7 +56,7 @@ def load(
     arguments.check_dtype(dtype, master)
     optimizer = spec if isinstance(spec, Optimizer) else pipeline.checked(read(spec))
     args = arguments.resolve(optimizer, values)
-    arguments.warn_of_subnormals(optimizer, dtype, args.values, frames=2)
+    arguments.warn_of_subnormals(optimizer, dtype, args.values)
     storages = arguments.storages(optimizer, dtype, storage)
     return UpdateRule(
         optimizer,

@@ -7,6 +7,11 @@ from dataclasses import dataclass, field
 
 from optgen.diagnostics import Span
 
+REDUCTIONS = ("sum", "mean", "norm", "rms", "std", "max", "min")
+"""The functions that, of one argument, compute one number from many."""
+DRAWS = ("normal", "uniform", "rademacher")
+"""The functions whose results are random."""
+
 
 @dataclass(frozen=True)
 class Number:

@@ -56,7 +56,7 @@ LAYERS: dict[str, list[str]] = {
     ],
     "optgen.execute.cuda": ["driver", "memory kernel", "table", "capturable runner", "device"],
     "optgen.loops": ["language malloc", "compile code", "fallback_gemm", "numpy_blas", "checked", "kernel"],
-    "optgen.linalg": ["matrices", "blocks own", "products", "__init__"],
+    "optgen.linalg": ["errors matrices", "blocks own stacks lapack", "products factorizations", "roots", "__init__"],
     "optgen.torch": [
         "requirement clipping identity spelling pages naming scalars hooks",
         "memory",

@@ -75,12 +75,13 @@ class ElementBody(ABC):
         env = {v: splat(self.b, x, self.width) for v, x in self.scalars.items()}
         env |= self.line_values()
         bitwise = read_bitwise(self.phase.instrs, self.m.consts)
+        kept = self.m.kernel.stored_before(self.phase) if self.m.kernel.compute == "f64" else ()
         for instr in self.phase.instrs:
             flushes = self.m.machine_flushes and flushed_by_mode(instr, bitwise)
             match instr.op:
                 case ir.Load(buffer=name):
                     assert instr.result is not None
-                    env[instr.result] = self.decoded(self.m.kernel.buffer(name), flushes)
+                    env[instr.result] = self.decoded(self.m.kernel.buffer(name), flushes or name in kept)
                 case ir.Store(buffer=name, value=v):
                     self.store(self.m.kernel.buffer(name), self.operand(v, env))
                 case ir.Word(draw=draw):
@@ -97,18 +98,18 @@ class ElementBody(ABC):
     def operand(self, v: Value, env: Env) -> Any:
         return self.m.operand(self.b, v, env, self.width)
 
-    def decoded(self, buffer: Buffer, machine_flushes: bool) -> Any:
+    def decoded(self, buffer: Buffer, is_flushed: bool) -> Any:
         """The elements of a stream in the dtype of the arithmetic, with zeros instead of subnormals, unless the machine
-        sees to that where they are read."""
+        sees to that where they are read, or they are doubles that this step has stored."""
         b, raw = self.b, self.read(buffer)
         if buffer.format.is_half:
             return b.fpext(raw, vector(F32, self.width))
         if buffer.format.codec is None:
-            return raw if machine_flushes else flushed(b, raw)
+            return raw if is_flushed else flushed(b, raw)
         args = [raw if buffer.format.is_packed else b.zext(raw, vector(I32, self.width))]
         if buffer.is_quantized:
             args.append(self.scale(buffer))
-        return self.inline(codec.decoder(buffer), args, result_flushes=machine_flushes)
+        return self.inline(codec.decoder(buffer), args, result_flushes=is_flushed)
 
     def store(self, buffer: Buffer, x: Any) -> None:
         """Write new values, rounded to the storage of their buffer."""

@@ -98,6 +98,7 @@ class _Run:
         self.shared = shared
         self.values: dict[str, Any] = {}
         self.pending: list[tuple[Buffer, Any]] = []
+        self.stored: set[str] = set()  # by phases that have ended
         matrices, self.rows, self.cols = matrix_view(tensor.buffers["w"].shape, last_two=kernel.last_two)
         self.batch = (matrices,) if kernel.last_two else ()
         every = np.arange(self.rows if self.cols else 0)  # rows without elements are not updated
@@ -156,7 +157,7 @@ class _Run:
     def load(self, buffer: Buffer) -> Any:
         found = self.seen(buffer)[...]
         if buffer.kind is Kind.ELEM and buffer.format.is_exact(self.kernel.compute):
-            return flushed(found)
+            return np.array(found)[()] if buffer.name in self.stored else flushed(found)
         dtype = DTYPES[held_type(buffer, self.kernel.compute).dtype]
         if buffer.is_quantized:
             scale = call(codec.decode_scale(buffer), self.scale_of_each(buffer))
@@ -191,6 +192,7 @@ class _Run:
                 view[..., self.present, :] = new
             else:
                 view[...] = new
+        self.stored |= {buffer.name for buffer, _ in self.pending}
         self.pending.clear()
 
     def rounded(self, buffer: Buffer, value: Array, dtype: np.dtype[Any]) -> Array:

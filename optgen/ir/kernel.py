@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from optgen.ir.ops import Op, Reduce, ReduceOp, ReduceOverParams, Word, operands
+from optgen.ir.ops import Op, Reduce, ReduceOp, ReduceOverParams, Store, Word, operands
 from optgen.ir.storage import SCALE, STORAGES, Storage
 from optgen.ir.types import COMPUTE, DType, Value
 from optgen.model import MAX_DRAWS, Flags, Kind
@@ -185,6 +185,11 @@ class Kernel:
     @property
     def compute(self) -> DType:
         return COMPUTE[self.dtype]
+
+    def stored_before(self, phase: Phase) -> frozenset[str]:
+        """The buffers that phases before this one store."""
+        earlier = self.phases[: self.phases.index(phase)]
+        return frozenset(i.op.buffer for p in earlier for i in p.instrs if isinstance(i.op, Store))
 
     @property
     def rows_independent(self) -> bool:

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from optgen.diagnostics import Span
-from optgen.expressions import Binary, Call, Expr, IsSet, Name, Number, Text, Unary, children
-from optgen.lang.builtins import DRAWS, TENSORS, is_reduction
+from optgen.expressions import DRAWS, Binary, Call, Expr, IsSet, Name, Number, Text, Unary, children
+from optgen.lang.builtins import TENSORS, is_reduction
 from optgen.model import COUNTS, DIMENSIONS, EPSILON, PER_PARAMETER, Kind, Optimizer, Program, StateDecl
 
 

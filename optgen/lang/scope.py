@@ -50,7 +50,6 @@ class Scope:
             ("a state", self.states),
             ("an input", self.inputs),
             ("an alias", self.aliases),
-            ("a function", FUNCTIONS),
             ("a reserved name", RESERVED),
         )
         return next((word for word, table in tables if name in table), None)
@@ -72,5 +71,5 @@ class Scope:
 
 
 def meaning(name: str) -> str:
-    """A name of the language described in words."""
-    return "a function" if name in FUNCTIONS else f"reserved for {RESERVED[name]}"
+    """A reserved name described in words."""
+    return f"reserved for {RESERVED[name]}"

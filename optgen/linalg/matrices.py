@@ -57,23 +57,14 @@ def check(name: str, x: Matrices) -> Matrices:
     return x
 
 
-def square(name: str, x: Matrices) -> Matrices:
-    """`x`, checked. ValueError where its matrices are not square."""
-    check(name, x)
-    if x.shape[-1] != x.shape[-2]:
-        raise ValueError(f"{name} must be square, not of shape {x.shape}")
-    return x
-
-
 def result(out: Matrices | None, shape: tuple[int, ...], dtype: np.dtype[Any], *inputs: Matrices) -> Matrices:
     """`out`, checked, or a new array. ValueError where it has another shape, or overlaps an input."""
     if out is None:
         return np.empty(shape, dtype)
-    check("out", out)
     if out.shape != shape or out.dtype != dtype:
         raise ValueError(f"out must be {dtype} of shape {shape}, not {out.dtype} of shape {out.shape}")
-    if not out.flags.writeable:
-        raise ValueError("out is read-only")
+    if not (out.flags.c_contiguous and out.flags.writeable):
+        raise ValueError("out must be C-contiguous and writeable")
     if any(np.may_share_memory(out, x) for x in inputs):
         raise ValueError("out overlaps an input; it needs memory of its own")
     return out

@@ -47,8 +47,7 @@ def choose_temporary(
             v = instr.result
             if v is None or v.id not in saved or isinstance(instr.op, ir.Load):
                 continue
-            # A double may be subnormal, and a load would make it a zero; a float32 has no room for one.
-            if not v.type.dtype == buffer.format.compute == "f32":
+            if not buffer.format.is_exact(v.type.dtype):
                 continue
             gain = saved[v.id] - WRITTEN_BYTE * buffer.format.bits / 8
             if gain > most and (allowed is None or v.id in allowed):

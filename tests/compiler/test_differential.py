@@ -257,9 +257,18 @@ _UNARY: tuple[str, ...] = (
     "exp(-abs({}))",
 )
 _UNARY += ("log(abs({}) + 1)", "log1p(abs({}))", "expm1(clip({}, -2, 2))", "({})^2", "({})^3", "(abs({}) + 0.5)^lr")
+_UNARY += ("sin({})", "cos({})", "tan({})", "atan({})", "sigmoid({})", "erf({})", "ceil({})", "round({})")
 _BINARY: tuple[str, ...] = ("{} + {}", "{} - {}", "{}*{}", "{}/{}", "max({}, {})", "min({}, {})", "clip({}, abs({}))")
-_BINARY += ("clip({}, {}, 0.5)", "where({} > 0, {}, 0.5)", "where({} <= 1 or not ({} == 2), lr, t)")
-_REDUCE = ("norm", "rms", "sum", "mean", "max", "min")
+_BINARY += (
+    "atan2({}, {})",
+    "mod({}, {})",
+    "max({}, {}, 0.5)",
+    "min(1, {}, {}, 0.25)",
+    "clip({}, {}, 0.5)",
+    "where({} > 0, {}, 0.5)",
+    "where({} <= 1 or not ({} == 2), lr, t)",
+)
+_REDUCE = ("norm", "rms", "std", "sum", "mean", "max", "min")
 _HOSTS = ("lr", "t", "0.25", "-3", "lr*t", "sqrt(t)", "1 - 0.9^t", "max(lr, t/4)", "wd", "size", "cols/rows", "step")
 _SMALL = {"S": "host", "T": "tensor", "D": "shared", "R": "row", "C": "col"}
 """States that are smaller than an element."""
@@ -294,7 +303,7 @@ def specs(draw: st.DrawFn) -> str:
 
     for i in range(draw(st.integers(0, 3))):
         if draw(st.integers(0, 3)) == 0:
-            lines.append(f"z{i} = {draw(st.sampled_from(('normal', 'uniform')))}()")
+            lines.append(f"z{i} = {draw(st.sampled_from(('normal', 'uniform', 'rademacher')))}()")
             leaves += (f"z{i}",)
         else:
             lines.append(f"e{i} = {draw(_elements(leaves, smaller))}")
