@@ -121,8 +121,9 @@ def test_other_element_types_and_storages(source: str | None, dtype: str, argume
     exact = trainer_of("adam")
     train(exact, 4)
     assert second._updaters[0].optimizer.storage == arguments.get("storage")
+    coarse = "int4_dynamic" in f"{source} {arguments}"
     for a, b in zip(train(exact, 1), train(second, 1), strict=True):
-        np.testing.assert_allclose(a, b.astype(float), rtol=2e-2, atol=1e-2)
+        np.testing.assert_allclose(a, b.astype(float), rtol=2e-2, atol=4e-2 if coarse else 1e-2)
 
 
 def test_a_file_describes_itself(tmp_path: Path) -> None:
