@@ -123,7 +123,7 @@ def test_other_element_types_and_storages(source: str | None, dtype: str, argume
     assert second._updaters[0].optimizer.storage == arguments.get("storage")
     coarse = "int4_dynamic" in f"{source} {arguments}"
     for a, b in zip(train(exact, 1), train(second, 1), strict=True):
-        np.testing.assert_allclose(a, b.astype(float), rtol=2e-2, atol=4e-2 if coarse else 1e-2)
+        np.testing.assert_allclose(a, b.astype(float), rtol=2e-2, atol=2e-2 if coarse else 1e-2)
 
 
 def test_a_file_describes_itself(tmp_path: Path) -> None:
@@ -207,10 +207,10 @@ def test_what_is_no_state_file_of_this_optimizer(tmp_path: Path) -> None:
     check("not the states of an optimizer")
     for other, words in (
         (trainer_of("sgd"), "states of SGD, and this is Adam"),
-        (trainer_of("adam", shapes=(*SHAPES, (2,))), "states for 4 parameters, and here there are 3"),
+        (trainer_of("adam", shapes=(*SHAPES, (2,))), "states for 5 parameters, and here there are 4"),
         (
-            trainer_of("adam", shapes=((70, 80), (3, 11), (1,))),
-            r"'p1_weight' has shape \(3, 11\), but here it is \(33,\)",
+            trainer_of("adam", shapes=((70, 80), (67, 81), (3, 11), (1,))),
+            r"'p2_weight' has shape \(3, 11\), but here it is \(33,\)",
         ),
     ):
         train(other, 1)
