@@ -225,15 +225,28 @@ class Coding:
 
 # ---------------------------------------------------------------- pieces
 
+MIN_ALIGNED_BYTES = 1 << 12
+"""Smaller arrays are where NumPy puts them: finding them another place takes longer than it saves."""
 
-def aligned(shape: tuple[int, ...], dtype: np.dtype, value: float = 0.0) -> np.ndarray:
-    """A new NumPy array, filled with `value`, that begins with a cache line, or with a page if it is large.
+
+def aligned(shape: tuple[int, ...], dtype: np.dtype, value: float | None = 0.0) -> np.ndarray:
+    """A new NumPy array, filled with `value` (None: anything), that begins with a cache line, or if it is large with a
+    page.
 
     States lie in lines as their weight does. Updates are fastest where the gradient does so too.
     """
     from optgen.execute import buffers
 
     return buffers.aligned(shape, dtype.name, value)
+
+
+def copied(x: Any) -> Any:
+    """A copy of an array of NumPy or CuPy in C order; a large one of NumPy begins as an `aligned` one does."""
+    if type(x) is not np.ndarray or x.nbytes < MIN_ALIGNED_BYTES:
+        return x.copy()
+    copy = aligned(x.shape, x.dtype, None)
+    copy[...] = x
+    return copy
 
 
 def piece(offset: int, shape: tuple[int, ...]) -> Piece:

@@ -24,7 +24,7 @@ from optgen.backends.cpu.elements import (
 from optgen.backends.cpu.module import VOID, CpuModuleBuilder
 from optgen.backends.cpu.step import listed_row
 from optgen.backends.element_body import address
-from optgen.backends.llvm import at, integer, maximum, minimum
+from optgen.backends.llvm import at, integer, maximum
 from optgen.backends.llvm_types import I8, I64, PTR, TYPES
 from optgen.ir import Buffer, Phase, Value
 from optgen.ir.storage import Storage
@@ -51,14 +51,15 @@ def listed_rows(
     formats = {x.name: x.format for x in streams}
     short = b.icmp_signed("<=", cols, integer(LONGEST))
     distance = b.udiv(integer(LINES_AHEAD * body.lanes), maximum(b, cols, integer(body.lanes)))
-    with loop(b, first, last) as row:
-        later = minimum(b, b.add(row, distance), b.sub(last, integer(1)))
-        with b.if_then(short):
+    with loop(b, b.sub(first, distance), last) as row:
+        later = b.add(row, distance)
+        with b.if_then(b.and_(short, b.icmp_signed("<", later, last))):
             _prefetch_row(b, _row(b, starts, formats, cols, index, later), formats, cols)
-        here = _row(b, starts, formats, cols, index, row)
-        behind = b.select(short, integer(0), integer(PREFETCH_BYTES))
-        ahead = {name: at(b, x, behind, I8) for name, x in here.items()}
-        for_elements(replace(body, pointers=here, ahead=ahead), integer(0), cols)
+        with b.if_then(b.icmp_signed(">=", row, first)):
+            here = _row(b, starts, formats, cols, index, row)
+            behind = b.select(short, integer(0), integer(PREFETCH_BYTES))
+            ahead = {name: at(b, x, behind, I8) for name, x in here.items()}
+            for_elements(replace(body, pointers=here, ahead=ahead), integer(0), cols)
     b.ret_void()
     return f
 
