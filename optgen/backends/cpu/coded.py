@@ -1,8 +1,7 @@
 """The new values of 8-bit states, coded a unit later than they are computed.
 
-A unit is a block of codes, whose scale is known when all of its values are. In the loop that computes the values of a
-unit, those of the unit before become codes: then nothing waits for the scale, and the units of the CPU that divide work
-while others code.
+A unit is a block of codes, whose scale is known when all of its values are. Before those of a unit become codes, the
+values of the next unit are computed: then nothing waits for the scale.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from llvmlite import ir as ll
 from optgen.backends.control_flow import array, loop
 from optgen.backends.cpu.elements import CACHE_LINE_BYTES, SweepBody
 from optgen.backends.element_body import raw_type
-from optgen.backends.llvm import at, inline, integer, splat
+from optgen.backends.llvm import at, inline, integer, load, splat
 from optgen.backends.llvm_types import F32, I32, PTR, constant, vector
 from optgen.ir import Buffer, codec
 from optgen.ir.storage import QUANT_BLOCK
@@ -38,7 +37,7 @@ class Coder:
         b = self.b
         self.magnitudes = {n: array(b, I32, body.lanes, CACHE_LINE_BYTES) for n in states}
         self.values = {n: array(b, F32, 2 * QUANT_BLOCK, CACHE_LINE_BYTES) for n in states}
-        self.nowhere = {n: array(b, raw_type(x.format), QUANT_BLOCK, CACHE_LINE_BYTES) for n, x in states.items()}
+        self.aside = {n: array(b, raw_type(x.format), QUANT_BLOCK, CACHE_LINE_BYTES) for n, x in states.items()}
         with b.goto_entry_block():
             self.last_values, self.last_factors, self.last_codes = (
                 {n: b.alloca(type) for n in states} for type in (PTR, F32, PTR)
@@ -47,7 +46,7 @@ class Coder:
     def start(self) -> None:
         """Before the first unit: the codes of the one before go nowhere."""
         for name in self.states:
-            self._remember(name, self.values[name], F32(0.0), self.nowhere[name])
+            self._remember(name, self.values[name], F32(0.0), self.aside[name])
 
     def begin_unit(self, start: Any) -> dict[str, Any]:
         """Where the values of the unit that begins with element `start` go."""
@@ -56,18 +55,23 @@ class Coder:
         half = self.b.and_(start, integer(QUANT_BLOCK))
         return {n: at(self.b, values, half, F32) for n, values in self.values.items()}
 
-    def code_last(self, place: Any, width: int) -> None:
-        """Code some values of the last unit, the first of which is at this place in it."""
+    def code_last(self, count: Any) -> None:
+        """Code the `count` values of the last unit."""
         b = self.b
         for name, buffer in self.states.items():
             values, factor, codes = (
                 b.load(cells[name], typ=type)
                 for cells, type in ((self.last_values, PTR), (self.last_factors, F32), (self.last_codes, PTR))
             )
-            x = b.load(at(b, values, place, F32), typ=vector(F32, width), align=4)
-            code = self._inline(codec.encoder(buffer), [x, splat(b, factor, width)], width)
-            type = raw_type(buffer.format)
-            b.store(b.trunc(code, vector(type, width)), at(b, codes, place, type), align=1)
+            type, lanes, whole = raw_type(buffer.format), self.body.lanes, isinstance(count, ll.Constant)
+            to = codes if whole else self.aside[name]
+            with loop(b, integer(0), count, lanes) as place:  # what is behind the last value does no harm
+                x = b.load(at(b, values, place, F32), typ=vector(F32, lanes), align=4)
+                code = self._inline(codec.encoder(buffer), [x, splat(b, factor, lanes)], lanes)
+                b.store(b.trunc(code, vector(type, lanes)), at(b, to, place, type), align=1)
+            if not whole:
+                with loop(b, integer(0), count) as place:
+                    b.store(load(b, to, place, type), at(b, codes, place, type))
 
     def end_unit(self, start: Any) -> None:
         """The unit is computed, and is the last one now: its scales are known."""
@@ -77,11 +81,6 @@ class Coder:
             factor = self._inline(codec.encode_scale(buffer), [self._new_scale(name, start)])
             codes = at(b, self.body.pointers[name], start, raw_type(buffer.format))
             self._remember(name, at(b, self.values[name], half, F32), factor, codes)
-
-    def finish(self, count: Any) -> None:
-        """Code the `count` values of the last unit."""
-        for place, width in vectors(self.b, count, self.body.lanes):
-            self.code_last(place, width)
 
     def _inline(self, function: Callable[..., Any], args: list[Any], width: int = 1) -> Any:
         """A function of a codec, in the mode of the sweep."""

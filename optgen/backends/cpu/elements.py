@@ -32,7 +32,8 @@ class UnitArrays:
 
     `lines` are row and column values. `words` are random words, by draw. `scales` are those of old 8-bit codes, by
     buffer, and `values` the values that become new codes. `magnitudes` hold, for each lane of a vector, the bits of
-    the largest magnitude among the latter.
+    the largest magnitude among the latter. `decoded` are the numbers that old 8-bit codes stand for, as far as they are
+    known; elsewhere they are computed.
     """
 
     lines: Mapping[Value, Any] = field(default_factory=dict)
@@ -40,6 +41,7 @@ class UnitArrays:
     scales: Mapping[str, Any] = field(default_factory=dict)
     values: Mapping[str, Any] = field(default_factory=dict)
     magnitudes: Mapping[str, Any] = field(default_factory=dict)
+    decoded: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -125,6 +127,13 @@ class VectorBody(ElementBody):
         """The numbers of the elements in one of the unit's arrays."""
         type = TYPES[dtype]
         return self.b.load(at(self.b, array, self.place, type), typ=vector(type, self.width), align=4)
+
+    def decoded(self, buffer: Buffer, machine_flushes: bool) -> Any:
+        known = self.sweep.arrays.decoded
+        if buffer.name not in known:
+            return super().decoded(buffer, machine_flushes)
+        x = self._of_each(known[buffer.name], "f32")
+        return self.inline(lambda b, x, scale: b.mul(x, scale), [x, self.scale(buffer)], result_flushes=machine_flushes)
 
     def read(self, buffer: Buffer) -> Any:
         type = vector(raw_type(buffer.format), self.width)
