@@ -8,31 +8,19 @@ from __future__ import annotations
 
 import math
 import operator
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from optgen.diagnostics import suggest
+from optgen.expressions import Binary, Expr, IsSet, Name, Number, Text, Unary, walk
 from optgen.ir import COMPUTE, LEAST_NORMAL
 from optgen.ir.storage import STORAGES, storages_of
-from optgen.model import (
-    COMPARISONS,
-    Binary,
-    Expr,
-    Flag,
-    FlagValue,
-    IsSet,
-    Kind,
-    Name,
-    Number,
-    Optimizer,
-    Param,
-    Text,
-    Unary,
-    walk,
-)
+from optgen.model import COMPARISONS, Flag, FlagValue, Kind, Optimizer, Param
 
+_PACKAGES = ("optgen", "runtime")
 UNSET = math.nan
 """The value in kernels of a parameter that is none. As a bound it clips nothing, because no comparison with it
 holds."""
@@ -206,16 +194,24 @@ def check(optimizer: Optimizer, param: Param, x: Any) -> float | None:
     return None if param.zero_off and value == 0 else value
 
 
-def warn_of_subnormals(optimizer: Optimizer, dtype: str, values: Mapping[str, Any], frames: int) -> None:
-    """Warn of hyper-parameters that are 0 where they meet elements, as no float32 of a sweep is subnormal. The caller
-    to be shown is `frames` calls up."""
+def warn_of_subnormals(optimizer: Optimizer, dtype: str, values: Mapping[str, Any]) -> None:
+    """Warn of hyper-parameters that are 0 where they meet elements, as no float32 of a sweep is subnormal."""
     for name, value in values.items():
         each = value if isinstance(value, list) else [value]
         for x in each:
             if isinstance(x, float) and 0 < abs(x) < LEAST_NORMAL and COMPUTE[dtype] == "f32":
                 what = f"{optimizer.name}: '{name}' is {x!r}, which is 0 where it meets float32 elements"
-                warnings.warn(f"{what}: these have no numbers between 0 and 2^-126 = 1.18e-38", stacklevel=frames + 1)
+                text = f"{what}: these have no numbers between 0 and 2^-126 = 1.18e-38"
+                warnings.warn(text, stacklevel=_calls_to_user())
                 break
+
+
+def _calls_to_user() -> int:
+    """The `stacklevel` with which a warning of the caller shows code outside of these packages."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _PACKAGES:
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def _flag_value(optimizer: Optimizer, flag: Flag, x: Any) -> FlagValue:

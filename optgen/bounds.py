@@ -11,7 +11,8 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from optgen.model import COUNTS, DIMENSIONS, EPSILON, Binary, Call, Expr, Name, Number, Optimizer, Program, Unary
+from optgen.expressions import Binary, Call, Expr, Name, Number, Unary
+from optgen.model import COUNTS, DIMENSIONS, EPSILON, Optimizer, Program
 
 
 class Bounds(NamedTuple):
@@ -118,20 +119,28 @@ def _power(base: Bounds, exponent: Bounds) -> Bounds:
 
 def _call(call: Call, args: list[Bounds]) -> Bounds:
     match call.function, args:
-        case "sqrt" | "abs" | "norm" | "rms" | "exp", _:
+        case "sqrt" | "abs" | "norm" | "rms" | "std" | "exp", _:
             return NONNEGATIVE
-        case "tanh" | "sign", _:
+        case "tanh" | "sign" | "erf" | "sin" | "cos" | "rademacher", _:
             return Bounds(-1.0, 1.0)
-        case "uniform", _:
+        case "atan" | "atan2", _:
+            return Bounds(-math.pi, math.pi)
+        case "uniform" | "sigmoid", _:
             return Bounds(0.0, 1.0)
         case "sum" | "float32", [x]:
             return Bounds(0.0 if x.low >= 0 else -math.inf, 0.0 if x.high <= 0 else math.inf)
         case "mean" | "max" | "min", [x]:
             return x
-        case "max", [a, b]:
-            return Bounds(max(a.low, b.low), max(a.high, b.high))
-        case "min", [a, b]:
-            return Bounds(min(a.low, b.low), min(a.high, b.high))
+        case "max", several:
+            return Bounds(max(x.low for x in several), max(x.high for x in several))
+        case "min", several:
+            return Bounds(min(x.low for x in several), min(x.high for x in several))
+        case "floor" | "ceil" | "round", [x]:
+            return Bounds(
+                *(round_(y) if math.isfinite(y) else y for round_, y in ((math.floor, x.low), (math.ceil, x.high)))
+            )
+        case "mod", [_, divisor]:
+            return Bounds(min(divisor.low, 0.0), max(divisor.high, 0.0))
         case "where", [_, a, b]:
             return Bounds(min(a.low, b.low), max(a.high, b.high))
         case "clip", [x, most]:

@@ -1,7 +1,6 @@
 """The checked model of an optimizer: the result of the front end, on which all later stages work.
 
-Expressions keep the order in which they were written: the checked tree is lowered as it is. A model holds all flag
-variants; `Optimizer.program(flags)` is one of them, as a straight line of equations.
+A model holds all flag variants; `Optimizer.program(flags)` is one of them, as a straight line of equations.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from enum import Enum
 from typing import ClassVar
 
 from optgen.diagnostics import Diagnostic, Source, Span
+from optgen.expressions import Binary, Call, Expr, Name, Number, Text, Unary, walk
 
 MAX_DRAWS = 2048
 """The largest number of draws in a spec. A draw id has 12 bits: the lower half of the ids are draws, the upper half are
@@ -31,102 +31,6 @@ class Kind(Enum):
     ROW = "row"
     COL = "col"
     ELEM = "elem"
-
-
-# ---------------------------------------------------------------- expressions
-
-
-@dataclass(frozen=True)
-class Number:
-    """A literal. `text` is how it was written (`1e-8`), for `fmt` and LaTeX."""
-
-    value: float
-    text: str
-    span: Span = field(compare=False)
-
-
-@dataclass(frozen=True)
-class Name:
-    """A use of a name. `primed`: `m'`, the value after this step."""
-
-    id: str
-    primed: bool
-    span: Span = field(compare=False)
-
-    @property
-    def key(self) -> str:
-        return self.id + "'" if self.primed else self.id
-
-
-@dataclass(frozen=True)
-class Text:
-    """A quoted choice in a flag condition: `f == 'power2'`."""
-
-    value: str
-    span: Span = field(compare=False)
-
-
-@dataclass(frozen=True)
-class Unary:
-    """`op` is `-` or `not`."""
-
-    op: str
-    operand: Expr
-    span: Span = field(compare=False)
-
-
-@dataclass(frozen=True)
-class Binary:
-    """`op` is one of `+ - * / ^ < <= > >= == != and or`."""
-
-    op: str
-    left: Expr
-    right: Expr
-    span: Span = field(compare=False)
-
-
-@dataclass(frozen=True)
-class IsSet:
-    """`p set`: whether a parameter that may be none has a value."""
-
-    name: Name
-    span: Span = field(compare=False)
-
-
-@dataclass(frozen=True)
-class Call:
-    """A call. `scope` is that of a reduction: `row` for `mean(s, per row)`, `params` for `sum(x, over params)`, `col`
-    or `matrix`; None for none."""
-
-    function: str
-    args: tuple[Expr, ...]
-    scope: str | None
-    span: Span = field(compare=False)
-
-
-Expr = Number | Name | Text | Unary | Binary | IsSet | Call
-
-
-def children(expr: Expr) -> tuple[Expr, ...]:
-    """The direct subexpressions, in the order of evaluation."""
-    match expr:
-        case Unary(operand=x):
-            return (x,)
-        case Binary(left=a, right=b):
-            return (a, b)
-        case Call(args=args):
-            return args
-        case IsSet(name=name):
-            return (name,)
-        case _:
-            return ()
-
-
-def walk(expr: Expr) -> Iterator[Expr]:
-    """Every subexpression, children before parents."""
-    for child in children(expr):
-        yield from walk(child)
-    yield expr
 
 
 # ---------------------------------------------------------------- declarations

@@ -18,15 +18,18 @@ FILES = sorted(p for package in ("optgen", "runtime") for p in (ROOT / package).
 LAYERS: dict[str, list[str]] = {
     "optgen": [
         "diagnostics files forks",
+        "expressions",
         "model",
         "bounds serial specfiles",
         "lang symbolic ir",
         "arguments",
         "passes backends",
         "objectcode compiled",
-        "pipeline",
-        "emit execute",
-        "loops api",
+        "pipeline threads",
+        "emit loops",
+        "linalg",
+        "execute",
+        "api",
         "__init__",
         "cli torch",
         "__main__",
@@ -45,14 +48,15 @@ LAYERS: dict[str, list[str]] = {
         "rule",
     ],
     "optgen.execute.cpu": [
-        "c_functions cpus generate kernel exchange fold",
-        "boxes dlpack groups pool ranges",
+        "kernel exchange fold",
+        "boxes dlpack groups ranges",
         "chain table",
         "runner",
         "device",
     ],
     "optgen.execute.cuda": ["driver", "memory kernel", "table", "capturable runner", "device"],
     "optgen.loops": ["language malloc", "compile code", "fallback_gemm", "numpy_blas", "checked", "kernel"],
+    "optgen.linalg": ["errors matrices", "blocks own stacks lapack", "products factorizations", "roots", "__init__"],
     "optgen.torch": [
         "requirement clipping identity spelling pages naming scalars hooks",
         "memory",
@@ -61,7 +65,7 @@ LAYERS: dict[str, list[str]] = {
         "state",
         "protocols bound",
         "rules",
-        "group loading",
+        "donation group loading",
         "in_backward",
         "base",
         "torch_classes",
@@ -89,7 +93,7 @@ LAYERS: dict[str, list[str]] = {
         "block",
         "nn loss",
         "rnn data",
-        "store_choice",
+        "store_choice trainer_params",
         "trainer",
         "contrib",
         "model_zoo",
@@ -103,19 +107,20 @@ functions and for types alone count as well.
 """
 
 SEES: dict[str, set[str]] = {
-    "lang": {"diagnostics", "model", "bounds"},
-    "symbolic": {"diagnostics", "model"},
-    "ir": {"diagnostics", "model", "bounds"},
-    "passes": {"diagnostics", "model", "ir"},
-    "backends": {"diagnostics", "model", "ir"},
-    "loops": {"backends", "objectcode", "execute"},
+    "lang": {"diagnostics", "expressions", "model", "bounds"},
+    "symbolic": {"diagnostics", "expressions", "model"},
+    "ir": {"diagnostics", "expressions", "model", "bounds"},
+    "passes": {"diagnostics", "expressions", "model", "ir"},
+    "backends": {"diagnostics", "expressions", "model", "ir"},
+    "loops": {"backends", "objectcode", "threads"},
+    "linalg": {"backends", "objectcode", "threads", "loops"},
 }
 """What parts of optgen may import of the lines above them, where that is less than all."""
 
 LIBRARIES = {
     "lark": {"lang"},
     "sympy": {"symbolic"},
-    "llvmlite": {"backends", "objectcode"},
+    "llvmlite": {"backends", "linalg", "objectcode"},
     "ml_dtypes": {"execute"},
     "torch": {"torch"},
 }

@@ -72,7 +72,7 @@ class HyperParameters:
                 raise TypeError(f"{self._spec.name}: '{param.name}' is given twice, once as '{name}'")
             changes[param.name] = self._checked(param, value)
         self._check_flags(changes)
-        arguments.warn_of_subnormals(self._spec, self._dtype, changes, frames=5)
+        arguments.warn_of_subnormals(self._spec, self._dtype, changes)
         self.values |= changes
         return changes
 

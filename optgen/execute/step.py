@@ -12,7 +12,7 @@ from optgen.execute.active import ActiveSet, MovingGradients, written_by
 from optgen.execute.buffers import Tensor
 from optgen.execute.donation import Donation
 from optgen.execute.exclusive import exclusive
-from optgen.execute.gradients import CheckedGradient, Gradients, found_gradients
+from optgen.execute.gradients import CheckedGradient, Gradients, are_bound, found_gradients
 from optgen.execute.hyper import HyperParameters, flag_decider
 from optgen.execute.inputs import check_inputs
 from optgen.execute.kernel import LoadedKernel, group_by_kernel, smallest_first
@@ -340,12 +340,12 @@ class BoundStep:
 
     def _bind_listed(self, grads: Sequence[Any]) -> None:
         """Have the next steps read these gradients, and refuse them once they are elsewhere."""
-        checked = self._bind_gradients(dict(enumerate(grads)))
-        tensors = [t for g in checked.values() for t in g.tensors]
+        if not are_bound(grads, self._held):
+            checked = self._bind_gradients(dict(enumerate(grads)))
+            self._gradient_watch = Watch([t for g in checked.values() for t in g.tensors])
+            self._is_watched = bool(self._watch.owners or self._gradient_watch.owners)
         if self._donation is not None:
-            self._donation.give(tensors)
-        self._gradient_watch = Watch(tensors)
-        self._is_watched = bool(self._watch.owners or self._gradient_watch.owners)
+            self._donation.give(self._gradient_watch.owners if self._gradient_watch else [])
 
     def _bind_gradients(self, grads: Mapping[int, Any]) -> dict[int, CheckedGradient]:
         """Have the next steps read these gradients, by the parameters' numbers."""

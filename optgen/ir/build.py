@@ -12,32 +12,17 @@ from dataclasses import replace
 
 from optgen import ir
 from optgen.diagnostics import Span
+from optgen.expressions import DRAWS, REDUCTIONS, Binary, Call, Expr, Name, Number, Unary, children, walk
 from optgen.ir import Buffer, Instr, Kernel, Phase, Value, Variant, join
 from optgen.ir.buffers import buffers
 from optgen.ir.expand import Emitter
+from optgen.ir.math import FUNCTIONS as MATH
 from optgen.ir.math import random
 from optgen.ir.verify import held_type, typed
-from optgen.model import (
-    COUNTS,
-    DIMENSIONS,
-    EPSILON,
-    Binary,
-    Call,
-    Expr,
-    Kind,
-    Name,
-    Number,
-    Optimizer,
-    Unary,
-    children,
-    walk,
-)
+from optgen.model import COUNTS, DIMENSIONS, EPSILON, Kind, Optimizer
 
 COMPARISONS: dict[str, ir.CompareOp] = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}
 ARITHMETIC: dict[str, type[ir.Add | ir.Sub | ir.Mul | ir.Div]] = {"+": ir.Add, "-": ir.Sub, "*": ir.Mul, "/": ir.Div}
-MATH: tuple[ir.MathFunction, ...] = ("exp", "expm1", "log", "log1p", "tanh", "cbrt")
-REDUCTIONS = ("sum", "mean", "norm", "rms", "max", "min")
-DRAWS = ("normal", "uniform")
 
 
 def build(optimizer: Optimizer, variant: Variant) -> Kernel:
@@ -236,6 +221,8 @@ class _Lowering:
             return self.draw(call)
         if name in MATH:
             return self.math(name, *args)
+        if name in ("max", "min"):
+            return functools.reduce(functools.partial(self.min_or_max, "gt" if name == "max" else "lt"), args)
         match name, args:
             case "sqrt", [x]:
                 return self.emit(ir.Sqrt(x))
@@ -243,14 +230,14 @@ class _Lowering:
                 return self.emit(ir.Abs(x))
             case "floor", [x]:
                 return self.emit(ir.Floor(x))
+            case "ceil", [x]:
+                return self.emit(ir.Neg(self.emit(ir.Floor(self.emit(ir.Neg(x))))))
+            case "round", [x]:
+                return self.round(x)
             case "float32", [x]:
                 return x if x.type.dtype == "f32" else self.emit(ir.Convert(self.emit(ir.Convert(x))))
-            case "pow", [x, y]:
-                return self.math("pow", x, y)
             case "sign", [x]:
                 return self.sign(x)
-            case (("max" | "min"), [x, y]):
-                return self.min_or_max("gt" if name == "max" else "lt", x, y)
             case "clip", [x, bound]:
                 return self.clip(x, self.emit(ir.Neg(bound)), bound)
             case "clip", [x, low, high]:
@@ -273,6 +260,18 @@ class _Lowering:
         nonzero = self.emit(ir.Compare("gt", self.emit(ir.Abs(x)), zero))
         return self.emit(ir.Select(nonzero, unit, self.emit(ir.Add(x, zero))))  # -0 + 0 is +0
 
+    def round(self, x: Value) -> Value:
+        """The nearest whole number, the even one of two: from 2^52 (2^23 for f32) on there are whole numbers alone."""
+        wide = x.type.dtype == "f64"
+        x, large = self.coerce_operands(x, self.const(2.0**52 if wide else 2.0**23))
+        size = self.emit(ir.Abs(x))
+        rounded = self.emit(ir.Sub(self.emit(ir.Add(size, large)), large))
+        integer: ir.DType = "i64" if wide else "i32"
+        mask = self.emit(ir.IntConst(-1 << (63 if wide else 31)), wanted=integer)
+        sign = self.emit(ir.Int("and", self.emit(ir.Bits(x)), mask))
+        signed = self.emit(ir.FromBits(self.emit(ir.Int("or", self.emit(ir.Bits(rounded)), sign))))
+        return self.emit(ir.Select(self.emit(ir.Compare("lt", size, large)), signed, x))
+
     def min_or_max(self, op: ir.CompareOp, x: Value, y: Value) -> Value:
         """where(a != a or a > b, a, b): a NaN on either side stays."""
         a, b = self.coerce_operands(x, y)
@@ -286,7 +285,7 @@ class _Lowering:
         capped = self.emit(ir.Select(self.emit(ir.Compare("gt", x, high)), high, x))
         return self.emit(ir.Select(self.emit(ir.Compare("lt", capped, low)), low, capped))
 
-    def math(self, function: ir.MathFunction, *args: Value) -> Value:
+    def math(self, function: str, *args: Value) -> Value:
         met = self.coerce_operands(*args)
         result = self.emit(ir.Math(function, tuple(self.double(a) for a in met)))
         return self.element(result) if result.type.kind is Kind.ELEM else result
@@ -295,6 +294,9 @@ class _Lowering:
         """A reduction, in doubles throughout: in a norm, the square of a float32 neither overflows nor underflows."""
         op: ir.ReduceOp = "max" if name == "max" else "min" if name == "min" else "sum"
         x = self.double(x)
+        if name == "std":
+            x = self.emit(ir.Sub(x, self.reduce("mean", scope, x)))
+            return self.reduce("rms", scope, x)
         if name in ("norm", "rms"):
             x = self.emit(ir.Mul(x, x))
         total = self.fold(op, scope, x)
@@ -353,6 +355,7 @@ class _Lowering:
         word = self.emit(ir.Word(self.draws[call.span.line, call.span.column]))
         emitter = Emitter(f"{word.id}.")
         normal = random.normal_single if self.compute == "f32" else random.normal
-        result = (normal if call.function == "normal" else random.uniform)(emitter, word)
+        distributions = {"normal": normal, "uniform": random.uniform, "rademacher": random.rademacher}
+        result = distributions[call.function](emitter, word)
         self.instrs += emitter.instrs
         return self.element(result)

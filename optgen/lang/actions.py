@@ -7,30 +7,14 @@ outside its interval, or an empty interval.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from optgen.diagnostics import Diagnostic, Span
+from optgen.expressions import Binary, Call, Expr, IsSet, Name, Number, Text, Unary
 from optgen.lang.builtins import FUNCTIONS
 from optgen.lang.syntax import Token
-from optgen.model import (
-    RESERVED_PARAMS,
-    Binary,
-    Call,
-    Equation,
-    Expr,
-    Flag,
-    Input,
-    Interval,
-    IsSet,
-    Kind,
-    Name,
-    Number,
-    Param,
-    Require,
-    StateDecl,
-    Text,
-    Unary,
-)
+from optgen.model import RESERVED_PARAMS, Equation, Flag, Input, Interval, Kind, Param, Require, StateDecl
 
 
 class LineError(Exception):
@@ -65,6 +49,16 @@ class Axes(NamedTuple):
     span: Span
 
 
+@dataclass(frozen=True)
+class Definition:
+    """`def f(x, y) = body`: a function of the spec's own."""
+
+    name: str
+    parameters: tuple[str, ...]
+    body: Expr
+    span: Span
+
+
 class Section(NamedTuple):
     """`update:` or `eval:`."""
 
@@ -72,7 +66,7 @@ class Section(NamedTuple):
     span: Span
 
 
-Statement = Header | Cite | Axes | Param | Flag | StateDecl | Input | Require | Section | Equation
+Statement = Header | Cite | Axes | Definition | Param | Flag | StateDecl | Input | Require | Section | Equation
 
 
 class _Scope(NamedTuple):
@@ -306,6 +300,18 @@ class Actions:
             help = 'say what is needed: require not (a and b) "a excludes b"'
             raise LineError("E105", "this requirement has no message", word.span, help)
         return Require(condition, message, _span(condition))
+
+    def definition(self, items: list[Any]) -> Definition:
+        _, name, opening, parameters, closing, _, body = items
+        _plain(name, "a function")
+        if opening.text + closing.text != "()":
+            raise LineError("E105", f"arguments in {opening.text} {closing.text}", opening.span, "use ( )")
+        names: list[str] = []
+        for token in parameters:
+            if _plain(token, "an argument").text in names:
+                raise LineError("E202", f"a second argument '{token.text}'", token.span, "rename one of them")
+            names.append(token.text)
+        return Definition(name.text, tuple(names), body, name.span)
 
     def section(self, items: list[Token]) -> Section:
         return Section(items[0].text, items[0].span)

@@ -6,15 +6,16 @@ from dataclasses import replace
 from itertools import groupby
 
 from optgen.diagnostics import Source, Span, SpecErrors
-from optgen.lang.builtins import DRAWS
+from optgen.expressions import DRAWS, Call, walk
 from optgen.lang.conditions import check_guard
 from optgen.lang.declare import declare
+from optgen.lang.definitions import place_definitions
 from optgen.lang.lint import lint
-from optgen.lang.names import check_reads, check_target
+from optgen.lang.names import check_call, check_reads, check_target
 from optgen.lang.parser import Broken, Draft, read_draft
 from optgen.lang.scope import Scope
 from optgen.lang.variants import check_variants
-from optgen.model import MAX_DRAWS, Call, Equation, Optimizer, walk
+from optgen.model import MAX_DRAWS, Equation, Optimizer
 
 
 def parse(source: Source) -> Optimizer:
@@ -22,8 +23,10 @@ def parse(source: Source) -> Optimizer:
     draft = read_draft(source)
     if draft.unread:
         raise SpecErrors(source, draft.errors)
+    place_definitions(draft)
     scope = declare(draft)
     _check_outline(draft, scope)
+    _check_definitions(draft, scope)
     update = _check_section(draft.update, scope, evaluate=False)
     evaluate = _check_section(draft.evaluate, scope, evaluate=True)
     _check_draws(update, scope)
@@ -49,6 +52,15 @@ def _check_outline(draft: Draft, scope: Scope) -> None:
     for section in draft.sections:
         if section.name == "eval" and not draft.evaluate:
             scope.report("E210", "'eval:' is empty", section.span, "write w' = ..., the weights to evaluate with")
+
+
+def _check_definitions(draft: Draft, scope: Scope) -> None:
+    """The functions that definitions call: also those of a definition that nothing uses."""
+    own = {x.name for x in draft.definitions}
+    for definition in draft.definitions:
+        for node in walk(definition.body):
+            if isinstance(node, Call) and node.function not in own:
+                check_call(node, scope)
 
 
 def _check_section(lines: list[Equation | Broken], scope: Scope, *, evaluate: bool) -> tuple[Equation, ...]:

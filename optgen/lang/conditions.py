@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from optgen.diagnostics import Span
+from optgen.expressions import Binary, Call, Expr, IsSet, Name, Text, Unary, walk
 from optgen.lang.builtins import FUNCTIONS, SPARSE
 from optgen.lang.names import check_call
 from optgen.lang.scope import Scope
-from optgen.model import RESERVED_PARAMS, Binary, Call, Expr, Flag, IsSet, Name, Text, Unary, walk
+from optgen.model import RESERVED_PARAMS, Flag
 
 
 def check_condition(condition: Expr, scope: Scope, flags: Iterable[Flag], what: str) -> bool:

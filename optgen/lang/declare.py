@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import keyword
 
-from optgen.lang.builtins import API_NAMES, DRAWS, FUNCTIONS, RESERVED, SPARSE
+from optgen.expressions import DRAWS, Call, Name, walk
+from optgen.lang.builtins import API_NAMES, RESERVED, SPARSE
 from optgen.lang.conditions import check_condition, check_guard
 from optgen.lang.kinds import MEANING
 from optgen.lang.names import check_call, readable_names
 from optgen.lang.parser import Draft
 from optgen.lang.scope import Scope, meaning
-from optgen.model import RESERVED_PARAMS, Call, Flag, Input, Kind, Name, Param, StateDecl, walk
+from optgen.model import RESERVED_PARAMS, Flag, Input, Kind, Param, StateDecl
 
 
 def declare(draft: Draft) -> Scope:
@@ -55,7 +56,7 @@ def _is_free(item: Param | Flag | StateDecl | Input, scope: Scope) -> bool:
         return False
     if isinstance(item, Param) and name in RESERVED_PARAMS:
         return True
-    if name in RESERVED or name in FUNCTIONS:
+    if name in RESERVED:
         scope.report("E201", f"'{name}' is {meaning(name)}", item.span, "choose another name")
         scope.failed.add(name)
         return False
@@ -111,7 +112,7 @@ def _check_start_name(name: Name, scope: Scope) -> None:
         scope.report("E211", "a state starts before any step", name.span, f"write {name.id}")
     elif name.id in scope.aliases:
         scope.report("E206", f"'{name.id}' is only an alias", name.span, f"write {scope.aliases[name.id]}")
-    elif scope.what(name.id) in (None, "a function"):
+    elif scope.what(name.id) is None:
         scope.unknown(name, [*scope.params, *scope.inputs, "w", "g"], reads)
     elif name.id in scope.states or name.id in scope.flags or name.id == SPARSE:
         scope.report("E402", f"a state cannot start at {scope.what(name.id)}", name.span, reads, "state")

@@ -14,26 +14,9 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from optgen.diagnostics import Span
-from optgen.lang.builtins import DRAWS, TENSORS, is_reduction
-from optgen.model import (
-    COUNTS,
-    DIMENSIONS,
-    EPSILON,
-    PER_PARAMETER,
-    Binary,
-    Call,
-    Expr,
-    IsSet,
-    Kind,
-    Name,
-    Number,
-    Optimizer,
-    Program,
-    StateDecl,
-    Text,
-    Unary,
-    children,
-)
+from optgen.expressions import DRAWS, Binary, Call, Expr, IsSet, Name, Number, Text, Unary, children
+from optgen.lang.builtins import TENSORS, is_reduction
+from optgen.model import COUNTS, DIMENSIONS, EPSILON, PER_PARAMETER, Kind, Optimizer, Program, StateDecl
 
 
 class Report(Protocol):

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from itertools import islice
 
 from optgen.diagnostics import Diagnostic, Span
+from optgen.expressions import Call, Expr, Name, walk
 from optgen.lang.names import readable_names
 from optgen.lang.numeric import negative_roots, undefined_quotients
 from optgen.lang.variants import distinct_variants
-from optgen.model import Call, Equation, Expr, Flag, Flags, Name, Optimizer, partial_truth, walk
+from optgen.model import Equation, Flag, Flags, Optimizer, partial_truth
 
 MAX_VARIANTS = 64
 """The largest number of variants that are checked numerically. Problems rarely depend on all flags."""

@@ -15,6 +15,7 @@ _FORMS = {
     "flag": "flag amsgrad = false, flag kind = 'a' | 'b' or flag heavy = momentum > 0",
     "state": "state m = 0 or state v: row = 0 if factored",
     "input": 'input h "what it is"',
+    "def": "def f(x, y) = x*y",
     "require": 'require not (a and b) "a excludes b"',
     "update": "'update:' on a line of its own",
     "eval": "'eval:' on a line of its own",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 
 from optgen.diagnostics import Span
+from optgen.expressions import DRAWS, Call, Expr, IsSet, Name, children, walk
 from optgen.lang.builtins import (
     COMMON_FUNCTIONS,
     COMMON_NAMES,
-    DRAWS,
     FUNCTIONS,
     RESERVED,
     SPARSE,
@@ -16,20 +16,21 @@ from optgen.lang.builtins import (
     is_reduction,
 )
 from optgen.lang.scope import Scope, meaning
-from optgen.model import RESERVED_PARAMS, Call, Equation, Expr, IsSet, Name, children, walk
+from optgen.model import RESERVED_PARAMS, Equation
 
 
 def check_call(call: Call, scope: Scope) -> None:
     """Check that a function exists, takes as many arguments, and reduces if it has a scope."""
-    function = FUNCTIONS.get(call.function)
+    what = scope.what(call.function) or ("a local value" if call.function in scope.locals else None)
+    function = FUNCTIONS.get(call.function) if what is None else None
     at = Span(call.span.line, call.span.column, call.span.column + len(call.function))
     if function is None:
         if call.function in scope.failed:
             return
-        what = scope.what(call.function) or ("a value" if call.function in scope.locals else None)
         instead = COMMON_FUNCTIONS.get(call.function)
         if what is not None:
-            help = f"'{call.function}' is {what}: write '*' to multiply"
+            rename = f", or rename the {what.split()[-1]} to call the function" if call.function in FUNCTIONS else ""
+            help = f"'{call.function}' is {what} here: write '*' to multiply{rename}"
         elif instead is not None:
             help = f"write {instead}"
         else:
@@ -37,14 +38,14 @@ def check_call(call: Call, scope: Scope) -> None:
             help = near or f"the functions are {', '.join(FUNCTIONS)}"
         scope.report("E207", f"unknown function '{call.function}'", at, help)
         scope.failed.add(call.function)
-    elif len(call.args) not in function.counts:
-        counts = " or ".join(map(str, function.counts))
+    elif not function.takes(len(call.args)):
+        counts = " or ".join(map(str, function.counts)) + (" or more" if function.takes_more else "")
         takes = f"{counts} argument{'' if counts == '1' else 's'}" if counts != "0" else "no arguments"
         message = f"{call.function} takes {takes}, and has {len(call.args)} here"
         scope.report("E208", message, call.span, f"write {function.usage}", _section(call))
     elif call.scope is not None and not is_reduction(call):
         message = f"'{_scope_text(call.scope)}' on {call.function}, which reduces nothing"
-        scope.report("E303", message, call.span, "sum, mean, norm, rms, max(x) and min(x) reduce")
+        scope.report("E303", message, call.span, "sum, mean, norm, rms, std, max(x) and min(x) reduce")
     elif call.scope == "matrix" and not scope.last_two:
         help = "a parameter is one matrix, so leave the scope out; or declare 'axes last two'"
         scope.report("E303", "'per matrix' without 'axes last two'", call.span, help)
@@ -104,7 +105,7 @@ def _check_read(name: Name, scope: Scope, evaluate: bool, locals: Container[str]
         help = "'eval:' computes from w, the states, params and t, after a step and without a gradient"
         scope.report("E205", f"'{name.key}' is not known in 'eval:'", name.span, help, "eval")
         scope.failed.add(name.key)
-    elif (what is None or what == "a function") and name.id not in locals:
+    elif what is None and name.id not in locals:
         if name.id in scope.locals:
             message = f"'{name.id}' is defined in the other section"
             scope.report("E205", message, name.span, "define it in this one too", "eval")

@@ -15,13 +15,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from optgen.diagnostics import Diagnostic, Source, Span
-from optgen.lang.actions import Actions, Axes, Cite, Header, LineError, Section, Statement
+from optgen.expressions import Expr, children
+from optgen.lang.actions import Actions, Axes, Cite, Definition, Header, LineError, Section, Statement
 from optgen.lang.messages import syntax_error
 from optgen.lang.syntax import HEADS, MAX_ERRORS, Line, Token, begins_statement, read_lines
-from optgen.model import Equation, Expr, Flag, Input, Param, Require, StateDecl, children
+from optgen.model import Equation, Flag, Input, Param, Require, StateDecl
 
 MAX_DEPTH = 100
 """The largest depth of an expression. Later stages recurse over expressions."""
+
+Declaration = Param | Flag | StateDecl | Input
 
 
 @dataclass
@@ -33,7 +36,8 @@ class Draft:
     headers: list[Header] = field(default_factory=list)
     cites: list[Cite] = field(default_factory=list)
     axes: list[Axes] = field(default_factory=list)
-    declarations: list[Param | Flag | StateDecl | Input] = field(default_factory=list)
+    declarations: list[Declaration] = field(default_factory=list)
+    definitions: list[Definition] = field(default_factory=list)
     requires: list[Require] = field(default_factory=list)
     sections: list[Section] = field(default_factory=list)
     update: list[Equation | Broken] = field(default_factory=list)
@@ -136,6 +140,8 @@ def _place(draft: Draft, statement: Statement, line: Line) -> None:
                 draft.cites.append(statement)
             case Axes():
                 draft.axes.append(statement)
+            case Definition():
+                draft.definitions.append(statement)
             case Require():
                 draft.requires.append(statement)
             case _:
@@ -155,7 +161,7 @@ def parse_line(line: Line) -> Statement:
     except UnexpectedToken as error:
         raise syntax_error(line, error.token, set(parser.accepts())) from None
     for expr in _expressions(statement):
-        if (span := _too_deep(expr)) is not None:
+        if (span := too_deep(expr)) is not None:
             help = "name a part of it on a line of its own"
             raise LineError("E107", f"an expression of more than {MAX_DEPTH} levels", span, help)
     return statement
@@ -167,14 +173,14 @@ def _expressions(statement: Statement) -> list[Expr]:
             found = [a, b]
         case StateDecl(init=a, guard=b):
             found = [a, b]
-        case Flag(condition=a) | Require(condition=a):
+        case Flag(condition=a) | Require(condition=a) | Definition(body=a):
             found = [a]
         case _:
             found = []
     return [x for x in found if x is not None]
 
 
-def _too_deep(expr: Expr) -> Span | None:
+def too_deep(expr: Expr) -> Span | None:
     """The place where an expression exceeds MAX_DEPTH levels. A loop, because this is what protects recursion."""
     stack: list[tuple[Expr, int]] = [(expr, 1)]
     while stack:

@@ -25,7 +25,7 @@ MAX_NAME = 64
 MAX_BRACKETS = 64
 """The largest depth of nested brackets. Later stages recurse over expressions."""
 
-HEADS = ("optimizer", "cite", "axes", "param", "flag", "state", "input", "require", "update", "eval")
+HEADS = ("optimizer", "cite", "axes", "param", "flag", "state", "input", "require", "def", "update", "eval")
 """The words that begin a declaration or a section."""
 KEYWORDS = frozenset(HEADS) | frozenset(
     ("in", "alias", "per", "over", "set", "and", "or", "not", "if", "otherwise", "none", "true", "false", "inf")

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from math import prod
 
 from optgen.diagnostics import Span
+from optgen.expressions import Binary, Call, Expr, IsSet, Name, Unary, walk
 from optgen.lang.kinds import base_names, check_start, infer_values
 from optgen.lang.names import readable_names
 from optgen.lang.scope import Scope
-from optgen.model import Binary, Call, Expr, Flags, IsSet, Name, Optimizer, Program, StateDecl, Unary, walk
+from optgen.model import Flags, Optimizer, Program, StateDecl
 
 MAX_VARIANTS = 4096
 """The largest number of combinations of flags. With more, checking or building them could take minutes."""

@@ -13,23 +13,8 @@ from enum import Enum, IntEnum
 from itertools import groupby
 
 from optgen.diagnostics import Span
-from optgen.model import (
-    COUNTS,
-    DIMENSIONS,
-    EPSILON,
-    Binary,
-    Call,
-    Equation,
-    Expr,
-    Flags,
-    IsSet,
-    Name,
-    Number,
-    Optimizer,
-    Text,
-    Unary,
-    walk,
-)
+from optgen.expressions import DRAWS, Binary, Call, Expr, IsSet, Name, Number, Text, Unary, walk
+from optgen.model import COUNTS, DIMENSIONS, EPSILON, Equation, Flags, Optimizer
 
 _NOWHERE = Span(0, 0, 0)
 _ONE = Number(1.0, "1", _NOWHERE)
@@ -309,7 +294,7 @@ class Renderer(ABC):
     def line(self, group: tuple[Equation, ...]) -> EquationLine:
         """A case group, or a single equation with or without a guard."""
         target = self.name(group[0].target)
-        draw = all(isinstance(e.value, Call) and e.value.function in ("normal", "uniform") for e in group)
+        draw = all(isinstance(e.value, Call) and e.value.function in DRAWS for e in group)
         if len(group) == 1 and group[0].guard is None:
             rows = self.rows(group[0].value)
         else:

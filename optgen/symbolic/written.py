@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from optgen.model import Binary, Call, Expr, IsSet, Name, Number, Text, Unary
+from optgen.expressions import Binary, Call, Expr, IsSet, Name, Number, Text, Unary
 
 _COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 _OPERATORS = (("or",), ("and",), (), _COMPARISONS, ("+", "-"), ("*", "/"), (), ("^",))

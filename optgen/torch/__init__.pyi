@@ -50,6 +50,7 @@ class ASGD(TorchOptimizer, torch.optim.ASGD):
         seed: of draws and of random rounding
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -70,6 +71,7 @@ class ASGD(TorchOptimizer, torch.optim.ASGD):
         seed: int = 0,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class AdEMAMix(SpecOptimizer):
@@ -109,6 +111,7 @@ class AdEMAMix(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -131,6 +134,7 @@ class AdEMAMix(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class AdaBelief(SpecOptimizer):
@@ -164,6 +168,7 @@ class AdaBelief(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -184,6 +189,7 @@ class AdaBelief(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class Adadelta(TorchOptimizer, torch.optim.Adadelta):
@@ -208,6 +214,7 @@ class Adadelta(TorchOptimizer, torch.optim.Adadelta):
         seed: of draws and of random rounding
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -227,6 +234,7 @@ class Adadelta(TorchOptimizer, torch.optim.Adadelta):
         seed: int = 0,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class Adafactor(TorchOptimizer, torch.optim.Adafactor):
@@ -265,6 +273,7 @@ class Adafactor(TorchOptimizer, torch.optim.Adafactor):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -284,6 +293,7 @@ class Adafactor(TorchOptimizer, torch.optim.Adafactor):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class Adagrad(TorchOptimizer, torch.optim.Adagrad):
@@ -308,6 +318,7 @@ class Adagrad(TorchOptimizer, torch.optim.Adagrad):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -329,6 +340,7 @@ class Adagrad(TorchOptimizer, torch.optim.Adagrad):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class Adam(TorchOptimizer, torch.optim.Adam):
@@ -365,6 +377,7 @@ class Adam(TorchOptimizer, torch.optim.Adam):
         seed: of draws and of random rounding
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -387,6 +400,7 @@ class Adam(TorchOptimizer, torch.optim.Adam):
         seed: int = 0,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class AdamMini(SpecOptimizer):
@@ -422,6 +436,7 @@ class AdamMini(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -441,6 +456,7 @@ class AdamMini(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class AdamW(TorchOptimizer, torch.optim.AdamW):
@@ -473,6 +489,7 @@ class AdamW(TorchOptimizer, torch.optim.AdamW):
         seed: of draws and of random rounding
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -494,6 +511,7 @@ class AdamW(TorchOptimizer, torch.optim.AdamW):
         seed: int = 0,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class Adamax(TorchOptimizer, torch.optim.Adamax):
@@ -520,6 +538,7 @@ class Adamax(TorchOptimizer, torch.optim.Adamax):
         seed: of draws and of random rounding
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -539,6 +558,7 @@ class Adamax(TorchOptimizer, torch.optim.Adamax):
         seed: int = 0,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class Adan(SpecOptimizer):
@@ -577,6 +597,7 @@ class Adan(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -597,6 +618,7 @@ class Adan(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class CAME(SpecOptimizer):
@@ -646,6 +668,7 @@ class CAME(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -667,6 +690,7 @@ class CAME(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class CautiousAdamW(SpecOptimizer):
@@ -701,6 +725,7 @@ class CautiousAdamW(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -720,6 +745,7 @@ class CautiousAdamW(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class DAdaptAdam(SpecOptimizer):
@@ -759,6 +785,7 @@ class DAdaptAdam(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -780,6 +807,7 @@ class DAdaptAdam(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class DCASGD(SpecOptimizer):
@@ -813,6 +841,7 @@ class DCASGD(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -832,6 +861,7 @@ class DCASGD(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class FTML(SpecOptimizer):
@@ -869,6 +899,7 @@ class FTML(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -888,6 +919,7 @@ class FTML(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class Ftrl(SpecOptimizer):
@@ -927,6 +959,7 @@ class Ftrl(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -946,6 +979,7 @@ class Ftrl(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class GroupAdaGrad(SpecOptimizer):
@@ -972,6 +1006,7 @@ class GroupAdaGrad(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -989,6 +1024,7 @@ class GroupAdaGrad(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class LAMB(SpecOptimizer):
@@ -1033,6 +1069,7 @@ class LAMB(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -1055,6 +1092,7 @@ class LAMB(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class LANS(SpecOptimizer):
@@ -1099,6 +1137,7 @@ class LANS(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -1120,6 +1159,7 @@ class LANS(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class LARS(SpecOptimizer):
@@ -1164,6 +1204,7 @@ class LARS(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -1186,6 +1227,7 @@ class LARS(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class LBSGD(SpecOptimizer):
@@ -1240,6 +1282,7 @@ class LBSGD(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -1264,6 +1307,7 @@ class LBSGD(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class Lion(SpecOptimizer):
@@ -1292,6 +1336,7 @@ class Lion(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -1310,6 +1355,7 @@ class Lion(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class MARS(SpecOptimizer):
@@ -1347,6 +1393,7 @@ class MARS(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -1367,6 +1414,7 @@ class MARS(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class NAG(SpecOptimizer):
@@ -1397,6 +1445,7 @@ class NAG(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -1415,6 +1464,7 @@ class NAG(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class NAdam(TorchOptimizer, torch.optim.NAdam):
@@ -1453,6 +1503,7 @@ class NAdam(TorchOptimizer, torch.optim.NAdam):
         seed: of draws and of random rounding
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -1474,6 +1525,7 @@ class NAdam(TorchOptimizer, torch.optim.NAdam):
         seed: int = 0,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class NovoGrad(SpecOptimizer):
@@ -1510,6 +1562,7 @@ class NovoGrad(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -1530,6 +1583,7 @@ class NovoGrad(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class Prodigy(SpecOptimizer):
@@ -1576,6 +1630,7 @@ class Prodigy(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -1599,6 +1654,7 @@ class Prodigy(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class QHAdam(SpecOptimizer):
@@ -1638,6 +1694,7 @@ class QHAdam(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -1660,6 +1717,7 @@ class QHAdam(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class RAdam(TorchOptimizer, torch.optim.RAdam):
@@ -1696,6 +1754,7 @@ class RAdam(TorchOptimizer, torch.optim.RAdam):
         seed: of draws and of random rounding
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -1716,6 +1775,7 @@ class RAdam(TorchOptimizer, torch.optim.RAdam):
         seed: int = 0,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class RMSprop(TorchOptimizer, torch.optim.RMSprop):
@@ -1746,6 +1806,7 @@ class RMSprop(TorchOptimizer, torch.optim.RMSprop):
         seed: of draws and of random rounding
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -1767,6 +1828,7 @@ class RMSprop(TorchOptimizer, torch.optim.RMSprop):
         seed: int = 0,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class Rprop(TorchOptimizer, torch.optim.Rprop):
@@ -1796,6 +1858,7 @@ class Rprop(TorchOptimizer, torch.optim.Rprop):
         seed: of draws and of random rounding
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -1814,6 +1877,7 @@ class Rprop(TorchOptimizer, torch.optim.Rprop):
         seed: int = 0,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class SGD(TorchOptimizer, torch.optim.SGD):
@@ -1840,6 +1904,7 @@ class SGD(TorchOptimizer, torch.optim.SGD):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -1861,6 +1926,7 @@ class SGD(TorchOptimizer, torch.optim.SGD):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class SGLD(SpecOptimizer):
@@ -1887,6 +1953,7 @@ class SGLD(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -1904,6 +1971,7 @@ class SGLD(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class ScheduleFreeAdamW(SpecOptimizer):
@@ -1945,6 +2013,7 @@ class ScheduleFreeAdamW(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -1967,6 +2036,7 @@ class ScheduleFreeAdamW(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class ScheduleFreeSGD(SpecOptimizer):
@@ -2006,6 +2076,7 @@ class ScheduleFreeSGD(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -2027,6 +2098,7 @@ class ScheduleFreeSGD(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class Signum(SpecOptimizer):
@@ -2058,6 +2130,7 @@ class Signum(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -2077,6 +2150,7 @@ class Signum(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class Sophia(SpecOptimizer):
@@ -2112,6 +2186,7 @@ class Sophia(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -2134,6 +2209,7 @@ class Sophia(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class SparseAdam(TorchOptimizer, torch.optim.SparseAdam):
@@ -2161,6 +2237,7 @@ class SparseAdam(TorchOptimizer, torch.optim.SparseAdam):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -2177,6 +2254,7 @@ class SparseAdam(TorchOptimizer, torch.optim.SparseAdam):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class Test(SpecOptimizer):
@@ -2200,6 +2278,7 @@ class Test(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -2215,6 +2294,7 @@ class Test(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class Yogi(SpecOptimizer):
@@ -2246,6 +2326,7 @@ class Yogi(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -2266,6 +2347,7 @@ class Yogi(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 AdaDelta = Adadelta

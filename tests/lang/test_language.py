@@ -20,7 +20,7 @@ from optgen.execute.buffers import numpy_dtype
 from optgen.execute.rule import SMALLEST_QUANTIZED
 from optgen.ir import COMPUTE, Variant
 from optgen.ir.storage import QUANT_BLOCK, storages_of
-from optgen.lang import actions, builtins, kinds, lint, parser, syntax, variants
+from optgen.lang import actions, builtins, definitions, kinds, lint, parser, syntax, variants
 from optgen.model import MAX_DRAWS, RESERVED_PARAMS, Optimizer
 from tests.lang.reference import EXAMPLES, SECTIONS, TEXT, Example, check, codes, examples, kind_word, links, tables
 
@@ -318,6 +318,7 @@ def test_limits() -> None:
         (variants.MAX_VARIANTS, "E412"),
         (variants.MAX_LINES, "E412"),
         (MAX_DRAWS, "E108"),
+        (definitions.MAX_NODES, "E107"),
         (syntax.MAX_ERRORS, "E111"),
     ]
     assert [(int(row[1]), row[2]) for row in table.rows] == limits

@@ -11,7 +11,7 @@ import pytest
 
 import optgen
 from optgen import specfiles
-from optgen.model import Binary, Call, Expr, Name, Number, Unary
+from optgen.expressions import Binary, Call, Expr, Name, Number, Unary
 from optgen.symbolic.algebra import NoClosedForm, first_step
 from optgen.symbolic.unicode import Unicode
 

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from optgen.execute.buffers import Tensor
-from optgen.execute.cpu import pool
 from optgen.execute.cpu.chain import Chain, ChainLink
-from optgen.execute.cpu.pool import Pool
 from optgen.execute.cpu.table import CpuTable
 from optgen.execute.piece import Exchange
 from optgen.execute.table import StepTable
+from optgen.threads import pool
+from optgen.threads.pool import Pool
 
 
 class NativeCall:
