@@ -49,7 +49,7 @@ def product(
     """
     shape, out = _checked(a, b, out, transpose_a, transpose_b, symmetric, how)
     if how == "native" and (shape.m * shape.n * shape.k < OWN_MIN_MULTIPLICATIONS or not _own_is_faster()):
-        _by_blas(a, b, out, shape, transpose_a, transpose_b, symmetric)
+        by_blas(a, b, out, shape, transpose_a, transpose_b, symmetric)
     else:
         from optgen.linalg.own.multiply import load, multiply
 
@@ -67,7 +67,7 @@ def _own_is_faster() -> bool:
     return has_large_tiles(target.host())
 
 
-def _by_blas(
+def by_blas(
     a: Matrices, b: Matrices, c: Matrices, shape: ProductShape, transpose_a: bool, transpose_b: bool, symmetric: bool
 ) -> None:
     """Blocks of the result, each one call on one thread, over all of k."""
