@@ -59,10 +59,26 @@ def _diag(operands: Sequence[Array], numbers: Sequence[float], out: Array) -> No
     np.einsum("...ii->...i", out)[...] = operands[0]
 
 
+def _inverse_root(operands: Sequence[Array], numbers: Sequence[float], out: Array) -> None:
+    linalg.inverse_root(operands[0], numbers[0], out)
+
+
+def _solve(operands: Sequence[Array], numbers: Sequence[float], out: Array) -> None:
+    a, b = operands
+    if b.ndim < a.ndim:
+        b, out = b[..., None], out[..., None]
+    linalg.solve(a, b, out)
+
+
 _FUNCTIONS: Mapping[str, Callable[[Sequence[Array], Sequence[float], Array], None]] = {
     "transpose": _transpose,
     "identity": _identity,
     "trace": _trace,
     "diagonal": _diagonal,
     "diag": _diag,
+    "inverse_root": _inverse_root,
+    "orthonormal": lambda operands, numbers, out: linalg.orthonormal(operands[0], out),
+    "eigenvectors": lambda operands, numbers, out: linalg.eigenvectors(operands[0], out),
+    "eigenvalues": lambda operands, numbers, out: linalg.eigenvalues(operands[0], out),
+    "solve": _solve,
 }

@@ -52,7 +52,7 @@ def _matrix_shape(buffer: Buffer, shape: Sequence[int], last_two: bool) -> tuple
     matrices, rows, cols = matrix_view(shape, last_two)
     lengths = {"rows": rows, "cols": cols}
     own = tuple(lengths[axis] if axis in lengths else int(axis) for axis in buffer.dims)
-    nbytes = matrices * math.prod(own) * buffer.format.bytes
+    nbytes = matrices * math.prod(own) * buffer.format.bits // 8
     if nbytes > LARGEST_STATE:
         dims = " x ".join(buffer.dims)
         raise ValueError(
