@@ -60,14 +60,26 @@ def _diag(operands: Sequence[Array], numbers: Sequence[float], out: Array) -> No
 
 
 def _inverse_root(operands: Sequence[Array], numbers: Sequence[float], out: Array) -> None:
-    linalg.inverse_root(operands[0], numbers[0], out)
+    linalg.inverse_root([operands[0]], numbers[0], [out])
+
+
+def _orthonormal(operands: Sequence[Array], numbers: Sequence[float], out: Array) -> None:
+    linalg.orthonormal([operands[0]], [out])
+
+
+def _eigenvectors(operands: Sequence[Array], numbers: Sequence[float], out: Array) -> None:
+    linalg.eigenvectors([operands[0]], [out])
+
+
+def _eigenvalues(operands: Sequence[Array], numbers: Sequence[float], out: Array) -> None:
+    linalg.eigenvalues([operands[0]], [out])
 
 
 def _solve(operands: Sequence[Array], numbers: Sequence[float], out: Array) -> None:
     a, b = operands
     if b.ndim < a.ndim:
         b, out = b[..., None], out[..., None]
-    linalg.solve(a, b, out)
+    linalg.solve([a], [b], [out])
 
 
 _FUNCTIONS: Mapping[str, Callable[[Sequence[Array], Sequence[float], Array], None]] = {
@@ -77,8 +89,8 @@ _FUNCTIONS: Mapping[str, Callable[[Sequence[Array], Sequence[float], Array], Non
     "diagonal": _diagonal,
     "diag": _diag,
     "inverse_root": _inverse_root,
-    "orthonormal": lambda operands, numbers, out: linalg.orthonormal(operands[0], out),
-    "eigenvectors": lambda operands, numbers, out: linalg.eigenvectors(operands[0], out),
-    "eigenvalues": lambda operands, numbers, out: linalg.eigenvalues(operands[0], out),
+    "orthonormal": _orthonormal,
+    "eigenvectors": _eigenvectors,
+    "eigenvalues": _eigenvalues,
     "solve": _solve,
 }
