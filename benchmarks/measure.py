@@ -16,9 +16,10 @@ import own_ceiling
 import workloads
 from ceiling import Streams
 from peers import PEERS, Absent
-from workloads import LR, OPTIMIZERS, SHAPES, WD, Rule, Tensors
+from workloads import LR, OPTIMIZERS, SHAPES, WD, Rule, Shape, Tensors
 
 import optgen
+from optgen import ir
 
 SAMPLE_SECONDS = 0.05
 """A sample has as many calls as fit into this time, and at least one."""
@@ -26,9 +27,9 @@ MOST_CALLS = 5000
 PAUSE_SECONDS = 0.03
 """Between samples: idle OpenMP threads spin for up to 20 ms before they sleep, on a core that the next one needs."""
 
-CEILING, OWN_CEILING, OURS, FLOAT32 = "ceiling", "own ceiling", "optgen", "float32"
+CEILING, OWN_CEILING, OURS, FLOAT32, DONATED = "ceiling", "own ceiling", "optgen", "float32", "donated"
 """OWN_CEILING is that of the sweeps of a spec, where it has several. FLOAT32 is ours with everything in float32, beside
-what stores something in fewer bits."""
+what stores something in fewer bits. DONATED is ours with gradients given away, where a step can use their memory."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +99,8 @@ def measure(shapes: str, optimizer: str, peers: Sequence[str], reps: int) -> Res
         steps[OWN_CEILING] = own_ceiling.bind(rule, sizes)
     if rule != rule.in_float32:
         steps[FLOAT32] = bind(rule.in_float32, workloads.make(sizes))
+    if (given_away := donated(ours.rule, rule, sizes)) is not None:
+        steps[DONATED] = given_away
     absent = add_peers(steps, optimizer, tensors, peers)
     seconds = interleave(steps, reps)
     workloads.check(tensors.weights, f"{optimizer}: weights")
@@ -109,13 +112,32 @@ def measure(shapes: str, optimizer: str, peers: Sequence[str], reps: int) -> Res
     )  # fmt: skip
 
 
-def bind(rule: Rule, tensors: Tensors) -> optgen.BoundStep:
+def bind(rule: Rule, tensors: Tensors, *, donate_grads: bool = False) -> optgen.BoundStep:
     """A step with the rates of all contenders; the further inputs that a spec reads are the sizes of the gradients."""
     loaded = rule.load()
     inputs = {i.name: [np.abs(g) for g in tensors.grads] for i in loaded.spec.inputs}
-    step = loaded.bind(tensors.weights, tensors.grads, inputs=inputs)
+    step = loaded.bind(tensors.weights, tensors.grads, inputs=inputs, donate_grads=donate_grads)
     rates = {"lr": LR, "wd": WD} | rule.values
     step(**{name: rates[name] for name in ("lr", "wd") if name in loaded.spec.reads()})
+    return step
+
+
+def donated(loaded: optgen.UpdateRule, rule: Rule, shapes: Sequence[Shape]) -> Callable[[], object] | None:
+    """A step whose gradients are given away, None where no kernel uses their memory.
+
+    Gradients are given anew before each step, as in training, and the call of `rebind` is part of the time. They are
+    then what the last step left in their memory.
+    """
+    buffers = [b for shape in set(shapes) for b in loaded.kernel(shape, donated=True).native.buffers]
+    if not any(ir.is_gradient(b.name) and b.written for b in buffers):
+        return None
+    tensors = workloads.make(shapes, rule.dtype)
+    bound = bind(rule, tensors, donate_grads=True)
+
+    def step() -> None:
+        bound.rebind(tensors.grads)
+        bound()
+
     return step
 
 

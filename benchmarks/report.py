@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import machine
-from measure import CEILING, FLOAT32, OURS, Result
+from measure import CEILING, DONATED, FLOAT32, OURS, Result
 from peers import PEERS
 from workloads import SHAPES
 
 from optgen import files
 
 COLUMNS = ("optimizer", "streams", "bytes", "sweeps", "ceiling", "GB/s", "optgen", "GB/s", "share", "own")
-COLORS = ("#0b6e4f", "#333333", "#e6a23c", "#c0504d", "#7f6bb0", "#4a90c2", "#8c8c8c")
-MARKERS = "oP^v<sD"
-"""Of ours, float32 and the peers, in that order."""
+COLORS = ("#0b6e4f", "#333333", "#e6a23c", "#c0504d", "#7f6bb0", "#4a90c2", "#8c8c8c", "#c27fa8")
+MARKERS = "oP^v<sDX"
+"""Of ours, float32, donated and the peers, in that order."""
 
 
 def groups(results: Sequence[Result]) -> list[tuple[str, list[Result]]]:
@@ -33,7 +33,7 @@ def groups(results: Sequence[Result]) -> list[tuple[str, list[Result]]]:
 def others(rows: Iterable[Result]) -> list[str]:
     """The other contenders that were measured, in one order for all tables."""
     measured = {name for r in rows for name in r.seconds}
-    return [name for name in (FLOAT32, *PEERS) if name in measured]
+    return [name for name in (FLOAT32, DONATED, *PEERS) if name in measured]
 
 
 def cells(rows: Sequence[Result]) -> list[list[str]]:

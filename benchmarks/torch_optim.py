@@ -108,17 +108,18 @@ def run(shapes: str, name: str, peers: Sequence[str], reps: int) -> Result:
     """Time all contenders in turns, on the same weights and gradients."""
     case, sizes = CASES[name], SHAPES[shapes][1]
     tensors = workloads.make(sizes)
-    optimizer = case.make(_parameters(tensors))
+    weights, grads = _own_memory(tensors)
+    optimizer = case.make(_parameters(weights, grads))
     optimizer.step()
     rule = Rule(case.spec, case.values, storage=case.storage)
-    bound = rule.load().bind(*_tensors(tensors))
+    bound = rule.load().bind(weights, grads)
     bound(lr=LR)
     streams = Streams.of(bound.rule, max(sizes, key=math.prod))
     steps: dict[str, Callable[[], object]] = {
         CEILING: ceiling.bind(rule, streams, sizes),
         BIND: bound,
         STEP: optimizer.step,
-        NEW: _with_new_gradients(case.make(_parameters(tensors))),
+        NEW: _with_new_gradients(case.make(_parameters(weights, grads))),
     }
     absent: dict[str, str] = {}
     for peer in peers:
@@ -129,24 +130,25 @@ def run(shapes: str, name: str, peers: Sequence[str], reps: int) -> Result:
         else:
             steps |= {} if call is None else {peer: call}
     seconds = measure.interleave(steps, reps)
-    workloads.check(tensors.weights, f"{name}: weights")
+    workloads.check([w.numpy() for w in weights], f"{name}: weights")
     return Result(
         shapes, name, len(sizes), tensors.parameters, len(streams.reads), len(streams.writes), streams.bytes,
         bound.rule.cost.sweeps, seconds, absent,
     )  # fmt: skip
 
 
-def _tensors(tensors: Tensors) -> tuple[list[Any], list[Any]]:
+def _own_memory(tensors: Tensors) -> tuple[list[Any], list[Any]]:
+    """Copies of the weights and of the gradients in PyTorch's own memory, where users have them."""
     import torch
 
-    return [torch.as_tensor(w) for w in tensors.weights], [torch.as_tensor(g) for g in tensors.grads]
+    weights, grads = ([torch.from_numpy(x).clone() for x in arrays] for arrays in (tensors.weights, tensors.grads))
+    return weights, grads
 
 
-def _parameters(tensors: Tensors) -> list[Any]:
-    """Parameters of PyTorch on the arrays, with their gradients."""
+def _parameters(weights: Sequence[Any], grads: Sequence[Any]) -> list[Any]:
+    """Parameters of PyTorch in the memory of these weights, with these gradients."""
     import torch
 
-    weights, grads = _tensors(tensors)
     params = [torch.nn.Parameter(w) for w in weights]
     for p, g in zip(params, grads, strict=True):
         p.grad = g

@@ -3,7 +3,8 @@ zero, all of them or a tenth, and gradients of 1e-20.
 
 examples:
   python benchmarks/values.py
-  python benchmarks/values.py --optimizers adam lamb --dtypes float32 --markdown benchmarks/README.md
+  python benchmarks/values.py --optimizers adam lamb --dtypes float32
+  python benchmarks/values.py --rows rows.json --markdown benchmarks/README.md   goes on with a run that was interrupted
 
 A number of the tables is a step's time divided by that of a step with ordinary numbers in the same round, as the median
 over the rounds; the largest one of all ways in which these arrays can fade. Arrays are filled anew before each step.
@@ -13,12 +14,13 @@ from __future__ import annotations
 
 import argparse
 import gc
+import json
 import statistics
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import machine
 import measure
@@ -30,11 +32,13 @@ from tqdm import tqdm
 from workloads import OPTIMIZERS, Array, Rule
 
 import optgen
+from optgen import specfiles
 
 SHAPE = (1000, 1000)
 DTYPES = ("float32", "bfloat16", "float16", "float64")
 WARM_UP = 3
 """Steps after which states have ordinary values."""
+CASES = OPTIMIZERS | {name: Rule(name) for family in specfiles.FAMILIES for name in specfiles.available(family)}
 Fill = Callable[[Array, np.random.Generator], Array]
 
 
@@ -114,19 +118,31 @@ def ratios(rule: Rule, rounds: int) -> tuple[float, dict[str, tuple[float, str]]
     return statistics.median(ordinary), worst
 
 
-def table(optimizers: Sequence[str], dtypes: Sequence[str], rounds: int) -> list[list[str]]:
-    """A heading, and a row for each optimizer and dtype."""
-    rules = {
-        (o, d): Rule(r.spec, r.values, d) for o in optimizers for d in dtypes if (r := OPTIMIZERS[o]).storage is None
-    }
-    rules = {key: rule for key, rule in rules.items() if not OPTIMIZERS[key[0]].master}
-    rules |= {(o, OPTIMIZERS[o].dtype): OPTIMIZERS[o] for o in optimizers}
-    lines = [["optimizer", "dtype", "ordinary", *WAYS]]
-    for (optimizer, dtype), rule in tqdm(rules.items(), unit="case", disable=not sys.stderr.isatty()):
+def rules(optimizers: Sequence[str], dtypes: Sequence[str]) -> dict[tuple[str, str], Rule]:
+    """What is measured, by the names of optimizer and dtype; rules with a storage of their own have a dtype, too."""
+    found = {}
+    for name in optimizers:
+        rule = CASES[name]
+        own = [rule.dtype] if rule != rule.in_float32 else dtypes
+        found |= {(name, d): replace(rule, dtype=d) for d in own}
+    return found
+
+
+def table(optimizers: Sequence[str], dtypes: Sequence[str], rounds: int, kept: Path | None) -> list[list[str]]:
+    """A heading, and a row for each optimizer and dtype: one of those that are kept, or else a new one, which is kept
+    then."""
+    rows = json.loads(kept.read_text()) if kept is not None and kept.exists() else {}
+    cases = rules(optimizers, dtypes)
+    for (optimizer, dtype), rule in tqdm(cases.items(), unit="case", disable=not sys.stderr.isatty()):
+        key = f"{optimizer} {dtype}"
+        if key in rows:
+            continue
         seconds, worst = ratios(rule, rounds)
         cells = ("{:.2f} ({})".format(*worst[what]) if what in worst else "-" for what in WAYS)
-        lines.append([optimizer, dtype, report.duration(seconds), *cells])
-    return lines
+        rows[key] = [optimizer, dtype, report.duration(seconds), *cells]
+        if kept is not None:
+            report.replace(kept, json.dumps(rows, indent=1).encode())
+    return [["optimizer", "dtype", "ordinary", *WAYS], *(rows[f"{o} {d}"] for o, d in cases)]
 
 
 def main() -> int:
@@ -134,7 +150,7 @@ def main() -> int:
     description = machine.describe(optgen.num_threads())
     print(machine.text(description), end="\n\n", flush=True)
     gc.disable()
-    found = table(args.optimizers, args.dtypes, args.rounds)
+    found = table(args.optimizers, args.dtypes, args.rounds, args.rows)
     print(report.aligned(found))
     if args.markdown is not None:
         text = machine.text(description).replace("\n", "  \n")
@@ -144,17 +160,19 @@ def main() -> int:
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    usable: list[Any] = [o for o in OPTIMIZERS if workloads.suits(o, [SHAPE])]
-    parser.add_argument("--optimizers", nargs="+", choices=usable, default=usable, metavar="O", help=", ".join(usable))
+    parser.add_argument(
+        "--optimizers", nargs="+", choices=CASES, default=list(CASES), metavar="O", help=", ".join(CASES)
+    )
     parser.add_argument(
         "--dtypes", nargs="+", choices=DTYPES, default=list(DTYPES), metavar="D", help=", ".join(DTYPES)
     )
     parser.add_argument("--rounds", type=int, default=11, help="paired steps (default %(default)s)")
+    parser.add_argument("--rows", type=Path, metavar="FILE", help="keep each row; rows in it are not measured again")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the table between the marks of a file")
     args = parser.parse_args()
     if args.rounds < 1:
         parser.error("--rounds must be at least 1")
-    report.check_folders(parser, args.markdown)
+    report.check_folders(parser, args.rows, args.markdown)
     return args
 
 

@@ -62,6 +62,7 @@ OPTIMIZERS = {name: Rule(name, VALUES.get(name, {})) for name in specfiles.avail
     "adam-bfloat16_stochastic": Rule("adam", storage="bfloat16_stochastic"),
     "adam-int8_dynamic": Rule("adam", storage="int8_dynamic"),
     "adam-int8_linear": Rule("adam", storage="int8_linear"),
+    "adam-int4_dynamic": Rule("adam", storage="int4_dynamic"),
     "adam-master": Rule("adam", dtype="bfloat16", master=True),
 }
 """Every spec, and adam as it stores its states in fewer bits or updates bfloat16 weights through float32 masters."""
@@ -117,6 +118,7 @@ SHAPES = {
     "tensor": ("one matrix", [(5000, 5000)]),
     "resnet50": ("ResNet-50", resnet50()),
     "gpt2": ("GPT-2 small", gpt2()),
+    "matrices": ("250 matrices of 100,000 elements", [(400, 250)] * 250),
     "mlp": ("MLP 784-128-64-10", perceptron()),
 }
 

@@ -17,12 +17,12 @@ from optgen import forks  # noqa: F401 (before any thread may import a part of t
 if TYPE_CHECKING:
     from optgen.api import load, parse
     from optgen.diagnostics import Diagnostic, Source, SpecErrors
-    from optgen.execute.cpu.pool import num_threads, set_num_threads
     from optgen.execute.piece import Box, Piece
     from optgen.execute.rule import UpdateRule
     from optgen.execute.sparse import RowSparse
     from optgen.execute.state import State
     from optgen.execute.step import BoundStep
+    from optgen.threads.pool import num_threads, set_num_threads
 
 __all__ = [
     "BoundStep",
@@ -43,7 +43,7 @@ __all__ = [
 _MODULES = {
     **dict.fromkeys(("load", "parse"), "api"),
     **dict.fromkeys(("Diagnostic", "Source", "SpecErrors"), "diagnostics"),
-    **dict.fromkeys(("num_threads", "set_num_threads"), "execute.cpu.pool"),
+    **dict.fromkeys(("num_threads", "set_num_threads"), "threads.pool"),
     **dict.fromkeys(("Box", "Piece"), "execute.piece"),
     "UpdateRule": "execute.rule",
     "RowSparse": "execute.sparse",

@@ -1,6 +1,6 @@
 """The keyword arguments of `load`: values are checked, and flags decided.
 
-A flag may depend on a parameter, through its rank or because it is set for each one (`per param`). Flags are therefore
+A flag may depend on a parameter, through its shape or because it is set for each one (`per param`). Flags are therefore
 decided twice: those that are the same for all parameters when a rule is loaded, and all of them for each parameter.
 """
 
@@ -8,31 +8,19 @@ from __future__ import annotations
 
 import math
 import operator
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from optgen.diagnostics import suggest
+from optgen.expressions import Binary, Expr, IsSet, Name, Number, Text, Unary, walk
 from optgen.ir import COMPUTE, LEAST_NORMAL
 from optgen.ir.storage import STORAGES, storages_of
-from optgen.model import (
-    COMPARISONS,
-    Binary,
-    Expr,
-    Flag,
-    FlagValue,
-    IsSet,
-    Kind,
-    Name,
-    Number,
-    Optimizer,
-    Param,
-    Text,
-    Unary,
-    walk,
-)
+from optgen.model import COMPARISONS, Flag, FlagValue, Kind, Optimizer, Param
 
+_PACKAGES = ("optgen", "runtime")
 UNSET = math.nan
 """The value in kernels of a parameter that is none. As a bound it clips nothing, because no comparison with it
 holds."""
@@ -70,16 +58,17 @@ def resolve_flags(
     optimizer: Optimizer,
     values: Mapping[str, float | None],
     chosen: Mapping[str, FlagValue],
-    rank: int | None = None,
+    sizes: Mapping[str, int] | None = None,
     *,
     sparse: bool = False,
 ) -> dict[str, FlagValue]:
     """All flags: the chosen ones, and the derived ones by the parameter values. Raises ValueError if a `require` fails.
 
-    Without a rank, the flags that depend on it are left out. `sparse`: the parameter is updated row by row.
+    Without the `sizes` of a parameter, the flags that depend on them are left out. `sparse`: the parameter is updated
+    row by row.
     """
     flags: dict[str, FlagValue] = {}
-    known = dict(values) if rank is None else {**values, "rank": rank}
+    known: dict[str, float | None] = {**values, **(sizes or {})}
 
     def holds(condition: Expr) -> bool | None:
         names = {e.id for e in walk(condition) if isinstance(e, Name)}
@@ -206,16 +195,24 @@ def check(optimizer: Optimizer, param: Param, x: Any) -> float | None:
     return None if param.zero_off and value == 0 else value
 
 
-def warn_of_subnormals(optimizer: Optimizer, dtype: str, values: Mapping[str, Any], frames: int) -> None:
-    """Warn of hyper-parameters that are 0 where they meet elements, as no float32 of a sweep is subnormal. The caller
-    to be shown is `frames` calls up."""
+def warn_of_subnormals(optimizer: Optimizer, dtype: str, values: Mapping[str, Any]) -> None:
+    """Warn of hyper-parameters that are 0 where they meet elements, as no float32 of a sweep is subnormal."""
     for name, value in values.items():
         each = value if isinstance(value, list) else [value]
         for x in each:
             if isinstance(x, float) and 0 < abs(x) < LEAST_NORMAL and COMPUTE[dtype] == "f32":
                 what = f"{optimizer.name}: '{name}' is {x!r}, which is 0 where it meets float32 elements"
-                warnings.warn(f"{what}: these have no numbers between 0 and 2^-126 = 1.18e-38", stacklevel=frames + 1)
+                text = f"{what}: these have no numbers between 0 and 2^-126 = 1.18e-38"
+                warnings.warn(text, stacklevel=_calls_to_user())
                 break
+
+
+def _calls_to_user() -> int:
+    """The `stacklevel` with which a warning of the caller shows code outside of these packages."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _PACKAGES:
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def _flag_value(optimizer: Optimizer, flag: Flag, x: Any) -> FlagValue:
@@ -234,6 +231,11 @@ def check_read(optimizer: Optimizer, param: Param, x: float | None) -> None:
     """Raise ValueError for `wd` or `clip_gradient` if no equation reads it: it would be silently ignored."""
     if param.name in ("wd", "clip_gradient") and x and param.name not in optimizer.reads():
         raise ValueError(f"{optimizer.name} does not use '{param.name}'; leave it at its default")
+
+
+def number(expr: Expr, values: Mapping[str, float | None]) -> float:
+    """The value of an expression of params, sizes and numbers."""
+    return float(_value(expr, values, {}))
 
 
 def _value(expr: Expr, values: Mapping[str, float | None], flags: Mapping[str, FlagValue]) -> Any:

@@ -11,7 +11,8 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from optgen.model import COUNTS, DIMENSIONS, EPSILON, Binary, Call, Expr, Name, Number, Optimizer, Program, Unary
+from optgen.expressions import Binary, Call, Expr, Name, Number, Transpose, Unary
+from optgen.model import COUNTS, DIMENSIONS, EPSILON, Optimizer, Program
 
 
 class Bounds(NamedTuple):
@@ -45,10 +46,14 @@ def bounds(program: Program, optimizer: Optimizer) -> dict[str, Bounds]:
         start = bounds_of(state.init, base)
         late = optimizer.start(state) is not None  # the state is 0 until the first update
         base[state.name] = Bounds(min(start.low, 0.0), max(start.high, 0.0)) if late else start
+    carried = {e.target.id for e in program.equations if e.loop is not None and e.target.primed}
     while True:
         names = dict(base)
         for equation in program.equations:
-            names[equation.target.key] = bounds_of(equation.value, names)
+            target, loop = equation.target, equation.loop
+            if loop is not None and loop.index is not None:
+                names[loop.index] = NONNEGATIVE
+            names[target.key] = ALL if target.id in carried else bounds_of(equation.value, names)
         wider = {s.name: _widen(base[s.name], names[s.name + "'"]) for s in program.states}
         if all(base[name] == value for name, value in wider.items()):
             return names
@@ -70,6 +75,8 @@ def bounds_of(expr: Expr, names: Mapping[str, Bounds]) -> Bounds:
             return names[expr.key]
         case Unary(op="-", operand=x):
             return _negative(bounds_of(x, names))
+        case Transpose(operand=x):
+            return bounds_of(x, names)
         case Binary(op="*", left=a, right=b) if a == b:
             return _square(bounds_of(a, names))
         case Binary(op="*", left=Binary(op="*", left=factor, right=a), right=b) if a == b:
@@ -118,20 +125,28 @@ def _power(base: Bounds, exponent: Bounds) -> Bounds:
 
 def _call(call: Call, args: list[Bounds]) -> Bounds:
     match call.function, args:
-        case "sqrt" | "abs" | "norm" | "rms" | "exp", _:
+        case "sqrt" | "abs" | "norm" | "rms" | "std" | "exp", _:
             return NONNEGATIVE
-        case "tanh" | "sign", _:
+        case "tanh" | "sign" | "erf" | "sin" | "cos" | "rademacher", _:
             return Bounds(-1.0, 1.0)
-        case "uniform", _:
+        case "atan" | "atan2", _:
+            return Bounds(-math.pi, math.pi)
+        case "uniform" | "sigmoid", _:
             return Bounds(0.0, 1.0)
         case "sum" | "float32", [x]:
             return Bounds(0.0 if x.low >= 0 else -math.inf, 0.0 if x.high <= 0 else math.inf)
         case "mean" | "max" | "min", [x]:
             return x
-        case "max", [a, b]:
-            return Bounds(max(a.low, b.low), max(a.high, b.high))
-        case "min", [a, b]:
-            return Bounds(min(a.low, b.low), min(a.high, b.high))
+        case "max", several:
+            return Bounds(max(x.low for x in several), max(x.high for x in several))
+        case "min", several:
+            return Bounds(min(x.low for x in several), min(x.high for x in several))
+        case "floor" | "ceil" | "round", [x]:
+            return Bounds(
+                *(round_(y) if math.isfinite(y) else y for round_, y in ((math.floor, x.low), (math.ceil, x.high)))
+            )
+        case "mod", [_, divisor]:
+            return Bounds(min(divisor.low, 0.0), max(divisor.high, 0.0))
         case "where", [_, a, b]:
             return Bounds(min(a.low, b.low), max(a.high, b.high))
         case "clip", [x, most]:

@@ -6,11 +6,11 @@ import json
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from optgen import diagnostics, model
+from optgen import diagnostics, expressions, model
 
 _CLASSES: dict[str, type] = {
     cls.__name__: cls
-    for module in (model, diagnostics)
+    for module in (expressions, model, diagnostics)
     for cls in vars(module).values()
     if isinstance(cls, type) and is_dataclass(cls)
 }

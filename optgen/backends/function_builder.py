@@ -75,15 +75,19 @@ class FunctionBuilder(ABC):
         """The host phase of tensor i, whose update count is the i64 `count`; `hyper` loads a hyper-parameter."""
         env: Env = {}
         for instr in phase.instrs:
-            match instr.op:
-                case ir.Hyper(name=name) if instr.result is not None:
-                    env[instr.result] = hyper(name)
-                case ir.Count() if instr.result is not None:
-                    env[instr.result] = self.b.sitofp(count, F64)
-                case _:
-                    self.scalar(instr, env, i)
+            self.host_value(instr, env, i, count, hyper)
             if instr.result is not None:
                 self.keep(instr.result, env[instr.result], i)
+
+    def host_value(self, instr: Instr, env: Env, i: Any, count: Any, hyper: Callable[[str], Any]) -> None:
+        """An instruction of the host phase of tensor i."""
+        match instr.op:
+            case ir.Hyper(name=name) if instr.result is not None:
+                env[instr.result] = hyper(name)
+            case ir.Count() if instr.result is not None:
+                env[instr.result] = self.b.sitofp(count, F64)
+            case _:
+                self.scalar(instr, env, i)
 
     def scalars(self, phase: Phase, i: Any) -> None:
         """A phase that computes one number for tensor i, or for all tensors."""
@@ -119,6 +123,10 @@ class FunctionBuilder(ABC):
             b.store(fold(b, op, b.load(total, typ=F64), here), total)
         return b.load(total, typ=F64)
 
+    def line_type(self, buffer: str) -> ll.Type:
+        """What a buffer holds for each row or column."""
+        return TYPES["f32" if self.m.kernel.buffer(buffer).storage == "float32" else "f64"]
+
     def line(
         self,
         phase: Phase,
@@ -135,7 +143,6 @@ class FunctionBuilder(ABC):
         by others.
         """
         b = self.b
-        stored = TYPES["f32" if self.m.kernel.compute == "f32" else "f64"]
         here = {x.result for x in phase.instrs}
         for instr in phase.instrs:
             for v in ir.operands(instr.op):
@@ -144,10 +151,11 @@ class FunctionBuilder(ABC):
             match instr.op:
                 case ir.Load(buffer=name):
                     assert instr.result is not None
+                    stored = self.line_type(name)
                     x = b.load(state(name, stored), typ=stored)
                     env[instr.result] = b.fpext(x, F64) if stored == TYPES["f32"] else x
                 case ir.Store(buffer=name, value=v):
-                    x = self.operand(v, env)
+                    x, stored = self.operand(v, env), self.line_type(name)
                     b.store(b.fptrunc(x, stored) if stored == TYPES["f32"] else x, state(name, stored))
                 case ir.Reduce():
                     continue

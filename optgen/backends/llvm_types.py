@@ -13,7 +13,7 @@ TYPES: dict[ir.DType, ll.Type] = {
     "i32": ll.IntType(32),
     "b1": ll.IntType(1),
 }
-I8, I16, I32, I64 = ll.IntType(8), ll.IntType(16), ll.IntType(32), ll.IntType(64)
+I1, I8, I16, I32, I64 = (ll.IntType(bits) for bits in (1, 8, 16, 32, 64))
 F32, F64 = ll.FloatType(), ll.DoubleType()
 PTR = ll.PointerType()
 

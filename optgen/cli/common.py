@@ -26,8 +26,8 @@ class Usage(ValueError):
 
 def check_environment() -> None:
     """Refuse variables that no command could go by, before any does its work."""
-    from optgen.execute.cpu import pool
     from optgen.objectcode import cache
+    from optgen.threads import pool
 
     try:
         pool.default_threads()

@@ -127,13 +127,19 @@ def _sweeps(optimizer: Optimizer) -> str:
     from optgen.ir.cost import own_ceiling, sweeps
 
     found = []
-    for flags, kernel in _planned(optimizer):
+    for (flags, kernel), (_, donated) in zip(_planned(optimizer), _planned(optimizer, donated=True), strict=True):
         lines = [
             _moved("reads", x.reads, x.bytes_read) + _moved(", writes", x.writes, x.bytes_written)
             for x in sweeps(kernel)
         ]
         if len(lines) > 1:
             lines.append(f"at most {own_ceiling(kernel):.2f} of the speed of one sweep over the same arrays")
+        if sweeps(donated) != sweeps(kernel):
+            read = [sum(x.bytes_read for x in sweeps(k)) for k in (kernel, donated)]
+            lines.append(
+                f"with gradients given away (donate_grads=True) reads {read[1]:g} bytes instead of {read[0]:g}: "
+                f"at most {own_ceiling(donated):.2f} of that speed"
+            )
         found.append((flags, "\n".join(lines) or "none"))
     return _by_setting(found)
 
@@ -153,12 +159,15 @@ def _launches(optimizer: Optimizer) -> str:
     return "\n".join([_by_setting(found), *(f"{unit}: {what}" for unit, what in UNITS.items() if unit in met)])
 
 
-def _planned(optimizer: Optimizer) -> Iterator[tuple[Flags, Kernel]]:
-    """The planned kernels of all variants, for float32."""
+def _planned(optimizer: Optimizer, *, donated: bool = False) -> Iterator[tuple[Flags, Kernel]]:
+    """The planned kernels of all variants, for float32; `donated`: they may write to gradients."""
     from optgen import pipeline
     from optgen.ir import Variant
 
-    return ((flags, pipeline.plan(pipeline.build(optimizer, Variant(flags)))) for flags in variants(optimizer))
+    return (
+        (flags, pipeline.plan(pipeline.build(optimizer, Variant(flags, donated=donated))))
+        for flags in variants(optimizer)
+    )
 
 
 def _by_setting(found: Sequence[tuple[Flags, str]]) -> str:

@@ -11,7 +11,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from optgen.execute.cpu import cpus
+from optgen.threads import cpus
 
 R = TypeVar("R")
 KERNELS_PER_PROCESS = 8

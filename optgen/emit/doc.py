@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from optgen.emit.settings import by_setting
+from optgen.expressions import Expr, Number
 from optgen.ir import Kernel
 from optgen.ir.cost import cost, sweeps
-from optgen.model import RESERVED_PARAMS, Expr, Flag, Flags, FlagValue, Kind, Number, Optimizer, Param, StateDecl
+from optgen.model import RESERVED_PARAMS, Flag, Flags, FlagValue, Kind, Optimizer, Param, StateDecl
 from optgen.symbolic.latex import latex
 from optgen.symbolic.written import expression
 

@@ -10,9 +10,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from optgen import ir
+from optgen.expressions import Number
 from optgen.ir import Buffer, Kernel
 from optgen.ir.cost import cost
-from optgen.model import Interval, Number, Optimizer, Param, StateDecl
+from optgen.model import Interval, Optimizer, Param, StateDecl
 from optgen.symbolic.written import expression
 
 FORMAT = 2

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from optgen.execute import watch
-from optgen.execute.buffers import Tensor
 from optgen.ir import COMPUTE
 from optgen.ir.storage import STORAGES
 
@@ -32,9 +31,9 @@ class Donation:
         self._owners: Sequence[Any] = ()
         self._used: dict[int, tuple[Callable[[], Any], int]] = {}  # by parameter: the tensor, and its version then
 
-    def give(self, tensors: Sequence[Tensor]) -> None:
+    def give(self, tensors: Sequence[Any]) -> None:
         """Have the next step use these."""
-        self._is_given, self._mark = True, watch.marker(watch.pytorch_owners(tensors))
+        self._is_given, self._mark = True, watch.marker(watch.pytorch(tensors))
         self._owners = ()
 
     def give_found(self, grads: Sequence[Any]) -> None:

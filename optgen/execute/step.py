@@ -12,7 +12,7 @@ from optgen.execute.active import ActiveSet, MovingGradients, written_by
 from optgen.execute.buffers import Tensor
 from optgen.execute.donation import Donation
 from optgen.execute.exclusive import exclusive
-from optgen.execute.gradients import CheckedGradient, Gradients, found_gradients
+from optgen.execute.gradients import CheckedGradient, Gradients, are_bound, found_gradients
 from optgen.execute.hyper import HyperParameters, flag_decider
 from optgen.execute.inputs import check_inputs
 from optgen.execute.kernel import LoadedKernel, group_by_kernel, smallest_first
@@ -37,9 +37,9 @@ class Rule(evaluation.EvaluatingRule, Protocol):
     scales_gradient: bool
 
     def decide(
-        self, rank: int, flags: Mapping[str, FlagValue], values: Mapping[str, float | None], *, sparse: bool
+        self, shape: Sequence[int], flags: Mapping[str, FlagValue], values: Mapping[str, float | None], *, sparse: bool
     ) -> Mapping[str, FlagValue]:
-        """All flags of a parameter of this rank, given those that are set for it."""
+        """All flags of a parameter of this shape, given those that are set for it."""
 
 
 class BoundStep:
@@ -96,7 +96,7 @@ class BoundStep:
         self._ids = checks.check_ids(range(n) if ids is None else ids, n)
         self._seed, self._scaler = 0, Scaler()
         shapes = [p.shape if piece is None else piece.shape for p, piece in zip(params, pieces, strict=True)]
-        decide_flags = flag_decider(rule.decide, kernels, list(map(len, shapes)), flags)
+        decide_flags = flag_decider(rule.decide, kernels, shapes, flags)
         self._hyper = HyperParameters(
             rule.spec, rule.dtype, rule.values, [k.variant.flags for k in kernels], decide_flags, device.scalar
         )
@@ -340,12 +340,12 @@ class BoundStep:
 
     def _bind_listed(self, grads: Sequence[Any]) -> None:
         """Have the next steps read these gradients, and refuse them once they are elsewhere."""
-        checked = self._bind_gradients(dict(enumerate(grads)))
-        tensors = [t for g in checked.values() for t in g.tensors]
+        if not are_bound(grads, self._held):
+            checked = self._bind_gradients(dict(enumerate(grads)))
+            self._gradient_watch = Watch([t for g in checked.values() for t in g.tensors])
+            self._is_watched = bool(self._watch.owners or self._gradient_watch.owners)
         if self._donation is not None:
-            self._donation.give(tensors)
-        self._gradient_watch = Watch(tensors)
-        self._is_watched = bool(self._watch.owners or self._gradient_watch.owners)
+            self._donation.give(self._gradient_watch.owners if self._gradient_watch else [])
 
     def _bind_gradients(self, grads: Mapping[int, Any]) -> dict[int, CheckedGradient]:
         """Have the next steps read these gradients, by the parameters' numbers."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from optgen import ir
+from optgen.expressions import Expr, Name, Number
 from optgen.ir import Buffer, Variant
 from optgen.ir.nonnegative_states import nonnegative_states
-from optgen.model import Expr, Kind, Name, Number, Optimizer, Program, StateDecl
+from optgen.model import Kind, Optimizer, Program, StateDecl
 
 
 def buffers(optimizer: Optimizer, variant: Variant, program: Program) -> list[Buffer]:
@@ -27,7 +28,7 @@ def buffers(optimizer: Optimizer, variant: Variant, program: Program) -> list[Bu
 
 
 def _states(optimizer: Optimizer, variant: Variant, program: Program) -> list[Buffer]:
-    """Those of the states; behind one of 8-bit codes that of its scales."""
+    """Those of the states; behind one of codes in blocks that of its scales."""
     found = [_state(optimizer, variant, s) for s in program.states]
     # Bounds take longer than all the rest.
     asks = any(b.is_quantized and b.format.unsigned is not None for b in found)
@@ -36,10 +37,7 @@ def _states(optimizer: Optimizer, variant: Variant, program: Program) -> list[Bu
     for buffer in found:
         if buffer.is_quantized:
             unsigned = buffer.format.unsigned is not None and buffer.name in nonnegative
-            states += [
-                replace(buffer, nonnegative=unsigned),
-                Buffer(f"{buffer.name}.scale", True, 0.0, storage="scale"),
-            ]
+            states += [replace(buffer, nonnegative=unsigned), buffer.scales]
         else:
             states.append(buffer)
     return states
@@ -50,10 +48,11 @@ def _state(optimizer: Optimizer, variant: Variant, state: StateDecl) -> Buffer:
     if state.kind is Kind.ELEM:
         storage = variant.storage.get(state.name, variant.weight)
     else:
-        small = state.kind in (Kind.ROW, Kind.COL) and ir.COMPUTE[variant.dtype] == "f32"
+        small = state.kind in (Kind.ROW, Kind.COL, Kind.MATRIX) and ir.COMPUTE[variant.dtype] == "f32"
         storage = "float32" if small else "float64"
+    dims = tuple(str(variant.sizes.get(axis, axis)) for axis in state.dims)
     init = 0.0 if late else _initial(state.init)
-    return Buffer(state.name, True, init, state.kind, storage, starts_late=late)
+    return Buffer(state.name, True, init, state.kind, storage, starts_late=late, dims=dims)
 
 
 def _initial(init: Expr) -> float | str:

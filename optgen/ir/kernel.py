@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from optgen.ir.ops import Op, Reduce, ReduceOp, ReduceOverParams, Word, operands
+from optgen.ir.ops import Op, Reduce, ReduceOp, ReduceOverParams, Store, Word, operands
 from optgen.ir.storage import SCALE, STORAGES, Storage
 from optgen.ir.types import COMPUTE, DType, Value
 from optgen.model import MAX_DRAWS, Flags, Kind
@@ -65,8 +65,9 @@ class Variant:
     `dtype`: of parameters and gradients; `master`: the weight is kept in float32 beside a parameter of 16 bits;
     `storage`: of each elementwise state (default: that of the weight); `evaluate`: the `eval:` section, not the update;
     `gradients`: how many gradients of a parameter are summed, in order, as they are read; `scaled`: each is first
-    multiplied by the hyper-parameter GRADIENT_FACTOR; `by_row`: the blocks of 8-bit codes may restart at each row,
-    though values depend on several rows; `boxes`: parameters may be boxes of larger tensors, which are cut anywhere.
+    multiplied by the hyper-parameter GRADIENT_FACTOR; `by_row`: the blocks of codes may restart at each row,
+    though values depend on several rows; `boxes`: parameters may be boxes of larger tensors, which are cut anywhere;
+    `sizes`: the params that are dimensions of states.
     """
 
     flags: Flags
@@ -79,6 +80,7 @@ class Variant:
     by_row: bool = False
     boxes: bool = False
     donated: bool = False
+    sizes: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def weight(self) -> str:
@@ -97,7 +99,7 @@ class Buffer:
     number, the name of a hyper-parameter, or `w`. `starts_late`: it is 0 until the first update of the tensor, which
     computes another value to start from.
 
-    The codes of a quantized state "m" have float32 scales in the buffer "m.scale", one for each block of QUANT_BLOCK
+    The codes of a quantized state "m" have float32 scales in the buffer "m.scale", one for each block of `block`
     elements. The storage of that buffer is "scale".
     """
 
@@ -108,6 +110,8 @@ class Buffer:
     storage: str = "float32"
     nonnegative: bool = False  # no code stands for a negative number
     starts_late: bool = False
+    dims: tuple[str, ...] = ()  # of kind matrix
+    block: int | None = None  # of scales: how many elements have one
 
     @property
     def format(self) -> Storage:
@@ -122,6 +126,11 @@ class Buffer:
     def is_quantized(self) -> bool:
         """Whether the elements are codes in blocks, with scales in another buffer."""
         return self.format.block is not None
+
+    @property
+    def scales(self) -> Buffer:
+        """The buffer of the scales of a quantized state."""
+        return Buffer(f"{self.name}.scale", True, 0.0, storage=SCALE.name, block=self.format.block)
 
 
 def gradient(k: int) -> str:
@@ -180,6 +189,11 @@ class Kernel:
     def compute(self) -> DType:
         return COMPUTE[self.dtype]
 
+    def stored_before(self, phase: Phase) -> frozenset[str]:
+        """The buffers that phases before this one store."""
+        earlier = self.phases[: self.phases.index(phase)]
+        return frozenset(i.op.buffer for p in earlier for i in p.instrs if isinstance(i.op, Store))
+
     @property
     def rows_independent(self) -> bool:
         """Whether some rows can be updated without the others: no value depends on several rows, and no row has to
@@ -191,7 +205,7 @@ class Kernel:
     @property
     def goes_by_rows(self) -> bool:
         """Whether sweeps without reductions can go row by row: the rows that a gradient has, or all rows, at each of
-        which the blocks of 8-bit codes restart."""
+        which the blocks of codes restart."""
         return self.rows_independent or self.by_row
 
     @property

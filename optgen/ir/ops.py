@@ -50,7 +50,7 @@ class Word:
 @dataclass(frozen=True)
 class Load:
     """The contents of a buffer when the phase begins: elements in the compute dtype, with zeros for subnormals; smaller
-    kinds in f64, as they are."""
+    kinds in f64, as they are. What an earlier phase of the step has stored with every bit is as it was stored."""
 
     buffer: str
 
@@ -147,14 +147,11 @@ class Convert(UnaryOp):
     """Between f64 and f32: to f32 rounds once to nearest even, or to a zero; to f64 is exact."""
 
 
-MathFunction = Literal["exp", "expm1", "log", "log1p", "tanh", "cbrt", "pow"]
-
-
 @dataclass(frozen=True)
 class Math:
-    """An elementary function of f64, defined by its expansion in `optgen.ir.math`; gone after `expand_math`."""
+    """An elementary function of f64, by its name in `optgen.ir.math.FUNCTIONS`; gone after `expand_math`."""
 
-    function: MathFunction
+    function: str
     args: tuple[Value, ...]
 
 

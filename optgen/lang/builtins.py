@@ -2,42 +2,73 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from optgen.model import EPSILON, RESERVED_PARAMS, Call
+from optgen.expressions import MATRIX_FUNCTIONS, Call
+from optgen.model import EPSILON, RESERVED_PARAMS
 
 
 @dataclass(frozen=True)
 class Builtin:
-    """A built-in function. With the argument counts in `reduces` it is a reduction, with others elementwise."""
+    """A built-in function. With the argument counts in `reduces` it is a reduction, with others elementwise, unless it
+    is one `of_matrices`, which takes or makes them as a whole.
+
+    `takes_more`: any number of arguments above the largest count.
+    """
 
     name: str
     counts: tuple[int, ...]
     usage: str
     reduces: tuple[int, ...] = ()
+    takes_more: bool = False
+
+    def takes(self, count: int) -> bool:
+        """Whether it may have so many arguments."""
+        return count in self.counts or (self.takes_more and count > max(self.counts))
+
+    @property
+    def of_matrices(self) -> bool:
+        return self.name in MATRIX_FUNCTIONS
 
 
-_ELEMENTWISE = "sqrt cbrt exp log log1p expm1 tanh abs sign floor float32"
+_ELEMENTWISE = """
+sqrt cbrt exp log log1p expm1 tanh sigmoid erf sin cos tan atan abs sign floor ceil round float32
+"""
 
 FUNCTIONS: Mapping[str, Builtin] = {
     f.name: f
     for f in (
         *(Builtin(name, (1,), f"{name}(x)") for name in _ELEMENTWISE.split()),
         Builtin("pow", (2,), "pow(x, y)"),
-        Builtin("min", (1, 2), "min(a, b), or min(x) over the elements of x", reduces=(1,)),
-        Builtin("max", (1, 2), "max(a, b), or max(x) over the elements of x", reduces=(1,)),
+        Builtin("atan2", (2,), "atan2(y, x)"),
+        Builtin("mod", (2,), "mod(a, b)"),
+        Builtin("min", (1, 2), "min(a, b), or min(x) over the elements of x", reduces=(1,), takes_more=True),
+        Builtin("max", (1, 2), "max(a, b), or max(x) over the elements of x", reduces=(1,), takes_more=True),
         Builtin("clip", (2, 3), "clip(x, bound) or clip(x, low, high)"),
         Builtin("where", (3,), "where(condition, a, b)"),
         Builtin("sum", (1,), "sum(x)", reduces=(1,)),
         Builtin("mean", (1,), "mean(x)", reduces=(1,)),
         Builtin("norm", (1,), "norm(x)", reduces=(1,)),
         Builtin("rms", (1,), "rms(x)", reduces=(1,)),
+        Builtin("dot", (2,), "dot(x, y)", reduces=(2,)),
+        Builtin("trace", (1,), "trace(A)"),
+        Builtin("diag", (1,), "diag(A) or diag(v)"),
+        Builtin("identity", (1,), "identity(rows)"),
+        Builtin("inverse_root", (2,), "inverse_root(A, p)"),
+        Builtin("orthonormal", (1,), "orthonormal(A)"),
+        Builtin("eigenvectors", (1,), "eigenvectors(A)"),
+        Builtin("eigenvalues", (1,), "eigenvalues(A)"),
+        Builtin("solve", (2,), "solve(A, B)"),
+        Builtin("std", (1,), "std(x)", reduces=(1,)),
         Builtin("normal", (0,), "normal()"),
         Builtin("uniform", (0,), "uniform()"),
+        Builtin("rademacher", (0,), "rademacher()"),
     )
 }
-DRAWS = ("normal", "uniform")
+CONSTANTS: Mapping[str, float] = {"pi": math.pi}
+"""Names that stand for a number, unless a spec defines them itself."""
 
 TENSORS = ("w", "grad", "g")
 """The weight, the raw gradient, and the rescaled and clipped one."""
@@ -70,7 +101,7 @@ COMMON_NAMES: Mapping[str, str] = {
 }
 """Names that are common elsewhere -> the reserved name."""
 
-_ABSENT = "sin cos tan asin acos atan atan2 sinh cosh asinh acosh atanh erf gamma prod sort argsort argmax argmin"
+_ABSENT = "asin acos sinh cosh asinh acosh atanh gamma prod sort argsort argmax argmin median"
 COMMON_FUNCTIONS: Mapping[str, str | None] = {
     "ln": "log(x)",
     "log2": "log(x)/log(2)",
@@ -82,18 +113,19 @@ COMMON_FUNCTIONS: Mapping[str, str | None] = {
     "rsqrt": "1/sqrt(x)",
     "fabs": "abs(x)",
     "sgn": "sign(x)",
-    "ceil": "-floor(-x)",
-    "round": "floor(x + 0.5)",
     "trunc": "sign(x)*floor(abs(x))",
-    "sigmoid": "1/(1 + exp(-x))",
     "relu": "max(x, 0)",
     "maximum": "max(a, b)",
     "minimum": "min(a, b)",
     "clamp": "clip(x, low, high)",
+    "rint": "round(x)",
+    "fmod": "sign(a)*mod(abs(a), abs(b))",
+    "remainder": "mod(a, b)",
+    "arctan": "atan(x)",
+    "arctan2": "atan2(y, x)",
+    "erfc": "1 - erf(x)",
     "average": "mean(x)",
     "var": "mean((x - mean(x))^2)",
-    "std": "rms(x - mean(x))",
-    "dot": "sum(a*b)",
     "randn": "normal()",
     "rand": "uniform()",
     "random": "uniform()",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from optgen.diagnostics import suggest
-from optgen.lang.actions import LineError
 from optgen.lang.builtins import FUNCTIONS
+from optgen.lang.expression_actions import LineError
 from optgen.lang.syntax import HEADS, KEYWORDS, Line, Token
 
 _FORMS = {
@@ -15,9 +15,12 @@ _FORMS = {
     "flag": "flag amsgrad = false, flag kind = 'a' | 'b' or flag heavy = momentum > 0",
     "state": "state m = 0 or state v: row = 0 if factored",
     "input": 'input h "what it is"',
+    "def": "def f(x, y) = x*y",
     "require": 'require not (a and b) "a excludes b"',
     "update": "'update:' on a line of its own",
     "eval": "'eval:' on a line of its own",
+    "repeat": "repeat n:, the equations of a turn, and a line 'end'",
+    "end": "'end' on a line of its own, behind the equations of a loop",
 }
 _EXPECTED = {
     "EQUAL": "'='",

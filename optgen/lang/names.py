@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator
+from dataclasses import replace
 
 from optgen.diagnostics import Span
+from optgen.expressions import DRAWS, Call, Expr, IsSet, Name, children, walk
 from optgen.lang.builtins import (
     COMMON_FUNCTIONS,
     COMMON_NAMES,
-    DRAWS,
     FUNCTIONS,
     RESERVED,
     SPARSE,
@@ -16,20 +17,21 @@ from optgen.lang.builtins import (
     is_reduction,
 )
 from optgen.lang.scope import Scope, meaning
-from optgen.model import RESERVED_PARAMS, Call, Equation, Expr, IsSet, Name, children, walk
+from optgen.model import AXES, RESERVED_PARAMS, Equation, Kind
 
 
 def check_call(call: Call, scope: Scope) -> None:
     """Check that a function exists, takes as many arguments, and reduces if it has a scope."""
-    function = FUNCTIONS.get(call.function)
+    what = scope.what(call.function) or ("a local value" if call.function in scope.locals else None)
+    function = FUNCTIONS.get(call.function) if what is None else None
     at = Span(call.span.line, call.span.column, call.span.column + len(call.function))
     if function is None:
         if call.function in scope.failed:
             return
-        what = scope.what(call.function) or ("a value" if call.function in scope.locals else None)
         instead = COMMON_FUNCTIONS.get(call.function)
         if what is not None:
-            help = f"'{call.function}' is {what}: write '*' to multiply"
+            rename = f", or rename the {what.split()[-1]} to call the function" if call.function in FUNCTIONS else ""
+            help = f"'{call.function}' is {what} here: write '*' to multiply{rename}"
         elif instead is not None:
             help = f"write {instead}"
         else:
@@ -37,21 +39,33 @@ def check_call(call: Call, scope: Scope) -> None:
             help = near or f"the functions are {', '.join(FUNCTIONS)}"
         scope.report("E207", f"unknown function '{call.function}'", at, help)
         scope.failed.add(call.function)
-    elif len(call.args) not in function.counts:
-        counts = " or ".join(map(str, function.counts))
+    elif not function.takes(len(call.args)):
+        counts = " or ".join(map(str, function.counts)) + (" or more" if function.takes_more else "")
         takes = f"{counts} argument{'' if counts == '1' else 's'}" if counts != "0" else "no arguments"
         message = f"{call.function} takes {takes}, and has {len(call.args)} here"
         scope.report("E208", message, call.span, f"write {function.usage}", _section(call))
+    elif call.function == "identity" and _is_no_dimension(call.args[0], scope):
+        help = "write rows, cols, or an int param with an interval from 1 on"
+        scope.report("E307", "identity takes a dimension", call.args[0].span, help)
     elif call.scope is not None and not is_reduction(call):
         message = f"'{_scope_text(call.scope)}' on {call.function}, which reduces nothing"
-        scope.report("E303", message, call.span, "sum, mean, norm, rms, max(x) and min(x) reduce")
+        scope.report("E303", message, call.span, "sum, mean, norm, rms, std, max(x) and min(x) reduce")
     elif call.scope == "matrix" and not scope.last_two:
         help = "a parameter is one matrix, so leave the scope out; or declare 'axes last two'"
         scope.report("E303", "'per matrix' without 'axes last two'", call.span, help)
 
 
+def _is_no_dimension(expr: Expr, scope: Scope) -> bool:
+    param = scope.params.get(expr.id) if isinstance(expr, Name) else None
+    is_size = isinstance(expr, Name) and expr.key in AXES[Kind.ELEM]
+    is_whole = param is not None and param.is_int and param.interval is not None and param.interval.low >= 1
+    return not (is_size or is_whole or (isinstance(expr, Name) and expr.id in scope.failed))
+
+
 def _section(call: Call) -> str:
     """The section with the table that a function is in."""
+    if FUNCTIONS[call.function].of_matrices:
+        return "products"
     if call.function in DRAWS:
         return "draws"
     return "reductions" if FUNCTIONS[call.function].reduces == FUNCTIONS[call.function].counts else "functions"
@@ -93,6 +107,8 @@ def _check_read(name: Name, scope: Scope, evaluate: bool, locals: Container[str]
     elif name.id in scope.aliases:
         scope.report("E206", f"'{name.id}' is only an alias", name.span, f"write {scope.aliases[name.id]}")
         scope.failed.add(name.key)
+    elif name.primed and name.id in scope.carried:
+        return
     elif name.primed and name.id != "w" and name.id not in scope.states:
         if what is None and name.id not in scope.locals:
             scope.unknown(name, [*scope.states, "w"])
@@ -104,7 +120,7 @@ def _check_read(name: Name, scope: Scope, evaluate: bool, locals: Container[str]
         help = "'eval:' computes from w, the states, params and t, after a step and without a gradient"
         scope.report("E205", f"'{name.key}' is not known in 'eval:'", name.span, help, "eval")
         scope.failed.add(name.key)
-    elif (what is None or what == "a function") and name.id not in locals:
+    elif what is None and name.id not in locals:
         if name.id in scope.locals:
             message = f"'{name.id}' is defined in the other section"
             scope.report("E205", message, name.span, "define it in this one too", "eval")
@@ -126,20 +142,25 @@ def check_target(equation: Equation, scope: Scope, *, evaluate: bool) -> Equatio
             help = "it only defines w', from the states as they are"
             scope.report("E212", "'eval:' updates no state", target.span, help, "eval")
             return None
+        if equation.loop is not None:
+            help = f"carry a local value, and write {name}' = ... behind 'end'"
+            scope.report("E214", f"{name} has one new value, but a loop has many turns", target.span, help)
+            scope.failed.add(f"{name}'")
+            return None
         if target.primed:
             return equation
         help = f"write {name}' = ...: the prime marks the value after this step"
         scope.report(
             "E203", f"{'state ' if name != 'w' else ''}'{name}' is assigned without a prime", target.span, help
         )
-        return Equation(
-            Name(name, True, target.span), equation.value, equation.span, equation.guard, equation.is_otherwise
-        )
+        return replace(equation, target=Name(name, True, target.span))
     if what is not None:
         declared = what in ("a param", "a flag", "an input", "an alias")
         message = f"'{name}' is {what if declared else meaning(name)}, and no equation defines it"
         scope.report("E212" if declared else "E201", message, target.span, _instead(target, scope))
         return None
+    if target.primed and equation.loop is not None:
+        return equation
     if target.primed:
         help = scope.suggest(name, scope.states) or f"declare 'state {name} = 0', or drop the prime"
         if COMMON_NAMES.get(name) == "w":

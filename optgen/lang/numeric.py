@@ -12,22 +12,10 @@ from dataclasses import dataclass
 
 from optgen.bounds import Bounds, bounds, bounds_of
 from optgen.diagnostics import Span
+from optgen.expressions import Binary, Call, Expr, Name, Number, Transpose, Unary, walk
+from optgen.lang.builtins import FUNCTIONS
 from optgen.lang.kinds import infer
-from optgen.model import (
-    COUNTS,
-    DIMENSIONS,
-    EPSILON,
-    Binary,
-    Call,
-    Expr,
-    Kind,
-    Name,
-    Number,
-    Optimizer,
-    Program,
-    Unary,
-    walk,
-)
+from optgen.model import COUNTS, DIMENSIONS, EPSILON, Kind, Optimizer, Program
 
 
 @dataclass(frozen=True)
@@ -48,6 +36,8 @@ def undefined_quotients(program: Program, optimizer: Optimizer) -> list[tuple[Sp
     for weight in (0.5, 0.0):
         names = _first_names(program, optimizer, weight)
         for equation in program.equations:
+            if equation.loop is not None and equation.loop.index is not None:
+                names[equation.loop.index] = _Sample(0.0)
             sample = _first(equation.value, names)
             names[equation.target.key] = sample
             if equation.target.primed:
@@ -73,10 +63,12 @@ def _first(expr: Expr, names: Mapping[str, _Sample]) -> _Sample:
             return names[expr.key]
         case Call(function="where", args=(condition, a, b)):
             return _first(a if _first(condition, names).value else b, names)
-        case Call(function="min" | "max" as function, args=(a, b)):
-            left, right = _first(a, names), _first(b, names)
-            takes_left = left.value != left.value or (left.value > right.value) == (function == "max")
-            return left if takes_left else right
+        case Call(function="min" | "max" as function, args=(_, _, *_) as args):
+            chosen, *others = (_first(x, names) for x in args)
+            for other in others:
+                stays = chosen.value != chosen.value or (chosen.value > other.value) == (function == "max")
+                chosen = chosen if stays else other
+            return chosen
     parts = [_first(x, names) for x in _operands(expr)]
     quotients = frozenset().union(*(p.quotients for p in parts))
     values = [p.value for p in parts]
@@ -90,7 +82,7 @@ def _first(expr: Expr, names: Mapping[str, _Sample]) -> _Sample:
 
 def _operands(expr: Expr) -> tuple[Expr, ...]:
     match expr:
-        case Unary(operand=x):
+        case Unary(operand=x) | Transpose(operand=x):
             return (x,)
         case Binary(left=a, right=b):
             return (a, b)
@@ -105,6 +97,7 @@ _BINARY: Mapping[str, Callable[[float, float], float]] = {
     "+": lambda a, b: a + b,
     "-": lambda a, b: a - b,
     "*": lambda a, b: a * b,
+    "@": lambda a, b: a * b,
     "/": lambda a, b: a / b,
     "^": lambda a, b: math.pow(a, b),
     "<": lambda a, b: a < b,
@@ -124,15 +117,27 @@ _CALLS: Mapping[str, Callable[..., float]] = {
     "log1p": math.log1p,
     "expm1": math.expm1,
     "tanh": math.tanh,
+    "sigmoid": lambda x: 0.5 + 0.5 * math.tanh(x / 2),
+    "erf": math.erf,
+    "sin": math.sin,
+    "cos": math.cos,
+    "tan": math.tan,
+    "atan": math.atan,
+    "atan2": math.atan2,
+    "mod": lambda x, y: x - y * math.floor(x / y),
     "pow": math.pow,
     "abs": abs,
     "norm": abs,
     "rms": abs,
+    "std": lambda x: 0.0,
     "floor": math.floor,
+    "ceil": math.ceil,
+    "round": round,
     "float32": float,
     "sign": lambda x: (x > 0) - (x < 0) if x == x else x,
     "normal": lambda: 0.5,
     "uniform": lambda: 0.5,
+    "rademacher": lambda: 1.0,
 }
 
 
@@ -147,6 +152,8 @@ def _apply(expr: Expr, values: list[float]) -> float:
             return _BINARY[op](*values)
         case Call(function=function) if function in _CALLS:
             return _CALLS[function](*values)
+        case Call(function=function) if FUNCTIONS[function].of_matrices:
+            return math.nan
     return values[0]
 
 

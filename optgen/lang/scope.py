@@ -9,8 +9,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from optgen.diagnostics import Diagnostic, Span, listed, suggest
+from optgen.expressions import Name
 from optgen.lang.builtins import COMMON_NAMES, FUNCTIONS, RESERVED
-from optgen.model import RESERVED_PARAMS, Flag, Input, Name, Param, StateDecl
+from optgen.model import RESERVED_PARAMS, Flag, Input, Param, StateDecl
 
 
 @dataclass
@@ -24,6 +25,7 @@ class Scope:
     inputs: dict[str, Input] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
     locals: dict[str, Span] = field(default_factory=dict)
+    carried: set[str] = field(default_factory=set)  # the local values that loops carry from turn to turn
     last_two: bool = False
     failed: set[str] = field(default_factory=set)
     reported: dict[Diagnostic, None] = field(default_factory=dict)
@@ -49,7 +51,6 @@ class Scope:
             ("a state", self.states),
             ("an input", self.inputs),
             ("an alias", self.aliases),
-            ("a function", FUNCTIONS),
             ("a reserved name", RESERVED),
         )
         return next((word for word, table in tables if name in table), None)
@@ -71,5 +72,5 @@ class Scope:
 
 
 def meaning(name: str) -> str:
-    """A name of the language described in words."""
-    return "a function" if name in FUNCTIONS else f"reserved for {RESERVED[name]}"
+    """A reserved name described in words."""
+    return f"reserved for {RESERVED[name]}"

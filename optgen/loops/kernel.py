@@ -88,7 +88,7 @@ class LoopKernel(Function):
         malloc.keep_freed_memory()
         text = self.text(dtype)
         gemm = numpy_blas.gemm(dtype).address if "call void %gemm(" in text else 0
-        return _Code(gemm, _runner(code.load(text, f"native_{self.name}")))
+        return _Code(gemm, runner(code.load(text, f"native_{self.name}")))
 
     def _entry(self) -> str:
         """LLVM IR of what a thread calls: part `part` of `parts` of the tasks, with the arguments at address `args`."""
@@ -144,9 +144,10 @@ def _address(x: np.ndarray[Any, Any] | None, dtype: np.dtype[Any]) -> int:
         return x.ctypes.data
 
 
-def _runner(address: int) -> Callable[[int, int], None]:
-    """The `run` of a `_Code`: all tasks on the calling thread, or shared among those of the pool."""
-    from optgen.execute.cpu import pool
+def runner(address: int) -> Callable[[int, int], None]:
+    """What runs the function at an address, given that of its arguments and the work: all tasks on the calling thread,
+    or shared among those of the pool."""
+    from optgen.threads import pool
 
     on_this_thread = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(address)
     pool.num_threads()  # a bad OPTGEN_NUM_THREADS is refused by the first call, large or not
@@ -167,7 +168,7 @@ def _runner(address: int) -> Callable[[int, int], None]:
 @functools.cache
 def _pool_run() -> Callable[[int, int, int, int], None]:
     """The pool's entry, which takes the addresses of the pool, the function and its arguments, and the work."""
-    from optgen.execute.cpu import pool
+    from optgen.threads import pool
 
     kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
     return kind(pool.pool().run)

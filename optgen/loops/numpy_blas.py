@@ -1,4 +1,4 @@
-"""The BLAS that NumPy uses: the address of its GEMM, for compiled code to call, and its number of threads."""
+"""The BLAS that NumPy uses: the addresses of its functions, for compiled code to call, and its number of threads."""
 
 from __future__ import annotations
 
@@ -96,7 +96,26 @@ class _Single:
 single = _Single()
 
 
-# ---------------------------------------------------------------- GEMM
+# ---------------------------------------------------------------- functions
+
+
+class Found(NamedTuple):
+    """A function: its address, and the suffix of its name. With a suffix, sizes have 64 bits."""
+
+    address: int
+    suffix: str
+
+
+def find(name: str) -> Found | None:
+    """A function of NumPy's BLAS, or of the LAPACK that comes with it."""
+    for library in _libraries():
+        found = library.find(name)
+        if found is not None:
+            function, suffix = found
+            address = ctypes.cast(function, ctypes.c_void_p).value
+            assert address is not None  # a symbol that was found
+            return Found(address, suffix)
+    return None
 
 
 class Gemm(NamedTuple):
@@ -108,11 +127,7 @@ class Gemm(NamedTuple):
 def gemm(dtype: np.dtype[Any]) -> Gemm:
     """CBLAS's GEMM for matrices of `dtype`, float32 or float64: NumPy's, or else `fallback_gemm`."""
     name = "cblas_sgemm" if dtype == np.float32 else "cblas_dgemm"
-    for library in _libraries():
-        found = library.find(name)
-        if found is not None:
-            function, suffix = found
-            address = ctypes.cast(function, ctypes.c_void_p).value
-            assert address is not None  # a symbol that was found
-            return Gemm(address, Blas("i32", "i64" if suffix else "i32"))
+    found = find(name)
+    if found is not None:
+        return Gemm(found.address, Blas("i32", "i64" if found.suffix else "i32"))
     return Gemm(fallback_gemm.address(dtype), fallback_gemm.TYPES)

@@ -1,1 +1,1 @@
-"""Object code for this machine: the cache that keeps it and the linker that loads it."""
+"""Object code for this machine: the cache that keeps it, the linker that loads it, and functions written in C."""

@@ -47,15 +47,14 @@ def choose_temporary(
             v = instr.result
             if v is None or v.id not in saved or isinstance(instr.op, ir.Load):
                 continue
-            # A double may be subnormal, and a load would make it a zero; a float32 has no room for one.
-            if not v.type.dtype == buffer.format.compute == "f32":
+            if not buffer.format.is_exact(v.type.dtype):
                 continue
-            gain = saved[v.id] - WRITTEN_BYTE * buffer.format.bytes
+            gain = saved[v.id] - WRITTEN_BYTE * buffer.format.bits / 8
             if gain > most and (allowed is None or v.id in allowed):
                 best, most = Temporary(v, k), gain
         own, covering = _needed_alone(bodies[k], buffer.name, read_bytes)
         for id, cost in own.items():
-            saved[id] = saved.get(id, 0.0) + cost - buffer.format.bytes
+            saved[id] = saved.get(id, 0.0) + cost - buffer.format.bits / 8
         if covering is not None:
             allowed = covering if allowed is None else allowed & covering
     return best

@@ -10,7 +10,8 @@ import functools
 import sympy as sp
 
 from optgen.diagnostics import Span
-from optgen.model import Binary, Call, Expr, Flags, Interval, Name, Number, Optimizer, Unary
+from optgen.expressions import REDUCTIONS, Binary, Call, Expr, Name, Number, Unary
+from optgen.model import Flags, Interval, Optimizer
 
 _NOWHERE = Span(0, 0, 0)
 _UNIT = Interval(0.0, 1.0, False, True)
@@ -23,16 +24,22 @@ _FUNCTIONS = {
     "log1p": lambda x: sp.log(1 + x),
     "expm1": lambda x: sp.exp(x) - 1,
     "tanh": sp.tanh,
+    "erf": sp.erf,
+    "sin": sp.sin,
+    "cos": sp.cos,
+    "tan": sp.tan,
+    "atan": sp.atan,
+    "atan2": sp.atan2,
     "abs": sp.Abs,
     "sign": sp.sign,
     "floor": sp.floor,
+    "ceil": sp.ceiling,
     "float32": lambda x: x,
 }
 _EXACT = ("sqrt", "abs", "sign", "float32")
 """The functions that may be evaluated for a number. Others could make SymPy compute millions of digits."""
 _READABLE = 24
 """The largest number of operations in a closed form. Expanding a long product could take for ever."""
-_REDUCTIONS = ("sum", "mean", "norm", "rms", "max", "min")
 
 
 class NoClosedForm(ValueError):
@@ -47,6 +54,8 @@ def first_step(optimizer: Optimizer, flags: Flags) -> Expr:
     """
     algebra = _Algebra(optimizer)
     program = optimizer.program(flags)
+    if optimizer.timings() or any(e.loop is not None for e in program.equations):
+        raise NoClosedForm("no closed form: loops, or equations of some updates only")
     starts = [(state.name, state.init) for state in program.states]
     for key, value in (*starts, *((e.target.key, e.value) for e in program.equations)):
         try:
@@ -102,7 +111,7 @@ class _Algebra:
                 return -self.expr(x)
             case Unary(operand=x):
                 return sp.Not(self.expr(x))
-            case Binary(op=op, left=a, right=b):
+            case Binary(op=op, left=a, right=b) if op != "@":
                 return self._binary(op, self.expr(a), self.expr(b))
             case Call():
                 return self._call(expr)
@@ -150,16 +159,16 @@ class _Algebra:
         match name, args:
             case "where", [c, a, b]:
                 return sp.Piecewise((a, c), (b, True))
-            case "max" | "min", [a, b]:
-                return (sp.Max if name == "max" else sp.Min)(a, b)
+            case "max" | "min", [_, _, *_]:
+                return (sp.Max if name == "max" else sp.Min)(*args)
         if name == "pow":
             return self._binary("^", *args)
         if name in _FUNCTIONS:
             if name not in _EXACT and args[0].is_number:
                 raise NoClosedForm(f"no closed form: {name} of a number")
             return _FUNCTIONS[name](*args)
-        if name in _REDUCTIONS and scope is None and len(args) == 1:
-            return sp.Function(name, nonnegative=name in ("norm", "rms") or None, real=True)(*args)
+        if name in REDUCTIONS and scope is None and len(args) == 1:
+            return sp.Function(name, nonnegative=name in ("norm", "rms", "std") or None, real=True)(*args)
         raise NoClosedForm(f"no closed form, because of {name}")
 
 
@@ -186,7 +195,10 @@ def to_tree(expr: sp.Expr) -> Expr:
             op = next(op for op, relation in _COMPARE.items() if isinstance(expr, relation))
             return Binary(op, to_tree(expr.lhs), to_tree(expr.rhs), _NOWHERE)
         case sp.Function() | sp.Max() | sp.Min():
-            return _call(str(expr.func).lower(), *sorted(expr.args, key=lambda x: (_variability(x), str(x))))
+            function = "ceil" if isinstance(expr, sp.ceiling) else str(expr.func).lower()
+            if isinstance(expr, sp.atan2):
+                return _call(function, *expr.args)
+            return _call(function, *sorted(expr.args, key=lambda x: (_variability(x), str(x))))
     raise NoClosedForm(f"no closed form: {expr}")
 
 

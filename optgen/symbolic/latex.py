@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from optgen.model import Expr, Flags, Number, Optimizer
+from optgen.expressions import Expr, Number
+from optgen.model import Flags, Optimizer
 from optgen.symbolic.render import GREEK, EquationLine, Level, Rendered, Renderer, Row, Symbol, Time, equations
 
 _INFIX = {
@@ -14,9 +15,10 @@ _INFIX = {
     "and": r"\land",
     "or": r"\lor",
 }
-_OPERATORS = {"max": r"\max", "min": r"\min", "exp": r"\exp", "log": r"\log", "tanh": r"\tanh"}
+_OPERATORS = {f: rf"\{f}" for f in ("max", "min", "exp", "log", "tanh", "sin", "cos", "tan")} | {"atan": r"\arctan"}
 _FENCES = {"abs": (r"\lvert ", r" \rvert"), "norm": (r"\lVert ", r" \rVert"), "floor": (r"\lfloor ", r" \rfloor")}
-_DRAWS = {"normal": r"\mathcal{N}(0, 1)", "uniform": r"\mathcal{U}(0, 1)"}
+_FENCES |= {"ceil": (r"\lceil ", r" \rceil"), "round": (r"\lfloor ", r" \rceil")}
+_DRAWS = {"normal": r"\mathcal{N}(0, 1)", "uniform": r"\mathcal{U}(0, 1)", "rademacher": r"\mathcal{U}\{-1, 1\}"}
 _TALL = (r"\frac", r"\sqrt", r"\begin", r"\left")
 
 
@@ -78,6 +80,8 @@ class Latex(Renderer):
         return base + (r"^{\mathrm{eval}}" if time is Time.EVALUATED else "")
 
     def number(self, number: Number) -> Rendered:
+        if number.text in GREEK:
+            return Rendered(f"\\{number.text}")
         mantissa, _, exponent = number.text.lower().partition("e")
         if number.text.lower().lstrip("+-") == "inf":
             return Rendered(r"\infty")
@@ -108,6 +112,12 @@ class Latex(Renderer):
 
     def power(self, base: str, exponent: Rendered) -> str:
         return f"{base}^{exponent.text if len(exponent.text) == 1 else f'{{{exponent.text}}}'}"
+
+    def transpose(self, operand: str) -> str:
+        return rf"{operand}^\top"
+
+    def matrix_product(self, left: str, right: str) -> str:
+        return rf"{left} \mathbin{{@}} {right}"
 
     def negation(self, operand: str) -> str:
         return rf"\lnot {operand}"

@@ -13,23 +13,8 @@ from enum import Enum, IntEnum
 from itertools import groupby
 
 from optgen.diagnostics import Span
-from optgen.model import (
-    COUNTS,
-    DIMENSIONS,
-    EPSILON,
-    Binary,
-    Call,
-    Equation,
-    Expr,
-    Flags,
-    IsSet,
-    Name,
-    Number,
-    Optimizer,
-    Text,
-    Unary,
-    walk,
-)
+from optgen.expressions import DRAWS, Binary, Call, Expr, IsSet, Name, Number, Text, Transpose, Unary, walk
+from optgen.model import COUNTS, DIMENSIONS, EPSILON, Equation, Flags, Optimizer
 
 _NOWHERE = Span(0, 0, 0)
 _ONE = Number(1.0, "1", _NOWHERE)
@@ -177,6 +162,12 @@ class Renderer(ABC):
     def power(self, base: str, exponent: Rendered) -> str: ...
 
     @abstractmethod
+    def transpose(self, operand: str) -> str: ...
+
+    @abstractmethod
+    def matrix_product(self, left: str, right: str) -> str: ...
+
+    @abstractmethod
     def negation(self, operand: str) -> str:
         """Logical not."""
 
@@ -247,6 +238,8 @@ class Renderer(ABC):
                 return Rendered(self.minus(self.at_least(Level.MULTIPLY, x)), Level.NEGATIVE, minus=True)
             case Unary(operand=x):
                 return Rendered(self.negation(self.at_least(Level.POWER, x)), Level.NOT)
+            case Transpose(operand=x):
+                return Rendered(self.transpose(self._base(x)), Level.POWER)
             case Binary():
                 return self._binary(expr)
             case Call():
@@ -266,6 +259,9 @@ class Renderer(ABC):
                 a = first.text if negative else self.at_least(Level.MULTIPLY, left)
                 b = self.at_least(Level.MULTIPLY, right)
                 return Rendered(self.product(a, b), Level.NEGATIVE if negative else Level.MULTIPLY, negative)
+            case "@":
+                a, b = self.at_least(Level.MULTIPLY, left), self.at_least(Level.POWER, right)
+                return Rendered(self.matrix_product(a, b), Level.MULTIPLY)
             case "/":
                 return self.quotient(left, right)
             case "^":
@@ -309,7 +305,7 @@ class Renderer(ABC):
     def line(self, group: tuple[Equation, ...]) -> EquationLine:
         """A case group, or a single equation with or without a guard."""
         target = self.name(group[0].target)
-        draw = all(isinstance(e.value, Call) and e.value.function in ("normal", "uniform") for e in group)
+        draw = all(isinstance(e.value, Call) and e.value.function in DRAWS for e in group)
         if len(group) == 1 and group[0].guard is None:
             rows = self.rows(group[0].value)
         else:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from optgen.model import Expr, Flags, Number, Optimizer
+from optgen.expressions import Expr, Number
+from optgen.model import Flags, Optimizer
 from optgen.symbolic.render import GREEK, EquationLine, Level, Rendered, Renderer, Row, Symbol, Time, equations
 
 _SUBSCRIPT = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
@@ -10,7 +11,8 @@ _SUPERSCRIPT = str.maketrans("0123456789t", "⁰¹²³⁴⁵⁶⁷⁸⁹ᵗ")
 _ACCENT = {"hat": "\u0302", "bar": "\u0304", "tilde": "\u0303"}
 _TIME = {Time.NONE: "", Time.OLD: "ₜ₋₁", Time.NEW: "ₜ", Time.EVALUATED: "ₜ(eval)"}
 _INFIX = {"-": "−", "<=": "≤", ">=": "≥", "==": "=", "!=": "≠"}
-_FENCES = {"abs": ("|", "|"), "norm": ("‖", "‖"), "floor": ("⌊", "⌋")}
+_FENCES = {"abs": ("|", "|"), "norm": ("‖", "‖"), "floor": ("⌊", "⌋"), "ceil": ("⌈", "⌉"), "round": ("⌊", "⌉")}
+_DRAWS = {"normal": "N(0, 1)", "uniform": "U(0, 1)", "rademacher": "U{−1, 1}"}
 _ROOTS = {"sqrt": "√", "cbrt": "∛"}
 
 
@@ -64,6 +66,8 @@ class Unicode(Renderer):
         return base + _TIME[time]
 
     def number(self, number: Number) -> Rendered:
+        if number.text in GREEK:
+            return Rendered(GREEK[number.text])
         return Rendered("∞" if number.text.lower().lstrip("+-") == "inf" else number.text)
 
     def text(self, text: str) -> str:
@@ -91,6 +95,12 @@ class Unicode(Renderer):
             return base + raised
         return f"{base}^{exponent.text if exponent.level == Level.ATOM else self.group(exponent.text)}"
 
+    def transpose(self, operand: str) -> str:
+        return f"{operand}ᵀ"
+
+    def matrix_product(self, left: str, right: str) -> str:
+        return f"{left}@{right}"
+
     def negation(self, operand: str) -> str:
         return f"not {operand}"
 
@@ -101,8 +111,8 @@ class Unicode(Renderer):
         return f"{name} set"
 
     def call(self, function: str, args: tuple[str, ...], scope: str | None) -> str:
-        if function in ("normal", "uniform"):
-            return f"{'N' if function == 'normal' else 'U'}(0, 1)"
+        if function in _DRAWS:
+            return _DRAWS[function]
         if function in _ROOTS:
             simple = all(c.isalnum() or c in "₋_" or c in _ACCENT.values() for c in args[0])
             return _ROOTS[function] + (args[0] if simple else self.group(args[0]))

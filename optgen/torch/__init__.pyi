@@ -49,6 +49,7 @@ class ACProp(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class ACProp(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class ADOPT(SpecOptimizer):
@@ -111,6 +113,7 @@ class ADOPT(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -132,6 +135,7 @@ class ADOPT(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class ASGD(TorchOptimizer, torch.optim.ASGD):
@@ -166,6 +170,7 @@ class ASGD(TorchOptimizer, torch.optim.ASGD):
         seed: of draws and of random rounding
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -186,6 +191,7 @@ class ASGD(TorchOptimizer, torch.optim.ASGD):
         seed: int = 0,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class AccSGD(SpecOptimizer):
@@ -219,6 +225,7 @@ class AccSGD(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -239,6 +246,7 @@ class AccSGD(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class AdEMAMix(SpecOptimizer):
@@ -278,6 +286,7 @@ class AdEMAMix(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -300,6 +309,7 @@ class AdEMAMix(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class AdaBelief(SpecOptimizer):
@@ -333,6 +343,7 @@ class AdaBelief(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -353,6 +364,7 @@ class AdaBelief(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class AdaBound(SpecOptimizer):
@@ -397,6 +409,7 @@ class AdaBound(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -419,6 +432,7 @@ class AdaBound(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class AdaGradNorm(SpecOptimizer):
@@ -447,6 +461,7 @@ class AdaGradNorm(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -465,6 +480,7 @@ class AdaGradNorm(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class AdaHessian(SpecOptimizer):
@@ -502,6 +518,7 @@ class AdaHessian(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -523,6 +540,7 @@ class AdaHessian(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class AdaMod(SpecOptimizer):
@@ -554,6 +572,7 @@ class AdaMod(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -573,6 +592,7 @@ class AdaMod(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class AdaPNM(SpecOptimizer):
@@ -611,6 +631,7 @@ class AdaPNM(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -632,6 +653,7 @@ class AdaPNM(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class Adadelta(TorchOptimizer, torch.optim.Adadelta):
@@ -656,6 +678,7 @@ class Adadelta(TorchOptimizer, torch.optim.Adadelta):
         seed: of draws and of random rounding
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -675,6 +698,7 @@ class Adadelta(TorchOptimizer, torch.optim.Adadelta):
         seed: int = 0,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class Adafactor(TorchOptimizer, torch.optim.Adafactor):
@@ -713,6 +737,7 @@ class Adafactor(TorchOptimizer, torch.optim.Adafactor):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -732,6 +757,7 @@ class Adafactor(TorchOptimizer, torch.optim.Adafactor):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class Adagrad(TorchOptimizer, torch.optim.Adagrad):
@@ -756,6 +782,7 @@ class Adagrad(TorchOptimizer, torch.optim.Adagrad):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -777,6 +804,7 @@ class Adagrad(TorchOptimizer, torch.optim.Adagrad):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class Adai(SpecOptimizer):
@@ -817,6 +845,7 @@ class Adai(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -838,6 +867,7 @@ class Adai(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class Adam(TorchOptimizer, torch.optim.Adam):
@@ -874,6 +904,7 @@ class Adam(TorchOptimizer, torch.optim.Adam):
         seed: of draws and of random rounding
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -896,6 +927,7 @@ class Adam(TorchOptimizer, torch.optim.Adam):
         seed: int = 0,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class AdamC(SpecOptimizer):
@@ -930,6 +962,7 @@ class AdamC(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -950,6 +983,7 @@ class AdamC(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class AdamHD(SpecOptimizer):
@@ -983,6 +1017,7 @@ class AdamHD(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -1003,6 +1038,7 @@ class AdamHD(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class AdamMini(SpecOptimizer):
@@ -1038,6 +1074,7 @@ class AdamMini(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -1057,6 +1094,7 @@ class AdamMini(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class AdamP(SpecOptimizer):
@@ -1104,6 +1142,7 @@ class AdamP(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -1126,6 +1165,7 @@ class AdamP(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class AdamW(TorchOptimizer, torch.optim.AdamW):
@@ -1158,6 +1198,7 @@ class AdamW(TorchOptimizer, torch.optim.AdamW):
         seed: of draws and of random rounding
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -1179,6 +1220,7 @@ class AdamW(TorchOptimizer, torch.optim.AdamW):
         seed: int = 0,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class Adamax(TorchOptimizer, torch.optim.Adamax):
@@ -1205,6 +1247,7 @@ class Adamax(TorchOptimizer, torch.optim.Adamax):
         seed: of draws and of random rounding
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -1224,6 +1267,7 @@ class Adamax(TorchOptimizer, torch.optim.Adamax):
         seed: int = 0,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class Adan(SpecOptimizer):
@@ -1262,6 +1306,7 @@ class Adan(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -1282,6 +1327,7 @@ class Adan(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class AddSign(SpecOptimizer):
@@ -1311,6 +1357,7 @@ class AddSign(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -1330,6 +1377,7 @@ class AddSign(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class AggMo(SpecOptimizer):
@@ -1360,6 +1408,7 @@ class AggMo(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -1378,6 +1427,7 @@ class AggMo(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class Amos(SpecOptimizer):
@@ -1423,6 +1473,7 @@ class Amos(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -1444,6 +1495,7 @@ class Amos(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class ApolloDQN(SpecOptimizer):
@@ -1487,6 +1539,7 @@ class ApolloDQN(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -1508,6 +1561,7 @@ class ApolloDQN(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class CAME(SpecOptimizer):
@@ -1557,6 +1611,7 @@ class CAME(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -1578,6 +1633,7 @@ class CAME(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class COCOB(SpecOptimizer):
@@ -1611,6 +1667,7 @@ class COCOB(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -1630,6 +1687,7 @@ class COCOB(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class CautiousAdamW(SpecOptimizer):
@@ -1664,6 +1722,7 @@ class CautiousAdamW(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -1683,6 +1742,7 @@ class CautiousAdamW(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class CautiousLion(SpecOptimizer):
@@ -1714,6 +1774,7 @@ class CautiousLion(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -1732,6 +1793,7 @@ class CautiousLion(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class DAdaptAdam(SpecOptimizer):
@@ -1771,6 +1833,7 @@ class DAdaptAdam(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -1792,6 +1855,7 @@ class DAdaptAdam(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class DAdaptLion(SpecOptimizer):
@@ -1829,6 +1893,7 @@ class DAdaptLion(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -1848,6 +1913,7 @@ class DAdaptLion(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class DAdaptSGD(SpecOptimizer):
@@ -1890,6 +1956,7 @@ class DAdaptSGD(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -1910,6 +1977,7 @@ class DAdaptSGD(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class DCASGD(SpecOptimizer):
@@ -1943,6 +2011,7 @@ class DCASGD(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -1962,6 +2031,7 @@ class DCASGD(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class DiffGrad(SpecOptimizer):
@@ -1994,6 +2064,7 @@ class DiffGrad(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -2013,6 +2084,7 @@ class DiffGrad(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class DoG(SpecOptimizer):
@@ -2045,6 +2117,7 @@ class DoG(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -2064,6 +2137,7 @@ class DoG(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class DoWG(SpecOptimizer):
@@ -2094,6 +2168,7 @@ class DoWG(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -2112,6 +2187,7 @@ class DoWG(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class EFSignSGD(SpecOptimizer):
@@ -2140,6 +2216,7 @@ class EFSignSGD(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -2157,6 +2234,7 @@ class EFSignSGD(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class FAdam(SpecOptimizer):
@@ -2193,6 +2271,7 @@ class FAdam(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -2214,6 +2293,7 @@ class FAdam(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class FTML(SpecOptimizer):
@@ -2251,6 +2331,7 @@ class FTML(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -2270,6 +2351,7 @@ class FTML(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class Fromage(SpecOptimizer):
@@ -2300,6 +2382,7 @@ class Fromage(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -2317,6 +2400,7 @@ class Fromage(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class Ftrl(SpecOptimizer):
@@ -2356,6 +2440,7 @@ class Ftrl(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -2375,6 +2460,7 @@ class Ftrl(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class Grams(SpecOptimizer):
@@ -2405,6 +2491,7 @@ class Grams(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -2424,6 +2511,7 @@ class Grams(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class GroupAdaGrad(SpecOptimizer):
@@ -2450,6 +2538,7 @@ class GroupAdaGrad(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -2467,6 +2556,7 @@ class GroupAdaGrad(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class LAMB(SpecOptimizer):
@@ -2511,6 +2601,7 @@ class LAMB(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -2533,6 +2624,7 @@ class LAMB(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class LANS(SpecOptimizer):
@@ -2577,6 +2669,7 @@ class LANS(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -2598,6 +2691,7 @@ class LANS(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class LARC(SpecOptimizer):
@@ -2637,6 +2731,7 @@ class LARC(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -2658,6 +2753,7 @@ class LARC(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class LARS(SpecOptimizer):
@@ -2702,6 +2798,7 @@ class LARS(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -2724,6 +2821,7 @@ class LARS(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class LBSGD(SpecOptimizer):
@@ -2778,6 +2876,7 @@ class LBSGD(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -2802,6 +2901,7 @@ class LBSGD(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class LDoG(SpecOptimizer):
@@ -2834,6 +2934,7 @@ class LDoG(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -2853,6 +2954,7 @@ class LDoG(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class LaProp(SpecOptimizer):
@@ -2882,6 +2984,7 @@ class LaProp(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -2901,6 +3004,7 @@ class LaProp(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class Lion(SpecOptimizer):
@@ -2929,6 +3033,7 @@ class Lion(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -2947,6 +3052,7 @@ class Lion(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class MADGRAD(SpecOptimizer):
@@ -2980,6 +3086,7 @@ class MADGRAD(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -2999,6 +3106,7 @@ class MADGRAD(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class MARS(SpecOptimizer):
@@ -3036,6 +3144,7 @@ class MARS(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -3056,6 +3165,7 @@ class MARS(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class NAG(SpecOptimizer):
@@ -3086,6 +3196,7 @@ class NAG(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -3104,6 +3215,7 @@ class NAG(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class NAdam(TorchOptimizer, torch.optim.NAdam):
@@ -3142,6 +3254,7 @@ class NAdam(TorchOptimizer, torch.optim.NAdam):
         seed: of draws and of random rounding
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -3163,6 +3276,7 @@ class NAdam(TorchOptimizer, torch.optim.NAdam):
         seed: int = 0,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class NAdamW(SpecOptimizer):
@@ -3193,6 +3307,7 @@ class NAdamW(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -3212,6 +3327,7 @@ class NAdamW(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class NSGD(SpecOptimizer):
@@ -3240,6 +3356,7 @@ class NSGD(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -3258,6 +3375,7 @@ class NSGD(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class NoisySGD(SpecOptimizer):
@@ -3286,6 +3404,7 @@ class NoisySGD(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -3305,6 +3424,7 @@ class NoisySGD(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class NovoGrad(SpecOptimizer):
@@ -3341,6 +3461,7 @@ class NovoGrad(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -3361,6 +3482,7 @@ class NovoGrad(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class OptimisticAdam(SpecOptimizer):
@@ -3393,6 +3515,7 @@ class OptimisticAdam(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -3412,6 +3535,7 @@ class OptimisticAdam(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class OptimisticSGD(SpecOptimizer):
@@ -3441,6 +3565,7 @@ class OptimisticSGD(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -3460,6 +3585,7 @@ class OptimisticSGD(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class PAdam(SpecOptimizer):
@@ -3496,6 +3622,7 @@ class PAdam(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -3517,6 +3644,7 @@ class PAdam(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class PID(SpecOptimizer):
@@ -3551,6 +3679,7 @@ class PID(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -3571,6 +3700,7 @@ class PID(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class PNM(SpecOptimizer):
@@ -3601,6 +3731,7 @@ class PNM(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -3620,6 +3751,7 @@ class PNM(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class PSGLD(SpecOptimizer):
@@ -3651,6 +3783,7 @@ class PSGLD(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -3670,6 +3803,7 @@ class PSGLD(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class PowerSign(SpecOptimizer):
@@ -3700,6 +3834,7 @@ class PowerSign(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -3719,6 +3854,7 @@ class PowerSign(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class Prodigy(SpecOptimizer):
@@ -3765,6 +3901,7 @@ class Prodigy(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -3788,6 +3925,7 @@ class Prodigy(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class QHAdam(SpecOptimizer):
@@ -3827,6 +3965,7 @@ class QHAdam(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -3849,6 +3988,7 @@ class QHAdam(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class QHM(SpecOptimizer):
@@ -3878,6 +4018,7 @@ class QHM(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -3897,6 +4038,7 @@ class QHM(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class RAdam(TorchOptimizer, torch.optim.RAdam):
@@ -3933,6 +4075,7 @@ class RAdam(TorchOptimizer, torch.optim.RAdam):
         seed: of draws and of random rounding
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -3953,6 +4096,7 @@ class RAdam(TorchOptimizer, torch.optim.RAdam):
         seed: int = 0,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class RMSprop(TorchOptimizer, torch.optim.RMSprop):
@@ -3983,6 +4127,7 @@ class RMSprop(TorchOptimizer, torch.optim.RMSprop):
         seed: of draws and of random rounding
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -4004,6 +4149,7 @@ class RMSprop(TorchOptimizer, torch.optim.RMSprop):
         seed: int = 0,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class Rprop(TorchOptimizer, torch.optim.Rprop):
@@ -4033,6 +4179,7 @@ class Rprop(TorchOptimizer, torch.optim.Rprop):
         seed: of draws and of random rounding
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -4051,6 +4198,7 @@ class Rprop(TorchOptimizer, torch.optim.Rprop):
         seed: int = 0,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class SGD(TorchOptimizer, torch.optim.SGD):
@@ -4077,6 +4225,7 @@ class SGD(TorchOptimizer, torch.optim.SGD):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -4098,6 +4247,7 @@ class SGD(TorchOptimizer, torch.optim.SGD):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class SGDHD(SpecOptimizer):
@@ -4127,6 +4277,7 @@ class SGDHD(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -4145,6 +4296,7 @@ class SGDHD(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class SGDP(SpecOptimizer):
@@ -4190,6 +4342,7 @@ class SGDP(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -4212,6 +4365,7 @@ class SGDP(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class SGDW(SpecOptimizer):
@@ -4242,6 +4396,7 @@ class SGDW(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -4261,6 +4416,7 @@ class SGDW(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class SGHMC(SpecOptimizer):
@@ -4289,6 +4445,7 @@ class SGHMC(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -4307,6 +4464,7 @@ class SGHMC(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class SGLD(SpecOptimizer):
@@ -4333,6 +4491,7 @@ class SGLD(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -4350,6 +4509,7 @@ class SGLD(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class SM3(SpecOptimizer):
@@ -4392,6 +4552,7 @@ class SM3(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -4411,6 +4572,7 @@ class SM3(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class SMORMS3(SpecOptimizer):
@@ -4443,6 +4605,7 @@ class SMORMS3(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -4461,6 +4624,7 @@ class SMORMS3(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class SWATS(SpecOptimizer):
@@ -4513,6 +4677,7 @@ class SWATS(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -4532,6 +4697,7 @@ class SWATS(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class ScheduleFreeAdamW(SpecOptimizer):
@@ -4573,6 +4739,7 @@ class ScheduleFreeAdamW(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -4595,6 +4762,7 @@ class ScheduleFreeAdamW(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class ScheduleFreeRAdam(SpecOptimizer):
@@ -4641,6 +4809,7 @@ class ScheduleFreeRAdam(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -4663,6 +4832,7 @@ class ScheduleFreeRAdam(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class ScheduleFreeSGD(SpecOptimizer):
@@ -4702,6 +4872,7 @@ class ScheduleFreeSGD(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -4723,6 +4894,7 @@ class ScheduleFreeSGD(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class Signum(SpecOptimizer):
@@ -4754,6 +4926,7 @@ class Signum(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -4773,6 +4946,7 @@ class Signum(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class SimplifiedAdEMAMix(SpecOptimizer):
@@ -4804,6 +4978,7 @@ class SimplifiedAdEMAMix(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -4824,6 +4999,7 @@ class SimplifiedAdEMAMix(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class Sophia(SpecOptimizer):
@@ -4859,6 +5035,7 @@ class Sophia(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -4881,6 +5058,7 @@ class Sophia(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class SparseAdam(TorchOptimizer, torch.optim.SparseAdam):
@@ -4908,6 +5086,7 @@ class SparseAdam(TorchOptimizer, torch.optim.SparseAdam):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -4924,6 +5103,7 @@ class SparseAdam(TorchOptimizer, torch.optim.SparseAdam):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class StableAdamW(SpecOptimizer):
@@ -4957,6 +5137,7 @@ class StableAdamW(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -4976,6 +5157,7 @@ class StableAdamW(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class Test(SpecOptimizer):
@@ -4999,6 +5181,7 @@ class Test(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -5014,6 +5197,7 @@ class Test(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class Tiger(SpecOptimizer):
@@ -5041,6 +5225,7 @@ class Tiger(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -5059,6 +5244,7 @@ class Tiger(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 class Yogi(SpecOptimizer):
@@ -5090,6 +5276,7 @@ class Yogi(SpecOptimizer):
         capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
         clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
         in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
     """
 
     def __init__(
@@ -5110,6 +5297,7 @@ class Yogi(SpecOptimizer):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None: ...
 
 AdaDelta = Adadelta

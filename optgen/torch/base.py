@@ -11,7 +11,7 @@ import torch
 
 from optgen.execute.step import SEED_LIMIT
 from optgen.model import Kind, Optimizer
-from optgen.torch import clipping, in_backward, loading, naming
+from optgen.torch import clipping, donation, in_backward, loading, naming
 from optgen.torch.capturable import is_capturing
 from optgen.torch.gpu_scaler import GpuScaler, can_stay
 from optgen.torch.group import GroupStep
@@ -30,6 +30,7 @@ ARGUMENTS: Mapping[str, tuple[Any, str]] = {
     "capturable": (False, "on a GPU: a captured CUDA graph of a step is a step whenever it is replayed"),
     "clip_norm": (None, "limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before"),
     "in_backward": (False, "update each parameter within `backward`, when its gradient is complete, and free that"),
+    "donate_grads": (False, "on a CPU: let a step use the memory of gradients, after which `p.grad` is None"),
 }
 """The arguments of every optimizer, beside those of its spec: their defaults, and what they are."""
 
@@ -47,6 +48,7 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
 
     `clip_norm` is what the norm of all gradients is limited to, and `grad_norm` the norm at the last step, a tensor of
     shape () (None before the first one, and without a limit). With `in_backward`, `backward` updates each parameter.
+    With `donate_grads`, a step uses the memory of gradients, and sets `p.grad` to None.
     """
 
     spec: ClassVar[Optimizer]
@@ -56,6 +58,7 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
     makes_states_at_construction: ClassVar[bool] = True
     grad_norm: torch.Tensor | None = None
     in_backward: bool = False
+    donate_grads: bool = False
 
     _step_supports_amp_scaling = True
 
@@ -70,13 +73,14 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
+        donate_grads: bool = False,
     ) -> None:
-        self._set_options(seed, clip_norm, in_backward)
+        self._set_options(seed, clip_norm, in_backward, donate_grads)
         super().__init__(params, {**defaults, "storage": storage, "master": master, "capturable": capturable})
 
-    def _set_options(self, seed: int, clip_norm: float | None, in_backward: bool) -> None:
+    def _set_options(self, seed: int, clip_norm: float | None, in_backward: bool, donate_grads: bool) -> None:
         """Set what stands in no group, before the first group is added."""
-        self.clip_norm, self.in_backward = clip_norm, in_backward
+        self.clip_norm, self.in_backward, self.donate_grads = clip_norm, in_backward, donate_grads
         self.seed = seed
 
     @property
@@ -200,6 +204,8 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
             self.spelling.refuse_options(group)
             given = checked(self.spec, self.spelling, group).values
             options_of(group)
+            if self.donate_grads:
+                donation.check(self, group)
             if self.in_backward:
                 in_backward.check(self, group)
             if self.makes_states_at_construction:
@@ -232,13 +238,14 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take the states and group values of `state_dict()`; states are kept as this optimizer keeps them.
 
-        Codes of 8 bits, states of 16 bits and float32 masters are taken as they are, if they are kept so here, and
+        Codes, states of 16 bits and float32 masters are taken as they are, if they are kept so here, and
         converted if not. ValueError if groups or shapes differ; then nothing has changed.
         """
         loading.load_state_dict(self, state_dict)
 
     def __getstate__(self) -> dict[str, Any]:
-        own = {"seed": self.seed, "clip_norm": self.clip_norm, "in_backward": self.in_backward}
+        own = {"seed": self.seed, "clip_norm": self.clip_norm}
+        own |= {"in_backward": self.in_backward, "donate_grads": self.donate_grads}
         return {**super().__getstate__(), **own}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -25,7 +25,8 @@ class BoundTensors:
     """A step of a rule over some parameters, whose states stand in `kept`, a dict for each.
 
     `ids` number the parameters, for their draws. `is_sparse`: their gradients are sparse COO tensors.
-    `capturable`: the step, its counts and its states of kind host are for captured graphs.
+    `capturable`: the step, its counts and its states of kind host are for captured graphs. `donate_grads`: steps use
+    the memory of gradients.
     """
 
     def __init__(
@@ -39,8 +40,9 @@ class BoundTensors:
         seed: int,
         is_sparse: bool = False,
         capturable: bool = False,
+        donate_grads: bool = False,
     ) -> None:
-        self.params, self.rule = params, rule
+        self.params, self.rule, self._donates = params, rule, donate_grads
         self._kept, self._keys, self._ids, self._seed = kept, keys, ids, seed
         self._memories = [
             memory_of(rule, p, is_sparse=is_sparse, always_view=not (p.grad is None or fits(p, p.grad))) for p in params
@@ -83,6 +85,7 @@ class BoundTensors:
                 {name: [tensors[i] for i in self._members] for name, tensors in self._inputs.items()},
                 ids=[self._ids[i] for i in self._members],
                 capturable=self.is_capturable,
+                donate_grads=self._donates,
             )
         else:
             self._step = self.rule.bind(
@@ -94,6 +97,7 @@ class BoundTensors:
                 pieces=self._boxes,
                 exchange=self._exchange,
                 capturable=self.is_capturable,
+                donate_grads=self._donates,
             )
         self._step.seed = self._seed
         if self.rule.scales_gradient:
@@ -236,6 +240,9 @@ class BoundTensors:
             memory.store()
         for memory in self._special:
             memory.free_grad()
+        if self._donates:
+            for p in self.params:
+                p.grad = None
         if self._masters:
             self._versions = [p._version for p in self._masters]
         self._pending = {}
@@ -300,7 +307,10 @@ def memory_of(
 
 
 def _takes_any_order(kernel: LoadedKernel, memory: ParamMemory) -> bool:
-    """Whether a kernel gives the axes of a parameter no meaning of their own. (8-bit blocks are within rows.)"""
+    """Whether a kernel gives the axes of a parameter no meaning of their own. (Blocks of codes are within rows, and an
+    array of codes that share bytes cannot say in which order they lie.)"""
     native = kernel.native
+    if any(b.format.is_packed for b in native.buffers):
+        return False
     is_elementwise = native.cut in ("anywhere", "blocks") and not {"rows", "cols"} & set(native.hyper)
     return is_elementwise and not (kernel.is_quantized and memory.tensor.shape[0] != memory.param.shape[0])

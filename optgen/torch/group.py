@@ -219,6 +219,7 @@ class GroupStep:
                 seed=optimizer.seed,
                 is_sparse=sparse,
                 capturable=self._is_capturable(params[0], sparse=sparse),
+                donate_grads=optimizer.donate_grads,
             )
         self._new_states += zip(params, kept, strict=True)
         bound.set(self._values_for(bound, self._values[0].on_gpu.tensors), self._factor)

@@ -22,6 +22,8 @@ class Owner(Protocol):
     makes_states_at_construction: ClassVar[bool]
     seed: int
     clip_norm: float | None
+    in_backward: bool
+    donate_grads: bool
     gpu_scaler: GpuScaler
     state: Any
     param_groups: list[dict[str, Any]]

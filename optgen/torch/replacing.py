@@ -39,6 +39,7 @@ def replace(optimizer: torch.optim.Optimizer) -> SpecOptimizer:
             "seed": 0,
             "clip_norm": None,
             "in_backward": False,
+            "donate_grads": False,
             **hooks,
         }
     )

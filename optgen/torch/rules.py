@@ -22,6 +22,16 @@ REAL = {torch.complex32: "float16", torch.complex64: "float32", torch.complex128
 """The dtypes of the pairs that complex numbers are."""
 
 
+def dtype_of(param: torch.Tensor) -> str:
+    """The dtype of a parameter's real numbers."""
+    return REAL.get(param.dtype, str(param.dtype).removeprefix("torch."))
+
+
+def has_memory(param: torch.Tensor) -> bool:
+    """Whether a parameter is of numbers that can be updated, and is somewhere."""
+    return not (param.is_meta or is_lazy(param)) and (param.is_floating_point() or param.is_complex())
+
+
 def load(
     optimizer: Owner,
     like: torch.Tensor,
@@ -37,7 +47,7 @@ def load(
 
     ValueError if there are no kernels for these, TypeError or ValueError for storages that do not fit.
     """
-    dtype = dtype or REAL.get(like.dtype, str(like.dtype).removeprefix("torch."))
+    dtype = dtype or dtype_of(like)
     if dtype not in COMPUTE:
         raise ValueError(f"params[0]: of {like.dtype}; optgen updates {', '.join(COMPUTE)} and complex numbers")
     if like.device.type not in ("cpu", "cuda"):
@@ -62,7 +72,7 @@ def check_rules(optimizer: Owner, group: Mapping[str, Any]) -> None:
     values = GroupValues(optimizer.spec, optimizer.spelling, group)
     dtypes: dict[torch.dtype, torch.Tensor] = {}
     for p in group["params"]:
-        if not (p.is_meta or is_lazy(p)) and (p.is_floating_point() or p.is_complex()):
+        if has_memory(p):
             dtypes[p.dtype] = p
     for p in dtypes.values():
         with naming([p], optimizer.describe):
@@ -76,10 +86,10 @@ def decode_states(
     given: Arguments,
     options: GroupOptions,
 ) -> None:
-    """Have the states of parameters hold float32 numbers where these options kept codes of 8 bits."""
+    """Have the states of parameters hold float32 numbers where these options kept codes."""
     for p in params:
         if any(key.endswith(codes.SCALE) for key in state.get(p, ())):
             # The codes are of a parameter of 32 bits or less, and mean the same numbers for all of them.
             rule = load(optimizer, p, given, options, dtype="float32")
             kernel = rule.kernel(tuple(ParamMemory(p).tensor.shape))
-            codes.decode(kernel, state[p], optimizer.state_keys.key_of)
+            codes.decode(kernel, state[p], optimizer.state_keys.key_of, p)

@@ -17,7 +17,7 @@ STORAGE_OPTIONS = ("storage", "master")
 """The keys of a group that say how its states and weights are kept."""
 OPTIONS = ("maximize", *STORAGE_OPTIONS, "capturable")
 """Keys of every parameter group, beside those of the spec."""
-OF_ALL_GROUPS = ("seed", "clip_norm", "in_backward")
+OF_ALL_GROUPS = ("seed", "clip_norm", "in_backward", "donate_grads")
 """Arguments that stand in no group: they are the optimizer's."""
 RESERVED = ("params", "param_names", *OPTIONS, "differentiable", *OF_ALL_GROUPS)
 """Arguments and keys that every optimizer has; no param or flag of a spec can be spelt so."""

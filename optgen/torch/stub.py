@@ -41,6 +41,7 @@ ANNOTATIONS = {
     "seed": "int",
     "clip_norm": "float | None",
     "in_backward": "bool",
+    "donate_grads": "bool",
 }
 """The types of the arguments that every class has."""
 

@@ -151,7 +151,7 @@ def make(row: TorchClass, more: Mapping[str, Any]) -> type[SpecOptimizer]:
 
     def __init__(self: Any, params: Any, *args: Any, **kwargs: Any) -> None:
         own = {name: kwargs.pop(name, default) for name, (default, _) in more_arguments.items()}
-        self._set_options(own["seed"], own["clip_norm"], own["in_backward"])
+        self._set_options(own["seed"], own["clip_norm"], own["in_backward"], own["donate_grads"])
         base.__init__(self, params, *args, **kwargs)
         self._choose(own)
 

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from runtime.base import MXNetError
 from runtime.core.protocols import NDArray
 
 _serial = itertools.count()
@@ -84,10 +85,11 @@ class Variable:
 
     `grad` is the array that the gradient is written to (`grad_req` 'write') or added to ('add'). `fresh` is set to True
     each time, and `ready` is called with the variable if it is not None. `exposed` is True once code outside of this
-    library was given `grad`: such code may write to it at any time.
+    library was given `grad`: such code may write to it at any time. `used_up` is True from when an update has used the
+    memory of `grad` until something is written there.
     """
 
-    __slots__ = ("exposed", "fresh", "grad", "grad_req", "ready", "serial")
+    __slots__ = ("exposed", "fresh", "grad", "grad_req", "ready", "serial", "used_up")
     parents: tuple = ()
     released_at = 0
 
@@ -97,8 +99,18 @@ class Variable:
         self.serial = next(_serial)
         self.grad = grad
         self.grad_req = grad_req
-        self.fresh = self.exposed = False
+        self.fresh = self.exposed = self.used_up = False
         self.ready: Callable[[Variable], object] | None = None
+
+    def expose(self) -> NDArray:
+        """`grad`, for code outside of this library; MXNetError if it is used up."""
+        if self.used_up:
+            raise MXNetError(
+                f"the gradient of an array of shape {self.grad.shape} was used up by the last step, as its Trainer has "
+                "donate_grads=True: read it between backward and step, or call zero_grad()"
+            )
+        self.exposed = True
+        return self.grad
 
     def receive(self, gradient: NDArray | None) -> None:
         """Store the gradient of one backward pass, which is not recorded; None stands for zeros."""
@@ -106,6 +118,6 @@ class Variable:
             self.grad[:] = 0 if gradient is None else gradient
         elif gradient is not None:
             self.grad += gradient
-        self.fresh = True
+        self.fresh, self.used_up = True, False
         if self.ready is not None:
             self.ready(self)

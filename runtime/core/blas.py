@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from optgen.linalg import blocks
+from optgen.linalg.matrices import FLOPS
 from optgen.loops.language import NO_TRANS, TRANS
 from optgen.loops.numpy_blas import single
 from runtime.core.backend import is_host
-from runtime.native import products
 
 SERIAL_MAX_MULTIPLICATIONS = 1 << 18
 """Up to this size OpenBLAS uses one thread by itself; to have it do so would take longer."""
@@ -28,8 +29,6 @@ UNPACKED_MAX_MULTIPLICATIONS = 1_000_000
 small, 64x784 times 784x128 takes 67 us on two threads, and 120 us in larger ones."""
 UNPACKED_BLOCK_WIDTH = 16
 """BLOCK_WIDTH for such blocks. With fewer rows or columns there is nothing to gain."""
-FLOPS = 32
-"""The multiplications and additions of a product that take as long as one addition of two arrays' elements."""
 
 
 def matmul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -50,11 +49,11 @@ def matmul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def _in_blocks(a: np.ndarray, b: np.ndarray, m: int, n: int, k: int) -> np.ndarray:
     c = np.empty((m, n), a.dtype)
-    a, trans_a, lda = _stored(a)
-    b, trans_b, ldb = _stored(b)
+    a, trans_a = _stored(a)
+    b, trans_b = _stored(b)
     rows, columns = (m, _block_length(n, m * k)) if n >= m else (_block_length(m, n * k), n)
-    blocks = -(-m // rows) * -(-n // columns)
-    products.multiply(blocks, 2 * m * n * k // FLOPS, a, b, c, trans_a, trans_b, m, n, k, lda, ldb, rows, columns)
+    count = -(-m // rows) * -(-n // columns)
+    blocks.multiply(count, 2 * m * n * k // FLOPS, a, b, c, trans_a, trans_b, m, n, k, rows, columns, 0)
     return c
 
 
@@ -66,10 +65,10 @@ def _block_length(length: int, each: int) -> int:
     return -(-length // (MAX_BLOCKS * BLOCK_WIDTH)) * BLOCK_WIDTH
 
 
-def _stored(x: np.ndarray) -> tuple[np.ndarray, int, int]:
-    """The matrix as it is in memory, its flag for `gemm`, and the stride of its rows there, in elements."""
+def _stored(x: np.ndarray) -> tuple[np.ndarray, int]:
+    """The matrix as it is in memory, and its flag for `gemm`."""
     if not x.flags.c_contiguous:
         if x.T.flags.c_contiguous:
-            return x.T, TRANS, x.shape[0]
+            return x.T, TRANS
         x = np.ascontiguousarray(x)
-    return x, NO_TRANS, x.shape[1]
+    return x, NO_TRANS

@@ -19,7 +19,7 @@ from runtime.core.protocols import Context, NDArray
 if TYPE_CHECKING:
     from optgen import Piece, State, UpdateRule
     from optgen.arguments import Arguments
-    from optgen.model import Call
+    from optgen.expressions import Call
     from optgen.model import Optimizer as Spec
 
     Gradient = NDArray | list[NDArray]
@@ -82,8 +82,8 @@ def joins_parameters(spec: Spec) -> bool:
 
 
 def _reductions(equations: Iterable[Any]) -> Iterator[Call]:
+    from optgen.expressions import Call, walk
     from optgen.lang import builtins
-    from optgen.model import Call, walk
 
     return (e for line in equations for e in walk(line.value) if isinstance(e, Call) and builtins.is_reduction(e))
 
@@ -101,6 +101,13 @@ def load(
     import optgen
 
     return optgen.load(spec, dtype, master=master, storage=storage, target="cpu" if gpu is None else "cuda", **values)
+
+
+def check_donated(dtype: str, ctx: Context) -> None:
+    """ValueError if a step cannot use the memory of gradients of that type in a context."""
+    from optgen.execute import donation
+
+    donation.check_donated(dtype, "cpu" if ctx.on_cpu else "cuda")
 
 
 def gpu_of(ctx: Context) -> int | None:
@@ -155,7 +162,7 @@ def evaluate(
     return [_placed(array, weight.context) for array, weight in zip(found, weights, strict=True)]
 
 
-# ---------------------------------------------------------------- 8-bit states
+# ---------------------------------------------------------------- quantized states
 
 
 @dataclass(frozen=True)
@@ -171,11 +178,15 @@ class Coding:
         buffer = rule.kernel(shape).states[state]
         return cls(buffer.storage, buffer.nonnegative)
 
-    def part(self, scales: Any, begin: int, end: int) -> Any:
-        """The scales of elements [begin, end), where `begin` is the first of a block."""
-        from optgen.ir.storage import QUANT_BLOCK
+    def part(self, codes: Any, scales: Any, begin: int, end: int) -> tuple[Any, Any]:
+        """The codes and scales of elements [begin, end), where `begin` is the first of a block, of those of a whole
+        weight in one row."""
+        from optgen.ir.storage.packing import CODES_PER_BYTE
 
-        return scales[begin // QUANT_BLOCK : -(-end // QUANT_BLOCK)]
+        found = self._buffer().format
+        each = CODES_PER_BYTE if found.is_packed else 1
+        own, of_scales = (slice(begin // n, -(-end // n)) for n in (each, found.block))
+        return codes[own], scales[of_scales]
 
     def encode(self, values: np.ndarray, by_row: bool) -> tuple[np.ndarray, np.ndarray]:
         """Codes and scales of numbers; `by_row`: the blocks restart at every row."""
@@ -183,23 +194,24 @@ class Coding:
 
         return storage.encode(values, self._buffer(), by_row)
 
-    def decode(self, codes: np.ndarray, scales: np.ndarray) -> np.ndarray:
-        """float32 numbers of the shape of the codes."""
+    def decode(self, codes: np.ndarray, scales: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+        """The float32 numbers of a state of a weight of this shape."""
         from optgen.execute import storage
 
-        return storage.decode(codes, scales, self._buffer())
+        return storage.decode(codes, scales, self._buffer(), shape)
 
-    def check(self, codes: np.ndarray, scales: np.ndarray) -> None:
-        """ValueError for arrays that were not made so."""
+    def check(self, codes: np.ndarray, scales: np.ndarray, shape: tuple[int, ...]) -> None:
+        """ValueError for arrays that were not made so of a weight of this shape."""
         from optgen.execute import storage
-        from optgen.ir import Buffer
         from optgen.ir.storage import STORAGES
 
         found = STORAGES.get(self.storage)
         if found is None or found.block is None:
-            raise ValueError(f"'{self.storage[:60]}' is no storage in 8 bits")
-        shapes = [storage.shape_of(Buffer("", True, storage="scale"), codes.shape, by_row) for by_row in (False, True)]
-        if (codes.dtype, scales.dtype) != (found.array_dtype, np.float32) or scales.shape not in shapes:
+            raise ValueError(f"'{self.storage[:60]}' is no storage in blocks of codes")
+        b = self._buffer()
+        shapes = [[storage.shape_of(x, shape, by_row) for x in (b, b.scales)] for by_row in (False, True)]
+        dtypes = codes.dtype, scales.dtype
+        if dtypes != (found.array_dtype, np.float32) or [codes.shape, scales.shape] not in shapes:
             raise ValueError(
                 f"codes are {found.array_dtype}, and scales float32, one for each block of them: not {codes.dtype} of "
                 f"{codes.shape} and {scales.dtype} of {scales.shape}"
@@ -213,15 +225,28 @@ class Coding:
 
 # ---------------------------------------------------------------- pieces
 
+MIN_ALIGNED_BYTES = 1 << 12
+"""Smaller arrays are where NumPy puts them: finding them another place takes longer than it saves."""
 
-def aligned(shape: tuple[int, ...], dtype: np.dtype, value: float = 0.0) -> np.ndarray:
-    """A new NumPy array, filled with `value`, that begins with a cache line, or with a page if it is large.
+
+def aligned(shape: tuple[int, ...], dtype: np.dtype, value: float | None = 0.0) -> np.ndarray:
+    """A new NumPy array, filled with `value` (None: anything), that begins with a cache line, or if it is large with a
+    page.
 
     States lie in lines as their weight does. Updates are fastest where the gradient does so too.
     """
     from optgen.execute import buffers
 
     return buffers.aligned(shape, dtype.name, value)
+
+
+def copied(x: Any) -> Any:
+    """A copy of an array of NumPy or CuPy in C order; a large one of NumPy begins as an `aligned` one does."""
+    if type(x) is not np.ndarray or x.nbytes < MIN_ALIGNED_BYTES:
+        return x.copy()
+    copy = aligned(x.shape, x.dtype, None)
+    copy[...] = x
+    return copy
 
 
 def piece(offset: int, shape: tuple[int, ...]) -> Piece:
@@ -253,8 +278,8 @@ class Binding:
 
     `states[i]` holds the state arrays of parameter i by name, its master as "w", and `given[i]` is the object, never to
     be changed, that they were taken from; `names[i]` is what errors call the parameter. In place of gradients there may
-    be lists of several dense ones, as many for each, which are summed; lists that were bound must not be changed. Other
-    arguments go to the rule's `bind`.
+    be lists of several dense ones, as many for each, which are summed; lists that were bound must not be changed. With
+    `donate_grads`, every call uses their memory. Other arguments go to the rule's `bind`.
     """
 
     def __init__(
@@ -266,9 +291,10 @@ class Binding:
         states: Sequence[Mapping[str, NDArray]],
         seed: int,
         given: Sequence[Any],
+        donate_grads: bool,
         **arguments: Any,
     ) -> None:
-        self._names = names
+        self._names, self._donates = names, donate_grads
         self._weights = _memory(weights)
         self._given, self._held = list(given), [array for state in states for array in state.values()]
         self._states = _memory(self._held)
@@ -277,15 +303,19 @@ class Binding:
         self._expected: list[int] = []  # what the counts will be after the next update, if none is made elsewhere
         self.sent: Any = None  # what the values follow from that were sent last; the caller's
         try:
-            self._step = rule.bind(self._weights, _gradients(grads), _state(states, self._counts), **arguments)
+            state = _state(states, self._counts)
+            self._step = rule.bind(self._weights, _gradients(grads), state, donate_grads=donate_grads, **arguments)
         except (TypeError, ValueError) as error:
             raise _renamed(error, names) from None
         self._step.seed = seed
 
-    def fits(self, weights: Sequence[NDArray], given: Sequence[Any], grads: Sequence[Gradient]) -> bool:
+    def fits(
+        self, weights: Sequence[NDArray], given: Sequence[Any], grads: Sequence[Gradient], donate_grads: bool
+    ) -> bool:
         """Whether these are the very weights and states that are bound, and as many gradients of each."""
         return (
-            len(weights) == len(self._weights)
+            donate_grads == self._donates
+            and len(weights) == len(self._weights)
             and _summed(grads) == self._summed
             and all(map(operator.is_, map(_DATA, weights), self._weights))
             and all(map(operator.is_, given, self._given))
@@ -308,7 +338,7 @@ class Binding:
     def _take(self, grads: Sequence[Gradient]) -> None:
         """Read the gradients from these; those of row-sparse ones are elsewhere at each step."""
         same = operator.is_ if self._summed == 1 else _same
-        if not self._is_sparse and all(map(same, self._grads, grads)):
+        if not (self._is_sparse or self._donates) and all(map(same, self._grads, grads)):
             return
         try:
             self._step.rebind(_gradients(grads))

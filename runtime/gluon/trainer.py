@@ -14,7 +14,7 @@ from runtime import optimizer as opt
 from runtime.base import ArgumentError, MXNetError
 from runtime.context import Context
 from runtime.core import files
-from runtime.gluon import store_choice
+from runtime.gluon import store_choice, trainer_params
 from runtime.gluon.parameter import Parameter, ParameterDict
 from runtime.kvstore import KVStore, KVStoreBase
 from runtime.ndarray.ndarray import NDArray
@@ -52,6 +52,9 @@ class Trainer:
     update_on_kvstore: whether the kvstore updates the weights. None: yes where it can, unless the environment variable
         MXNET_UPDATE_ON_KVSTORE is 0, gradients are row-sparse, or a 'local' one has a parameter of more than 16M
         elements.
+    donate_grads: whether steps may use the memory of gradients, to keep what they would otherwise compute twice. The
+        values of gradients then mean nothing from a step to the next backward pass, and `grad()` is an error. For
+        optimizers made of a spec, on the CPU, where no kvstore is needed.
     """
 
     def __init__(
@@ -62,14 +65,15 @@ class Trainer:
         kvstore: str | KVStoreBase | None = "device",
         compression_params: Mapping[str, Any] | None = None,
         update_on_kvstore: bool | None = None,
+        donate_grads: bool = False,
     ) -> None:
-        self._params = _checked_params(params)
+        self._params = trainer_params.checked(params)
         self._param2idx = {param.name: i for i, param in enumerate(self._params)}
-        self._contexts = _common_contexts(self._params)
+        self._contexts = trainer_params.common_contexts(self._params)
         store_choice.check(kvstore)
         self._kvstore_params = {"kvstore": kvstore, "update_on_kvstore": update_on_kvstore}
         self._compression_params = compression_params
-        self._evaluating = False
+        self._evaluating, self._donates = False, donate_grads
         self._copies: list[_Copy] = []  # of each context
         self._gathered: list[Any] = []  # of each parameter, the list of arrays that are in the copies
         self._kvstore: KVStoreBase | None = None
@@ -90,7 +94,9 @@ class Trainer:
             )
         optimizer.param_dict = dict(enumerate(self._params))
         self._optimizer = optimizer
-        self._updaters = [opt.get_updater(optimizer) for _ in self._contexts]
+        if self._donates:
+            trainer_params.check_donated(self._params, optimizer)
+        self._updaters = [opt.Updater(optimizer, donate_grads=self._donates) for _ in self._contexts]
         self._scale = optimizer.rescale_grad
         if self._update_on_kvstore:
             self._kvstore.set_optimizer(optimizer)
@@ -165,6 +171,8 @@ class Trainer:
     def _gather(self) -> None:
         """Find what learns: the parameters with a gradient, in each context; MXNetError for one without values."""
         learning = self._learning()
+        if self._donates:
+            trainer_params.check_donated(list(learning.values()), self._optimizer, self._kvstore)
         arrays = {i: param._all(param._data) for i, param in learning.items()}
         self._copies = [
             _Copy(list(arrays), [a[k] for a in arrays.values()], [a[k]._node for a in arrays.values()])
@@ -190,6 +198,7 @@ class Trainer:
                 indices, weights, grads = (list(itertools.compress(x, fresh)) for x in (indices, weights, grads))
             updater(indices, grads, weights)
             for variable in variables:
+                variable.used_up |= self._donates and variable.fresh
                 variable.fresh = False
 
     def _explain_stale(self, index: int, context: Context) -> NoReturn:
@@ -388,30 +397,3 @@ def _write(pairs: Iterable[tuple[NDArray, NDArray]]) -> None:
     with autograd.pause():
         for to, values in pairs:
             to[:] = values
-
-
-def _checked_params(params: Any) -> list[Parameter]:
-    """The parameters as a list: those of a dict in the order of their names."""
-    params = [params[name] for name in sorted(params)] if isinstance(params, (ParameterDict, Mapping)) else params
-    if not isinstance(params, (list, tuple)):
-        raise ValueError(f"Trainer takes a ParameterDict, a dict or a list of Parameters, not {type(params).__name__}")
-    for param in params:
-        if not isinstance(param, Parameter):
-            raise ValueError(f"Trainer takes Parameters, and {type(param).__name__} is none; pass net.collect_params()")
-    if not params:
-        raise ArgumentError("Trainer was given no parameters")
-    return list(params)
-
-
-def _common_contexts(params: Sequence[Parameter]) -> list[Context]:
-    """The contexts of all parameters; MXNetError for one that was not initialized, ArgumentError if they differ."""
-    contexts: list[Context] = []
-    for param in params:
-        of_this = param.list_ctx()
-        if contexts and of_this != contexts:
-            raise ArgumentError(
-                f"all parameters must be in the same contexts: '{param.name}' is in {of_this}, those before it in "
-                f"{contexts}"
-            )
-        contexts = of_this
-    return contexts

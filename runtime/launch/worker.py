@@ -42,7 +42,7 @@ class Worker:
         environment: Mapping[str, str],
         local_workers: int,
     ) -> None:
-        from optgen.execute.cpu import cpus
+        from optgen.threads import cpus
 
         threads = max(1, min(256, cpus.available() // local_workers))
         # Lines are to be seen as they are printed, but Python writes to pipes in blocks.

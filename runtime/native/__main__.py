@@ -13,6 +13,7 @@ import time
 import numpy as np
 from tqdm import tqdm
 
+from optgen.linalg import blocks  # noqa: F401 (its kernel is compiled, too)
 from optgen.loops import code
 from optgen.loops.kernel import KERNELS
 from runtime import native

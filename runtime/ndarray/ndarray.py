@@ -170,12 +170,9 @@ class NDArray:
 
     @property
     def grad(self) -> NDArray | None:
-        """The gradient's array; None without `attach_grad`."""
+        """The gradient's array; None without `attach_grad`. MXNetError if a step has used its memory since."""
         node = self._node
-        if not isinstance(node, autograd.Variable):
-            return None
-        node.exposed = True
-        return node.grad
+        return node.expose() if isinstance(node, autograd.Variable) else None
 
     @property
     def _grad_stype(self) -> str:
@@ -193,6 +190,8 @@ class NDArray:
             raise MXNetError(
                 f"an array of shape {self.shape} without attach_grad() has no gradient that could be fresh"
             )
+        if fresh:
+            self._node.expose()  # which refuses a gradient whose memory a step has used
         self._node.fresh = bool(fresh)
 
     def detach(self) -> NDArray:

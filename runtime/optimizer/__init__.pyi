@@ -2397,7 +2397,7 @@ class LARC(SpecOptimizer):
         g_norm = norm(g)
         ratio  = trust_coefficient*w_norm/(g_norm + wd*w_norm + eps)
         scale  = where(ratio >= lr, 1, ratio/lr)   if clip_rate
-        scale  = ratio                            otherwise
+        scale  = ratio                             otherwise
         d      = where(w_norm == 0 or g_norm == 0, g, scale*(g + wd*w))
         mom'   = momentum*mom + d
         w'     = w - lr*mom'

@@ -74,6 +74,9 @@ class Optimizer:
     """The parameters of which only a piece is updated here, by a store that has cut them: then their weights, gradients
     and states are one-dimensional."""
 
+    donates_grads = False
+    """Whether updates may use the memory of gradients, whose values then mean nothing; an Updater sets it."""
+
     exchange: Callable[..., None] | None = None
     """What brings to a reduction over a parameter the partial results of its pieces elsewhere (`UpdateRule.bind`)."""
 

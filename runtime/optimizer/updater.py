@@ -16,10 +16,14 @@ Columns = tuple[Sequence[Index], Sequence[NDArray], Sequence[NDArray], Sequence[
 
 
 class Updater:
-    """Applies an optimizer: `updater(index, grad, weight)`, or lists of the three. `states` are by index."""
+    """Applies an optimizer: `updater(index, grad, weight)`, or lists of the three. `states` are by index.
 
-    def __init__(self, optimizer: Optimizer) -> None:
+    With `donate_grads`, gradients are given away: an optimizer made of a spec may use their memory.
+    """
+
+    def __init__(self, optimizer: Optimizer, *, donate_grads: bool = False) -> None:
         self.optimizer = optimizer
+        self._donates = donate_grads
         self.states: dict[Index, Any] = {}
         self.states_synced: dict[Index, bool] = {}  # False: not yet as this weight and this optimizer need them
         self._device = 0  # where the weights are
@@ -38,6 +42,8 @@ class Updater:
         self._device = device_number(weights[0]._ctx)
         if self._device != self.optimizer._device:
             self.optimizer._set_current_context(self._device)
+        if self._donates != self.optimizer.donates_grads:  # which several updaters may share
+            self.optimizer.donates_grads = self._donates
         if not all(map(self.states_synced.get, indices)):
             self.prepare(indices, weights)
         update, chunk = self.optimizer.update_multi_precision, self.optimizer.aggregate_num

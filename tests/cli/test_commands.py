@@ -17,7 +17,7 @@ from optgen import specfiles
 from optgen.backends.ptx.table import Unit
 from optgen.cli import explain, main
 from optgen.cli.bandwidth import bandwidth
-from optgen.model import Expr
+from optgen.expressions import Expr
 from optgen.symbolic.written import expression
 
 GOOD = """\
@@ -454,6 +454,17 @@ def test_explain_values_of_rows(here: Path, capsys: Capture, monkeypatch: pytest
         "  reads grad (4 bytes)\n  reads w (4 bytes), writes w (4 bytes)\n  at most 1.00 of the speed of one sweep"
         in text
     )
+
+
+def test_explain_gradients_given_away(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where that changes the sweeps."""
+    monkeypatch.setattr("optgen.cli.bandwidth.bandwidth", lambda: 28e9)
+    line = "with gradients given away (donate_grads=True) reads 24 bytes instead of 28: at most 0.67 of that speed"
+    for spec, differs in (("lamb", True), ("novograd", False)):
+        assert main(["explain", spec]) == 0
+        text = capsys.readouterr().out
+        assert "of the speed of one sweep over the same arrays\n" in text
+        assert (line in text) == differs and ("given away" in text) == differs
 
 
 def test_a_terminal_without_unicode(good: Path) -> None:

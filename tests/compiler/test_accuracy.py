@@ -18,8 +18,9 @@ import pytest
 
 import optgen
 from optgen import pipeline
+from optgen.expressions import Binary, Call, Expr, Name, Number, Unary, children
 from optgen.ir import Variant
-from optgen.model import Binary, Call, Expr, Kind, Name, Number, Unary, children
+from optgen.model import Kind
 from tests.compiler.harness import FEATURES, KERNELS, TORCH, Array, Case, Shape, arrays_of
 from tests.conftest import Golden
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from optgen.execute.cpu import cpus, pool
+from optgen.threads import cpus, pool
 
 V2 = "31 23 0:28 {top} {mount} rw,nosuid - cgroup2 cgroup2 rw,nsdelegate"
 V1 = "32 31 0:29 {top} {mount} rw,relatime shared:9 - cgroup cgroup rw,cpu,cpuacct"

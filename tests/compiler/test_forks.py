@@ -46,7 +46,7 @@ def play(other, child):
 SCENES = {
     "makes the pool": """
 import optgen
-from optgen.execute.cpu import pool
+from optgen.threads import pool
 class Slow(pool.Pool):
     def __init__(self):
         hold() if not inside.is_set() else None
@@ -56,7 +56,7 @@ play(lambda: optgen.set_num_threads(2), lambda: optgen.set_num_threads(3))
 """,
     "starts threads": """
 import optgen
-from optgen.execute.cpu import pool
+from optgen.threads import pool
 def other():
     with pool.pool()._lock:
         hold()
@@ -88,7 +88,7 @@ play(lambda: optgen.parse(text), lambda: optgen.parse(text))
 """,
     "imports optgen": """
 import runtime as mx
-slow_import("optgen.execute.cpu.pool")
+slow_import("optgen.threads.pool")
 def child():
     mx.nd.Pooling(mx.nd.ones((1, 1, 4, 4)), kernel=(2, 2))
     import optgen

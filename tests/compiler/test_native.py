@@ -12,12 +12,14 @@ import llvmlite.binding as llvm
 import pytest
 
 from optgen.backends.target import CpuTarget, compile_ir
-from optgen.execute.cpu import chain, dlpack, generate, pool, ranges
+from optgen.execute.cpu import chain, dlpack, ranges
 from optgen.execute.kernel import StepStruct
+from optgen.objectcode import generate
+from optgen.threads import pool
 from tests.process import run
 
 CC = shutil.which("cc")
-FOLDER = generate.SOURCES[0].parent
+FILES = {path.stem: path for path in generate.SOURCES}
 STRESS = Path(__file__).with_name("pool_stress.c")
 MIRRORS: dict[str, dict[str, type[ctypes.Structure]]] = {
     "pool": {"line": pool._Line, "pool": pool._Memory},
@@ -30,7 +32,7 @@ needs_cc = pytest.mark.skipif(CC is None, reason="there is no C compiler: cc")
 
 
 def test_every_c_file_is_listed() -> None:
-    assert sorted(generate.SOURCES) == sorted(FOLDER.glob("*.c"))
+    assert sorted(generate.SOURCES) == sorted(generate.PACKAGE.rglob("*.c"))
 
 
 @sources
@@ -38,7 +40,7 @@ def test_the_text_is_of_this_file(source: Path) -> None:
     """Where there is no clang, too: after a change of a C file, its LLVM IR is to be made anew."""
     text = source.with_suffix(".ll").read_text()
     found = re.match(r"; Made from .* with clang ([\d.]+)\.\n", text)
-    assert found and text.startswith(generate.header(source, found[1])), "run python -m optgen.execute.cpu.generate"
+    assert found and text.startswith(generate.header(source, found[1])), "run python -m optgen.objectcode.generate"
 
 
 @sources
@@ -61,7 +63,7 @@ def test_threads_that_spin_say_so(machine: str, hint: str) -> None:
     """The loops of the workers and of the caller, and the one that is timed, hold the hint itself and no call."""
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
-    text = (FOLDER / "pool.ll").read_text().replace(pool._SPIN_HINT, pool._SPIN_HINTS[machine])
+    text = FILES["pool"].with_suffix(".ll").read_text().replace(pool._SPIN_HINT, pool._SPIN_HINTS[machine])
     assembly = compile_ir(text, CpuTarget(f"{machine}-unknown-linux-gnu", "", "")).assembly
     assert len(re.findall(rf"^\t{hint}\n", assembly, flags=re.MULTILINE)) == 3
     assert "optgen_spin_hint" not in assembly
@@ -81,7 +83,7 @@ def llvm_type(kind: type) -> str:
 
 @pytest.mark.parametrize("file", MIRRORS)
 def test_mirrors_have_the_fields_of_the_text(file: str) -> None:
-    text = (FOLDER / f"{file}.ll").read_text()
+    text = FILES[file].with_suffix(".ll").read_text()
     for name, mirror in MIRRORS[file].items():
         fields = ", ".join(llvm_type(field[1]) for field in mirror._fields_)
         assert f"%struct.{name} = type {{ {fields} }}\n" in text
@@ -107,7 +109,7 @@ int main(void)
 }}
 """
     (tmp_path / "offsets.c").write_text(program)
-    subprocess.run([CC, f"-I{FOLDER}", "offsets.c", "-o", "offsets"], cwd=tmp_path, check=True, timeout=60)
+    subprocess.run([CC, f"-I{FILES[file].parent}", "offsets.c", "-o", "offsets"], cwd=tmp_path, check=True, timeout=60)
     done = subprocess.run([tmp_path / "offsets"], check=True, capture_output=True, text=True, timeout=60)
     expected = [getattr(mirror, field).offset for _, mirror, field in pairs]
     assert list(map(int, done.stdout.split())) == expected + [ctypes.sizeof(m) for m in MIRRORS[file].values()]
@@ -119,7 +121,7 @@ int main(void)
 @needs_cc
 @pytest.mark.stress
 def test_thread_sanitizer_finds_no_race_in_the_pool(tmp_path: Path) -> None:
-    flags = ("-O1", "-g", "-fsanitize=thread", "-pthread", f"-I{FOLDER}")
+    flags = ("-O1", "-g", "-fsanitize=thread", "-pthread", f"-I{FILES['pool'].parent}")
     (tmp_path / "none.c").write_text("int main(void) { return 0; }\n")
     none = subprocess.run([CC, *flags, "none.c", "-o", "none"], cwd=tmp_path, capture_output=True, timeout=60)
     if none.returncode or subprocess.run([tmp_path / "none"], capture_output=True, timeout=60).returncode:

@@ -152,7 +152,7 @@ def test_exit(ending: str) -> None:
 def test_bad_thread_count(value: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPTGEN_NUM_THREADS", value)
-        from optgen.execute.cpu.pool import default_threads
+        from optgen.threads.pool import default_threads
 
         with pytest.raises(ValueError, match="OPTGEN_NUM_THREADS must be a number from 1 to 256"):
             default_threads()

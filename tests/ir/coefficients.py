@@ -12,21 +12,26 @@ from typing import Any
 
 import numpy as np
 from mpmath import (
+    atan,
     cbrt,
     chebyfit,
     cos,
+    erf,
     erfc,
     erfinv,
     exp,
     expm1,
     findroot,
     floor,
+    frexp,
     hyp1f1,
+    hyp1f2,
     hyp2f1,
     log,
     lu_solve,
     matrix,
     mpf,
+    mpmathify,
     nstr,
     pi,
     polyval,
@@ -42,6 +47,14 @@ FITS: dict[str, tuple[Callable[[Any], Any], tuple[str, str], int]] = {
     # 3 (atanh(s)/s - 1 - z/3) / z^2 = 3 sum of z^n / (2n+5)
     "POW": (lambda z: 3 * hyp2f1(1, mpf(5) / 2, mpf(7) / 2, z) / 5, ("0", "0.00345"), 5),
     "CBRT": (lambda m: 1 / cbrt(m), ("1", "2"), 5),
+    # (sin(r)/r - 1) / z and (cos(r) - 1 + z/2) / z^2
+    "SIN": (lambda z: -hyp1f2(1, 2, mpf(5) / 2, -z / 4) / 6, ("0", "0.617"), 7),
+    "COS": (lambda z: hyp1f2(1, mpf(5) / 2, 3, -z / 4) / 24, ("0", "0.617"), 6),
+    "ATAN": (lambda z: -hyp2f1(1, mpf(3) / 2, mpf(5) / 2, -z) / 3, ("0", "0.0626"), 9),
+    "ERF": (lambda z: 2 / sqrt(pi) * hyp1f1(mpf(1) / 2, mpf(3) / 2, -z) - 1, ("0", "0.5626"), 11),
+    "ERF_ONE": (lambda s: (erf(1 + s) - erf(1)) / s, ("-0.2501", "0.5001"), 15),
+    # u = (x - 3)/(x + 3) of x in [1.5, 6.1]
+    "ERFC": (lambda u: erfc(3 * (1 + u) / (1 - u)) * exp((3 * (1 + u) / (1 - u)) ** 2), ("-1/3", "31/91"), 14),
 }
 """By name in optgen.ir.math: the function, the interval and the number of coefficients."""
 
@@ -50,7 +63,7 @@ def fit(name: str) -> tuple[tuple[float, ...], float]:
     """The coefficients, the constant one first, and the largest absolute error before they are rounded."""
     function, (low, high), count = FITS[name]
     with workdps(50):
-        coefficients, error = chebyfit(function, [mpf(low), mpf(high)], count, error=True)
+        coefficients, error = chebyfit(function, [mpmathify(low), mpmathify(high)], count, error=True)
         return tuple(float(c) for c in reversed(coefficients)), float(error)
 
 
@@ -59,6 +72,31 @@ def split_log(x: float) -> tuple[float, float]:
     with workdps(50):
         head = floor(log(mpf(x)) * 2**42) / 2**42
         return float(head), float(log(mpf(x)) - head)
+
+
+def split_half_pi() -> tuple[tuple[float, ...], float]:
+    """pi/2 in four parts of 24 bits, and the rest."""
+    with workdps(60):
+        rest, parts = pi / 2, []
+        for _ in range(4):
+            m, e = frexp(rest)
+            parts.append(floor(m * 2**24) / 2**24 * mpf(2) ** e)
+            rest -= parts[-1]
+        return tuple(map(float, parts)), float(rest)
+
+
+def pair(name: str) -> tuple[float, float]:
+    """The double nearest to a number, and the double nearest to the difference."""
+    numbers: dict[str, Callable[[], Any]] = {
+        "QUARTER": lambda: pi / 4,
+        "HALF": lambda: pi / 2,
+        "WHOLE": lambda: mpf(pi),
+        "ATAN_HALF": lambda: atan(mpf(1) / 2),
+        "AT_ONE": lambda: erf(1),
+    }
+    with workdps(60):
+        exact = numbers[name]()
+        return float(exact), float(exact - mpf(float(exact)))
 
 
 QUANTILE = {"QUANTILE": (11, 11)}

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from mpmath import mpf
 
-from optgen.ir.math import FUNCTIONS, exponential, logarithm, power, tools
-from tests.ir.coefficients import fit, split_log
+from optgen.ir.math import FUNCTIONS, error_function, exponential, logarithm, power, tools, trigonometric
+from tests.ir.coefficients import fit, pair, split_half_pi, split_log
 from tests.ir.numpy_builder import NumpyBuilder
 
 Array = Any
@@ -25,10 +25,19 @@ EXACT: dict[str, Callable[..., Any]] = {
     "log": mpmath.log,
     "log1p": mpmath.log1p,
     "tanh": mpmath.tanh,
+    "sigmoid": lambda x: 1 / (1 + mpmath.exp(-x)),
+    "erf": mpmath.erf,
+    "sin": mpmath.sin,
+    "cos": mpmath.cos,
+    "tan": mpmath.tan,
+    "atan": mpmath.atan,
+    "atan2": mpmath.atan2,
     "cbrt": lambda x: mpmath.sign(x) * mpmath.cbrt(abs(x)),
     "pow": mpmath.power,
+    "mod": lambda x, y: x - y * mpmath.floor(x / y),
 }
-LIMITS = {"exp": 0.8, "expm1": 0.9, "log": 0.9, "log1p": 0.9, "tanh": 0.8, "cbrt": 0.51, "pow": 0.8}
+LIMITS = dict.fromkeys(EXACT, 0.8) | dict.fromkeys(("expm1", "log", "log1p", "erf", "tan"), 0.9)
+LIMITS |= dict.fromkeys(("cbrt", "mod"), 0.51) | dict.fromkeys(("atan", "atan2"), 0.55)
 """Allowed errors in float64, in units in the last place; in float32, rounded once from float64, 0.501 for all."""
 
 
@@ -46,10 +55,13 @@ def points(name: str, dtype: type, n: int) -> list[Array]:
     """6 to 10 n arguments (one array for each) in regions where the function is hard, rounded to `dtype`."""
     rng = np.random.default_rng(list(name.encode()))
     least, most = (-745.2, 709.8) if dtype is np.float64 else (-104.0, 88.8)
-    regions = pow_regions(rng, n, least, most) if name == "pow" else unary_regions(name, rng, n, least, most)
+    special = {"pow": pow_regions, "atan2": angle_regions, "mod": mod_regions}
+    find = special.get(name, angle_arguments if name in ("sin", "cos", "tan") else None)
+    regions = find(rng, n, least, most) if find else unary_regions(name, rng, n, least, most)
     with np.errstate(over="ignore"):
         args = [np.concatenate(a).astype(dtype) for a in zip(*regions, strict=True)]
-    domain = {"log": args[0] > 0, "log1p": args[0] > -1}.get(name, np.isfinite(args[0]))
+    inside = {"log": args[0] > 0, "log1p": args[0] > -1} | dict.fromkeys(("sin", "cos", "tan"), abs(args[0]) <= 2**28)
+    domain = inside.get(name, np.isfinite(args[0]))
     usable = np.logical_and.reduce([domain, *(np.isfinite(a) for a in args)])
     return [a[usable] for a in args]
 
@@ -71,6 +83,9 @@ def unary_regions(name: str, rng: np.random.Generator, n: int, least: float, mos
     if name.startswith("exp"):
         yield (rng.uniform(least, most, n),)
         yield (np.concatenate([rng.uniform(least, least + 40, n // 2), rng.uniform(most - 10, most, n // 2)]),)
+    elif name == "sigmoid":
+        yield (rng.uniform(least, 50, 2 * n),)
+        yield (rng.uniform(-50, 50, n),)
     elif name.startswith("log"):
         offset = 1.0 if name == "log" else 0.0
         yield (offset + near_zero(rng, n, -53, -1),)
@@ -97,6 +112,34 @@ def pow_regions(rng: np.random.Generator, n: int, least: float, most: float) -> 
     yield rng.uniform(-8, 8, n), whole
 
 
+def angle_arguments(rng: np.random.Generator, n: int, least: float, most: float) -> Iterator[tuple[Array]]:
+    quarters = np.round(rng.uniform(1, 2**28 * 0.6366, n)) * (math.pi / 2)
+    yield (quarters * (1 + rng.integers(-3, 4, n) * 2.0**-52),)
+    yield (rng.uniform(-1, 1, n),)
+    yield (rng.uniform(-100, 100, 2 * n),)
+    yield (near_zero(rng, 2 * n, -30, 28),)
+    yield (near_zero(rng, n, -1074, -1020) if least < -200 else near_zero(rng, n, -149, -120),)
+
+
+def angle_regions(rng: np.random.Generator, n: int, least: float, most: float) -> Iterator[tuple[Array, Array]]:
+    low, high = (-1074, 1023) if least < -200 else (-149, 127)
+    yield near_zero(rng, 2 * n, -3, 3), near_zero(rng, 2 * n, -3, 3)
+    yield near_zero(rng, n, low, high), near_zero(rng, n, low, high)
+    size = near_zero(rng, n, low + 40, high - 40)
+    yield size, size * near_zero(rng, n, -30, 30)
+    seam = rng.choice([0.25, 0.72, 1.0, 4.0, 2.0**-28], n) * (1 + rng.integers(-3, 4, n) * 2.0**-52)
+    yield size, size * seam
+
+
+def mod_regions(rng: np.random.Generator, n: int, least: float, most: float) -> Iterator[tuple[Array, Array]]:
+    """Quotients below 2^47: near whole numbers too, which they can be rounded to."""
+    y = near_zero(rng, 2 * n, -100, 80)
+    yield y * near_zero(rng, 2 * n, -40, 46), y
+    yield np.floor(near_zero(rng, n, 0, 52)), np.floor(np.exp2(rng.uniform(5, 20, n)))
+    whole = np.floor(np.exp2(rng.uniform(0, 46, 2 * n)))
+    yield whole * y * (1 + rng.integers(-2, 3, 2 * n) * 2.0**-52), y
+
+
 # ---------------------------------------------------------------- errors
 
 
@@ -118,7 +161,7 @@ def measure(name: str, dtype: type, n: int) -> tuple[float, tuple[float, ...]]:
     args = points(name, dtype, n)
     results = compute(name, *args).tolist()
     worst = (0.0, (0.0,))
-    with mpmath.workprec(120):
+    with mpmath.workprec(2300 if name == "mod" else 200):
         for got, at in zip(results, zip(*(a.tolist() for a in args), strict=True), strict=True):
             error = ulps(got, EXACT[name](*map(mpf, at)), dtype)
             worst = max(worst, (error, at))
@@ -172,7 +215,13 @@ SPECIAL = [
     *[("tanh", x, x) for x in (0.0, -0.0, 5e-324, -1e-310)],
     *[("tanh", x, math.copysign(1.0, x)) for x in (INF, -INF, 1e300, -40.0)],
     *[("cbrt", x, x) for x in (0.0, -0.0, INF, -INF, 1.0, -1.0)],
-    *[(name, NAN, NAN) for name in FUNCTIONS if name != "pow"],
+    *[("sigmoid", x, y) for x, y in [(0.0, 0.5), (-0.0, 0.5), (INF, 1.0), (-INF, 0.0), (-746.0, 0.0), (40.5, 1.0)]],
+    *[("erf", x, y) for x, y in [(0.0, 0.0), (-0.0, -0.0), (INF, 1.0), (-INF, -1.0), (7.0, 1.0), (-6.5, -1.0)]],
+    *[(name, x, x) for name in ("sin", "tan", "atan") for x in (0.0, -0.0, 5e-324, -1e-310)],
+    *[("cos", x, 1.0) for x in (0.0, -0.0, 5e-324, -1e-310)],
+    *[(name, x, NAN) for name in ("sin", "cos", "tan") for x in (INF, -INF, 2.0**28 + 1, -1e300)],
+    *[("atan", x, math.copysign(math.pi / 2, x)) for x in (INF, -INF, 1e300, -1e17)],
+    *[(name, NAN, NAN) for name, (count, _) in FUNCTIONS.items() if count == 1],
 ]
 
 
@@ -231,6 +280,23 @@ def test_pow_overflows_and_underflows_with_the_sign_of_odd_powers() -> None:
     assert same(compute("pow", x, y), [-INF, INF, -0.0, 0.0, INF, INF, 0.0, INF, INF, 0.0])
 
 
+@pytest.mark.parametrize(("name", "known"), [("atan2", np.arctan2), ("mod", np.mod)])
+def test_special_values_of_two_arguments(name: str, known: Callable[[Array, Array], Array]) -> None:
+    values = np.array([v for p in (0.0, 5e-324, 1e-310, 0.5, 1.0, 3.0, 7.0, INF, NAN) for v in (p, -p)])
+    x, y = (a.ravel() for a in np.meshgrid(values, values))
+    special = (x == 0) | (y == 0) | ~np.isfinite(x) | ~np.isfinite(y)
+    with np.errstate(all="ignore"):
+        assert same(compute(name, x[special], y[special]), known(x[special], y[special]))
+
+
+def test_mod_is_exact() -> None:
+    rng = np.random.default_rng(4)
+    y = near_zero(rng, 50_000, -60, 60)
+    x = np.abs(y * np.exp2(rng.uniform(-5, 47, y.size)))
+    assert same(compute("mod", x, np.abs(y)), np.fmod(x, np.abs(y)))
+    assert np.isnan(compute("mod", np.float64(2.0**49), np.float64(1.0)))
+
+
 # ---------------------------------------------------------------- exact results and constants
 
 
@@ -245,7 +311,7 @@ def test_representable_results_are_exact() -> None:
     assert same(compute("pow", x, np.ones_like(x)), x)
 
 
-@pytest.mark.parametrize("name", ["tanh", "cbrt"])
+@pytest.mark.parametrize("name", ["tanh", "cbrt", "erf", "atan"])
 def test_odd_functions(name: str) -> None:
     x = np.random.default_rng(6).integers(0, 0x7FF0 << 48, 10_000).view(np.float64)
     assert same(compute(name, -x), -compute(name, x))
@@ -256,6 +322,14 @@ def test_constants_are_those_derived() -> None:
     assert fit("LOG")[0] == logarithm.LOG
     assert fit("POW")[0] == logarithm.POW
     assert fit("CBRT")[0] == power.CBRT
+    for name in ("SIN", "COS", "ATAN"):
+        assert fit(name)[0] == getattr(trigonometric, name)
+    for name in ("ERF", "ERF_ONE", "ERFC"):
+        assert fit(name)[0] == getattr(error_function, name)
+    assert split_half_pi() == (trigonometric.HALF_PI, trigonometric.HALF_PI_REST)
+    for name in ("QUARTER", "HALF", "WHOLE", "ATAN_HALF"):
+        assert pair(name) == getattr(trigonometric, name)
+    assert pair("AT_ONE") == (error_function.AT_ONE, error_function.AT_ONE_LO)
     assert split_log(2.0) == (tools.LN2_HI, tools.LN2_LO)
     assert split_log(logarithm.C_LOW) == (logarithm.LOG_C_LOW_HI, logarithm.LOG_C_LOW_LO)
     assert split_log(logarithm.C_HIGH) == (logarithm.LOG_C_HIGH_HI, logarithm.LOG_C_HIGH_LO)

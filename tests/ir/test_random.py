@@ -50,6 +50,11 @@ def test_uniform_is_open_symmetric_and_a_float32() -> None:
     assert np.array_equal(random.uniform(BUILDER, (~top).view(np.int32)), 1 - x)
 
 
+def test_rademacher_is_the_sign_of_the_word() -> None:
+    words = np.array([0, 1, 2**31 - 1, -1, -2, -(2**31)], np.int32)
+    assert random.rademacher(BUILDER, words).tolist() == [1.0, 1.0, 1.0, -1.0, -1.0, -1.0]
+
+
 def hard_words(n: int) -> Array:
     """Below 2^31: the least, the largest, evenly spread ones and evenly spread logarithms."""
     rng = np.random.default_rng(3)

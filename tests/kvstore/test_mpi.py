@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import optgen
-from optgen.execute.cpu import cpus
+from optgen.threads import cpus
 from runtime.kvstore.mpi.world import World
 from tests.process import mpiexec, run
 

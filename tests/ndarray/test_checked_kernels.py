@@ -1,5 +1,5 @@
-"""Every kernel of `runtime.native`, called by the operators that use it: compiled code gives the bits of its
-Python, which runs over bounds-checked memory (`optgen.loops.checked`)."""
+"""Every kernel of `runtime.native`, and the products that it shares with optgen, called by the operators that use it:
+compiled code gives the bits of its Python, which runs over bounds-checked memory (`optgen.loops.checked`)."""
 
 from __future__ import annotations
 
@@ -297,7 +297,7 @@ CASES: dict[Callable[[str], None], Sequence[str]] = {
     depthwise_convolutions: [f"depthwise.{f}" for f in ("convolve", "convolve_image", "convolve_weight")],
     matrices_of_windows: ["convolution.im2col", "convolution.col2im"],
     poolings: [f"pooling.{f}" for f in ("pool_max", "pool_sum", "unpool_sum", "unpool_max", "gather_max")],
-    matrix_products: ["products.multiply"],
+    matrix_products: ["optgen.linalg.blocks.multiply"],
     recurrent_layers: [f"recurrent.{f}" for f in ("lstm", "lstm_back", "gru", "gru_back")],
     regions: [f"regions.{f}" for f in ("mix", "spread", "match", "largest")],
     nothing: ["regions.spread", "boxes.suppress", "recurrent.lstm", "recurrent.gru"],
@@ -315,5 +315,5 @@ def test_compiled_code_is_what_its_python_says(case: Callable[[str], None], dtyp
 
 
 def test_every_kernel_has_a_case() -> None:
-    native = {name_of(k) for k in KERNELS if k.python.__module__.startswith("runtime.native.")}
+    native = {name_of(k) for k in KERNELS if k.python.__module__.startswith(("runtime.native.", "optgen.linalg."))}
     assert native == {name for names in CASES.values() for name in names}

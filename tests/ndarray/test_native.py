@@ -167,11 +167,11 @@ def test_matmul(shape: tuple[int, int, int], turned: tuple[bool, bool]) -> None:
 
 def test_a_gemm_of_our_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where NumPy's BLAS cannot be called: the kernels with the fallback in them."""
-    from runtime.native import products
+    from optgen.linalg import blocks
 
     monkeypatch.setattr(numpy_blas._Library, "find", lambda self, name: None)
     numpy_blas.gemm.cache_clear()
-    monkeypatch.setattr(products.multiply, "_codes", {})
+    monkeypatch.setattr(blocks.multiply, "_codes", {})
     try:
         assert numpy_blas.gemm(np.dtype("float64")).types == fallback_gemm.TYPES
         for shape in ((64, 500, 80), (100, 70, 64)):

@@ -11,7 +11,8 @@ import pytest
 
 import optgen
 from optgen import specfiles
-from optgen.model import Binary, Call, Expr, Name, Number, Optimizer, Unary, walk
+from optgen.expressions import Binary, Call, Expr, Name, Number, Unary, walk
+from optgen.model import Optimizer
 from optgen.symbolic.algebra import NoClosedForm, first_step
 from optgen.symbolic.unicode import Unicode
 

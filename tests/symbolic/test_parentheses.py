@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import optgen
 from optgen.diagnostics import Span
-from optgen.model import Binary, Expr, Name, Number, Unary
+from optgen.expressions import Binary, Expr, Name, Number, Unary
 from optgen.symbolic.latex import Latex
 from optgen.symbolic.unicode import Unicode
 from optgen.symbolic.written import expression

@@ -37,7 +37,7 @@ def network(bias: bool = True) -> nn.Module:
 
 def backward(net: nn.Module, step: int) -> torch.Tensor:
     x = torch.randn(4, 5, generator=torch.Generator().manual_seed(step))
-    loss = net(x).square().sum()
+    loss = net(x.to(next(net.parameters()).dtype)).square().sum()
     loss.backward()
     return loss
 

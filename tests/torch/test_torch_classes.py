@@ -18,7 +18,7 @@ from optgen.torch.classes import by_source
 from optgen.torch.torch_classes import CLASSES
 
 INFOS: dict[str, OptimizerInfo] = {info.optim_cls.__name__: info for info in optim_db}
-ARGUMENTS = ("storage", "master", "seed", "capturable", "clip_norm", "in_backward")
+ARGUMENTS = ("storage", "master", "seed", "capturable", "clip_norm", "in_backward", "donate_grads")
 each_class = pytest.mark.parametrize("name", CLASSES)
 
 
@@ -107,7 +107,7 @@ def test_arguments_of_ours_that_are_wrong(kwargs: dict[str, Any], error: type[Ex
 
 
 def test_groups_refuse_what_is_the_optimizers_and_keep_unknown_keys() -> None:
-    for key in ("seed", "clip_norm", "in_backward"):
+    for key in ("seed", "clip_norm", "in_backward", "donate_grads"):
         with pytest.raises(TypeError, match=f"Adam: '{key}' is of the whole optimizer; no group has it"):
             optgen.torch.Adam([{"params": [torch.zeros(3)], key: 1}])
     opt = optgen.torch.Adam([{"params": [torch.zeros(3)], "beta1": 0.5}])

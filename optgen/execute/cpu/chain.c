@@ -5,7 +5,7 @@
    The links of a chain are run in order, each on all threads that its step has. The last ones may be groups of small
    tensors: threads share these, and each group is updated by one of them.
 
-   What is loaded is chain.ll, which `python -m optgen.execute.cpu.generate` makes of this file. */
+   What is loaded is chain.ll, which `python -m optgen.objectcode.generate` makes of this file. */
 
 #include <stdint.h>
 

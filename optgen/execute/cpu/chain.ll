@@ -1,5 +1,5 @@
-; Made from chain.c by `python -m optgen.execute.cpu.generate`, with clang 22.1.8.
-; SHA-256 of chain.c: 7b5147c4988c74e08f5f812cbb3e57b5ead8af2c007f84430b9ff947e7ec6443
+; Made from chain.c by `python -m optgen.objectcode.generate`, with clang 22.1.8.
+; SHA-256 of chain.c: 6598858580606905d12ef8563001f213fdddfa19417f7a07cf09f2a5468b8c97
 
 %struct.chain = type { i64, ptr, i64, ptr, i64, i64, ptr, ptr }
 %struct.link = type { ptr, ptr, ptr, ptr }

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from optgen.execute.buffers import Tensor
-from optgen.execute.cpu import c_functions
-from optgen.execute.cpu.pool import Pool
 from optgen.execute.table import TablePart
+from optgen.objectcode import c_functions
+from optgen.threads.pool import Pool
 
 
 class _Link(ctypes.Structure):
@@ -36,7 +36,7 @@ class _Chain(ctypes.Structure):
 
 @functools.cache
 def _entry() -> Callable[[int], None]:
-    address = c_functions.load("chain", "optgen_chain_run")["optgen_chain_run"]
+    address = c_functions.load(__file__, "optgen_chain_run")["optgen_chain_run"]
     return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
 
 

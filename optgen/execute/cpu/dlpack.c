@@ -2,7 +2,7 @@
    whether they have the geometry that was recorded: the same shapes, strides, dtypes and devices.
 
    The caller holds the GIL. Functions of Python are fields, so that no library has to be found. What is loaded is
-   dlpack.ll, which `python -m optgen.execute.cpu.generate` makes of this file. */
+   dlpack.ll, which `python -m optgen.objectcode.generate` makes of this file. */
 
 #include <stdint.h>
 

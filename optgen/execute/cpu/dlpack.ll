@@ -1,5 +1,5 @@
-; Made from dlpack.c by `python -m optgen.execute.cpu.generate`, with clang 22.1.8.
-; SHA-256 of dlpack.c: 6f039f64556148bb40165faf7ed5347703fe78854cef1c59785bd1b65fb55e51
+; Made from dlpack.c by `python -m optgen.objectcode.generate`, with clang 22.1.8.
+; SHA-256 of dlpack.c: 9814b00fa727b6bf3e57a3be0071dad70bda380f387bca348ec79f55019f3125
 
 %struct.dl_tensor = type { ptr, i32, i32, i32, i8, i8, i16, ptr, ptr, i64 }
 %struct.reader = type { ptr, ptr, ptr, ptr, ptr, i64, ptr, ptr, ptr, ptr, i64, ptr }

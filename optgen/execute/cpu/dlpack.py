@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from optgen.execute.cpu import c_functions
+from optgen.objectcode import c_functions
 
 VERSION = 1
 """The major version of DLPack: within it, structures keep their fields."""
@@ -47,7 +47,7 @@ def _functions() -> tuple[Callable[[int, list[Any]], int], ...]:
     """`optgen_dlpack_record` and `optgen_dlpack_read`, which are called with the GIL."""
     names = ("optgen_dlpack_record", "optgen_dlpack_read")
     kind = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.py_object)
-    found = c_functions.load("dlpack", *names)
+    found = c_functions.load(__file__, *names)
     return tuple(kind(found[name]) for name in names)
 
 

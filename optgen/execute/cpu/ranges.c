@@ -1,6 +1,6 @@
 /* Whether tensors can be read where they are: somewhere, aligned to their elements, and not where a step writes.
 
-   What is loaded is ranges.ll, which `python -m optgen.execute.cpu.generate` makes of this file. */
+   What is loaded is ranges.ll, which `python -m optgen.objectcode.generate` makes of this file. */
 
 #include <stdint.h>
 

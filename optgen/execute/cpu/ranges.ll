@@ -1,5 +1,5 @@
-; Made from ranges.c by `python -m optgen.execute.cpu.generate`, with clang 22.1.8.
-; SHA-256 of ranges.c: d206d5a52a7ae358a1718948c04290ed9d3affe3cdabba2d41aeb8ef2da854e3
+; Made from ranges.c by `python -m optgen.objectcode.generate`, with clang 22.1.8.
+; SHA-256 of ranges.c: 6cab818db2ab2d58e838845a4c796c640f6c0fca991de5fee5945e92a36d659b
 
 %struct.ranges = type { i64, ptr, ptr, ptr, i64, ptr, ptr }
 

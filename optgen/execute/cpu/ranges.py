@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable
 
 from optgen.execute.buffers import Array
-from optgen.execute.cpu import c_functions
+from optgen.objectcode import c_functions
 
 
 class _Ranges(ctypes.Structure):
@@ -23,7 +23,7 @@ class _Ranges(ctypes.Structure):
 
 @functools.cache
 def _check() -> Callable[[int], int]:
-    address = c_functions.load("ranges", "optgen_ranges_check")["optgen_ranges_check"]
+    address = c_functions.load(__file__, "optgen_ranges_check")["optgen_ranges_check"]
     return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(address)
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from optgen.execute.buffers import Tensor
-from optgen.execute.cpu import pool
 from optgen.execute.cpu.runner import NativeCall
 from optgen.execute.cuda.driver import Gpu
 from optgen.execute.cuda.table import GpuTable
 from optgen.execute.piece import Exchange
+from optgen.threads import pool
 
 
 class GpuRunner:

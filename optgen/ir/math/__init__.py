@@ -16,11 +16,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from optgen.ir.math.exponential import exp, expm1, tanh
+from optgen.ir.math.error_function import erf
+from optgen.ir.math.exponential import exp, expm1, sigmoid, tanh
 from optgen.ir.math.logarithm import log, log1p
 from optgen.ir.math.power import cbrt, pow
+from optgen.ir.math.remainder import mod
+from optgen.ir.math.trigonometric import atan, atan2, cos, sin, tan
 
-__all__ = ["FUNCTIONS", "cbrt", "exp", "expm1", "log", "log1p", "pow", "tanh"]
+__all__ = ["FUNCTIONS"]
 
 FUNCTIONS: dict[str, tuple[int, Callable[..., Any]]] = {
     "exp": (1, exp),
@@ -28,7 +31,15 @@ FUNCTIONS: dict[str, tuple[int, Callable[..., Any]]] = {
     "log": (1, log),
     "log1p": (1, log1p),
     "tanh": (1, tanh),
+    "sigmoid": (1, sigmoid),
+    "erf": (1, erf),
+    "sin": (1, sin),
+    "cos": (1, cos),
+    "tan": (1, tan),
+    "atan": (1, atan),
+    "atan2": (2, atan2),
     "cbrt": (1, cbrt),
     "pow": (2, pow),
+    "mod": (2, mod),
 }
 """Every function by name: the number of its arguments, and a function of a builder and as many float64 values."""

@@ -1,4 +1,4 @@
-"""exp, expm1 and tanh, all by one reduction to 2^n (1 + r + tail)."""
+"""exp, expm1, tanh and sigmoid, all by one reduction to 2^n (1 + r + tail)."""
 
 from __future__ import annotations
 
@@ -56,6 +56,23 @@ def tanh(b: Builder[V], x: V) -> V:
     q_hi, q_lo = divide(b, b.neg(h), b.neg(h_lo), d_hi, d_lo)
     value = copy_sign(b, b.add(q_hi, q_lo), x)
     return b.select(b.lt(a, b.const(TINY)), x, value)
+
+
+def sigmoid(b: Builder[V], x: V) -> V:
+    """1 / (1 + e^-x): with E = e^-|x| as a pair, 1 / (1 + E), or E / (1 + E) below 0, and e^x where that is tiny."""
+    a = b.abs(x)
+    n, r, tail = _reduce_exp(b, clamp(b, b.neg(a), -40.0, 0.0), None)
+    scale = b.from_bits(b.shl(b.iadd(n, b.iconst(1023)), 52))
+    one, zero = b.const(1.0), b.const(0.0)
+    hi, lo = fast_two_sum(b, one, r)
+    e, e_lo = b.mul(hi, scale), b.mul(b.add(lo, tail), scale)
+    d, d_lo = fast_two_sum(b, one, e)
+    d_hi = head(b, d)
+    negative = b.lt(x, zero)
+    n_hi, n_lo = b.select(negative, e, one), b.select(negative, e_lo, zero)
+    q_hi, q_lo = divide(b, n_hi, n_lo, d_hi, b.add(b.sub(d, d_hi), b.add(d_lo, e_lo)))
+    far = b.select(negative, exp(b, x), one)
+    return b.select(b.gt(a, b.const(40.0)), far, b.select(b.eq(x, x), b.add(q_hi, q_lo), x))
 
 
 def _reduce_exp(b: Builder[V], x: V, x_lo: V | None) -> tuple[V, V, V]:

@@ -75,6 +75,12 @@ def uniform(b: Builder[V], word: V) -> V:
     return b.convert(b.mul(b.to_float(odd), b.const32(2.0**-24)))
 
 
+def rademacher(b: Builder[V], word: V) -> V:
+    """-1 or 1, a float64: -1 where the highest bit of the word is set."""
+    sign = b.iand(word, b.iconst32(SIGN32))
+    return b.convert(b.from_bits(b.ior(sign, b.iconst32(ONE32_BITS))))
+
+
 def normal(b: Builder[V], word: V) -> V:
     """The normal quantile of p = (word + 1/2) 2^-32, a float64 in (-6.34, 6.34), with a relative error below 3e-15.
 

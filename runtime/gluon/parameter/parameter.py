@@ -316,28 +316,27 @@ class Parameter:
     # ------------------------------------------------------------ gradients
 
     def grad(self, ctx: Context | None = None) -> NDArray:
-        """The gradient, in `ctx`, of the last backward pass (of all since `zero_grad`, with grad_req 'add')."""
-        if self._data is not None and self._grad is None:
-            self._explain_no_grad()
+        """The gradient, in `ctx`, of the last backward pass (of all since `zero_grad`, with grad_req 'add').
+
+        MXNetError if there is none, or if a step has used its memory since (`Trainer(..., donate_grads=True)`).
+        """
         return self._in(self._exposed_grads(), ctx)
 
     def list_grad(self) -> list[NDArray]:
-        """The gradients in all contexts."""
-        if self._data is not None and self._grad is None:
-            self._explain_no_grad()
+        """The gradients in all contexts; MXNetError as `grad`."""
         return self._all(self._exposed_grads())
 
     def _exposed_grads(self) -> list[NDArray] | None:
         """The gradients, noted as known to the caller, who may write to them from now on."""
-        if self._grad is not None:
-            for data in self._data:
-                data._node.exposed = True
-        return self._grad
+        if self._data is None:
+            return None
+        return [data._node.expose() for data in self._data] if self._grad is not None else self._explain_no_grad()
 
     def zero_grad(self) -> None:
         """Set the gradients to 0; nothing if there are none."""
-        for grad in self._exposed_grads() or ():
-            grad[:] = 0
+        for data in self._data if self._grad is not None else ():
+            data._node.used_up = False
+            data._node.expose()[:] = 0
 
     # ------------------------------------------------------------ contexts
 

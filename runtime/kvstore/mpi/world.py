@@ -89,7 +89,7 @@ class World:
     def _divide_cpus(self, local: Any) -> None:
         """Use the CPUs of this process, those that ranks have in common divided among them."""
         import optgen
-        from optgen.execute.cpu import cpus
+        from optgen.threads import cpus
 
         mine = np.zeros(_MAX_CPUS, np.int32)
         mine[list(os.sched_getaffinity(0))] = 1

@@ -47,7 +47,7 @@ class Server:
     """
 
     def __init__(self, shard: int, workers: int, beside: int, modules: Sequence[str] = ()) -> None:
-        from optgen.execute.cpu import cpus
+        from optgen.threads import cpus
 
         os.environ.setdefault("OPTGEN_NUM_THREADS", str(max(1, min(256, cpus.available() // beside))))
         serialization.provide(modules)

@@ -1,4 +1,4 @@
-"""The LLVM IR of what is written in C: `python -m optgen.execute.cpu.generate [CLANG ...]` makes `*.ll` of `*.c`.
+"""The LLVM IR of what is written in C: `python -m optgen.objectcode.generate [CLANG ...]` makes `*.ll` of `*.c`.
 
 CLANG is the command to call. Without it, clang 17 or newer is looked for on the PATH.
 
@@ -20,7 +20,10 @@ from pathlib import Path
 
 from optgen.files import replacing
 
-SOURCES = tuple(Path(__file__).with_name(name) for name in ("pool.c", "chain.c", "dlpack.c", "ranges.c"))
+PACKAGE = Path(__file__).parents[1]
+SOURCES = tuple(
+    PACKAGE / name for name in ("threads/pool.c", "execute/cpu/chain.c", "execute/cpu/dlpack.c", "execute/cpu/ranges.c")
+)
 TARGETS = ("x86_64-linux-gnu", "aarch64-linux-gnu")
 OLDEST = 17
 """The version of clang from which on the text is the same."""
@@ -62,7 +65,7 @@ def header(source: Path, clang_version: str) -> str:
     """The first two lines of the text: what made it, and of which content of the C file."""
     digest = hashlib.sha256(source.read_bytes()).hexdigest()
     return (
-        f"; Made from {source.name} by `python -m optgen.execute.cpu.generate`, with clang {clang_version}.\n"
+        f"; Made from {source.name} by `python -m optgen.objectcode.generate`, with clang {clang_version}.\n"
         f"; SHA-256 of {source.name}: {digest}\n"
     )
 

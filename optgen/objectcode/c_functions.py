@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import resources
+from pathlib import Path
 
 from optgen.backends import target
 from optgen.objectcode import cache, link
 
 
-def load(name: str, *symbols: str, definitions: Mapping[str, str] | None = None) -> Mapping[str, int]:
-    """The addresses of functions of NAME.ll. `definitions`: what declarations in it are replaced by."""
+def load(file: str, *symbols: str, definitions: Mapping[str, str] | None = None) -> Mapping[str, int]:
+    """The addresses of functions of NAME.ll beside `file`, which is NAME.py. `definitions`: what declarations in it are
+    replaced by."""
+    path = Path(file).with_suffix(".ll")
 
     def compiled() -> bytes:
-        text = resources.files(__package__).joinpath(f"{name}.ll").read_text()
+        text = path.read_text()
         for declaration, definition in (definitions or {}).items():
             text = text.replace(declaration, definition)
         return target.compile_ir(text, host).object
 
     host = target.host()
-    key = cache.key(name, target.llvm_version(), host.triple, host.cpu, host.features)
+    key = cache.key(path.stem, target.llvm_version(), host.triple, host.cpu, host.features)
     return link.link(cache.get(key, compiled), *symbols)

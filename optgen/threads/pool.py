@@ -16,7 +16,8 @@ import platform
 import threading
 import time
 
-from optgen.execute.cpu import c_functions, cpus
+from optgen.objectcode import c_functions
+from optgen.threads import cpus
 
 MAX_THREADS = 256
 MIN_SHARED_ELEMENTS = 16384
@@ -101,7 +102,7 @@ class Pool:
     def __init__(self) -> None:
         names = ("optgen_pool_run", "optgen_pool_worker", "optgen_pool_rouse", "optgen_pool_spin")
         machine = platform.machine()
-        symbols = c_functions.load("pool", *names, definitions={_SPIN_HINT: _SPIN_HINTS[machine]})
+        symbols = c_functions.load(__file__, *names, definitions={_SPIN_HINT: _SPIN_HINTS[machine]})
         self.run = symbols["optgen_pool_run"]
         self._worker = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32, ctypes.c_uint32)(
             symbols["optgen_pool_worker"]

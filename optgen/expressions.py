@@ -1,0 +1,143 @@
+"""The expressions of a checked spec, in the order in which they were written: they are lowered as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from optgen.diagnostics import Span
+
+REDUCTIONS = ("sum", "mean", "norm", "rms", "std", "max", "min")
+"""The functions that, of one argument, compute one number from many."""
+DRAWS = ("normal", "uniform", "rademacher")
+"""The functions whose results are random."""
+
+
+@dataclass(frozen=True)
+class Number:
+    """A literal. `text` is how it was written (`1e-8`), for `fmt` and LaTeX."""
+
+    value: float
+    text: str
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class Name:
+    """A use of a name. `primed`: `m'`, the value after this step."""
+
+    id: str
+    primed: bool
+    span: Span = field(compare=False)
+
+    @property
+    def key(self) -> str:
+        return self.id + "'" if self.primed else self.id
+
+
+@dataclass(frozen=True)
+class Text:
+    """A quoted choice in a flag condition: `f == 'power2'`."""
+
+    value: str
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class Unary:
+    """`op` is `-` or `not`."""
+
+    op: str
+    operand: Expr
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class Binary:
+    """`op` is one of `+ - * / @ ^ < <= > >= == != and or`; `@` is the product of matrices."""
+
+    op: str
+    left: Expr
+    right: Expr
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class Transpose:
+    """`X^T`."""
+
+    operand: Expr
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class IsSet:
+    """`p set`: whether a parameter that may be none has a value."""
+
+    name: Name
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call. `scope` is that of a reduction: `row` for `mean(s, per row)`, `params` for `sum(x, over params)`, `col`
+    or `matrix`; None for none."""
+
+    function: str
+    args: tuple[Expr, ...]
+    scope: str | None
+    span: Span = field(compare=False)
+
+
+Expr = Number | Name | Text | Unary | Binary | Transpose | IsSet | Call
+
+
+MATRIX_FUNCTIONS = frozenset(
+    ["trace", "diag", "identity", "inverse_root", "orthonormal", "eigenvectors", "eigenvalues", "solve"]
+)
+"""The functions that take or make matrices as a whole."""
+
+
+def is_of_matrices(expr: Expr) -> bool:
+    """Whether a node is a product, a transpose, or a call of a function of matrices."""
+    match expr:
+        case Binary(op="@") | Transpose():
+            return True
+        case Call(function=function):
+            return function in MATRIX_FUNCTIONS
+    return False
+
+
+def children(expr: Expr) -> tuple[Expr, ...]:
+    """The direct subexpressions, in the order of evaluation."""
+    match expr:
+        case Unary(operand=x) | Transpose(operand=x):
+            return (x,)
+        case Binary(left=a, right=b):
+            return (a, b)
+        case Call(args=args):
+            return args
+        case IsSet(name=name):
+            return (name,)
+        case _:
+            return ()
+
+
+def with_children(expr: Expr, new: Sequence[Expr]) -> Expr:
+    """The expression with other direct subexpressions."""
+    match expr:
+        case Unary() | Transpose():
+            return replace(expr, operand=new[0])
+        case Binary():
+            return replace(expr, left=new[0], right=new[1])
+        case Call():
+            return replace(expr, args=tuple(new))
+        case _:
+            return expr
+
+
+def walk(expr: Expr) -> Iterator[Expr]:
+    """Every subexpression, children before parents."""
+    for child in children(expr):
+        yield from walk(child)
+    yield expr

@@ -1,0 +1,156 @@
+"""Puts constants and functions that a spec defines (`def`) in their place: later stages see neither.
+
+A definition is a pattern, not a computation: each call becomes its expression, with arguments for parameters. So a call
+means what its expression means there, element by element, and equal parts are computed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from optgen.diagnostics import Span
+from optgen.expressions import DRAWS, Binary, Call, Expr, Name, Number, Unary, walk
+from optgen.lang.actions import Definition
+from optgen.lang.builtins import CONSTANTS, RESERVED, SPARSE
+from optgen.lang.parser import MAX_DEPTH, Broken, Declaration, Draft, too_deep
+from optgen.model import Equation, Flag, Param, StateDecl
+
+MAX_NODES = 10_000
+"""The largest number of operations and operands that the calls of a file stand for."""
+
+
+def place_definitions(draft: Draft) -> None:
+    """Replace constants and calls of definitions in all expressions of a draft; errors are added to it."""
+    equations = [x for x in (*draft.update, *draft.evaluate) if isinstance(x, Equation)]
+    own = {x.name for x in draft.declarations} | {x.target.id for x in equations}
+    constants = {name: Number(x, name, Span(0, 0, 0)) for name, x in CONSTANTS.items() if name not in own}
+    place = _Placing(draft, constants)
+    place.read(own)
+    draft.update[:] = map(place.equation, draft.update)
+    draft.evaluate[:] = map(place.equation, draft.evaluate)
+    draft.declarations[:] = map(place.declaration, draft.declarations)
+    draft.requires[:] = [replace(x, condition=place.expr(x.condition)) for x in draft.requires]
+
+
+class _Placing:
+    """Puts constants in the place of their names, and expressions in the place of calls."""
+
+    def __init__(self, draft: Draft, constants: Mapping[str, Number]) -> None:
+        self.draft = draft
+        self.constants = constants
+        self.definitions: dict[str, Definition] = {}
+        self.placed = 0  # nodes that stand in the place of calls
+
+    def read(self, own: set[str]) -> None:
+        """Check the definitions of the draft, in the names of which are none of `own`. Each is kept with the ones above
+        it in place."""
+        for definition in self.draft.definitions:
+            name = definition.name
+            if name in self.definitions:
+                help = f"the first is on line {self.definitions[name].span.line}; rename or remove one"
+                self.draft.error("E202", f"a second definition of '{name}'", definition.span, help)
+            elif name in RESERVED:
+                message = f"'{name}' is reserved for {RESERVED[name]}"
+                self.draft.error("E201", message, definition.span, "choose another name")
+            elif name in own:
+                help = "a value and a function cannot have the same name"
+                self.draft.error("E202", f"a second definition of '{name}'", definition.span, help)
+            elif self._is_sound(definition):
+                self.definitions[name] = replace(definition, body=self.expr(definition.body, definition.parameters))
+            else:
+                self.draft.broken.add(name)
+
+    def _is_sound(self, definition: Definition) -> bool:
+        """Whether a definition reads its parameters, params and reserved names only, draws nothing, and does not call
+        itself."""
+        params = {x.name for x in self.draft.declarations if isinstance(x, Param)}
+        known = {*definition.parameters, *params, *RESERVED, *CONSTANTS} - {SPARSE}
+        before = len(self.draft.errors)
+        for node in walk(definition.body):
+            if isinstance(node, Name) and (node.primed or node.id not in known) and node.id not in self.draft.broken:
+                help = f"it reads {', '.join(definition.parameters)}, params and reserved names; make it an argument"
+                self.draft.error("E206", f"unknown name '{node.key}' in the definition of a function", node.span, help)
+            elif isinstance(node, Call) and node.function in DRAWS:
+                help = "draw in an equation, and make the numbers an argument"
+                self.draft.error("E306", "a draw in the definition of a function", node.span, help)
+            elif isinstance(node, Call) and node.function in definition.parameters:
+                help = f"'{node.function}' is an argument here: write '*' to multiply"
+                self.draft.error("E207", f"unknown function '{node.function}'", node.span, help)
+            elif isinstance(node, Call) and node.function == definition.name:
+                self.draft.error(
+                    "E204", f"{node.function} is defined by itself", node.span, "it may call those above it"
+                )
+        return len(self.draft.errors) == before
+
+    # ------------------------------------------------------------ expressions
+
+    def declaration(self, line: Declaration) -> Declaration:
+        match line:
+            case StateDecl():
+                return replace(line, init=self.expr(line.init))
+            case Flag(condition=condition) if condition is not None:
+                return replace(line, condition=self.expr(condition))
+        return line
+
+    def equation(self, line: Equation | Broken) -> Equation | Broken:
+        return replace(line, value=self.expr(line.value)) if isinstance(line, Equation) else line
+
+    def expr(self, expr: Expr, hidden: tuple[str, ...] = ()) -> Expr:
+        """The expression with everything in place, but for constants whose names are `hidden`."""
+        match expr:
+            case Name(primed=False) if expr.id in self.constants and expr.id not in hidden:
+                return replace(self.constants[expr.id], span=expr.span)
+            case Unary(operand=x):
+                return replace(expr, operand=self.expr(x, hidden))
+            case Binary(left=a, right=b):
+                return replace(expr, left=self.expr(a, hidden), right=self.expr(b, hidden))
+            case Call(args=args):
+                return self._call(replace(expr, args=tuple(self.expr(x, hidden) for x in args)))
+        return expr
+
+    def _call(self, call: Call) -> Expr:
+        definition = self.definitions.get(call.function)
+        if definition is None:
+            return call
+        count, usage = len(definition.parameters), f"{call.function}({', '.join(definition.parameters)})"
+        if call.scope is not None:
+            scope = "over params" if call.scope == "params" else f"per {call.scope}"
+            self._fail(call, "E303", f"'{scope}' on {call.function}, which reduces nothing", f"write {usage}")
+            return call
+        if len(call.args) != count:
+            takes = f"{count} argument{'' if count == 1 else 's'}"
+            self._fail(call, "E208", f"{call.function} takes {takes}, and has {len(call.args)} here", f"write {usage}")
+            return call
+        values = dict(zip(definition.parameters, call.args, strict=True))
+        self.placed += _size(definition.body, {name: _size(x, {}) for name, x in values.items()})
+        placed = _substitute(definition.body, values) if self.placed <= MAX_NODES else None
+        if placed is None or too_deep(placed) is not None:
+            limit = f"{MAX_NODES} parts" if placed is None else f"{MAX_DEPTH} levels"
+            help = "name a part on a line of its own"
+            self._fail(call, "E107", f"with definitions in place, this has more than {limit}", help)
+            return call
+        return placed
+
+    def _fail(self, call: Call, code: str, message: str, help: str) -> None:
+        """Report a call, of whose function nothing more is said."""
+        self.draft.error(code, message, call.span, help)
+        self.draft.broken.add(call.function)
+
+
+def _size(expr: Expr, sizes: Mapping[str, int]) -> int:
+    """The number of nodes, where names stand for expressions of these sizes."""
+    return sum(sizes.get(x.id, 1) if isinstance(x, Name) else 1 for x in walk(expr))
+
+
+def _substitute(expr: Expr, values: Mapping[str, Expr]) -> Expr:
+    match expr:
+        case Name(id=name):
+            return values.get(name, expr)
+        case Unary(operand=x):
+            return replace(expr, operand=_substitute(x, values))
+        case Binary(left=a, right=b):
+            return replace(expr, left=_substitute(a, values), right=_substitute(b, values))
+        case Call(args=args):
+            return replace(expr, args=tuple(_substitute(x, values) for x in args))
+    return expr

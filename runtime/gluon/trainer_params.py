@@ -1,0 +1,67 @@
+"""The parameters that a Trainer is given, and what it can do with them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from runtime.base import ArgumentError
+from runtime.context import Context
+from runtime.core import optgen_bridge
+from runtime.gluon.parameter import Parameter, ParameterDict
+from runtime.kvstore import KVStoreBase
+from runtime.optimizer import Optimizer
+from runtime.optimizer.spec import SpecOptimizer
+
+
+def checked(params: Any) -> list[Parameter]:
+    """The parameters as a list: those of a dict in the order of their names."""
+    params = [params[name] for name in sorted(params)] if isinstance(params, (ParameterDict, Mapping)) else params
+    if not isinstance(params, (list, tuple)):
+        raise ValueError(f"Trainer takes a ParameterDict, a dict or a list of Parameters, not {type(params).__name__}")
+    for param in params:
+        if not isinstance(param, Parameter):
+            raise ValueError(f"Trainer takes Parameters, and {type(param).__name__} is none; pass net.collect_params()")
+    if not params:
+        raise ArgumentError("Trainer was given no parameters")
+    return list(params)
+
+
+def common_contexts(params: Sequence[Parameter]) -> list[Context]:
+    """The contexts of all parameters; MXNetError for one that was not initialized, ArgumentError if they differ."""
+    contexts: list[Context] = []
+    for param in params:
+        of_this = param.list_ctx()
+        if contexts and of_this != contexts:
+            raise ArgumentError(
+                f"all parameters must be in the same contexts: '{param.name}' is in {of_this}, those before it in "
+                f"{contexts}"
+            )
+        contexts = of_this
+    return contexts
+
+
+def check_donated(params: Sequence[Parameter], optimizer: Optimizer, store: KVStoreBase | None = None) -> None:
+    """ArgumentError naming what keeps steps from using the memory of gradients."""
+    if store is not None:
+        raise ArgumentError(
+            f"donate_grads: gradients go through a kvstore of type '{store.type}', which needs their values; leave it "
+            "out, or train in one context of one process"
+        )
+    if not isinstance(optimizer, SpecOptimizer):
+        raise ArgumentError(f"donate_grads: {type(optimizer).__name__} is written by hand, and made of no spec")
+    for param in params:
+        if param.grad_req == "add":
+            raise ArgumentError(
+                f"donate_grads: parameter '{param.name}' has grad_req='add', which adds to the gradient that a step "
+                "would have used; set grad_req='write', or leave donate_grads out"
+            )
+        if param._grad_stype != "default":
+            raise ArgumentError(f"donate_grads: the gradient of parameter '{param.name}' is row-sparse; leave it out")
+        for context in param.list_ctx():
+            try:
+                optgen_bridge.check_donated(np.dtype(param.dtype).name, context)
+            except ValueError as error:
+                raise ArgumentError(f"parameter '{param.name}': {error}") from None
