@@ -36,7 +36,8 @@ def multiply(
         c.fill(0)
         return
     tile = own.tile
-    shared = a is b and trans_a != trans_b  # op(b) is the transpose of op(a), and has the same panels
+    # op(b) is the transpose of op(a), and has the same panels.
+    shared = trans_a != trans_b and a.shape == b.shape and a.ctypes.data == b.ctypes.data
     panels_b = -(-(-(-n // tile.columns) * tile.columns) // tile.width)
     panels_a = panels_b if shared else -(-m // tile.width)
     groups_a, groups_b = 0 if shared else -(-panels_a // GROUP), -(-panels_b // GROUP)
