@@ -28,6 +28,18 @@ def check(source: Source) -> Optimizer:
     return parse(source)
 
 
+def is_chain(spec: str) -> bool:
+    """Whether the name of a spec says what transforms it: `adam with lookahead(k = 5)`."""
+    return " with " in spec
+
+
+def chain(spec: str) -> Source:
+    """`adam with lookahead(k = 5), centralize` -> the text of that spec; SpecErrors, FileNotFoundError, ValueError."""
+    from optgen.lang.compose import chain
+
+    return chain(spec)
+
+
 def build(optimizer: Optimizer, variant: Variant) -> Kernel:
     """checked model -> kernel IR of one variant."""
     from optgen.ir.build import build
@@ -90,7 +102,9 @@ def _for_gpu(kernel: Kernel) -> Kernel:
 
 def checked(source: Source) -> Optimizer:
     """`check`, from the cache where this text was checked before."""
-    key = cache.key("model", source.name, source.text)
+    from optgen.lang.compose import flatten
+
+    key = cache.key("model", source.name, flatten(source).source.text)
     return serial.loads(cache.get(key, lambda: serial.dumps(check(source))))
 
 

@@ -69,7 +69,7 @@ class _Layout:
 def _paragraph(lines: list[_Layout]) -> Iterator[str]:
     """The rows of a paragraph."""
     for layout in lines:
-        layout.cells = _cells(layout.line.tokens) if layout.kind else [_render(layout.line.tokens)]
+        layout.cells = _cells(layout.line.tokens) if layout.kind else [render_tokens(layout.line.tokens)]
     keyword = max((len(x.line.tokens[0].text) for x in lines if x.kind == "DECLARATION"), default=0)
     for layout in lines:
         if layout.kind == "DECLARATION":
@@ -92,8 +92,8 @@ def _cells(tokens: tuple[Token, ...]) -> list[str]:
     end = _value_end(tokens, equal)
     last = len(tokens) - 1 if tokens[-1].type == "STRING" and tokens[0].type != "NAME" else len(tokens)
     if equal == len(tokens):  # an input
-        return [_render(tokens[:last]), "", "", _render(tokens[last:])]
-    return [_render(tokens[:equal]), _render(tokens[equal:end]), _render(tokens[end:last]), _render(tokens[last:])]
+        return [render_tokens(tokens[:last]), "", "", render_tokens(tokens[last:])]
+    return [render_tokens(part) for part in (tokens[:equal], tokens[equal:end], tokens[end:last], tokens[last:])]
 
 
 def _value_end(tokens: tuple[Token, ...], equal: int) -> int:
@@ -163,7 +163,7 @@ def _broken_rows(line: Line, name: str | None, indent: str, comments: dict[int, 
             row_begins = True
         if not row_begins:
             guard = token.type in ("IF", "OTHERWISE") and tokens[0].type == "NAME"
-            text += "   " if guard else _space(tokens, i)
+            text += "   " if guard else space_before(tokens, i)
         text += token.text
         row_begins = False
         if token.type == "OPEN":
@@ -173,12 +173,12 @@ def _broken_rows(line: Line, name: str | None, indent: str, comments: dict[int, 
     yield text.rstrip(), comments.pop(number, "")
 
 
-def _render(tokens: tuple[Token, ...]) -> str:
+def render_tokens(tokens: tuple[Token, ...]) -> str:
     """Tokens on one row."""
-    return "".join((_space(tokens, i) if i else "") + token.text for i, token in enumerate(tokens))
+    return "".join((space_before(tokens, i) if i else "") + token.text for i, token in enumerate(tokens))
 
 
-def _space(tokens: tuple[Token, ...], index: int) -> str:
+def space_before(tokens: tuple[Token, ...], index: int) -> str:
     """The space before a token: none beside `*`, `/` and `^`, in calls, after signs, and inside brackets."""
     left, right = tokens[index - 1], tokens[index]
     if left.type == "OPEN" or right.type in ("CLOSE", "COMMA", "COLON"):
