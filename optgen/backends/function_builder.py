@@ -75,15 +75,19 @@ class FunctionBuilder(ABC):
         """The host phase of tensor i, whose update count is the i64 `count`; `hyper` loads a hyper-parameter."""
         env: Env = {}
         for instr in phase.instrs:
-            match instr.op:
-                case ir.Hyper(name=name) if instr.result is not None:
-                    env[instr.result] = hyper(name)
-                case ir.Count() if instr.result is not None:
-                    env[instr.result] = self.b.sitofp(count, F64)
-                case _:
-                    self.scalar(instr, env, i)
+            self.host_value(instr, env, i, count, hyper)
             if instr.result is not None:
                 self.keep(instr.result, env[instr.result], i)
+
+    def host_value(self, instr: Instr, env: Env, i: Any, count: Any, hyper: Callable[[str], Any]) -> None:
+        """An instruction of the host phase of tensor i."""
+        match instr.op:
+            case ir.Hyper(name=name) if instr.result is not None:
+                env[instr.result] = hyper(name)
+            case ir.Count() if instr.result is not None:
+                env[instr.result] = self.b.sitofp(count, F64)
+            case _:
+                self.scalar(instr, env, i)
 
     def scalars(self, phase: Phase, i: Any) -> None:
         """A phase that computes one number for tensor i, or for all tensors."""

@@ -12,7 +12,7 @@ from llvmlite import ir as ll
 
 from optgen import ir
 from optgen.backends.flushing import flushed_by_mode, read_bitwise
-from optgen.backends.llvm_types import F64, I32, I64, TYPES, constant, vector
+from optgen.backends.llvm_types import F64, I32, I64, PTR, TYPES, constant, vector
 from optgen.backends.lookup import lookup
 from optgen.ir import Instr, Type, Value
 from optgen.ir.expand import Emitter
@@ -189,9 +189,34 @@ def _element(type: ll.Type) -> ll.Type:
 
 def unary(b: ll.IRBuilder, name: str, x: Any) -> Any:
     """An intrinsic of a float or a vector of floats."""
-    type = x.type
-    suffix = f"v{type.count}{type.element.intrinsic_name}" if isinstance(type, ll.VectorType) else type.intrinsic_name
-    return b.call(b.module.declare_intrinsic(f"{name}.{suffix}", (), ll.FunctionType(type, [type])), [x])
+    function = b.module.declare_intrinsic(f"{name}.{_suffix(x.type)}", (), ll.FunctionType(x.type, [x.type]))
+    return b.call(function, [x])
+
+
+def first_lanes(b: ll.IRBuilder, count: Any, width: int) -> Any:
+    """The mask of the first `count` of `width` lanes; `count` is an i64 of at most `width`."""
+    lanes = ll.Constant(vector(I32, width), list(range(width)))
+    return b.icmp_signed("<", lanes, splat(b, b.trunc(count, I32), width))
+
+
+def masked_load(b: ll.IRBuilder, address: Any, mask: Any, type: ll.VectorType) -> Any:
+    """The elements of a vector in memory that are in the mask, and zeros. Any address will do."""
+    name = f"llvm.masked.load.{_suffix(type)}.p0"
+    function = ll.FunctionType(type, [PTR, I32, mask.type, type])
+    zeros = ll.Constant(type, None)
+    return b.call(b.module.declare_intrinsic(name, (), function), [address, I32(1), mask, zeros])
+
+
+def masked_store(b: ll.IRBuilder, x: Any, address: Any, mask: Any) -> None:
+    """Store the elements of a vector that are in the mask. Any address will do."""
+    name = f"llvm.masked.store.{_suffix(x.type)}.p0"
+    function = ll.FunctionType(ll.VoidType(), [x.type, PTR, I32, mask.type])
+    b.call(b.module.declare_intrinsic(name, (), function), [x, address, I32(1), mask])
+
+
+def _suffix(type: ll.Type) -> str:
+    """A type in the name of an intrinsic."""
+    return f"v{type.count}{type.element.intrinsic_name}" if isinstance(type, ll.VectorType) else type.intrinsic_name
 
 
 def integer(i: int) -> ll.Constant:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,7 +16,8 @@ class OverlapCheck:
     def __init__(self, written: Sequence[Tensor], read: Sequence[Tensor]) -> None:
         self._tensors, self._n_written = [*written, *read], len(written)
         self._ranges = _address_ranges(self._tensors)
-        self._separate: tuple[Array, Array] | None = None  # `written`, once no two of these tensors share memory
+        # `written`, once no two of these tensors share memory: as lists, which are searched sooner for few tensors.
+        self._separate: tuple[list[int], list[int]] | None = None
 
     @property
     def written(self) -> tuple[Array, Array]:
@@ -40,15 +42,13 @@ class OverlapCheck:
         """ValueError naming two tensors that share memory, one of them written; `more` are read or written as well."""
         if written or self._separate is None or self._is_written(more, *self._separate):
             self._check_all(more, written=written)
-            self._separate = self.written
+            begins, ends = self.written
+            self._separate = begins.tolist(), ends.tolist()
 
     @staticmethod
-    def _is_written(tensors: Sequence[Tensor], begins: Array, ends: Array) -> bool:
+    def _is_written(tensors: Sequence[Tensor], begins: list[int], ends: list[int]) -> bool:
         """Whether one of the tensors has memory in a range; the ranges are in order and apart."""
-        if not tensors:
-            return False
-        first, behind = _address_ranges(tensors).T
-        return bool((ends.searchsorted(first, "right") < begins.searchsorted(behind, "left")).any())
+        return any(bisect_right(ends, t.address) < bisect_left(begins, t.address + t.nbytes) for t in tensors)
 
     def _check_all(self, more: Sequence[Tensor], *, written: bool) -> None:
         ranges = np.concatenate([self._ranges, _address_ranges(more)])

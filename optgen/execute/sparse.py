@@ -38,15 +38,20 @@ def check(grad: RowSparse, param: Tensor, dtype: str, name: str, device: Device)
     buffers.check(values, dtype, (len(indices), *param.shape[1:]), "one row of the parameter for each index")
     index = np.array(indices, np.int64)  # a copy: the indices are not kept alive
     ascending = bool((indices[1:] > indices[:-1]).all())
-    ends = indices[:: max(len(indices) - 1, 1)] if ascending else indices
-    rows = param.shape[0]
-    if not ((ends >= 0) & (ends < rows)).all():
-        at = np.flatnonzero((indices < 0) | (indices >= rows))[0]
-        raise ValueError(f"{name}.indices: {indices[at]} at position {at}, but the parameter has {rows} rows")
+    if len(indices):
+        least, most = (indices[0], indices[-1]) if ascending else (indices.min(), indices.max())
+        _check_range(indices, int(least), int(most), param.shape[0], name)
     if ascending:
         return index, values
     index, summed = _sum_rows(index, device.get(values), dtype)
     return index, device.tensor(device.put(summed), values.name)
+
+
+def _check_range(indices: Array, least: int, most: int, rows: int, name: str) -> None:
+    """ValueError that names the first row number which is none, where the least or the greatest one is none."""
+    if least < 0 or most >= rows:
+        at = np.flatnonzero((indices < 0) | (indices >= rows))[0]
+        raise ValueError(f"{name}.indices: {indices[at]} at position {at}, but the parameter has {rows} rows")
 
 
 def _row_numbers(obj: Any, name: str, device: Device) -> Array:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from optgen.arguments import UNSET
+from optgen.execute import buffers
 from optgen.execute.buffers import Array, Tensor
 from optgen.execute.hyper import Values
 from optgen.execute.kernel import NOT_BY_ROW, BufferTensors, LoadedKernel, Rows, StepStruct
@@ -148,11 +149,12 @@ class StepTable:
 
         The caller keeps them alive.
         """
-        if self.kernel.gradients:
-            self._pointers[:, self.kernel.gradients] = [[t.address for t in tensors] for tensors, _ in reads]
-        self._row_counts[:] = [rows.count for _, rows in reads]
-        self._row_numbers[:] = [0 if rows.index is None else self._address_of_rows(rows.index) for _, rows in reads]
-        by_row = bool((self._row_counts != NOT_BY_ROW).any())
+        for j, k in enumerate(self.kernel.gradients):
+            self._pointers[:, k] = [tensors[j].address for tensors, _ in reads]
+        by_row = any(rows.count != NOT_BY_ROW for _, rows in reads)
+        if by_row:
+            self._row_counts[:] = [rows.count for _, rows in reads]
+            self._row_numbers[:] = [0 if rows.index is None else self._address_of_rows(rows.index) for _, rows in reads]
         self.step.present = self._row_counts.ctypes.data if by_row else None
         self.step.index = self._row_numbers.ctypes.data if by_row else None
 
@@ -163,7 +165,7 @@ class StepTable:
 
     def _address_of_rows(self, index: Array) -> int:
         """The address at which the kernel finds row numbers."""
-        return int(index.ctypes.data)
+        return buffers.address_of(index)
 
     def run(self) -> None:
         """Run the kernel once; on a GPU, wait for it."""

@@ -26,13 +26,15 @@ class Watch:
         self._tensors = [t for t in tensors if hasattr(t.owner, "data_ptr")]
         self.owners = [t.owner for t in self._tensors]
         self._storages = [x.untyped_storage() if hasattr(x, "untyped_storage") else None for x in self.owners]
+        if not self.owners:  # NumPy's arrays stay where they are
+            return
         self._reader = places.reader(self.owners, [s for s in self._storages if s is not None])
         self._addresses = self._reader.addresses.tobytes()
         self._places = list(map(_place, self.owners, self._storages))
 
     def check(self, advice: str) -> None:
         """ValueError naming a tensor that has changed, with this advice."""
-        if self._reader.read(self.owners) and self._reader.addresses.tobytes() == self._addresses:
+        if not self.owners or (self._reader.read(self.owners) and self._reader.addresses.tobytes() == self._addresses):
             return
         raise ValueError(
             f"{self._changed()}: no longer the memory, shape or dtype that was bound (as after p.data = ..., "

@@ -175,6 +175,12 @@ static int is_worth_waking(pool *pool, int64_t elements)
            now() - LOAD_RELAXED(&pool->last) <= RECENT_NANOSECONDS;
 }
 
+/* How many parts a thread has: several where one may be late, as it is preempted in a long job, or has to be woken. */
+static uint32_t parts_each(pool *pool, int64_t elements)
+{
+    return elements >= pool->large || atomic_load(&pool->sleepers.value) ? PARTS_EACH : 1;
+}
+
 /* parallel_for of the kernels: task(step, part, parts) for every part, on all threads where that pays. */
 void optgen_pool_run(pool *pool, task *task, void *step, int64_t elements)
 {
@@ -185,7 +191,7 @@ void optgen_pool_run(pool *pool, task *task, void *step, int64_t elements)
     }
     uint32_t idle = 0;
     if (is_worth_waking(pool, elements) && atomic_compare_exchange_strong(&pool->busy.value, &idle, 1)) {
-        const uint32_t generation = publish(pool, task, step, threads, elements >= pool->large ? PARTS_EACH : 1);
+        const uint32_t generation = publish(pool, task, step, threads, parts_each(pool, elements));
         work(pool, 0, generation);
         finish(pool);
         STORE_RELAXED(&pool->waiting, 0);

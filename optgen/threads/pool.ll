@@ -1,5 +1,5 @@
 ; Made from pool.c by `python -m optgen.objectcode.generate`, with clang 22.1.8.
-; SHA-256 of pool.c: b01549d250208253fd91f0437f975ac35572c29efdb6c75eeea630e870b7e579
+; SHA-256 of pool.c: 0ee4b85095c0c416cd9c4d94e69edb5eb016894d8a629627b4ceb98fccff223e
 
 %struct.pool = type { %struct.line, %struct.line, %struct.line, %struct.line, i32, i32, ptr, ptr, i32, i32, i64, i64, i64, i64, i64, i32, i32, [4096 x i32] }
 %struct.line = type { i32, [15 x i32] }
@@ -315,7 +315,7 @@ define void @optgen_pool_run(ptr %0, ptr %1, ptr %2, i64 %3) {
   %31 = load ptr, ptr %6, align 8
   %32 = load ptr, ptr %7, align 8
   call void %31(ptr %32, i64 0, i64 1)
-  br label %83
+  br label %79
 
 33:
   store i32 0, ptr %11, align 4
@@ -323,7 +323,7 @@ define void @optgen_pool_run(ptr %0, ptr %1, ptr %2, i64 %3) {
   %35 = load i64, ptr %8, align 8
   %36 = call i32 @is_worth_waking(ptr %34, i64 %35)
   %37 = icmp ne i32 %36, 0
-  br i1 %37, label %38, label %75
+  br i1 %37, label %38, label %71
 
 38:
   %39 = load ptr, ptr %5, align 8
@@ -346,56 +346,52 @@ define void @optgen_pool_run(ptr %0, ptr %1, ptr %2, i64 %3) {
   store i8 %49, ptr %13, align 1
   %50 = load i8, ptr %13, align 1
   %51 = trunc i8 %50 to i1
-  br i1 %51, label %52, label %75
+  br i1 %51, label %52, label %71
 
 52:
   %53 = load ptr, ptr %5, align 8
   %54 = load ptr, ptr %6, align 8
   %55 = load ptr, ptr %7, align 8
   %56 = load i32, ptr %9, align 4
-  %57 = load i64, ptr %8, align 8
-  %58 = load ptr, ptr %5, align 8
-  %59 = getelementptr inbounds %struct.pool, ptr %58, i32 0, i32 12
-  %60 = load i64, ptr %59, align 8
-  %61 = icmp sge i64 %57, %60
-  %62 = zext i1 %61 to i64
-  %63 = select i1 %61, i32 8, i32 1
-  %64 = call i32 @publish(ptr %53, ptr %54, ptr %55, i32 %56, i32 %63)
-  store i32 %64, ptr %14, align 4
-  %65 = load ptr, ptr %5, align 8
-  %66 = load i32, ptr %14, align 4
-  call void @work(ptr %65, i32 0, i32 %66)
-  %67 = load ptr, ptr %5, align 8
-  call void @finish(ptr %67)
-  %68 = load ptr, ptr %5, align 8
-  %69 = getelementptr inbounds %struct.pool, ptr %68, i32 0, i32 15
+  %57 = load ptr, ptr %5, align 8
+  %58 = load i64, ptr %8, align 8
+  %59 = call i32 @parts_each(ptr %57, i64 %58)
+  %60 = call i32 @publish(ptr %53, ptr %54, ptr %55, i32 %56, i32 %59)
+  store i32 %60, ptr %14, align 4
+  %61 = load ptr, ptr %5, align 8
+  %62 = load i32, ptr %14, align 4
+  call void @work(ptr %61, i32 0, i32 %62)
+  %63 = load ptr, ptr %5, align 8
+  call void @finish(ptr %63)
+  %64 = load ptr, ptr %5, align 8
+  %65 = getelementptr inbounds %struct.pool, ptr %64, i32 0, i32 15
   store i32 0, ptr %15, align 4
-  %70 = load i32, ptr %15, align 4
-  store atomic i32 %70, ptr %69 monotonic, align 8
-  %71 = load ptr, ptr %5, align 8
-  %72 = getelementptr inbounds %struct.pool, ptr %71, i32 0, i32 3
-  %73 = getelementptr inbounds %struct.line, ptr %72, i32 0, i32 0
+  %66 = load i32, ptr %15, align 4
+  store atomic i32 %66, ptr %65 monotonic, align 8
+  %67 = load ptr, ptr %5, align 8
+  %68 = getelementptr inbounds %struct.pool, ptr %67, i32 0, i32 3
+  %69 = getelementptr inbounds %struct.line, ptr %68, i32 0, i32 0
   store i32 0, ptr %16, align 4
-  %74 = load i32, ptr %16, align 4
-  store atomic i32 %74, ptr %73 seq_cst, align 8
-  br label %78
+  %70 = load i32, ptr %16, align 4
+  store atomic i32 %70, ptr %69 seq_cst, align 8
+  br label %74
 
-75:
-  %76 = load ptr, ptr %6, align 8
-  %77 = load ptr, ptr %7, align 8
-  call void %76(ptr %77, i64 0, i64 1)
-  br label %78
+71:
+  %72 = load ptr, ptr %6, align 8
+  %73 = load ptr, ptr %7, align 8
+  call void %72(ptr %73, i64 0, i64 1)
+  br label %74
 
-78:
-  %79 = load ptr, ptr %5, align 8
-  %80 = getelementptr inbounds %struct.pool, ptr %79, i32 0, i32 14
-  %81 = call i64 @now()
-  store i64 %81, ptr %17, align 8
-  %82 = load i64, ptr %17, align 8
-  store atomic i64 %82, ptr %80 monotonic, align 8
-  br label %83
+74:
+  %75 = load ptr, ptr %5, align 8
+  %76 = getelementptr inbounds %struct.pool, ptr %75, i32 0, i32 14
+  %77 = call i64 @now()
+  store i64 %77, ptr %17, align 8
+  %78 = load i64, ptr %17, align 8
+  store atomic i64 %78, ptr %76 monotonic, align 8
+  br label %79
 
-83:
+79:
   ret void
 }
 
@@ -570,6 +566,36 @@ define internal i32 @publish(ptr %0, ptr %1, ptr %2, i32 %3, i32 %4) {
 89:
   %90 = load i32, ptr %12, align 4
   ret i32 %90
+}
+
+define internal i32 @parts_each(ptr %0, i64 %1) {
+  %3 = alloca ptr, align 8
+  %4 = alloca i64, align 8
+  %5 = alloca i32, align 4
+  store ptr %0, ptr %3, align 8
+  store i64 %1, ptr %4, align 8
+  %6 = load i64, ptr %4, align 8
+  %7 = load ptr, ptr %3, align 8
+  %8 = getelementptr inbounds %struct.pool, ptr %7, i32 0, i32 12
+  %9 = load i64, ptr %8, align 8
+  %10 = icmp sge i64 %6, %9
+  br i1 %10, label %18, label %11
+
+11:
+  %12 = load ptr, ptr %3, align 8
+  %13 = getelementptr inbounds %struct.pool, ptr %12, i32 0, i32 2
+  %14 = getelementptr inbounds %struct.line, ptr %13, i32 0, i32 0
+  %15 = load atomic i32, ptr %14 seq_cst, align 8
+  store i32 %15, ptr %5, align 4
+  %16 = load i32, ptr %5, align 4
+  %17 = icmp ne i32 %16, 0
+  br label %18
+
+18:
+  %19 = phi i1 [ true, %2 ], [ %17, %11 ]
+  %20 = zext i1 %19 to i64
+  %21 = select i1 %19, i32 8, i32 1
+  ret i32 %21
 }
 
 define internal void @finish(ptr %0) {

@@ -13,7 +13,7 @@ from optgen.backends.control_flow import loop
 from optgen.backends.cpu.line_arrays import load_line
 from optgen.backends.cpu.module import CpuModuleBuilder
 from optgen.backends.element_body import ElementBody, raw_type, stored
-from optgen.backends.llvm import at, fold, integer, splat
+from optgen.backends.llvm import at, first_lanes, fold, integer, masked_load, masked_store, splat
 from optgen.backends.llvm_types import F32, F64, I8, I16, I32, PTR, TYPES, vector
 from optgen.backends.module_builder import Env
 from optgen.ir import Buffer, Instr, Phase, Value
@@ -75,12 +75,17 @@ class SweepBody:
         instrs = [i for i in self.phase.instrs if i.result not in self.columns and i.result not in self.terms]
         return [i.op for i in instrs if isinstance(i.op, ir.Reduce)]
 
-    def emit(self, i: Any, width: int = 1, place: Any = None) -> Env:
-        """Emit what is done to elements i, i+1, ...
+    def emit(self, i: Any, width: int = 1, place: Any = None, mask: Any = None) -> Env:
+        """Emit what is done to elements i, i+1, ..., to those in the `mask` alone if there is one.
 
         `place` is where element i is in the `arrays`.
         """
-        return VectorBody(self, i, width, place).emit()
+        return VectorBody(self, i, width, place, mask).emit()
+
+    @property
+    def can_mask(self) -> bool:
+        """Whether a masked vector is an instruction or two, and streams are all that it touches."""
+        return self.m.masks_vectors and not (self.columns or self.column_values or self.terms)
 
     def address(self, buffer: str, i: Any) -> Any:
         return at(self.b, self.pointers[buffer], i, UNIT[self.m.kernel.buffer(buffer).format.bytes])
@@ -91,22 +96,23 @@ class SweepBody:
 
         It is prefetched for a write if the sweep writes the stream. Locality 3 is the first cache, 2 the second.
         """
-        type = ll.FunctionType(ll.VoidType(), [PTR, I32, I32, I32])
-        hint = self.b.module.declare_intrinsic("llvm.prefetch", [PTR], type)
         for name in names or self.pointers:
             if name in self.ahead:
                 line = at(self.b, self.ahead[name], i, UNIT[self.m.kernel.buffer(name).format.bytes])
             else:
                 line = at(self.b, self.address(name, i), integer(offset), I8)
-            self.b.call(hint, [line, I32(int(name in stored(self.phase))), I32(locality), I32(1)])
+            prefetch(self.b, line, locality, write=name in stored(self.phase))
 
 
 class VectorBody(ElementBody):
-    """Elements i, i+1, ... of a sweep. Any address will do: the streams need no alignment."""
+    """Elements i, i+1, ... of a sweep. Any address will do: the streams need no alignment.
 
-    def __init__(self, sweep: SweepBody, i: Any, width: int, place: Any) -> None:
+    Elements that are not in the `mask` are neither read nor written; zeros stand for them.
+    """
+
+    def __init__(self, sweep: SweepBody, i: Any, width: int, place: Any, mask: Any = None) -> None:
         super().__init__(sweep.m, sweep.b, sweep.phase, sweep.scalars, width)
-        self.sweep, self.i, self.place = sweep, i, place
+        self.sweep, self.i, self.place, self.mask = sweep, i, place, mask
 
     def line_values(self) -> Env:
         if self.sweep.arrays.lines:
@@ -127,11 +133,17 @@ class VectorBody(ElementBody):
         return self.b.load(at(self.b, array, self.place, type), typ=vector(type, self.width), align=4)
 
     def read(self, buffer: Buffer) -> Any:
-        type = vector(raw_type(buffer.format), self.width)
-        return self.b.load(self.sweep.address(buffer.name, self.i), typ=type, align=1)
+        type, address = vector(raw_type(buffer.format), self.width), self.sweep.address(buffer.name, self.i)
+        if self.mask is None:
+            return self.b.load(address, typ=type, align=1)
+        return masked_load(self.b, address, self.mask, type)
 
     def write(self, buffer: Buffer, x: Any) -> None:
-        self.b.store(x, self.sweep.address(buffer.name, self.i), align=1)
+        address = self.sweep.address(buffer.name, self.i)
+        if self.mask is None:
+            self.b.store(x, address, align=1)
+        else:
+            masked_store(self.b, x, address, self.mask)
 
     def stage_for_quantization(self, buffer: Buffer, x: Any) -> None:
         """Lay the values down, and note the largest magnitude in each lane of a vector so far."""
@@ -167,5 +179,15 @@ def for_elements(body: SweepBody, begin: Any, end: Any) -> None:
     with loop(b, begin, full, body.lanes) as start:
         body.prefetch(start, PREFETCH_BYTES, locality=3)
         line(start, integer(body.lanes), body.lanes)
-    # Vectors for so few elements would cost more compile time than they save.
-    line(full, b.sub(end, full), 1)
+    rest = b.sub(end, full)
+    if not body.can_mask:
+        line(full, rest, 1)
+        return
+    with b.if_then(b.icmp_signed(">", rest, integer(0))):
+        body.emit(full, body.lanes, mask=first_lanes(b, rest, body.lanes))
+
+
+def prefetch(b: ll.IRBuilder, address: Any, locality: int, *, write: bool) -> None:
+    """Prefetch the cache line of an address. Locality 3 is the first cache, 2 the second."""
+    type = ll.FunctionType(ll.VoidType(), [PTR, I32, I32, I32])
+    b.call(b.module.declare_intrinsic("llvm.prefetch", [PTR], type), [address, I32(int(write)), I32(locality), I32(1)])

@@ -28,9 +28,10 @@ from llvmlite import ir as ll
 
 from optgen import ir
 from optgen.backends.control_flow import loop, text, variable
+from optgen.backends.cpu.host import host
 from optgen.backends.cpu.module import TASK, VOID, CpuModuleBuilder
 from optgen.backends.cpu.partials import fold_sweep
-from optgen.backends.cpu.phases import fold_lines, host, lines, scalar, shared
+from optgen.backends.cpu.phases import fold_lines, lines, scalar, shared
 from optgen.backends.cpu.step import StepFunction
 from optgen.backends.cpu.sweep import sweep_task
 from optgen.backends.layout import reductions
@@ -106,7 +107,7 @@ def entry(m: CpuModuleBuilder, calls: list[ll.Function | None]) -> None:
     saved = m.float_mode.set(b)
     s = StepFunction(m, b, step)
     parallel, pool = s.field("parallel"), s.field("pool")
-    elements = s.count_elements(variable(b, integer(0)))
+    elements = s.count_elements()
     level = 0
     for call in calls:
         if call is None:

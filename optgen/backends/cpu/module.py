@@ -24,6 +24,7 @@ class CpuModuleBuilder(ModuleBuilder):
         self.module.triple = machine.triple
         self.float_mode = FloatMode(self.module, machine.triple)
         self.machine_flushes = self.float_mode.can_flush and kernel.compute == "f32"
+        self.masks_vectors = {"avx512bw", "avx512vl"} <= set(machine.required())
 
     @property
     def can_be_cut(self) -> bool:

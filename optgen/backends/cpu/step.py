@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -65,12 +65,10 @@ class StepFunction(TensorFunction):
         k = STEP_FIELD_INDEX[name]
         return load(self.b, self.step, integer(k), I64 if STEP_FIELDS[k].is_integer else PTR)
 
-    def count_elements(self, total: Any) -> Any:
-        """How many elements the step visits, of all tensors; `total` is a variable that is 0."""
-        b = self.b
-        with loop(b, integer(0), self.n) as i:
-            b.store(b.add(b.load(total, typ=I64), self.extent(i).elements), total)
-        return b.load(total, typ=I64)
+    def count_elements(self) -> Any:
+        """How many elements the step visits, of all tensors."""
+        name = f"{self.m.symbol}.elements"
+        return self.b.call(self.m.module.globals.get(name) or _element_count(self.m, name), [self.step])
 
     @contextmanager
     def tensors(self) -> Iterator[tuple[Any, Extent, Any]]:
@@ -143,18 +141,44 @@ class StepFunction(TensorFunction):
 
     def row_number(self, i: Any, r: Any) -> Any:
         """The row of the whole tensor that the r-th visited one is."""
-        b, number = self.b, variable(self.b, r)
+        return listed_row(self.b, self.row_list(i), r)
+
+    def row_list(self, i: Any) -> Any:
+        """The numbers of the rows of tensor i that are visited; null: all rows are."""
+        b, rows = self.b, variable(self.b, ll.Constant(PTR, None))
         lists = self.field("index")
         with self._unless_null(lists):
-            rows = load(b, lists, i, PTR)
-            with self._unless_null(rows):
-                b.store(load(b, rows, r, I64), number)
-        return b.load(number, typ=I64)
+            b.store(load(b, lists, i, PTR), rows)
+        return b.load(rows, typ=PTR)
 
-    @contextmanager
-    def _unless_null(self, pointer: Any) -> Iterator[None]:
-        with self.b.if_then(self.b.icmp_unsigned("!=", pointer, ll.Constant(PTR, None))):
-            yield
+    def _unless_null(self, pointer: Any) -> AbstractContextManager[Any]:
+        return unless_null(self.b, pointer)
+
+
+@contextmanager
+def unless_null(b: ll.IRBuilder, pointer: Any) -> Iterator[None]:
+    """What is emitted here runs if the pointer is not null."""
+    with b.if_then(b.icmp_unsigned("!=", pointer, ll.Constant(PTR, None))):
+        yield
+
+
+def listed_row(b: ll.IRBuilder, rows: Any, r: Any) -> Any:
+    """Number r of a list of rows; r itself if that is null."""
+    number = variable(b, r)
+    with unless_null(b, rows):
+        b.store(load(b, rows, r, I64), number)
+    return b.load(number, typ=I64)
+
+
+def _element_count(m: CpuModuleBuilder, name: str) -> ll.Function:
+    """f(step): `StepFunction.count_elements`. Two calls of a step go over all tensors to count, so it is optimised."""
+    f, b = m.function(name, ll.FunctionType(I64, [PTR]))
+    f.attributes.add("noinline")
+    s, total = StepFunction(m, b, f.args[0]), variable(b, integer(0))
+    with loop(b, integer(0), s.n, lanes=1) as i:
+        b.store(b.add(b.load(total, typ=I64), s.extent(i).elements), total)
+    b.ret(b.load(total, typ=I64))
+    return f
 
 
 @dataclass(frozen=True)

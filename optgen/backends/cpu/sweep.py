@@ -17,7 +17,8 @@ from llvmlite import ir as ll
 from optgen import ir
 from optgen.backends.control_flow import loop, variable
 from optgen.backends.cpu.box import CpuBox
-from optgen.backends.cpu.elements import PREFETCH_BYTES, UNIT, SweepBody, for_elements
+from optgen.backends.cpu.elements import UNIT, SweepBody, for_elements
+from optgen.backends.cpu.listed_rows import listed_rows
 from optgen.backends.cpu.module import TASK, VOID, CpuModuleBuilder
 from optgen.backends.cpu.partials import column_sums, fold_row
 from optgen.backends.cpu.reduce import reduce_blocks, reduce_row, reduce_rows
@@ -28,15 +29,10 @@ from optgen.backends.cpu.step import StepFunction, TensorRegion
 from optgen.backends.element_body import line_values, streams
 from optgen.backends.layout import Extent, blocks, reductions
 from optgen.backends.llvm import at, integer, load, maximum, minimum
-from optgen.backends.llvm_types import F64, I8, I64, PTR, TYPES
+from optgen.backends.llvm_types import F64, I64, PTR, TYPES
 from optgen.backends.module_builder import Env
 from optgen.ir import BLOCK, LANES, ROW_BLOCK, Phase, Value
 from optgen.ir.storage import QUANT_BLOCK
-
-PREFETCH_ELEMENTS = PREFETCH_BYTES // 4
-"""A later row is prefetched so many elements behind the one that is updated, or one row."""
-LARGEST_ROW_AHEAD = 1024
-"""Elements. Longer rows prefetch within themselves: the first cache could not hold the next row of all streams."""
 
 
 def sweep_task(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
@@ -47,19 +43,24 @@ def sweep_task(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
     step, part, parts = f.args
     saved = m.float_mode.set(b, flushing=m.machine_flushes)
     s = StepFunction(m, b, step)
-    total, offset = variable(b, integer(0)), variable(b, integer(0))
-    elements = s.count_elements(total)
+    elements, offset = s.count_elements(), variable(b, integer(0))
     low = b.sdiv(b.mul(elements, part), parts)
     high = b.sdiv(b.mul(elements, b.add(part, integer(1))), parts)
     with s.tensors() as (i, extent, region):
         here = b.load(offset, typ=I64)
-        unit = sweep.unit(b, extent)
-        shift = sweep.shift(s, i, extent, unit) if m.kernel.boxes else None
-        where = boundary_in_matrix if sweep.by_rows and sweep.in_batches else boundary
-        begin, end = (where(b, b.sub(x, here), extent, unit, shift) for x in (low, high))
-        with b.if_then(b.icmp_signed("<", begin, end)):
-            b.call(body, [step, i, begin, end, region])
-        b.store(b.add(here, extent.elements), offset)
+        behind = b.add(here, extent.elements)
+        b.store(behind, offset)
+        with b.if_then(b.and_(b.icmp_signed("<", low, behind), b.icmp_signed("<", here, high))):
+            begin, end = variable(b, integer(0)), variable(b, extent.elements)
+            with b.if_then(b.or_(b.icmp_signed(">", low, here), b.icmp_signed("<", high, behind))):
+                unit = sweep.unit(b, extent)
+                shift = sweep.shift(s, i, extent, unit) if m.kernel.boxes else None
+                where = boundary_in_matrix if sweep.by_rows and sweep.in_batches else boundary
+                b.store(where(b, b.sub(low, here), extent, unit, shift), begin)
+                b.store(where(b, b.sub(high, here), extent, unit, shift), end)
+            first, last = b.load(begin, typ=I64), b.load(end, typ=I64)
+            with b.if_then(b.icmp_signed("<", first, last)):
+                b.call(body, [step, i, first, last, region])
     m.float_mode.restore(b, saved)
     b.ret_void()
     return f
@@ -87,7 +88,8 @@ class CpuSweep:
         of_rows = fields(RowOrigin) if self.by_rows or self.lines else ()
         origin = fields(TileOrigin) if self.staged or self.stages_short_rows else of_rows
         self.origin_fields = [x.name for x in origin if needed.get(x.name, True)]
-        self.looks_ahead = self.can_go_by_rows and not origin
+        # Rows that are alike but for where they are: a loop over them is one function.
+        self.has_listed_rows = self.can_go_by_rows and not origin
         # Kernels for boxes may have a place of its own for each row of column sums.
         self.has_row_groups = bool(self.columns) and not (self.staged or m.kernel.boxes)
 
@@ -196,19 +198,6 @@ class CpuSweep:
             found.append(start)
         return found
 
-    def ahead(self, tensor: TensorRegion, pointers: list[Any], row: Any, end: Any) -> list[Any]:
-        """Where to prefetch of each stream, rather than at element 0: a little behind; while a row of at most
-        LARGEST_ROW_AHEAD elements is updated, at a later row, of those before element `end`."""
-        s, b, cols = tensor.s, tensor.s.b, tensor.extent.cols
-        behind = [at(b, x, integer(PREFETCH_BYTES), I8) for x in pointers]
-        if row is None:
-            return behind
-        distance = b.udiv(b.add(integer(PREFETCH_ELEMENTS - 1), cols), cols)
-        later = minimum(b, b.add(row, distance), b.sub(b.udiv(end, cols), integer(1)))
-        number = s.row_number(tensor.i, later) if self.m.kernel.rows_independent else later
-        fits = b.icmp_signed("<=", cols, integer(LARGEST_ROW_AHEAD))
-        return [b.select(fits, x, y) for x, y in zip(self.pointers(tensor, later, number), behind, strict=True)]
-
     # ------------------------------------------------------------ the loop
 
     def elements(self, name: str, scalars: list[Value], *, terms: bool = False, rows: int = 1) -> ll.Function:
@@ -218,8 +207,7 @@ class CpuSweep:
         would, those of element 0 of each block of a reduction first.
         """
         m = self.m
-        ahead = [x.name for x in self.streams] if self.looks_ahead else []
-        arrays = len(self.lines) + len(self.columns) + len(self.streams) + len(self.scales) + len(ahead)
+        arrays = len(self.lines) + len(self.columns) + len(self.streams) + len(self.scales)
         numbers, given = [I64] * len(self.origin_fields), [TYPES[v.type.dtype] for v in scalars]
         types = [I64, I64, PTR, *numbers, *[PTR] * arrays, *given]
         f, b = m.function(name, ll.FunctionType(VOID, types))
@@ -239,8 +227,7 @@ class CpuSweep:
         columns = dict(zip(self.columns, take(len(self.columns)), strict=True))
         pointers = dict(zip((x.name for x in self.streams), take(len(self.streams)), strict=True))
         scales = dict(zip(self.scales, take(len(self.scales)), strict=True))
-        later = dict(zip(ahead, take(len(ahead), False), strict=True))
-        body = SweepBody(m, b, self.phase, pointers, dict(zip(scalars, rest, strict=True)), columns, ahead=later)
+        body = SweepBody(m, b, self.phase, pointers, dict(zip(scalars, rest, strict=True)), columns)
         if terms:
             totals = {x: at(b, partials, integer(k * BLOCK), F64) for k, x in enumerate(self.totals)}
             body = replace(body, terms=totals)
@@ -313,6 +300,12 @@ class _TensorLoops:
         """Row by row, or several rows at once where columns are added up."""
         sweep, b, extent = self.sweep, self.tensor.s.b, self.tensor.extent
         first, last = b.udiv(self.begin, extent.cols), b.udiv(self.end, extent.cols)
+        if sweep.has_listed_rows:
+            function = listed_rows(sweep.m, sweep.phase, f"{self.name}.rows", sweep.streams, list(self.scalars))
+            index = self.tensor.s.row_list(self.tensor.i) if sweep.m.kernel.rows_independent else ll.Constant(PTR, None)
+            streams = sweep.pointers(self.tensor, None, None)
+            b.call(function, [first, last, extent.cols, index, *streams, *self.scalars.values()])
+            return
         if not sweep.has_row_groups:
             with loop(b, first, last) as row:
                 self._some_rows(self.elements, row, 1)
@@ -365,7 +358,5 @@ class _TensorLoops:
         origin = sweep.origin(tensor, row, number)
         lines = [tensor.line_array(v) for v in sweep.lines]
         pointers = sweep.pointers(tensor, row, number)
-        if sweep.looks_ahead:
-            pointers += sweep.ahead(tensor, pointers, row, self.end)
         args = [first, last, partials, *origin, *lines, *sums, *pointers, *self.scalars.values()]
         tensor.s.b.call(function, args)

@@ -1,30 +1,35 @@
 folds.1.sweep:
-    mrs x21, FPCR
+    mrs x22, FPCR
     msr FPCR, xzr
-    msr FPCR, x21
+    bl folds.elements
+    msr FPCR, x22
     ret
     bl folds.1.sweep.tensor
 folds.3.sweep:
-    mrs x21, FPCR
+    mrs x22, FPCR
     msr FPCR, xzr
-    msr FPCR, x21
+    bl folds.elements
+    msr FPCR, x22
     ret
     bl folds.3.sweep.tensor
 folds.5.sweep:
-    mrs x21, FPCR
+    mrs x22, FPCR
     msr FPCR, xzr
-    msr FPCR, x21
+    bl folds.elements
+    msr FPCR, x22
     ret
     bl folds.5.sweep.tensor
 folds.7.sweep:
-    mrs x21, FPCR
+    mrs x22, FPCR
     msr FPCR, xzr
-    msr FPCR, x21
+    bl folds.elements
+    msr FPCR, x22
     ret
     bl folds.7.sweep.tensor
 folds:
     mrs x23, FPCR
     msr FPCR, xzr
+    bl folds.elements
     bl folds.0.host
     bl folds.1.sweep
     blr x24

@@ -1,0 +1,83 @@
+"""The rows of a row-sparse gradient: a loop over those of a list, for sweeps that do to each what they do to a tensor.
+
+Rows lie anywhere in memory, so it takes many requests at once to keep that busy. The first cache waits for few lines,
+the second for more: later rows are prefetched for the second one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from llvmlite import ir as ll
+
+from optgen import ir
+from optgen.backends.control_flow import loop
+from optgen.backends.cpu.elements import (
+    CACHE_LINE_BYTES,
+    PREFETCH_BYTES,
+    UNIT,
+    SweepBody,
+    for_elements,
+    prefetch,
+)
+from optgen.backends.cpu.module import VOID, CpuModuleBuilder
+from optgen.backends.cpu.step import listed_row
+from optgen.backends.llvm import at, integer, maximum, minimum
+from optgen.backends.llvm_types import I8, I64, PTR, TYPES
+from optgen.ir import Buffer, Phase, Value
+
+LINES_AHEAD = 64
+"""A row is prefetched as many rows before it is updated as have so many cache lines of each stream."""
+LONGEST = 1024
+"""Elements. Longer rows prefetch within themselves."""
+
+
+def listed_rows(
+    m: CpuModuleBuilder, phase: Phase, name: str, streams: Sequence[Buffer], scalars: Sequence[Value]
+) -> ll.Function:
+    """f(first, last, cols, index, *streams, *scalars): update rows [first, last) of the list `index`, of `cols`
+    elements each. A gradient has the rows of the list alone; without a list, null, it has all rows."""
+    types = [I64, I64, I64, PTR, *[PTR] * len(streams), *[TYPES[v.type.dtype] for v in scalars]]
+    f, b = m.function(name, ll.FunctionType(VOID, types))
+    f.attributes.add("noinline")
+    first, last, cols, index, *rest = f.args
+    for arg in rest[: len(streams)]:
+        arg.add_attribute("noalias")
+    starts = {x.name: arg for x, arg in zip(streams, rest, strict=False)}
+    body = SweepBody(m, b, phase, starts, dict(zip(scalars, rest[len(streams) :], strict=True)), {})
+    units = {x.name: x.format.bytes for x in streams}
+    short = b.icmp_signed("<=", cols, integer(LONGEST))
+    distance = b.udiv(integer(LINES_AHEAD * body.lanes), maximum(b, cols, integer(body.lanes)))
+    with loop(b, first, last) as row:
+        later = minimum(b, b.add(row, distance), b.sub(last, integer(1)))
+        with b.if_then(short):
+            _prefetch_row(b, _row(b, starts, units, cols, index, later), units, cols)
+        here = _row(b, starts, units, cols, index, row)
+        behind = b.select(short, integer(0), integer(PREFETCH_BYTES))
+        ahead = {name: at(b, x, behind, I8) for name, x in here.items()}
+        for_elements(replace(body, pointers=here, ahead=ahead), integer(0), cols)
+    b.ret_void()
+    return f
+
+
+def _row(
+    b: ll.IRBuilder, starts: Mapping[str, Any], units: Mapping[str, int], cols: Any, index: Any, row: Any
+) -> dict[str, Any]:
+    """Where a row of the list begins in each stream; `units` are the bytes of their elements."""
+    number = listed_row(b, index, row)
+    rows = {name: row if ir.is_gradient(name) else number for name in starts}
+    return {name: at(b, x, b.mul(rows[name], cols), UNIT[units[name]]) for name, x in starts.items()}
+
+
+def _prefetch_row(b: ll.IRBuilder, row: Mapping[str, Any], units: Mapping[str, int], cols: Any) -> None:
+    """Prefetch all lines of a row of each stream."""
+    for unit in sorted(set(units.values())):
+        size = b.mul(cols, integer(unit))
+        places = [x for name, x in row.items() if units[name] == unit]
+        with loop(b, integer(0), size, CACHE_LINE_BYTES) as offset:
+            for place in places:
+                prefetch(b, at(b, place, offset, I8), locality=2, write=False)
+        for place in places:  # the row may begin within a line
+            prefetch(b, at(b, place, b.sub(size, integer(1)), I8), locality=2, write=False)
