@@ -40,6 +40,20 @@ def chain(spec: str) -> Source:
     return chain(spec)
 
 
+def is_transform(source: Source) -> bool:
+    """Whether a text is that of a transform."""
+    from optgen.lang.compose import is_transform_source
+
+    return is_transform_source(source)
+
+
+def with_base(base: str, source: Source) -> Source:
+    """The text of a transform -> the text of what it makes of a spec that comes with the package."""
+    from optgen.lang.compose import with_base
+
+    return with_base(base, source)
+
+
 def build(optimizer: Optimizer, variant: Variant) -> Kernel:
     """checked model -> kernel IR of one variant."""
     from optgen.ir.build import build

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from optgen import specfiles
-from optgen.diagnostics import Source, SpecErrors, listed, suggest
+from optgen.diagnostics import Source, Span, SpecErrors, listed, suggest
 from optgen.lang.flattened import Flattened, render
 from optgen.lang.splice import NOWHERE, Part, Renaming, name, read_part, renamed, token, with_default
 from optgen.lang.splicing import Splicing
@@ -29,21 +29,30 @@ def flatten(source: Source) -> Flattened:
     return _flatten(source, ())
 
 
+def is_transform_source(source: Source) -> bool:
+    """Whether a text is that of a transform."""
+    return _MENTIONS.search(source.text) is not None and is_transform(read_part(source).header)
+
+
+def with_base(base: str, source: Source) -> Source:
+    """What the transform in `source` makes of a spec that comes with the package. Raises SpecErrors."""
+    use = Use(Path(source.name).stem, {}, None, Span(1, 1, 2))
+    return render(
+        _transformed(source, use, _part(specfiles.source(specfiles.spec_path(base)), ())), source.name, None
+    ).source
+
+
 def chain(spec: str) -> Source:
     """The spec that `adam with lookahead(k = 5), centralize` stands for: the second transform is one of what the first
-    gives. Raises SpecErrors, and FileNotFoundError for a name of nothing."""
+    gives. Raises SpecErrors, FileNotFoundError for a name of nothing, ValueError for a wrong argument."""
     base, uses = read_chain(spec)
     path = specfiles.path_of(base)
     part = _part(specfiles.source(path), (str(path),))
-    titles = [part.title]
     for k, use in enumerate(uses):
         if use.name in [x.name for x in uses[:k]]:
             raise ValueError(f"{spec}: {use.name} stands there twice; a transform is applied once")
-        source = specfiles.source(specfiles.transform_path(use.name, path.parent))
-        part = _transformed(source, use, part)
-        titles.append(read_part(source).title)
-    title = token("STRING", f'"{titles[0]}, with {", ".join(titles[1:])}"')
-    return render(replace(part, header=(token("OPTIMIZER", "optimizer"), name(part.name), title)), spec, None).source
+        part = _transformed(specfiles.source(specfiles.transform_path(use.name, path.parent)), use, part)
+    return render(part, spec, None).source
 
 
 def _transformed(source: Source, use: Use, base: Part) -> Part:
@@ -52,10 +61,16 @@ def _transformed(source: Source, use: Use, base: Part) -> Part:
     def find(other: Use) -> Part:
         return base if other.of_base else _find(other, source, ())
 
+    transform = read_part(source)
+    if not transform.header or not is_transform(transform.header):
+        error = UseError(f"{use.name} is no transform", Span(1, 1, 2), "a transform begins with: transform NAME")
+        raise SpecErrors(source, [error.diagnostic])
     try:
-        return Splicing(_as_host(read_part(source), use, base), find).run()
+        part = Splicing(_as_host(transform, use, base), find).run()
     except UseError as error:
         raise SpecErrors(source, [error.diagnostic]) from None
+    title = token("STRING", f'"{base.title}, with {transform.title}"')
+    return replace(part, header=(token("OPTIMIZER", "optimizer"), name(base.name + transform.name), title))
 
 
 def _as_host(transform: Part, use: Use, base: Part) -> Part:

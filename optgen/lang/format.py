@@ -14,6 +14,7 @@ from itertools import groupby
 from optgen.diagnostics import Diagnostic, Source, Span, SpecErrors
 from optgen.lang.parser import read_draft
 from optgen.lang.syntax import MAX_CHARACTERS, Line, Token
+from optgen.lang.uses import is_composed
 
 _VALUES = ("NAME", "NUMBER", "CLOSE", "CHOICE", "SET", "STRING", "BOOL", "NONE")
 _DECLARATIONS = ("PARAM", "FLAG", "STATE", "INPUT")
@@ -23,8 +24,10 @@ _INDENT = "  "
 def format_text(source: Source) -> str:
     """The spec laid out anew, with `\\n` line ends and one at its end. Raises SpecErrors if a line cannot be parsed."""
     draft = read_draft(source)
-    if draft.errors:
-        raise SpecErrors(source, draft.errors)
+    composed = {t.span.line for line in draft.lines if is_composed(line.tokens) for t in line.tokens}
+    errors = [d for d in draft.errors if d.span.line not in composed]  # what a use is, `flatten` knows
+    if errors:
+        raise SpecErrors(source, errors)
     rows: list[str] = []
     indent = ""
     for blank, lines in groupby(draft.lines, key=lambda x: not (x.tokens or x.comments)):

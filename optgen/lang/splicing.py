@@ -163,6 +163,9 @@ class Splicing:
         numbers: dict[str, Tokens] = {}
         values: dict[str, Tokens] = {}
         gradients: list[Tokens] = []
+        if "g" in use.fields and "grad" not in use.fields and part.reads("grad"):
+            help = "hand over 'grad', from which it computes g"
+            raise UseError(f"{_shown(use)} reads grad, not only g", use.fields["g"][0].span, help)
         for field, value in use.fields.items():
             if field in ("grad", "g") and len(value) > 1:
                 gradients.append((name(prefix + field, use.span), token("EQUAL", "="), *value))
@@ -182,9 +185,6 @@ class Splicing:
             clipped = _lex(f"{own} = clip(rescale_grad*{values['grad'][0].text}, clip_gradient)")
             gradients.append(at(use.span, clipped))
             values["g"] = (name(own, use.span),)
-        if "g" in values and "grad" not in values and part.reads("grad"):
-            help = "hand over 'grad', from which it computes g"
-            raise UseError(f"{_shown(use)} reads grad, not only g", use.fields["g"][0].span, help)
         self.taken |= {line[0].text for line in gradients}
         return numbers, values, gradients
 

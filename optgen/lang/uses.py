@@ -46,6 +46,12 @@ def is_transform(tokens: Sequence[Token]) -> bool:
     return len(tokens) > 1 and tokens[0].text == TRANSFORM and tokens[1].type == "NAME"
 
 
+def is_composed(tokens: Sequence[Token]) -> bool:
+    """Whether a line is one that only composition knows: a use, or the first line of a transform or of one part."""
+    part = len(tokens) > 2 and tokens[0].type == "OPTIMIZER" and tokens[2].text == FOR
+    return is_use(tokens) or is_transform(tokens) or part
+
+
 def _start(tokens: Sequence[Token]) -> int | None:
     """The index of `use` in a line that has one."""
     at = (
