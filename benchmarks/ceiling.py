@@ -21,13 +21,13 @@ from optgen.model import Kind
 
 @dataclass(frozen=True)
 class Streams:
-    """The elementwise arrays of a kernel: bytes of an element, and which of them are read, which written.
+    """The elementwise arrays of a kernel: bits of an element, and which of them are read, which written.
 
-    Each is counted once, though a kernel with reductions may go over it several times. An 8-bit state has 1 byte an
-    element; its scales, 4 bytes for 256 elements, are not counted.
+    Each is counted once, though a kernel with reductions may go over it several times. The scales of quantized states,
+    4 bytes for 256 elements, or for 128 of 4 bits, are not counted.
     """
 
-    bytes_of: dict[str, int]
+    bits_of: dict[str, int]
     reads: frozenset[str]
     writes: frozenset[str]
 
@@ -35,20 +35,20 @@ class Streams:
     def of(cls, rule: optgen.UpdateRule, shape: Shape) -> Streams:
         """Those of the kernel for a parameter of this shape."""
         kernel = pipeline.plan(pipeline.build(rule.spec, rule.variant(shape)))
-        bytes_of = {b.name: b.format.bytes for b in kernel.buffers if b.kind is Kind.ELEM and not b.is_scale}
+        bits_of = {b.name: b.format.bits for b in kernel.buffers if b.kind is Kind.ELEM and not b.is_scale}
         ops = [i.op for i in kernel.instrs()]
         reads = {op.buffer for op in ops if isinstance(op, ir.Load)}
         writes = {op.buffer for op in ops if isinstance(op, ir.Store)}
-        return cls(bytes_of, frozenset(bytes_of.keys() & reads), frozenset(bytes_of.keys() & writes))
+        return cls(bits_of, frozenset(bits_of.keys() & reads), frozenset(bits_of.keys() & writes))
 
     @cached_property
     def bytes(self) -> int:
         """Bytes moved for an element of the parameter."""
-        return sum(self.bytes_of[name] for names in (self.reads, self.writes) for name in names)
+        return sum(self.bits_of[name] for names in (self.reads, self.writes) for name in names) // 8
 
     def states(self, *, read: bool, written: bool) -> list[str]:
         """States and inputs, in the kernel's order, that are only read, only written, or both."""
-        names = (n for n in self.bytes_of if n not in ("w", "grad", "copy"))
+        names = (n for n in self.bits_of if n not in ("w", "grad", "copy"))
         return [n for n in names if (n in self.reads) == read and (n in self.writes) == written]
 
 
@@ -71,7 +71,7 @@ def bind(
         updated, written = (streams.states(read=r, written=True) for r in (True, False))
         top = optgen.load(optgen.parse(spec(inputs, updated, written)), target=target)
     else:
-        storage = packed(streams.bytes_of[name] for name in streams.states(read=True, written=True))
+        storage = packed(streams.bits_of[name] for name in streams.states(read=True, written=True))
         narrow = rule.dtype != "float32"
         top = optgen.load(
             optgen.parse(spec(inputs, storage)), "float16" if narrow else "float32",
@@ -91,7 +91,7 @@ def spec(inputs: Collection[str], updated: Collection[str], written: Collection[
     return "\n".join(lines) + "\n"
 
 
-def packed(sizes: Iterable[int]) -> dict[str, str]:
-    """Storages of as few states as have as many bytes in all."""
-    total = sum(sizes)
+def packed(bits: Iterable[int]) -> dict[str, str]:
+    """Storages of as few states as have as many bytes in all; a single one is left out."""
+    total = sum(bits) // 8
     return {f"s{k}": "float32" for k in range(total // 4)} | ({"half": "float16"} if total % 4 >= 2 else {})

@@ -101,7 +101,7 @@ def streams() -> Step:
     rule = workloads.Rule("adam")
     updated, more = ("w", "m", "v"), [f"grad{k}" for k in range(1, CONTEXTS)]
     names = (*updated, "grad", *more)
-    found = ceiling.Streams(dict.fromkeys(names, 4), frozenset(names), frozenset(updated))
+    found = ceiling.Streams(dict.fromkeys(names, 32), frozenset(names), frozenset(updated))
     return ceiling.bind(rule, found, [SHAPE])
 
 

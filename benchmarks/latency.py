@@ -26,6 +26,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import ceiling
 import machine
 import measure
 import numpy as np
@@ -119,21 +120,30 @@ def many_tensors(runs: int) -> dict[str, tuple[float, str]]:
 
 
 def table_rows(runs: int) -> dict[str, tuple[float, str]]:
-    """Adam on rows of a table: the same at each step, and other ones, as training has them."""
+    """Adam on rows of a table: the same at each step, and other ones, as training has them. Beside it additions alone,
+    on the rows of as many arrays: what the memory allows."""
     random = np.random.default_rng(0)
-    (table,) = workloads.make([TABLE]).weights
-    batches = itertools.cycle([batch(random) for _ in range(16)])
-    rule = ADAM.load()
-    step = rule.bind([table], [next(batches)])
+    batches = [batch(random) for _ in range(16)]
+    name = f"{ROWS:,} rows of a table of {TABLE[0]:,} x {TABLE[1]}"
+    steps: dict[str, Callable[[], object]] = {}
+    additions = optgen.load(optgen.parse(ceiling.spec((), ("m", "v"))))
+    for label, rule in (("adam", ADAM.load()), ("additions", additions)):
+        step = rule.bind(workloads.make([TABLE]).weights, [batches[0]])
+        steps[f"{name}, {label}: step(), the same rows"] = step
+        steps[f"{name}, {label}: rebind() and step(), new rows"] = with_new_rows(step, batches)
+    steps[f"{name}: rebind()"] = lambda: step.rebind([batches[0]])
+    return medians(steps, runs)
 
-    def with_new_rows() -> None:
-        step.rebind([next(batches)])
+
+def with_new_rows(step: optgen.BoundStep, batches: list[optgen.RowSparse]) -> Callable[[], object]:
+    """A step on the rows of the next batch."""
+    following = itertools.cycle(batches)
+
+    def call() -> None:
+        step.rebind([next(following)])
         step()
 
-    name = f"{ROWS:,} rows of a table of {TABLE[0]:,} x {TABLE[1]}, adam"
-    return medians(
-        {f"{name}: step(), the same rows": step, f"{name}: rebind() and step(), new rows": with_new_rows}, runs
-    )
+    return call
 
 
 def batch(random: np.random.Generator) -> optgen.RowSparse:

@@ -62,6 +62,7 @@ OPTIMIZERS = {name: Rule(name, VALUES.get(name, {})) for name in specfiles.avail
     "adam-bfloat16_stochastic": Rule("adam", storage="bfloat16_stochastic"),
     "adam-int8_dynamic": Rule("adam", storage="int8_dynamic"),
     "adam-int8_linear": Rule("adam", storage="int8_linear"),
+    "adam-int4_dynamic": Rule("adam", storage="int4_dynamic"),
     "adam-master": Rule("adam", dtype="bfloat16", master=True),
 }
 """Every spec, and adam as it stores its states in fewer bits or updates bfloat16 weights through float32 masters."""

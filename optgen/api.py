@@ -40,14 +40,14 @@ def load(
     `float16` or `bfloat16`. With `master` a parameter of 16 bits has a float32 weight beside it, which is what the
     equations read and write. `storage` says how elementwise states are stored, all of them or by name: `float32`,
     `float16`, `bfloat16`, `bfloat16_stochastic` (rounded up or down at random, so that the mean is right),
-    `int8_dynamic` or `int8_linear` (blocks of 256 with a scale each; float32 for parameters of less than 4096 elements,
-    unless the spec sums over parameters); otherwise they have the dtype of the weight. `target` is `cpu`, or `cuda` for
-    tensors of a GPU, which come to the same bits there. With `scales_gradient`, steps multiply every gradient by
-    `step.gradient_factor` as they read it. With `blocks_by_row`, the blocks of 8-bit states restart at each row, so
-    that a matrix can be cut between any two rows; 8-bit states of parameters with rows of less than 256 elements are
-    then float32, too. `values` are the spec's flags, which choose the equations that are compiled,
-    and its hyper-parameters, which every step uses until a step changes them; the learning rate is `lr` or
-    `learning_rate`.
+    `int8_dynamic` or `int8_linear` (blocks of 256 with a scale each), `int4_dynamic` (blocks of 128; in blocks, states
+    are float32 for parameters of less than 4096 elements, unless the spec sums over parameters); otherwise they have
+    the dtype of the weight. `target` is `cpu`, or `cuda` for tensors of a GPU, which come to the same bits there. With
+    `scales_gradient`, steps multiply every gradient by `step.gradient_factor` as they read it. With `blocks_by_row`,
+    the blocks of quantized states restart at each row, so that a matrix can be cut between any two rows; those of
+    parameters with rows of less than 256 elements are then float32, too. `values` are the spec's flags, which choose
+    the equations that are compiled, and its hyper-parameters, which every step uses until a step changes them; the
+    learning rate is `lr` or `learning_rate`.
 
     Raises FileNotFoundError, SpecErrors, TypeError for an unknown argument, ValueError for one outside its interval.
     """

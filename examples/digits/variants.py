@@ -29,6 +29,7 @@ VARIANTS = {
     "states in bfloat16, rounded at random": ["--storage", "bfloat16_stochastic"],
     "states in 8 bits, dynamic": ["--storage", "int8_dynamic"],
     "states in 8 bits, linear": ["--storage", "int8_linear"],
+    "states in 4 bits, dynamic": ["--storage", "int4_dynamic"],
     "weights in float16 with masters": ["--dtype", "float16"],
     "weights in bfloat16 with masters": ["--dtype", "bfloat16"],
     "weights in bfloat16, states in 8 bits, linear": ["--dtype", "bfloat16", "--storage", "int8_linear"],

@@ -13,7 +13,7 @@ from llvmlite import ir as ll
 
 from optgen import ir
 from optgen.backends.flushing import flushed_by_mode, read_bitwise
-from optgen.backends.llvm import flushed, inline, lower, splat
+from optgen.backends.llvm import at, flushed, inline, integer, lower, splat
 from optgen.backends.llvm_types import F32, F64, I8, I16, I32, constant, vector
 from optgen.backends.module_builder import Env, ModuleBuilder
 from optgen.ir import ROUNDING_DRAW, Buffer, Instr, Kernel, Phase, Value, codec
@@ -21,12 +21,17 @@ from optgen.ir.storage import Storage
 from optgen.model import Kind
 
 FLOATS: dict[int, ll.Type] = {64: F64, 32: F32, 16: ll.HalfType()}
-CODES: dict[int, ll.Type] = {16: I16, 8: I8}
+CODES: dict[int, ll.Type] = {16: I16, 8: I8, 4: I8}
 
 
 def raw_type(storage: Storage) -> ll.Type:
-    """The LLVM type of a stored element: a float, or an integer code."""
+    """The LLVM type of a stored element: a float, an integer code, or a byte with two codes."""
     return (FLOATS if storage.codec is None else CODES)[storage.bits]
+
+
+def address(b: ll.IRBuilder, start: Any, i: Any, storage: Storage) -> Any:
+    """The address of element i of an array, or of the byte that it shares."""
+    return at(b, start, b.lshr(i, integer(1)) if storage.is_packed else i, raw_type(storage))
 
 
 class ElementBody(ABC):
@@ -43,19 +48,19 @@ class ElementBody(ABC):
 
     @abstractmethod
     def read(self, buffer: Buffer) -> Any:
-        """The elements as they are stored: vectors of `raw_type`."""
+        """The elements as they are stored: vectors of `raw_type`; of codes that share bytes, the codes as int32."""
 
     @abstractmethod
     def write(self, buffer: Buffer, x: Any) -> None:
-        """The inverse of `read`."""
+        """The inverse of `read`, for all storages but codes in blocks."""
 
     @abstractmethod
     def stage_for_quantization(self, buffer: Buffer, x: Any) -> None:
-        """Set new values of 8-bit states aside: they are coded when those of their whole block are known."""
+        """Set new values of quantized states aside: they are coded when those of their whole block are known."""
 
     @abstractmethod
     def scale(self, buffer: Buffer) -> Any:
-        """What the 8-bit codes of the elements are multiplied with."""
+        """What the codes of the elements are multiplied with."""
 
     @abstractmethod
     def words(self, draw: int) -> Any:
@@ -101,7 +106,7 @@ class ElementBody(ABC):
             return b.fpext(raw, vector(F32, self.width))
         if buffer.format.codec is None:
             return raw if is_flushed else flushed(b, raw)
-        args = [b.zext(raw, vector(I32, self.width))]
+        args = [raw if buffer.format.is_packed else b.zext(raw, vector(I32, self.width))]
         if buffer.is_quantized:
             args.append(self.scale(buffer))
         return self.inline(codec.decoder(buffer), args, result_flushes=is_flushed)
@@ -114,7 +119,7 @@ class ElementBody(ABC):
             self.write(buffer, self.encoded(buffer, x))
 
     def encoded(self, buffer: Buffer, x: Any) -> Any:
-        """The inverse of `decoded`, for all storages but 8-bit codes."""
+        """The inverse of `decoded`, for all storages but codes in blocks."""
         b = self.b
         if buffer.format.is_half:
             return b.fptrunc(x, vector(ll.HalfType(), self.width))

@@ -242,8 +242,9 @@ MIN_PAGED_BYTES = 16 * PAGE_BYTES
 """Smaller arrays are placed in cache lines only: placed in pages, they would be mostly gaps."""
 
 
-def aligned(shape: tuple[int, ...], dtype: str, value: float = 0.0, offset: int = 0) -> Array:
-    """A new array, filled with `value`, that begins `offset` bytes past a cache line, or if it is large past a page.
+def aligned(shape: tuple[int, ...], dtype: str, value: float | None = 0.0, offset: int = 0) -> Array:
+    """A new array, filled with `value` (None: anything), that begins `offset` bytes past a cache line, or if it is
+    large past a page.
 
     `offset` is a multiple of the dtype's size. Large are arrays of MIN_PAGED_BYTES and more. A kernel over arrays with
     different offsets can take twice the time: no shift of its loop keeps all accesses within lines, and a load waits
@@ -252,10 +253,10 @@ def aligned(shape: tuple[int, ...], dtype: str, value: float = 0.0, offset: int 
     """
     size, element = math.prod(shape), numpy_dtype(dtype)
     unit = CACHE_LINE_BYTES if size * element.itemsize < MIN_PAGED_BYTES else PAGE_BYTES
-    raw = np.zeros(size + unit // element.itemsize, element)
+    raw = (np.empty if value is None else np.zeros)(size + unit // element.itemsize, element)
     skip = (offset - raw.ctypes.data) % unit // element.itemsize
     array = raw[skip : skip + size].reshape(shape)
-    if value != 0.0 or math.copysign(1.0, value) < 0:
+    if value is not None and (value != 0.0 or math.copysign(1.0, value) < 0):
         array.fill(value)
     return array
 

@@ -30,7 +30,7 @@ class CheckedGradient:
 class Gradients:
     """The gradients of parameters whose `kernels` are chosen.
 
-    `by_row` says of each parameter whether it is always updated row by row, as its 8-bit blocks restart at each row.
+    `by_row` says of each parameter whether it is always updated row by row, as its blocks of codes restart at each row.
     With `lazy`, a kernel that can updates only the rows that a row-sparse gradient has. `donated`: kernels may write to
     gradients.
     """
@@ -72,7 +72,7 @@ class Gradients:
             )
         if self._is_lazy(i) and kernel.is_quantized and not self._by_row[i]:
             raise ValueError(
-                f"{name}: row-sparse, but the 8-bit blocks of its parameter's states run on from row to row; "
+                f"{name}: row-sparse, but the blocks of codes of its parameter's states run on from row to row; "
                 "make the state with init(params, row_sparse=[...])"
             )
         if self._device.is_capturable:
@@ -143,7 +143,7 @@ def _is_list_of_gradients(grad: Any) -> bool:
 
 
 def all_rows(param: Tensor, kernel: LoadedKernel) -> Rows:
-    """All rows of a parameter whose 8-bit blocks restart at each, to be updated row by row where they do not restart
+    """All rows of a parameter whose blocks of codes restart at each, to be updated row by row where they do not restart
     there by themselves. A single number is one row, and empty rows are none."""
     count, length = code_rows(param.shape, True, kernel.native.last_two)
     if length % QUANT_BLOCK == 0:

@@ -160,7 +160,7 @@ def _check_box(box: Box, t: Tensor, kernel: LoadedKernel, blocks_by_row: bool) -
         )
     if kernel.scales and not blocks_by_row and any(start % QUANT_BLOCK for start in box.starts[:-1]):
         raise ValueError(
-            f"{t.name}: the 8-bit blocks of its states run on from row to row, so it is cut at multiples of "
+            f"{t.name}: the blocks of codes of its states run on from row to row, so it is cut at multiples of "
             f"{QUANT_BLOCK} elements only; make the rule with blocks_by_row=True"
         )
 

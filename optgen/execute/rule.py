@@ -29,8 +29,8 @@ from optgen.ir.storage import QUANT_BLOCK, STORAGES
 from optgen.model import FlagValue, Kind, Optimizer
 
 SMALLEST_QUANTIZED = 4096
-"""8-bit states of parameters with fewer elements are float32 instead, as users of such optimizers know it, unless the
-spec sums over parameters."""
+"""Quantized states of parameters with fewer elements are float32 instead, as users of such optimizers know it, unless
+the spec sums over parameters."""
 EXAMPLE_SHAPE = (4096, 4096)
 """The parameter that a rule's properties are about: a large matrix."""
 
@@ -39,9 +39,9 @@ class UpdateRule:
     """An optimizer for parameters of one dtype: makes state, and binds it to parameters and gradients.
 
     `target` is the platform that it is compiled for, by default the CPU. With `scales_gradient`, steps multiply every
-    gradient by `step.gradient_factor` as they read it. With `blocks_by_row`, the blocks of 8-bit states restart at each
-    row, so that a matrix can be cut between any two rows; 8-bit states of parameters with rows of less than 256
-    elements are float32 instead, unless the spec sums over parameters. A variant is compiled once, when a parameter
+    gradient by `step.gradient_factor` as they read it. With `blocks_by_row`, the blocks of quantized states restart at
+    each row, so that a matrix can be cut between any two rows; those of parameters with rows of less than 256 elements
+    are float32 instead, unless the spec sums over parameters. A variant is compiled once, when a parameter
     needs it.
     """
 
@@ -358,7 +358,7 @@ class UpdateRule:
         )
 
     def _is_small(self, shape: Sequence[int]) -> bool:
-        """Whether 8-bit states are float32 for this shape. Parameters that share values have one kernel for all."""
+        """Whether quantized states are float32 for this shape. Parameters that share values have one kernel for all."""
         if self._joins_params:
             return False
         short = self.blocks_by_row and row_length(shape, self.spec.last_two) < QUANT_BLOCK
@@ -373,7 +373,7 @@ class UpdateRule:
         sparse: bool,
         evaluate: bool,
     ) -> bool:
-        """Whether the kernel has to know where rows begin because 8-bit blocks restart there, as they do not by
+        """Whether the kernel has to know where rows begin because blocks of codes restart there, as they do not by
         themselves. One that can update some rows alone knows it anyway."""
         if not self.blocks_by_row or self._is_small(shape):
             return False

@@ -27,10 +27,12 @@ class State:
     An elementwise state has the shape of the parameter. A state per row has shape (rows,), one per column (cols,), in
     the matrix view of shape[0] by the rest; of a spec with `axes last two`, these are the rows, or the columns, of all
     matrices one after the other: a parameter of shape (2, 3, 4, 5) has (2*3*4,) and (2*3*5,). Host, tensor and shared
-    states are float64 of shape (); a shared one is the same array for all i. An 8-bit state NAME has codes (uint8), and
-    their scales as "NAME.scale" (float32, one for each 256 elements): of shape (ceil(size/256),), or (rows,
-    ceil(cols/256)) for a parameter that takes row-sparse updates, and where the rule has `blocks_by_row`. "w" are the
-    float32 masters of parameters of 16 bits. `t[i]` counts the updates (int64).
+    states are float64 of shape (); a shared one is the same array for all i. A quantized state NAME has codes (uint8),
+    and their scales as "NAME.scale" (float32, one for each block of 256 elements, with 4 bits of 128): of shape
+    (ceil(size/256),), or (rows, ceil(cols/256)) for a parameter that takes row-sparse updates, and where the rule has
+    `blocks_by_row`. Codes of 8 bits have the shape of the parameter. Two codes of 4 bits are in a byte, the first one
+    in its lower half: the array has the shape (ceil(size/2),), or (rows, ceil(cols/2)). "w" are the float32 masters of
+    parameters of 16 bits. `t[i]` counts the updates (int64).
 
     States of kind host and `t` are NumPy arrays; those of capturable steps are arrays on the GPU.
     """
@@ -110,16 +112,15 @@ def _initial_arrays(
 def _initial_codes(
     b: Buffer, param: Tensor, by_row: bool, last_two: bool, value: float | str | None, device: Device
 ) -> dict[str, Any]:
-    scale = f"{b.name}.scale"
     if value == "w":
         codes, scales = storage.encode(device.get(param), b, by_row, last_two)
-        return {b.name: device.put(codes), scale: device.put(scales)}
-    # All blocks are alike.
-    code, (magnitude,) = storage.encode(np.full(1, value, np.float32), b, by_row=False)
-    shape = storage.shape_of(Buffer(scale, True, storage="scale"), param.shape, by_row, last_two)
+        return {b.name: device.put(codes), b.scales.name: device.put(scales)}
+    assert isinstance(value, float | int)
+    code, magnitude = storage.encode_equal(value, b)
+    shapes = [storage.shape_of(x, param.shape, by_row, last_two) for x in (b, b.scales)]
     return {
-        b.name: device.full(param.shape, storage.dtype_of(b), int(code[0]), param),
-        scale: device.full(shape, "float32", float(magnitude)),
+        b.name: device.full(shapes[0], storage.dtype_of(b), code, None if b.format.is_packed else param),
+        b.scales.name: device.full(shapes[1], "float32", magnitude),
     }
 
 
@@ -163,7 +164,7 @@ def tensors(
 
 
 def by_row(found: StateTensors, kernels: Sequence[LoadedKernel]) -> list[bool]:
-    """Whether the 8-bit blocks of a parameter's states restart at each row, for each parameter."""
+    """Whether the blocks of codes of a parameter's states restart at each row, for each parameter."""
     return [_is_by_row(k, {name: found[name][i] for name in k.scales}) for i, k in enumerate(kernels)]
 
 
@@ -172,7 +173,7 @@ def _is_by_row(kernel: LoadedKernel, tensors: Mapping[str, Tensor | None]) -> bo
 
 
 def _can_restart(kernel: LoadedKernel, param: Tensor) -> bool:
-    """Whether a kernel can update a parameter whose 8-bit blocks restart at each row."""
+    """Whether a kernel can update a parameter whose blocks of codes restart at each row."""
     length = storage.row_length(param.shape, kernel.native.last_two)
     return kernel.native.lazy or kernel.variant.by_row or not length % QUANT_BLOCK
 

@@ -10,7 +10,7 @@ import numpy as np
 from optgen.execute import buffers
 from optgen.execute.buffers import Array
 from optgen.ir import Buffer
-from optgen.ir.storage import QUANT_BLOCK
+from optgen.ir.storage import packing
 from optgen.model import Kind
 
 _SLAB = 4096
@@ -23,14 +23,15 @@ def dtype_of(buffer: Buffer) -> str:
 
 
 def shape_of(buffer: Buffer, shape: Sequence[int], by_row: bool, last_two: bool = False) -> tuple[int, ...]:
-    """The shape of a buffer's array, for a parameter of this shape; `by_row`: its 8-bit blocks restart at each row.
+    """The shape of a buffer's array, for a parameter of this shape; `by_row`: its blocks of codes restart at each row.
 
-    `last_two`: the parameter is a batch of matrices. Their rows, or columns, are one array.
+    `last_two`: the parameter is a batch of matrices. Their rows, or columns, are one array. Codes that share bytes lie
+    as scales do: in one row, or in one for each row where blocks restart.
     """
-    if buffer.is_scale:
+    if buffer.is_scale or buffer.format.is_packed:
         rows, cols = code_rows(shape, by_row, last_two)
-        each = -(-cols // QUANT_BLOCK)
-        return (rows, each) if by_row else (each,)
+        items = -(-cols // (buffer.block or packing.CODES_PER_BYTE))
+        return (rows, items) if by_row else (items,)
     if buffer.kind is Kind.ELEM:
         return tuple(shape)
     if buffer.kind is Kind.ROW or buffer.kind is Kind.COL:
@@ -64,45 +65,65 @@ def encode(values: Array, buffer: Buffer, by_row: bool, last_two: bool = False) 
     from optgen.ir.interp import call
     from optgen.ir.storage.tools import flushed
 
-    own_rows = code_rows(values.shape, by_row, last_two)
-    blocks = _blocks(call(flushed, np.asarray(values, np.float32)), own_rows)
+    own_rows, block = code_rows(values.shape, by_row, last_two), _block_of(buffer)
+    blocks = _blocks(call(flushed, np.asarray(values, np.float32)), own_rows, block)
     scales = np.abs(blocks).max(axis=1, initial=0)
     codes = np.empty(blocks.shape, dtype_of(buffer))
     for begin in range(0, len(blocks), _SLAB):
         slab = slice(begin, begin + _SLAB)
         factor = call(codec.encode_scale(buffer), scales[slab])[:, None]
         codes[slab] = call(codec.encoder(buffer), blocks[slab], factor)
-    scale_shape = shape_of(Buffer("", True, storage="scale"), values.shape, by_row, last_two)
-    return _whole(codes, values.shape, own_rows), scales.reshape(scale_shape)
+    found, shape = _rows(codes, own_rows), shape_of(buffer, values.shape, by_row, last_two)
+    stored = packing.pack(found) if buffer.format.is_packed else found
+    return _aligned(stored, shape), scales.reshape(shape_of(buffer.scales, values.shape, by_row, last_two))
 
 
-def decode(codes: Array, scales: Array, buffer: Buffer) -> Array:
-    """The float32 numbers of a quantized state, of the shape of `codes`."""
+def encode_equal(value: float, buffer: Buffer) -> tuple[int, float]:
+    """An item of the array of codes, and a scale, of a quantized state whose numbers are all this one."""
+    many = 2 if buffer.format.is_packed else 1
+    codes, (scale,) = encode(np.full(many, value, np.float32), buffer, by_row=False)
+    return int(codes[0]), float(scale)
+
+
+def decode(codes: Array, scales: Array, buffer: Buffer, shape: Sequence[int]) -> Array:
+    """The float32 numbers of a quantized state of a parameter of this shape."""
     from optgen.ir import codec
     from optgen.ir.interp import call
 
     count = len(scales) if scales.ndim == 2 else 1
-    own_rows = count, codes.size // max(count, 1)
-    blocks = _blocks(codes, own_rows)
+    own_rows = count, math.prod(shape) // max(count, 1)
+    if buffer.format.is_packed:
+        codes = packing.unpack(codes.reshape(count, -1), own_rows[1])
+    blocks = _blocks(codes, own_rows, _block_of(buffer))
     values = np.empty(blocks.shape, np.float32)
     for begin in range(0, len(blocks), _SLAB):
         slab = slice(begin, begin + _SLAB)
         scale = call(codec.decode_scale(buffer), scales.reshape(-1, 1)[slab])
         values[slab] = call(codec.decoder(buffer), blocks[slab], scale)
-    return _whole(values, codes.shape, own_rows)
+    return _aligned(_rows(values, own_rows), shape)
 
 
-def _blocks(array: Array, own_rows: tuple[int, int]) -> Array:
+def _block_of(buffer: Buffer) -> int:
+    assert buffer.format.block is not None, f"{buffer.storage} has no blocks"
+    return buffer.format.block
+
+
+def _blocks(array: Array, own_rows: tuple[int, int], block: int) -> Array:
     """The elements with one block a row; the last block of each row of codes is filled up with zeros."""
     count, length = own_rows
-    filled = np.zeros((count, -(-length // QUANT_BLOCK) * QUANT_BLOCK), array.dtype)
+    filled = np.zeros((count, -(-length // block) * block), array.dtype)
     filled[:, :length] = array.reshape(own_rows)
-    return filled.reshape(-1, QUANT_BLOCK)
+    return filled.reshape(-1, block)
 
 
-def _whole(blocks: Array, shape: Sequence[int], own_rows: tuple[int, int]) -> Array:
+def _rows(blocks: Array, own_rows: tuple[int, int]) -> Array:
+    """The inverse of `_blocks`: rows of codes, or of numbers."""
     count, length = own_rows
-    filled = -(-length // QUANT_BLOCK) * QUANT_BLOCK
-    whole = buffers.aligned(tuple(shape), blocks.dtype.name)
-    whole[...] = blocks.reshape(count, filled)[:, :length].reshape(shape)
+    filled = blocks.size // max(count, 1)
+    return blocks.reshape(count, filled)[:, :length]
+
+
+def _aligned(array: Array, shape: Sequence[int]) -> Array:
+    whole = buffers.aligned(tuple(shape), array.dtype.name)
+    whole[...] = array.reshape(shape)
     return whole

@@ -28,7 +28,7 @@ def buffers(optimizer: Optimizer, variant: Variant, program: Program) -> list[Bu
 
 
 def _states(optimizer: Optimizer, variant: Variant, program: Program) -> list[Buffer]:
-    """Those of the states; behind one of 8-bit codes that of its scales."""
+    """Those of the states; behind one of codes in blocks that of its scales."""
     found = [_state(optimizer, variant, s) for s in program.states]
     # Bounds take longer than all the rest.
     asks = any(b.is_quantized and b.format.unsigned is not None for b in found)
@@ -37,10 +37,7 @@ def _states(optimizer: Optimizer, variant: Variant, program: Program) -> list[Bu
     for buffer in found:
         if buffer.is_quantized:
             unsigned = buffer.format.unsigned is not None and buffer.name in nonnegative
-            states += [
-                replace(buffer, nonnegative=unsigned),
-                Buffer(f"{buffer.name}.scale", True, 0.0, storage="scale"),
-            ]
+            states += [replace(buffer, nonnegative=unsigned), buffer.scales]
         else:
             states.append(buffer)
     return states

@@ -70,4 +70,4 @@ def own_ceiling(kernel: Kernel) -> float:
 def _bytes(kernel: Kernel, names: Iterable[str]) -> float:
     """The bytes of an element in these buffers, with its share of float32 scales."""
     formats = [kernel.buffer(name).format for name in names]
-    return sum(x.bytes + (4 / x.block if x.block else 0) for x in formats)
+    return sum(x.bits / 8 + (4 / x.block if x.block else 0) for x in formats)

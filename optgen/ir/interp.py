@@ -5,6 +5,7 @@ It runs kernels at any stage between build and backend, so that the result of ev
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +17,7 @@ from optgen.ir import IDENTITY, Buffer, Instr, Kernel, Op, Value, codec
 from optgen.ir.expand import Emitter, expand
 from optgen.ir.math import random
 from optgen.ir.reductions import column_reduce, fold, fold_in_order, tree_reduce
-from optgen.ir.storage import QUANT_BLOCK, blocks
+from optgen.ir.storage import blocks, packing
 from optgen.ir.verify import held_type
 from optgen.model import Kind
 
@@ -159,18 +160,15 @@ class _Run:
             return np.array(found)[()] if buffer.name in self.stored else flushed(found)
         dtype = DTYPES[held_type(buffer, self.kernel.compute).dtype]
         if buffer.is_quantized:
-            scale = call(codec.decode_scale(buffer), self.seen(self.kernel.buffer(f"{buffer.name}.scale")))
+            scale = call(codec.decode_scale(buffer), self.scale_of_each(buffer))
             return call(codec.decoder(buffer), found, scale)
         if buffer.format.codec is not None:
-            return call(codec.decoder(buffer), found.view(f"u{buffer.format.bytes}").astype(np.int32))
+            return call(codec.decoder(buffer), found.view(f"u{found.itemsize}").astype(np.int32))
         return np.array(found, dtype)[()]
 
     def seen(self, buffer: Buffer) -> Array:
-        """The elements of a buffer that this update sees; for a buffer of scales, the scale of each of these
-        elements."""
-        array = self.tensor.buffers[buffer.name]
-        if buffer.is_scale:
-            return self.scale_of_each(array)
+        """The elements of a buffer that this update sees; of quantized states, the codes."""
+        array = self.all_codes(buffer) if buffer.is_quantized else self.tensor.buffers[buffer.name]
         array = array.reshape(self.full_shape(buffer))
         compact = ir.is_gradient(buffer.name) or self.shape(buffer.kind) == array.shape
         return array if compact or buffer.kind not in (Kind.ELEM, Kind.ROW) else array[..., self.present, :]
@@ -206,24 +204,38 @@ class _Run:
             word = self.words(ir.ROUNDING_DRAW + number // 2).view(np.uint32)
             args.append(((word >> np.uint32(16 * (number % 2))) & np.uint32(0xFFFF)).astype(np.int32))
         codes: Array = call(codec.encoder(buffer), *args)
-        return codes.astype(f"u{buffer.format.bytes}").view(dtype)
+        return codes.astype(f"u{dtype.itemsize}").view(dtype)
 
     # ------------------------------------------------------------ blocks of codes
 
-    def block_of_each(self) -> Array:
-        """The block of codes that each element belongs to. In a tensor updated by rows, blocks restart at every row."""
-        element, cols = self.elements(), max(self.cols, 1)
-        row, inside = (0, element) if self.tensor.rows is None else (element // cols, element % cols)
-        number: Array = row * -(-cols // QUANT_BLOCK) + inside // QUANT_BLOCK
+    @property
+    def restart(self) -> int:
+        """After how many elements blocks of codes restart: in a tensor that is updated by rows, at every row."""
+        whole = self.rows * self.cols * math.prod(self.batch)
+        return max(whole if self.tensor.rows is None else self.cols, 1)
+
+    def block_of_each(self, block: int | None) -> Array:
+        """The block of codes, of so many elements, that each element belongs to."""
+        assert block is not None
+        row, inside = np.divmod(self.elements(), self.restart)
+        number: Array = row * -(-self.restart // block) + inside // block
         return number
 
-    def scale_of_each(self, scales: Array) -> Array:
-        return scales.reshape(-1)[self.block_of_each()]
+    def scale_of_each(self, buffer: Buffer) -> Array:
+        """The scale of each element of a quantized state."""
+        return self.tensor.buffers[f"{buffer.name}.scale"].reshape(-1)[self.block_of_each(buffer.format.block)]
+
+    def all_codes(self, buffer: Buffer) -> Array:
+        """The codes of a quantized state, one an item."""
+        array = self.tensor.buffers[buffer.name]
+        if not buffer.format.is_packed:
+            return array
+        return packing.unpack(array.reshape(-1, packing.bytes_of(self.restart)), self.restart)
 
     def quantize(self, buffer: Buffer, value: Array) -> None:
         scales = self.tensor.buffers[f"{buffer.name}.scale"].reshape(-1)
-        codes = self.tensor.buffers[buffer.name].reshape(self.full_shape(buffer))
-        numbers = self.block_of_each()
+        codes = self.all_codes(buffer).reshape(self.full_shape(buffer))
+        numbers = self.block_of_each(buffer.format.block)
         value = np.array(value, np.float32)
         largest = np.zeros(scales.shape, np.int32)
         np.maximum.at(largest, numbers, call(blocks.magnitude, value))
@@ -231,6 +243,9 @@ class _Run:
         scales[touched] = largest.view(np.float32)[touched]
         factor = call(codec.encode_scale(buffer), scales[numbers])
         codes[..., self.present, :] = call(codec.encoder(buffer), value, factor).astype(codes.dtype)
+        if buffer.format.is_packed:
+            packed, rows = packing.pack(codes.reshape(-1, self.restart)), np.unique(self.elements() // self.restart)
+            self.tensor.buffers[buffer.name].reshape(packed.shape)[rows] = packed[rows]
 
     # ------------------------------------------------------------ draws
 

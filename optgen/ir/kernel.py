@@ -65,7 +65,7 @@ class Variant:
     `dtype`: of parameters and gradients; `master`: the weight is kept in float32 beside a parameter of 16 bits;
     `storage`: of each elementwise state (default: that of the weight); `evaluate`: the `eval:` section, not the update;
     `gradients`: how many gradients of a parameter are summed, in order, as they are read; `scaled`: each is first
-    multiplied by the hyper-parameter GRADIENT_FACTOR; `by_row`: the blocks of 8-bit codes may restart at each row,
+    multiplied by the hyper-parameter GRADIENT_FACTOR; `by_row`: the blocks of codes may restart at each row,
     though values depend on several rows; `boxes`: parameters may be boxes of larger tensors, which are cut anywhere.
     """
 
@@ -97,7 +97,7 @@ class Buffer:
     number, the name of a hyper-parameter, or `w`. `starts_late`: it is 0 until the first update of the tensor, which
     computes another value to start from.
 
-    The codes of a quantized state "m" have float32 scales in the buffer "m.scale", one for each block of QUANT_BLOCK
+    The codes of a quantized state "m" have float32 scales in the buffer "m.scale", one for each block of `block`
     elements. The storage of that buffer is "scale".
     """
 
@@ -108,6 +108,7 @@ class Buffer:
     storage: str = "float32"
     nonnegative: bool = False  # no code stands for a negative number
     starts_late: bool = False
+    block: int | None = None  # of scales: how many elements have one
 
     @property
     def format(self) -> Storage:
@@ -122,6 +123,11 @@ class Buffer:
     def is_quantized(self) -> bool:
         """Whether the elements are codes in blocks, with scales in another buffer."""
         return self.format.block is not None
+
+    @property
+    def scales(self) -> Buffer:
+        """The buffer of the scales of a quantized state."""
+        return Buffer(f"{self.name}.scale", True, 0.0, storage=SCALE.name, block=self.format.block)
 
 
 def gradient(k: int) -> str:
@@ -196,7 +202,7 @@ class Kernel:
     @property
     def goes_by_rows(self) -> bool:
         """Whether sweeps without reductions can go row by row: the rows that a gradient has, or all rows, at each of
-        which the blocks of 8-bit codes restart."""
+        which the blocks of codes restart."""
         return self.rows_independent or self.by_row
 
     @property

@@ -39,7 +39,8 @@ def to_text(kernel: Kernel) -> str:
 
 def _marks(b: Buffer) -> list[str]:
     init = [] if b.init is None else [f"init={b.init}"]
-    return ["written"] * b.written + ["nonnegative"] * b.nonnegative + ["late"] * b.starts_late + init
+    block = [] if b.block is None else [f"block={b.block}"]
+    return ["written"] * b.written + ["nonnegative"] * b.nonnegative + ["late"] * b.starts_late + init + block
 
 
 def _instr(instr: Instr) -> str:
@@ -82,13 +83,16 @@ def from_text(text: str) -> Kernel:
 def _buffer(words: list[str]) -> Buffer:
     name, kind, storage, *marks = words
     init: float | str | None = None
+    block: int | None = None
     for mark in marks:
         if mark.startswith("init="):
             init = _number_or_name(mark.removeprefix("init="))
+        elif mark.startswith("block="):
+            block = int(mark.removeprefix("block="))
         elif mark not in ("written", "nonnegative", "late"):
             raise ValueError(f"unknown mark {mark!r}")
     written, nonnegative, late = (mark in marks for mark in ("written", "nonnegative", "late"))
-    return Buffer(name, written, init, Kind(kind), storage, nonnegative, late)
+    return Buffer(name, written, init, Kind(kind), storage, nonnegative, late, block)
 
 
 def _number_or_name(word: str) -> float | str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
@@ -11,7 +12,13 @@ from optgen.linalg import blocks
 from optgen.linalg.matrices import SUMMED, Matrices, ProductShape, check, result
 from optgen.loops.language import NO_TRANS, TRANS
 
+if TYPE_CHECKING:
+    from optgen.linalg.own.tile import Precision
+
 How = Literal["native", "bfloat16", "deterministic"]
+OWN_MIN_MULTIPLICATIONS = 1 << 21
+"""Smaller products are left to BLAS: what packing takes does not pay."""
+_PRECISIONS: dict[np.dtype[Any], Precision] = {np.dtype(np.float32): "float32", np.dtype(np.float64): "float64"}
 EDGE = 192
 """The rows and columns of a block of BLAS. They do not depend on the number of threads, so the result does not."""
 
@@ -31,8 +38,9 @@ def product(
     `a` and `b` have one dtype and equal leading dimensions. `symmetric`: the caller knows that the result is, as
     a @ a^T is. What is below and on the diagonal is computed then, and the rest is its mirror image.
 
-    `how` is "native": BLAS, in the dtype of the arrays; "bfloat16": of float32 arrays that are rounded to bfloat16, to
-    nearest even, with sums in float32; or "deterministic": as `reference_product` has it, to the bit.
+    `how` is "native": in the dtype of the arrays, by BLAS or code of our own; "bfloat16": of float32 arrays that are
+    rounded to bfloat16, to nearest even, with sums in float32; or "deterministic": as `reference_product` has it, to
+    the bit.
 
     The bits do not depend on the number of threads, and those of "deterministic" not on the processor either.
 
@@ -40,17 +48,26 @@ def product(
     not be square, or `out` has another shape or overlaps.
     """
     shape, out = _checked(a, b, out, transpose_a, transpose_b, symmetric, how)
-    if how == "native":
-        _by_blas(a, b, out, shape, transpose_a, transpose_b, symmetric)
+    if how == "native" and (shape.m * shape.n * shape.k < OWN_MIN_MULTIPLICATIONS or not _own_is_faster()):
+        by_blas(a, b, out, shape, transpose_a, transpose_b, symmetric)
     else:
-        from optgen.linalg.own.multiply import load, multiply  # with LLVM, which is slow to import
+        from optgen.linalg.own.multiply import load, multiply
 
-        own = load("bfloat16" if how == "bfloat16" else "float64" if a.dtype == np.float64 else "float32")
+        own = load("bfloat16" if how == "bfloat16" else _PRECISIONS[a.dtype], how != "deterministic")
         multiply(own, a, b, out, shape, transpose_a, transpose_b, symmetric)
     return out
 
 
-def _by_blas(
+@functools.cache
+def _own_is_faster() -> bool:
+    # LLVM, which is slow to import, comes with the first product.
+    from optgen.backends import target
+    from optgen.linalg.own.tile import has_large_tiles
+
+    return has_large_tiles(target.host())
+
+
+def by_blas(
     a: Matrices, b: Matrices, c: Matrices, shape: ProductShape, transpose_a: bool, transpose_b: bool, symmetric: bool
 ) -> None:
     """Blocks of the result, each one call on one thread, over all of k."""

@@ -61,7 +61,7 @@ def _cost(kernel: Kernel, phases: list[Phase]) -> tuple[int, float]:
 
 def read_bytes(kernel: Kernel, op: ir.Op) -> float:
     """The bytes that an operation reads for each element. All plans write the same bytes."""
-    return kernel.buffer(op.buffer).format.bytes if isinstance(op, ir.Load) else 0
+    return kernel.buffer(op.buffer).format.bits / 8 if isinstance(op, ir.Load) else 0
 
 
 @dataclass
@@ -182,7 +182,7 @@ class _Schedule:
         return max((self.known[x] for x in self.needs_of(v)), default=0)
 
     def can_code(self, sweep: int) -> bool:
-        """Whether a sweep can store 8-bit codes: it has their blocks whole."""
+        """Whether a sweep can store codes in blocks: it has their blocks whole."""
         reductions = self.reductions[sweep] if sweep < len(self.reductions) else []
         return not (reductions if self.kernel.by_row else any(map(_reduces_lines, reductions)))
 

@@ -49,12 +49,12 @@ def choose_temporary(
                 continue
             if not buffer.format.is_exact(v.type.dtype):
                 continue
-            gain = saved[v.id] - WRITTEN_BYTE * buffer.format.bytes
+            gain = saved[v.id] - WRITTEN_BYTE * buffer.format.bits / 8
             if gain > most and (allowed is None or v.id in allowed):
                 best, most = Temporary(v, k), gain
         own, covering = _needed_alone(bodies[k], buffer.name, read_bytes)
         for id, cost in own.items():
-            saved[id] = saved.get(id, 0.0) + cost - buffer.format.bytes
+            saved[id] = saved.get(id, 0.0) + cost - buffer.format.bits / 8
         if covering is not None:
             allowed = covering if allowed is None else allowed & covering
     return best

@@ -238,7 +238,7 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take the states and group values of `state_dict()`; states are kept as this optimizer keeps them.
 
-        Codes of 8 bits, states of 16 bits and float32 masters are taken as they are, if they are kept so here, and
+        Codes, states of 16 bits and float32 masters are taken as they are, if they are kept so here, and
         converted if not. ValueError if groups or shapes differ; then nothing has changed.
         """
         loading.load_state_dict(self, state_dict)

@@ -307,7 +307,10 @@ def memory_of(
 
 
 def _takes_any_order(kernel: LoadedKernel, memory: ParamMemory) -> bool:
-    """Whether a kernel gives the axes of a parameter no meaning of their own. (8-bit blocks are within rows.)"""
+    """Whether a kernel gives the axes of a parameter no meaning of their own. (Blocks of codes are within rows, and an
+    array of codes that share bytes cannot say in which order they lie.)"""
     native = kernel.native
+    if any(b.format.is_packed for b in native.buffers):
+        return False
     is_elementwise = native.cut in ("anywhere", "blocks") and not {"rows", "cols"} & set(native.hyper)
     return is_elementwise and not (kernel.is_quantized and memory.tensor.shape[0] != memory.param.shape[0])

@@ -86,10 +86,10 @@ def decode_states(
     given: Arguments,
     options: GroupOptions,
 ) -> None:
-    """Have the states of parameters hold float32 numbers where these options kept codes of 8 bits."""
+    """Have the states of parameters hold float32 numbers where these options kept codes."""
     for p in params:
         if any(key.endswith(codes.SCALE) for key in state.get(p, ())):
             # The codes are of a parameter of 32 bits or less, and mean the same numbers for all of them.
             rule = load(optimizer, p, given, options, dtype="float32")
             kernel = rule.kernel(tuple(ParamMemory(p).tensor.shape))
-            codes.decode(kernel, state[p], optimizer.state_keys.key_of)
+            codes.decode(kernel, state[p], optimizer.state_keys.key_of, p)

@@ -115,7 +115,8 @@ def bindable(
             kept[key], kept[scale_key] = codes.bindable(
                 b, key, kept, memory, start_of(b, values), kernel.native.last_two
             )
-            bound[b.name] = memory.like_bound(local_tensor(kept[key]))
+            found = local_tensor(kept[key])
+            bound[b.name] = found if b.format.is_packed else memory.like_bound(found)
             bound[b.name + codes.SCALE] = local_tensor(kept[scale_key])
         elif b.kind is Kind.ELEM:
             kept[key] = found = _elements(b, key, kept.get(key), memory, values)
@@ -190,7 +191,7 @@ def _elements(b: Buffer, key: str, there: Any, memory: ParamMemory, values: Valu
     if there is not None:
         codes.check_tensor(key, there)
         if there.dtype == torch.uint8:
-            raise ValueError(f"state['{key}']: 8-bit codes, where {b.storage} is kept; give the storage they have")
+            raise ValueError(f"state['{key}']: codes in uint8, where {b.storage} is kept; give the storage they have")
         return values_like(memory, key, there, _dtype(b))
     new = memory.empty_state(_dtype(b), memory.tensor.device).zero_()
     if start == "w":

@@ -169,7 +169,7 @@ def evaluate(
     return [_placed(array, weight.context) for array, weight in zip(found, weights, strict=True)]
 
 
-# ---------------------------------------------------------------- 8-bit states
+# ---------------------------------------------------------------- quantized states
 
 
 @dataclass(frozen=True)
@@ -185,11 +185,15 @@ class Coding:
         buffer = rule.kernel(shape).states[state]
         return cls(buffer.storage, buffer.nonnegative)
 
-    def part(self, scales: Any, begin: int, end: int) -> Any:
-        """The scales of elements [begin, end), where `begin` is the first of a block."""
-        from optgen.ir.storage import QUANT_BLOCK
+    def part(self, codes: Any, scales: Any, begin: int, end: int) -> tuple[Any, Any]:
+        """The codes and scales of elements [begin, end), where `begin` is the first of a block, of those of a whole
+        weight in one row."""
+        from optgen.ir.storage.packing import CODES_PER_BYTE
 
-        return scales[begin // QUANT_BLOCK : -(-end // QUANT_BLOCK)]
+        found = self._buffer().format
+        each = CODES_PER_BYTE if found.is_packed else 1
+        own, of_scales = (slice(begin // n, -(-end // n)) for n in (each, found.block))
+        return codes[own], scales[of_scales]
 
     def encode(self, values: np.ndarray, by_row: bool) -> tuple[np.ndarray, np.ndarray]:
         """Codes and scales of numbers; `by_row`: the blocks restart at every row."""
@@ -197,23 +201,24 @@ class Coding:
 
         return storage.encode(values, self._buffer(), by_row)
 
-    def decode(self, codes: np.ndarray, scales: np.ndarray) -> np.ndarray:
-        """float32 numbers of the shape of the codes."""
+    def decode(self, codes: np.ndarray, scales: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+        """The float32 numbers of a state of a weight of this shape."""
         from optgen.execute import storage
 
-        return storage.decode(codes, scales, self._buffer())
+        return storage.decode(codes, scales, self._buffer(), shape)
 
-    def check(self, codes: np.ndarray, scales: np.ndarray) -> None:
-        """ValueError for arrays that were not made so."""
+    def check(self, codes: np.ndarray, scales: np.ndarray, shape: tuple[int, ...]) -> None:
+        """ValueError for arrays that were not made so of a weight of this shape."""
         from optgen.execute import storage
-        from optgen.ir import Buffer
         from optgen.ir.storage import STORAGES
 
         found = STORAGES.get(self.storage)
         if found is None or found.block is None:
-            raise ValueError(f"'{self.storage[:60]}' is no storage in 8 bits")
-        shapes = [storage.shape_of(Buffer("", True, storage="scale"), codes.shape, by_row) for by_row in (False, True)]
-        if (codes.dtype, scales.dtype) != (found.array_dtype, np.float32) or scales.shape not in shapes:
+            raise ValueError(f"'{self.storage[:60]}' is no storage in blocks of codes")
+        b = self._buffer()
+        shapes = [[storage.shape_of(x, shape, by_row) for x in (b, b.scales)] for by_row in (False, True)]
+        dtypes = codes.dtype, scales.dtype
+        if dtypes != (found.array_dtype, np.float32) or [codes.shape, scales.shape] not in shapes:
             raise ValueError(
                 f"codes are {found.array_dtype}, and scales float32, one for each block of them: not {codes.dtype} of "
                 f"{codes.shape} and {scales.dtype} of {scales.shape}"
@@ -227,15 +232,28 @@ class Coding:
 
 # ---------------------------------------------------------------- pieces
 
+MIN_ALIGNED_BYTES = 1 << 12
+"""Smaller arrays are where NumPy puts them: finding them another place takes longer than it saves."""
 
-def aligned(shape: tuple[int, ...], dtype: np.dtype, value: float = 0.0) -> np.ndarray:
-    """A new NumPy array, filled with `value`, that begins with a cache line, or with a page if it is large.
+
+def aligned(shape: tuple[int, ...], dtype: np.dtype, value: float | None = 0.0) -> np.ndarray:
+    """A new NumPy array, filled with `value` (None: anything), that begins with a cache line, or if it is large with a
+    page.
 
     States lie in lines as their weight does. Updates are fastest where the gradient does so too.
     """
     from optgen.execute import buffers
 
     return buffers.aligned(shape, dtype.name, value)
+
+
+def copied(x: Any) -> Any:
+    """A copy of an array of NumPy or CuPy in C order; a large one of NumPy begins as an `aligned` one does."""
+    if type(x) is not np.ndarray or x.nbytes < MIN_ALIGNED_BYTES:
+        return x.copy()
+    copy = aligned(x.shape, x.dtype, None)
+    copy[...] = x
+    return copy
 
 
 def piece(offset: int, shape: tuple[int, ...]) -> Piece:

@@ -21,9 +21,6 @@ CONTRIB = ("arange_like",)
 
 Shape = int | tuple[int, ...]
 
-_MIN_ALIGNED_BYTES = 1 << 12
-"""Smaller arrays are where NumPy puts them: finding them another place takes longer than it saves."""
-
 SPARSE_MAKERS: dict[str, Callable[..., NDArray]] = {}
 """`array` and `zeros` of `nd.sparse`, which enters them here: sparse arrays are made of dense ones."""
 
@@ -39,10 +36,14 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
         return _copied(source_array, _checked(source_array.context if ctx is None else ctx), dtype)
     wanted = element_type(dtype)
     try:
-        data = np.array(source_array, order="C")
+        data = source_array if type(source_array) is np.ndarray else np.array(source_array, order="C")
         if data.dtype.kind not in "biufVO":  # V: bfloat16; O: integers of more than 64 bits
             raise TypeError(f"{data.dtype} is no type of numbers")
-        return place(data if data.dtype == wanted else convert(data, wanted), ctx)
+        if data.dtype != wanted:
+            data = convert(np.asarray(data, order="C"), wanted)
+        elif data is source_array:
+            data = optgen_bridge.copied(data)
+        return place(data, ctx)
     except (TypeError, ValueError, OverflowError) as error:
         raise TypeError(f"cannot make an array of {type(source_array).__name__}: {error}") from None
 
@@ -175,6 +176,6 @@ def _in_host_memory(make: str, shape: Shape, dtype: np.dtype) -> np.ndarray:
     lengths = shape if isinstance(shape, tuple) else (shape,)
     if all(type(n) is int and n >= 0 for n in lengths):
         nbytes = math.prod(lengths) * dtype.itemsize
-        if _MIN_ALIGNED_BYTES <= nbytes < sys.maxsize:
-            return optgen_bridge.aligned(lengths, dtype, 1.0 if make == "ones" else 0.0)
+        if optgen_bridge.MIN_ALIGNED_BYTES <= nbytes < sys.maxsize:
+            return optgen_bridge.aligned(lengths, dtype, {"empty": None, "zeros": 0.0, "ones": 1.0}[make])
     return getattr(np, make)(shape, dtype)

@@ -190,6 +190,8 @@ class NDArray:
             raise MXNetError(
                 f"an array of shape {self.shape} without attach_grad() has no gradient that could be fresh"
             )
+        if fresh:
+            self._node.expose()  # which refuses a gradient whose memory a step has used
         self._node.fresh = bool(fresh)
 
     def detach(self) -> NDArray:

@@ -12,7 +12,7 @@ import numpy as np
 from runtime import autograd
 from runtime.base import ArgumentError, MXNetError, did_you_mean
 from runtime.context import Context, cpu
-from runtime.core import backend
+from runtime.core import backend, optgen_bridge
 from runtime.ndarray.ndarray import NDArray
 
 ignore_fp_errors = np.errstate(all="ignore")
@@ -172,7 +172,7 @@ _move = _Move()
 def move(x: NDArray, ctx: Context) -> NDArray:
     """A copy of x in `ctx`, recorded as an operator's call is."""
     with backend.device_scope(ctx):
-        data = x._data.copy() if x._ctx.on_cpu == ctx.on_cpu else backend.to_context(x._data, ctx)
+        data = optgen_bridge.copied(x._data) if x._ctx.on_cpu == ctx.on_cpu else backend.to_context(x._data, ctx)
     node = None
     if autograd.mode.recording and x._in_graph():
         node = autograd.Node(_move, [x._node], [], None, {}, x._ctx)

@@ -9,13 +9,17 @@ from runtime.ndarray.ndarray import NDArray
 
 
 class NamedStates(tuple):
-    """A tuple of arrays, in the order of the spec, whose entries are also reached by name: `state["m"]`."""
+    """A tuple of arrays, in the order of the spec, whose entries are also reached by name: `state["m"]`.
+
+    `shape` is that of the weight, which an array of codes that share bytes does not have.
+    """
 
     names: tuple[str, ...]
+    shape: tuple[int, ...]
 
-    def __new__(cls, arrays: Iterable[NDArray], names: Iterable[str]) -> NamedStates:
+    def __new__(cls, arrays: Iterable[NDArray], names: Iterable[str], shape: tuple[int, ...]) -> NamedStates:
         self = super().__new__(cls, arrays)
-        self.names = tuple(names)
+        self.names, self.shape = tuple(names), shape
         return self
 
     def __getitem__(self, key: Any) -> Any:
@@ -23,4 +27,4 @@ class NamedStates(tuple):
 
     def __reduce__(self) -> tuple:
         """For copies and pickles."""
-        return NamedStates, (tuple(self), self.names)
+        return NamedStates, (tuple(self), self.names, self.shape)

@@ -31,14 +31,15 @@ class SpecOptimizer(Optimizer):
 
     The state of a parameter is as in MXNet: None where there is none, an array where the spec has but one, else a
     tuple, here a `NamedStates`; with `multi_precision` and a float16 or bfloat16 weight, the pair of it and the float32
-    master. A state stored in 8 bits is an array of codes beside one of scales.
+    master. A quantized state is an array of codes beside one of scales.
 
     Arguments that all of these classes have beside those of every Optimizer:
 
     lazy_update: of a row-sparse gradient, update the present rows alone, as if the others did not exist; otherwise the
         absent rows have gradient 0. Only where the equations allow it.
     storage: how states that are shaped like the weight are stored: 'float32', 'bfloat16', 'bfloat16_stochastic',
-        'int8_dynamic', 'int8_linear', or a dict of these by state. None: as the weight, or as its master.
+        'int8_dynamic', 'int8_linear', 'int4_dynamic', or a dict of these by state. None: as the weight, or as its
+        master.
     """
 
     spec: ClassVar[Spec]
@@ -143,29 +144,29 @@ class SpecOptimizer(Optimizer):
         return self._rules[dtype, master, gpu]
 
     def coding(self, state: str, shape: tuple[int, ...]) -> optgen_bridge.Coding:
-        """The coding of an 8-bit state of a parameter of this shape, or of a piece of one."""
+        """The coding of a quantized state of a parameter of this shape, or of a piece of one."""
         rule = next(iter(self._rules.values()), None) or self._rule("float32", False)
-        large = (1 << 16, *[1] * (len(shape) - 1))  # a piece can be smaller than what is stored in 8 bits
+        large = (1 << 16, *[1] * (len(shape) - 1))  # a piece can be smaller than what is stored in codes
         return optgen_bridge.Coding.of(rule, state, large)
 
     def create_state(self, index: Index, weight: NDArray) -> Any:
         """The spec's states for this parameter."""
-        return self.packed(self._initial(index, weight, master=False))
+        return self.packed(self._initial(index, weight, master=False), weight.shape)
 
     def create_state_multi_precision(self, index: Index, weight: NDArray) -> Any:
         """`create_state`, or, with a master, the pair of it and the states."""
         if not self.has_master(weight):
             return super().create_state_multi_precision(index, weight)
         states = self._initial(index, weight, master=True)
-        return self._pair(states.pop("w"), self.packed(states))
+        return self._pair(states.pop("w"), self.packed(states, weight.shape))
 
-    def packed(self, arrays: Mapping[str, NDArray]) -> Any:
-        """The state with these arrays, in the order of the spec: None, an array or a tuple."""
+    def packed(self, arrays: Mapping[str, NDArray], shape: tuple[int, ...]) -> Any:
+        """The state with these arrays of a weight of this shape, in the spec's order: None, an array or a tuple."""
         if not arrays:
             return None
         if len(self.spec.states) == len(arrays) == 1:
             return next(iter(arrays.values()))
-        return NamedStates(arrays.values(), arrays)
+        return NamedStates(arrays.values(), arrays, shape)
 
     def unpacked(self, state: Any) -> dict[str, NDArray]:
         """The arrays of a state by name."""

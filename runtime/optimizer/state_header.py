@@ -68,15 +68,20 @@ def _check_tree(tree: Any, arrays: Arrays, where: str, depth: int) -> None:
 
 
 def _check_coded(content: Any, arrays: Arrays, where: str) -> None:
-    """The names of codes and scales, how they were made, and whether they have no sign."""
+    """The names of codes and scales, how they were made, and whether they have no sign; then the shape of the weight,
+    if the codes do not have it."""
     _be(where, content, list)
-    if len(content) != 4:
+    if len(content) not in (4, 5):
         raise MXNetError(f"{where} has codes, scales, storage and sign, not {shown(content)}")
     codes, scales = (_named(name, arrays, where) for name in content[:2])
     _be(where, content[2], str)
     _be(where, content[3], bool)
+    for of in content[4:]:
+        _be(f"{where}.shape", of, list)
+        for k, length in enumerate(of):
+            counts.count(length, f"{where}.shape[{k}]")
     try:
-        Coding(*content[2:]).check(codes, scales)
+        Coding(*content[2:4]).check(codes, scales, tuple(*content[4:]) if content[4:] else codes.shape)
     except ValueError as error:
         raise MXNetError(f"{where}: {error}") from None
 

@@ -60,11 +60,12 @@ class _Merger:
             case "array":
                 self._join(inner, of)
             case "coded":
-                scales = [x and x[1] for x in inner]
-                if self._join([x and x[0] for x in inner], of):
+                codes, scales = ([x and x[k] for x in inner] for k in range(2))
+                sizes = [math.prod(x[4]) for x in inner if x is not None and x[4:]]
+                if self._join(codes, of, sizes):
                     self.arrays[content[1]] = np.concatenate(self._pieces(scales))
-                else:
-                    self.arrays[content[1]] = self._of_processes[of.first][content[1]]
+                    return {kind: [*content[:4], *([list(of.shape)] if sizes else [])]}
+                self.arrays[content[1]] = self._of_processes[of.first][content[1]]
             case "tuple" | "list":
                 columns = zip(*(x or [None] * len(content) for x in inner), strict=True)
                 return {kind: [self.tree(column, of) for column in columns]}
@@ -72,13 +73,16 @@ class _Merger:
                 return {kind: {name: self.tree([x and x[name] for x in inner], of) for name in content}}
         return trees[of.first]
 
-    def _join(self, names: Sequence[str | None], of: Share) -> bool:
+    def _join(self, names: Sequence[str | None], of: Share, sizes: Sequence[int] = ()) -> bool:
         """Put the array of the whole under the name that `first` has for it; whether there were pieces of it, which
-        have one dimension. What has none, or another size, is the same in all."""
+        have one dimension. What has none, or another size, is the same in all. Arrays of codes that share bytes are for
+        pieces of these `sizes`, and stay one-dimensional."""
         name, pieces = names[of.first], self._pieces(names)
         flat = of.shape is not None and all(piece.ndim == 1 for piece in pieces)
-        cut = flat and sum(piece.size for piece in pieces) == math.prod(of.shape)
-        joined = np.concatenate([piece.reshape(-1) for piece in pieces]).reshape(of.shape) if cut else None
+        cut = flat and sum(sizes or [piece.size for piece in pieces]) == math.prod(of.shape)
+        joined = np.concatenate([piece.reshape(-1) for piece in pieces]) if cut else None
+        if joined is not None and not sizes:
+            joined = joined.reshape(of.shape)
         self.arrays[name] = self._of_processes[of.first][name] if joined is None else joined
         return cut
 

@@ -24,15 +24,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Coded:
-    """An 8-bit state: one leaf of a tree, where the optimizer has the two arrays side by side."""
+    """A quantized state: one leaf of a tree, where the optimizer has the two arrays side by side. `shape` is that of
+    the weight."""
 
     codes: NDArray
     scales: NDArray
     coding: Coding
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.codes.shape
+    shape: tuple[int, ...]
 
     @property
     def context(self) -> Context:
@@ -44,10 +42,10 @@ def mapped(function: Callable[[NDArray], NDArray], tree: Any) -> Any:
     match tree:
         case NDArray():
             return function(tree)
-        case Coded(codes, scales, coding):
-            return Coded(function(codes), function(scales), coding)
+        case Coded(codes, scales, coding, shape):
+            return Coded(function(codes), function(scales), coding, shape)
         case NamedStates():
-            return NamedStates(map(function, tree), tree.names)
+            return NamedStates(map(function, tree), tree.names, tree.shape)
         case tuple() | list():
             return type(tree)(mapped(function, x) for x in tree)
         case dict():
@@ -71,7 +69,7 @@ def joined(tree: Any, optimizer: Optimizer) -> Any:
     arrays = optimizer.unpacked(tree)
     scales = {key.removesuffix(".scale"): x for key, x in arrays.items() if key.endswith(".scale")}
     return {
-        key: Coded(x, scales[key], optimizer.coding(key, x.shape)) if key in scales else x
+        key: Coded(x, scales[key], optimizer.coding(key, tree.shape), tree.shape) if key in scales else x
         for key, x in arrays.items()
         if not key.endswith(".scale")
     }
@@ -87,7 +85,8 @@ def split(tree: Any, optimizer: Optimizer) -> Any:
     arrays = {}
     for key, x in tree.items():
         arrays |= {key: x.codes, f"{key}.scale": x.scales} if isinstance(x, Coded) else {key: x}
-    return optimizer.packed(arrays)
+    coded = [x.shape for x in tree.values() if isinstance(x, Coded)]
+    return optimizer.packed(arrays, next(iter(coded), ()))
 
 
 def converted(saved: Any, optimizer: Optimizer, index: Index, weight: NDArray) -> Any:
@@ -159,8 +158,8 @@ def _cut(saved: NDArray | Coded, begin: int, like: NDArray | Coded) -> NDArray |
     """Elements of a saved array, as many as `like` has, from number `begin` on, where a block begins."""
     end = begin + math.prod(like.shape)
     if isinstance(saved, Coded) and saved.scales.ndim == 1:
-        scales = saved.coding.part(saved.scales, begin, end)
-        return Coded(saved.codes.reshape((-1,))[begin:end], scales, saved.coding)
+        codes, scales = saved.coding.part(saved.codes.reshape((-1,)), saved.scales, begin, end)
+        return Coded(codes, scales, saved.coding, (end - begin,))
     return NDArray(_numbers(saved).reshape(-1)[begin:end], cpu())
 
 
@@ -184,5 +183,5 @@ def _set(to: NDArray, values: np.ndarray) -> None:
 
 def _numbers(saved: NDArray | Coded) -> np.ndarray:
     if isinstance(saved, Coded):
-        return saved.coding.decode(*(backend.to_host(x._data) for x in (saved.codes, saved.scales)))
+        return saved.coding.decode(*(backend.to_host(x._data) for x in (saved.codes, saved.scales)), saved.shape)
     return backend.to_host(saved._data)

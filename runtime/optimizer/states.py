@@ -92,9 +92,10 @@ class _Writer:
         match tree:
             case NDArray():
                 return {"array": self._array(tree, path)}
-            case Coded(codes, scales, coding):
+            case Coded(codes, scales, coding, shape):
                 names = [self._array(codes, path), self._array(scales, f"{path}.scale")]
-                return {"coded": [*names, coding.storage, coding.nonnegative]}
+                own = [] if codes.shape == shape else [shape]
+                return {"coded": [*names, coding.storage, coding.nonnegative, *own]}
             case None | bool() | int() | float() | str():
                 return {"value": tree}
             case tuple() | list():
@@ -292,8 +293,9 @@ def _tree(tree: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> Any:
         case "array":
             return arrays[content]
         case "coded":
-            codes, scales, storage, nonnegative = content
-            return Coded(arrays[codes], arrays[scales], Coding(storage, nonnegative))
+            codes, scales, storage, nonnegative, *shape = content
+            own = tuple(*shape) if shape else arrays[codes].shape
+            return Coded(arrays[codes], arrays[scales], Coding(storage, nonnegative), own)
         case "value":
             return content
         case "tuple":

@@ -28,6 +28,7 @@ MODES: dict[str, dict[str, Any]] = {
     "bfloat16-master": {"dtype": "bfloat16", "master": True, "scales_gradient": True},
     "bfloat16-stochastic": {"storage": "bfloat16_stochastic"},
     "int8": {"storage": "int8_dynamic", "blocks_by_row": True},
+    "int4": {"storage": "int4_dynamic", "blocks_by_row": True},
 }
 FACTOR = 0.37
 """What gradients are multiplied by, where the rule does that."""

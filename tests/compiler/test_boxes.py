@@ -74,7 +74,7 @@ def test_rows_of_every_flag_that_changes_sums(case: Case) -> None:
     check_rows(case, {}, cuts)
 
 
-@pytest.mark.parametrize("mode", ["float32", "int8"])
+@pytest.mark.parametrize("mode", ["float32", "int8", "int4"])
 @pytest.mark.parametrize("case", list(cases(*FEATURES)), ids=str)
 def test_rows_of_every_feature(case: Case, mode: str) -> None:
     """Reductions of every kind and direction, with infinities and NaN."""
@@ -165,9 +165,9 @@ def test_batches_cut_along_other_axes_than_the_first() -> None:
         case.load().bind([w], [g], pieces=[rows], exchange=lambda _, numbers: None)
 
 
-def test_eight_bits_cut_between_blocks_of_columns() -> None:
-    for name in ("adam", "lamb"):
-        problem = Problem(by_name(name), MODES["int8"], [(70, 512)])
+def test_codes_cut_between_blocks_of_columns() -> None:
+    for name, mode in (("adam", "int8"), ("lamb", "int8"), ("adam", "int4"), ("lamb", "int4")):
+        problem = Problem(by_name(name), MODES[mode], [(70, 512)])
         cells = grid((70, 512), {1: (0, 256, 512)})
         boxes = [[Box((70, 512), cells, rank)] for rank in range(2)]
         (whole,), _ = problem.whole()
@@ -219,7 +219,12 @@ def test_shares_of_threads_meet_anywhere() -> None:
     before = optgen.num_threads()
     optgen.set_num_threads(2)
     try:
-        for name, mode in (("lamb", "int8"), ("adafactor", "bfloat16-stochastic"), ("batch", "float32")):
+        for name, mode in (
+            ("lamb", "int8"),
+            ("lamb", "int4"),
+            ("adafactor", "bfloat16-stochastic"),
+            ("batch", "float32"),
+        ):
             rule = by_name(name).load(**MODES[mode])
             shapes, cut = [(1000, 301), (701, 512), (9, 170, 300)], [(0, 333, 1000), (0, 350, 701), (0, 4, 9)]
             problem = Problem(by_name(name), MODES[mode], shapes)
@@ -278,13 +283,14 @@ def test_what_cannot_be_a_box() -> None:
         optgen.load("adam", storage="int8_dynamic").bind([w], [g], pieces=[long])
 
 
-# ---------------------------------------------------------------- 8-bit blocks by row
+# ---------------------------------------------------------------- blocks by row
 
 
+@pytest.mark.parametrize("mode", ["int8", "int4"])
 @pytest.mark.parametrize("name", ["adam", "lamb", "came", "prodigy"])
-def test_blocks_restart_at_rows(name: str) -> None:
+def test_blocks_restart_at_rows(name: str, mode: str) -> None:
     """In tensors that are whole: compared with the interpreter, and by the shapes of scales."""
-    problem = Problem(by_name(name), MODES["int8"], [(130, 300), (70, 256), (9001,), (300, 33)])
+    problem = Problem(by_name(name), MODES[mode], [(130, 301), (70, 256), (9001,), (300, 33)])
     params, state = problem.whole()
     own, (found,), _ = problem.in_boxes([[None] * 4])
     assert all(map(same_bits, own[0], params))
@@ -293,6 +299,6 @@ def test_blocks_restart_at_rows(name: str) -> None:
             assert (a is None) == (b is None)
             assert a is None or same_bits(a, b), key
     scales = [None if x is None else x.shape for x in state.arrays["m.scale"]]
-    # Prodigy sums over all parameters, which need one kernel, so that all are of 8 bits.
+    # Prodigy sums over all parameters, which need one kernel, so that all are in codes.
     rest = [(9001, 1), (300, 1)] if name == "prodigy" else [None, None]
-    assert scales == [(130, 2), (70, 1), *rest]
+    assert scales == [(130, 2), (70, 1), *rest] if mode == "int8" else [(130, 3), (70, 2), *rest]

@@ -53,7 +53,7 @@ CHANGES: tuple[dict[str, Any], ...] = (
 
 FACTOR = -1 / 3
 """Of gradients, where a mode scales them."""
-STORAGES = ("float16", "bfloat16", "bfloat16_stochastic", "int8_dynamic", "int8_linear")
+STORAGES = ("float16", "bfloat16", "bfloat16_stochastic", "int8_dynamic", "int8_linear", "int4_dynamic")
 MODES: dict[str, dict[str, Any]] = {
     "float64": {"dtype": "float64"},
     "float16": {"dtype": "float16"},
@@ -62,10 +62,14 @@ MODES: dict[str, dict[str, Any]] = {
     "bfloat16-master": {"dtype": "bfloat16", "master": True, "storage": "bfloat16_stochastic"},
     **{storage: {"storage": storage} for storage in STORAGES},
     "mixed": {"storage": STORAGES},
+    "codes": {"storage": ("int4_dynamic", "int8_linear", "bfloat16_stochastic")},
     "mixed-master": {"dtype": "bfloat16", "master": True, "storage": STORAGES},
     "scaled": {"dtype": "bfloat16", "master": True, "scales_gradient": True},
 }
-"""How rules are loaded, beside plain float32; `mixed`: one state after the other is stored in one of these ways."""
+"""How rules are loaded, beside plain float32; `mixed`, `codes`: one state after the other is stored in one of these
+ways."""
+CODES = ("int8_dynamic", "int8_linear", "int4_dynamic", "codes")
+"""The modes that store every state in blocks of codes."""
 
 
 def test_every_variant_is_reached() -> None:
@@ -180,10 +184,10 @@ def test_one_tensor_alone(shape: Shape) -> None:
 
 SOME = {
     "adafactor-scale_parameter-averaged": ["float64", "int8_linear", "scaled"],
-    "came": ["float16-master"],
+    "came": ["float16-master", "int4_dynamic"],
     "groupadagrad": ["float64", "bfloat16"],
-    "kinds": ["mixed-master"],
-    "lamb-bias_correction": ["float16", "int8_dynamic"],
+    "kinds": ["mixed-master", "codes"],
+    "lamb-bias_correction": ["float16", "int8_dynamic", "codes"],
     "novograd": ["float64", "bfloat16_stochastic"],
     "prodigy": ["bfloat16-master", "mixed", "scaled"],
     "schedulefreeadamw": ["float64", "mixed"],
@@ -193,11 +197,11 @@ SOME = {
 }
 SPARSE = {
     "adafactor": ["float32"],
-    "adam": ["float32", "float16-master", "int8_dynamic", "mixed", "scaled"],
+    "adam": ["float32", "float16-master", "int8_dynamic", "int4_dynamic", "mixed", "scaled"],
     "adammini": ["float32"],
     "frozen-nothing": ["float32", "int8_dynamic", "mixed-master"],
     "groupadagrad": ["float32"],
-    "lamb-bias_correction": ["int8_dynamic"],
+    "lamb-bias_correction": ["int8_dynamic", "codes"],
     "prodigy": ["mixed"],
     "rows": ["float32", "mixed"],
     "schedulefreeadamw": ["mixed"],
@@ -205,7 +209,7 @@ SPARSE = {
     "torchsparseadam": ["float32"],
 }
 LONG = (*SHAPES, (3, 5000), (2, 0))
-"""With two matrices that are large enough for 8-bit codes, and one whose rows have no elements."""
+"""With two matrices that are large enough for blocks of codes, and one whose rows have no elements."""
 
 
 def pairs(of: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
@@ -233,8 +237,8 @@ def test_row_sparse(name: str, mode: str) -> None:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("case", ALL, ids=str)
 def test_everything_of_everything(case: Case, mode: str) -> None:
-    # Rows of 8-bit states need one kernel for gradients of both kinds.
-    whole = case.spec is ROWS and mode in ("int8_dynamic", "int8_linear")
+    # Rows of quantized states need one kernel for gradients of both kinds.
+    whole = case.spec is ROWS and mode in CODES
     for special, sparse in itertools.product((False, True), (False, not whole)):
         compare(case, (*SHAPES, *MORE), MODES[mode], special=special, sparse=sparse)
 
@@ -350,7 +354,7 @@ def check_passes(text: str, mode: Mapping[str, Any], seed: int) -> None:
 
 
 LARGE = ((17, 300), (600, 7))
-"""Large enough for 8-bit codes."""
+"""Large enough for blocks of codes."""
 MODE = st.sampled_from([{}, {"dtype": "float64"}, *({"storage": s} for s in STORAGES)])
 
 

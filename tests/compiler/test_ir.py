@@ -26,7 +26,7 @@ hyper lr beta
 buffer w elem float32 written
 buffer grad elem float32
 buffer q elem int8_linear written nonnegative init=0.0
-buffer q.scale elem scale written init=0.0
+buffer q.scale elem scale written init=0.0 block=256
 buffer S host float64 written init=1.0
 buffer D shared float64 written init=beta
 buffer T tensor float64 written init=0.0

@@ -105,11 +105,11 @@ def test_states_have_the_arrays_of_the_record(name: str) -> None:
     state = rule.init(w)
     rule.bind([w[0].copy()], w, state)(lr=0.01)
     (v,), (wanted,) = state.arrays["v"], kept.arrays["v"]
-    assert v.dtype.name == record.array_dtype and v.itemsize == record.bytes
+    assert v.dtype.name == record.array_dtype and v.itemsize == record.bits // 8
     if record.block:
-        v = arrays.decode(v, state.arrays["v.scale"][0], rule.kernel((40, 300)).states["v"])
+        v = arrays.decode(v, state.arrays["v.scale"][0], rule.kernel((40, 300)).states["v"], (40, 300))
     assert np.abs(v.astype(np.float32) - wanted).max() < 0.01 * wanted.max()
-    assert rule.cost.bytes == 4 * 3 + 4 * (record.bytes + (4 / QUANT_BLOCK if record.block else 0))
+    assert rule.cost.bytes == 4 * 3 + 4 * (record.bits / 8 + (4 / QUANT_BLOCK if record.block else 0))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -138,7 +138,7 @@ def test_states_become_those_of_other_storages(name: str, other: str | None, tmp
 
 
 def test_messages_name_them() -> None:
-    with pytest.raises(ValueError, match=r"it can be .*int8_linear, bfloat16_odd, bfloat16_dithered, int8_even"):
+    with pytest.raises(ValueError, match=r"it can be .*int4_dynamic, bfloat16_odd, bfloat16_dithered, int8_even"):
         optgen.load("adam", storage="nothing of the kind")
     with pytest.raises(ValueError, match="did you mean 'int8_even'"):
         optgen.load("adam", storage="int8_evn")
@@ -147,9 +147,11 @@ def test_messages_name_them() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"bits": 12}, "codes have 8 or 16"),
+        ({"bits": 12}, "codes have 4, 8 or 16"),
         ({"bits": 8, "codec": None}, "floats have 16, 32 or 64 bits"),
-        ({"block": 128}, "blocks have 256 elements"),
+        ({"block": 64}, "blocks have 128 or 256 elements"),
+        ({"bits": 4, "block": 128, "array_dtype": "uint16"}, "codes of 4 bits need blocks, and an array of uint8"),
+        ({"bits": 4}, "codes of 4 bits need blocks"),
         ({"block": QUANT_BLOCK, "needs_draws": True}, "are rounded to nearest"),
         ({"bits": 16, "codec": None, "needs_draws": True}, "draws need a codec"),
         ({"unsigned": even(255, 0)}, "an unsigned codec needs blocks"),

@@ -31,6 +31,7 @@ MODES: dict[str, dict[str, Any]] = {
     "float16-master": {"dtype": "float16", "master": True},
     "bfloat16": {"dtype": "bfloat16", "storage": "bfloat16_stochastic"},
     "int8": {"storage": "int8_dynamic"},
+    "int4": {"storage": "int4_dynamic"},
 }
 
 

@@ -90,7 +90,7 @@ def test_the_whole_compiler_takes_little_more_than_twice_the_work() -> None:
 def read(kernel: Kernel, sweeps: list[Phase]) -> int:
     """The bytes of an element that these sweeps read."""
     ops = [i.op for phase in sweeps for i in phase.instrs if isinstance(i.op, ir.Load)]
-    return sum(kernel.buffer(op.buffer).format.bytes for op in ops)
+    return sum(kernel.buffer(op.buffer).format.bits // 8 for op in ops)
 
 
 def least(kernel: Kernel) -> int:

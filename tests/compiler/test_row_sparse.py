@@ -127,7 +127,7 @@ def test_8_bit_rows(name: str) -> None:
     ):
         assert x is not None and y is not None and same([x[rows]], [y[rows]])
     assert same([np.delete(a, rows, axis=0)], [np.delete(w, rows, axis=0)])
-    with pytest.raises(ValueError, match=r"grads\[0\]: row-sparse, but the 8-bit blocks .* row_sparse="):
+    with pytest.raises(ValueError, match=r"grads\[0\]: row-sparse, but the blocks of codes .* row_sparse="):
         rule.bind([a], [RowSparse(rows, g[rows])], rule.init([a]))
     with pytest.raises(ValueError, match=r"state\['mom\.scale'\]\[0\]: shape \(3,\)"):
         state = rule.init([a])

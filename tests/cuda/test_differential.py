@@ -13,7 +13,7 @@ import optgen
 from optgen.ir import BLOCK
 from tests.compiler import test_degenerate
 from tests.compiler.harness import ALL, BATCHES, FEATURES, ROWS, Array, Case, Shape, by_name
-from tests.compiler.test_differential import LARGE, MODE, MODES, SOME, SPARSE, pairs, specs
+from tests.compiler.test_differential import CODES, LARGE, MODE, MODES, SOME, SPARSE, pairs, specs
 from tests.compiler.test_not_finite import BOUNDS
 from tests.compiler.test_subnormals import FAINT
 from tests.cuda.emulation import Gpu, GpuArray, emulated
@@ -110,13 +110,13 @@ def test_row_sparse(gpu: Gpu, name: str, mode: str) -> None:
         compare(gpu, by_name(name), LONG, MODES.get(mode), special=special, sparse=True, lazy=lazy)
 
 
-@pytest.mark.parametrize("mode", ["bfloat16", "int8_dynamic", "mixed-master"])
+@pytest.mark.parametrize("mode", ["bfloat16", "int8_dynamic", "int4_dynamic", "mixed-master"])
 def test_wide_accesses_in_rows(gpu: Gpu, mode: str) -> None:
     """Rows that are multiples of 16 elements, with a whole unit of work and a rest."""
     compare(gpu, by_name("adam"), ((7, 784), (3, 784)), MODES[mode], sparse=True)
 
 
-@pytest.mark.parametrize("mode", ["float32", "float64", "bfloat16", "int8_dynamic"])
+@pytest.mark.parametrize("mode", ["float32", "float64", "bfloat16", "int8_dynamic", "int4_dynamic"])
 def test_any_alignment(gpu: Gpu, mode: str) -> None:
     """Tensors that begin between two groups of four: all buffers alike, and a state that is not like the others."""
     for offset in (1, 2, 4):  # 4: aligned for float32, not for 16 bits
@@ -160,7 +160,7 @@ NORM = Case(
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("case", ALL, ids=str)
 def test_everything_of_everything(gpu: Gpu, case: Case, mode: str) -> None:
-    whole = case.spec is ROWS and mode in ("int8_dynamic", "int8_linear")
+    whole = case.spec is ROWS and mode in CODES
     for special, sparse in itertools.product((False, True), (False, not whole)):
         compare(gpu, case, (*SHAPES, *SIZES), MODES[mode], special=special, sparse=sparse, offset=int(special))
 

@@ -71,6 +71,8 @@ def test_gradients_are_read_before_a_step() -> None:
             MXNetError, match=r"shape \(90, 70\) was used up by the last step, as its Trainer has donate"
         ):
             read()
+    with pytest.raises(MXNetError, match="used up"):
+        weight.data()._fresh_grad = True
     now = values(net)
     with pytest.raises(UserWarning, match="was not computed since the last step"):
         trainer.step(1)

@@ -13,7 +13,7 @@ import pytest
 
 from optgen.ir import Buffer, codec
 from optgen.ir.interp import call
-from optgen.ir.storage import bfloat16, blocks, dynamic8, linear8
+from optgen.ir.storage import STORAGES, bfloat16, blocks, dynamic4, dynamic8, linear8, packing
 from tests.ir.numpy_builder import NumpyBuilder
 
 Array = Any
@@ -135,6 +135,64 @@ def test_dynamic_map_encodes_every_number_to_the_nearest(signed: bool) -> None:
             check_dynamic(-x, signed)
 
 
+# ---------------------------------------------------------------- the dynamic map in 4 bits
+
+MAPS_OF_4_BITS = {
+    True: [0.0055, 0.0325, 0.0775, 0.2125, 0.4375, 0.6625, 0.8875],
+    False: [
+        0.00055,
+        0.00325,
+        0.00775,
+        0.02125,
+        0.04375,
+        0.06625,
+        0.08875,
+        *(0.1 + 0.9 * j / 16 for j in range(1, 16, 2)),
+    ],
+}
+"""What stands for positive numbers below 1."""
+
+
+@SIGNED
+def test_4_bits_decode_to_their_map(signed: bool) -> None:
+    positive = [*MAPS_OF_4_BITS[signed], 1.0]
+    expected = [*(-x for x in reversed(positive[:-1])), 0.0, *positive] if signed else positive
+    code = np.arange(16, dtype=np.int32)
+    got = dynamic4.decode(BUILDER, code, signed)
+    assert got.dtype == np.float32 and np.allclose(got, expected, rtol=1e-7, atol=0)
+    assert np.array_equal(dynamic4.encode(BUILDER, got, signed), code)
+    assert (signed and got[7] == 0) or got[0] > 0, "no second moment becomes 0"
+
+
+@SIGNED
+def test_4_bits_encode_to_the_nearest(signed: bool) -> None:
+    """Around every middle, bit by bit, and in between; NaN has the code 0."""
+    values = dynamic4.decode(BUILDER, np.arange(16, dtype=np.int32), signed).astype(np.float64)
+    middles = ((values[1:] + values[:-1]) / 2).astype(np.float32)
+    around = (middles.view(np.int32)[:, None] + np.arange(-50, 51)).astype(np.int32).view(np.float32).ravel()
+    x = np.concatenate([around, np.linspace(-1 if signed else 0, 1, 100_001, dtype=np.float32)])
+    got = dynamic4.encode(BUILDER, x, signed)
+    distance = np.abs(values[got] - x)
+    nearest = np.abs(values - x[:, None].astype(np.float64)).min(axis=1)
+    assert np.all(distance - nearest <= np.spacing(np.abs(x)))
+    assert np.all(np.diff(got[np.argsort(x)]) >= 0)
+    ends = np.array([2.0, np.inf, -0.0, np.nan, -1.0, -np.inf], np.float32)
+    zero = 7 if signed else 0
+    assert dynamic4.encode(BUILDER, ends, signed).tolist() == [15, 15, zero, 0, 0, 0]
+
+
+@pytest.mark.parametrize("shape", [(0,), (1,), (2,), (7,), (3, 5), (3, 4), (0, 5), (4, 0)])
+def test_two_codes_are_in_a_byte(shape: tuple[int, ...]) -> None:
+    codes = np.random.default_rng(1).integers(0, 16, shape).astype(np.uint8)
+    packed = packing.pack(codes)
+    assert packed.shape == (*shape[:-1], (shape[-1] + 1) // 2) and packed.dtype == np.uint8
+    assert np.array_equal(packing.unpack(packed, shape[-1]), codes)
+    if packed.size:
+        assert np.array_equal(packed[..., 0] & 15, codes[..., 0])
+    if shape[-1] % 2:
+        assert not (packed[..., -1] >> 4).any()
+
+
 # ---------------------------------------------------------------- the linear code
 
 
@@ -178,30 +236,31 @@ def coded(storage: str, rows: Array, scale: Array, signed: bool) -> tuple[Array,
 
 
 @SIGNED
-@pytest.mark.parametrize("storage", ["int8_dynamic", "int8_linear"])
+@pytest.mark.parametrize("storage", ["int8_dynamic", "int8_linear", "int4_dynamic"])
 def test_a_block_of_any_numbers(storage: str, signed: bool) -> None:
     """A scale, codes, values: the largest number stays, what is not finite makes all NaN, nothing else does; but for
-    the dynamic map, numbers of which the reciprocal is subnormal are not finite."""
+    the dynamic maps, numbers of which the reciprocal is subnormal are not finite."""
     rows = numbers(40_000).reshape(-1, 8)
     rows = np.concatenate([rows, np.zeros((1, 8), np.float32), np.full((1, 8), 1e-40, np.float32)])
     rows = BUILDER.from_bits((rows if signed else np.abs(rows)).view(np.int32))
     scale = blocks.magnitude(BUILDER, rows).max(axis=1, keepdims=True).view(np.float32)
     codes_of, back = coded(storage, rows, scale, signed)
-    finite = (scale <= 2.0**126 if storage == "int8_dynamic" else np.isfinite(scale)).ravel()
+    finite = (np.isfinite(scale) if storage == "int8_linear" else scale <= 2.0**126).ravel()
     assert np.isnan(back[~finite]).all() and np.isfinite(back[finite]).all()
-    assert codes_of.min() >= 0 and codes_of.max() <= 255
+    assert codes_of.min() >= 0 and codes_of.max() < 2 ** STORAGES[storage].bits
     usual = finite & (scale > 2.0**-100).ravel()
     largest = np.abs(rows).argmax(axis=1)[usual]
     kept = np.take_along_axis(back[usual], largest[:, None], 1) / np.take_along_axis(rows[usual], largest[:, None], 1)
-    kept_whole = 1 if storage == "int8_dynamic" else 1 + 2.0**-22
-    assert np.all((np.abs(kept - 1) <= kept_whole - 1) | (np.abs(kept - 0.99296875) < 1e-6))  # that map has no -1
+    kept_whole = 1 + 2.0**-22 if storage == "int8_linear" else 1
+    lowest = 0.8875 if storage == "int4_dynamic" else 0.99296875  # these maps have no -1
+    assert np.all((np.abs(kept - 1) <= kept_whole - 1) | (np.abs(kept - lowest) < 1e-6))
     assert not back[(scale == 0).ravel()].any()
 
 
 def test_the_recorded_operations_are_the_same() -> None:
     """What `Emitter` records, run by the interpreter, is what `NumpyBuilder` computes."""
     x, unit = numbers(5000), np.random.default_rng(2).uniform(-1, 1, 5000).astype(np.float32)
-    code = np.arange(256, dtype=np.int32)
+    code, small = np.arange(256, dtype=np.int32), np.arange(16, dtype=np.int32)
     random = np.arange(x.size, dtype=np.int32) % 65536
     cases: list[tuple[Any, tuple[Array, ...]]] = [
         (bfloat16.decode, (code,)),
@@ -210,9 +269,9 @@ def test_the_recorded_operations_are_the_same() -> None:
         (blocks.magnitude, (x,)),
         (blocks.reciprocal, (x,)),
     ]
-    for codes in (dynamic8, linear8):
+    for codes in (dynamic4, dynamic8, linear8):
         for signed in (True, False):
-            cases.append((lambda b, c, f=codes.decode, s=signed: f(b, c, s), (code,)))
+            cases.append((lambda b, c, f=codes.decode, s=signed: f(b, c, s), (small if codes is dynamic4 else code,)))
             cases.append((lambda b, v, f=codes.encode, s=signed: f(b, v, s), (unit if signed else np.abs(unit),)))
     for function, args in cases:
         with np.errstate(all="ignore"):
@@ -233,8 +292,8 @@ def test_reciprocal() -> None:
 
 
 def stored(storage: str, x: Array, signed: bool) -> Array:
-    """x after a store and a load, in blocks of 256."""
-    block = x.astype(np.float32).reshape(-1, 256)
+    """x after a store and a load, in blocks."""
+    block = x.astype(np.float32).reshape(-1, STORAGES[storage].block)
     scale = np.abs(block).max(axis=1, keepdims=True)
     return coded(storage, block, scale, signed)[1].reshape(x.shape).astype(np.float64)
 
@@ -264,6 +323,7 @@ def losses(storage: str, spread: float) -> list[float]:
 def test_moments_keep_their_size() -> None:
     for storage in ("int8_dynamic", "int8_linear"):
         assert max(losses(storage, 1.0)) < 0.03
+    assert max(losses("int4_dynamic", 0.5)) < 0.22 and losses("int4_dynamic", 1.0)[2] < 0.1
 
 
 # ---------------------------------------------------------------- the tables of docs/math.md
@@ -288,7 +348,7 @@ def cost_rows() -> list[str]:
     x, code = np.array([0.5], np.float32), np.array([5], np.int32)
     nearest, stochastic = operations(bfloat16.encode_nearest, x), operations(bfloat16.encode_stochastic, x, code)
     rows = [f"| bfloat16 | {operations(bfloat16.decode, code)} | {nearest}, nearest even; {stochastic}, stochastic |"]
-    for name, codes in (("int8_dynamic", dynamic8), ("int8_linear", linear8)):
+    for name, codes in (("int8_dynamic", dynamic8), ("int8_linear", linear8), ("int4_dynamic", dynamic4)):
         for sign in ("signed", "unsigned"):
             counts = [operations(f, v, sign == "signed") for f, v in ((codes.decode, code), (codes.encode, x))]
             rows.append(f"| {name}, {sign} | {counts[0]} | {counts[1]} |")
@@ -300,7 +360,7 @@ def loss_rows() -> list[str]:
     return [
         f"| {storage} | {spread} | {' | '.join(f'{100 * x:.2f}' for x in losses(storage, spread))} |"
         for spread in (0.0, 0.5, 1.0, 2.0)
-        for storage in ("int8_dynamic", "int8_linear")
+        for storage in ("int8_dynamic", "int8_linear", "int4_dynamic")
     ]
 
 

@@ -94,6 +94,7 @@ OPTIMIZERS = {
     "momentum": lambda: mx.optimizer.create("sgd", momentum=0.9, wd=0.01),
     "adam": lambda: mx.optimizer.create("adam", lr_scheduler=mx.lr_scheduler.FactorScheduler(1, 0.7)),
     "adam in 8 bits": lambda: mx.optimizer.create("adam", storage="int8_dynamic"),
+    "adam in 4 bits": lambda: mx.optimizer.create("adam", storage="int4_dynamic"),
     "nadam": lambda: mx.optimizer.create("nadam"),
     "lamb": lambda: mx.optimizer.create("lamb"),
     "any schedule": lambda: mx.optimizer.create("adagrad", lr_scheduler=lambda n: 0.1 / n),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,13 +18,6 @@ SIZES = (0, 1, 2, 7, 33, 129)
 SHAPES = [(n, n) for n in SIZES] + [(300, 17), (17, 3), (5, 1), (4, 0)]
 rng = np.random.default_rng(2)
 Function = Callable[..., Any]
-
-
-@pytest.fixture(autouse=True)
-def threads() -> Iterator[None]:
-    before = optgen.num_threads()
-    yield
-    optgen.set_num_threads(before)
 
 
 @pytest.fixture(params=["lapack", "numpy"])

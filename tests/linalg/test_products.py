@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import product as combinations
 
 import numpy as np
@@ -10,15 +9,15 @@ import pytest
 
 import optgen
 from optgen import linalg
-from optgen.linalg import blocks
+from optgen.linalg import blocks, products
 from tests.linalg.matrices import DTYPES, SHAPES, assert_close, op, operands
 
 
-@pytest.fixture(autouse=True)
-def threads() -> Iterator[None]:
-    before = optgen.num_threads()
-    yield
-    optgen.set_num_threads(before)
+@pytest.fixture(autouse=True, params=["blas", "own"])
+def by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both ways of a native product, for all sizes."""
+    monkeypatch.setattr(products, "_own_is_faster", lambda: request.param == "own")
+    monkeypatch.setattr(products, "OWN_MIN_MULTIPLICATIONS", 0)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

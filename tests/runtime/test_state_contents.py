@@ -120,7 +120,9 @@ SENSELESS: list[tuple[tuple[Any, ...], Any, str]] = [
     (M, {"array": "gone"}, "parameters[0].state.m names an array that the file does not have, 'gone'"),
     (M, {"array": ["0.m"]}, "parameters[0].state.m names an array that the file does not have, ['0.m']"),
     (M, {"coded": ["0.m", "0.v", "int8_dynamic", True]}, "parameters[0].state.m: codes are uint8, and scales float32"),
-    (M, {"coded": ["0.m", "0.v", "uint8", True]}, "parameters[0].state.m: 'uint8' is no storage in 8 bits"),
+    (M, {"coded": ["0.m", "0.v", "uint8", True]}, "parameters[0].state.m: 'uint8' is no storage in blocks of codes"),
+    (M, {"coded": ["0.m", "0.v", "int8_dynamic", True, [-1]]}, "parameters[0].state.m.shape[0]"),
+    (M, {"coded": ["0.m", "0.v", "int8_dynamic", True, 3]}, "parameters[0].state.m.shape is of type list, not 3"),
     (M, {"coded": [1, 2]}, "parameters[0].state.m has codes, scales, storage and sign, not [1, 2]"),
 ]
 

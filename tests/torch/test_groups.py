@@ -179,7 +179,7 @@ def test_the_numbers_that_codes_stand_for_are_kept_when_the_storage_changes() ->
     rule, kept = optgen.load("lion", storage="int8_dynamic", blocks_by_row=True), opt.state[params[0]]
     from optgen.execute import storage
 
-    numbers = storage.decode(kept["m"].numpy(), kept["m.scale"].numpy(), rule.kernel((16, 300)).states["m"])
+    numbers = storage.decode(kept["m"].numpy(), kept["m.scale"].numpy(), rule.kernel((16, 300)).states["m"], (16, 300))
     opt.param_groups[0].update(storage=None, betas=(0.9, 0.0))
     twin = copy.deepcopy(opt)
     params[0].grad = torch.zeros(16, 300)

@@ -1,33 +1,32 @@
-"""The new values of 8-bit states, coded a unit later than they are computed.
+"""The new values of quantized states, coded a unit later than they are computed.
 
-A unit is a block of codes, whose scale is known when all of its values are. In the loop that computes the values of a
-unit, those of the unit before become codes: then nothing waits for the scale, and the units of the CPU that divide work
-while others code.
+A unit has one block of codes, or two. The scale of a block is known when all of its values are. In the loop that
+computes the values of a unit, those of the unit before become codes: then nothing waits for a scale, and the units of
+the CPU that divide work while others code.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
 from typing import Any
 
 from llvmlite import ir as ll
 
+from optgen.backends import packing
 from optgen.backends.control_flow import array, loop
 from optgen.backends.cpu.elements import CACHE_LINE_BYTES, SweepBody
-from optgen.backends.element_body import raw_type
+from optgen.backends.element_body import address, raw_type
 from optgen.backends.llvm import at, inline, integer, splat
 from optgen.backends.llvm_types import F32, I32, PTR, constant, vector
 from optgen.ir import Buffer, codec
 from optgen.ir.storage import QUANT_BLOCK
 
-BLOCK_SHIFT = integer(QUANT_BLOCK.bit_length() - 1)
-"""An element's number, shifted right by this, is that of its block of codes."""
-
 
 class Coder:
     """The values of two units at a time, on the stack: those at hand, and the last ones, which are not coded yet.
 
-    `states` are the 8-bit states that the sweep stores, `scales` the addresses of all scales.
+    `states` are the quantized states that the sweep stores, `scales` the addresses of all scales.
     """
 
     def __init__(
@@ -36,47 +35,65 @@ class Coder:
         self.body, self.b, self.states = body, body.b, states
         self.scales, self.scale_origin = scales, scale_origin
         b = self.b
-        self.magnitudes = {n: array(b, I32, body.lanes, CACHE_LINE_BYTES) for n in states}
+        self.blocks = {n: blocks_of_unit(x) for n, x in states.items()}
+        self._magnitudes = {n: array(b, I32, k * body.lanes, CACHE_LINE_BYTES) for n, k in self.blocks.items()}
         self.values = {n: array(b, F32, 2 * QUANT_BLOCK, CACHE_LINE_BYTES) for n in states}
         self.nowhere = {n: array(b, raw_type(x.format), QUANT_BLOCK, CACHE_LINE_BYTES) for n, x in states.items()}
+        self.last_factors = {n: array(b, F32, k, 4) for n, k in self.blocks.items()}
         with b.goto_entry_block():
-            self.last_values, self.last_factors, self.last_codes = (
-                {n: b.alloca(type) for n in states} for type in (PTR, F32, PTR)
-            )
+            self.last_values, self.last_codes = ({n: b.alloca(PTR) for n in states} for _ in range(2))
 
     def start(self) -> None:
         """Before the first unit: the codes of the one before go nowhere."""
         for name in self.states:
-            self._remember(name, self.values[name], F32(0.0), self.nowhere[name])
+            for k in range(self.blocks[name]):
+                self.b.store(F32(0.0), at(self.b, self.last_factors[name], integer(k), F32))
+            self._remember(name, self.values[name], self.nowhere[name])
 
     def begin_unit(self, start: Any) -> dict[str, Any]:
         """Where the values of the unit that begins with element `start` go."""
-        for largest in self.magnitudes.values():
-            self.b.store(constant(I32, 0, self.body.lanes), largest)
+        for name, largest in self._magnitudes.items():
+            for k in range(self.blocks[name]):
+                self.b.store(constant(I32, 0, self.body.lanes), self._magnitudes_of(largest, integer(k)))
         half = self.b.and_(start, integer(QUANT_BLOCK))
         return {n: at(self.b, values, half, F32) for n, values in self.values.items()}
+
+    def magnitudes(self, place: Any) -> dict[str, Any]:
+        """Where the largest magnitudes of the blocks are noted that the element at this place in the unit is in."""
+        return {n: self._magnitudes_of(x, self._block(n, place)) for n, x in self._magnitudes.items()}
 
     def code_last(self, place: Any, width: int) -> None:
         """Code some values of the last unit, the first of which is at this place in it."""
         b = self.b
         for name, buffer in self.states.items():
-            values, factor, codes = (
-                b.load(cells[name], typ=type)
-                for cells, type in ((self.last_values, PTR), (self.last_factors, F32), (self.last_codes, PTR))
-            )
+            values, codes = (b.load(cells[name], typ=PTR) for cells in (self.last_values, self.last_codes))
+            factor = b.load(at(b, self.last_factors[name], self._block(name, place), F32), typ=F32)
             x = b.load(at(b, values, place, F32), typ=vector(F32, width), align=4)
             code = self._inline(codec.encoder(buffer), [x, splat(b, factor, width)], width)
-            type = raw_type(buffer.format)
-            b.store(b.trunc(code, vector(type, width)), at(b, codes, place, type), align=1)
+            self._write(buffer, code, codes, place, width)
 
-    def end_unit(self, start: Any) -> None:
-        """The unit is computed, and is the last one now: its scales are known."""
+    def _write(self, buffer: Buffer, code: Any, codes: Any, place: Any, width: int) -> None:
+        b, type = self.b, raw_type(buffer.format)
+        if buffer.format.is_packed and width == 1:
+            packing.store_next(b, code, codes, place)
+            return
+        packed = buffer.format.is_packed
+        stored = packing.packed(b, code, width) if packed else b.trunc(code, vector(type, width))
+        b.store(stored, address(b, codes, place, buffer.format), align=1)
+
+    def end_unit(self, start: Any, count: Any) -> None:
+        """The unit of so many elements is computed, and is the last one now: its scales are known."""
         b = self.b
         half = b.and_(start, integer(QUANT_BLOCK))
         for name, buffer in self.states.items():
-            factor = self._inline(codec.encode_scale(buffer), [self._new_scale(name, start)])
-            codes = at(b, self.body.pointers[name], start, raw_type(buffer.format))
-            self._remember(name, at(b, self.values[name], half, F32), factor, codes)
+            for k in range(self.blocks[name]):
+                first = integer(k * (QUANT_BLOCK // self.blocks[name]))
+                with b.if_then(b.icmp_signed("<", first, count)) if k else nullcontext():
+                    scale = self._new_scale(name, b.add(start, first), integer(k))
+                    factor = self._inline(codec.encode_scale(buffer), [scale])
+                    b.store(factor, at(b, self.last_factors[name], integer(k), F32))
+            codes = address(b, self.body.pointers[name], start, buffer.format)
+            self._remember(name, at(b, self.values[name], half, F32), codes)
 
     def finish(self, count: Any) -> None:
         """Code the `count` values of the last unit."""
@@ -87,20 +104,44 @@ class Coder:
         """A function of a codec, in the mode of the sweep."""
         return inline(self.b, function, args, width, machine_flushes=self.body.m.machine_flushes)
 
-    def _remember(self, name: str, values: Any, factor: Any, codes: Any) -> None:
-        found = (self.last_values, values), (self.last_factors, factor), (self.last_codes, codes)
-        for cells, x in found:
-            self.b.store(x, cells[name])
+    def _remember(self, name: str, values: Any, codes: Any) -> None:
+        self.b.store(values, self.last_values[name])
+        self.b.store(codes, self.last_codes[name])
 
-    def _new_scale(self, name: str, start: Any) -> Any:
-        """The largest magnitude of a unit's new values, stored as the scale of its block."""
+    def _block(self, name: str, place: Any) -> Any:
+        """Which block of a unit the element at this place is in."""
+        if self.blocks[name] == 1:
+            return integer(0)
+        return self.b.lshr(place, block_shift(self.states[name]))
+
+    def _magnitudes_of(self, magnitudes: Any, block: Any) -> Any:
+        return at(self.b, magnitudes, self.b.mul(block, integer(self.body.lanes)), I32)
+
+    def _new_scale(self, name: str, start: Any, block: Any) -> Any:
+        """The largest magnitude of the new values of a block that begins with element `start`, stored as its scale."""
         b, lanes = self.b, self.body.lanes
         type = vector(I32, lanes)
         largest = b.module.declare_intrinsic(f"llvm.vector.reduce.smax.v{lanes}i32", (), ll.FunctionType(I32, [type]))
-        scale = b.bitcast(b.call(largest, [b.load(self.magnitudes[name], typ=type)]), F32)
-        block = b.lshr(b.add(self.scale_origin, start), BLOCK_SHIFT)
-        b.store(scale, at(b, self.scales[name], block, F32))
+        scale = b.bitcast(b.call(largest, [b.load(self._magnitudes_of(self._magnitudes[name], block), typ=type)]), F32)
+        number = b.lshr(b.add(self.scale_origin, start), block_shift(self.states[name]))
+        b.store(scale, at(b, self.scales[name], number, F32))
         return scale
+
+
+def blocks_of_unit(buffer: Buffer) -> int:
+    """How many blocks of codes of a state are in a unit."""
+    return QUANT_BLOCK // block_of(buffer)
+
+
+def block_of(buffer: Buffer) -> int:
+    """How many elements of a quantized state share a scale."""
+    assert buffer.format.block is not None
+    return buffer.format.block
+
+
+def block_shift(buffer: Buffer) -> ll.Constant:
+    """An element's number, shifted right by this, is that of its block of codes."""
+    return integer(block_of(buffer).bit_length() - 1)
 
 
 def vectors(b: ll.IRBuilder, stop: Any, width: int) -> Iterator[tuple[Any, int]]:

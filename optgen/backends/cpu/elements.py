@@ -9,12 +9,13 @@ from typing import Any
 from llvmlite import ir as ll
 
 from optgen import ir
+from optgen.backends import packing
 from optgen.backends.control_flow import loop
 from optgen.backends.cpu.line_arrays import load_line
 from optgen.backends.cpu.module import CpuModuleBuilder
-from optgen.backends.element_body import ElementBody, raw_type, stored
+from optgen.backends.element_body import ElementBody, address, raw_type, stored
 from optgen.backends.llvm import at, first_lanes, fold, integer, masked_load, masked_store, splat
-from optgen.backends.llvm_types import F32, F64, I8, I16, I32, PTR, TYPES, vector
+from optgen.backends.llvm_types import F32, F64, I8, I32, PTR, TYPES, vector
 from optgen.backends.module_builder import Env
 from optgen.ir import Buffer, Instr, Phase, Value
 from optgen.ir.storage import blocks
@@ -22,22 +23,21 @@ from optgen.ir.storage import blocks
 CACHE_LINE_BYTES = 64
 PREFETCH_BYTES = 1024
 """How far ahead a loop prefetches its streams (0.5 to 4 KB do about equally well)."""
-UNIT: dict[int, ll.Type] = {1: I8, 2: I16, 4: F32, 8: F64}
-"""What addresses are counted in, by the bytes of an element."""
 
 
 @dataclass(frozen=True)
 class UnitArrays:
     """Short arrays on the stack for the elements at hand, one number for each of them (`staged.py`).
 
-    `lines` are row and column values. `words` are random words, by draw. `scales` are those of old 8-bit codes, by
-    buffer, and `values` the values that become new codes. `magnitudes` hold, for each lane of a vector, the bits of
-    the largest magnitude among the latter.
+    `lines` are row and column values. `words` are random words, by draw. `scales` are those of old codes, by buffer,
+    and `codes` the old codes that share bytes. `values` are the values that become new codes. `magnitudes` hold, for
+    each lane of a vector, the bits of the largest magnitude among the latter.
     """
 
     lines: Mapping[Value, Any] = field(default_factory=dict)
     words: Mapping[int, Any] = field(default_factory=dict)
     scales: Mapping[str, Any] = field(default_factory=dict)
+    codes: Mapping[str, Any] = field(default_factory=dict)
     values: Mapping[str, Any] = field(default_factory=dict)
     magnitudes: Mapping[str, Any] = field(default_factory=dict)
 
@@ -47,7 +47,7 @@ class SweepBody:
     """What the elements of a sweep have in common: streams are at `pointers`, and `scalars` are known.
 
     `columns` are the arrays that reductions per column add to. `column_values` are the arrays of column values where
-    element 0 begins a row, `scales` are those of 8-bit codes where all elements at hand are of one block; elsewhere
+    element 0 begins a row, `scales` are those of codes where all elements at hand are of one block; elsewhere
     both are among the `arrays`. `terms` are where those of reductions go that are folded later. `ahead` is where
     streams are prefetched: the address for element 0.
     """
@@ -88,7 +88,7 @@ class SweepBody:
         return self.m.masks_vectors and not (self.columns or self.column_values or self.terms)
 
     def address(self, buffer: str, i: Any) -> Any:
-        return at(self.b, self.pointers[buffer], i, UNIT[self.m.kernel.buffer(buffer).format.bytes])
+        return address(self.b, self.pointers[buffer], i, self.m.kernel.buffer(buffer).format)
 
     def prefetch(self, i: Any, offset: int, locality: int, names: Collection[str] = ()) -> None:
         """Prefetch the cache line that is `offset` bytes behind element i, of every stream, or of `names`. Of streams
@@ -98,7 +98,7 @@ class SweepBody:
         """
         for name in names or self.pointers:
             if name in self.ahead:
-                line = at(self.b, self.ahead[name], i, UNIT[self.m.kernel.buffer(name).format.bytes])
+                line = address(self.b, self.ahead[name], i, self.m.kernel.buffer(name).format)
             else:
                 line = at(self.b, self.address(name, i), integer(offset), I8)
             prefetch(self.b, line, locality, write=name in stored(self.phase))
@@ -133,17 +133,29 @@ class VectorBody(ElementBody):
         return self.b.load(at(self.b, array, self.place, type), typ=vector(type, self.width), align=4)
 
     def read(self, buffer: Buffer) -> Any:
-        type, address = vector(raw_type(buffer.format), self.width), self.sweep.address(buffer.name, self.i)
+        if buffer.format.is_packed:
+            return self._codes(buffer.name)
+        type, place = vector(raw_type(buffer.format), self.width), self.sweep.address(buffer.name, self.i)
         if self.mask is None:
-            return self.b.load(address, typ=type, align=1)
-        return masked_load(self.b, address, self.mask, type)
+            return self.b.load(place, typ=type, align=1)
+        return masked_load(self.b, place, self.mask, type)
+
+    def _codes(self, name: str) -> Any:
+        """Codes that share bytes. A vector of them begins with a byte, unless they are laid out."""
+        b, laid_out = self.b, self.sweep.arrays.codes
+        if name in laid_out:
+            return self._of_each(laid_out[name], "i32")
+        if self.width == 1:
+            return packing.load_one(b, self.sweep.pointers[name], self.i)
+        octets = b.load(self.sweep.address(name, self.i), typ=vector(I8, self.width // 2), align=1)
+        return packing.unpacked(b, octets, self.width)
 
     def write(self, buffer: Buffer, x: Any) -> None:
-        address = self.sweep.address(buffer.name, self.i)
+        place = self.sweep.address(buffer.name, self.i)
         if self.mask is None:
-            self.b.store(x, address, align=1)
+            self.b.store(x, place, align=1)
         else:
-            masked_store(self.b, x, address, self.mask)
+            masked_store(self.b, x, place, self.mask)
 
     def stage_for_quantization(self, buffer: Buffer, x: Any) -> None:
         """Lay the values down, and note the largest magnitude in each lane of a vector so far."""

@@ -17,16 +17,17 @@ from optgen.backends.control_flow import loop
 from optgen.backends.cpu.elements import (
     CACHE_LINE_BYTES,
     PREFETCH_BYTES,
-    UNIT,
     SweepBody,
     for_elements,
     prefetch,
 )
 from optgen.backends.cpu.module import VOID, CpuModuleBuilder
 from optgen.backends.cpu.step import listed_row
-from optgen.backends.llvm import at, integer, maximum, minimum
+from optgen.backends.element_body import address
+from optgen.backends.llvm import at, integer, maximum
 from optgen.backends.llvm_types import I8, I64, PTR, TYPES
 from optgen.ir import Buffer, Phase, Value
+from optgen.ir.storage import Storage
 
 LINES_AHEAD = 64
 """A row is prefetched as many rows before it is updated as have so many cache lines of each stream."""
@@ -47,32 +48,34 @@ def listed_rows(
         arg.add_attribute("noalias")
     starts = {x.name: arg for x, arg in zip(streams, rest, strict=False)}
     body = SweepBody(m, b, phase, starts, dict(zip(scalars, rest[len(streams) :], strict=True)), {})
-    units = {x.name: x.format.bytes for x in streams}
+    formats = {x.name: x.format for x in streams}
     short = b.icmp_signed("<=", cols, integer(LONGEST))
     distance = b.udiv(integer(LINES_AHEAD * body.lanes), maximum(b, cols, integer(body.lanes)))
-    with loop(b, first, last) as row:
-        later = minimum(b, b.add(row, distance), b.sub(last, integer(1)))
-        with b.if_then(short):
-            _prefetch_row(b, _row(b, starts, units, cols, index, later), units, cols)
-        here = _row(b, starts, units, cols, index, row)
-        behind = b.select(short, integer(0), integer(PREFETCH_BYTES))
-        ahead = {name: at(b, x, behind, I8) for name, x in here.items()}
-        for_elements(replace(body, pointers=here, ahead=ahead), integer(0), cols)
+    with loop(b, b.sub(first, distance), last) as row:
+        later = b.add(row, distance)
+        with b.if_then(b.and_(short, b.icmp_signed("<", later, last))):
+            _prefetch_row(b, _row(b, starts, formats, cols, index, later), formats, cols)
+        with b.if_then(b.icmp_signed(">=", row, first)):
+            here = _row(b, starts, formats, cols, index, row)
+            behind = b.select(short, integer(0), integer(PREFETCH_BYTES))
+            ahead = {name: at(b, x, behind, I8) for name, x in here.items()}
+            for_elements(replace(body, pointers=here, ahead=ahead), integer(0), cols)
     b.ret_void()
     return f
 
 
 def _row(
-    b: ll.IRBuilder, starts: Mapping[str, Any], units: Mapping[str, int], cols: Any, index: Any, row: Any
+    b: ll.IRBuilder, starts: Mapping[str, Any], formats: Mapping[str, Storage], cols: Any, index: Any, row: Any
 ) -> dict[str, Any]:
-    """Where a row of the list begins in each stream; `units` are the bytes of their elements."""
+    """Where a row of the list begins in each stream."""
     number = listed_row(b, index, row)
     rows = {name: row if ir.is_gradient(name) else number for name in starts}
-    return {name: at(b, x, b.mul(rows[name], cols), UNIT[units[name]]) for name, x in starts.items()}
+    return {name: address(b, x, b.mul(rows[name], cols), formats[name]) for name, x in starts.items()}
 
 
-def _prefetch_row(b: ll.IRBuilder, row: Mapping[str, Any], units: Mapping[str, int], cols: Any) -> None:
+def _prefetch_row(b: ll.IRBuilder, row: Mapping[str, Any], formats: Mapping[str, Storage], cols: Any) -> None:
     """Prefetch all lines of a row of each stream."""
+    units = {name: storage.bits // 8 for name, storage in formats.items()}
     for unit in sorted(set(units.values())):
         size = b.mul(cols, integer(unit))
         places = [x for name, x in row.items() if units[name] == unit]

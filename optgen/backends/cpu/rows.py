@@ -11,8 +11,9 @@ from typing import Any
 from llvmlite import ir as ll
 
 from optgen.backends.control_flow import loop, variable, while_below
-from optgen.backends.cpu.elements import UNIT, SweepBody, for_elements
+from optgen.backends.cpu.elements import SweepBody, for_elements
 from optgen.backends.cpu.line_arrays import line_type, load_line
+from optgen.backends.element_body import address
 from optgen.backends.layout import Extent
 from optgen.backends.llvm import at, integer, maximum, minimum
 from optgen.backends.llvm_types import F64
@@ -63,10 +64,10 @@ class RowBodies:
         of_columns = {v: x for v, x in self.lines.items() if v.type.kind is Kind.COL}
         matrix = integer(0) if self.origin.height is None else b.udiv(row, self.origin.height)
         columns_before = b.mul(matrix, self.origin.cols)
-        bytes_of = {name: body.m.kernel.buffer(name).format.bytes for name in body.pointers}
+        formats = {name: body.m.kernel.buffer(name).format for name in body.pointers}
         return replace(
             body,
-            pointers={name: at(b, x, first, UNIT[bytes_of[name]]) for name, x in body.pointers.items()},
+            pointers={name: address(b, x, first, formats[name]) for name, x in body.pointers.items()},
             scalars={**body.scalars, **{v: load_line(b, x, row, v) for v, x in of_rows.items()}},
             column_values={v: at(b, x, columns_before, line_type(v)) for v, x in of_columns.items()},
             terms={v: at(b, x, first, F64) for v, x in body.terms.items()},

@@ -1,8 +1,8 @@
-"""Sweeps with random words or 8-bit codes, which need more for an element than its own streams.
+"""Sweeps with random words or codes in blocks, which need more for an element than its own streams.
 
 They go by units of QUANT_BLOCK elements. Before a unit, what its elements need is laid out in short arrays on the
-stack, one number for each element. After it, the new values of 8-bit states, which were laid out likewise, are coded
-(`coded.py`).
+stack, one number for each element. After it, the new values of quantized states, which were laid out likewise, are
+coded (`coded.py`).
 """
 
 from __future__ import annotations
@@ -15,23 +15,25 @@ from typing import Any
 from llvmlite import ir as ll
 
 from optgen import ir
+from optgen.backends import packing
 from optgen.backends.control_flow import array, loop, variable, while_below
-from optgen.backends.cpu.coded import BLOCK_SHIFT, Coder, vectors
+from optgen.backends.cpu.coded import Coder, block_of, block_shift, blocks_of_unit, vectors
 from optgen.backends.cpu.elements import CACHE_LINE_BYTES, PREFETCH_BYTES, SweepBody, UnitArrays
 from optgen.backends.cpu.fold import add_to_lanes, clear_lanes, store_partials
 from optgen.backends.cpu.line_arrays import load_line
 from optgen.backends.element_body import draws, stored, streams
 from optgen.backends.layout import blocks
 from optgen.backends.llvm import at, inline, integer, load, minimum, splat
-from optgen.backends.llvm_types import F32, F64, I32, I64, PTR, TYPES, constant, vector
+from optgen.backends.llvm_types import F32, F64, I8, I32, I64, PTR, TYPES, constant, vector
 from optgen.backends.module_builder import Env
 from optgen.ir import BLOCK, LANES, Kernel, Phase, Value, codec
 from optgen.ir.math import random
 from optgen.ir.storage import QUANT_BLOCK
+from optgen.ir.storage.packing import CODES_PER_BYTE
 from optgen.model import Kind
 
 STRIP_ELEMENTS = 64
-"""How many elements are asked for and computed together."""
+"""How many elements are asked for and computed together: a cache line of codes of 8 bits. Of 4 bits, twice as many."""
 MAIN_PASS = "main"
 """The pass over a unit that computes. A pass that draws words goes by its draw."""
 WORDS_PER_COUNTER = 4
@@ -45,7 +47,7 @@ COUNTER_ORDER = [g + i + h for g in range(0, COUNTERS_AT_ONCE, 8) for i in range
 @dataclass(frozen=True)
 class TileOrigin:
     """Where the elements of a loop lie: element 0 is element `origin` of the whole tensor and `scale_origin` of its
-    8-bit blocks, and begins row `row`, of `cols` elements. `id`, `t` and `seed` determine its draws.
+    blocks of codes, and begins row `row`, of `cols` elements. `id`, `t` and `seed` determine its draws.
 
     The rest is None where it does not apply. In a batch, a matrix has `height` rows. Blocks of codes may `restart`
     after so many elements. In kernels for boxes, element 0 is element `origin` of the box. The box lies in runs of
@@ -79,7 +81,7 @@ class Unit:
 
 
 def is_staged(kernel: Kernel, phase: Phase) -> bool:
-    """Whether a sweep has 8-bit codes or random words."""
+    """Whether a sweep has codes in blocks or random words."""
     storages = any(x.is_quantized or x.format.needs_draws for x in streams(kernel, phase))
     return storages or any(isinstance(i.op, ir.Word) for i in phase.instrs)
 
@@ -87,8 +89,8 @@ def is_staged(kernel: Kernel, phase: Phase) -> bool:
 class StagedLoop:
     """A loop over the elements of a sweep, with its arrays on the stack.
 
-    `lines` are the arrays of row and column values, `scales` those of 8-bit states. `aligned`: a unit is a block of
-    codes. It is not where a sweep goes by rows, or where blocks may restart anywhere.
+    `lines` are the arrays of row and column values, `scales` those of quantized states. `aligned`: units are made of
+    whole blocks of codes. They are not where a sweep goes by rows, or where blocks may restart anywhere.
     """
 
     def __init__(
@@ -106,12 +108,17 @@ class StagedLoop:
         self.arrays = UnitArrays(
             lines={v: self.array(TYPES[v.type.dtype]) for v in lines},
             scales={} if aligned else {n: self.array(F32) for n in self.decoded},
+            codes={} if aligned else {n: self.array(I32) for n in self.decoded if self.buffers[n].format.is_packed},
             words={draw: self.array(I32, COUNTERS_AT_ONCE * WORDS_PER_COUNTER) for draw in draws(kernel, phase)},
         )
         # Each pass over a unit prefetches some streams of the next unit: one pass alone would wait for all of them.
         passes = [*self.arrays.words, MAIN_PASS]
-        names = list(body.pointers)
+        names = [n for n in body.pointers if n not in self.arrays.codes]
         self.prefetch_plan = {p: names[k :: len(passes)] for k, p in enumerate(passes)}
+
+    @property
+    def strip_elements(self) -> int:
+        return STRIP_ELEMENTS * (2 if any(x.format.is_packed for x in self.buffers.values()) else 1)
 
     def array(self, type: ll.Type, more: int = 0) -> Any:
         """An array on the stack with a number for each element of a unit."""
@@ -122,7 +129,7 @@ class StagedLoop:
         b = self.b
         if not self.reductions:
             for unit in self.units(begin, end):
-                for _ in self.elements(unit, STRIP_ELEMENTS):
+                for _ in self.elements(unit, self.strip_elements):
                     pass
             return
         lanes = array(b, F64, LANES * len(self.reductions), CACHE_LINE_BYTES)
@@ -138,11 +145,20 @@ class StagedLoop:
         strip."""
         b = self.b
         with self.strips(MAIN_PASS, unit.start, unit.count, strip_length) as (strip, stop):
+            body = self.body_of_strip(unit, strip)
             for j, width in vectors(b, stop, self.body.lanes):
                 place = b.add(strip, j, flags=["nsw", "nuw"])
-                yield unit.body.emit(b.add(unit.start, place, flags=["nsw", "nuw"]), width, place), j
+                yield body.emit(b.add(unit.start, place, flags=["nsw", "nuw"]), width, place), j
                 if self.coder is not None and unit.is_whole:
                     self.coder.code_last(place, width)
+
+    def body_of_strip(self, unit: Unit, strip: Any) -> SweepBody:
+        """The body of a unit, where each strip has the scales and magnitudes of its own block of codes."""
+        small = [n for n in self.decoded if self.aligned and blocks_of_unit(self.buffers[n]) > 1]
+        scales = {n: self.block_scale(n, self.b.add(unit.start, strip)) for n in small}
+        magnitudes = self.coder.magnitudes(strip) if self.coder is not None else {}
+        arrays = replace(unit.body.arrays, magnitudes=magnitudes)
+        return replace(unit.body, scales={**unit.body.scales, **scales}, arrays=arrays)
 
     def units(self, begin: Any, end: Any) -> Iterator[Unit]:
         """Loops over the units of a range.
@@ -165,17 +181,18 @@ class StagedLoop:
 
     def unit(self, start: Any, count: Any) -> Iterator[Unit]:
         """One unit: lay out what it needs, yield, find the scales of its new values."""
-        scales = {n: self.block_scale(n, start) for n in self.decoded} if self.aligned else {}
+        whole = [n for n in self.decoded if self.aligned and blocks_of_unit(self.buffers[n]) == 1]
+        scales = {n: self.block_scale(n, start) for n in whole}
         words = self.draw(start, count)
         if not self.aligned:
-            self.fill_scales(start, count)
+            self.fill_codes(start, count)
         self.fill_lines(start, count)
         arrays = replace(self.arrays, words=words)
         if self.coder is not None:
-            arrays = replace(arrays, values=self.coder.begin_unit(start), magnitudes=self.coder.magnitudes)
+            arrays = replace(arrays, values=self.coder.begin_unit(start))
         yield Unit(replace(self.body, arrays=arrays, scales=scales), start, count)
         if self.coder is not None:
-            self.coder.end_unit(start)
+            self.coder.end_unit(start, count)
 
     @contextmanager
     def strips(
@@ -188,7 +205,7 @@ class StagedLoop:
         b, body = self.b, self.body
         with loop(b, integer(0), count, length) as strip:
             for name in self.prefetch_plan[which]:
-                for line in range(0, length * elements * self.buffers[name].format.bytes, CACHE_LINE_BYTES):
+                for line in range(0, length * elements * self.buffers[name].format.bits // 8, CACHE_LINE_BYTES):
                     first = b.add(start, b.mul(strip, integer(elements)))
                     body.prefetch(first, PREFETCH_BYTES + line, 3, [name])
             known = isinstance(count, ll.Constant)
@@ -282,11 +299,11 @@ class StagedLoop:
         b, tile = self.b, self.tile
         return col if tile.height is None else b.add(b.mul(b.udiv(row, tile.height), tile.cols), col)
 
-    # ------------------------------------------------------------ 8-bit blocks
+    # ------------------------------------------------------------ blocks of codes
 
     def block_scale(self, name: str, start: Any) -> Any:
-        """What the codes of a unit are multiplied by: the unit is a block."""
-        block = self.b.lshr(self.b.add(self.tile.scale_origin, start), BLOCK_SHIFT)
+        """What the codes of the block that begins with element `start` are multiplied by."""
+        block = self.b.lshr(self.b.add(self.tile.scale_origin, start), block_shift(self.buffers[name]))
         return self.decode_scale(name, load(self.b, self.scales[name], block, F32))
 
     def decode_scale(self, name: str, scale: Any) -> Any:
@@ -296,30 +313,48 @@ class StagedLoop:
         """A function of an IR builder on single numbers, which LLVM vectorises."""
         return inline(self.b, function, list(args), machine_flushes=self.body.m.machine_flushes)
 
-    def fill_scales(self, start: Any, count: Any) -> None:
-        """Lay out the scale of every element: a unit meets one or two blocks."""
+    def fill_codes(self, start: Any, count: Any) -> None:
+        """Lay out the scale of every element, and codes that share bytes: a unit meets two or three blocks."""
         b = self.b
         for name in self.decoded:
             place = array(b, I64, 1, 8)
             b.store(integer(0), place)
             with while_below(b, place, count) as here:
-                element = b.add(b.add(self.tile.scale_origin, start), here)
-                block, left = self.block(element)
-                stretch = minimum(b, left, b.sub(count, here))
+                row, inside = self.row_of_codes(b.add(b.add(self.tile.scale_origin, start), here))
+                stretch = minimum(b, self.left_in_block(name, inside), b.sub(count, here))
+                block = b.add(self.restarted(row, block_of(self.buffers[name])), self.block(name, inside))
                 x = self.decode_scale(name, load(b, self.scales[name], block, F32))
                 to = at(b, self.arrays.scales[name], here, F32)
                 with loop(b, integer(0), stretch, lanes=self.body.lanes) as j:
                     b.store(x, at(b, to, j, F32))
+                if name in self.arrays.codes:
+                    self.fill_packed(name, row, inside, here, stretch)
                 b.store(b.add(here, stretch), place)
 
-    def block(self, element: Any) -> tuple[Any, Any]:
-        """The block of codes that an element is in, and how many elements there are from this one to its end."""
+    def fill_packed(self, name: str, row: Any, inside: Any, here: Any, count: Any) -> None:
+        """Lay out `count` codes that share bytes, from the place `here` on: those of elements `inside` of a row."""
+        b = self.b
+        source = at(b, self.body.pointers[name], self.restarted(row, CODES_PER_BYTE), I8)
+        to = at(b, self.arrays.codes[name], here, I32)
+        with loop(b, integer(0), count, lanes=self.body.lanes) as j:
+            b.store(packing.load_one(b, source, b.add(inside, j)), at(b, to, j, I32))
+
+    def row_of_codes(self, element: Any) -> tuple[Any, Any]:
+        """The row that an element is in, if blocks of codes restart at rows, and which element of that it is."""
         b, restart = self.b, self.tile.restart
-        if restart is None:
-            left = b.sub(integer(QUANT_BLOCK), b.and_(element, integer(QUANT_BLOCK - 1)))
-            return b.lshr(element, BLOCK_SHIFT), left
-        each = blocks(b, restart, QUANT_BLOCK)
-        inside = b.urem(element, restart)
-        block = b.add(b.mul(b.udiv(element, restart), each), b.lshr(inside, BLOCK_SHIFT))
-        left = b.sub(integer(QUANT_BLOCK), b.and_(inside, integer(QUANT_BLOCK - 1)))
-        return block, minimum(b, left, b.sub(restart, inside))
+        return (integer(0), element) if restart is None else (b.udiv(element, restart), b.urem(element, restart))
+
+    def restarted(self, row: Any, each: int) -> Any:
+        """How many there are before a row of what begins anew at rows, one for `each` elements."""
+        b, restart = self.b, self.tile.restart
+        return row if restart is None else b.mul(row, blocks(b, restart, each))
+
+    def block(self, name: str, inside: Any) -> Any:
+        return self.b.lshr(inside, block_shift(self.buffers[name]))
+
+    def left_in_block(self, name: str, inside: Any) -> Any:
+        """How many elements there are from this one to the end of its block."""
+        b, block = self.b, block_of(self.buffers[name])
+        left = b.sub(integer(block), b.and_(inside, integer(block - 1)))
+        restart = self.tile.restart
+        return left if restart is None else minimum(b, left, b.sub(restart, inside))

@@ -17,7 +17,7 @@ from llvmlite import ir as ll
 from optgen import ir
 from optgen.backends.control_flow import loop, variable
 from optgen.backends.cpu.box import CpuBox
-from optgen.backends.cpu.elements import UNIT, SweepBody, for_elements
+from optgen.backends.cpu.elements import SweepBody, for_elements
 from optgen.backends.cpu.listed_rows import listed_rows
 from optgen.backends.cpu.module import TASK, VOID, CpuModuleBuilder
 from optgen.backends.cpu.partials import column_sums, fold_row
@@ -26,13 +26,14 @@ from optgen.backends.cpu.rows import ROW_GROUP, SHORT_ROW, RowBodies, RowOrigin,
 from optgen.backends.cpu.shares import boundary, boundary_in_matrix
 from optgen.backends.cpu.staged import StagedLoop, TileOrigin, is_staged
 from optgen.backends.cpu.step import StepFunction, TensorRegion
-from optgen.backends.element_body import line_values, streams
+from optgen.backends.element_body import address, line_values, streams
 from optgen.backends.layout import Extent, blocks, reductions
 from optgen.backends.llvm import at, integer, load, maximum, minimum
-from optgen.backends.llvm_types import F64, I64, PTR, TYPES
+from optgen.backends.llvm_types import F64, I8, I64, PTR, TYPES
 from optgen.backends.module_builder import Env
 from optgen.ir import BLOCK, LANES, ROW_BLOCK, Phase, Value
 from optgen.ir.storage import QUANT_BLOCK
+from optgen.ir.storage.packing import CODES_PER_BYTE
 
 
 def sweep_task(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
@@ -72,7 +73,7 @@ class CpuSweep:
     def __init__(self, m: CpuModuleBuilder, phase: Phase) -> None:
         self.m, self.phase = m, phase
         self.streams = streams(m.kernel, phase)
-        self.scales = [x.name for x in self.streams if x.is_quantized]
+        self.scales = {x.name: x.format.block for x in self.streams if x.format.block}
         self.staged = is_staged(m.kernel, phase)
         self.lines = line_values(phase)
         self.columns = [i.result for i in reductions(phase, "col") if i.result is not None]
@@ -143,8 +144,8 @@ class CpuSweep:
         return f
 
     def origin(self, tensor: TensorRegion, row: Any, number: Any) -> list[Any]:
-        """The fields of TileOrigin or RowOrigin that are needed. The blocks of 8-bit codes restart at the rows of a
-        tensor that is updated by rows."""
+        """The fields of TileOrigin or RowOrigin that are needed. The blocks of codes restart at the rows of a tensor
+        that is updated by rows."""
         if not self.origin_fields:
             return []
         s, b, extent, zero = tensor.s, tensor.s.b, tensor.extent, integer(0)
@@ -186,17 +187,26 @@ class CpuSweep:
         found = []
         for buffer in self.streams:
             start = s.pointer(buffer.name, tensor.i)
-            if number is not None:
+            if buffer.format.is_packed:
+                start = self.where_codes_restart(b, extent, start, number, CODES_PER_BYTE, I8)
+            elif number is not None:
                 which = row if ir.is_gradient(buffer.name) else number
-                start = at(b, start, b.mul(which, extent.cols), UNIT[buffer.format.bytes])
+                start = address(b, start, b.mul(which, extent.cols), buffer.format)
             found.append(start)
-        for name in self.scales:
+        for name, block in self.scales.items():
             start = s.pointer(f"{name}.scale", tensor.i)
-            if number is not None and self.finds_row_scales:
-                first = b.mul(number, blocks(b, extent.cols, QUANT_BLOCK))
-                start = at(b, start, b.select(extent.by_rows, first, integer(0)), TYPES["f32"])
-            found.append(start)
+            found.append(self.where_codes_restart(b, extent, start, number, block, TYPES["f32"]))
         return found
+
+    def where_codes_restart(
+        self, b: ll.IRBuilder, extent: Extent, start: Any, number: Any, each: int, type: Any
+    ) -> Any:
+        """The address of what begins anew where blocks restart, for row `number`: scales, or bytes that codes share.
+        One is for `each` elements. Where blocks do not restart, the address of the first one."""
+        if number is None or not self.finds_row_scales:
+            return start
+        first = b.mul(number, blocks(b, extent.cols, each))
+        return at(b, start, b.select(extent.by_rows, first, integer(0)), type)
 
     # ------------------------------------------------------------ the loop
 

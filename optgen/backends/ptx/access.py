@@ -1,6 +1,7 @@
 """Accesses of 16 bytes to streams of 16 and 8 bits, by warps all of whose groups exist and are aligned.
 
-A group of such a stream is 8 or 4 bytes, so a thread reads or writes 2 or 4 groups at once. If a thread's groups are
+A group of such a stream is 8 or 4 bytes, so a thread reads or writes 2 or 4 groups at once. It has 4 groups of 2 bytes,
+of codes of 4 bits, in an access of 8 bytes. If a thread's groups are
 neighbours, they are its own. If its group k is in stripe k of LANES elements, as the order of sums and the blocks of
 codes want it, 2 or 4 neighbouring threads access one of their stripes each, and then trade groups.
 """
@@ -13,15 +14,17 @@ from typing import Any
 from llvmlite import ir as ll
 
 from optgen import ir
-from optgen.backends.element_body import streams
+from optgen.backends.element_body import raw_type, streams
 from optgen.backends.llvm import integer
 from optgen.backends.llvm_types import I32, vector
 from optgen.backends.ptx.function import LaunchFunction
 from optgen.backends.ptx.launches import coded, groups_in_flight, groups_per_access
 from optgen.backends.ptx.table import GROUP
 from optgen.ir import LANES, Buffer, Kernel, Phase
+from optgen.ir.storage import Storage
+from optgen.ir.storage.packing import CODES_PER_BYTE
 
-WORD_BYTES = 4
+WORD_BYTES, WORD_BITS = 4, 32
 """What a shuffle moves."""
 Groups = list[list[Any]]
 """The words of each group."""
@@ -40,14 +43,19 @@ def groups_at_once(kernel: Kernel, phase: Phase, buffer: Buffer) -> int:
     return min(groups_per_access(phase, buffer.format), groups_in_flight(kernel, phase))
 
 
-class WideAccess:
-    """Accesses to `count` groups of a thread at once, which are neighbours or in as many stripes; to elements of this
-    type and so many bytes."""
+def group_type(storage: Storage) -> Any:
+    """The LLVM type of a group as it is stored."""
+    return vector(raw_type(storage), GROUP // CODES_PER_BYTE if storage.is_packed else GROUP)
 
-    def __init__(self, f: LaunchFunction, count: int, type: ll.Type, bytes: int, *, neighbours: bool) -> None:
-        self.f, self.b, self.count, self.type, self.neighbours = f, f.b, count, type, neighbours
-        self.group_words = GROUP * bytes // WORD_BYTES
-        self.words = count * self.group_words
+
+class WideAccess:
+    """Accesses to `count` groups of a thread at once, which are neighbours or in as many stripes."""
+
+    def __init__(self, f: LaunchFunction, count: int, storage: Storage, *, neighbours: bool) -> None:
+        self.f, self.b, self.count, self.neighbours = f, f.b, count, neighbours
+        self.type = group_type(storage)
+        self.group_bits = GROUP * storage.bits
+        self.words = count * self.group_bits // WORD_BITS
 
     def start(self, e: Any) -> Any:
         """The first element of this thread's access, if its first group begins at element e."""
@@ -59,21 +67,38 @@ class WideAccess:
 
     def load(self, place: Any) -> Any:
         """A load from the address of `start`; it is apart from `groups`, so that no load waits for another one."""
-        return self.b.load(place, typ=vector(I32, self.words), align=WORD_BYTES * self.words)
+        return self.b.load(place, typ=ll.VectorType(I32, self.words), align=WORD_BYTES * self.words)
 
     def groups(self, load: Any) -> list[Any]:
         """The groups that were loaded, as vectors."""
-        b, each = self.b, self.group_words
+        b = self.b
         words = [b.extract_element(load, I32(k)) for k in range(self.words)]
+        if self.group_bits < WORD_BITS:
+            parts = [part for word in words for part in (word, b.lshr(word, I32(self.group_bits)))]
+            halves = [b.trunc(part, ll.IntType(self.group_bits)) for (part,) in self._traded([[x] for x in parts])]
+            return [b.bitcast(half, self.type) for half in halves]
+        each = self.group_bits // WORD_BITS
         groups = self._traded([words[k : k + each] for k in range(0, self.words, each)])
-        return [b.bitcast(self._joined(group), vector(self.type, GROUP)) for group in groups]
+        return [b.bitcast(self._joined(group), self.type) for group in groups]
 
     def store(self, groups: Sequence[Any], place: Any) -> None:
         """Write these groups to the address of `start`."""
-        b, each = self.b, self.group_words
+        words = self._halves_joined(groups) if self.group_bits < WORD_BITS else self._words(groups)
+        self.b.store(self._joined(words), place, align=WORD_BYTES * self.words)
+
+    def _words(self, groups: Sequence[Any]) -> list[Any]:
+        b, each = self.b, self.group_bits // WORD_BITS
         packed = [b.bitcast(group, ll.VectorType(I32, each)) for group in groups]
         words = self._traded([[b.extract_element(x, I32(k)) for k in range(each)] for x in packed])
-        b.store(self._joined([word for group in words for word in group]), place, align=WORD_BYTES * self.words)
+        return [word for group in words for word in group]
+
+    def _halves_joined(self, groups: Sequence[Any]) -> list[Any]:
+        """Words of two groups each. A group is traded in a word of its own."""
+        b = self.b
+        alone = [[b.zext(b.bitcast(group, ll.IntType(self.group_bits)), I32)] for group in groups]
+        halves = [half for (half,) in self._traded(alone)]
+        pairs = zip(halves[::2], halves[1::2], strict=True)
+        return [b.or_(low, b.shl(high, I32(self.group_bits))) for low, high in pairs]
 
     def _joined(self, words: Sequence[Any]) -> Any:
         found = ll.Constant(ll.VectorType(I32, len(words)), ll.Undefined)

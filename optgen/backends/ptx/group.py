@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir as ll
 
 from optgen import ir
+from optgen.backends import packing
 from optgen.backends.control_flow import variable
-from optgen.backends.element_body import ElementBody, raw_type
+from optgen.backends.element_body import ElementBody, address, raw_type
 from optgen.backends.layout import narrowed
 from optgen.backends.llvm import at, ceil_div, inline, integer, minimum, splat
 from optgen.backends.llvm_types import F32, F64, I32, vector
 from optgen.backends.module_builder import Env
-from optgen.backends.ptx.access import WideAccess
+from optgen.backends.ptx.access import WideAccess, group_type
 from optgen.backends.ptx.function import LaunchFunction
 from optgen.backends.ptx.launches import coded
 from optgen.backends.ptx.table import GROUP, MAX_ACCESS_BYTES
 from optgen.ir import LANES, Buffer, Instr, Phase, Value, codec
 from optgen.ir.math import random
 from optgen.ir.storage import QUANT_BLOCK, blocks
+from optgen.ir.storage.packing import CODES_PER_BYTE
 from optgen.model import Kind
 
 CODE_GROUPS = QUANT_BLOCK // LANES
-"""How many groups of a thread are in a block of 8-bit codes."""
+"""How many groups of a thread are coded together: a block of codes, or two."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,8 @@ class GroupContext:
     """What the groups of one row, or of a tensor as a whole, have in common.
 
     `pointers` and `scales` are the streams from its element 0 on. That is element `origin` of the whole tensor, and
-    `scale_origin` of its 8-bit blocks; it is in row `row`, of `cols` elements. `one_row`: all elements are in that row,
+    `scale_origin` of its blocks of codes; it is in row `row`, of `cols` elements. Streams of which elements share bytes
+    begin where blocks of codes do, as scales. `one_row`: all elements are in that row,
     and a block may go on in the next one. `flat`: its groups are those of the whole tensor. Blocks `restart` after so
     many elements, unless that is None. `accesses` are for streams of which one access has several groups, by name, if
     all groups exist. `scalars` are known. `lines` are the arrays of row and column values. `draws` are given if there
@@ -94,8 +98,11 @@ class GroupContext:
             envs.append(group.emit())
             self._store_wide(groups)
         for name in coded(self.f.m.kernel, self.phase):
-            for k in range(0, len(groups), CODE_GROUPS):
-                self._quantize(self.f.m.kernel.buffer(name), groups[k : k + CODE_GROUPS])
+            buffer = self.f.m.kernel.buffer(name)
+            assert buffer.format.block is not None
+            each = buffer.format.block // LANES
+            for k in range(0, len(groups), each):
+                self._quantize(buffer, groups[k : k + each])
             self._store_wide(groups)
         return envs
 
@@ -124,7 +131,22 @@ class GroupContext:
                     access.store([group.waiting.pop(name) for group in some], place)
 
     def _wide_place(self, access: WideAccess, buffer: Buffer, first: Group) -> Any:
-        return at(self.f.b, self.pointers[buffer.name], access.start(first.e), raw_type(buffer.format))
+        return self.place(buffer, access.start(first.e))
+
+    def place(self, buffer: Buffer, e: Any) -> Any:
+        """The address of element e, or of the byte that it shares; blocks then restart at even elements only."""
+        b, storage = self.f.b, buffer.format
+        return address(b, self.pointers[buffer.name], b.add(self.scale_origin, e) if storage.is_packed else e, storage)
+
+    def code_place(self, e: Any) -> Any:
+        """The number that element e has in an array of codes that share bytes: rows of them begin with a byte."""
+        b = self.f.b
+        row, inside = self.row_of_codes(e)
+        if row is None:
+            return inside
+        assert self.restart is not None
+        each = b.shl(ceil_div(b, self.restart, CODES_PER_BYTE), integer(1))
+        return b.add(b.mul(row, each), inside)
 
     @property
     def _loaded(self) -> list[Buffer]:
@@ -146,20 +168,32 @@ class GroupContext:
             largest = b.select(b.icmp_signed(">", other, largest), other, largest)
         scale = b.bitcast(largest, F32)
         f.warp_barrier()  # all have read the old scale
-        with f.one_thread(f.lane()):
-            b.store(scale, at(b, self.scales[buffer.name], self.block(groups[0].e), F32))
+        first = groups[0]
+        with (
+            f.one_thread(f.lane()),
+            nullcontext() if first.valid.whole else b.if_then(first.valid.contains(b, first.e)),
+        ):
+            b.store(scale, at(b, self.scales[buffer.name], self.block(buffer, first.e), F32))
         factor = splat(b, inline(b, codec.encode_scale(buffer), [scale]), GROUP)
         for group in groups:
             codes = inline(b, codec.encoder(buffer), [group.staged[buffer.name], factor], GROUP)
-            group.write(buffer, b.trunc(codes, vector(raw_type(buffer.format), GROUP)))
+            group.write_codes(buffer, codes)
 
-    def block(self, e: Any) -> Any:
-        """Which 8-bit block an element is in."""
-        b, element, bits = self.f.b, self.f.b.add(self.scale_origin, e), integer(QUANT_BLOCK.bit_length() - 1)
+    def block(self, buffer: Buffer, e: Any) -> Any:
+        """Which block of codes an element is in."""
+        b, block = self.f.b, buffer.format.block
+        assert block is not None
+        row, inside = self.row_of_codes(e)
+        own = b.lshr(inside, integer(block.bit_length() - 1))
+        return own if row is None else b.add(b.mul(row, ceil_div(b, self.restart, block)), own)
+
+    def row_of_codes(self, e: Any) -> tuple[Any, Any]:
+        """The row that element e is in, if blocks of codes restart, and which element of that it is."""
+        b, element = self.f.b, self.f.b.add(self.scale_origin, e)
         if self.restart is None:
-            return b.lshr(element, bits)
-        row, each = b.udiv(element, self.restart), ceil_div(b, self.restart, QUANT_BLOCK)
-        return b.add(b.mul(row, each), b.lshr(b.sub(element, b.mul(row, self.restart)), bits))
+            return None, element
+        row = b.udiv(element, self.restart)
+        return row, b.sub(element, b.mul(row, self.restart))
 
     def column_index(self, row: Any, col: Any) -> Any:
         """Which column value belongs to a column of this row: those of its matrix are behind those of others."""
@@ -195,28 +229,33 @@ class Group(ElementBody):
         self.loaded[buffer.name] = self._load(buffer)
 
     def read(self, buffer: Buffer) -> Any:
-        return self.loaded[buffer.name]
+        loaded = self.loaded[buffer.name]
+        unpacks = buffer.format.is_packed and self.valid.whole
+        return packing.unpacked(self.b, loaded, GROUP) if unpacks else loaded
 
     def _load(self, buffer: Buffer) -> Any:
         if self.valid.whole:
             place, align = self._vector_place(buffer)
-            type = vector(raw_type(buffer.format), GROUP)
-            return self.context.unless_stored(buffer, self.b.load(place, typ=type, align=align))
+            return self.context.unless_stored(buffer, self.b.load(place, typ=group_type(buffer.format), align=align))
         return self._gathered([self._load_one(buffer, self.element(k)) for k in range(GROUP)])
 
     def _load_one(self, buffer: Buffer, e: Any) -> Any:
         """One element, if it exists: another thread may be writing its neighbours."""
-        b, type = self.b, raw_type(buffer.format)
+        b, packed = self.b, buffer.format.is_packed
+        type = I32 if packed else raw_type(buffer.format)
         found = variable(b, ll.Constant(type, 0))
         with b.if_then(self.valid.contains(b, e)):
-            place = at(b, self.context.pointers[buffer.name], e, type)
-            b.store(self.context.unless_stored(buffer, b.load(place, typ=type)), found)
+            start = self.context.pointers[buffer.name]
+            if packed:
+                x = packing.load_one(b, start, self.context.code_place(e))
+            else:
+                x = self.context.unless_stored(buffer, b.load(at(b, start, e, type), typ=type))
+            b.store(x, found)
         return b.load(found, typ=type)
 
     def _vector_place(self, buffer: Buffer) -> tuple[Any, int]:
         """The address of the group, and how it is aligned, in bytes."""
-        place = at(self.b, self.context.pointers[buffer.name], self.e, raw_type(buffer.format))
-        return place, min(MAX_ACCESS_BYTES, GROUP * buffer.format.bytes)
+        return self.context.place(buffer, self.e), min(MAX_ACCESS_BYTES, GROUP * buffer.format.bits // 8)
 
     def write(self, buffer: Buffer, x: Any) -> None:
         b = self.b
@@ -236,14 +275,34 @@ class Group(ElementBody):
     def reduce(self, instr: Instr, env: Env) -> None:
         """Nothing: the sweep folds what it has of several groups."""
 
-    # ------------------------------------------------------------ 8-bit blocks
+    # ------------------------------------------------------------ blocks of codes
+
+    def write_codes(self, buffer: Buffer, codes: Any) -> None:
+        """Write int32 codes."""
+        b, type = self.b, raw_type(buffer.format)
+        if not buffer.format.is_packed:
+            self.write(buffer, b.trunc(codes, vector(type, GROUP)))
+        elif self.valid.whole:
+            self.write(buffer, packing.packed(b, codes, GROUP))
+        else:
+            self._write_pairs(buffer, codes)
+
+    def _write_pairs(self, buffer: Buffer, codes: Any) -> None:
+        """Write a byte for each pair of codes whose first one exists: the group begins with a pair."""
+        b = self.b
+        for k in range(0, GROUP, CODES_PER_BYTE):
+            here, behind = self.element(k), self.element(k + 1)
+            low, high = (b.extract_element(codes, I32(j)) for j in (k, k + 1))
+            high = b.select(self.valid.contains(b, behind), b.shl(high, I32(packing.BITS)), I32(0))
+            with b.if_then(self.valid.contains(b, here)):
+                b.store(b.trunc(b.or_(low, high), raw_type(buffer.format)), self.context.place(buffer, here))
 
     def scale(self, buffer: Buffer) -> Any:
         """One for all elements, as a group is within a block, unless blocks go on from row to row or restart there."""
         b, context = self.b, self.context
 
         def of(e: Any) -> Any:
-            place = at(b, context.scales[buffer.name], context.block(self.valid.clamp_index(b, e)), F32)
+            place = at(b, context.scales[buffer.name], context.block(buffer, self.valid.clamp_index(b, e)), F32)
             return inline(b, codec.decode_scale(buffer), [b.load(place, typ=F32)])
 
         if not context.one_row and context.restart is None:

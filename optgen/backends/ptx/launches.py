@@ -19,10 +19,12 @@ from optgen.model import Kind
 
 LOADS_IN_FLIGHT = 8
 """So many 16-byte loads of a thread hide the latency of memory."""
+MAX_GROUPS = 4
+"""A thread has registers for so many groups of all streams."""
 MAX_HALF_STREAMS, MAX_HALF_SUMS = 4, 2
 """Streams of 16 bits, and sums of their values, for which half of the registers of a thread are enough."""
 MAX_WIDE_CODES = 2
-"""States of 8-bit codes of which a thread has registers for 16 new values each, before they are coded."""
+"""Quantized states of which a thread has registers for 16 new values each, before they are coded."""
 MAX_MEMORY_BOUND_OPS = 100
 """With more operations on an element than this, a loop waits for arithmetic, not for memory."""
 
@@ -77,7 +79,7 @@ def _tasks(kernel: Kernel, phase: Phase) -> list[tuple[Unit, int, Task]]:
 
 
 def coded(kernel: Kernel, phase: Phase) -> list[str]:
-    """The states of 8-bit codes that a sweep writes."""
+    """The quantized states that a sweep writes."""
     return [b.name for b in kernel.buffers if b.name in stored(phase) and b.is_quantized]
 
 
@@ -89,14 +91,15 @@ def groups_in_flight(kernel: Kernel, phase: Phase) -> int:
     if _operations(phase) > MAX_MEMORY_BOUND_OPS:
         return 1
     loads = sum(isinstance(i.op, ir.Load) for i in phase.instrs)
-    return max(widest, min(4, LOADS_IN_FLIGHT // max(loads, 1)))
+    return max(widest, min(MAX_GROUPS, LOADS_IN_FLIGHT // max(loads, 1)))
 
 
 def groups_per_access(phase: Phase, storage: Storage) -> int:
-    """How many groups of a stream an access of 16 bytes has; one in sweeps of which each row begins anew."""
+    """How many groups of a stream an access of 16 bytes has, or of 8 bytes for 4 bits an element; one in sweeps of
+    which each row begins anew."""
     if reductions(phase, "row") or reductions(phase, "col"):
         return 1
-    return max(1, MAX_ACCESS_BYTES // (GROUP * storage.bytes))
+    return min(MAX_GROUPS, max(1, MAX_ACCESS_BYTES * 8 // (GROUP * storage.bits)))
 
 
 def _operations(phase: Phase) -> int:
@@ -108,8 +111,8 @@ def min_resident_blocks(kernel: Kernel, task: Task) -> int:
     """How many blocks a multiprocessor holds at least.
 
     Two, of which one computes while the other waits for memory, if half of the registers is enough for each. So it is
-    for a sweep without 8-bit codes, doubles or much arithmetic; one with storages of 16 bits must read few streams. One
-    with sums has streams of 16 bits only, and no values of rows or columns.
+    for a sweep without codes in blocks, doubles or much arithmetic; one with storages of 16 bits must read few streams.
+    One with sums has streams of 16 bits only, and no values of rows or columns.
     """
     instrs = task.phase.instrs
     sums = sum(isinstance(i.op, ir.Reduce) for i in instrs)

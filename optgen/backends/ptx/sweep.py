@@ -1,6 +1,6 @@
 """A sweep: every warp takes units of elements until none is left.
 
-A unit never splits what belongs together: a block of the reduction tree, a block of 8-bit codes, the rows of which a
+A unit never splits what belongs together: a block of the reduction tree, a block of codes, the rows of which a
 column's partial sum is made. So the result depends neither on the number of warps nor on which warp takes which unit.
 Thread t of a warp has lanes 4t to 4t + 3 of the tree, so it adds up what it reads, in order, in four registers.
 """
@@ -23,7 +23,7 @@ from optgen.backends.ptx.group import CODE_GROUPS, Draws, ElementRange, GroupCon
 from optgen.backends.ptx.launches import coded, groups_in_flight
 from optgen.backends.ptx.table import GROUP, SEED, THREADS, WARP, Launch, TableWord
 from optgen.ir import BLOCK, IDENTITY, LANES, ROW_BLOCK, Buffer, Instr, Phase, Value
-from optgen.ir.storage import QUANT_BLOCK
+from optgen.ir.storage.packing import CODES_PER_BYTE
 from optgen.model import Kind
 
 
@@ -121,7 +121,7 @@ class GpuSweep:
         counts = [(x, groups_at_once(self.m.kernel, self.phase, x)) for x in self.streams]
 
         def to(x: Buffer, n: int) -> WideAccess:
-            return WideAccess(self.f, n, raw_type(x.format), x.format.bytes, neighbours=self.neighbours > 1)
+            return WideAccess(self.f, n, x.format, neighbours=self.neighbours > 1)
 
         return {x.name: to(x, n) for x, n in counts if n > 1}
 
@@ -266,8 +266,8 @@ class GpuSweep:
         return GroupContext(
             f,
             self.phase,
-            {x.name: self.stream(x.name, row, number) for x in self.streams},
-            {x.name: self.scales(x.name, number) for x in self.streams if x.is_quantized},
+            {x.name: self.stream(x, row, number) for x in self.streams},
+            {x.name: self.scales(x, number) for x in self.streams if x.is_quantized},
             scalars,
             {v: self.line(v) for v in line_values(self.phase)},
             b.add(f.column("first", i), skipped),
@@ -288,21 +288,28 @@ class GpuSweep:
         never = b.add(self.f.column("size", self.i), one)
         return b.select(self.is_by_rows, maximum(b, self.cols, one), never)
 
-    def stream(self, name: str, row: Any, number: Any) -> Any:
+    def stream(self, buffer: Buffer, row: Any, number: Any) -> Any:
         """The address of a stream's row; a gradient of some rows holds these alone."""
-        b = self.b
-        which = row if ir.is_gradient(name) else number
-        type = raw_type(self.m.kernel.buffer(name).format)
-        return at(b, self.f.pointer(name, self.i), b.mul(which, self.cols), type)
+        b, type, start = self.b, raw_type(buffer.format), self.f.pointer(buffer.name, self.i)
+        if buffer.format.is_packed:
+            return self.where_codes_restart(start, number, CODES_PER_BYTE, type)
+        which = row if ir.is_gradient(buffer.name) else number
+        return at(b, start, b.mul(which, self.cols), type)
 
-    def scales(self, name: str, number: Any) -> Any:
-        """The address of a row's scales: blocks restart at each row of a tensor that is updated by rows."""
+    def scales(self, buffer: Buffer, number: Any) -> Any:
+        """The address of a row's scales."""
+        assert buffer.format.block is not None
+        start = self.f.pointer(buffer.scales.name, self.i)
+        return self.where_codes_restart(start, number, buffer.format.block, TYPES["f32"])
+
+    def where_codes_restart(self, start: Any, number: Any, each: int, type: Any) -> Any:
+        """The address of what begins anew where blocks restart, at each row of a tensor that is updated by rows:
+        scales, or bytes that codes share. One is for `each` elements. Elsewhere, the address of the first one."""
         b = self.b
-        start = self.f.pointer(f"{name}.scale", self.i)
         if not self.lazy:
             return start
-        each = ceil_div(b, self.cols, QUANT_BLOCK)
-        return at(b, start, b.select(self.is_by_rows, b.mul(number, each), integer(0)), TYPES["f32"])
+        first = b.mul(number, ceil_div(b, self.cols, each))
+        return at(b, start, b.select(self.is_by_rows, first, integer(0)), type)
 
     def scale_origin(self, skipped: Any) -> Any:
         return self.b.select(self.is_by_rows, integer(0), skipped) if self.lazy else skipped

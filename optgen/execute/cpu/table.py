@@ -59,8 +59,8 @@ class CpuTable(StepTable):
         native, in_pieces = self.kernel.native, any(piece is not None for piece in self._pieces)
         if native.sweeps < 2 or native.shared or in_pieces or self.kernel.variant.boxes:
             return
-        streams = sum(b.format.bytes for b in native.buffers if b.kind is Kind.ELEM and not b.is_scale)
-        ends = group_ends((self.sizes * streams).tolist(), threads)
+        bits = sum(b.format.bits for b in native.buffers if b.kind is Kind.ELEM and not b.is_scale)
+        ends = group_ends((self.sizes * bits // 8).tolist(), threads)
         if ends:
             self.groups = Groups(self, ends)
             self.groups.set_hyper(self._hyper)

@@ -75,7 +75,7 @@ class GpuTable(StepTable):
         column["blocks"][:] = -(-self.whole_sizes // BLOCK)
         streamed = [(k, b) for k, b in enumerate(self.kernel.native.buffers) if _is_streamed(b)]
         self._streamed = [k for k, _ in streamed]
-        self._itemsizes = np.array([b.format.bytes for _, b in streamed])
+        self._bits = np.array([b.format.bits for _, b in streamed])
         values = self._places.values.of(n)
         self.step.workspace = self.image[values:].ctypes.data
 
@@ -122,8 +122,8 @@ class GpuTable(StepTable):
     def _find_vectors(self, by_rows: Array) -> None:
         """Find the first access that is aligned in all buffers. (Single elements always are.)"""
         column = self._columns
-        offsets = self._pointers[:, self._streamed].astype(np.int64) // self._itemsizes
-        apart = np.maximum(MAX_ACCESS_BYTES // self._itemsizes, GROUP)  # elements from one aligned access to the next
+        offsets = self._pointers[:, self._streamed].astype(np.int64) * 8 // self._bits
+        apart = np.maximum(MAX_ACCESS_BYTES * 8 // self._bits, GROUP)  # elements from one aligned access to the next
         widest = int(apart.argmax())
         lead = offsets[:, widest] % apart[widest]
         same = ((offsets - lead[:, None]) % apart == 0).all(axis=1)

@@ -7,7 +7,7 @@ float32 and int32, of which a register holds twice as many as of doubles.
 
 from __future__ import annotations
 
-from optgen.ir.storage import bfloat16, dynamic8, linear8
+from optgen.ir.storage import bfloat16, dynamic4, dynamic8, linear8
 from optgen.ir.storage.record import QUANT_BLOCK, Codec, Storage
 
 __all__ = ["QUANT_BLOCK", "SCALE", "STORAGES", "Codec", "Storage", "storages_of"]
@@ -22,6 +22,7 @@ STORAGES: dict[str, Storage] = {
         bfloat16.STOCHASTIC,
         dynamic8.STORAGE,
         linear8.STORAGE,
+        dynamic4.STORAGE,
     )
 }
 """Every storage by name. This is the only list: a new storage is a file beside this one, and a line here."""

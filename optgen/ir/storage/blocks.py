@@ -5,7 +5,7 @@ A block with an infinity or a NaN decodes to NaN everywhere, so that it does not
 
 from __future__ import annotations
 
-from math import inf
+from math import inf, nan
 from typing import TYPE_CHECKING
 
 from optgen.ir.storage.tools import MAGNITUDE
@@ -20,14 +20,14 @@ def magnitude(b: Builder[V], x: V) -> V:
 
 
 def invertible(b: Builder[V], scale: V) -> V:
-    """The scale, or infinity above 2^126, where 1/scale is subnormal."""
-    return b.select(b.gt(scale, b.const32(2.0**126)), b.const32(inf), scale)
+    """The scale, or NaN above 2^126, where 1/scale is subnormal."""
+    return b.select(b.gt(scale, b.const32(2.0**126)), b.const32(nan), scale)
 
 
 def reciprocal(b: Builder[V], scale: V) -> V:
     """1/scale, by which each element is multiplied before it is encoded, or 0 if that is infinite or NaN.
 
-    All codes are then that of 0: in a block of zeros, and in one whose scale is infinite or NaN.
+    All numbers are then encoded as 0: in a block of zeros, and in one whose scale is infinite or NaN.
     """
     inverse = b.div(b.const32(1.0), scale)
     return b.select(b.lt(inverse, b.const32(inf)), inverse, b.const32(0.0))

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 QUANT_BLOCK = 256
-"""Elements of a block of codes, which share a scale."""
+"""Elements whose codes are made together: one block of codes, which share a scale, or two."""
+BLOCKS = (128, QUANT_BLOCK)
+"""How many elements a block of codes can have."""
 
 
 class Codec(NamedTuple):
@@ -27,11 +29,11 @@ class Codec(NamedTuple):
 class Storage:
     """How the elements of a buffer are stored.
 
-    An element takes `bits` bits of an array of the NumPy dtype `array_dtype`. Without a `codec` it is a float that
-    machines convert themselves. Codes of a block of `block` elements are multiplied with the block's float32 scale;
-    without a `block` a code stands for a number by itself, and is the bits of that number in `array_dtype`. With
-    `needs_draws` the codec rounds at random. `unsigned` is the codec for states that are never negative, if theirs
-    differs.
+    An element takes `bits` bits of an array of the NumPy dtype `array_dtype`. Two codes of 4 bits share a byte
+    (`packing.py`). Without a `codec` an element is a float that machines convert themselves. Codes of a block of
+    `block` elements are multiplied with the block's float32 scale; without a `block` a code stands for a number by
+    itself, and is the bits of that number in `array_dtype`. With `needs_draws` the codec rounds at random. `unsigned`
+    is the codec for states that are never negative, if theirs differs.
     """
 
     name: str
@@ -43,16 +45,19 @@ class Storage:
     unsigned: Codec | None = None
 
     def __post_init__(self) -> None:
-        if self.bits not in ((16, 32, 64) if self.codec is None else (8, 16)):
-            raise ValueError(f"{self.name}: floats have 16, 32 or 64 bits, codes have 8 or 16, not {self.bits}")
-        if self.block not in (None, QUANT_BLOCK) or (self.block and self.needs_draws):
-            raise ValueError(f"{self.name}: blocks have {QUANT_BLOCK} elements, and are rounded to nearest")
+        if self.bits not in ((16, 32, 64) if self.codec is None else (4, 8, 16)):
+            raise ValueError(f"{self.name}: floats have 16, 32 or 64 bits, codes have 4, 8 or 16, not {self.bits}")
+        if self.block not in (None, *BLOCKS) or (self.block and self.needs_draws):
+            raise ValueError(f"{self.name}: blocks have 128 or 256 elements, and are rounded to nearest")
+        if self.is_packed and not (self.block and self.array_dtype == "uint8"):
+            raise ValueError(f"{self.name}: codes of {self.bits} bits need blocks, and an array of uint8")
         if (self.codec is None and (self.block or self.needs_draws)) or (self.unsigned and not self.block):
             raise ValueError(f"{self.name}: blocks and draws need a codec, an unsigned codec needs blocks")
 
     @property
-    def bytes(self) -> int:
-        return self.bits // 8
+    def is_packed(self) -> bool:
+        """Whether a byte of the array holds two elements."""
+        return self.bits < 8
 
     @property
     def is_half(self) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 
 from optgen.backends import target
 from optgen.linalg.matrices import Matrices, ProductShape
-from optgen.linalg.own.tasks import ENTRIES, TASK_EDGE, module_text
+from optgen.linalg.own.tasks import ENTRIES, GROUP, TASK_EDGE, module_text
 from optgen.linalg.own.tile import Precision, Tile, tile_for
 from optgen.loops import code, malloc
 from optgen.loops.kernel import runner
@@ -36,26 +36,28 @@ def multiply(
         c.fill(0)
         return
     tile = own.tile
-    words = -(-k // tile.group)
-    rows, columns = -(-m // tile.rows), -(-n // tile.columns)
-    sizes = [batch * words * lines * tile.word_bytes for lines in (rows * tile.rows, columns * tile.columns)]
-    memory = np.empty(sum(sizes) + 128, np.uint8)
-    packed_a = memory.ctypes.data + 63 & ~63
-    packed_b = packed_a + sizes[0] + 63 & ~63
+    shared = a is b and trans_a != trans_b  # op(b) is the transpose of op(a), and has the same panels
+    panels_b = -(-(-(-n // tile.columns) * tile.columns) // tile.width)
+    panels_a = panels_b if shared else -(-m // tile.width)
+    groups_a, groups_b = 0 if shared else -(-panels_a // GROUP), -(-panels_b // GROUP)
+    bytes_each = batch * -(-k // tile.group) * tile.width * tile.word_bytes
+    memory = np.empty(bytes_each * (panels_b if shared else panels_a + panels_b) + 64, np.uint8)
+    packed_b = memory.ctypes.data + 63 & ~63
+    packed_a = packed_b if shared else packed_b + bytes_each * panels_b
     along, across = -(-m // TASK_EDGE), -(-n // TASK_EDGE)
     tasks = batch * (along * (along + 1) // 2 if symmetric else along * across)
     addresses = a.ctypes.data, b.ctypes.data, c.ctypes.data, packed_a, packed_b
-    flags = int(trans_a), int(trans_b), int(symmetric)
-    fields = array.array("q", [tasks, batch * (rows + columns), *addresses, m, n, k, *flags])
-    own.pack(fields.buffer_info()[0], batch * k * (m + n))
+    numbers = m, n, k, int(trans_a), int(trans_b), int(symmetric), panels_a, panels_b, groups_a, groups_b
+    fields = array.array("q", [batch * (groups_a + groups_b), tasks, *addresses, *numbers])
+    own.pack(fields.buffer_info()[0], batch * k * (n if shared else m + n))
     own.multiply(fields.buffer_info()[0], shape.work)
 
 
 @functools.cache
-def load(precision: Precision) -> OwnProduct:
-    """The code for this machine."""
+def load(precision: Precision, fused: bool) -> OwnProduct:
+    """The code for this machine; `fused` as `tile_for` has it."""
     malloc.keep_freed_memory()  # the panels of the last product
-    tile = tile_for(precision, target.host())
+    tile = tile_for(precision, target.host(), fused=fused)
     return made(tile, link.link(code.build(module_text(tile)), *ENTRIES))
 
 

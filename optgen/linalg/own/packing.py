@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from llvmlite import ir as ll
@@ -13,49 +12,50 @@ from optgen.linalg.own.tile import ROUND, Tile
 
 
 def emit_pack(module: ll.Module, tile: Tile) -> Any:
-    """`pack(x, stride, along, lines, k, width, panel)`: a panel of `width` lines of k elements each, of which `lines`
-    are there; the others are zeros.
+    """`pack(x, stride, along, lines, k, all, panels)`: panels of `all` lines of k elements each, of which `lines` are
+    there; the others are zeros.
 
-    Lines are the rows of op(a) or the columns of op(b). If `along`, the elements of a line are consecutive in memory,
-    and the lines `stride` apart; else the other way round.
+    If `along`, the elements of a line are consecutive in memory, and the lines `stride` apart; else the other way
+    round.
     """
     kind = ll.FunctionType(ll.VoidType(), [PTR, I64, I1, I64, I64, I64, PTR])
     f = ll.Function(module, kind, "pack")
     f.linkage = "internal"
-    x, stride, along, lines, k, width, panel = f.args
-    packing = _Packing(tile, ll.IRBuilder(f.append_basic_block("entry")), x, stride, lines, k, width, panel)
+    x, stride, along, lines, k, all, panels = f.args
+    packing = _Packing(tile, ll.IRBuilder(f.append_basic_block("entry")), x, stride, lines, k, all, panels)
     if tile.pairs:
-        packing.round = ll.Function(module, ll.FunctionType(vector(I32, 8), [vector(F32, 16)]), ROUND)
+        packing.round = ll.Function(module, ll.FunctionType(vector(I32, 16), [vector(F32, 16)] * 2), ROUND)
     packing.emit(along)
     return f
 
 
 class _Packing:
-    """Blocks of `edge` lines by `edge` words are packed in registers, what is left over word by word."""
+    """Blocks of as many words as a panel has lines are packed in registers, what is left over word by word."""
 
     round: Any
-    """The function ROUND; for bfloat16 only, whose edge is 8."""
+    """The function ROUND; where there are pairs of bfloat16 only, whose panels have 16 lines."""
 
     def __init__(self, tile: Tile, b: ll.IRBuilder, *arguments: Any) -> None:
         self.tile, self.b = tile, b
-        self.x, self.stride, self.lines, self.k, self.width, self.panel = arguments
-        self.edge = math.gcd(tile.rows, tile.columns)
+        self.x, self.stride, self.lines, self.k, self.all, self.panels = arguments
+        self.edge = tile.width
+        self.words = b.sdiv(b.add(self.k, I64(tile.group - 1)), I64(tile.group))
 
     def emit(self, along: Any) -> None:
         b, edge, group = self.b, self.edge, self.tile.group
-        words = b.sdiv(b.add(self.k, I64(group - 1)), I64(group))
         whole_lines = b.mul(b.sdiv(self.lines, I64(edge)), I64(edge))
         whole_words = b.mul(b.sdiv(b.sdiv(self.k, I64(group)), I64(edge)), I64(edge))
         with b.if_else(along) as (then, otherwise):
-            for branch, place, block in (
-                (then, self.place_along, self.turned),
-                (otherwise, self.place_across, self.straight),
-            ):
-                with branch:
-                    with loop(b, I64(0), whole_words, edge) as word, loop(b, I64(0), whole_lines, edge) as line:
-                        block(word, line)
-                    self.single(I64(0), whole_words, whole_lines, place)
-                    self.single(whole_words, words, I64(0), place)
+            with then:
+                with loop(b, I64(0), whole_lines, edge) as line, loop(b, I64(0), whole_words, edge) as word:
+                    self.turned(word, line)
+                self.single(I64(0), whole_words, whole_lines, self.place_along)
+                self.single(whole_words, self.words, I64(0), self.place_along)
+            with otherwise:
+                with loop(b, I64(0), whole_words, edge) as word, loop(b, I64(0), whole_lines, edge) as line:
+                    self.straight(word, line)
+                self.single(I64(0), whole_words, whole_lines, self.place_across)
+                self.single(whole_words, self.words, I64(0), self.place_across)
         b.ret_void()
 
     # ------------------------------------------------------------ word by word
@@ -69,7 +69,7 @@ class _Packing:
     def single(self, first: Any, last: Any, line: Any, place: Any) -> None:
         """Words `first` to `last` of all lines from `line` on."""
         b, group = self.b, self.tile.group
-        with loop(b, first, last) as word, loop(b, line, self.width) as i:
+        with loop(b, first, last) as word, loop(b, line, self.all) as i:
             parts = [self.element(i, b.add(b.mul(word, I64(group)), I64(part)), place) for part in range(group)]
             b.store(self.pair(*parts) if group == 2 else self.converted(parts[0], 1), self.to(word, i))
 
@@ -85,8 +85,10 @@ class _Packing:
         return result
 
     def to(self, word: Any, line: Any) -> Any:
-        b = self.b
-        return b.gep(self.panel, [b.add(b.mul(word, self.width), line)], source_etype=self.tile.word)
+        b, width = self.b, I64(self.tile.width)
+        beside = b.srem(line, width)
+        at = b.add(b.add(b.mul(b.sub(line, beside), self.words), b.mul(word, width)), beside)
+        return b.gep(self.panels, [at], source_etype=self.tile.word)
 
     # ------------------------------------------------------------ in registers
 
@@ -100,10 +102,7 @@ class _Packing:
             here = b.add(word, I64(w))
             ks = [b.add(b.mul(here, I64(group)), I64(part)) for part in range(group)]
             parts = [self.load(self.place_across(line, k), self.edge) for k in ks]
-            if group == 2:
-                x = self.paired(shuffled(b, parts[0], parts[1], interleaved(self.edge)))
-            else:
-                x = self.converted(parts[0], self.edge)
+            x = self.paired(*interleaved(b, *parts)) if group == 2 else self.converted(parts[0], self.edge)
             b.store(x, self.to(here, line), align=self.tile.word_bytes)
 
     def turned(self, word: Any, line: Any) -> None:
@@ -111,14 +110,16 @@ class _Packing:
         b, edge, group = self.b, self.edge, self.tile.group
         rows = []
         for i in range(edge):
-            x = self.load(self.place_along(b.add(line, I64(i)), b.mul(word, I64(group))), edge * group)
-            rows.append(self.paired(x) if group == 2 else self.converted(x, edge))
+            place = self.place_along(b.add(line, I64(i)), b.mul(word, I64(group)))
+            kind = vector(self.tile.element, edge)
+            parts = [self.load(b.gep(place, [I64(part)], source_etype=kind), edge) for part in range(group)]
+            rows.append(self.paired(*parts) if group == 2 else self.converted(parts[0], edge))
         for w, x in enumerate(shuffled_transpose(b, rows)):
             b.store(x, self.to(b.add(word, I64(w)), line), align=self.tile.word_bytes)
 
-    def paired(self, x: Any) -> Any:
-        """Words of two bfloat16 each, the nearest to 16 float32."""
-        return self.b.call(self.round, [x])
+    def paired(self, low: Any, high: Any) -> Any:
+        """Words of two bfloat16 each, the nearest to 32 float32."""
+        return self.b.call(self.round, [low, high])
 
     def pair(self, low: Any, high: Any) -> Any:
         """A word of two bfloat16, the nearest to two float32."""
@@ -143,9 +144,11 @@ class _Packing:
         return b.and_(chosen, constant(I32, 0xFFFF0000, width))
 
 
-def interleaved(n: int) -> list[int]:
-    """The lanes of two vectors of n, in turns."""
-    return [i // 2 + n * (i % 2) for i in range(2 * n)]
+def interleaved(b: ll.IRBuilder, x: Any, y: Any) -> list[Any]:
+    """The elements of two vectors in turns, as two vectors."""
+    n = x.type.count
+    lanes = [i // 2 + n * (i % 2) for i in range(2 * n)]
+    return [shuffled(b, x, y, half) for half in (lanes[:n], lanes[n:])]
 
 
 def shuffled(b: ll.IRBuilder, x: Any, y: Any, lanes: Any) -> Any:

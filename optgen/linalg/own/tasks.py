@@ -19,15 +19,19 @@ from optgen.loops import code
 
 TASK_EDGE = 96
 """The rows and columns of the result that are one task: a multiple of those of every tile."""
-FIELDS = ("tasks", "panels", "a", "b", "c", "packed_a", "packed_b", "m", "n", "k", "trans_a", "trans_b", "symmetric")
-"""What tasks read: numbers of 64 bits, and addresses."""
+GROUP = 4
+"""The panels that one task packs: a line of the cache, at least, of each row of memory."""
+NUMBERS = ("m", "n", "k", "trans_a", "trans_b", "symmetric", "panels_a", "panels_b", "groups_a", "groups_b")
+FIELDS = ("groups", "tasks", "a", "b", "c", "packed_a", "packed_b", *NUMBERS)
+"""What tasks read: how many there are, addresses, numbers. `panels_a` and `panels_b` are those of a matrix, `groups_a`
+and `groups_b` the tasks that pack them."""
 ENTRIES = ("optgen_pack", "optgen_multiply")
 
 
 def module_text(tile: Tile) -> str:
     """LLVM IR of `optgen_pack` and `optgen_multiply`, which take the address of FIELDS, a part and the number of parts.
 
-    Each does its part of the tasks: a panel is packed, or TASK_EDGE rows and columns of a result are computed.
+    Each does its part of the tasks: GROUP panels are packed, or TASK_EDGE rows and columns of a result are computed.
     """
     module = ll.Module("products")
     tasks: dict[str, tuple[type[_Task], Any]] = {
@@ -48,7 +52,7 @@ def module_text(tile: Tile) -> str:
     declare, begin, end = code.float_mode()
     entries = (
         _ENTRY.format(name=name, field=FIELDS.index(field), begin=begin, end=end)
-        for name, field in (("pack", "panels"), ("multiply", "tasks"))
+        for name, field in (("pack", "groups"), ("multiply", "tasks"))
     )
     return "\n".join([text, declare, *entries])
 
@@ -92,11 +96,8 @@ class _Task(ABC):
         b, tile = self.b, self.tile
         self.m, self.n, self.k = (self.field(name) for name in "mnk")
         self.words = self.divided_up(self.k, tile.group)
-        self.row_panels = self.divided_up(self.m, tile.rows)
-        self.column_panels = self.divided_up(self.n, tile.columns)
-        self.a_words = b.mul(self.words, I64(tile.rows))
-        """The words of a panel of a."""
-        self.b_words = b.mul(self.words, I64(tile.columns))
+        self.panel = b.mul(self.words, I64(tile.width))
+        """The words of a panel."""
 
     @abstractmethod
     def emit(self, task: Any) -> None:
@@ -116,6 +117,12 @@ class _Task(ABC):
         """The place of the element whose number is the product of the factors."""
         return self.b.gep(pointer, [functools.reduce(self.b.mul, factors)], source_etype=self.tile.element)
 
+    def packed(self, name: str, matrix: Any, line: Any) -> Any:
+        """The panels of an operand of a matrix, from a line on at which one begins."""
+        b = self.b
+        panel = b.add(b.mul(matrix, self.field(f"panels_{name}")), b.sdiv(line, I64(self.tile.width)))
+        return self.word(self.field(f"packed_{name}", PTR), panel, self.panel)
+
     def word(self, pointer: Any, *factors: Any) -> Any:
         return self.b.gep(pointer, [functools.reduce(self.b.mul, factors)], source_etype=self.tile.word)
 
@@ -124,31 +131,28 @@ class _PackingTask(_Task):
     """Task by task, the panels of a and then those of b, matrix after matrix."""
 
     def emit(self, task: Any) -> None:
-        b, tile = self.b, self.tile
-        each = b.add(self.row_panels, self.column_panels)
-        matrix, panel = b.sdiv(task, each), b.srem(task, each)
-        with b.if_else(b.icmp_signed("<", panel, self.row_panels)) as (then, otherwise):
-            with then:
-                turned = b.icmp_signed("!=", self.field("trans_a"), I64(0))
-                whole = b.add(b.mul(matrix, self.row_panels), panel)
-                to = self.word(self.field("packed_a", PTR), whole, self.a_words)
-                self.pack("a", b.not_(turned), matrix, panel, self.m, tile.rows, to)
-            with otherwise:
-                turned = b.icmp_signed("!=", self.field("trans_b"), I64(0))
-                panel = b.sub(panel, self.row_panels)
-                whole = b.add(b.mul(matrix, self.column_panels), panel)
-                to = self.word(self.field("packed_b", PTR), whole, self.b_words)
-                self.pack("b", turned, matrix, panel, self.n, tile.columns, to)
-
-    def pack(self, name: str, along: Any, matrix: Any, panel: Any, count: Any, width: int, to: Any) -> None:
-        """A panel of `width` of the `count` lines of an operand; `along` as `emit_pack` has it."""
         b = self.b
-        first = b.mul(panel, I64(width))
-        stride = b.select(along, self.k, count)
-        x = self.element(self.field(name, PTR), matrix, count, self.k)
+        groups = self.field("groups_a")
+        each = b.add(groups, self.field("groups_b"))
+        matrix, group = b.sdiv(task, each), b.srem(task, each)
+        with b.if_else(b.icmp_signed("<", group, groups)) as (then, otherwise):
+            with then:
+                along = b.icmp_signed("==", self.field("trans_a"), I64(0))
+                self.pack("a", along, matrix, group, self.m)
+            with otherwise:
+                along = b.icmp_signed("!=", self.field("trans_b"), I64(0))
+                self.pack("b", along, matrix, b.sub(group, groups), self.n)
+
+    def pack(self, name: str, along: Any, matrix: Any, group: Any, lines: Any) -> None:
+        """A group of panels of an operand of so many `lines`; `along` as `emit_pack` has it."""
+        b, width = self.b, self.tile.width
+        first = b.mul(group, I64(GROUP * width))
+        stride = b.select(along, self.k, lines)
+        x = self.element(self.field(name, PTR), matrix, lines, self.k)
         x = self.element(x, first, b.select(along, stride, I64(1)))
-        lines = self.least(b.sub(count, first), I64(width))
-        b.call(self.function, [x, stride, along, lines, self.k, I64(width), to])
+        there = self.least(b.sub(lines, first), I64(GROUP * width))
+        wanted = self.least(b.sub(b.mul(self.field(f"panels_{name}"), I64(width)), first), I64(GROUP * width))
+        b.call(self.function, [x, stride, along, there, self.k, wanted, self.packed(name, matrix, first)])
 
 
 class _BlockTask(_Task):
@@ -191,26 +195,28 @@ class _BlockTask(_Task):
     def sums(self, matrix: Any, c: Any, i: Any, j: Any, rows: Any, columns: Any, symmetric: Any) -> None:
         """The tiles of a block, for one stretch of k after the other. Tiles above the diagonal are left out."""
         b, tile = self.b, self.tile
-        first_a = b.add(b.mul(matrix, self.row_panels), b.sdiv(i, I64(tile.rows)))
-        first_b = b.add(b.mul(matrix, self.column_panels), b.sdiv(j, I64(tile.columns)))
-        packed_a = self.word(self.field("packed_a", PTR), first_a, self.a_words)
-        packed_b = self.word(self.field("packed_b", PTR), first_b, self.b_words)
+        packed_a, packed_b = self.packed("a", matrix, i), self.packed("b", matrix, j)
         with loop(b, I64(0), self.words, SUMMED) as word:
             words = self.least(b.sub(self.words, word), I64(SUMMED))
             add = b.icmp_signed(">", word, I64(0))
             with loop(b, I64(0), columns, tile.columns) as y:
-                panel_b = self.word(self.word(packed_b, y, self.words), word, I64(tile.columns))
+                across = [self.line(packed_b, b.add(y, I64(v * tile.lanes)), word) for v in range(tile.vectors)]
                 with loop(b, I64(0), rows, tile.rows) as x:
                     last = b.add(b.add(i, x), I64(tile.rows - 1))
                     above = b.and_(symmetric, b.icmp_signed(">", b.add(j, y), last))
                     with b.if_then(b.not_(above)):
-                        panel_a = self.word(self.word(packed_a, x, self.words), word, I64(tile.rows))
                         to = self.element(self.element(c, b.add(i, x), self.n), b.add(j, y))
-                        left = [
-                            self.least(b.sub(rows, x), I64(tile.rows)),
-                            self.least(b.sub(columns, y), I64(tile.columns)),
-                        ]
-                        b.call(self.function, [panel_a, panel_b, words, to, self.n, *left, add])
+                        height = self.least(b.sub(rows, x), I64(tile.rows))
+                        width = self.least(b.sub(columns, y), I64(tile.columns))
+                        down = self.line(packed_a, x, word)
+                        b.call(self.function, [down, *across, words, to, self.n, height, width, add])
+
+    def line(self, panels: Any, line: Any, word: Any) -> Any:
+        """The place of a word of a line."""
+        b, width = self.b, I64(self.tile.width)
+        beside = b.srem(line, width)
+        panel = self.word(panels, b.sub(line, beside), self.words)
+        return self.word(panel, b.add(b.mul(word, width), beside))
 
     def mirror(self, c: Any, i: Any, j: Any, rows: Any, columns: Any) -> None:
         """What is above the diagonal, from what is below it: squares in registers, single elements where they do not

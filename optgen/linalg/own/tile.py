@@ -29,12 +29,16 @@ class Tile:
     pairs: bool
     """Whether the CPU multiplies pairs of bfloat16, two to a word. Without that, bfloat16 are float32 in the panels."""
     fused: bool
-    """Whether a product is added to a sum with one rounding, by CPUs that can. For bfloat16 only, whose products are
-    exact in float32."""
+    """Whether a product is added to a sum with one rounding."""
 
     @property
     def columns(self) -> int:
         return self.lanes * self.vectors
+
+    @property
+    def width(self) -> int:
+        """The lines of a panel."""
+        return max(self.lanes, self.rows)
 
     @property
     def element(self) -> Any:
@@ -56,20 +60,25 @@ class Tile:
         return 2 if self.pairs else 1
 
 
-def tile_for(precision: Precision, target: CpuTarget) -> Tile:
-    """The largest tile that fits the registers, with a row of b and an element of a."""
+def has_large_tiles(target: CpuTarget) -> bool:
+    """Whether code of our own multiplies faster than BLAS does: where there is AVX-512."""
+    return "avx512f" in target.required()
+
+
+def tile_for(precision: Precision, target: CpuTarget, *, fused: bool) -> Tile:
+    """The largest tile that fits the registers, with a row of b and an element of a; `fused` if that is wanted, where
+    the CPU can."""
     features = set(target.required())
     arm = target.triple.startswith(("aarch64", "arm64"))
     size, many = (64, True) if "avx512f" in features else (32, False) if "avx2" in features else (16, arm)
-    bfloat16 = precision == "bfloat16"
-    pairs = bfloat16 and {"avx512f", "avx512bf16"} <= features
-    fused = bfloat16 and (arm or not {"fma", "avx512f"}.isdisjoint(features))
+    pairs = precision == "bfloat16" and {"avx512f", "avx512bf16"} <= features
+    fused = fused and (arm or not {"fma", "avx512f"}.isdisjoint(features))
     lanes = size // (8 if precision == "float64" else 4)
     return Tile(precision, lanes, 8 if many else 4, 3 if fused or size == 64 else 2, pairs, fused)
 
 
 ROUND = "optgen_round"
-"""The function that makes of 16 float32 the nearest bfloat16, two to a word."""
+"""The function that makes of 32 float32, in two vectors, the nearest bfloat16, two to a word."""
 DEFINITIONS = {
     DOT: f"""\
 declare <16 x float> @llvm.x86.avx512bf16.dpbf16ps.512(<16 x float>, <32 x bfloat>, <32 x bfloat>)
@@ -80,26 +89,28 @@ define internal <16 x float> @{DOT}(<16 x float> %sum, <16 x i32> %a, <16 x i32>
   ret <16 x float> %r
 }}""",
     ROUND: f"""\
-declare <16 x bfloat> @llvm.x86.avx512bf16.cvtneps2bf16.512(<16 x float>)
-define internal <8 x i32> @{ROUND}(<16 x float> %x) alwaysinline {{
-  %r = call <16 x bfloat> @llvm.x86.avx512bf16.cvtneps2bf16.512(<16 x float> %x)
-  %words = bitcast <16 x bfloat> %r to <8 x i32>
-  ret <8 x i32> %words
+declare <32 x bfloat> @llvm.x86.avx512bf16.cvtne2ps2bf16.512(<16 x float>, <16 x float>)
+define internal <16 x i32> @{ROUND}(<16 x float> %low, <16 x float> %high) alwaysinline {{
+  %r = call <32 x bfloat> @llvm.x86.avx512bf16.cvtne2ps2bf16.512(<16 x float> %high, <16 x float> %low)
+  %words = bitcast <32 x bfloat> %r to <16 x i32>
+  ret <16 x i32> %words
 }}""",
 }
 """What replaces the declarations of these functions in the text of a module: llvmlite has no type `bfloat`."""
 
 
 def emit_tile(module: ll.Module, tile: Tile) -> Any:
-    """`tile(a, b, words, c, ldc, rows, columns, add)`: the first rows and columns of the product of two panels, in c
-    or, if `add`, added to it. `words` is the length of the panels along k, `ldc` the distance of the rows of c."""
-    f = ll.Function(module, ll.FunctionType(ll.VoidType(), [PTR, PTR, I64, PTR, I64, I64, I64, I1]), "tile")
+    """`tile(a, b..., words, c, ldc, rows, columns, add)`: the first rows and columns of the product of panels, in c or,
+    if `add`, added to it. There are as many b as the tile has vectors; all addresses are within panels. `words` is the
+    length of the panels along k, `ldc` the distance of the rows of c."""
+    across = [PTR] * tile.vectors
+    f = ll.Function(module, ll.FunctionType(ll.VoidType(), [PTR, *across, I64, PTR, I64, I64, I64, I1]), "tile")
     f.linkage = "internal"
     f.attributes.add("noinline")
-    a, b_panel, words, c, ldc, rows, columns, add = f.args
+    a, *panels, words, c, ldc, rows, columns, add = f.args
     b = ll.IRBuilder(f.append_basic_block("entry"))
     dot = _dot(module, tile)
-    sums = _sums(b, tile, dot, a, b_panel, words)
+    sums = _sums(b, tile, dot, a, panels, words)
     whole = b.and_(b.icmp_signed("==", rows, I64(tile.rows)), b.icmp_signed("==", columns, I64(tile.columns)))
     with b.if_else(whole) as (then, otherwise):
         with then:
@@ -111,11 +122,13 @@ def emit_tile(module: ll.Module, tile: Tile) -> Any:
 
 
 def _dot(module: ll.Module, tile: Tile) -> Any:
-    """sum + x*y for vectors, as the instructions that compute it. Two roundings, if not of bfloat16."""
+    """sum + x*y for vectors, as the instructions that compute it."""
     if not tile.pairs:
         if tile.fused:
-            kind = vector(F32, tile.lanes)
-            fma = ll.Function(module, ll.FunctionType(kind, [kind] * 3), f"llvm.fma.v{tile.lanes}f32")
+            kind = vector(tile.element, tile.lanes)
+            fma = ll.Function(
+                module, ll.FunctionType(kind, [kind] * 3), f"llvm.fma.v{tile.lanes}f{8 * tile.word_bytes}"
+            )
             return lambda b, sum, x, y: b.call(fma, [x, y, sum])
         return lambda b, sum, x, y: b.fadd(sum, b.fmul(x, y))
     sums, pairs = vector(F32, tile.lanes), vector(I32, tile.lanes)
@@ -123,28 +136,28 @@ def _dot(module: ll.Module, tile: Tile) -> Any:
     return lambda b, sum, x, y: b.call(f, [sum, x, y])
 
 
-def _sums(b: ll.IRBuilder, tile: Tile, dot: Any, a: Any, b_panel: Any, words: Any) -> list[list[Any]]:
+def _sums(b: ll.IRBuilder, tile: Tile, dot: Any, a: Any, panels: list[Any], words: Any) -> list[list[Any]]:
     """The sums over k: a loop whose variables are the registers of the tile."""
     before, body, after = b.block, b.append_basic_block("k"), b.append_basic_block("sums")
     kind, loaded = vector(tile.element, tile.lanes), vector(tile.word, tile.lanes)
     b.branch(body)
     b.position_at_end(body)
-    k, here_a, here_b = b.phi(I64), b.phi(PTR), b.phi(PTR)
+    k, at = b.phi(I64), b.phi(I64)
     phis = [[b.phi(kind) for _ in range(tile.vectors)] for _ in range(tile.rows)]
     across = [
-        b.load(b.gep(here_b, [I64(v)], source_etype=loaded), typ=loaded, align=tile.word_bytes * tile.lanes)
-        for v in range(tile.vectors)
+        b.load(b.gep(panel, [at], source_etype=tile.word), typ=loaded, align=tile.word_bytes * tile.lanes)
+        for panel in panels
     ]
+    down = b.gep(a, [at], source_etype=tile.word)
     sums = []
     for i, row in enumerate(phis):
-        x = splat(b, b.load(b.gep(here_a, [I64(i)], source_etype=tile.word), typ=tile.word), tile.lanes)
+        x = splat(b, b.load(b.gep(down, [I64(i)], source_etype=tile.word), typ=tile.word), tile.lanes)
         sums.append([dot(b, sum, x, y) for sum, y in zip(row, across, strict=True)])
     next_k = b.add(k, I64(1))
-    next_a = b.gep(here_a, [I64(tile.rows)], source_etype=tile.word)
-    next_b = b.gep(here_b, [I64(tile.columns)], source_etype=tile.word)
+    next_at = b.add(at, I64(tile.width))
     b.cbranch(b.icmp_signed("<", next_k, words), body, after)
     zero = ll.Constant(kind, [0.0] * tile.lanes)
-    starts = [(k, I64(0), next_k), (here_a, a, next_a), (here_b, b_panel, next_b)]
+    starts = [(k, I64(0), next_k), (at, I64(0), next_at)]
     starts += [(phi, zero, sum) for row, new in zip(phis, sums, strict=True) for phi, sum in zip(row, new, strict=True)]
     for phi, start, next in starts:
         phi.add_incoming(start, before)

@@ -20,6 +20,7 @@ CASES = [
     ("sgld", {}, "float32"),
     ("schedulefree_adamw", {}, "float32"),
     ("lamb", {"storage": "int8_dynamic", "multi_precision": True}, "float16"),
+    ("adam", {"storage": {"m": "int4_dynamic", "v": "int8_linear"}}, "float32"),
 ]
 KEYS = list(SHAPES)
 folder, action = Path(sys.argv[1]), sys.argv[2]
@@ -46,8 +47,8 @@ def evaluated(store: KVStore) -> list[np.ndarray]:
     return [x.asnumpy() for x in store._updater.evaluate(KEYS, [store._values[k] for k in KEYS])]
 
 
-for name, arguments, dtype in CASES:
-    file, results = folder / name, folder / f"{name}.npz"
+for number, (name, arguments, dtype) in enumerate(CASES):
+    file, results = folder / f"{number}-{name}", folder / f"{number}-{name}.npz"
     if action == "write":
         first = [np.random.default_rng(k).normal(size=shape) for k, shape in SHAPES.items()]
         store = made("dist_sync", name, arguments, first, dtype)
