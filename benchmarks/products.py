@@ -5,14 +5,15 @@ examples:
   python benchmarks/products.py --threads 1 2 --sizes 768x768 --only products
   python benchmarks/products.py --json products.json --markdown benchmarks/README.md
 
-A product `X Y` is of X of (m, k) and Y of (k, m); `X X^T` is known to be symmetric; `turn` has the three products of a
-turn of Muon, A = X X^T, A A, A X. Speeds count 2*m*n*k operations of a product, also where half of them are left out.
-All take turns; medians. PyTorch's bfloat16 products take and give bfloat16, ours take and give float32.
+X X^T, or X^T X of a tall X, is known to be symmetric. A is square. `turn` has the three products of a turn of Muon:
+A = X X^T, A A, A X. Speeds count 2*m*n*k operations of a product, also where half of them are left out. All take turns;
+medians. PyTorch's bfloat16 products take and give bfloat16, ours take and give float32.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import itertools
 import json
 import os
@@ -49,19 +50,22 @@ def main() -> int:
         torch = require("torch", "torch")
     except Absent as reason:
         absent.append(f"Absent. PyTorch: {reason}.")
-    tables, samples = [], {}
-    for threads, part in itertools.product(args.threads, args.only):
+    tables: dict[str, list[list[list[str]]]] = {part: [] for part in args.only}
+    samples = {}
+    for part, threads in itertools.product(args.only, args.threads):
         use_threads(threads, torch)
         found = products(args.sizes, torch, args.reps) if part == PARTS[0] else factorizations(torch, args.reps)
         samples[f"{part}, {threads} threads"] = found
         shown, unit = (speed, "GFLOP/s") if part == PARTS[0] else (milliseconds, "ms")
-        tables.append(cells(found, shown, f"{unit}, {threads} thread{'s' * (threads > 1)}"))
-    print("\n\n".join([*map(report.aligned, tables), *absent]))
+        tables[part].append(cells(found, shown, f"{unit}, {threads} thread{'s' * (threads > 1)}"))
+    print("\n\n".join([*map(report.aligned, itertools.chain(*tables.values())), *absent]))
     if args.json is not None:
         report.replace(args.json, json.dumps({"machine": description, "seconds": samples}, indent=1).encode())
     if args.markdown is not None:
         head = machine.text(description).replace("\n", "  \n")
-        report.insert(args.markdown, "products.py", "\n\n".join([head, *map(report.piped, tables), *absent]))
+        for part, of_part in tables.items():
+            text = "\n\n".join([head, *map(report.piped, of_part), *absent])
+            report.insert(args.markdown, f"products.py --only {part}", text)
     for path in filter(None, (args.json, args.markdown)):
         print(f"wrote {path}")
     return 0
@@ -82,11 +86,14 @@ def products(sizes: list[str], torch: Any, reps: int) -> dict[str, dict[str, Any
     """By product: its operations, and the seconds of each contender."""
     cases = {}
     for name in sizes:
-        m, k = SIZES[name]
-        x, y = rng.normal(size=(m, k)).astype(np.float32), rng.normal(size=(k, m)).astype(np.float32)
-        cases[f"X Y, {name}"] = 2 * m * m * k, of_two(x, y), torch and of_torch(torch, x, y)
-        cases[f"X X^T, {name}"] = 2 * m * m * k, of_one(x), torch and of_torch(torch, x, None)
-        if m <= k:
+        x = rng.normal(size=SIZES[name]).astype(np.float32)
+        m, k = sorted(x.shape)
+        a, tall = rng.normal(size=(m, m)).astype(np.float32), len(x) > m
+        one, two = ("X^T X", "X A") if tall else ("X X^T", "A X")
+        cases[f"{one}, {name}"] = 2 * m * m * k, of_one(x, tall), torch and of_torch(torch, x.T if tall else x, None)
+        pair = (x, a) if tall else (a, x)
+        cases[f"{two}, {name}"] = 2 * m * m * k, of_two(*pair), torch and of_torch(torch, *pair)
+        if not tall:
             cases[f"turn, {name}"] = 4 * m * m * k + 2 * m**3, turns(x), torch and turns_of_torch(torch, x)
     rows = {}
     with tqdm(cases.items(), unit="product", disable=not sys.stderr.isatty()) as bar:
@@ -103,31 +110,25 @@ def of_two(x: np.ndarray, y: np.ndarray) -> dict[str, Step]:
     from optgen.linalg import products
     from optgen.linalg.matrices import ProductShape
 
-    out = np.empty((len(x), len(x)), np.float32)
-    shape = ProductShape(1, len(x), len(x), len(y))
-    steps: dict[str, Step] = {
-        name: lambda how=how: linalg.product(x, y, out, how=how)  # type: ignore[misc]
-        for name, how in OURS.items()
-    }
+    out = np.empty((len(x), y.shape[1]), np.float32)
+    shape = ProductShape(1, *out.shape, len(y))
+    steps = {name: functools.partial(linalg.product, x, y, out, how=how) for name, how in OURS.items()}
     return steps | {"BLAS in blocks": lambda: products.by_blas(x, y, out, shape, False, False, False)}
 
 
-def of_one(x: np.ndarray) -> dict[str, Step]:
+def of_one(x: np.ndarray, tall: bool) -> dict[str, Step]:
     from optgen import linalg
 
-    out = np.empty((len(x), len(x)), np.float32)
-    return {
-        name: lambda how=how: linalg.product(x, x, out, transpose_b=True, symmetric=True, how=how)  # type: ignore[misc]
-        for name, how in OURS.items()
-    }
+    out = np.empty((min(x.shape),) * 2, np.float32)
+    options: Any = {"transpose_a": tall, "transpose_b": not tall, "symmetric": True}
+    return {name: functools.partial(linalg.product, x, x, out, **options, how=how) for name, how in OURS.items()}
 
 
 def of_torch(torch: Any, x: np.ndarray, y: np.ndarray | None) -> dict[str, Step]:
     def step(dtype: Any) -> Step:
         a = torch.from_numpy(x).to(dtype)
         b = a.T if y is None else torch.from_numpy(y).to(dtype)
-        out = torch.empty(len(x), len(x), dtype=dtype)
-        return lambda: torch.mm(a, b, out=out)
+        return functools.partial(torch.mm, a, b, out=torch.empty(a.shape[0], b.shape[1], dtype=dtype))
 
     return {"torch float32": step(torch.float32), "torch bfloat16": step(torch.bfloat16)}
 
@@ -135,33 +136,25 @@ def of_torch(torch: Any, x: np.ndarray, y: np.ndarray | None) -> dict[str, Step]
 def turns(x: np.ndarray) -> dict[str, Step]:
     from optgen import linalg
 
-    m, a, b, c = len(x), *(np.empty(shape, np.float32) for shape in ((len(x),) * 2, (len(x),) * 2, x.shape))
     x = x / np.linalg.norm(x)
+    a, b, c = (np.empty(shape, np.float32) for shape in ((len(x),) * 2, (len(x),) * 2, x.shape))
 
-    def turn(how: Any) -> Step:
-        def step() -> None:
-            linalg.product(x, x, a, transpose_b=True, symmetric=True, how=how)
-            linalg.product(a, a, b, symmetric=True, how=how)
-            linalg.product(a, x, c, how=how)
+    def turn(how: Any) -> None:
+        linalg.product(x, x, a, transpose_b=True, symmetric=True, how=how)
+        linalg.product(a, a, b, symmetric=True, how=how)
+        linalg.product(a, x, c, how=how)
 
-        return step
-
-    assert m <= x.shape[1]
-    return {name: turn(how) for name, how in OURS.items()}
+    return {name: functools.partial(turn, how) for name, how in OURS.items()}
 
 
 def turns_of_torch(torch: Any, x: np.ndarray) -> dict[str, Step]:
-    def turn(dtype: Any) -> Step:
-        y = torch.from_numpy(x / np.linalg.norm(x)).to(dtype)
+    def turn(y: Any) -> None:
+        a = torch.mm(y, y.T)
+        torch.mm(a, a)
+        torch.mm(a, y)
 
-        def step() -> None:
-            a = torch.mm(y, y.T)
-            torch.mm(a, a)
-            torch.mm(a, y)
-
-        return step
-
-    return {"torch float32": turn(torch.float32), "torch bfloat16": turn(torch.bfloat16)}
+    y = torch.from_numpy(x / np.linalg.norm(x))
+    return {f"torch {dtype}": functools.partial(turn, y.to(getattr(torch, dtype))) for dtype in ("float32", "bfloat16")}
 
 
 # ---------------------------------------------------------------- factorizations
@@ -171,33 +164,32 @@ def factorizations(torch: Any, reps: int) -> dict[str, dict[str, Any]]:
     """By factorization: the seconds of each contender."""
     from optgen import linalg
 
-    rows = {}
+    rows: dict[str, dict[str, Any]] = {}
     for name, edges in tqdm(FACTORED.items(), unit="list", disable=not sys.stderr.isatty()):
         arrays = [rng.normal(size=(n, n)).astype(np.float32) for n in edges]
         squares = [x @ x.T for x in arrays]
         ours: dict[str, Step] = {
-            "eigenvectors": lambda squares=squares: linalg.eigenvectors(squares),  # type: ignore[misc]
-            "inverse_root": lambda squares=squares: linalg.inverse_root(squares, 4),  # type: ignore[misc]
-            "orthonormal": lambda arrays=arrays: linalg.orthonormal(arrays),  # type: ignore[misc]
+            "eigenvectors": functools.partial(linalg.eigenvectors, squares),
+            "inverse_root": functools.partial(linalg.inverse_root, squares, 4),
+            "orthonormal": functools.partial(linalg.orthonormal, arrays),
         }
-        theirs = torch and factorizations_of_torch(torch, arrays, squares)
+        theirs = factorizations_of_torch(torch, arrays, squares) if torch else {}
         for what, step in ours.items():
             steps = {"float32": step} | ({"torch float32": theirs[what]} if torch else {})
-            rows[f"{what}, {name}"] = {"operations": 0, "seconds": measure.interleave(steps, min(reps, 5))}
+            rows[f"{what}, {name}"] = {"seconds": measure.interleave(steps, reps)}
     return rows
 
 
 def factorizations_of_torch(torch: Any, arrays: list[np.ndarray], squares: list[np.ndarray]) -> dict[str, Step]:
     xs, ss = ([torch.from_numpy(x) for x in some] for some in (arrays, squares))
 
-    def roots() -> None:
-        for s in ss:
-            w, v = torch.linalg.eigh(s)
-            _ = (v * w.clamp_min(1e-6 * w[-1]) ** -0.25) @ v.T
+    def root(s: Any) -> Any:
+        w, v = torch.linalg.eigh(s)
+        return (v * w.clamp_min(1e-6 * w[-1]) ** -0.25) @ v.T
 
     return {
         "eigenvectors": lambda: [torch.linalg.eigh(s) for s in ss],
-        "inverse_root": roots,
+        "inverse_root": lambda: [root(s) for s in ss],
         "orthonormal": lambda: [torch.linalg.qr(x) for x in xs],
     }
 

@@ -11,8 +11,9 @@ from optgen.ir import Instr, Op, Value
 def read_bitwise(instrs: Sequence[Instr], consts: Mapping[Value, Op], also: Iterable[Value] = ()) -> set[Value]:
     """The values of which some reader takes the bits, also those of a subnormal. Others read `also` so.
 
-    Sums, products and quotients do not: the mode flushes their operands. A conversion to double does not, if it has
-    only such readers. With 0, 1 or -1 as the other operand, arithmetic does, as LLVM takes x*1 for x.
+    Sums, products and quotients do not: the mode flushes their operands. An integer part does not: it is 0. A
+    conversion to double does not, if it has only such readers. With 0, 1 or -1 as the other operand, arithmetic does,
+    as LLVM takes x*1 for x.
     """
     neutral = {v for v, op in consts.items() if isinstance(op, ir.Const) and abs(op.value) in (0.0, 1.0)}
     found = set(also)
@@ -21,7 +22,7 @@ def read_bitwise(instrs: Sequence[Instr], consts: Mapping[Value, Op], also: Iter
         match instr.op:
             case ir.Add() | ir.Sub() | ir.Mul() | ir.Div() if not args & neutral:
                 continue
-            case ir.Reduce():
+            case ir.Reduce() | ir.ToInt():
                 continue
             case ir.Convert() if instr.result not in found:
                 continue

@@ -8,11 +8,12 @@ from optgen.cli.common import Commands, Usage, add_arch, arch, command, flags_te
 from optgen.ir import COMPUTE, Variant
 from optgen.ir.storage import STORAGES
 from optgen.model import Flags, Optimizer
+from optgen.shapes import sizes
 from optgen.symbolic.written import expression
 
 DTYPES = tuple(COMPUTE)
-RANK = 2
-"""The rank of the parameter for which a variant is shown."""
+SHAPE = (768, 768)
+"""The shape of the parameter for which a variant is shown."""
 STAGES = ("spec", "model", "ir", "llvm", "asm", "nvvm", "ptx")
 
 
@@ -56,7 +57,7 @@ def show(args: argparse.Namespace) -> int:
     optimizer = read(source_named(args.spec))
     try:
         resolved = arguments.resolve(optimizer, given)
-        flags = arguments.resolve_flags(optimizer, resolved.values, resolved.chosen, rank=RANK)
+        flags = arguments.resolve_flags(optimizer, resolved.values, resolved.chosen, sizes(SHAPE, optimizer.last_two))
         arguments.check_dtype(args.dtype, args.master)
         storage = arguments.storages(optimizer, args.dtype, dict(x.partition("=")[::2] for x in args.storage))
     except (TypeError, ValueError) as error:

@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 Function = Callable[..., Any]
 
 
+def code_decoder(buffer: Buffer) -> Function:
+    """f(builder, code) -> float32: what a code stands for, relative to the largest one where there are blocks."""
+    return _codec(buffer).decode
+
+
 def decoder(buffer: Buffer) -> Function:
     """f(builder, code) -> float32; for codes in blocks f(builder, code, scale), with the block's `decode_scale`."""
     decode = _codec(buffer).decode

@@ -16,8 +16,9 @@ from optgen.lang.parser import read_draft
 from optgen.lang.syntax import MAX_CHARACTERS, Line, Token
 from optgen.lang.uses import is_composed
 
-_VALUES = ("NAME", "NUMBER", "CLOSE", "CHOICE", "SET", "STRING", "BOOL", "NONE")
+_VALUES = ("NAME", "NUMBER", "CLOSE", "TRANSPOSE", "CHOICE", "SET", "STRING", "BOOL", "NONE")
 _DECLARATIONS = ("PARAM", "FLAG", "STATE", "INPUT")
+_GUARDS = ("EVERY", "IF", "OTHERWISE")
 _INDENT = "  "
 
 
@@ -36,9 +37,14 @@ def format_text(source: Source) -> str:
             continue
         paragraph = []
         for line in lines:
-            if line.tokens and line.tokens[0].type == "SECTION":
+            first = line.tokens[0].type if line.tokens else ""
+            if first == "SECTION":
                 indent = _INDENT
+            if first == "END":
+                indent = indent.removesuffix(_INDENT)
             paragraph.append(_Layout(line, indent))
+            if first == "REPEAT":
+                indent += _INDENT
         rows.extend(_paragraph(paragraph))
     text = "\n".join(rows).strip("\n") + "\n" if any(rows) else ""
     if len(text) > MAX_CHARACTERS:
@@ -104,7 +110,7 @@ def _value_end(tokens: tuple[Token, ...], equal: int) -> int:
     depth = 0
     for i, token in enumerate(tokens):
         depth += {"OPEN": 1, "CLOSE": -1}.get(token.type, 0)
-        if i > equal and depth == 0 and token.type in ("IN", "ALIAS", "STRING", "IF", "OTHERWISE"):
+        if i > equal and depth == 0 and token.type in ("IN", "ALIAS", "STRING", *_GUARDS):
             return i
     return len(tokens)
 
@@ -124,7 +130,10 @@ def _rows(layout: _Layout, widths: list[int]) -> Iterator[tuple[str, str]]:
     line, indent = layout.line, layout.indent
     if not line.tokens:
         comment = line.comments[0]
-        yield "", (_INDENT if comment.span.column > 1 else "") + comment.text.rstrip()  # one in column 1 is a remark
+        yield (
+            "",
+            (indent or _INDENT if comment.span.column > 1 else "") + comment.text.rstrip(),
+        )  # one in column 1 is a remark
         return
     if line.tokens[0].type == "SECTION":
         indent = ""
@@ -165,7 +174,7 @@ def _broken_rows(line: Line, name: str | None, indent: str, comments: dict[int, 
             text = " " * (open_at[-1] if open_at else len(indent))
             row_begins = True
         if not row_begins:
-            guard = token.type in ("IF", "OTHERWISE") and tokens[0].type == "NAME"
+            guard = token.type in _GUARDS and tokens[0].type == "NAME" and tokens[i - 1].type not in _GUARDS
             text += "   " if guard else space_before(tokens, i)
         text += token.text
         row_begins = False
@@ -188,7 +197,7 @@ def space_before(tokens: tuple[Token, ...], index: int) -> str:
         return ""
     if right.type == "OPEN" and left.type == "NAME":
         return ""
-    if {left.type, right.type} & {"MULTIPLY", "POWER"}:
+    if {left.type, right.type} & {"MULTIPLY", "POWER"} or right.type == "TRANSPOSE":
         return ""
     is_sign = left.type == "ADD" and (index == 1 or tokens[index - 2].type not in _VALUES)
     return "" if is_sign else " "

@@ -39,7 +39,9 @@ class Part:
     def own_names(self) -> set[str]:
         """What it declares and defines, without reserved names."""
         found = {line[1].text for line in self.declarations if line[0].type in DECLARES}
-        found |= {line[0].text for line in (*self.update, *self.evaluate) if not line[0].text.endswith("'")}
+        lines = (*self.update, *self.evaluate)
+        found |= {line[0].text for line in lines if line[0].type == "NAME" and not line[0].text.endswith("'")}
+        found |= {line[-2].text for line in lines if line[0].type == "REPEAT" and line[-3].type == "AS"}
         return found - set(RESERVED_PARAMS)
 
     def params(self) -> set[str]:
@@ -107,13 +109,22 @@ class Renaming:
 
     def _token(self, tokens: Tokens, i: int) -> Iterator[Token]:
         value = self.values.get(tokens[i].text) if tokens[i].type == "NAME" else None
-        before = tokens[i - 1].type if i else ""
-        if value is None or before in ("PER", "OVER") or (before == "COLON" and tokens[0].type in DECLARES):
+        if value is None or (i and tokens[i - 1].type in ("PER", "OVER")) or _is_kind(tokens, i):
             yield tokens[i]
         elif len(value) == 1:
             yield value[0]
         else:
             yield from (OPEN, *value, CLOSE)
+
+
+def _is_kind(tokens: Tokens, i: int) -> bool:
+    """Whether a token belongs to the language as `int` does in `param k: int`, `row` in `state R: row`, and `x` in
+    `state L: rows x n`."""
+    types = [t.type for t in tokens]
+    if tokens[0].type not in DECLARES or "COLON" not in types[:i] or "EQUAL" in types[:i]:
+        return False
+    first = types.index("COLON") + 1
+    return types[first + 1] == "EQUAL" or (i - first) % 2 == 1
 
 
 def renamed(names: Mapping[str, str], span: Span) -> dict[str, Tokens]:
@@ -131,12 +142,12 @@ def with_default(line: Tokens, value: Tokens) -> Tokens:
 
 
 def value_end(tokens: Tokens) -> int:
-    """The index at which the guard of an equation begins, or the options of a declaration."""
+    """The index at which the timing or the guard of an equation begins, or the options of a declaration."""
     depth = 0
     start = next((i for i, t in enumerate(tokens) if t.type == "EQUAL"), len(tokens))
     for i, t in enumerate(tokens):
         depth += {"OPEN": 1, "CLOSE": -1}.get(t.type, 0)
-        if i > start and depth == 0 and t.type in ("IF", "OTHERWISE", "STRING", "IN", "ALIAS"):
+        if i > start and depth == 0 and t.type in ("EVERY", "IF", "OTHERWISE", "STRING", "IN", "ALIAS"):
             return i
     return len(tokens)
 
@@ -167,9 +178,11 @@ def negated(guard: Tokens) -> Tokens:
 def guarded(tokens: Tokens, outer: Tokens) -> Tokens:
     """An equation or a state where `outer` holds too. `otherwise` becomes `if outer`, as the first case that holds is
     taken."""
-    if not outer:
+    if not outer or tokens[0].type in ("REPEAT", "END"):
         return tokens
-    end = value_end(tokens)
+    start = value_end(tokens)
+    ends = (i for i in range(start, len(tokens)) if tokens[i].type in ("IF", "OTHERWISE", "STRING"))
+    end = next(ends, len(tokens))  # of the timing
     others = tuple(t for t in tokens[end:] if t.type == "STRING")
     return (*tokens[:end], IF, *joined(outer, guard_of(tokens)), *others)
 

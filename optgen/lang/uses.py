@@ -19,7 +19,7 @@ class UseError(Exception):
 
     def __init__(self, message: str, span: Span, help: str) -> None:
         super().__init__(message)
-        self.diagnostic = Diagnostic("E113", message, span, help)
+        self.diagnostic = Diagnostic("E114", message, span, help)
 
 
 @dataclass(frozen=True)

@@ -54,6 +54,8 @@ def first_step(optimizer: Optimizer, flags: Flags) -> Expr:
     """
     algebra = _Algebra(optimizer)
     program = optimizer.program(flags)
+    if optimizer.timings() or any(e.loop is not None for e in program.equations):
+        raise NoClosedForm("no closed form: loops, or equations of some updates only")
     starts = [(state.name, state.init) for state in program.states]
     for key, value in (*starts, *((e.target.key, e.value) for e in program.equations)):
         try:
@@ -109,7 +111,7 @@ class _Algebra:
                 return -self.expr(x)
             case Unary(operand=x):
                 return sp.Not(self.expr(x))
-            case Binary(op=op, left=a, right=b):
+            case Binary(op=op, left=a, right=b) if op != "@":
                 return self._binary(op, self.expr(a), self.expr(b))
             case Call():
                 return self._call(expr)

@@ -19,9 +19,10 @@ import optgen
 from optgen import RowSparse, State, arguments, pipeline, specfiles
 from optgen.execute.buffers import numpy_dtype
 from optgen.ir import GRADIENT_FACTOR, Kernel, Variant, gradient
-from optgen.ir.interp import TensorUpdate, interpret, matrix_view
+from optgen.ir.interp import TensorUpdate, interpret
 from optgen.model import Kind, Optimizer
 from optgen.passes.expand_math import expand_math
+from optgen.shapes import matrix_view
 from tests.process import run
 
 Array = np.ndarray[Any, Any]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,9 @@ from llvmlite import ir as ll
 from optgen import ir
 from optgen.backends import target
 from optgen.backends.control_flow import loop
+from optgen.backends.cpu import byte_table
 from optgen.backends.llvm import at, inline, integer
-from optgen.backends.llvm_types import I32, PTR, TYPES, vector
+from optgen.backends.llvm_types import F32, I8, I32, PTR, vector
 from optgen.backends.lookup import KernelModule, LookupStyle
 from optgen.ir.interp import call
 from optgen.ir.ops import Lookup
@@ -26,17 +28,14 @@ NEEDS: dict[LookupStyle, str | None] = {"permute16": "avx512f", "permute8": "avx
 COUNT = 4096
 
 
-def compiled(table: tuple[float, ...], style: LookupStyle, width: int) -> Any:
-    """f(numbers, found) of COUNT int32 and float32, `width` at a time."""
+def compiled(name: str, style: LookupStyle, step: int, body: Callable[[ll.IRBuilder, Any, Any, Any], None]) -> Any:
+    """f(numbers, found) of COUNT numbers and float32, `step` at a time: `body(builder, numbers, found, i)`."""
     module = KernelModule("lookup", style)
     module.triple = target.host().triple
-    name = f"lookup_{style}_{len(table)}_{width}"
     f = ll.Function(module, ll.FunctionType(ll.VoidType(), [PTR, PTR]), name)
     b = ll.IRBuilder(f.append_basic_block())
-    with loop(b, integer(0), integer(COUNT), width) as i:
-        numbers = b.load(at(b, f.args[0], i, I32), typ=vector(I32, width), align=4)
-        found = inline(b, lambda e, x: e.lookup(table, x), [numbers], width)
-        b.store(found, at(b, f.args[1], i, TYPES["f32"]), align=4)
+    with loop(b, integer(0), integer(COUNT), step) as i:
+        body(b, *f.args, i)
     b.ret_void()
     code = target.compile_ir(str(module), target.host())
     address = link.link(code.object, name)[name]
@@ -54,9 +53,32 @@ def test_every_machine_finds_the_entry(style: LookupStyle, width: int, size: int
     table = tuple(map(float, rng.standard_normal(size).astype(np.float32)))
     numbers = rng.integers(-(2**31), 2**31, COUNT).astype(np.int32)
     found = np.zeros(COUNT, np.float32)
-    compiled(table, style, width)(numbers.ctypes.data, found.ctypes.data)
+
+    def body(b: ll.IRBuilder, numbers: Any, found: Any, i: Any) -> None:
+        some = b.load(at(b, numbers, i, I32), typ=vector(I32, width), align=4)
+        b.store(inline(b, lambda e, x: e.lookup(table, x), [some], width), at(b, found, i, F32), align=4)
+
+    f = compiled(f"lookup_{style}_{size}_{width}", style, width, body)
+    f(numbers.ctypes.data, found.ctypes.data)
     np.testing.assert_array_equal(found, call(lambda b, x: b.lookup(table, x), numbers))
     np.testing.assert_array_equal(found, np.float32(table)[numbers % size])
+
+
+@pytest.mark.skipif("avx512vbmi" not in target.host().required(), reason="this machine has no avx512vbmi")
+def test_bytes_are_looked_up_bit_by_bit() -> None:
+    """Any 256 float32, NaN and subnormals among them."""
+    rng = np.random.default_rng(0)
+    table = rng.integers(-(2**31), 2**31, 256).astype(np.int32).view(np.float32)
+    numbers = rng.permutation(np.arange(COUNT)).astype(np.uint8)
+    found = np.zeros(COUNT, np.float32)
+
+    def body(b: ll.IRBuilder, numbers: Any, found: Any, i: Any) -> None:
+        some = b.load(at(b, numbers, i, I8), typ=vector(I8, byte_table.BYTES), align=1)
+        for k, x in enumerate(byte_table.floats_of_bytes(b, table, some)):
+            b.store(x, at(b, found, b.add(i, integer(16 * k)), F32), align=4)
+
+    compiled("lookup_bytes", "permute16", byte_table.BYTES, body)(numbers.ctypes.data, found.ctypes.data)
+    np.testing.assert_array_equal(found.view(np.int32), table.view(np.int32)[numbers])
 
 
 def test_what_is_no_table() -> None:

@@ -1,8 +1,7 @@
 """The new values of quantized states, coded a unit later than they are computed.
 
-A unit has one block of codes, or two. The scale of a block is known when all of its values are. In the loop that
-computes the values of a unit, those of the unit before become codes: then nothing waits for a scale, and the units of
-the CPU that divide work while others code.
+A unit has one block of codes, or two. The scale of a block is known when all of its values are. Before those of a unit
+become codes, the values of the next unit are computed: then nothing waits for a scale.
 """
 
 from __future__ import annotations
@@ -62,15 +61,16 @@ class Coder:
         """Where the largest magnitudes of the blocks are noted that the element at this place in the unit is in."""
         return {n: self._magnitudes_of(x, self._block(n, place)) for n, x in self._magnitudes.items()}
 
-    def code_last(self, place: Any, width: int) -> None:
-        """Code some values of the last unit, the first of which is at this place in it."""
+    def code_last(self, count: Any) -> None:
+        """Code the `count` values of the last unit."""
         b = self.b
         for name, buffer in self.states.items():
             values, codes = (b.load(cells[name], typ=PTR) for cells in (self.last_values, self.last_codes))
-            factor = b.load(at(b, self.last_factors[name], self._block(name, place), F32), typ=F32)
-            x = b.load(at(b, values, place, F32), typ=vector(F32, width), align=4)
-            code = self._inline(codec.encoder(buffer), [x, splat(b, factor, width)], width)
-            self._write(buffer, code, codes, place, width)
+            for place, width in vectors(b, count, self.body.lanes):
+                factor = b.load(at(b, self.last_factors[name], self._block(name, place), F32), typ=F32)
+                x = b.load(at(b, values, place, F32), typ=vector(F32, width), align=4)
+                code = self._inline(codec.encoder(buffer), [x, splat(b, factor, width)], width)
+                self._write(buffer, code, codes, place, width)
 
     def _write(self, buffer: Buffer, code: Any, codes: Any, place: Any, width: int) -> None:
         b, type = self.b, raw_type(buffer.format)
@@ -94,11 +94,6 @@ class Coder:
                     b.store(factor, at(b, self.last_factors[name], integer(k), F32))
             codes = address(b, self.body.pointers[name], start, buffer.format)
             self._remember(name, at(b, self.values[name], half, F32), codes)
-
-    def finish(self, count: Any) -> None:
-        """Code the `count` values of the last unit."""
-        for place, width in vectors(self.b, count, self.body.lanes):
-            self.code_last(place, width)
 
     def _inline(self, function: Callable[..., Any], args: list[Any], width: int = 1) -> Any:
         """A function of a codec, in the mode of the sweep."""

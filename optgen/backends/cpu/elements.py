@@ -30,8 +30,9 @@ class UnitArrays:
     """Short arrays on the stack for the elements at hand, one number for each of them (`staged.py`).
 
     `lines` are row and column values. `words` are random words, by draw. `scales` are those of old codes, by buffer,
-    and `codes` the old codes that share bytes. `values` are the values that become new codes. `magnitudes` hold, for
-    each lane of a vector, the bits of the largest magnitude among the latter.
+    and `codes` the old codes that share bytes. `decoded` are the numbers that old codes stand for, as far as they are
+    known; elsewhere they are computed. `values` are the values that become new codes. `magnitudes` hold, for each lane
+    of a vector, the bits of the largest magnitude among the latter.
     """
 
     lines: Mapping[Value, Any] = field(default_factory=dict)
@@ -40,6 +41,7 @@ class UnitArrays:
     codes: Mapping[str, Any] = field(default_factory=dict)
     values: Mapping[str, Any] = field(default_factory=dict)
     magnitudes: Mapping[str, Any] = field(default_factory=dict)
+    decoded: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -131,6 +133,13 @@ class VectorBody(ElementBody):
         """The numbers of the elements in one of the unit's arrays."""
         type = TYPES[dtype]
         return self.b.load(at(self.b, array, self.place, type), typ=vector(type, self.width), align=4)
+
+    def decoded(self, buffer: Buffer, machine_flushes: bool) -> Any:
+        known = self.sweep.arrays.decoded
+        if buffer.name not in known:
+            return super().decoded(buffer, machine_flushes)
+        x = self._of_each(known[buffer.name], "f32")
+        return self.inline(lambda b, x, scale: b.mul(x, scale), [x, self.scale(buffer)], result_flushes=machine_flushes)
 
     def read(self, buffer: Buffer) -> Any:
         if buffer.format.is_packed:

@@ -17,6 +17,7 @@ from llvmlite import ir as ll
 from optgen import ir
 from optgen.backends import packing
 from optgen.backends.control_flow import array, loop, variable, while_below
+from optgen.backends.cpu.byte_table import BYTES, code_table, decodes_by_table, floats_of_bytes
 from optgen.backends.cpu.coded import Coder, block_of, block_shift, blocks_of_unit, vectors
 from optgen.backends.cpu.elements import CACHE_LINE_BYTES, PREFETCH_BYTES, SweepBody, UnitArrays
 from optgen.backends.cpu.fold import add_to_lanes, clear_lanes, store_partials
@@ -102,6 +103,7 @@ class StagedLoop:
         self.buffers = {x.name: x for x in streams(kernel, phase)}
         loads = [i.op.buffer for i in phase.instrs if isinstance(i.op, ir.Load)]
         self.decoded = [n for n in loads if self.buffers[n].is_quantized]
+        self.tables = {n: self.array(F32) for n in self.decoded if decodes_by_table(body.m, self.buffers[n])}
         coded = {n: self.buffers[n] for n in sorted(stored(phase)) if self.buffers[n].is_quantized}
         self.coder = Coder(body, coded, scales, tile.scale_origin) if coded else None
         self.reductions = body.reductions
@@ -149,8 +151,6 @@ class StagedLoop:
             for j, width in vectors(b, stop, self.body.lanes):
                 place = b.add(strip, j, flags=["nsw", "nuw"])
                 yield body.emit(b.add(unit.start, place, flags=["nsw", "nuw"]), width, place), j
-                if self.coder is not None and unit.is_whole:
-                    self.coder.code_last(place, width)
 
     def body_of_strip(self, unit: Unit, strip: Any) -> SweepBody:
         """The body of a unit, where each strip has the scales and magnitudes of its own block of codes."""
@@ -173,11 +173,11 @@ class StagedLoop:
             yield from self.unit(start, integer(QUANT_BLOCK))
         if self.coder is not None:
             with b.if_then(b.icmp_signed("<", begin, full)):
-                self.coder.finish(integer(QUANT_BLOCK))
+                self.coder.code_last(integer(QUANT_BLOCK))
         with b.if_then(b.icmp_signed("<", full, end)):
             yield from self.unit(full, b.sub(end, full))
             if self.coder is not None:
-                self.coder.finish(b.sub(end, full))
+                self.coder.code_last(b.sub(end, full))
 
     def unit(self, start: Any, count: Any) -> Iterator[Unit]:
         """One unit: lay out what it needs, yield, find the scales of its new values."""
@@ -188,10 +188,16 @@ class StagedLoop:
             self.fill_codes(start, count)
         self.fill_lines(start, count)
         arrays = replace(self.arrays, words=words)
+        if isinstance(count, ll.Constant):
+            self.look_up(start)
+            arrays = replace(arrays, decoded=self.tables)
         if self.coder is not None:
             arrays = replace(arrays, values=self.coder.begin_unit(start))
-        yield Unit(replace(self.body, arrays=arrays, scales=scales), start, count)
+        unit = Unit(replace(self.body, arrays=arrays, scales=scales), start, count)
+        yield unit
         if self.coder is not None:
+            if unit.is_whole:
+                self.coder.code_last(count)
             self.coder.end_unit(start, count)
 
     @contextmanager
@@ -330,6 +336,15 @@ class StagedLoop:
                 if name in self.arrays.codes:
                     self.fill_packed(name, row, inside, here, stretch)
                 b.store(b.add(here, stretch), place)
+
+    def look_up(self, start: Any) -> None:
+        """Lay out what the codes of a whole unit stand for, where tables say that."""
+        b = self.b
+        for name, to in self.tables.items():
+            with loop(b, integer(0), integer(QUANT_BLOCK), BYTES) as j:
+                codes = b.load(self.body.address(name, b.add(start, j)), typ=vector(I8, BYTES), align=1)
+                for k, x in enumerate(floats_of_bytes(b, code_table(self.buffers[name]), codes)):
+                    b.store(x, at(b, to, b.add(j, integer(16 * k)), F32), align=CACHE_LINE_BYTES)
 
     def fill_packed(self, name: str, row: Any, inside: Any, here: Any, count: Any) -> None:
         """Lay out `count` codes that share bytes, from the place `here` on: those of elements `inside` of a row."""

@@ -14,13 +14,12 @@ its block.
 from __future__ import annotations
 
 from functools import partial
-from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from optgen.ir.storage.record import QUANT_BLOCK, Codec, Storage
-from optgen.ir.storage.tools import copy_sign
+from optgen.ir.storage.tools import SIGN, copy_sign
 
 if TYPE_CHECKING:
     from optgen.ir.builder import Builder, V
@@ -30,7 +29,12 @@ ZERO = 127
 DECADES = range(7)
 FRACTION_BITS = 23
 TINY = 2.0**-25
-"""Less than everything that thresholds separate. Numbers from here to 2 have exponents that differ in 5 bits."""
+"""Less than everything that thresholds separate. From here to 2 there are 13 pairs of octaves [4^k/2, 2 4^k)."""
+PAIR_BITS = FRACTION_BITS + 1
+"""Below the number of a pair of octaves in the bits of a float32."""
+PAIRS = 16
+NORMAL = 0x30000000
+"""The bits of a float32 that is not subnormal; a multiple of 2^PAIR_BITS PAIRS, so that no number of a pair changes."""
 
 
 class Decoding(NamedTuple):
@@ -41,14 +45,15 @@ class Decoding(NamedTuple):
 
 
 class Encoding(NamedTuple):
-    """Tables by the lowest 5 bits of the exponent of a magnitude a.
+    """Tables by the lowest 4 bits of the number of a magnitude's pair of octaves.
 
-    Between two powers of two there is one `threshold` at most where the decade changes, for rounding. The other tables
-    are for the numbers below it, and those of the next power for the numbers above: the code is the integer part of
+    In a pair there is one threshold at most where the decade changes, for rounding. The bits of `carries` added to
+    those of the magnitude carry into the number of the next pair if it is above the threshold. The other tables are for
+    numbers below the threshold, and those of the next pair for numbers above: the code is the integer part of
     a slope + intercept, or of `last` if that is less.
     """
 
-    thresholds: tuple[float, ...]
+    carries: tuple[float, ...]
     slopes: tuple[float, ...]
     intercepts: tuple[float, ...]
     lasts: tuple[float, ...]
@@ -78,19 +83,26 @@ def _encoding(signed: bool) -> Encoding:
     thresholds = [10.0 ** (i - 7) + widths[i - 1] for i in DECADES[1:]]
     # In the unsigned map the lowest line begins where it has reached the code 1, which all smaller numbers have.
     thresholds = [5.5e-7 / 2 if signed else 2.0**-22, *thresholds, 1.0 - widths[-1] / 4]
-    lines = [(0.0, float(first), float(first))]
+    lines = [(0.0, float(first), first + 1.0)]
     for i, n, width in zip(DECADES, cells, widths, strict=True):
         code = n - first
         lines.append((1 / width, code - 10.0 ** (i - 7) / width, code + n))
-    lines.append((0.0, 255.0 - ZERO * signed, inf))
-    tables = np.full((4, 32), inf)
-    for exponent in range(-25, 1):
-        low, high, k = 2.0**exponent, 2.0 ** (exponent + 1), (127 + exponent) % 32
-        tables[0, k] = next((x for x in thresholds if low < x < high), inf)
+    greatest = 255.0 - ZERO * signed
+    lines.append((0.0, greatest, greatest + 1))
+    tables = np.zeros((4, PAIRS), np.float32)
+    for exponent in range(-25, 2, 2):
+        low, high = np.float32(2.0**exponent), np.float32(2.0 ** (exponent + 2))
+        inside = [np.float32(x) for x in thresholds if low < x < high]
+        carry = _bits(high) - (_bits(inside[0]) + 1) if inside else 0
         slope, intercept, end = lines[sum(x <= low for x in thresholds)]
-        tables[1:, k] = slope, intercept, np.nextafter(np.float32(end), np.float32(0)) if slope else inf
-    tables[1:, 0] = 0.0
+        last = np.nextafter(np.float32(end), np.float32(0))
+        carried = np.int32(NORMAL + carry).view(np.float32)
+        tables[:, (_bits(low) >> PAIR_BITS) % PAIRS] = carried, slope, intercept, last
     return Encoding(*(tuple(map(float, row)) for row in tables))
+
+
+def _bits(x: np.float32) -> int:
+    return int(x.view(np.int32))
 
 
 DECODING = {signed: _decoding(signed) for signed in (True, False)}
@@ -118,19 +130,19 @@ def encode(b: Builder[V], x: V, signed: bool) -> V:
     In the unsigned map only 0 becomes 0. A second moment that vanished under a first moment that did not would blow up
     the step, so numbers nearer to 0 become the smallest positive value.
     """
-    thresholds, slopes, intercepts, lasts = ENCODING[signed]
-    a, tiny = b.abs(x) if signed else x, b.const32(TINY)
+    carries, slopes, intercepts, lasts = ENCODING[signed]
+    a, tiny, none = b.abs(x) if signed else x, b.const32(TINY), b.iconst32(0)
     a = b.select(b.gt(a, tiny), a, tiny)
-    power = b.shr(b.bits(a), FRACTION_BITS)
-    next_power = b.iadd(power, b.iconst32(1))
-    power = b.select(b.gt(a, b.lookup(thresholds, power)), next_power, power)
-    y = b.add(b.mul(a, b.lookup(slopes, power)), b.lookup(intercepts, power))
-    last = b.lookup(lasts, power)
-    y = b.select(b.lt(y, last), y, last)
+    bits = b.bits(a)
+    pair = b.shr(b.iadd(bits, b.bits(b.lookup(carries, b.shr(bits, PAIR_BITS)))), PAIR_BITS)
+    y = b.bits(b.add(b.mul(a, b.lookup(slopes, pair)), b.lookup(intercepts, pair)))
+    last = b.bits(b.lookup(lasts, pair))
+    y = b.select(b.lt(y, last), y, last)  # integers are ordered as the floats, which have no sign
     if signed:
-        code, none = b.iadd(b.to_int(copy_sign(b, y, x)), b.iconst32(ZERO)), b.iconst32(0)
+        sign = b.iand(b.bits(x), b.iconst32(SIGN))
+        code = b.iadd(b.to_int(b.from_bits(b.ior(y, sign))), b.iconst32(ZERO))
         return b.select(b.gt(code, none), code, none)  # the map has no -1
-    return b.select(b.gt(x, b.const32(0.0)), b.to_int(y), b.iconst32(0))
+    return b.select(b.gt(x, b.const32(0.0)), b.to_int(b.from_bits(y)), none)
 
 
 STORAGE = Storage(
