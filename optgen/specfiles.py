@@ -12,8 +12,9 @@ from pathlib import Path
 from optgen.diagnostics import Source, suggest
 
 _HERE = Path(__file__).resolve().parent
-FAMILIES = ("torch",)
-"""Folders of specs whose names begin with that of the folder. `torch` has the optimizers of torch.optim."""
+FAMILIES = ("torch", "optax")
+"""Folders of specs whose names begin with that of the folder: the optimizers of torch.optim, and those of optax that
+compute otherwise than the specs that belong to no family."""
 
 
 def _shipped(name: str) -> Path:

@@ -116,7 +116,7 @@ SEES: dict[str, set[str]] = {
     "passes": {"diagnostics", "expressions", "model", "ir"},
     "backends": {"diagnostics", "expressions", "model", "ir"},
     "loops": {"backends", "objectcode", "threads"},
-    "linalg": {"backends", "objectcode", "threads", "loops"},
+    "linalg": {"backends", "ir", "model", "objectcode", "threads", "loops"},
 }
 """What parts of optgen may import of the lines above them, where that is less than all."""
 
