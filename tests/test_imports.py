@@ -110,7 +110,7 @@ functions and for types alone count as well.
 """
 
 SEES: dict[str, set[str]] = {
-    "lang": {"diagnostics", "expressions", "model", "bounds"},
+    "lang": {"diagnostics", "expressions", "model", "bounds", "specfiles"},
     "symbolic": {"diagnostics", "expressions", "model"},
     "ir": {"diagnostics", "expressions", "model", "bounds", "shapes"},
     "passes": {"diagnostics", "expressions", "model", "ir"},

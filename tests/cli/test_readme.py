@@ -25,7 +25,7 @@ def code(text: str) -> list[str]:
 
 
 TORCH, SPEC, TRAIN = code(README)
-LENET, STORED, OWN = code(TRAINING)
+LENET, STORED, OWN, DONATED = code(TRAINING)
 
 
 def run(script: str, folder: Path) -> str:
@@ -68,6 +68,10 @@ def test_the_network(tmp_path: Path) -> None:
 
 def test_the_script_with_masters_and_stored_states(tmp_path: Path) -> None:
     assert run(STORED, tmp_path) == "[1 0]\n"
+
+
+def test_the_script_that_gives_gradients_away(tmp_path: Path) -> None:
+    assert run(DONATED, tmp_path) == "[4. 4. 4.]\n"
 
 
 def test_the_script_with_a_flag_and_an_input(tmp_path: Path) -> None:
