@@ -1,6 +1,6 @@
 """The keyword arguments of `load`: values are checked, and flags decided.
 
-A flag may depend on a parameter, through its rank or because it is set for each one (`per param`). Flags are therefore
+A flag may depend on a parameter, through its shape or because it is set for each one (`per param`). Flags are therefore
 decided twice: those that are the same for all parameters when a rule is loaded, and all of them for each parameter.
 """
 
@@ -58,16 +58,17 @@ def resolve_flags(
     optimizer: Optimizer,
     values: Mapping[str, float | None],
     chosen: Mapping[str, FlagValue],
-    rank: int | None = None,
+    sizes: Mapping[str, int] | None = None,
     *,
     sparse: bool = False,
 ) -> dict[str, FlagValue]:
     """All flags: the chosen ones, and the derived ones by the parameter values. Raises ValueError if a `require` fails.
 
-    Without a rank, the flags that depend on it are left out. `sparse`: the parameter is updated row by row.
+    Without the `sizes` of a parameter, the flags that depend on them are left out. `sparse`: the parameter is updated
+    row by row.
     """
     flags: dict[str, FlagValue] = {}
-    known = dict(values) if rank is None else {**values, "rank": rank}
+    known: dict[str, float | None] = {**values, **(sizes or {})}
 
     def holds(condition: Expr) -> bool | None:
         names = {e.id for e in walk(condition) if isinstance(e, Name)}
@@ -230,6 +231,11 @@ def check_read(optimizer: Optimizer, param: Param, x: float | None) -> None:
     """Raise ValueError for `wd` or `clip_gradient` if no equation reads it: it would be silently ignored."""
     if param.name in ("wd", "clip_gradient") and x and param.name not in optimizer.reads():
         raise ValueError(f"{optimizer.name} does not use '{param.name}'; leave it at its default")
+
+
+def number(expr: Expr, values: Mapping[str, float | None]) -> float:
+    """The value of an expression of params, sizes and numbers."""
+    return float(_value(expr, values, {}))
 
 
 def _value(expr: Expr, values: Mapping[str, float | None], flags: Mapping[str, FlagValue]) -> Any:

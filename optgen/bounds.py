@@ -11,7 +11,7 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from optgen.expressions import Binary, Call, Expr, Name, Number, Unary
+from optgen.expressions import Binary, Call, Expr, Name, Number, Transpose, Unary
 from optgen.model import COUNTS, DIMENSIONS, EPSILON, Optimizer, Program
 
 
@@ -46,10 +46,14 @@ def bounds(program: Program, optimizer: Optimizer) -> dict[str, Bounds]:
         start = bounds_of(state.init, base)
         late = optimizer.start(state) is not None  # the state is 0 until the first update
         base[state.name] = Bounds(min(start.low, 0.0), max(start.high, 0.0)) if late else start
+    carried = {e.target.id for e in program.equations if e.loop is not None and e.target.primed}
     while True:
         names = dict(base)
         for equation in program.equations:
-            names[equation.target.key] = bounds_of(equation.value, names)
+            target, loop = equation.target, equation.loop
+            if loop is not None and loop.index is not None:
+                names[loop.index] = NONNEGATIVE
+            names[target.key] = ALL if target.id in carried else bounds_of(equation.value, names)
         wider = {s.name: _widen(base[s.name], names[s.name + "'"]) for s in program.states}
         if all(base[name] == value for name, value in wider.items()):
             return names
@@ -71,6 +75,8 @@ def bounds_of(expr: Expr, names: Mapping[str, Bounds]) -> Bounds:
             return names[expr.key]
         case Unary(op="-", operand=x):
             return _negative(bounds_of(x, names))
+        case Transpose(operand=x):
+            return bounds_of(x, names)
         case Binary(op="*", left=a, right=b) if a == b:
             return _square(bounds_of(a, names))
         case Binary(op="*", left=Binary(op="*", left=factor, right=a), right=b) if a == b:

@@ -89,7 +89,7 @@ def _pack(signature: dict[str, Any], code: bytes) -> bytes:
 def _unpack(entry: bytes) -> tuple[dict[str, Any], bytes]:
     head, _, code = entry.partition(b"\n")
     signature = json.loads(head)
-    buffers = tuple(Buffer(**{**b, "kind": Kind(b["kind"])}) for b in signature["buffers"])
+    buffers = tuple(Buffer(**{**b, "kind": Kind(b["kind"]), "dims": tuple(b["dims"])}) for b in signature["buffers"])
     scopes = [(level.pop("kind"), level) for level in signature["levels"]]
     levels = tuple(ReductionLevel(kind, **{x: tuple(ops) for x, ops in own.items()}) for kind, own in scopes)
     return signature | {"buffers": buffers, "hyper": tuple(signature["hyper"]), "levels": levels}, code

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from optgen.diagnostics import Span
 
@@ -54,11 +54,19 @@ class Unary:
 
 @dataclass(frozen=True)
 class Binary:
-    """`op` is one of `+ - * / ^ < <= > >= == != and or`."""
+    """`op` is one of `+ - * / @ ^ < <= > >= == != and or`; `@` is the product of matrices."""
 
     op: str
     left: Expr
     right: Expr
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class Transpose:
+    """`X^T`."""
+
+    operand: Expr
     span: Span = field(compare=False)
 
 
@@ -81,13 +89,29 @@ class Call:
     span: Span = field(compare=False)
 
 
-Expr = Number | Name | Text | Unary | Binary | IsSet | Call
+Expr = Number | Name | Text | Unary | Binary | Transpose | IsSet | Call
+
+
+MATRIX_FUNCTIONS = frozenset(
+    ["trace", "diag", "identity", "inverse_root", "orthonormal", "eigenvectors", "eigenvalues", "solve"]
+)
+"""The functions that take or make matrices as a whole."""
+
+
+def is_of_matrices(expr: Expr) -> bool:
+    """Whether a node is a product, a transpose, or a call of a function of matrices."""
+    match expr:
+        case Binary(op="@") | Transpose():
+            return True
+        case Call(function=function):
+            return function in MATRIX_FUNCTIONS
+    return False
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:
     """The direct subexpressions, in the order of evaluation."""
     match expr:
-        case Unary(operand=x):
+        case Unary(operand=x) | Transpose(operand=x):
             return (x,)
         case Binary(left=a, right=b):
             return (a, b)
@@ -97,6 +121,19 @@ def children(expr: Expr) -> tuple[Expr, ...]:
             return (name,)
         case _:
             return ()
+
+
+def with_children(expr: Expr, new: Sequence[Expr]) -> Expr:
+    """The expression with other direct subexpressions."""
+    match expr:
+        case Unary() | Transpose():
+            return replace(expr, operand=new[0])
+        case Binary():
+            return replace(expr, left=new[0], right=new[1])
+        case Call():
+            return replace(expr, args=tuple(new))
+        case _:
+            return expr
 
 
 def walk(expr: Expr) -> Iterator[Expr]:

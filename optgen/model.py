@@ -8,13 +8,13 @@ from __future__ import annotations
 import itertools
 import math
 import operator
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import ClassVar
 
 from optgen.diagnostics import Diagnostic, Source, Span
-from optgen.expressions import Binary, Call, Expr, Name, Number, Text, Unary, walk
+from optgen.expressions import Binary, Call, Expr, Name, Number, Text, Unary, is_of_matrices, walk
 
 MAX_DRAWS = 2048
 """The largest number of draws in a spec. A draw id has 12 bits: the lower half of the ids are draws, the upper half are
@@ -31,6 +31,17 @@ class Kind(Enum):
     ROW = "row"
     COL = "col"
     ELEM = "elem"
+    MATRIX = "matrix"  # of other dimensions, which its declaration names
+
+
+AXES: Mapping[Kind, tuple[str, ...]] = {Kind.ROW: ("rows",), Kind.COL: ("cols",), Kind.ELEM: ("rows", "cols")}
+"""The dimensions of the kinds that have them always."""
+
+
+def kind_of_dims(dims: tuple[str, ...]) -> tuple[Kind, tuple[str, ...]]:
+    """The kind of a value of these dimensions, and the dimensions if that is MATRIX."""
+    kind = next((kind for kind, own in AXES.items() if own == dims), Kind.MATRIX)
+    return kind, dims if kind is Kind.MATRIX else ()
 
 
 # ---------------------------------------------------------------- declarations
@@ -78,7 +89,7 @@ class Flag:
 
     - a constructor argument that is true or false: `default` is a bool, `choices` is empty, `condition` is None;
     - a constructor argument with `choices`: `default` is the first of them;
-    - derived: `condition` is over params, other flags, choices, `p set` or `rank`; `default` is None.
+    - derived: `condition` is over params, other flags, choices, `p set` or sizes; `default` is None.
     """
 
     name: str
@@ -104,6 +115,12 @@ class StateDecl:
     guard: Expr | None
     span: Span = field(compare=False)
     doc: str = ""
+    dims: tuple[str, ...] = ()  # of Kind.MATRIX: `rows`, `cols` and int params
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """The dimensions, whatever the kind."""
+        return self.dims or AXES.get(self.kind, ())
 
 
 @dataclass(frozen=True)
@@ -125,11 +142,32 @@ class Require:
 
 
 @dataclass(frozen=True)
+class Timing:
+    """`every k from s`: the updates s, s + k, s + 2k, ... of a parameter, from update k on without `from`."""
+
+    every: Expr
+    start: Expr | None
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
+class Loop:
+    """`repeat count as index:`, the `number`-th one of a section, within the loop `outer`."""
+
+    number: int
+    count: Expr
+    index: str | None
+    outer: Loop | None
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True)
 class Equation:
     """`target = value` or `target' = value`, where `guard` holds (None: always).
 
     Adjacent equations for one target form a case group, of which the first match is taken. `otherwise` is parsed as
-    `is_otherwise`, with guard None.
+    `is_otherwise`, with guard None. One with `timing` is a match in some updates only. One in a `loop` is computed in
+    each of its turns.
     """
 
     target: Name
@@ -137,6 +175,8 @@ class Equation:
     span: Span = field(compare=False)
     guard: Expr | None = None
     is_otherwise: bool = False
+    timing: Timing | None = None
+    loop: Loop | None = None
 
 
 FlagValue = bool | str
@@ -226,6 +266,15 @@ class Optimizer:
         return [x for x in map(self.start, self.states) if x is not None]
 
     @property
+    def reads_sizes(self) -> bool:
+        """Whether a flag or a requirement depends on more of a parameter's shape than its rank."""
+        conditions = [
+            *(f.condition for f in self.flags if f.condition is not None),
+            *(r.condition for r in self.requires),
+        ]
+        return any(isinstance(e, Name) and e.id in DIMENSIONS[1:] for x in conditions for e in walk(x))
+
+    @property
     def joins_params(self) -> bool:
         """Whether parameters share values, so that one kernel has to update all of them: something is reduced over
         them, or a state is of kind shared."""
@@ -233,6 +282,20 @@ class Optimizer:
             return True
         values = [*(e.value for e in (*self.update, *self.evaluate)), *self.starts()]
         return any(isinstance(e, Call) and e.scope == "params" for value in values for e in walk(value))
+
+    def is_staged(self, flags: Flags) -> bool:
+        """Whether a variant is more than one kernel: it has products or functions of matrices, loops, or equations of
+        some updates only."""
+        program = self.program(flags)
+        values = [e.value for e in program.equations] + [x for s in program.states if (x := self.start(s)) is not None]
+        special = any(is_of_matrices(e) for value in values for e in walk(value))
+        own = any(s.kind is Kind.MATRIX for s in program.states)
+        timed = any(e.timing is not None and (e.guard is None or truth(e.guard, flags)) for e in self.update)
+        return special or own or timed or any(e.loop is not None for e in program.equations)
+
+    def timings(self) -> tuple[Timing, ...]:
+        """The different timings of the update, in the order of the text."""
+        return tuple(dict.fromkeys(e.timing for e in self.update if e.timing is not None))
 
     def guards(self) -> list[Expr]:
         """The guards of all lines."""
@@ -263,8 +326,21 @@ class Optimizer:
         """The names that some line reads. A line that reads `g` also reads rescale_grad, grad and clip_gradient."""
         conditions = [f.condition for f in self.flags if f.condition is not None] + [r.condition for r in self.requires]
         values = [e.value for e in (*self.update, *self.evaluate)] + [s.init for s in self.states]
-        names = {e.id for x in (*self.guards(), *conditions, *values) for e in walk(x) if isinstance(e, Name)}
+        known = [*self.guards(), *conditions, *values, *self._counts()]
+        names = {e.id for x in known for e in walk(x) if isinstance(e, Name)}
         return frozenset(names | ({"rescale_grad", "grad", "clip_gradient"} if "g" in names else set()))
+
+    def _counts(self) -> Iterator[Expr]:
+        """The expressions of loops and timings, and the dimensions of states."""
+        for equation in self.update:
+            loop = equation.loop
+            while loop is not None:
+                yield loop.count
+                loop = loop.outer
+        for timing in self.timings():
+            yield from (x for x in (timing.every, timing.start) if x is not None)
+        for state in self.states:
+            yield from (Name(axis, False, state.span) for axis in state.dims)
 
     def reads_sparse(self) -> bool:
         """Whether a guard reads the reserved flag `sparse` (a row-sparse update)."""
@@ -272,21 +348,26 @@ class Optimizer:
         guards = [x.guard for x in guarded if x.guard is not None]
         return any(isinstance(e, Name) and e.id == "sparse" for g in guards for e in walk(g))
 
-    def program(self, flags: Flags, *, evaluate: bool = False) -> Program:
-        """The equations of one variant: guards are decided, and the first match of each case group is taken."""
+    def program(self, flags: Flags, *, evaluate: bool = False, due: Collection[Timing] | None = None) -> Program:
+        """The equations of one variant: guards are decided, and the first match of each case group is taken.
+
+        `due` are the timings of an update (None: all of them). A state of which no case is due keeps its value.
+        """
         states = tuple(s for s in self.states if s.guard is None or truth(s.guard, flags))
         lines = self.evaluate if evaluate else self.update
         chosen: list[Equation] = []
-        previous: str | None = None
-        taken = False
-        for line in lines:
-            if line.target.key != previous:
-                previous, taken = line.target.key, False
-            holds = line.guard is None or truth(line.guard, flags)
-            if holds and not taken:
-                chosen.append(Equation(line.target, line.value, line.span))
-                taken = True
+        for _, cases in itertools.groupby(lines, key=lambda e: (e.target.key, e.loop)):
+            matches = [e for e in cases if e.guard is None or truth(e.guard, flags)]
+            taken = next((e for e in matches if due is None or e.timing is None or e.timing in due), None)
+            if taken is not None:
+                chosen.append(Equation(taken.target, taken.value, taken.span, loop=taken.loop))
+            elif matches and matches[0].target.primed:
+                kept = replace(matches[0].target, primed=False)
+                chosen.append(Equation(matches[0].target, kept, matches[0].span))
         return Program(self.name, dict(flags), states, tuple(chosen))
+
+
+NO_SIZES: Mapping[str, int] = {}
 
 
 def truth(guard: Expr, flags: Flags) -> bool:
@@ -305,33 +386,34 @@ def truth(guard: Expr, flags: Flags) -> bool:
     raise TypeError(f"not a guard: {guard!r}")
 
 
-def partial_truth(condition: Expr, flags: Flags, rank: int | None = None) -> bool | None:
-    """The value of a condition if flags, and `rank` where it is given, decide it; None if it depends on params."""
+def partial_truth(condition: Expr, flags: Flags, sizes: Mapping[str, int] = NO_SIZES) -> bool | None:
+    """The value of a condition if flags, and the `sizes` of a parameter that are given, decide it; None if it depends
+    on something else."""
     match condition:
         case Name(id=name):
             value = flags.get(name)
             return value if isinstance(value, bool) else None
         case Unary(op="not", operand=x):
-            inner = partial_truth(x, flags, rank)
+            inner = partial_truth(x, flags, sizes)
             return None if inner is None else not inner
         case Binary(op="and" | "or" as op, left=a, right=b):
-            sides = (partial_truth(a, flags, rank), partial_truth(b, flags, rank))
+            sides = (partial_truth(a, flags, sizes), partial_truth(b, flags, sizes))
             settles = op == "or"
             return settles if settles in sides else None if None in sides else not settles
         case Binary(op="==" | "!=" as op, left=Name(id=name), right=Text(value=choice)) if name in flags:
             return (flags[name] == choice) == (op == "==")
-        case Binary(op=op, left=a, right=b) if op in COMPARISONS and rank is not None:
-            left, right = _number(a, rank), _number(b, rank)
+        case Binary(op=op, left=a, right=b) if op in COMPARISONS and sizes:
+            left, right = _number(a, sizes), _number(b, sizes)
             return None if left is None or right is None else COMPARISONS[op](left, right)
     return None
 
 
-def _number(expr: Expr, rank: int) -> float | None:
+def _number(expr: Expr, sizes: Mapping[str, int]) -> float | None:
     match expr:
         case Number(value=value):
             return value
-        case Name(id="rank"):
-            return rank
+        case Name(id=name):
+            return sizes.get(name)
     return None
 
 

@@ -6,6 +6,7 @@ Every arrow is one function; `optgen show NAME --stage model|ir|llvm|asm|ptx` pr
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
@@ -13,12 +14,13 @@ from optgen import compiled, serial
 from optgen.compiled import NativeKernel, PtxKernel
 from optgen.diagnostics import Source
 from optgen.ir import Kernel, Variant
-from optgen.model import Optimizer
+from optgen.model import Optimizer, Timing
 from optgen.objectcode import cache
 
 if TYPE_CHECKING:
     from optgen.backends.ptx import GpuModule
     from optgen.backends.target import CpuTarget
+    from optgen.stages.plan import KernelStage, Plan
 
 
 def check(source: Source) -> Optimizer:
@@ -28,12 +30,57 @@ def check(source: Source) -> Optimizer:
     return parse(source)
 
 
+def is_chain(spec: str) -> bool:
+    """Whether the name of a spec says what transforms it: `adam with lookahead(k = 5)`."""
+    return " with " in spec
+
+
+def chain(spec: str) -> Source:
+    """`adam with lookahead(k = 5), centralize` -> the text of that spec; SpecErrors, FileNotFoundError, ValueError."""
+    from optgen.lang.compose import chain
+
+    return chain(spec)
+
+
+def is_transform(source: Source) -> bool:
+    """Whether a text is that of a transform."""
+    from optgen.lang.compose import is_transform_source
+
+    return is_transform_source(source)
+
+
+def with_base(base: str, source: Source) -> Source:
+    """The text of a transform -> the text of what it makes of a spec that comes with the package."""
+    from optgen.lang.compose import with_base
+
+    return with_base(base, source)
+
+
 def build(optimizer: Optimizer, variant: Variant) -> Kernel:
     """checked model -> kernel IR of one variant."""
     from optgen.ir.build import build
     from optgen.ir.verify import verify
 
     return replace(verify(build(optimizer, variant)), by_row=variant.by_row, boxes=variant.boxes)
+
+
+def stages(optimizer: Optimizer, variant: Variant, due: Collection[Timing], *, first: bool) -> Plan:
+    """checked model -> the stages of an update of one variant: kernels, calls between them, and loops."""
+    from optgen.stages.build import plan
+
+    return plan(optimizer, variant, due, first=first)
+
+
+def build_section(optimizer: Optimizer, variant: Variant, section: KernelStage) -> Kernel:
+    """one section of a plan -> kernel IR."""
+    from optgen.ir.build import KernelWork, build_work
+    from optgen.ir.verify import verify
+    from optgen.stages.plan import PARAMETER
+
+    own_sizes = section.domain != PARAMETER
+    known = dict(section.stores), dict(section.kinds), dict(section.reads)
+    work = KernelWork(section.equations, section.buffers, *known, own_sizes=own_sizes, advances=False)
+    return verify(build_work(optimizer, variant, work))
 
 
 def plan(kernel: Kernel) -> Kernel:
@@ -90,7 +137,9 @@ def _for_gpu(kernel: Kernel) -> Kernel:
 
 def checked(source: Source) -> Optimizer:
     """`check`, from the cache where this text was checked before."""
-    key = cache.key("model", source.name, source.text)
+    from optgen.lang.compose import flatten
+
+    key = cache.key("model", source.name, flatten(source).source.text)
     return serial.loads(cache.get(key, lambda: serial.dumps(check(source))))
 
 
@@ -125,6 +174,23 @@ def native(optimizer: Optimizer, variant: Variant) -> NativeKernel:
         return compiled.pack_native(kernel, code)
 
     entry = cache.get(cache.key("cpu", *_key(optimizer, variant)), make)
+    return compiled.unpack_native(name, variant.dtype, entry)
+
+
+def native_section(optimizer: Optimizer, variant: Variant, section: KernelStage, number: int) -> NativeKernel:
+    """All the way to object code for this machine, from the cache where it was made before. `number` is that of the
+    section in its variant."""
+    from optgen.backends import target
+
+    host = target.host()
+    name = f"{symbol(optimizer, variant)}_stage{number}"
+
+    def make() -> bytes:
+        kernel = plan(build_section(optimizer, variant, section))
+        code = target.compile_ir(lower(kernel, name, host), host).object
+        return compiled.pack_native(kernel, code)
+
+    entry = cache.get(cache.key("section", name, repr(section), *_key(optimizer, variant)), make)
     return compiled.unpack_native(name, variant.dtype, entry)
 
 

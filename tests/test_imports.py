@@ -17,13 +17,13 @@ FILES = sorted(p for package in ("optgen", "runtime") for p in (ROOT / package).
 
 LAYERS: dict[str, list[str]] = {
     "optgen": [
-        "diagnostics files forks",
+        "diagnostics files forks shapes",
         "expressions",
         "model",
         "bounds serial specfiles",
         "lang symbolic ir",
         "arguments",
-        "passes backends",
+        "passes backends stages",
         "objectcode compiled",
         "pipeline threads",
         "emit loops",
@@ -40,6 +40,7 @@ LAYERS: dict[str, list[str]] = {
         "hyper piece",
         "table",
         "protocols",
+        "calls",
         "cpu sparse",
         "checks cuda gradients inputs places state",
         "active evaluation watch",
@@ -50,7 +51,9 @@ LAYERS: dict[str, list[str]] = {
     "optgen.execute.cpu": [
         "kernel exchange fold",
         "boxes dlpack groups ranges",
-        "chain table",
+        "chain table staged_kernel",
+        "stage_calls",
+        "staged_table",
         "runner",
         "device",
     ],
@@ -107,13 +110,13 @@ functions and for types alone count as well.
 """
 
 SEES: dict[str, set[str]] = {
-    "lang": {"diagnostics", "expressions", "model", "bounds"},
+    "lang": {"diagnostics", "expressions", "model", "bounds", "specfiles"},
     "symbolic": {"diagnostics", "expressions", "model"},
-    "ir": {"diagnostics", "expressions", "model", "bounds"},
+    "ir": {"diagnostics", "expressions", "model", "bounds", "shapes"},
     "passes": {"diagnostics", "expressions", "model", "ir"},
     "backends": {"diagnostics", "expressions", "model", "ir"},
     "loops": {"backends", "objectcode", "threads"},
-    "linalg": {"backends", "objectcode", "threads", "loops"},
+    "linalg": {"backends", "ir", "model", "objectcode", "threads", "loops"},
 }
 """What parts of optgen may import of the lines above them, where that is less than all."""
 

@@ -123,6 +123,10 @@ class FunctionBuilder(ABC):
             b.store(fold(b, op, b.load(total, typ=F64), here), total)
         return b.load(total, typ=F64)
 
+    def line_type(self, buffer: str) -> ll.Type:
+        """What a buffer holds for each row or column."""
+        return TYPES["f32" if self.m.kernel.buffer(buffer).storage == "float32" else "f64"]
+
     def line(
         self,
         phase: Phase,
@@ -139,7 +143,6 @@ class FunctionBuilder(ABC):
         by others.
         """
         b = self.b
-        stored = TYPES["f32" if self.m.kernel.compute == "f32" else "f64"]
         here = {x.result for x in phase.instrs}
         for instr in phase.instrs:
             for v in ir.operands(instr.op):
@@ -148,10 +151,11 @@ class FunctionBuilder(ABC):
             match instr.op:
                 case ir.Load(buffer=name):
                     assert instr.result is not None
+                    stored = self.line_type(name)
                     x = b.load(state(name, stored), typ=stored)
                     env[instr.result] = b.fpext(x, F64) if stored == TYPES["f32"] else x
                 case ir.Store(buffer=name, value=v):
-                    x = self.operand(v, env)
+                    x, stored = self.operand(v, env), self.line_type(name)
                     b.store(b.fptrunc(x, stored) if stored == TYPES["f32"] else x, state(name, stored))
                 case ir.Reduce():
                     continue

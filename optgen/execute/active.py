@@ -13,8 +13,7 @@ from optgen.execute.buffers import Tensor, numpy_dtype
 from optgen.execute.cpu.ranges import ReadableRanges
 from optgen.execute.kernel import BufferTensors, LoadedKernel
 from optgen.execute.overlap import OverlapCheck
-from optgen.execute.protocols import Runner
-from optgen.execute.table import StepTable
+from optgen.execute.protocols import BoundTable, Runner
 
 
 @dataclass
@@ -26,7 +25,7 @@ class ActiveSet:
     """
 
     members: list[int]
-    tables: Sequence[StepTable]
+    tables: Sequence[BoundTable]
     runner: Runner
     mark_written: Callable[[], None] | None
     moving: MovingGradients | None = None
@@ -59,7 +58,7 @@ class MovingGradients:
         self,
         found: list[Any],
         bound: Mapping[int, Tensor],
-        tables: Sequence[StepTable],
+        tables: Sequence[BoundTable],
         overlap: OverlapCheck,
         *,
         apart: bool,

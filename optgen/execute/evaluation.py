@@ -13,6 +13,7 @@ from optgen.execute.kernel import LoadedKernel, Rows, group_by_kernel
 from optgen.execute.piece import AnyPiece, is_left_out
 from optgen.execute.protocols import Platform
 from optgen.execute.state import State
+from optgen.execute.table import StepTable
 from optgen.model import FlagValue, Optimizer
 
 
@@ -59,6 +60,7 @@ def evaluate(
     members = [i for i, kernel in enumerate(kernels) if not is_left_out(pieces[i], params[i], kernel)]
     for kernel, own_members in group_by_kernel(kernels, members).items():
         table = device.table(kernel, own_members, params, tensors, [0] * len(params), pieces)
+        assert isinstance(table, StepTable)  # `eval:` is one kernel
         table.counts[:] = counts[own_members]
         table.set_hyper({**values, "step": float(counts.max())})
         table.bind_gradients([((), all_rows(params[i], kernel) if by_row[i] else Rows()) for i in own_members])

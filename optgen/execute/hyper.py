@@ -25,10 +25,10 @@ DecideFlags = Callable[[int, Mapping[str, HyperValue]], Mapping[str, FlagValue]]
 def flag_decider(
     decide: Callable[..., Mapping[str, FlagValue]],
     kernels: Sequence[LoadedKernel],
-    ranks: Sequence[int],
+    shapes: Sequence[Sequence[int]],
     flags: Sequence[Mapping[str, FlagValue]],
 ) -> DecideFlags:
-    """What decides the flags of parameter i, which has a kernel, a rank, and flags that are set for it.
+    """What decides the flags of parameter i, which has a kernel, a shape, and flags that are set for it.
 
     It does not refer to the step. A step in a cycle of references would keep its arrays until the garbage collector
     finds it.
@@ -36,7 +36,7 @@ def flag_decider(
 
     def flags_of(i: int, values: Mapping[str, HyperValue]) -> Mapping[str, FlagValue]:
         sparse = bool(kernels[i].variant.flags.get("sparse"))
-        return decide(ranks[i], flags[i], values, sparse=sparse)
+        return decide(shapes[i], flags[i], values, sparse=sparse)
 
     return flags_of
 

@@ -9,9 +9,10 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any, Protocol
 
 from optgen.execute.buffers import Array, Tensor
-from optgen.execute.kernel import BufferTensors, LoadedKernel
+from optgen.execute.hyper import Values
+from optgen.execute.kernel import BufferTensors, LoadedKernel, Rows
 from optgen.execute.piece import AnyPiece, Exchange
-from optgen.execute.table import StepTable
+from optgen.execute.scaler import Scaler
 from optgen.ir import Variant
 from optgen.model import Optimizer
 
@@ -32,6 +33,29 @@ class Platform(Protocol):
 
     def device(self, params: Sequence[Tensor], *, capturable: bool = False) -> Device:
         """The device that parameters are on; ValueError if they are on several, or if its steps cannot be captured."""
+
+
+class BoundTable(Protocol):
+    """The parameters of a step that share a kernel: what a step sets of them. `order` are their numbers among all
+    parameters, and `members` the same as a list."""
+
+    members: Sequence[int]
+    order: Array
+
+    def set_hyper(self, values: Values) -> None:
+        """Set hyper-parameters; sequences have an entry for each of all parameters."""
+
+    def set_seed(self, seed: int) -> None:
+        """Set the seed of draws."""
+
+    def set_scaler(self, scaler: Scaler) -> None:
+        """Set what gradients are multiplied by, if the kernel does that."""
+
+    def bind_gradients(self, reads: Sequence[tuple[Sequence[Tensor], Rows]]) -> None:
+        """Read these gradients, for each member as many as the kernel reads, and update these rows of it."""
+
+    def move_gradients(self, addresses: Array) -> None:
+        """Read gradients of the same sizes and rows at these addresses, one for each member."""
 
 
 class Device(Protocol):
@@ -81,7 +105,7 @@ class Device(Protocol):
         tensors: BufferTensors,
         ids: Sequence[int],
         pieces: Sequence[AnyPiece | None],
-    ) -> StepTable:
+    ) -> BoundTable:
         """The table of one of the platform's kernels; arguments as `StepTable` has them."""
 
     def runner(self, tables: Sequence[Any], counts: Tensor, exchange: Exchange | None) -> Runner:

@@ -27,6 +27,7 @@ from optgen.ir import Kernel, ShardGranularity, Variant
 from optgen.ir.cost import Cost, cost
 from optgen.ir.storage import QUANT_BLOCK, STORAGES
 from optgen.model import FlagValue, Kind, Optimizer
+from optgen.shapes import sizes
 
 SMALLEST_QUANTIZED = 4096
 """Quantized states of parameters with fewer elements are float32 instead, as users of such optimizers know it, unless
@@ -67,6 +68,7 @@ class UpdateRule:
         self.scales_gradient = scales_gradient
         self._chosen = args.chosen
         self._joins_params = spec.joins_params
+        self._reads_sizes = spec.reads_sizes
         self.target: Platform = target or Cpu()
         self._kernels: dict[tuple[Any, ...], LoadedKernel] = {}
         self._planned: dict[tuple[Any, ...], Kernel] = {}
@@ -97,13 +99,15 @@ class UpdateRule:
 
     def cut(self, shape: Sequence[int], flags: Mapping[str, FlagValue] | None = None) -> ShardGranularity:
         """Where a parameter of this shape can be cut into pieces, as `optgen.ir.ShardGranularity` says."""
+        if self.spec.is_staged(self.decide(shape, flags or {})):
+            return "tensors"
         return self._built(shape, flags or {}).shard_granularity
 
     def _built(
         self, shape: Sequence[int], flags: Mapping[str, FlagValue], *, sparse: bool = False, evaluate: bool = False
     ) -> Kernel:
         """The kernel IR for whole parameters of this shape."""
-        key = (len(shape), self._is_small(shape), *sorted(flags.items()), sparse, evaluate)
+        key = (self._sort(shape), self._is_small(shape), *sorted(flags.items()), sparse, evaluate)
         if key not in self._planned:
             variant = self.variant(shape, flags, sparse=sparse, evaluate=evaluate)
             self._planned[key] = pipeline.build(self.spec, variant)
@@ -264,14 +268,15 @@ class UpdateRule:
 
     def decide(
         self,
-        rank: int,
+        shape: Sequence[int],
         flags: Mapping[str, FlagValue],
         values: Mapping[str, float | None] | None = None,
         *,
         sparse: bool = False,
     ) -> dict[str, FlagValue]:
         """All flags of a parameter, given those that are set for it."""
-        return arguments.resolve_flags(self.spec, values or self.values, {**self._chosen, **flags}, rank, sparse=sparse)
+        chosen, own = {**self._chosen, **flags}, sizes(shape, self.spec.last_two)
+        return arguments.resolve_flags(self.spec, values or self.values, chosen, own, sparse=sparse)
 
     def variant(
         self,
@@ -286,7 +291,7 @@ class UpdateRule:
         donated: bool = False,
     ) -> Variant:
         """The variant that is compiled for a parameter of this shape."""
-        decided = self.decide(len(shape), flags or {}, sparse=sparse)
+        decided = self.decide(shape, flags or {}, sparse=sparse)
         small = self._is_small(shape)
         storage: dict[str, str] = {}
         for s in self.spec.program(decided).states:
@@ -294,7 +299,9 @@ class UpdateRule:
                 wanted = self.storage[s.name]
                 storage[s.name] = "float32" if small and STORAGES[wanted].block else wanted
         scaled = self.scales_gradient and not evaluate
-        return Variant(decided, self.dtype, self.master, storage, evaluate, gradients, scaled, by_row, boxes, donated)
+        own_sizes = {x: int(self.values[x] or 0) for s in self.spec.states for x in s.dims if x in self.values}
+        how = (evaluate, gradients, scaled, by_row, boxes, donated)
+        return Variant(decided, self.dtype, self.master, storage, *how, own_sizes)
 
     def kernel(
         self,
@@ -316,7 +323,7 @@ class UpdateRule:
         by_row = self._restarts(shape, own, piece, sparse=sparse, evaluate=evaluate)
         how: dict[str, Any] = {"sparse": sparse, "evaluate": evaluate, "gradients": gradients}
         how |= {"by_row": by_row, "boxes": boxes, "donated": donated}
-        key = (len(shape), self._is_small(shape), *sorted(own.items()), *how.values())
+        key = (self._sort(shape), self._is_small(shape), *sorted(own.items()), *how.values())
         if key not in self._kernels:
             variant = self.variant(shape, own, **how)
             same = next((k for k in self._kernels.values() if k.variant == variant), None)
@@ -352,10 +359,16 @@ class UpdateRule:
     def _needs_boxes(self, shape: Sequence[int], flags: Mapping[str, FlagValue], piece: AnyPiece | None) -> bool:
         """Whether a parameter, beside boxes, needs a kernel for these: an elementwise update needs none, unless it
         draws for elements that do not lie side by side."""
+        if self.spec.is_staged(self.decide(shape, flags)):
+            raise ValueError(f"{self.spec.name}: products take whole matrices, and not boxes of them")
         kernel = self._built(shape, flags)
         return kernel.shard_granularity != "anywhere" or (
             isinstance(piece, Box) and not piece.is_contiguous and kernel.draws
         )
+
+    def _sort(self, shape: Sequence[int]) -> int | tuple[int, ...]:
+        """What of a shape chooses between flags."""
+        return tuple(shape) if self._reads_sizes else len(shape)
 
     def _is_small(self, shape: Sequence[int]) -> bool:
         """Whether quantized states are float32 for this shape. Parameters that share values have one kernel for all."""
@@ -383,6 +396,8 @@ class UpdateRule:
         aligned = not any(row_length(x, self.spec.last_two) % QUANT_BLOCK for x in shapes)
         if aligned and not self._joins_params:
             return False
+        if not evaluate and self.spec.is_staged(self.decide(shape, flags, sparse=sparse)):
+            return True
         return not self._built(shape, flags, sparse=sparse, evaluate=evaluate).rows_independent
 
 

@@ -37,9 +37,9 @@ class Rule(evaluation.EvaluatingRule, Protocol):
     scales_gradient: bool
 
     def decide(
-        self, rank: int, flags: Mapping[str, FlagValue], values: Mapping[str, float | None], *, sparse: bool
+        self, shape: Sequence[int], flags: Mapping[str, FlagValue], values: Mapping[str, float | None], *, sparse: bool
     ) -> Mapping[str, FlagValue]:
-        """All flags of a parameter of this rank, given those that are set for it."""
+        """All flags of a parameter of this shape, given those that are set for it."""
 
 
 class BoundStep:
@@ -96,7 +96,7 @@ class BoundStep:
         self._ids = checks.check_ids(range(n) if ids is None else ids, n)
         self._seed, self._scaler = 0, Scaler()
         shapes = [p.shape if piece is None else piece.shape for p, piece in zip(params, pieces, strict=True)]
-        decide_flags = flag_decider(rule.decide, kernels, list(map(len, shapes)), flags)
+        decide_flags = flag_decider(rule.decide, kernels, shapes, flags)
         self._hyper = HyperParameters(
             rule.spec, rule.dtype, rule.values, [k.variant.flags for k in kernels], decide_flags, device.scalar
         )

@@ -12,6 +12,7 @@ from optgen.execute.buffers import Array
 from optgen.ir import Buffer
 from optgen.ir.storage import packing
 from optgen.model import Kind
+from optgen.shapes import matrix_view
 
 _SLAB = 4096
 """Blocks that are encoded at once: what is between their numbers and their codes takes some 50 times their memory."""
@@ -34,10 +35,32 @@ def shape_of(buffer: Buffer, shape: Sequence[int], by_row: bool, last_two: bool 
         return (rows, items) if by_row else (items,)
     if buffer.kind is Kind.ELEM:
         return tuple(shape)
+    if buffer.kind is Kind.MATRIX:
+        return _matrix_shape(buffer, shape, last_two)
     if buffer.kind is Kind.ROW or buffer.kind is Kind.COL:
         matrices, rows, cols = matrix_view(shape, last_two)
         return (matrices * (rows if buffer.kind is Kind.ROW else cols),)
     return ()
+
+
+LARGEST_STATE = 1 << 33
+"""Bytes of a state of dimensions of its own that are refused: it is square, and its parameter an embedding."""
+
+
+def _matrix_shape(buffer: Buffer, shape: Sequence[int], last_two: bool) -> tuple[int, ...]:
+    """The shape of a state of kind matrix. ValueError if it takes more than LARGEST_STATE bytes."""
+    matrices, rows, cols = matrix_view(shape, last_two)
+    lengths = {"rows": rows, "cols": cols}
+    own = tuple(lengths[axis] if axis in lengths else int(axis) for axis in buffer.dims)
+    nbytes = matrices * math.prod(own) * buffer.format.bits // 8
+    if nbytes > LARGEST_STATE:
+        dims = " x ".join(buffer.dims)
+        raise ValueError(
+            f"state '{buffer.name}' is {dims}, which is {' x '.join(map(str, own))} and takes {nbytes:,} bytes; guard "
+            f"it and its equations by a flag, as in 'flag small = {buffer.dims[0]} <= 8192', and write what large "
+            "parameters have instead"
+        )
+    return (matrices, *own) if last_two and len(shape) > 2 else own
 
 
 def code_rows(shape: Sequence[int], by_row: bool, last_two: bool = False) -> tuple[int, int]:
@@ -49,14 +72,6 @@ def code_rows(shape: Sequence[int], by_row: bool, last_two: bool = False) -> tup
 def row_length(shape: Sequence[int], last_two: bool) -> int:
     """How many elements a row has."""
     return matrix_view(shape, last_two)[2]
-
-
-def matrix_view(shape: Sequence[int], last_two: bool = False) -> tuple[int, int, int]:
-    """Matrices, rows and columns: one matrix of the first dimension by the product of the others, or as many as there
-    are of the last two."""
-    if last_two and len(shape) >= 2:
-        return math.prod(shape[:-2]), shape[-2], shape[-1]
-    return 1, (shape[0] if shape else 1), math.prod(shape[1:])
 
 
 def encode(values: Array, buffer: Buffer, by_row: bool, last_two: bool = False) -> tuple[Array, Array]:

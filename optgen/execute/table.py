@@ -16,8 +16,8 @@ from optgen.execute.hyper import Values
 from optgen.execute.kernel import NOT_BY_ROW, BufferTensors, LoadedKernel, Rows, StepStruct
 from optgen.execute.piece import AnyPiece, Box, Piece
 from optgen.execute.scaler import Scaler
-from optgen.execute.storage import matrix_view
 from optgen.ir import GRADIENT_FACTOR
+from optgen.shapes import matrix_view
 
 
 @dataclass(frozen=True)
@@ -162,6 +162,10 @@ class StepTable:
         """Read gradients of the same sizes and rows at these addresses, one for each member."""
         for k in self.kernel.gradients:
             self._pointers[:, k] = addresses
+
+    def set_pointers(self, buffers: Sequence[int], addresses: Array | int) -> None:
+        """Have the kernel find buffers, by their numbers, at other addresses, the same for each tensor."""
+        self._pointers[:, buffers] = addresses
 
     def _address_of_rows(self, index: Array) -> int:
         """The address at which the kernel finds row numbers."""

@@ -48,10 +48,11 @@ def _state(optimizer: Optimizer, variant: Variant, state: StateDecl) -> Buffer:
     if state.kind is Kind.ELEM:
         storage = variant.storage.get(state.name, variant.weight)
     else:
-        small = state.kind in (Kind.ROW, Kind.COL) and ir.COMPUTE[variant.dtype] == "f32"
+        small = state.kind in (Kind.ROW, Kind.COL, Kind.MATRIX) and ir.COMPUTE[variant.dtype] == "f32"
         storage = "float32" if small else "float64"
+    dims = tuple(str(variant.sizes.get(axis, axis)) for axis in state.dims)
     init = 0.0 if late else _initial(state.init)
-    return Buffer(state.name, True, init, state.kind, storage, starts_late=late)
+    return Buffer(state.name, True, init, state.kind, storage, starts_late=late, dims=dims)
 
 
 def _initial(init: Expr) -> float | str:

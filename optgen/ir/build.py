@@ -8,7 +8,8 @@ Elements have the kernel's compute dtype, all smaller kinds are doubles. A doubl
 from __future__ import annotations
 
 import functools
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from optgen import ir
 from optgen.diagnostics import Span
@@ -19,44 +20,95 @@ from optgen.ir.expand import Emitter
 from optgen.ir.math import FUNCTIONS as MATH
 from optgen.ir.math import random
 from optgen.ir.verify import held_type, typed
-from optgen.model import COUNTS, DIMENSIONS, EPSILON, Kind, Optimizer
+from optgen.model import COUNTS, DIMENSIONS, EPSILON, Equation, Kind, Optimizer
 
 COMPARISONS: dict[str, ir.CompareOp] = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}
 ARITHMETIC: dict[str, type[ir.Add | ir.Sub | ir.Mul | ir.Div]] = {"+": ir.Add, "-": ir.Sub, "*": ir.Mul, "/": ir.Div}
+REDUCED = {*((name, 1) for name in REDUCTIONS), ("dot", 2)}
+"""Reductions, and how many arguments they have."""
+
+
+@dataclass(frozen=True)
+class KernelWork:
+    """What a kernel computes: `equations`, with which values `reads` from buffers and `starts` of states, and what it
+    stores: buffer -> key. `kinds` are those that keys have in the kernel. `own_sizes`: its matrices are not those of
+    the parameter, whose sizes are then the hyper-parameters `parameter.rows` and so on."""
+
+    equations: tuple[Equation, ...]
+    buffers: tuple[Buffer, ...]
+    stored: Mapping[str, str]
+    kinds: Mapping[str, Kind]
+    reads: Mapping[str, str] = field(default_factory=dict)
+    starts: Mapping[str, Expr] = field(default_factory=dict)
+    own_sizes: bool = False
+    advances: bool = True
 
 
 def build(optimizer: Optimizer, variant: Variant) -> Kernel:
     """The kernel of one variant."""
-    return _Lowering(optimizer, variant).kernel()
+    return build_work(optimizer, variant, _whole(optimizer, variant))
+
+
+def build_work(optimizer: Optimizer, variant: Variant, work: KernelWork) -> Kernel:
+    """The kernel of a part of a variant."""
+    return _Lowering(optimizer, variant, work).kernel()
+
+
+def _whole(optimizer: Optimizer, variant: Variant) -> KernelWork:
+    """All equations of a variant."""
+    program = optimizer.program(variant.flags, evaluate=variant.evaluate)
+    own = tuple(buffers(optimizer, variant, program))
+    kinds = {"w'": Kind.ELEM} | {f"{s.name}'": s.kind for s in program.states}
+    if variant.evaluate:
+        return KernelWork(program.equations, own, {"out": "w'"}, kinds, advances=False)
+    starts = {s.name: x for s in program.states if (x := optimizer.start(s)) is not None}
+    stored = {name: f"{name}'" for name in ("w", *(s.name for s in program.states))}
+    stored |= {"copy": "w'"} if variant.master else {}
+    return KernelWork(program.equations, own, stored, kinds, starts=starts)
+
+
+PARAMETER_SIZES = {name: f"parameter.{name}" for name in DIMENSIONS}
+"""The sizes of a parameter, in a kernel over other matrices."""
+
+
+def _turn_numbers(optimizer: Optimizer) -> Iterator[str]:
+    """The names of the numbers of turns."""
+    for equation in optimizer.update:
+        loop = equation.loop
+        while loop is not None:
+            if loop.index is not None:
+                yield loop.index
+            loop = loop.outer
 
 
 class _Lowering:
-    def __init__(self, optimizer: Optimizer, variant: Variant) -> None:
+    def __init__(self, optimizer: Optimizer, variant: Variant, work: KernelWork) -> None:
         self.optimizer = optimizer
         self.variant = variant
-        self.program = optimizer.program(variant.flags, evaluate=variant.evaluate)
+        self.work = work
         self.compute = ir.COMPUTE[variant.dtype]
         self.instrs: list[Instr] = []
         self.values: dict[str, Value] = {}
-        self.kinds = {"w'": Kind.ELEM} | {f"{s.name}'": s.kind for s in self.program.states}
+        self.kinds = dict(work.kinds)
         self.hyper = (*optimizer.all_params(), *DIMENSIONS, "step", ir.GRADIENT_FACTOR)
-        self.buffers = {b.name: b for b in buffers(optimizer, variant, self.program)}
-        started = () if variant.evaluate else self.program.states
-        self.starts = {s.name: x for s in started if (x := optimizer.start(s)) is not None}
+        self.hyper += (*PARAMETER_SIZES.values(), *dict.fromkeys(_turn_numbers(optimizer)))
+        self.buffers = {b.name: b for b in work.buffers}
         # Draws count in text order over all variants, so that a flag changes no other draw.
         calls = [e for q in optimizer.update for e in walk(q.value) if isinstance(e, Call) and e.function in DRAWS]
         self.draws = {(c.span.line, c.span.column): k for k, c in enumerate(calls)}
 
     def kernel(self) -> Kernel:
-        for equation in self.program.equations:
+        kept = set(self.work.stored.values())
+        for equation in self.work.equations:
             value = self.lower(equation.value)
-            if self.compute == "f64" and self.kinds.get(equation.target.key) is Kind.ELEM:
+            is_kept = equation.target.key in kept
+            if is_kept and self.compute == "f64" and self.kinds.get(equation.target.key) is Kind.ELEM:
                 value = self.flushed(value)
             self.kinds.setdefault(equation.target.key, self.kind(equation.value))
             self.values[equation.target.key] = self.rename(value, equation.target.key)
-        for name, key in self.stored().items():
-            value = self.values[key]
-            if value == self.values.get(name) and not self.buffers[name].starts_late:  # m' = m
+        for name, key in self.work.stored.items():
+            value = self.name(Name(key.removesuffix("'"), key.endswith("'"), Span(0, 0, 0)))
+            if key != name and value == self.values.get(name) and not self.buffers[name].starts_late:  # m' = m
                 self.buffers[name] = replace(self.buffers[name], written=False)
             else:
                 self.instrs.append(Instr(None, ir.Store(name, self.converted(self.buffers[name], value))))
@@ -65,14 +117,7 @@ class _Lowering:
         hyper = tuple(name for name in self.hyper if name in read)
         phases = (Phase("update", tuple(self.instrs)),)
         name, dtype, buffers = self.optimizer.name, self.variant.dtype, tuple(self.buffers.values())
-        return Kernel(name, dtype, buffers, hyper, phases, not self.variant.evaluate, self.optimizer.last_two)
-
-    def stored(self) -> dict[str, str]:
-        """Buffer -> key of the value that is stored there."""
-        if self.variant.evaluate:
-            return {"out": "w'"}
-        stored = {name: f"{name}'" for name in ("w", *(s.name for s in self.program.states))}
-        return stored | ({"copy": "w'"} if self.variant.master else {})
+        return Kernel(name, dtype, buffers, hyper, phases, self.work.advances, self.optimizer.last_two)
 
     def converted(self, buffer: Buffer, x: Value) -> Value:
         return self.element(x) if held_type(buffer, self.compute).dtype == self.compute else self.double(x)
@@ -137,10 +182,12 @@ class _Lowering:
 
     def first_use(self, name: Name) -> Value:
         id = name.id
+        if name.key in self.work.reads:
+            return self.emit(ir.Load(self.work.reads[name.key]), name.key)
         if id == "grad":
             return self.gradient()
-        if id in self.starts:
-            return self.started(id, self.starts[id])
+        if id in self.work.starts:
+            return self.started(id, self.work.starts[id])
         if id in self.buffers:
             return self.emit(ir.Load(id), id)
         if id == "g":
@@ -152,7 +199,11 @@ class _Lowering:
         if id == EPSILON:
             return self.const(ir.EPSILONS[self.variant.dtype])
         assert id in self.hyper, id
-        return self.emit(ir.Hyper(id), id)
+        return self.emit(ir.Hyper(PARAMETER_SIZES[id] if self.work.own_sizes and id in DIMENSIONS else id), id)
+
+    def extent(self, dimension: str) -> Value:
+        """A size of the matrices that the kernel is over."""
+        return self.emit(ir.Hyper(dimension)) if self.work.own_sizes else self.load(dimension)
 
     def started(self, state: str, start: Expr) -> Value:
         """The value of a state before the equations: in the first update, what it starts from.
@@ -214,6 +265,11 @@ class _Lowering:
 
     def call(self, call: Call) -> Value:
         name = call.function
+        if name == "dot":
+            left, right = call.args
+            kind = join(self.kind(left), self.kind(right))
+            sides = [self.double(self.lower(x)) for x in call.args]
+            return self.reduce("sum", call.scope, self.broadcast(self.emit(ir.Mul(*sides)), kind))
         args = [self.lower(a) for a in call.args]
         if name in REDUCTIONS and len(args) == 1:
             return self.reduce(name, call.scope, self.broadcast(args[0], self.kind(call.args[0])))
@@ -322,9 +378,9 @@ class _Lowering:
                 return self.kinds.get(expr.key) or self.name(expr).type.kind
             case Call(function=name) if name in DRAWS:
                 return Kind.ELEM
-            case Call(function=name, args=[_], scope=scope) if name in REDUCTIONS:
+            case Call(function=name, args=args, scope=scope) if (name, len(args)) in REDUCED:
                 if scope == "matrix":
-                    return Kind.COL if self.kind(expr.args[0]) is Kind.COL else Kind.ROW
+                    return Kind.COL if join(*map(self.kind, args)) is Kind.COL else Kind.ROW
                 return {"row": Kind.ROW, "col": Kind.COL, "params": Kind.SHARED}.get(scope or "", Kind.TENSOR)
         return join(*map(self.kind, children(expr)))
 
@@ -333,7 +389,7 @@ class _Lowering:
         count it as often."""
         if x.type.kind is kind or kind not in (Kind.ELEM, Kind.ROW, Kind.COL):
             return x
-        like = "w" if kind is Kind.ELEM else next(b.name for b in self.buffers.values() if b.kind is kind)
+        like = next(b.name for b in self.buffers.values() if b.kind is kind and not b.is_scale)
         known = self.load(like)
         x = self.element(x) if kind is Kind.ELEM else x
         return self.emit(ir.Select(self.emit(ir.Compare("eq", known, known)), x, x))
@@ -341,14 +397,14 @@ class _Lowering:
     def count(self, scope: str | None, kind: Kind) -> Value:
         """How many values a reduction of a value of this kind folds."""
         if scope in ("row", "col"):
-            return self.load("cols" if scope == "row" else "rows")
+            return self.extent("cols" if scope == "row" else "rows")
         if scope == "matrix":
-            lines = self.load("cols" if kind is Kind.COL else "rows")
-            return self.emit(ir.Mul(lines, self.load("cols"))) if kind is Kind.ELEM else lines
+            lines = self.extent("cols" if kind is Kind.COL else "rows")
+            return self.emit(ir.Mul(lines, self.extent("cols"))) if kind is Kind.ELEM else lines
         dimension = {Kind.ROW: "rows", Kind.COL: "cols", Kind.ELEM: "size"}.get(kind)
-        each = self.load(dimension) if dimension is not None else self.const(1.0)
+        each = self.extent(dimension) if dimension is not None else self.const(1.0)
         if self.optimizer.last_two and kind in (Kind.ROW, Kind.COL):
-            each = self.emit(ir.Mul(each, self.load("matrices")))
+            each = self.emit(ir.Mul(each, self.extent("matrices")))
         return self.emit(ir.ReduceOverParams("sum", each)) if scope == "params" else each
 
     def draw(self, call: Call) -> Value:

@@ -20,6 +20,7 @@ from optgen.ir.reductions import column_reduce, fold, fold_in_order, tree_reduce
 from optgen.ir.storage import blocks, packing
 from optgen.ir.verify import held_type
 from optgen.model import Kind
+from optgen.shapes import matrix_view
 
 DTYPES: dict[ir.DType, type] = {"f64": np.float64, "f32": np.float32, "i64": np.int64, "i32": np.int32, "b1": np.bool_}
 COMPARE = {"lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "eq": np.equal}
@@ -44,7 +45,7 @@ class TensorUpdate:
 
     `buffers` are the kernel's, by name; they are changed in place. `hyper` are its hyper-parameters, NaN for one that
     is unset. `t` is the number of updates, this one included. `rows` are the rows to update, None for the tensor as a
-    whole; gradients hold these rows only.
+    whole; gradients hold these rows only. `shape` is that of the matrices, by default that of "w".
     """
 
     buffers: Mapping[str, Array]
@@ -52,6 +53,7 @@ class TensorUpdate:
     t: int
     id: int = 0
     rows: Array | None = None
+    shape: tuple[int, ...] | None = None
 
 
 def interpret(kernel: Kernel, tensors: Sequence[TensorUpdate], seed: int = 0) -> None:
@@ -99,7 +101,8 @@ class _Run:
         self.values: dict[str, Any] = {}
         self.pending: list[tuple[Buffer, Any]] = []
         self.stored: set[str] = set()  # by phases that have ended
-        matrices, self.rows, self.cols = matrix_view(tensor.buffers["w"].shape, last_two=kernel.last_two)
+        shape = tensor.buffers["w"].shape if tensor.shape is None else tensor.shape
+        matrices, self.rows, self.cols = matrix_view(shape, last_two=kernel.last_two)
         self.batch = (matrices,) if kernel.last_two else ()
         every = np.arange(self.rows if self.cols else 0)  # rows without elements are not updated
         self.present = every if tensor.rows is None or not self.cols else tensor.rows
@@ -261,15 +264,6 @@ class _Run:
         counters, keys = ([np.array(x).astype(np.uint32).view(np.int32) for x in xs] for xs in (counter, key))
         words = call(lambda b, *args: random.philox(b, args[:4], args[4:]), *counters, *keys)
         return np.choose(element % 4, [np.broadcast_to(w, element.shape) for w in words]).astype(np.int32)
-
-
-def matrix_view(shape: Sequence[int], *, last_two: bool = False) -> tuple[int, int, int]:
-    """The numbers of matrices, rows and columns: one matrix of the first dimension by the product of the others, or as
-    many as there are of the last two."""
-    if last_two and len(shape) >= 2:
-        return int(np.prod(shape[:-2], dtype=np.int64)), shape[-2], shape[-1]
-    rows = shape[0] if shape else 1
-    return 1, rows, int(np.prod(shape[1:], dtype=np.int64))
 
 
 def call(function: Callable[..., Any], *args: Any) -> Any:

@@ -66,7 +66,8 @@ class Variant:
     `storage`: of each elementwise state (default: that of the weight); `evaluate`: the `eval:` section, not the update;
     `gradients`: how many gradients of a parameter are summed, in order, as they are read; `scaled`: each is first
     multiplied by the hyper-parameter GRADIENT_FACTOR; `by_row`: the blocks of codes may restart at each row,
-    though values depend on several rows; `boxes`: parameters may be boxes of larger tensors, which are cut anywhere.
+    though values depend on several rows; `boxes`: parameters may be boxes of larger tensors, which are cut anywhere;
+    `sizes`: the params that are dimensions of states.
     """
 
     flags: Flags
@@ -79,6 +80,7 @@ class Variant:
     by_row: bool = False
     boxes: bool = False
     donated: bool = False
+    sizes: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def weight(self) -> str:
@@ -108,6 +110,7 @@ class Buffer:
     storage: str = "float32"
     nonnegative: bool = False  # no code stands for a negative number
     starts_late: bool = False
+    dims: tuple[str, ...] = ()  # of kind matrix
     block: int | None = None  # of scales: how many elements have one
 
     @property

@@ -40,7 +40,8 @@ def to_text(kernel: Kernel) -> str:
 def _marks(b: Buffer) -> list[str]:
     init = [] if b.init is None else [f"init={b.init}"]
     block = [] if b.block is None else [f"block={b.block}"]
-    return ["written"] * b.written + ["nonnegative"] * b.nonnegative + ["late"] * b.starts_late + init + block
+    dims = [f"dims={','.join(b.dims)}"] if b.dims else []
+    return ["written"] * b.written + ["nonnegative"] * b.nonnegative + ["late"] * b.starts_late + init + block + dims
 
 
 def _instr(instr: Instr) -> str:
@@ -84,15 +85,18 @@ def _buffer(words: list[str]) -> Buffer:
     name, kind, storage, *marks = words
     init: float | str | None = None
     block: int | None = None
+    dims: tuple[str, ...] = ()
     for mark in marks:
         if mark.startswith("init="):
             init = _number_or_name(mark.removeprefix("init="))
         elif mark.startswith("block="):
             block = int(mark.removeprefix("block="))
+        elif mark.startswith("dims="):
+            dims = tuple(mark.removeprefix("dims=").split(","))
         elif mark not in ("written", "nonnegative", "late"):
             raise ValueError(f"unknown mark {mark!r}")
     written, nonnegative, late = (mark in marks for mark in ("written", "nonnegative", "late"))
-    return Buffer(name, written, init, Kind(kind), storage, nonnegative, late, block)
+    return Buffer(name, written, init, Kind(kind), storage, nonnegative, late, dims, block)
 
 
 def _number_or_name(word: str) -> float | str:

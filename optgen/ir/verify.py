@@ -170,7 +170,7 @@ def result_type(op: ir.Op, wanted: ir.DType) -> Type:
     return Type(kind, args[0].type.dtype)
 
 
-PER_TENSOR = (*PER_PARAMETER, *DIMENSIONS)
+PER_TENSOR = (*PER_PARAMETER, *DIMENSIONS, *(f"parameter.{name}" for name in DIMENSIONS))
 """The hyper-parameters that differ between the tensors of a step."""
 CONVERSIONS: dict[type[ir.Op], dict[ir.DType, ir.DType]] = {
     ir.Convert: {"f32": "f64", "f64": "f32"},

@@ -10,21 +10,23 @@ import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from optgen.diagnostics import Diagnostic, Span
-from optgen.expressions import Binary, Call, Expr, IsSet, Name, Number, Text, Unary
-from optgen.lang.builtins import FUNCTIONS
+from optgen.diagnostics import Span
+from optgen.expressions import Expr, Number, Text, Unary
+from optgen.lang.expression_actions import ExpressionActions, LineError, name_of, number_of, shortened, span_of
 from optgen.lang.syntax import Token
-from optgen.model import RESERVED_PARAMS, Equation, Flag, Input, Interval, Kind, Param, Require, StateDecl
-
-
-class LineError(Exception):
-    """An error in a line. The parser gives up on the line and goes on with the next."""
-
-    def __init__(
-        self, code: str, message: str, span: Span, help: str | None = None, section: str | None = None
-    ) -> None:
-        super().__init__(message)
-        self.diagnostic = Diagnostic(code, message, span, help, section)
+from optgen.model import (
+    RESERVED_PARAMS,
+    Equation,
+    Flag,
+    Input,
+    Interval,
+    Kind,
+    Param,
+    Require,
+    StateDecl,
+    Timing,
+    kind_of_dims,
+)
 
 
 class Header(NamedTuple):
@@ -66,14 +68,22 @@ class Section(NamedTuple):
     span: Span
 
 
-Statement = Header | Cite | Axes | Definition | Param | Flag | StateDecl | Input | Require | Section | Equation
+class RepeatLine(NamedTuple):
+    """`repeat turns as number:`."""
+
+    turns: Expr
+    number: Token | None
+    span: Span
 
 
-class _Scope(NamedTuple):
-    """`per row` or `over params` among the arguments of a call."""
+class EndLine(NamedTuple):
+    """`end`."""
 
-    word: str
-    target: Token
+    span: Span
+
+
+Declaration = Header | Cite | Axes | Definition | Param | Flag | StateDecl | Input | Require
+Statement = Declaration | Section | RepeatLine | EndLine | Equation
 
 
 class _Option(NamedTuple):
@@ -84,11 +94,7 @@ class _Option(NamedTuple):
     span: Span
 
 
-def _span(node: Expr | Token) -> Span:
-    return node.span
-
-
-class Actions:
+class Actions(ExpressionActions):
     """One method for each name in the grammar. Lark calls it with the list of what was matched."""
 
     def same(self, items: list[Any]) -> Any:
@@ -99,76 +105,28 @@ class Actions:
         """Append to a list; separators are dropped."""
         return [*items[0], items[-1]] if items and isinstance(items[0], list) else items
 
-    # expressions
-
-    def number(self, items: list[Token]) -> Number:
-        return _number(items[0])
-
-    def name(self, items: list[Token]) -> Name:
-        return _name(items[0])
-
-    def choice(self, items: list[Token]) -> Text:
-        return Text(items[0].text[1:-1], items[0].span)
-
-    def is_set(self, items: list[Token]) -> IsSet:
-        return IsSet(_name(items[0]), items[0].span.to(items[1].span))
-
-    def brackets(self, items: list[Any]) -> Expr:
-        opening, inner, closing = items
-        if opening.text + closing.text != "()":
-            raise LineError("E105", f"an expression in {opening.text} {closing.text}", opening.span, "use ( )")
-        expr: Expr = inner
-        return expr
-
-    def unary(self, items: list[Any]) -> Unary:
-        if items[0].text == "+":
-            raise LineError("E105", "a sign of '+'", items[0].span, "leave it out", "numbers")
-        return Unary(items[0].text, items[1], items[0].span.to(_span(items[1])))
-
-    def binary(self, items: list[Any]) -> Binary:
-        left, operator, right = items
-        return Binary(operator.text, left, right, _span(left).to(_span(right)))
-
-    def scope(self, items: list[Token]) -> _Scope:
-        word, target = items
-        allowed = ("row", "col", "matrix") if word.text == "per" else ("params",)
-        if target.text not in allowed:
-            help = "write 'per row', 'per col', 'per matrix' or 'over params'"
-            raise LineError("E303", f"'{word.text} {target.text}' is no scope", target.span, help)
-        return _Scope(word.text, target)
-
-    def call(self, items: list[Any]) -> Call:
-        function, closing = items[0], items[-1]
-        parts = list(items[2]) if len(items) == 4 else []
-        for part in parts[:-1]:
-            if isinstance(part, _Scope) and isinstance(parts[-1], _Scope):
-                help = "one scope is allowed; name the inner reduction on a line of its own"
-                raise LineError("E303", "a call with two scopes", parts[-1].target.span, help)
-            if isinstance(part, _Scope):
-                raise LineError(
-                    "E303", "a scope comes last in a call", part.target.span, "move it behind the other arguments"
-                )
-        scope = parts.pop().target.text if parts and isinstance(parts[-1], _Scope) else None
-        if items[1].text + closing.text != "()":
-            if function.text in FUNCTIONS or items[1].text == "(":
-                message = f"a call with {items[1].text} {closing.text}"
-                raise LineError("E105", message, items[1].span, "use ( )", "functions")
-            help = "elements have no index: an equation is for each of them"
-            message = f"'{function.text}' with an index"
-            raise LineError("E105", message, items[1].span, help, "not-in-the-language")
-        if function.text.endswith("'"):
-            raise LineError(
-                "E105", f"'{function.text}' is called like a function", function.span, "write '*' to multiply"
-            )
-        return Call(function.text, tuple(parts), scope, function.span.to(closing.span))
-
     # the parts of declarations
 
-    def kind(self, items: list[Token]) -> Token | None:
-        return items[1] if items else None
+    def kind(self, items: list[Any]) -> list[Token]:
+        """The names of `: row` or `: rows x cols`, without the `x` between them."""
+        names = list(items[1]) if items else []
+        for token in names[1::2]:
+            if token.text != "x":
+                raise LineError("E304", f"'{token.text}' between dimensions", token.span, "write 'rows x cols'")
+        return names[::2]
+
+    def dims(self, items: list[Any]) -> list[Token]:
+        """A list of dimensions with another one behind it."""
+        return [*items[0], *items[1:]]
 
     def per_param(self, items: list[Token]) -> bool:
         return bool(items)
+
+    def timing(self, items: list[Any]) -> Timing | None:
+        if not items:
+            return None
+        every, start = items[1], items[3] if len(items) == 4 else None
+        return Timing(every, start, items[0].span.to(span_of(items[-1])))
 
     def guard(self, items: list[Any]) -> tuple[Expr | None, bool]:
         return (items[1] if len(items) == 2 else None), len(items) == 1
@@ -179,7 +137,7 @@ class Actions:
             return last
         if sign and sign[0].text == "+":
             raise LineError("E105", "a sign of '+'", sign[0].span, "leave it out", "numbers")
-        number = Number(math.inf, "inf", last.span) if last.text == "inf" else _number(last)
+        number = Number(math.inf, "inf", last.span) if last.text == "inf" else number_of(last)
         return Number(-number.value, f"-{number.text}", sign[0].span.to(last.span)) if sign else number
 
     def doc(self, items: list[Token]) -> _Option:
@@ -233,13 +191,13 @@ class Actions:
         _, name, kind, _, default, rest = items
         _plain(name, "a param")
         options = _options("a param", rest, ("in", "alias", "zero off", "text"))
-        if kind is not None and kind.text != "int":
+        if kind and [t.text for t in kind] != ["int"]:
             help = "leave it out, or write 'int'"
-            raise LineError("E304", f"'{kind.text}' is no type of a param", kind.span, help, "param")
+            raise LineError("E304", f"'{kind[0].text}' is no type of a param", kind[0].span, help, "param")
         reserved = RESERVED_PARAMS.get(name.text)
         unset = isinstance(default, Token) and default.type == "NONE"
         interval = options.get("in", reserved.interval if reserved else None)
-        value = None if unset else _default(default, interval, kind is not None)
+        value = None if unset else _default(default, interval, bool(kind))
         if unset and reserved is not None and not reserved.optional:
             raise LineError("E402", f"'{name.text}' always has a value", default.span, "give it a number")
         if "zero off" in options and not unset:
@@ -251,7 +209,7 @@ class Actions:
             name.span,
             optional=unset or (reserved is not None and reserved.optional),
             interval=interval,
-            is_int=kind is not None,
+            is_int=bool(kind),
             aliases=options.get("alias", ()),
             zero_off="zero off" in options,
             doc=options.get("text", reserved.doc if reserved else ""),
@@ -269,25 +227,21 @@ class Actions:
         first = choices[0]
         if len(choices) > 1:
             other = next(x for x in choices if not isinstance(x, Text))
-            raise LineError("E105", "choices are quoted names", _span(other), "write flag f = 'linear' | 'sqrt'")
+            raise LineError("E105", "choices are quoted names", span_of(other), "write flag f = 'linear' | 'sqrt'")
         if per_param:
-            raise LineError("E409", "a flag per param is set, not derived", _span(first), "write 'true' or 'false'")
+            raise LineError("E409", "a flag per param is set, not derived", span_of(first), "write 'true' or 'false'")
         return Flag(name.text, name.span, condition=first, doc=doc)
 
     def state(self, items: list[Any]) -> StateDecl:
         _, name, kind, _, init, rest = items
         _plain(name, "a state")
         options = _options("a state", rest, ("if", "text"))
-        kinds = {k.value: k for k in Kind if k is not Kind.UNIFORM}
-        if kind is not None and kind.text not in kinds:
-            raise LineError(
-                "E304", f"'{kind.text}' is no kind of a state", kind.span, f"the kinds are {', '.join(kinds)}"
-            )
         if isinstance(init, Token) and init.type == "NONE":
             help = "start it at 0, at a param or at w"
             raise LineError("E402", "a state always has a value", init.span, help, "state")
-        span_kind = kinds[kind.text] if kind is not None else Kind.ELEM
-        return StateDecl(name.text, span_kind, _start(init), options.get("if"), name.span, options.get("text", ""))
+        known, dims = _kind_of_state(kind)
+        doc = options.get("text", "")
+        return StateDecl(name.text, known, _start(init), options.get("if"), name.span, doc, dims)
 
     def input(self, items: list[Any]) -> Input:
         name = _plain(items[1], "an input")
@@ -299,7 +253,7 @@ class Actions:
         if message is None:
             help = 'say what is needed: require not (a and b) "a excludes b"'
             raise LineError("E105", "this requirement has no message", word.span, help)
-        return Require(condition, message, _span(condition))
+        return Require(condition, message, span_of(condition))
 
     def definition(self, items: list[Any]) -> Definition:
         _, name, opening, parameters, closing, _, body = items
@@ -317,12 +271,15 @@ class Actions:
         return Section(items[0].text, items[0].span)
 
     def equation(self, items: list[Any]) -> Equation:
-        name, _, value, (guard, otherwise) = items
-        return Equation(_name(name), value, name.span.to(_span(value)), guard, otherwise)
+        name, _, value, timing, (guard, otherwise) = items
+        return Equation(name_of(name), value, name.span.to(span_of(value)), guard, otherwise, timing)
 
+    def repeat(self, items: list[Any]) -> RepeatLine:
+        index = _plain(items[3], "the number of a turn") if len(items) == 5 else None
+        return RepeatLine(items[1], index, items[0].span.to(span_of(items[1])))
 
-def _name(token: Token) -> Name:
-    return Name(token.text.rstrip("'"), token.text.endswith("'"), token.span)
+    def end(self, items: list[Token]) -> EndLine:
+        return EndLine(items[0].span)
 
 
 def _plain(token: Token, what: str) -> Token:
@@ -335,26 +292,25 @@ def _plain(token: Token, what: str) -> Token:
     return token
 
 
-def _number(token: Token) -> Number:
-    if token.text == "inf":
-        raise LineError(
-            "E401", "'inf' in an expression", token.span, "only an interval may name it; a number is needed here"
-        )
-    value = float(token.text)
-    mantissa = token.text.lower().split("e")[0]
-    if math.isinf(value):
-        raise LineError(
-            "E401", f"{_short(token.text)} is larger than any double", token.span, "the largest is 1.797e308"
-        )
-    if value == 0 and any(c in "123456789" for c in mantissa):
-        raise LineError(
-            "E401", f"{_short(token.text)} is smaller than any double", token.span, "the smallest is 4.94e-324"
-        )
-    return Number(value, token.text, token.span)
+KINDS = {k.value: k for k in Kind if k not in (Kind.UNIFORM, Kind.MATRIX)}
+MAX_DIMENSIONS = 2
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= 24 else f"{text[:20]}..."
+def _kind_of_state(names: list[Token]) -> tuple[Kind, tuple[str, ...]]:
+    """The kind that a state is declared with, and its dimensions if that is Kind.MATRIX."""
+    if not names:
+        return Kind.ELEM, ()
+    dims = tuple(token.text for token in names)
+    if len(dims) == 1 and dims[0] in KINDS:
+        return KINDS[dims[0]], ()
+    for token in names:
+        if token.text in KINDS or token.text.endswith("'"):
+            help = f"the kinds are {', '.join(KINDS)}; dimensions are rows, cols and int params, as in 'rows x rows'"
+            raise LineError("E304", f"'{token.text}' is no dimension", token.span, help)
+    if len(dims) > MAX_DIMENSIONS:
+        help = "a state has one dimension or two, as in 'rows x rows'"
+        raise LineError("E304", f"a state of {len(dims)} dimensions", names[0].span.to(names[-1].span), help)
+    return kind_of_dims(dims)
 
 
 def _start(init: Expr) -> Expr:
@@ -377,7 +333,7 @@ def _default(value: Number | Token, interval: Interval | None, is_int: bool) -> 
     if not is_int:
         return value.value
     if not value.value.is_integer() or abs(value.value) > 2**53:
-        raise LineError("E404", f"{_short(value.text)} is not a whole number", value.span, "an int param needs one")
+        raise LineError("E404", f"{shortened(value.text)} is not a whole number", value.span, "an int param needs one")
     return int(value.value)
 
 

@@ -6,13 +6,14 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from optgen.expressions import Call
+from optgen.expressions import MATRIX_FUNCTIONS, Call
 from optgen.model import EPSILON, RESERVED_PARAMS
 
 
 @dataclass(frozen=True)
 class Builtin:
-    """A built-in function. With the argument counts in `reduces` it is a reduction, with others elementwise.
+    """A built-in function. With the argument counts in `reduces` it is a reduction, with others elementwise, unless it
+    is one `of_matrices`, which takes or makes them as a whole.
 
     `takes_more`: any number of arguments above the largest count.
     """
@@ -26,6 +27,10 @@ class Builtin:
     def takes(self, count: int) -> bool:
         """Whether it may have so many arguments."""
         return count in self.counts or (self.takes_more and count > max(self.counts))
+
+    @property
+    def of_matrices(self) -> bool:
+        return self.name in MATRIX_FUNCTIONS
 
 
 _ELEMENTWISE = """
@@ -47,6 +52,15 @@ FUNCTIONS: Mapping[str, Builtin] = {
         Builtin("mean", (1,), "mean(x)", reduces=(1,)),
         Builtin("norm", (1,), "norm(x)", reduces=(1,)),
         Builtin("rms", (1,), "rms(x)", reduces=(1,)),
+        Builtin("dot", (2,), "dot(x, y)", reduces=(2,)),
+        Builtin("trace", (1,), "trace(A)"),
+        Builtin("diag", (1,), "diag(A) or diag(v)"),
+        Builtin("identity", (1,), "identity(rows)"),
+        Builtin("inverse_root", (2,), "inverse_root(A, p)"),
+        Builtin("orthonormal", (1,), "orthonormal(A)"),
+        Builtin("eigenvectors", (1,), "eigenvectors(A)"),
+        Builtin("eigenvalues", (1,), "eigenvalues(A)"),
+        Builtin("solve", (2,), "solve(A, B)"),
         Builtin("std", (1,), "std(x)", reduces=(1,)),
         Builtin("normal", (0,), "normal()"),
         Builtin("uniform", (0,), "uniform()"),
@@ -112,7 +126,6 @@ COMMON_FUNCTIONS: Mapping[str, str | None] = {
     "erfc": "1 - erf(x)",
     "average": "mean(x)",
     "var": "mean((x - mean(x))^2)",
-    "dot": "sum(a*b)",
     "randn": "normal()",
     "rand": "uniform()",
     "random": "uniform()",

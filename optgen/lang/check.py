@@ -7,10 +7,12 @@ from itertools import groupby
 
 from optgen.diagnostics import Source, Span, SpecErrors
 from optgen.expressions import DRAWS, Call, walk
+from optgen.lang.compose import flatten
 from optgen.lang.conditions import check_guard
 from optgen.lang.declare import declare
 from optgen.lang.definitions import place_definitions
 from optgen.lang.lint import lint
+from optgen.lang.loops import check_loops, check_timing, loops_of
 from optgen.lang.names import check_call, check_reads, check_target
 from optgen.lang.parser import Broken, Draft, read_draft
 from optgen.lang.scope import Scope
@@ -19,7 +21,15 @@ from optgen.model import MAX_DRAWS, Equation, Optimizer
 
 
 def parse(source: Source) -> Optimizer:
-    """Parse and check a spec. Raises SpecErrors with all errors of the file; warnings are in the result."""
+    """Parse and check a spec, and those that it uses. Raises SpecErrors with all errors; warnings are in the result."""
+    flattened = flatten(source)
+    try:
+        return _parse(flattened.source)
+    except SpecErrors as errors:
+        raise flattened.translate(errors) from None
+
+
+def _parse(source: Source) -> Optimizer:
     draft = read_draft(source)
     if draft.unread:
         raise SpecErrors(source, draft.errors)
@@ -65,15 +75,21 @@ def _check_definitions(draft: Draft, scope: Scope) -> None:
 
 def _check_section(lines: list[Equation | Broken], scope: Scope, *, evaluate: bool) -> tuple[Equation, ...]:
     """The equations of a section whose target and guard are sound. Names and case groups are checked too."""
-    own = {x.target.id: x.target.span for x in lines if isinstance(x, Equation) and not x.target.primed}
+    equations = [x for x in lines if isinstance(x, Equation)]
+    own = {x.target.id: x.target.span for x in equations if not x.target.primed}
+    own |= {loop.index: loop.span for loop in loops_of(equations) if loop.index is not None}
     for name, span in own.items():
         if scope.what(name) is None:
             scope.locals.setdefault(name, span)
+    primed = {x.target.id for x in equations if x.loop is not None and x.target.primed}
+    scope.carried |= {name for name in primed if scope.what(name) is None}
     scope.failed.update(x.key for x in lines if isinstance(x, Broken))
+    check_loops(equations, scope)
     kept: list[Equation] = []
     for _, group in groupby(lines, key=lambda x: x.key if isinstance(x, Broken) else x.target.key):
         cases = [x for x in group if isinstance(x, Equation)]
         _check_cases(cases, scope)
+        _check_timings(cases, scope, evaluate=evaluate)
         for line in cases:
             equation = check_target(line, scope, evaluate=evaluate)
             check_reads(line, scope, evaluate=evaluate, locals=own)
@@ -98,11 +114,29 @@ def _check_cases(cases: list[Equation], scope: Scope) -> None:
             takes = "takes all other cases" if closed.is_otherwise else "is without a guard"
             help = f"the one on line {closed.span.line} {takes}"
             scope.report("E202", f"a second definition of {case.target.key}", case.target.span, help)
-        elif case is not cases[0] and case.guard is None and not case.is_otherwise:
+        elif case is not cases[0] and not case.is_otherwise and case.guard is None and case.timing is None:
             help = "end the line with 'otherwise' if it is for all other cases"
             scope.report("E202", f"a second definition of {case.target.key}", case.target.span, help)
-        if case.guard is None:
+        if case.guard is None and case.timing is None:
             closed = case
+
+
+def _check_timings(cases: list[Equation], scope: Scope, *, evaluate: bool) -> None:
+    """A state keeps its value where no case is due; w and local values have one for every update."""
+    timed = [case.timing for case in cases if case.timing is not None]
+    for timing in timed:
+        check_timing(timing, scope)
+    if not timed:
+        return
+    name = cases[0].target.id
+    if evaluate:
+        scope.report("E413", "a timing in 'eval:'", timed[0].span, "it belongs to the equations of an update", "eval")
+    elif cases[0].loop is not None:
+        help = "move the line out of the loop, or leave 'every' out"
+        scope.report("E413", "a timing in a loop", timed[0].span, help)
+    elif name not in scope.states and cases[-1].timing is not None:
+        help = f"add a line below: {cases[0].target.key} = ... otherwise"
+        scope.report("E413", f"{cases[0].target.key} has no value in the other updates", timed[0].span, help)
 
 
 def _check_draws(update: tuple[Equation, ...], scope: Scope) -> None:

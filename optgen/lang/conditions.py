@@ -9,36 +9,41 @@ from optgen.expressions import Binary, Call, Expr, IsSet, Name, Text, Unary, wal
 from optgen.lang.builtins import FUNCTIONS, SPARSE
 from optgen.lang.names import check_call
 from optgen.lang.scope import Scope
-from optgen.model import RESERVED_PARAMS, Flag
+from optgen.model import DIMENSIONS, RESERVED_PARAMS, Flag
 
 
 def check_condition(condition: Expr, scope: Scope, flags: Iterable[Flag], what: str) -> bool:
-    """Check a condition of a flag or requirement. It is true or false, by params, flags, choices, `p set` and
-    `rank`."""
+    """Check a condition of a flag or requirement. It is true or false, by params, flags, choices, `p set` and the
+    sizes of the parameter."""
     visible = {f.name: f for f in flags}
     before = len(scope.reported)
     for node in walk(condition):
         if isinstance(node, Call):
             check_call(node, scope)
-        if (isinstance(node, Call) and node.function in FUNCTIONS) or (isinstance(node, Binary) and node.op == "^"):
-            shown = f"{node.function}()" if isinstance(node, Call) else "a power"
-            help = "a condition compares numbers, params and rank, joined by + - * and /"
+        if (isinstance(node, Call) and node.function in FUNCTIONS) or (
+            isinstance(node, Binary) and node.op in _NOT_IN_CONDITIONS
+        ):
+            shown = f"{node.function}()" if isinstance(node, Call) else _NOT_IN_CONDITIONS[node.op]
+            help = "a condition compares numbers, params and sizes, joined by + - * and /"
             scope.report("E409", f"{what} cannot compute {shown}", node.span, help)
         if not isinstance(node, Name) or node.id in scope.failed or _unquoted(node, condition, scope):
             continue
-        known = node.id in scope.params or node.id in RESERVED_PARAMS or node.id in visible or node.id == "rank"
+        known = node.id in scope.params or node.id in RESERVED_PARAMS or node.id in visible or node.id in DIMENSIONS
         if known and not node.primed:
             continue
         if node.id in scope.flags:
             scope.report("E204", f"flag '{node.id}' is declared further down", node.span, "move its line up")
         elif scope.what(node.id) is None and not known:
-            scope.unknown(node, [*scope.params, *visible, "rank", "true", "false"])
+            scope.unknown(node, [*scope.params, *visible, *DIMENSIONS, "true", "false"])
         else:
-            help = "it may read params, flags, rank and 'p set': what is known when the optimizer is made"
+            help = "it may read params, flags, rank, rows, cols and 'p set': what is known before any step"
             scope.report("E409", f"{what} cannot depend on '{node.key}'", node.span, help)
     if len(scope.reported) == before:
         _check_truth(condition, scope, visible, what)
     return len(scope.reported) == before
+
+
+_NOT_IN_CONDITIONS = {"^": "a power", "@": "a product of matrices"}
 
 
 def _check_truth(condition: Expr, scope: Scope, flags: dict[str, Flag], what: str) -> None:
@@ -103,11 +108,12 @@ def check_guard(guard: Expr, scope: Scope) -> bool:
             help = f"declare 'flag has_{node.id} = {node.id} set', and write 'if has_{node.id}'"
         elif is_param:
             help = "declare a flag that tests the param, as in 'flag heavy = momentum > 0', and write 'if heavy'"
-        elif node.key == "rank":
-            help = "declare a flag that tests it, as in 'flag matrix = rank >= 2', and write 'if matrix'"
+        elif node.key in DIMENSIONS:
+            help = f"declare a flag that tests it, as in 'flag large = {node.key} >= 2', and write 'if large'"
+            help = help.replace("large", "matrix") if node.key == "rank" else help
         else:
             help = "a guard chooses code before the step; to choose a value, write where(condition, a, b)"
-        what = "a param" if is_param else "no flag" if node.key == "rank" else "known during the step only"
+        what = "a param" if is_param else "no flag" if node.key in DIMENSIONS else "known during the step only"
         scope.report("E405", f"a guard may use flags only, and '{node.key}' is {what}", guard.span, help)
         return False
     _check_guard_form(guard, scope)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import keyword
 
 from optgen.expressions import DRAWS, Call, Name, walk
+from optgen.lang.actions import KINDS
 from optgen.lang.builtins import API_NAMES, RESERVED, SPARSE
 from optgen.lang.conditions import check_condition, check_guard
-from optgen.lang.kinds import MEANING
+from optgen.lang.dimensions import MEANING
 from optgen.lang.names import check_call, readable_names
 from optgen.lang.parser import Draft
 from optgen.lang.scope import Scope, meaning
-from optgen.model import RESERVED_PARAMS, Flag, Input, Kind, Param, StateDecl
+from optgen.model import AXES, RESERVED_PARAMS, Flag, Input, Kind, Param, StateDecl
 
 
 def declare(draft: Draft) -> Scope:
@@ -37,6 +38,7 @@ def declare(draft: Draft) -> Scope:
                 scope.failed.add(flag.name)
     for require in draft.requires:
         check_condition(require.condition, scope, scope.flags.values(), "a requirement")
+    _check_dimensions(scope)
     for state in scope.states.values():
         _check_init(state, scope)
         if state.guard is not None and not check_guard(state.guard, scope):
@@ -78,6 +80,41 @@ def _declare_aliases(scope: Scope) -> None:
                 scope.report("E202", f"the alias '{alias}' is already {what or 'taken'}", param.span, help)
             else:
                 scope.aliases[alias] = param.name
+
+
+def _check_dimensions(scope: Scope) -> None:
+    """The dimensions of states are sizes of the parameter, or int params; two of them have one order in a spec."""
+    orders: dict[frozenset[str], StateDecl] = {}
+    for state in scope.states.values():
+        for dim in state.dims:
+            _check_dimension(dim, state, scope)
+        if len(set(state.dims)) < 2:
+            continue
+        first = orders.setdefault(frozenset(state.dims), state)
+        known = AXES[Kind.ELEM] if set(state.dims) == set(AXES[Kind.ELEM]) else first.dims
+        if state.dims != known:
+            other = "w" if known == AXES[Kind.ELEM] else f"'{first.name}'"
+            message = f"state '{state.name}' is {' x '.join(state.dims)}, and {other} is {' x '.join(known)}"
+            help = f"declare it as {' x '.join(known)}, and write {state.name}^T"
+            scope.report("E304", message, state.span, help)
+
+
+def _check_dimension(dim: str, state: StateDecl, scope: Scope) -> None:
+    param = scope.params.get(dim)
+    if dim in AXES[Kind.ELEM] or dim in scope.failed:
+        return
+    if param is None:
+        kinds = ", ".join(KINDS)
+        help = f"the kinds are {kinds}; dimensions are rows, cols and int params, as in 'rows x rows'"
+        what = "kind of a state" if len(state.dims) == 1 else "dimension"
+        scope.report("E304", f"'{dim}' is no {what}", state.span, help)
+    elif not param.is_int or param.optional or param.interval is None or param.interval.low < 1:
+        default = 1 if param.default is None else param.default
+        help = f"declare 'param {dim}: int = {default:g} in [1, inf)'"
+        scope.report("E304", f"the dimension '{dim}' need not be a whole number from 1 on", state.span, help)
+    else:
+        return
+    scope.failed.update((state.name, f"{state.name}'"))
 
 
 def _check_init(state: StateDecl, scope: Scope) -> None:

@@ -14,17 +14,21 @@ from itertools import groupby
 from optgen.diagnostics import Diagnostic, Source, Span, SpecErrors
 from optgen.lang.parser import read_draft
 from optgen.lang.syntax import MAX_CHARACTERS, Line, Token
+from optgen.lang.uses import is_composed
 
-_VALUES = ("NAME", "NUMBER", "CLOSE", "CHOICE", "SET", "STRING", "BOOL", "NONE")
+_VALUES = ("NAME", "NUMBER", "CLOSE", "TRANSPOSE", "CHOICE", "SET", "STRING", "BOOL", "NONE")
 _DECLARATIONS = ("PARAM", "FLAG", "STATE", "INPUT")
+_GUARDS = ("EVERY", "IF", "OTHERWISE")
 _INDENT = "  "
 
 
 def format_text(source: Source) -> str:
     """The spec laid out anew, with `\\n` line ends and one at its end. Raises SpecErrors if a line cannot be parsed."""
     draft = read_draft(source)
-    if draft.errors:
-        raise SpecErrors(source, draft.errors)
+    composed = {t.span.line for line in draft.lines if is_composed(line.tokens) for t in line.tokens}
+    errors = [d for d in draft.errors if d.span.line not in composed]  # what a use is, `flatten` knows
+    if errors:
+        raise SpecErrors(source, errors)
     rows: list[str] = []
     indent = ""
     for blank, lines in groupby(draft.lines, key=lambda x: not (x.tokens or x.comments)):
@@ -33,9 +37,14 @@ def format_text(source: Source) -> str:
             continue
         paragraph = []
         for line in lines:
-            if line.tokens and line.tokens[0].type == "SECTION":
+            first = line.tokens[0].type if line.tokens else ""
+            if first == "SECTION":
                 indent = _INDENT
+            if first == "END":
+                indent = indent.removesuffix(_INDENT)
             paragraph.append(_Layout(line, indent))
+            if first == "REPEAT":
+                indent += _INDENT
         rows.extend(_paragraph(paragraph))
     text = "\n".join(rows).strip("\n") + "\n" if any(rows) else ""
     if len(text) > MAX_CHARACTERS:
@@ -69,7 +78,7 @@ class _Layout:
 def _paragraph(lines: list[_Layout]) -> Iterator[str]:
     """The rows of a paragraph."""
     for layout in lines:
-        layout.cells = _cells(layout.line.tokens) if layout.kind else [_render(layout.line.tokens)]
+        layout.cells = _cells(layout.line.tokens) if layout.kind else [render_tokens(layout.line.tokens)]
     keyword = max((len(x.line.tokens[0].text) for x in lines if x.kind == "DECLARATION"), default=0)
     for layout in lines:
         if layout.kind == "DECLARATION":
@@ -92,8 +101,8 @@ def _cells(tokens: tuple[Token, ...]) -> list[str]:
     end = _value_end(tokens, equal)
     last = len(tokens) - 1 if tokens[-1].type == "STRING" and tokens[0].type != "NAME" else len(tokens)
     if equal == len(tokens):  # an input
-        return [_render(tokens[:last]), "", "", _render(tokens[last:])]
-    return [_render(tokens[:equal]), _render(tokens[equal:end]), _render(tokens[end:last]), _render(tokens[last:])]
+        return [render_tokens(tokens[:last]), "", "", render_tokens(tokens[last:])]
+    return [render_tokens(part) for part in (tokens[:equal], tokens[equal:end], tokens[end:last], tokens[last:])]
 
 
 def _value_end(tokens: tuple[Token, ...], equal: int) -> int:
@@ -101,7 +110,7 @@ def _value_end(tokens: tuple[Token, ...], equal: int) -> int:
     depth = 0
     for i, token in enumerate(tokens):
         depth += {"OPEN": 1, "CLOSE": -1}.get(token.type, 0)
-        if i > equal and depth == 0 and token.type in ("IN", "ALIAS", "STRING", "IF", "OTHERWISE"):
+        if i > equal and depth == 0 and token.type in ("IN", "ALIAS", "STRING", *_GUARDS):
             return i
     return len(tokens)
 
@@ -121,7 +130,10 @@ def _rows(layout: _Layout, widths: list[int]) -> Iterator[tuple[str, str]]:
     line, indent = layout.line, layout.indent
     if not line.tokens:
         comment = line.comments[0]
-        yield "", (_INDENT if comment.span.column > 1 else "") + comment.text.rstrip()  # one in column 1 is a remark
+        yield (
+            "",
+            (indent or _INDENT if comment.span.column > 1 else "") + comment.text.rstrip(),
+        )  # one in column 1 is a remark
         return
     if line.tokens[0].type == "SECTION":
         indent = ""
@@ -162,8 +174,8 @@ def _broken_rows(line: Line, name: str | None, indent: str, comments: dict[int, 
             text = " " * (open_at[-1] if open_at else len(indent))
             row_begins = True
         if not row_begins:
-            guard = token.type in ("IF", "OTHERWISE") and tokens[0].type == "NAME"
-            text += "   " if guard else _space(tokens, i)
+            guard = token.type in _GUARDS and tokens[0].type == "NAME" and tokens[i - 1].type not in _GUARDS
+            text += "   " if guard else space_before(tokens, i)
         text += token.text
         row_begins = False
         if token.type == "OPEN":
@@ -173,19 +185,19 @@ def _broken_rows(line: Line, name: str | None, indent: str, comments: dict[int, 
     yield text.rstrip(), comments.pop(number, "")
 
 
-def _render(tokens: tuple[Token, ...]) -> str:
+def render_tokens(tokens: tuple[Token, ...]) -> str:
     """Tokens on one row."""
-    return "".join((_space(tokens, i) if i else "") + token.text for i, token in enumerate(tokens))
+    return "".join((space_before(tokens, i) if i else "") + token.text for i, token in enumerate(tokens))
 
 
-def _space(tokens: tuple[Token, ...], index: int) -> str:
+def space_before(tokens: tuple[Token, ...], index: int) -> str:
     """The space before a token: none beside `*`, `/` and `^`, in calls, after signs, and inside brackets."""
     left, right = tokens[index - 1], tokens[index]
     if left.type == "OPEN" or right.type in ("CLOSE", "COMMA", "COLON"):
         return ""
     if right.type == "OPEN" and left.type == "NAME":
         return ""
-    if {left.type, right.type} & {"MULTIPLY", "POWER"}:
+    if {left.type, right.type} & {"MULTIPLY", "POWER"} or right.type == "TRANSPOSE":
         return ""
     is_sign = left.type == "ADD" and (index == 1 or tokens[index - 2].type not in _VALUES)
     return "" if is_sign else " "

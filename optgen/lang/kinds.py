@@ -9,63 +9,21 @@ Conditions are values of the same kinds. Arithmetic takes numbers; `and`, `or`, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 
 from optgen.diagnostics import Span
-from optgen.expressions import DRAWS, Binary, Call, Expr, IsSet, Name, Number, Text, Unary, children
-from optgen.lang.builtins import TENSORS, is_reduction
+from optgen.expressions import DRAWS, Binary, Call, Expr, IsSet, Name, Number, Text, Transpose, Unary, children
+from optgen.lang import matrices
+from optgen.lang.builtins import FUNCTIONS, TENSORS, is_reduction
+from optgen.lang.dimensions import CONSTANT, MEANING, ValueKind, fits, join, of_axes
+from optgen.lang.loops import loops_around
+from optgen.lang.report import Report
 from optgen.model import COUNTS, DIMENSIONS, EPSILON, PER_PARAMETER, Kind, Optimizer, Program, StateDecl
 
-
-class Report(Protocol):
-    """Takes an error, and the section that explains it if that is not the one of its code."""
-
-    def __call__(self, code: str, message: str, span: Span, help: str, section: str | None = None, /) -> None: ...
-
-
-MEANING = {
-    Kind.HOST: "a host value",
-    Kind.SHARED: "shared by all parameters",
-    Kind.TENSOR: "per tensor",
-    Kind.ROW: "per row",
-    Kind.COL: "per column",
-    Kind.ELEM: "per element",
-}
-
-
-@dataclass(frozen=True)
-class ValueKind:
-    """The kind of a value. `uniform`: host, and the same for all parameters. `condition`: true or false, no number."""
-
-    kind: Kind
-    uniform: bool = False
-    condition: bool = False
-
-
-CONSTANT = ValueKind(Kind.HOST, uniform=True)
 Names = Mapping[str, ValueKind | None]
 """Kinds of values by key (`m`, `m'`). None marks one with a reported error, about which nothing more is reported."""
-
-
-def join(a: ValueKind, b: ValueKind) -> ValueKind:
-    """The kind of a value that is computed from both."""
-    if a.uniform or b.uniform:
-        return b if a.uniform else a
-    if a.kind == b.kind:
-        return a
-    kinds = {a.kind, b.kind}
-    if Kind.ELEM in kinds or kinds == {Kind.ROW, Kind.COL}:
-        return ValueKind(Kind.ELEM)
-    return ValueKind(next((k for k in (Kind.ROW, Kind.COL) if k in kinds), Kind.TENSOR))
-
-
-def fits(value: ValueKind, kind: Kind) -> bool:
-    """Whether a state of this kind can take the value, as it is or repeated."""
-    if value.uniform or value.kind == kind:
-        return True
-    return kind not in (Kind.HOST, Kind.SHARED) and join(value, ValueKind(kind)).kind == kind
 
 
 def base_names(optimizer: Optimizer, states: tuple[StateDecl, ...]) -> dict[str, ValueKind | None]:
@@ -74,8 +32,13 @@ def base_names(optimizer: Optimizer, states: tuple[StateDecl, ...]) -> dict[str,
     names |= dict.fromkeys((*PER_PARAMETER, *COUNTS, *DIMENSIONS), ValueKind(Kind.HOST))
     names |= dict.fromkeys(TENSORS, ValueKind(Kind.ELEM))
     names |= {i.name: ValueKind(Kind.ELEM) for i in optimizer.inputs}
-    names |= {s.name: ValueKind(s.kind) for s in states}
+    names |= {s.name: kind_of(s) for s in states}
     return names | {"step": CONSTANT, EPSILON: CONSTANT}
+
+
+def kind_of(state: StateDecl) -> ValueKind:
+    """The kind that a state is declared with."""
+    return ValueKind(state.kind, dims=state.dims)
 
 
 def infer(program: Program, optimizer: Optimizer) -> dict[str, Kind]:
@@ -90,41 +53,89 @@ def _never(code: str, message: str, span: Span, help: str, section: str | None =
 
 def infer_values(program: Program, names: dict[str, ValueKind | None], report: Report) -> dict[str, ValueKind | None]:
     """Infer the kinds of what the equations define, and report errors. Returns `names` with these added."""
-    declared = {s.name: s.kind for s in program.states} | {"w": Kind.ELEM}
+    declared = {s.name: kind_of(s) for s in program.states} | {"w": ValueKind(Kind.ELEM)}
+    carried = _carried(program, names)
     for equation in program.equations:
         target = equation.target
-        value = value_of(equation.value, names, report, draw_allowed=True)
+        for loop in loops_around(equation.loop):
+            names |= {loop.index: CONSTANT} if loop.index is not None else {}
+        if equation.loop is not None and target.id in carried:
+            names[target.id] = carried[target.id]
+        value = value_of(equation.value, names, report, draw_allowed=equation.loop is None)
+        kind = declared.get(target.id) or carried.get(target.id)
         if not target.primed:
             names[target.key] = value
             continue
-        kind = declared.get(target.id)
         if value is not None and kind is not None:
-            _check_state(target, kind, value, equation.value, names, report)
-        names[target.key] = ValueKind(kind) if kind is not None else None
+            _check_new(target, kind, value, equation.value, names, report, is_state=target.id in declared)
+        names[target.key] = kind
     return names
+
+
+def _carried(program: Program, names: Mapping[str, ValueKind | None]) -> dict[str, ValueKind | None]:
+    """The kinds of the values that loops carry, which are those of the first turn and of all later ones."""
+    in_loops = [e for e in program.equations if e.loop is not None]
+    carried: dict[str, ValueKind | None] = {e.target.id: None for e in in_loops if e.target.primed}
+    if not carried:
+        return carried
+    known = dict(names)
+    for _ in range(len(carried) + 1):
+        before = dict(carried)
+        for e in program.equations:
+            for loop in loops_around(e.loop):
+                known |= {loop.index: CONSTANT} if loop.index is not None else {}
+            value = value_of(e.value, known, _silent, draw_allowed=True)
+            if e.target.id in carried and value is not None:
+                old = carried[e.target.id]
+                value = (join(old, value) or old) if old is not None else value
+                carried[e.target.id] = known[e.target.id] = replace(value, condition=False)
+            known[e.target.key] = value
+        if carried == before:
+            break
+    return carried
+
+
+def _silent(*error: object) -> None:
+    """Errors are reported for the whole expression."""
 
 
 def check_start(state: StateDecl, start: Expr, names: Names, report: Report) -> None:
     """Report the start of a state that is no number, or of a kind that the state cannot take."""
     value = value_of(start, names, report)
     if value is not None:
-        _check_state(Name(state.name, False, state.span), state.kind, value, start, names, report)
+        _check_new(Name(state.name, False, state.span), kind_of(state), value, start, names, report)
 
 
-def _check_state(target: Name, kind: Kind, value: ValueKind, expr: Expr, names: Names, report: Report) -> None:
+def _check_new(
+    target: Name, kind: ValueKind, value: ValueKind, expr: Expr, names: Names, report: Report, *, is_state: bool = True
+) -> None:
+    """Report a new value that a state, or a value that a loop carries, cannot take."""
     if value.condition:
         report("E305", f"{target.key} is a number, but this is a condition", expr.span, "write where(condition, 1, 0)")
     elif fits(value, kind):
         return
-    elif kind is Kind.SHARED:
+    elif kind.kind is Kind.SHARED:
         _not_shared(target, expr, names, report)
     else:
-        message = f"state '{target.id}' is {MEANING[kind]}, but this is {MEANING[value.kind]}"
-        if kind is Kind.HOST:
-            help = f"a host value is known before any element is read; declare 'state {target.id}: {value.kind.value}'"
+        what = f"state '{target.id}'" if is_state else f"{target.id} in the first turn"
+        message = f"{what} is {kind.meaning}, but this is {value.meaning}"
+        joined = join(value, kind)
+        if kind.kind is Kind.HOST:
+            help = f"a host value is known before any element is read; declare 'state {target.id}: {value.declared}'"
+        elif joined is None:
+            help = _other_dimensions(kind, value, target if is_state else None)
         else:
-            help = f"declare 'state {target.id}: {join(value, ValueKind(kind)).kind.value}', or reduce the value"
+            help = f"declare 'state {target.id}: {joined.declared}', or reduce the value"
         report("E301", message, expr.span, help)
+
+
+def _other_dimensions(kind: ValueKind, value: ValueKind, state: Name | None) -> str:
+    """What to write for a value of other dimensions than those of a state, or of the first turn of a loop."""
+    if kind.axes == tuple(reversed(value.axes)):
+        return "write ^T behind it"
+    if state is None:
+        return "every turn has a value of the same dimensions"
+    return f"declare 'state {state.id}: {value.declared}', or give the value these dimensions"
 
 
 def _not_shared(target: Name, expr: Expr, names: Names, report: Report) -> None:
@@ -137,7 +148,7 @@ def _not_shared(target: Name, expr: Expr, names: Names, report: Report) -> None:
         if isinstance(part, Name) and part.id == "t":
             help = "write step, the count of updates that all parameters share"
     else:
-        found = f"is {MEANING[value.kind]}"
+        found = f"is {value.meaning}"
         help = "reduce it with 'over params'"
     message = f"state '{target.id}' is {MEANING[Kind.SHARED]}, but {what} {found}"
     report("E301", message, part.span, help)
@@ -145,7 +156,7 @@ def _not_shared(target: Name, expr: Expr, names: Names, report: Report) -> None:
 
 def _differing(expr: Expr, names: Names) -> Iterator[tuple[Expr, ValueKind]]:
     """The smallest parts of an expression that are not the same for all parameters: names, reductions, draws."""
-    value = value_of(expr, names, lambda *error: None)  # errors were reported for the whole expression
+    value = value_of(expr, names, _silent)
     whole = isinstance(expr, Name) or (isinstance(expr, Call) and (expr.function in DRAWS or is_reduction(expr)))
     if value is None or value.uniform or value.kind is Kind.SHARED:
         return
@@ -178,6 +189,10 @@ def value_of(expr: Expr, names: Names, report: Report, *, draw_allowed: bool = F
             return _conditions((expr.operand,), names, report)
         case Binary(op="and" | "or"):
             return _conditions((expr.left, expr.right), names, report)
+        case Binary(op="@"):
+            return matrices.product(expr, partial(value_of, names=names, report=report), report)
+        case Transpose():
+            return matrices.transpose(expr, partial(value_of, names=names, report=report), report)
         case Binary(op=op):
             value = _numbers((expr.left, expr.right), names, report)
             comparison = op in ("<", "<=", ">", ">=", "==", "!=")
@@ -187,41 +202,64 @@ def value_of(expr: Expr, names: Names, report: Report, *, draw_allowed: bool = F
                 help = f"name it on a line of its own: z = {function}(); the name fixes which numbers are drawn"
                 report("E306", "a draw inside an expression", expr.span, help)
             return ValueKind(Kind.ELEM)
+        case Call(function=function) if function in FUNCTIONS and FUNCTIONS[function].of_matrices:
+            return matrices.function(expr, partial(value_of, names=names, report=report), report)
         case Call() if is_reduction(expr):
             return _reduction(expr, names, report)
         case Call(function="where", args=(condition, *sides)):
-            return _all((_conditions((condition,), names, report), _numbers(sides, names, report)), condition=False)
+            return _choice(condition, sides, names, report)
         case Call():
             return _numbers(expr.args, names, report)
     return None
 
 
-def _all(values: tuple[ValueKind | None, ...], *, condition: bool) -> ValueKind | None:
-    """The join of all values, None if one of them failed."""
+def _all(exprs: Sequence[Expr], values: Sequence[ValueKind | None], report: Report) -> ValueKind | None:
+    """The join of all values, None if one of them failed or their dimensions do not agree."""
     joined = CONSTANT
-    for value in values:
+    for expr, value in zip(exprs, values, strict=True):
         if value is None:
             return None
-        joined = join(joined, replace(value, condition=False))
-    return replace(joined, condition=condition)
+        both = join(joined, replace(value, condition=False))
+        if both is None:
+            message = f"this is {value.meaning}, and what it meets is {joined.meaning}"
+            report("E307", message, expr.span, _meeting_help(joined, value))
+            return None
+        joined = both
+    return joined
 
 
-def _numbers(exprs: tuple[Expr, ...] | list[Expr], names: Names, report: Report) -> ValueKind | None:
+def _meeting_help(a: ValueKind, b: ValueKind) -> str:
+    """What to write where dimensions do not agree."""
+    if a.axes == tuple(reversed(b.axes)):
+        return "write ^T behind one of them"
+    if len({*a.axes, *b.axes}) == 1:
+        return "diag(v)@A multiplies the rows of a square matrix by the numbers of a vector, A@diag(v) its columns"
+    return "elements meet where all dimensions are the same; '@' is the product of matrices"
+
+
+def _numbers(exprs: Sequence[Expr], names: Names, report: Report) -> ValueKind | None:
     values = tuple(value_of(e, names, report) for e in exprs)
     for expr, value in zip(exprs, values, strict=True):
         if value is not None and value.condition:
             report("E305", "this is a condition, but a number is needed", expr.span, "write where(condition, 1, 0)")
             return None
-    return _all(values, condition=False)
+    return _all(exprs, values, report)
 
 
-def _conditions(exprs: tuple[Expr, ...], names: Names, report: Report) -> ValueKind | None:
+def _conditions(exprs: Sequence[Expr], names: Names, report: Report) -> ValueKind | None:
     values = tuple(value_of(e, names, report) for e in exprs)
     for expr, value in zip(exprs, values, strict=True):
         if value is not None and not value.condition:
             report("E305", "this is a number, but a condition is needed", expr.span, "compare it, as in x > 0")
             return None
-    return _all(values, condition=True)
+    joined = _all(exprs, values, report)
+    return None if joined is None else replace(joined, condition=True)
+
+
+def _choice(condition: Expr, sides: Sequence[Expr], names: Names, report: Report) -> ValueKind | None:
+    """The kind of `where(condition, a, b)`."""
+    values = (_conditions((condition,), names, report), _numbers(sides, names, report))
+    return _all((condition, sides[0]), values, report)
 
 
 _REDUCED = {
@@ -238,17 +276,23 @@ def _reduction(call: Call, names: Names, report: Report) -> ValueKind | None:
     value = _numbers(call.args, names, report)
     if value is None:
         return None
-    kind = None if value.uniform else _REDUCED[call.scope].get(value.kind)
-    if kind is None:
+    reduced = None if value.uniform else _reduced(value, call.scope)
+    if reduced is None:
         scope = {None: "", "row": " per row", "col": " per column", "matrix": " per matrix", "params": " over params"}[
             call.scope
         ]
-        message = f"nothing to reduce{scope}: this is {'a constant' if value.uniform else MEANING[value.kind]}"
-        help = (
-            "leave the scope out"
-            if call.scope in ("row", "col") and value.kind in (Kind.ROW, Kind.COL)
-            else (f"use the value itself, without {call.function}()")
-        )
+        message = f"nothing to reduce{scope}: this is {'a constant' if value.uniform else value.meaning}"
+        is_vector = call.scope in ("row", "col") and len(value.axes) == 1
+        help = "leave the scope out" if is_vector else f"use the value itself, without {call.function}()"
         report("E302", message, call.args[0].span, help)
-        return None
-    return ValueKind(kind)
+    return reduced
+
+
+def _reduced(value: ValueKind, scope: str | None) -> ValueKind | None:
+    """The kind of a reduction, None if there is nothing to reduce."""
+    if value.kind is not Kind.MATRIX:
+        kind = _REDUCED[scope].get(value.kind)
+        return None if kind is None else ValueKind(kind)
+    if scope in ("row", "col"):
+        return of_axes(value.axes[scope == "col"]) if len(value.axes) == 2 else None
+    return {None: ValueKind(Kind.TENSOR), "params": ValueKind(Kind.SHARED)}.get(scope)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 
 from optgen.diagnostics import Diagnostic, Span
@@ -11,12 +11,14 @@ from optgen.expressions import Call, Expr, Name, walk
 from optgen.lang.names import readable_names
 from optgen.lang.numeric import negative_roots, undefined_quotients
 from optgen.lang.variants import distinct_variants
-from optgen.model import Equation, Flag, Flags, Optimizer, partial_truth
+from optgen.model import DIMENSIONS, Equation, Flag, Flags, Optimizer, partial_truth
 
 MAX_VARIANTS = 64
 """The largest number of variants that are checked numerically. Problems rarely depend on all flags."""
 MAX_RANK = 8
 """The largest rank of a parameter that is tried."""
+VECTOR = {"rank": 1, "cols": 1, "matrices": 1}
+"""What is known of the sizes of a vector."""
 
 
 def lint(optimizer: Optimizer) -> list[Diagnostic]:
@@ -68,7 +70,8 @@ def _never_chosen(optimizer: Optimizer) -> Iterator[Diagnostic]:
     """Lines that exist in no variant."""
     chosen: set[Span] = set()
     for flags in distinct_variants(optimizer):
-        for program in (optimizer.program(flags), optimizer.program(flags, evaluate=True)):
+        programs = [optimizer.program(flags, evaluate=evaluate) for evaluate in (False, True)]
+        for program in (*programs, optimizer.program(flags, due=())):
             chosen.update(s.span for s in program.states)
             chosen.update(e.span for e in program.equations)
     for state in optimizer.states:
@@ -83,7 +86,7 @@ def _never_chosen(optimizer: Optimizer) -> Iterator[Diagnostic]:
 def _rows(optimizer: Optimizer) -> Iterator[Diagnostic]:
     """Reductions per row in variants that vectors can have."""
     for flags in distinct_variants(optimizer):
-        if not _takes(optimizer, flags, rank=1):
+        if not _takes(optimizer, flags, VECTOR):
             continue
         programs = [optimizer.program(flags, evaluate=evaluate) for evaluate in (False, True)]
         for node in (x for program in programs for e in program.equations for x in walk(e.value)):
@@ -93,11 +96,11 @@ def _rows(optimizer: Optimizer) -> Iterator[Diagnostic]:
                 yield Diagnostic("W505", message, node.span, help)
 
 
-def _takes(optimizer: Optimizer, flags: Flags, rank: int) -> bool:
-    """Whether parameters of this rank can have the variant, as far as flags tell."""
+def _takes(optimizer: Optimizer, flags: Flags, sizes: Mapping[str, int]) -> bool:
+    """Whether parameters of these sizes can have the variant, as far as flags tell."""
     derived = [(f.condition, flags[f.name]) for f in optimizer.flags if f.condition is not None and f.name in flags]
     derived += [(r.condition, True) for r in optimizer.requires]
-    return all(partial_truth(condition, flags, rank) in (None, value) for condition, value in derived)
+    return all(partial_truth(condition, flags, sizes) in (None, value) for condition, value in derived)
 
 
 def _numeric(optimizer: Optimizer) -> Iterator[Diagnostic]:
@@ -118,19 +121,21 @@ def _over_params(optimizer: Optimizer) -> Iterator[Diagnostic]:
         return
     read = optimizer.reads()
     for flag in optimizer.flags:
-        if flag.name in read and (flag.per_param or _differs_by_rank(optimizer, flag)):
+        if flag.name in read and (flag.per_param or _differs_by_shape(optimizer, flag)):
             message = f"'{flag.name}' can differ between parameters, but what they share needs the same for all"
             help = "compute that sum or norm outside of the spec, and pass it as a param, or as rescale_grad"
             yield Diagnostic("W506", message, flag.span, help)
 
 
-def _differs_by_rank(optimizer: Optimizer, flag: Flag) -> bool:
-    """Whether two parameters of different rank can have different values of a flag."""
-    if flag.condition is None or not _reads(flag.condition, "rank"):
+def _differs_by_shape(optimizer: Optimizer, flag: Flag) -> bool:
+    """Whether two parameters of different shapes can have different values of a flag."""
+    if flag.condition is None or not any(_reads(flag.condition, name) for name in DIMENSIONS):
         return False
+    if any(_reads(flag.condition, name) for name in DIMENSIONS[1:]):
+        return True
     required = [q.condition for q in optimizer.requires]
-    ranks = [r for r in range(MAX_RANK + 1) if all(partial_truth(x, {}, r) is not False for x in required)]
-    return len({partial_truth(flag.condition, {}, rank) for rank in ranks}) > 1
+    ranks = [r for r in range(MAX_RANK + 1) if all(partial_truth(x, {}, {"rank": r}) is not False for x in required)]
+    return len({partial_truth(flag.condition, {}, {"rank": rank}) for rank in ranks}) > 1
 
 
 def _rates(optimizer: Optimizer) -> Iterator[Diagnostic]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from optgen.diagnostics import suggest
-from optgen.lang.actions import LineError
 from optgen.lang.builtins import FUNCTIONS
+from optgen.lang.expression_actions import LineError
 from optgen.lang.syntax import HEADS, KEYWORDS, Line, Token
 
 _FORMS = {
@@ -19,6 +19,8 @@ _FORMS = {
     "require": 'require not (a and b) "a excludes b"',
     "update": "'update:' on a line of its own",
     "eval": "'eval:' on a line of its own",
+    "repeat": "repeat n:, the equations of a turn, and a line 'end'",
+    "end": "'end' on a line of its own, behind the equations of a loop",
 }
 _EXPECTED = {
     "EQUAL": "'='",

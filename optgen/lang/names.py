@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator
+from dataclasses import replace
 
 from optgen.diagnostics import Span
 from optgen.expressions import DRAWS, Call, Expr, IsSet, Name, children, walk
@@ -16,7 +17,7 @@ from optgen.lang.builtins import (
     is_reduction,
 )
 from optgen.lang.scope import Scope, meaning
-from optgen.model import RESERVED_PARAMS, Equation
+from optgen.model import AXES, RESERVED_PARAMS, Equation, Kind
 
 
 def check_call(call: Call, scope: Scope) -> None:
@@ -43,6 +44,9 @@ def check_call(call: Call, scope: Scope) -> None:
         takes = f"{counts} argument{'' if counts == '1' else 's'}" if counts != "0" else "no arguments"
         message = f"{call.function} takes {takes}, and has {len(call.args)} here"
         scope.report("E208", message, call.span, f"write {function.usage}", _section(call))
+    elif call.function == "identity" and _is_no_dimension(call.args[0], scope):
+        help = "write rows, cols, or an int param with an interval from 1 on"
+        scope.report("E307", "identity takes a dimension", call.args[0].span, help)
     elif call.scope is not None and not is_reduction(call):
         message = f"'{_scope_text(call.scope)}' on {call.function}, which reduces nothing"
         scope.report("E303", message, call.span, "sum, mean, norm, rms, std, max(x) and min(x) reduce")
@@ -51,8 +55,17 @@ def check_call(call: Call, scope: Scope) -> None:
         scope.report("E303", "'per matrix' without 'axes last two'", call.span, help)
 
 
+def _is_no_dimension(expr: Expr, scope: Scope) -> bool:
+    param = scope.params.get(expr.id) if isinstance(expr, Name) else None
+    is_size = isinstance(expr, Name) and expr.key in AXES[Kind.ELEM]
+    is_whole = param is not None and param.is_int and param.interval is not None and param.interval.low >= 1
+    return not (is_size or is_whole or (isinstance(expr, Name) and expr.id in scope.failed))
+
+
 def _section(call: Call) -> str:
     """The section with the table that a function is in."""
+    if FUNCTIONS[call.function].of_matrices:
+        return "products"
     if call.function in DRAWS:
         return "draws"
     return "reductions" if FUNCTIONS[call.function].reduces == FUNCTIONS[call.function].counts else "functions"
@@ -94,6 +107,8 @@ def _check_read(name: Name, scope: Scope, evaluate: bool, locals: Container[str]
     elif name.id in scope.aliases:
         scope.report("E206", f"'{name.id}' is only an alias", name.span, f"write {scope.aliases[name.id]}")
         scope.failed.add(name.key)
+    elif name.primed and name.id in scope.carried:
+        return
     elif name.primed and name.id != "w" and name.id not in scope.states:
         if what is None and name.id not in scope.locals:
             scope.unknown(name, [*scope.states, "w"])
@@ -127,20 +142,25 @@ def check_target(equation: Equation, scope: Scope, *, evaluate: bool) -> Equatio
             help = "it only defines w', from the states as they are"
             scope.report("E212", "'eval:' updates no state", target.span, help, "eval")
             return None
+        if equation.loop is not None:
+            help = f"carry a local value, and write {name}' = ... behind 'end'"
+            scope.report("E214", f"{name} has one new value, but a loop has many turns", target.span, help)
+            scope.failed.add(f"{name}'")
+            return None
         if target.primed:
             return equation
         help = f"write {name}' = ...: the prime marks the value after this step"
         scope.report(
             "E203", f"{'state ' if name != 'w' else ''}'{name}' is assigned without a prime", target.span, help
         )
-        return Equation(
-            Name(name, True, target.span), equation.value, equation.span, equation.guard, equation.is_otherwise
-        )
+        return replace(equation, target=Name(name, True, target.span))
     if what is not None:
         declared = what in ("a param", "a flag", "an input", "an alias")
         message = f"'{name}' is {what if declared else meaning(name)}, and no equation defines it"
         scope.report("E212" if declared else "E201", message, target.span, _instead(target, scope))
         return None
+    if target.primed and equation.loop is not None:
+        return equation
     if target.primed:
         help = scope.suggest(name, scope.states) or f"declare 'state {name} = 0', or drop the prime"
         if COMMON_NAMES.get(name) == "w":

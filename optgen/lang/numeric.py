@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from optgen.bounds import Bounds, bounds, bounds_of
 from optgen.diagnostics import Span
-from optgen.expressions import Binary, Call, Expr, Name, Number, Unary, walk
+from optgen.expressions import Binary, Call, Expr, Name, Number, Transpose, Unary, walk
+from optgen.lang.builtins import FUNCTIONS
 from optgen.lang.kinds import infer
 from optgen.model import COUNTS, DIMENSIONS, EPSILON, Kind, Optimizer, Program
 
@@ -35,6 +36,8 @@ def undefined_quotients(program: Program, optimizer: Optimizer) -> list[tuple[Sp
     for weight in (0.5, 0.0):
         names = _first_names(program, optimizer, weight)
         for equation in program.equations:
+            if equation.loop is not None and equation.loop.index is not None:
+                names[equation.loop.index] = _Sample(0.0)
             sample = _first(equation.value, names)
             names[equation.target.key] = sample
             if equation.target.primed:
@@ -79,7 +82,7 @@ def _first(expr: Expr, names: Mapping[str, _Sample]) -> _Sample:
 
 def _operands(expr: Expr) -> tuple[Expr, ...]:
     match expr:
-        case Unary(operand=x):
+        case Unary(operand=x) | Transpose(operand=x):
             return (x,)
         case Binary(left=a, right=b):
             return (a, b)
@@ -94,6 +97,7 @@ _BINARY: Mapping[str, Callable[[float, float], float]] = {
     "+": lambda a, b: a + b,
     "-": lambda a, b: a - b,
     "*": lambda a, b: a * b,
+    "@": lambda a, b: a * b,
     "/": lambda a, b: a / b,
     "^": lambda a, b: math.pow(a, b),
     "<": lambda a, b: a < b,
@@ -148,6 +152,8 @@ def _apply(expr: Expr, values: list[float]) -> float:
             return _BINARY[op](*values)
         case Call(function=function) if function in _CALLS:
             return _CALLS[function](*values)
+        case Call(function=function) if FUNCTIONS[function].of_matrices:
+            return math.nan
     return values[0]
 
 

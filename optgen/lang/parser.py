@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from optgen.diagnostics import Diagnostic, Source, Span
-from optgen.expressions import Expr, children
-from optgen.lang.actions import Actions, Axes, Cite, Definition, Header, LineError, Section, Statement
+from optgen.expressions import Expr, Number, children
+from optgen.lang.actions import Actions, Axes, Cite, Definition, EndLine, Header, RepeatLine, Section, Statement
+from optgen.lang.expression_actions import LineError
 from optgen.lang.messages import syntax_error
-from optgen.lang.syntax import HEADS, MAX_ERRORS, Line, Token, begins_statement, read_lines
-from optgen.model import Equation, Flag, Input, Param, Require, StateDecl
+from optgen.lang.syntax import BLOCKS, HEADS, MAX_ERRORS, Line, Token, begins_statement, read_lines
+from optgen.model import Equation, Flag, Input, Loop, Param, Require, StateDecl
 
 MAX_DEPTH = 100
 """The largest depth of an expression. Later stages recurse over expressions."""
@@ -42,6 +43,8 @@ class Draft:
     sections: list[Section] = field(default_factory=list)
     update: list[Equation | Broken] = field(default_factory=list)
     evaluate: list[Equation | Broken] = field(default_factory=list)
+    loops: list[Loop] = field(default_factory=list)  # those that are open
+    loop_count: int = 0
     broken: set[str] = field(default_factory=set)
     errors: list[Diagnostic] = field(default_factory=list)
     unread: bool = False  # the parser gave up before the end
@@ -79,6 +82,7 @@ def read_draft(source: Source) -> Draft:
         except LineError as error:
             draft.errors.append(_with_section(error.diagnostic, line))
             _keep_names(draft, line)
+    _end_loops(draft)
     if len(draft.errors) >= MAX_ERRORS:
         draft.errors.sort(key=lambda d: d.span)
         del draft.errors[MAX_ERRORS:]
@@ -92,8 +96,8 @@ def read_draft(source: Source) -> Draft:
 def _with_section(diagnostic: Diagnostic, line: Line) -> Diagnostic:
     """A declaration that is not of its form is explained where the declaration is, unless the error says otherwise."""
     head = line.tokens[0].text
-    is_form = diagnostic.code == "E105" and diagnostic.section is None and head in HEADS
-    return replace(diagnostic, section=head) if is_form else diagnostic
+    is_form = diagnostic.code == "E105" and diagnostic.section is None and head in (*HEADS, *BLOCKS)
+    return replace(diagnostic, section="repeat" if head in BLOCKS else head) if is_form else diagnostic
 
 
 def _keep_names(draft: Draft, line: Line) -> None:
@@ -105,6 +109,9 @@ def _keep_names(draft: Draft, line: Line) -> None:
         lines.append(Broken(line.tokens[0].text))
     elif types[0] == "SECTION":
         draft.sections.append(Section(line.tokens[0].text, line.tokens[0].span))
+        draft.broken.update(t.text for t in line.tokens if t.type == "NAME")
+    elif types[0] == "REPEAT":
+        _begin_loop(draft, RepeatLine(Number(1.0, "1", line.tokens[0].span), None, line.tokens[0].span))
         draft.broken.update(t.text for t in line.tokens if t.type == "NAME")
     elif types[0] == "AXES":
         draft.axes.append(Axes(line.tokens[0].span))
@@ -123,12 +130,13 @@ def _place(draft: Draft, statement: Statement, line: Line) -> None:
             draft.error("E110", "'eval:' stands before 'update:'", span, "move it behind the equations of the update")
         if any(s.name == statement.name for s in draft.sections):
             draft.error("E110", f"a second '{statement.name}:'", span, "write its equations under the first one")
+        _end_loops(draft)
         draft.sections.append(statement)
-    elif isinstance(statement, Equation):
+    elif isinstance(statement, RepeatLine | EndLine | Equation):
         if not draft.sections:
             draft.error("E110", "an equation before 'update:'", span, "put 'update:' on a line above the equations")
             draft.sections.append(Section("update", span))
-        (draft.evaluate if draft.sections[-1].name == "eval" else draft.update).append(statement)
+        _place_in_section(draft, statement)
     else:
         if draft.sections:
             help = "move it above 'update:'"
@@ -146,6 +154,36 @@ def _place(draft: Draft, statement: Statement, line: Line) -> None:
                 draft.requires.append(statement)
             case _:
                 draft.declarations.append(statement)
+
+
+def _place_in_section(draft: Draft, statement: RepeatLine | EndLine | Equation) -> None:
+    evaluates = draft.sections[-1].name == "eval"
+    match statement:
+        case RepeatLine(span=span):
+            if evaluates:
+                draft.error("E113", "a loop in 'eval:'", span, "compute it in 'update:', and keep it in a state")
+            _begin_loop(draft, statement)
+        case EndLine(span=span) if draft.loops:
+            draft.loops.pop()
+        case EndLine(span=span):
+            draft.error("E113", "'end' without a 'repeat'", span, "remove it, or write 'repeat n:' above")
+        case Equation():
+            equation = replace(statement, loop=draft.loops[-1]) if draft.loops else statement
+            (draft.evaluate if evaluates else draft.update).append(equation)
+
+
+def _begin_loop(draft: Draft, line: RepeatLine) -> None:
+    index = None if line.number is None else line.number.text
+    outer = draft.loops[-1] if draft.loops else None
+    draft.loops.append(Loop(draft.loop_count, line.turns, index, outer, line.span))
+    draft.loop_count += 1
+
+
+def _end_loops(draft: Draft) -> None:
+    """Report the loops that are still open where a section ends."""
+    for loop in draft.loops:
+        draft.error("E113", "this loop has no 'end'", loop.span, "write 'end' on a line behind its equations")
+    draft.loops.clear()
 
 
 def parse_line(line: Line) -> Statement:
@@ -169,8 +207,10 @@ def parse_line(line: Line) -> Statement:
 
 def _expressions(statement: Statement) -> list[Expr]:
     match statement:
-        case Equation(value=a, guard=b):
-            found = [a, b]
+        case Equation(value=a, guard=b, timing=timing):
+            found = [a, b] if timing is None else [a, b, timing.every, timing.start]
+        case RepeatLine(turns=a):
+            found = [a]
         case StateDecl(init=a, guard=b):
             found = [a, b]
         case Flag(condition=a) | Require(condition=a) | Definition(body=a):

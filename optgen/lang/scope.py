@@ -25,6 +25,7 @@ class Scope:
     inputs: dict[str, Input] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
     locals: dict[str, Span] = field(default_factory=dict)
+    carried: set[str] = field(default_factory=set)  # the local values that loops carry from turn to turn
     last_two: bool = False
     failed: set[str] = field(default_factory=set)
     reported: dict[Diagnostic, None] = field(default_factory=dict)

@@ -27,8 +27,28 @@ MAX_BRACKETS = 64
 
 HEADS = ("optimizer", "cite", "axes", "param", "flag", "state", "input", "require", "def", "update", "eval")
 """The words that begin a declaration or a section."""
-KEYWORDS = frozenset(HEADS) | frozenset(
-    ("in", "alias", "per", "over", "set", "and", "or", "not", "if", "otherwise", "none", "true", "false", "inf")
+BLOCKS = ("repeat", "end")
+"""The words that begin and end a part of a section."""
+KEYWORDS = frozenset((*HEADS, *BLOCKS)) | frozenset(
+    [
+        "in",
+        "alias",
+        "per",
+        "over",
+        "set",
+        "and",
+        "or",
+        "not",
+        "if",
+        "otherwise",
+        "as",
+        "every",
+        "from",
+        "none",
+        "true",
+        "false",
+        "inf",
+    ]
 )
 """Words that cannot be names. Words such as `row`, `zero` and `int` have a meaning only in certain places."""
 
@@ -39,10 +59,11 @@ _PATTERN = re.compile(
       | (?P<NAME>[A-Za-z_][A-Za-z0-9_]*'*)
       | (?P<STRING>"[^"]*")
       | (?P<CHOICE>'[A-Za-z0-9_][A-Za-z0-9_.-]*')
-      | (?P<OTHER>\*\*|//|:=|[<>=!]=|[-+*/]=|&&|\|\||[-+*/^=<>()\[\],:|])""",
+      | (?P<TRANSPOSE>\^[\ \t]*T(?![A-Za-z0-9_']))
+      | (?P<OTHER>\*\*|//|:=|[<>=!]=|[-+*/]=|&&|\|\||[-+*/@^=<>()\[\],:|])""",
     re.VERBOSE,
 )
-_OPERATORS = {"+": "ADD", "-": "ADD", "*": "MULTIPLY", "/": "MULTIPLY", "^": "POWER", "=": "EQUAL"}
+_OPERATORS = {"+": "ADD", "-": "ADD", "*": "MULTIPLY", "/": "MULTIPLY", "@": "MULTIPLY", "^": "POWER", "=": "EQUAL"}
 _OPERATORS |= {"(": "OPEN", "[": "OPEN", ")": "CLOSE", "]": "CLOSE", ",": "COMMA", ":": "COLON", "|": "BAR"}
 _OPERATORS |= dict.fromkeys(("<", "<=", ">", ">=", "==", "!="), "COMPARE")
 _WORDS = {"update": "SECTION", "eval": "SECTION", "true": "BOOL", "false": "BOOL", "inf": "NUMBER"}
@@ -57,13 +78,12 @@ _FOREIGN = {
     "||": "write 'or'; the norm of x is norm(x)",
     "//": "a comment begins with '#'; a quotient without its fraction is floor(a/b)",
     ";": "write each equation on a line of its own, without ';'",
-    "@": "there are no products of matrices; '*' multiplies element by element, and sum(a*b) is that of two vectors",
     "%": "there is no remainder; of a divided by b it is a - b*floor(a/b)",
     "?": "to choose a value, write where(condition, a, b)",
     ".": "a number is written like 0.5, and a name has no dot",
 }
 """Operators of other languages -> what to write instead."""
-_FOREIGN_SECTIONS = dict.fromkeys("@%{}!~&", "operators") | {
+_FOREIGN_SECTIONS = dict.fromkeys("%{}!~&", "operators") | {
     "?": "conditions", ".": "numbers", ";": "lines",
 }  # fmt: skip
 """The sections of docs/language.md about them."""
@@ -124,7 +144,7 @@ class _Cutter:
         """Add one row of the text; ends the logical line unless a bracket is open."""
         row = list(_tokens(number, text, self.errors))
         code = [t for t in row if t.type not in ("COMMENT", "ERROR")]
-        if self.tokens and begins_statement(code):
+        if self.tokens and begins_statement(code) and not (self._in_use() and code[0].text not in HEADS):
             self.finish()
         if not self.tokens:
             self.number = number
@@ -137,6 +157,10 @@ class _Cutter:
             self._bracket(token)
         if not self.open:
             self.finish()
+
+    def _in_use(self) -> bool:
+        """Whether the line that is open uses a spec, whose arguments begin like equations."""
+        return any(t.text == "use" for t in self.tokens[:3])
 
     def _bracket(self, token: Token) -> None:
         """Keep track of open brackets. Any closing bracket closes any opening one, because intervals are written `[0,
@@ -171,7 +195,7 @@ _INFIX = ("ADD", "MULTIPLY", "POWER", "COMPARE", "EQUAL", "AND", "OR", "BAR")
 
 def begins_statement(code: Sequence[Token]) -> bool:
     """Whether tokens begin like a declaration or an equation, which cannot stand inside brackets."""
-    return bool(code) and (code[0].text in HEADS or [t.type for t in code[:2]] == ["NAME", "EQUAL"])
+    return bool(code) and (code[0].text in (*HEADS, *BLOCKS) or [t.type for t in code[:2]] == ["NAME", "EQUAL"])
 
 
 def _tokens(number: int, text: str, errors: list[Diagnostic]) -> Iterator[Token]:
@@ -216,6 +240,8 @@ def _classify(kind: str, piece: str, span: Span, tail: str | None) -> tuple[Toke
         at = Span(span.line, span.column + bad, span.column + bad + 1)
         message = f"the character {_code_point(piece[bad])} cannot stand in a spec"
         return error, Diagnostic("E101", message, at, "remove it")
+    if kind == "TRANSPOSE":
+        return Token(kind, "^T", span), None
     if kind == "OTHER" and piece in _FOREIGN_OPERATORS:
         ours, type_ = _FOREIGN_OPERATORS[piece]
         return Token(type_, ours, span), Diagnostic(

@@ -13,9 +13,10 @@ from math import prod
 from optgen.diagnostics import Span
 from optgen.expressions import Binary, Call, Expr, IsSet, Name, Unary, walk
 from optgen.lang.kinds import base_names, check_start, infer_values
+from optgen.lang.loops import check_carried, is_visible, loops_around
 from optgen.lang.names import readable_names
 from optgen.lang.scope import Scope
-from optgen.model import Flags, Optimizer, Program, StateDecl
+from optgen.model import Flags, Loop, Optimizer, Program, StateDecl
 
 MAX_VARIANTS = 4096
 """The largest number of combinations of flags. With more, checking or building them could take minutes."""
@@ -95,6 +96,8 @@ class _Walk:
     def run(self, update: Span) -> None:
         program = self.optimizer.program(self.flags)
         self._section(program)
+        if self.optimizer.timings():
+            self._section(self.optimizer.program(self.flags, due=()))
         for state in program.states:
             self._start(state)
             if not self._is_defined(program, state.name + "'"):
@@ -127,22 +130,30 @@ class _Walk:
         """Check that each name is defined once, before its use; then the kinds."""
         defined: dict[str, Span] = {}
         states = {s.name for s in program.states}
+        loops: dict[str, Loop | None] = {}
         places: dict[str, Span] = {}
         for e in program.equations:
             places.setdefault(e.target.key, e.span)
         for equation in program.equations:
             target = equation.target
             missing = target.id in self.scope.states and target.id not in states
+            turns = {loop.index for loop in loops_around(equation.loop)}
             if missing:
                 self._no_state(target)
             for name in readable_names(equation.value):
-                if not (missing and name.id == target.id):
+                if not (missing and name.id == target.id) and name.key not in turns:
                     self._read(name, target, states, defined, places)
+                    if name.key in loops and not is_visible(name, loops[name.key], equation.loop):
+                        help = f"carry it: write {name.id}' = ..., which is known behind the loop"
+                        self.report("E213", f"{name.key} is a value of one turn of a loop", name.span, help)
+            if equation.loop is not None and target.primed:
+                check_carried(equation, loops, self.report)
             self._check_set(equation.value)
             if target.key in defined:
                 help = f"the first is on line {defined[target.key].line}; the cases of one name stand together"
                 self.report("E202", f"a second definition of {target.key}", target.span, help)
             defined.setdefault(target.key, target.span)
+            loops.setdefault(target.key, equation.loop)
         names = base_names(self.optimizer, tuple(self.scope.states.values()))
         names |= dict.fromkeys(self.scope.failed)
         infer_values(program, names, self.report)

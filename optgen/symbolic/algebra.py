@@ -54,6 +54,8 @@ def first_step(optimizer: Optimizer, flags: Flags) -> Expr:
     """
     algebra = _Algebra(optimizer)
     program = optimizer.program(flags)
+    if optimizer.timings() or any(e.loop is not None for e in program.equations):
+        raise NoClosedForm("no closed form: loops, or equations of some updates only")
     starts = [(state.name, state.init) for state in program.states]
     for key, value in (*starts, *((e.target.key, e.value) for e in program.equations)):
         try:
@@ -109,7 +111,7 @@ class _Algebra:
                 return -self.expr(x)
             case Unary(operand=x):
                 return sp.Not(self.expr(x))
-            case Binary(op=op, left=a, right=b):
+            case Binary(op=op, left=a, right=b) if op != "@":
                 return self._binary(op, self.expr(a), self.expr(b))
             case Call():
                 return self._call(expr)
@@ -166,7 +168,7 @@ class _Algebra:
                 raise NoClosedForm(f"no closed form: {name} of a number")
             return _FUNCTIONS[name](*args)
         if name in REDUCTIONS and scope is None and len(args) == 1:
-            return sp.Function(name, nonnegative=name in ("norm", "rms", "std"), real=True)(*args)
+            return sp.Function(name, nonnegative=name in ("norm", "rms", "std") or None, real=True)(*args)
         raise NoClosedForm(f"no closed form, because of {name}")
 
 

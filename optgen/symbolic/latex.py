@@ -113,6 +113,12 @@ class Latex(Renderer):
     def power(self, base: str, exponent: Rendered) -> str:
         return f"{base}^{exponent.text if len(exponent.text) == 1 else f'{{{exponent.text}}}'}"
 
+    def transpose(self, operand: str) -> str:
+        return rf"{operand}^\top"
+
+    def matrix_product(self, left: str, right: str) -> str:
+        return rf"{left} \mathbin{{@}} {right}"
+
     def negation(self, operand: str) -> str:
         return rf"\lnot {operand}"
 

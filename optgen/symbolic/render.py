@@ -13,7 +13,7 @@ from enum import Enum, IntEnum
 from itertools import groupby
 
 from optgen.diagnostics import Span
-from optgen.expressions import DRAWS, Binary, Call, Expr, IsSet, Name, Number, Text, Unary, walk
+from optgen.expressions import DRAWS, Binary, Call, Expr, IsSet, Name, Number, Text, Transpose, Unary, walk
 from optgen.model import COUNTS, DIMENSIONS, EPSILON, Equation, Flags, Optimizer
 
 _NOWHERE = Span(0, 0, 0)
@@ -162,6 +162,12 @@ class Renderer(ABC):
     def power(self, base: str, exponent: Rendered) -> str: ...
 
     @abstractmethod
+    def transpose(self, operand: str) -> str: ...
+
+    @abstractmethod
+    def matrix_product(self, left: str, right: str) -> str: ...
+
+    @abstractmethod
     def negation(self, operand: str) -> str:
         """Logical not."""
 
@@ -232,6 +238,8 @@ class Renderer(ABC):
                 return Rendered(self.minus(self.at_least(Level.MULTIPLY, x)), Level.NEGATIVE, minus=True)
             case Unary(operand=x):
                 return Rendered(self.negation(self.at_least(Level.POWER, x)), Level.NOT)
+            case Transpose(operand=x):
+                return Rendered(self.transpose(self._base(x)), Level.POWER)
             case Binary():
                 return self._binary(expr)
             case Call():
@@ -251,6 +259,9 @@ class Renderer(ABC):
                 a = first.text if negative else self.at_least(Level.MULTIPLY, left)
                 b = self.at_least(Level.MULTIPLY, right)
                 return Rendered(self.product(a, b), Level.NEGATIVE if negative else Level.MULTIPLY, negative)
+            case "@":
+                a, b = self.at_least(Level.MULTIPLY, left), self.at_least(Level.POWER, right)
+                return Rendered(self.matrix_product(a, b), Level.MULTIPLY)
             case "/":
                 return self.quotient(left, right)
             case "^":

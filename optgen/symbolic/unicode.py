@@ -95,6 +95,12 @@ class Unicode(Renderer):
             return base + raised
         return f"{base}^{exponent.text if exponent.level == Level.ATOM else self.group(exponent.text)}"
 
+    def transpose(self, operand: str) -> str:
+        return f"{operand}ᵀ"
+
+    def matrix_product(self, left: str, right: str) -> str:
+        return f"{left}@{right}"
+
     def negation(self, operand: str) -> str:
         return f"not {operand}"
 

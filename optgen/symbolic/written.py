@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from optgen.expressions import Binary, Call, Expr, IsSet, Name, Number, Text, Unary
+from optgen.expressions import Binary, Call, Expr, IsSet, Name, Number, Text, Transpose, Unary
 
 _COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
-_OPERATORS = (("or",), ("and",), (), _COMPARISONS, ("+", "-"), ("*", "/"), (), ("^",))
-_NOT, _NEGATIVE, _ATOM = 2, 6, 8
+_OPERATORS = (("or",), ("and",), (), _COMPARISONS, ("+", "-"), ("*", "/", "@"), (), ("^",))
+_NOT, _NEGATIVE, _POWER, _ATOM = 2, 6, 7, 8
 """Levels of precedence in the grammar, loosest first: `or`, `and`, `not`, comparisons, sums, products, minus, powers,
 atoms."""
 
@@ -23,13 +23,15 @@ def expression(expr: Expr) -> str:
             return f"'{value}'"
         case IsSet(name=name):
             return f"{name.key} set"
+        case Transpose(operand=x):
+            return f"{_at(x, _ATOM)}^T"
         case Unary(op=op, operand=x):
             return f"{'-' if op == '-' else 'not '}{_at(x, level)}"
         case Binary(op="^", left=a, right=b):
             return f"{_at(a, _ATOM)}^{_at(b, _NEGATIVE)}"
         case Binary(op=op, left=a, right=b):
             left, right = _at(a, level + (op in _COMPARISONS)), _at(b, level + 1)
-            return f"{left}{op}{right}" if op in "*/" else f"{left} {op} {right}"
+            return f"{left}{op}{right}" if op in "*/@" else f"{left} {op} {right}"
         case Call(function=name, args=args, scope=scope):
             words = [expression(x) for x in args]
             if scope is not None:
@@ -44,6 +46,8 @@ def _level(expr: Expr) -> int:
             return next(i for i, ops in enumerate(_OPERATORS) if op in ops)
         case Unary(op=op):
             return _NEGATIVE if op == "-" else _NOT
+        case Transpose():
+            return _POWER
         case _:
             return _ATOM
 

@@ -10,7 +10,7 @@ from optgen import specfiles
 from optgen.cli.language import sections
 from optgen.diagnostics import Source
 from optgen.lang import parse
-from optgen.lang.kinds import ValueKind
+from optgen.lang.dimensions import ValueKind
 from optgen.model import Optimizer
 
 TEXT = specfiles.language().read_text(encoding="utf-8")

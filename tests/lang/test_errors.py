@@ -14,7 +14,7 @@ import optgen.lang
 from optgen.diagnostics import Diagnostic, Source, Span, SpecErrors
 from optgen.ir import ROUNDING_DRAW
 from optgen.lang import parse
-from optgen.lang.syntax import MAX_CHARACTERS
+from optgen.lang.syntax import KEYWORDS, MAX_CHARACTERS
 from optgen.model import MAX_DRAWS
 
 HERE = Path(__file__).parent
@@ -59,7 +59,8 @@ def test_no_golden_file_is_left_over() -> None:
 def _draws(n: int) -> str:
     """A spec of n draws, in the fewest characters."""
     letters = string.ascii_uppercase + string.ascii_lowercase
-    names = ("".join(pair) for pair in itertools.product(letters, letters + string.digits))
+    pairs = ("".join(pair) for pair in itertools.product(letters, letters + string.digits))
+    names = (name for name in pairs if name not in KEYWORDS)
     return "update:\n" + "".join(f"{name}=normal()\n" for name in itertools.islice(names, n))
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +20,12 @@ from optgen.cli import main
 from optgen.diagnostics import Diagnostic, Source, SpecErrors, render
 from optgen.execute.buffers import numpy_dtype
 from optgen.execute.rule import SMALLEST_QUANTIZED
-from optgen.ir import COMPUTE, Variant
+from optgen.ir import COMPUTE, Kernel, Variant
 from optgen.ir.storage import QUANT_BLOCK, storages_of
-from optgen.lang import actions, builtins, definitions, kinds, lint, parser, syntax, variants
+from optgen.lang import builtins, definitions, kinds, lint, parser, syntax, variants
+from optgen.lang.expression_actions import LineError
 from optgen.model import MAX_DRAWS, RESERVED_PARAMS, Optimizer
+from optgen.stages.plan import KernelStage
 from tests.lang.reference import EXAMPLES, SECTIONS, TEXT, Example, check, codes, examples, kind_word, links, tables
 
 LANG = Path(parser.__file__).parent
@@ -37,7 +41,7 @@ def errors(text: str) -> tuple[Diagnostic, ...]:
 
 
 def test_every_example_is_run() -> None:
-    known = {"opt", "opt wrong", "opt warns", "step", "python", "text"}
+    known = {"opt", "opt transform", "opt wrong", "opt warns", "step", "python", "text"}
     assert {x.kind for x in EXAMPLES} == known and TEXT.count("\n```\n") == len(EXAMPLES)
     texts = {x.text for x in examples("text")}
     assert texts == {x.shown for x in EXAMPLES if x.kind in ("opt wrong", "opt warns", "python")}
@@ -48,7 +52,24 @@ def test_a_spec_is_right(example: Example) -> None:
     optimizer = check(example.text)
     assert not optimizer.warnings
     for flags in optimizer.variants():
-        pipeline.plan(pipeline.build(optimizer, Variant(flags)))
+        for kernel in built(optimizer, Variant(flags)):
+            pipeline.plan(kernel)
+
+
+@pytest.mark.parametrize("example", examples("opt transform"), ids=str)
+def test_a_transform_is_right(example: Example) -> None:
+    assert not check(pipeline.with_base("sgd", Source("mine.opt", example.text)).text).warnings
+
+
+def built(optimizer: Optimizer, variant: Variant) -> Iterator[Kernel]:
+    """The kernels of a variant, in all updates."""
+    if not optimizer.is_staged(variant.flags):
+        yield pipeline.build(optimizer, variant)
+        return
+    for due, first in itertools.product(((), optimizer.timings()), (False, True)):
+        for stage in pipeline.stages(optimizer, variant, due, first=first).walk():
+            if isinstance(stage, KernelStage):
+                yield pipeline.build_section(optimizer, variant, stage)
 
 
 @pytest.mark.parametrize("example", examples("opt wrong"), ids=str)
@@ -212,9 +233,9 @@ def test_the_section_that_an_error_names_is_there() -> None:
 
 def test_every_line_and_option_has_an_entry() -> None:
     (outline,) = tables("outline")
-    assert outline.named() == {*syntax.HEADS, "NAME = expression"}
+    assert outline.named() == {*syntax.HEADS, *syntax.BLOCKS, "NAME = expression"}
     rules = {links(row[0])[0] for row in outline.rows}
-    assert rules == set(syntax.HEADS)
+    assert rules == {*syntax.HEADS, "repeat"}
     grammar = list(parser.read_grammar((LANG / "spec.lark").read_text(encoding="utf-8")))
     options = {method: symbols for origin, symbols, method in grammar if origin == "option"}
     assert set(options) == {"doc", "alias", "interval", "zero_off", "condition"}
@@ -244,7 +265,7 @@ def test_a_declaration_takes_these_options(line: str, takes: set[str]) -> None:
         (cut,), _ = syntax.read_lines(Source("f", line.format(option)))
         try:
             parser.parse_line(cut)
-        except actions.LineError as error:
+        except LineError as error:
             refused |= {name} if "takes no" in str(error) else set()
     assert refused == set(options) - takes
 

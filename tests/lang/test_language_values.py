@@ -17,14 +17,14 @@ from optgen.ir import Kernel, Variant
 from optgen.ir.build import MATH
 from optgen.ir.interp import TensorUpdate, interpret
 from optgen.lang import builtins, kinds
-from optgen.lang.kinds import ValueKind, fits, join
+from optgen.lang.dimensions import CONSTANT, ValueKind, fits, join
 from optgen.model import Kind, Optimizer
 from tests.ir.test_math import operations
 from tests.lang.reference import check, codes, kind_word, tables
 
 # ---------------------------------------------------------------- kinds
 
-VALUES = {k.value: ValueKind(k) for k in Kind if k is not Kind.UNIFORM} | {"constant": kinds.CONSTANT}
+VALUES = {k.value: ValueKind(k) for k in Kind if k not in (Kind.UNIFORM, Kind.MATRIX)} | {"constant": CONSTANT}
 
 
 def test_kinds_are_all_there_and_join_so() -> None:
@@ -33,9 +33,10 @@ def test_kinds_are_all_there_and_join_so() -> None:
     columns = [codes(cell)[0] for cell in joined.head[1:]]
     for row in joined.rows:
         for other, result in zip(columns, row[1:], strict=True):
-            assert kind_word(join(VALUES[codes(row[0])[0]], VALUES[other])) == result
+            found = join(VALUES[codes(row[0])[0]], VALUES[other])
+            assert found is not None and kind_word(found) == result
     for row in taken.rows:
-        kind = VALUES[codes(row[0])[0]].kind
+        kind = VALUES[codes(row[0])[0]]
         assert row[1].split(", ") == [name for name in columns if fits(VALUES[name], kind)]
 
 
@@ -79,16 +80,19 @@ def test_reductions_give_these_kinds() -> None:
 
 
 def test_every_function_has_an_entry() -> None:
-    entries = [code for section in ("functions", "reductions", "draws") for t in _calls(section) for code in t]
+    entries = [
+        code for section in ("products", "functions", "reductions", "draws") for t in _calls(section) for code in t
+    ]
     reducing = {(name, n) for name, f in builtins.FUNCTIONS.items() for n in f.reduces}
     every = {(name, n) for name, f in builtins.FUNCTIONS.items() for n in f.counts}
     found = [
         (code.partition("(")[0], len([x for x in code.partition("(")[2][:-1].split(",") if x])) for code in entries
     ]
     assert sorted(found) == sorted(every)
-    assert set(found[: len(every - reducing) - len(expressions.DRAWS)]) == every - reducing - {
-        (d, 0) for d in expressions.DRAWS
-    }
+    of_matrices = {(name, n) for name, n in every if builtins.FUNCTIONS[name].of_matrices}
+    plain = every - reducing - of_matrices - {(d, 0) for d in expressions.DRAWS}
+    assert set(found[: len(of_matrices)]) == of_matrices
+    assert set(found[len(of_matrices) :][: len(plain)]) == plain
 
 
 def _calls(section: str) -> list[list[str]]:
@@ -180,7 +184,7 @@ def test_functions_of_host_values() -> None:
 
 @pytest.mark.parametrize("row", tables("reductions")[0].rows, ids=lambda row: row[0])
 def test_a_reduction(row: tuple[str, ...]) -> None:
-    call = codes(row[0])[0].replace("(x)", "(g)")
+    call = codes(row[0])[0].replace("(x)", "(g)").replace("(x, y)", "(g, g)")
     optimizer = check(f"optimizer X\nstate s: tensor = 0\nupdate:\n  s' = {call}\n  w' = w\n")
     rule = optgen.load(optimizer)
     given = [[math.nan, 1.0], [1.0, math.nan], [], [3.0, -4.0], [math.inf, 1.0]]

@@ -17,9 +17,9 @@ from optgen.execute import buffers
 from optgen.execute.buffers import Array
 from optgen.execute.cpu.fold import fold_blocks, fold_rows
 from optgen.execute.piece import Box, Exchange
-from optgen.execute.storage import matrix_view
 from optgen.ir import BLOCK, IDENTITY, ROW_BLOCK, ReductionLevel
 from optgen.ir.ops import ReduceOp
+from optgen.shapes import matrix_view
 
 
 def _blocks(count: int, block: int = BLOCK) -> int:

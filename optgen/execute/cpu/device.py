@@ -14,7 +14,9 @@ from optgen.compiled import NativeKernel
 from optgen.execute import buffers
 from optgen.execute.buffers import Array, Tensor
 from optgen.execute.cpu.kernel import CpuKernel
-from optgen.execute.cpu.runner import CpuRunner
+from optgen.execute.cpu.runner import CpuRunner, StagedRunner
+from optgen.execute.cpu.staged_kernel import StagedKernel
+from optgen.execute.cpu.staged_table import StagedTable
 from optgen.execute.cpu.table import CpuTable
 from optgen.execute.kernel import BufferTensors
 from optgen.execute.piece import AnyPiece, Exchange
@@ -42,7 +44,9 @@ class Cpu:
                 "float16 needs a CPU with the F16C instructions, which this one does not have; use bfloat16"
             )
 
-    def kernel(self, optimizer: Optimizer, variant: Variant) -> CpuKernel:
+    def kernel(self, optimizer: Optimizer, variant: Variant) -> CpuKernel | StagedKernel:
+        if not variant.evaluate and optimizer.is_staged(variant.flags):
+            return StagedKernel(optimizer, variant)
         return CpuKernel(variant, self._compile(optimizer, variant))
 
     def param(self, obj: Any, name: str) -> Tensor:
@@ -101,14 +105,21 @@ class Cpu:
 
     def table(
         self,
-        kernel: CpuKernel,
+        kernel: CpuKernel | StagedKernel,
         members: Sequence[int],
         params: Sequence[Tensor],
         tensors: BufferTensors,
         ids: Sequence[int],
         pieces: Sequence[AnyPiece | None],
-    ) -> CpuTable:
+    ) -> CpuTable | StagedTable:
+        if isinstance(kernel, StagedKernel):
+            return StagedTable(kernel, members, params, tensors, ids, pieces)
         return CpuTable(kernel, members, params, tensors, ids, pieces)
 
-    def runner(self, tables: Sequence[CpuTable], counts: Tensor, exchange: Exchange | None) -> CpuRunner:
-        return CpuRunner(tables, counts, exchange)
+    def runner(
+        self, tables: Sequence[CpuTable | StagedTable], counts: Tensor, exchange: Exchange | None
+    ) -> CpuRunner | StagedRunner:
+        staged = [table for table in tables if isinstance(table, StagedTable)]
+        if staged:
+            return StagedRunner(staged, [x for x in tables if isinstance(x, CpuTable)], counts, exchange)
+        return CpuRunner([x for x in tables if isinstance(x, CpuTable)], counts, exchange)

@@ -1,0 +1,216 @@
+"""The update of one parameter in stages: kernels that are called with a table of one tensor, calls, and loops."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from optgen import arguments
+from optgen.compiled import NativeKernel
+from optgen.execute import buffers, calls
+from optgen.execute.buffers import Array, Tensor
+from optgen.execute.cpu.kernel import CpuKernel
+from optgen.execute.cpu.staged_kernel import LoadedPlan
+from optgen.execute.cpu.table import CpuTable
+from optgen.ir import Buffer, is_gradient
+from optgen.model import DIMENSIONS, Kind
+from optgen.shapes import matrix_view, sizes
+from optgen.stages.plan import ONE, PARAMETER, Axes, CallStage, KernelStage, LoopStage, Stage
+from optgen.threads.pool import Pool
+
+
+class Workspace:
+    """The arrays between stages: one block of memory, which the parameters of a step use one after the other."""
+
+    def __init__(self) -> None:
+        self.memory = buffers.aligned((0,), "float64")
+
+    def reserve(self, nbytes: int) -> bool:
+        """Have at least so many bytes; whether they are elsewhere afterwards."""
+        if nbytes <= self.memory.nbytes:
+            return False
+        self.memory = buffers.aligned((-(-nbytes // 8),), "float64")
+        return True
+
+
+class Numbers(Protocol):
+    """What differs from step to step: hyper-parameters by name."""
+
+    def __getitem__(self, name: str, /) -> float | None: ...
+
+
+class ParameterRun:
+    """The stages of a plan for one parameter; `tensors` are its own by buffer. `values` has its sizes, and the params
+    that are dimensions."""
+
+    def __init__(
+        self,
+        loaded: LoadedPlan,
+        native: NativeKernel,
+        param: Tensor,
+        tensors: Mapping[str, Tensor],
+        id: int,
+        values: Mapping[str, float | None],
+        workspace: Workspace,
+    ) -> None:
+        self.plan, self.kernels, self.native = loaded.plan, loaded.kernels, native
+        self.param, self.tensors, self.id, self.workspace = param, tensors, id, workspace
+        self._sizes = {name: x for name, x in values.items() if x is not None}
+        self._lead = self._batch()
+        self._elements = "float64" if native.dtype == "float64" else "float32"
+        self._places, self._nbytes = self._layout()
+        self._memory: Array | None = None
+        self._threads: Pool | None = None
+
+    def use_threads(self, threads: Pool) -> None:
+        self._threads = threads
+
+    def _batch(self) -> tuple[int, ...]:
+        shape, last_two = self.param.shape, self.native.last_two
+        return (matrix_view(shape, last_two)[0],) if last_two and len(shape) > 2 else ()
+
+    def length(self, axis: str) -> int:
+        return 1 if axis == ONE else int(self._sizes[axis])
+
+    def shape(self, axes: Axes) -> tuple[int, ...]:
+        return (*self._lead, *map(self.length, axes)) if axes else ()
+
+    # ------------------------------------------------------------ the workspace
+
+    def _layout(self) -> tuple[dict[str, tuple[int, tuple[int, ...], str]], int]:
+        """The place, shape and dtype of each array, and the bytes of all."""
+        found, end = {}, 0
+        for array in self.plan.arrays:
+            shape = self.shape(array.axes)
+            narrow = len(array.axes) == 2 or (array.is_narrow and bool(array.axes))
+            dtype = self._elements if narrow else "float64"
+            found[array.key] = end, shape, dtype
+            nbytes = int(np.prod(shape, dtype=np.int64)) * buffers.numpy_dtype(dtype).itemsize
+            end += -(-nbytes // buffers.CACHE_LINE_BYTES) * buffers.CACHE_LINE_BYTES
+        return found, end
+
+    def _bind(self) -> None:
+        """Bind the stages to the workspace, where it is elsewhere than in the last step."""
+        self.workspace.reserve(self._nbytes)
+        if self._memory is self.workspace.memory:
+            return
+        self._memory = self.workspace.memory
+        base = self._memory.ctypes.data
+        self._arrays: dict[str, Tensor] = {}
+        for key, (begin, shape, dtype) in self._places.items():
+            self._arrays[key] = Tensor(key, base + begin, shape, dtype, True, None)
+        self._stages = [self._made(stage) for stage in self.plan.stages]
+
+    def tensor(self, key: str) -> Tensor:
+        """The memory of a value."""
+        place = self.plan.places.get(key, key)
+        return self._arrays[place] if place in self._arrays else self.tensors[place]
+
+    # ------------------------------------------------------------ stages
+
+    def _made(self, stage: Stage) -> _KernelCall | _Call | _LoopCall:
+        match stage:
+            case KernelStage():
+                return self._kernel_call(stage)
+            case CallStage():
+                return _Call(stage, [x.key for x in stage.operands])
+            case LoopStage(body=body):
+                return _LoopCall(stage, [self._made(x) for x in body])
+
+    def _kernel_call(self, section: KernelStage) -> _KernelCall:
+        kernel = self.kernels[section]
+        domain = self.param
+        if section.domain != PARAMETER:
+            domain = domain._replace(shape=self.shape(section.domain))
+        held = {b.name: [self._as_buffer(b)] for b in kernel.native.buffers if not is_gradient(b.name)}
+        table = CpuTable(kernel, [0], [domain], held, [self.id], [None])
+        if self._threads is not None:
+            table.use_threads(self._threads)
+        own = {}
+        if section.domain != PARAMETER:
+            known = sizes(self.param.shape, self.native.last_two)
+            own = {f"parameter.{name}": float(x) for name, x in known.items()}
+        return _KernelCall(kernel, table, own)
+
+    def _as_buffer(self, b: Buffer) -> Tensor:
+        t = self.tensor(b.name)
+        return t._replace(shape=(t.size,)) if b.kind in (Kind.ROW, Kind.COL) else t
+
+    def matrix(self, key: str) -> Array:
+        """An array as a call takes it."""
+        t = self.current.get(key) or self.tensor(key)
+        shape = t.shape
+        if t.name not in self._arrays and len(shape) > 2 + len(self._lead):
+            shape = self.shape(PARAMETER)
+        return t._replace(shape=shape).view()
+
+    def run(self, values: Mapping[str, float | None], count: int, seed: int, gradients: Array) -> None:
+        """Update the parameter, for the `count`-th time, with gradients at these addresses."""
+        self._bind()
+        self.current: dict[str, Tensor] = {}
+        self.values, self.count, self.seed, self.gradients = dict(values), count, seed, gradients
+        for stage in self._stages:
+            stage.run(self)
+
+
+class _KernelCall:
+    """A kernel over one tensor."""
+
+    def __init__(self, kernel: CpuKernel, table: CpuTable, own: Mapping[str, float]) -> None:
+        self.table = table
+        table.set_hyper(own)
+        self.gradients = kernel.gradients
+        self.places = {name: k for name, k in kernel.buffer_index.items() if not is_gradient(name)}
+        self.hyper = [name for name in kernel.native.hyper if name not in DIMENSIONS and name not in own]
+
+    def run(self, run: ParameterRun) -> None:
+        table = self.table
+        table.set_hyper({name: run.values[name] for name in self.hyper})
+        table.set_seed(run.seed)
+        table.counts[:] = run.count
+        if self.gradients:
+            table.set_pointers(self.gradients, run.gradients)
+        for key, t in run.current.items():
+            if key in self.places:
+                table.set_pointers([self.places[key]], t.address)
+        table.run()
+
+
+class _Call:
+    """A product, or another function of matrices."""
+
+    def __init__(self, stage: CallStage, keys: Sequence[str]) -> None:
+        self.stage, self.keys = stage, keys
+
+    def run(self, run: ParameterRun) -> None:
+        numbers = [arguments.number(x, run.values) for x in self.stage.numbers]
+        calls.call(self.stage, [run.matrix(key) for key in self.keys], numbers, run.matrix(self.stage.target))
+
+
+class _LoopCall:
+    """Stages that are repeated. Of a value that is carried, a turn reads the array that the last one wrote."""
+
+    def __init__(self, stage: LoopStage, body: Sequence[_KernelCall | _Call | _LoopCall]) -> None:
+        self.stage, self.body = stage, body
+
+    def run(self, run: ParameterRun) -> None:
+        stage = self.stage
+        latest = {key: run.current.get(key) or run.tensor(key) for key, _ in stage.carried}
+        before = {key: run.current.get(key) for key, _ in stage.carried}
+        for turn in range(int(arguments.number(stage.count, run.values))):
+            if stage.index is not None:
+                run.values[stage.index] = float(turn)
+            for key, new in stage.carried:
+                run.current[key], run.current[new] = latest[key], run.tensor(f"{new}~" if turn % 2 else new)
+            for x in self.body:
+                x.run(run)
+            latest = {key: run.current[new] for key, new in stage.carried}
+        for key, new in stage.carried:
+            run.current[new] = latest[key]
+            known = before[key]
+            if known is None:
+                run.current.pop(key, None)
+            else:
+                run.current[key] = known

@@ -1,0 +1,69 @@
+"""A staged variant in memory: the kernels of its plans."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from optgen import pipeline
+from optgen.compiled import NativeKernel
+from optgen.execute.cpu.kernel import CpuKernel
+from optgen.execute.kernel import LoadedKernel
+from optgen.ir import Variant
+from optgen.ir.buffers import buffers
+from optgen.model import Optimizer, Timing
+from optgen.stages.plan import KernelStage, Plan
+
+
+@dataclass(frozen=True)
+class LoadedPlan:
+    """A plan, and the kernels of its sections."""
+
+    plan: Plan
+    kernels: Mapping[KernelStage, CpuKernel]
+
+
+class StagedKernel(LoadedKernel):
+    """One variant whose update is several kernels with calls between them. Which ones depends on the timings that are
+    due, and on whether the update is the first one, which starts states."""
+
+    def __init__(self, optimizer: Optimizer, variant: Variant) -> None:
+        program = optimizer.program(variant.flags)
+        native = NativeKernel(
+            pipeline.symbol(optimizer, variant),
+            variant.dtype,
+            tuple(buffers(optimizer, variant, program)),
+            (),
+            lazy=False,
+            shared=False,
+            sweeps=1,
+            cut="tensors",
+            last_two=optimizer.last_two,
+            levels=(),
+            object=b"",
+        )
+        super().__init__(variant, native, address=0)
+        self.optimizer = optimizer
+        self.timings = optimizer.timings()
+        self.starts = any(optimizer.start(s) is not None for s in program.states)
+        self._kernels: dict[KernelStage, CpuKernel] = {}
+        self._plans: dict[tuple[frozenset[Timing], bool], LoadedPlan] = {}
+        for due in {frozenset(), frozenset(self.timings)}:
+            for first in {False, self.starts}:
+                self.plan(due, first=first)
+
+    def plan(self, due: Collection[Timing], *, first: bool) -> LoadedPlan:
+        """The plan of an update with these timings."""
+        key = frozenset(due), first and self.starts
+        if key not in self._plans:
+            plan = pipeline.stages(self.optimizer, self.variant, key[0], first=key[1])
+            sections = [stage for stage in plan.walk() if isinstance(stage, KernelStage)]
+            self._plans[key] = LoadedPlan(plan, {section: self._kernel(section) for section in sections})
+        return self._plans[key]
+
+    def _kernel(self, section: KernelStage) -> CpuKernel:
+        if section not in self._kernels:
+            number = len(self._kernels)
+            native = pipeline.native_section(self.optimizer, self.variant, section, number)
+            self._kernels[section] = CpuKernel(self.variant, native)
+        return self._kernels[section]

@@ -1,0 +1,126 @@
+"""The semantic actions of expressions: each match of the grammar becomes a node."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from optgen.diagnostics import Diagnostic, Span
+from optgen.expressions import Binary, Call, Expr, IsSet, Name, Number, Text, Transpose, Unary
+from optgen.lang.builtins import FUNCTIONS
+from optgen.lang.syntax import Token
+
+
+class LineError(Exception):
+    """An error in a line. The parser gives up on the line and goes on with the next."""
+
+    def __init__(
+        self, code: str, message: str, span: Span, help: str | None = None, section: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.diagnostic = Diagnostic(code, message, span, help, section)
+
+
+class _Scope(NamedTuple):
+    """`per row` or `over params` among the arguments of a call."""
+
+    word: str
+    target: Token
+
+
+def span_of(node: Expr | Token) -> Span:
+    return node.span
+
+
+class ExpressionActions:
+    """One method for each name in the grammar's expressions."""
+
+    def number(self, items: list[Token]) -> Number:
+        return number_of(items[0])
+
+    def name(self, items: list[Token]) -> Name:
+        return name_of(items[0])
+
+    def choice(self, items: list[Token]) -> Text:
+        return Text(items[0].text[1:-1], items[0].span)
+
+    def is_set(self, items: list[Token]) -> IsSet:
+        return IsSet(name_of(items[0]), items[0].span.to(items[1].span))
+
+    def brackets(self, items: list[Any]) -> Expr:
+        opening, inner, closing = items
+        if opening.text + closing.text != "()":
+            raise LineError("E105", f"an expression in {opening.text} {closing.text}", opening.span, "use ( )")
+        expr: Expr = inner
+        return expr
+
+    def unary(self, items: list[Any]) -> Unary:
+        if items[0].text == "+":
+            raise LineError("E105", "a sign of '+'", items[0].span, "leave it out", "numbers")
+        return Unary(items[0].text, items[1], items[0].span.to(span_of(items[1])))
+
+    def transpose(self, items: list[Any]) -> Transpose:
+        return Transpose(items[0], span_of(items[0]).to(items[1].span))
+
+    def binary(self, items: list[Any]) -> Binary:
+        left, operator, right = items
+        return Binary(operator.text, left, right, span_of(left).to(span_of(right)))
+
+    def scope(self, items: list[Token]) -> _Scope:
+        word, target = items
+        allowed = ("row", "col", "matrix") if word.text == "per" else ("params",)
+        if target.text not in allowed:
+            help = "write 'per row', 'per col', 'per matrix' or 'over params'"
+            raise LineError("E303", f"'{word.text} {target.text}' is no scope", target.span, help)
+        return _Scope(word.text, target)
+
+    def call(self, items: list[Any]) -> Call:
+        function, closing = items[0], items[-1]
+        parts = list(items[2]) if len(items) == 4 else []
+        for part in parts[:-1]:
+            if isinstance(part, _Scope) and isinstance(parts[-1], _Scope):
+                help = "one scope is allowed; name the inner reduction on a line of its own"
+                raise LineError("E303", "a call with two scopes", parts[-1].target.span, help)
+            if isinstance(part, _Scope):
+                raise LineError(
+                    "E303", "a scope comes last in a call", part.target.span, "move it behind the other arguments"
+                )
+        scope = parts.pop().target.text if parts and isinstance(parts[-1], _Scope) else None
+        if items[1].text + closing.text != "()":
+            if function.text in FUNCTIONS or items[1].text == "(":
+                message = f"a call with {items[1].text} {closing.text}"
+                raise LineError("E105", message, items[1].span, "use ( )", "functions")
+            help = "elements have no index: an equation is for each of them"
+            message = f"'{function.text}' with an index"
+            raise LineError("E105", message, items[1].span, help, "not-in-the-language")
+        if function.text.endswith("'"):
+            raise LineError(
+                "E105", f"'{function.text}' is called like a function", function.span, "write '*' to multiply"
+            )
+        return Call(function.text, tuple(parts), scope, function.span.to(closing.span))
+
+
+def name_of(token: Token) -> Name:
+    return Name(token.text.rstrip("'"), token.text.endswith("'"), token.span)
+
+
+def number_of(token: Token) -> Number:
+    if token.text == "inf":
+        raise LineError(
+            "E401", "'inf' in an expression", token.span, "only an interval may name it; a number is needed here"
+        )
+    value = float(token.text)
+    mantissa = token.text.lower().split("e")[0]
+    if math.isinf(value):
+        raise LineError(
+            "E401", f"{shortened(token.text)} is larger than any double", token.span, "the largest is 1.797e308"
+        )
+    if value == 0 and any(c in "123456789" for c in mantissa):
+        raise LineError(
+            "E401", f"{shortened(token.text)} is smaller than any double", token.span, "the smallest is 4.94e-324"
+        )
+    return Number(value, token.text, token.span)
+
+
+def shortened(text: str) -> str:
+    return text if len(text) <= 24 else f"{text[:20]}..."

@@ -1,0 +1,1 @@
+"""Programs with products of matrices: cut into kernels, and calls between them."""

@@ -1,0 +1,271 @@
+"""Builds the plan of a variant: its equations in stages, with the arrays between them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field, replace
+
+from optgen import ir
+from optgen.diagnostics import Span
+from optgen.expressions import Expr, Name, children, with_children
+from optgen.ir import Buffer, Variant
+from optgen.ir.buffers import buffers
+from optgen.lang.kinds import base_names, infer_values, kind_of
+from optgen.model import Equation, Kind, Optimizer, Program, Timing
+from optgen.stages.cut import Block, carried_by, produced, substituted
+from optgen.stages.normalize import Element, Node, Normalizer, Orientation, Turns, names_of
+from optgen.stages.plan import PARAMETER, Axes, CallStage, KernelStage, LoopStage, Plan, Stage, StageArray
+
+_NOWHERE = Span(0, 0, 0)
+
+
+def plan(optimizer: Optimizer, variant: Variant, due: Collection[Timing], *, first: bool) -> Plan:
+    """The stages of an update with these timings; `first`: the one that starts states."""
+    return _Builder(optimizer, variant, due, first=first).plan()
+
+
+class _Builder:
+    def __init__(self, optimizer: Optimizer, variant: Variant, due: Collection[Timing], *, first: bool) -> None:
+        self.compute = ir.COMPUTE[variant.dtype]
+        program = optimizer.program(variant.flags, due=due)
+        starts = [(s, x) for s in program.states if first and (x := optimizer.start(s)) is not None]
+        began = tuple(Equation(_started(Name(s.name, False, s.span)), x, s.span) for s, x in starts)
+        self.started = {s.name for s, _ in starts}
+        later = tuple(replace(e, value=self._after_start(e.value)) for e in program.equations)
+        self.program = Program(program.optimizer, program.flags, program.states, (*began, *later))
+        self.kinds = infer_values(self.program, base_names(optimizer, program.states), _never)
+        self.kinds |= {_started(Name(s.name, False, s.span)).key: kind_of(s) for s, _ in starts}
+        self.buffers = {b.name: b for b in buffers(optimizer, variant, program)}
+        self.gradients = [b.name for b in self.buffers.values() if ir.is_gradient(b.name)]
+        self.states = {"w": PARAMETER} | {s.name: s.axes for s in program.states}
+        self.orientation = Orientation()
+        for axes in self.states.values():
+            self.orientation.of(axes)
+        self.arrays: dict[str, StageArray] = {}
+        self.places: dict[str, str] = {}
+
+    def plan(self) -> Plan:
+        exact = {b.name for b in self.buffers.values() if self.is_exact(b.name)} - {*self.gradients}
+        normalizer = Normalizer(self.kinds, self.orientation, frozenset(exact), self.program.equations)
+        nodes = normalizer.run(self.program.equations)
+        self.carried = frozenset(normalizer.carried)
+        roots = frozenset(f"{name}'" for name in self.states) - normalizer.same.keys()
+        stages = self.block(Block(nodes, {}, roots | self.carried), top=True)
+        return Plan(tuple(stages), tuple(self.arrays.values()), self.places)
+
+    def _after_start(self, expr: Expr) -> Expr:
+        """An expression with the values that states start from."""
+        if isinstance(expr, Name):
+            return _started(expr) if expr.id in self.started and not expr.primed else expr
+        return with_children(expr, [self._after_start(x) for x in children(expr)])
+
+    def is_exact(self, name: str) -> bool:
+        """Whether a buffer keeps every bit of its values: numbers, and elements in the dtype of the arithmetic."""
+        b, axes = self.buffers[name], self.states.get(name, PARAMETER)
+        return not axes or (len(axes) == 2 and not b.is_scale and b.format.array_dtype == _STORAGE[self.compute])
+
+    def axes(self, key: str) -> Axes:
+        """The dimensions of a value, in the orientation of its array."""
+        kind = self.kinds[key]
+        assert kind is not None
+        return self.orientation.of(kind.axes)
+
+    # ------------------------------------------------------------ blocks
+
+    def block(self, block: Block, *, top: bool = False) -> list[Stage]:
+        kernels = {at: _Kernel(at[1], list(own.values())) for at, own in block.kernels().items()}
+        home = {k: at for at, own in block.kernels().items() for k in own}
+        self._choose_arrays(block, home)
+        if top:
+            self._store_states(block, kernels)
+        stages: list[Stage] = []
+        for level in range(max([*block.levels, *(at for at, _ in kernels)], default=-1) + 1):
+            stages += [self.section(block, x) for (at, _), x in kernels.items() if at == level]
+            stages += [self.call(block, block.nodes[k]) for k in block.calls(level)]
+        return stages
+
+    def _choose_arrays(self, block: Block, home: dict[int, tuple[int, Axes]]) -> None:
+        """Give an array to each value that is read by another stage than the one that makes it."""
+        for node in block.nodes:
+            if not isinstance(node, Element):
+                for key in produced(node) if isinstance(node, CallStage) else carried_by(node):
+                    self.array(key, call=isinstance(node, CallStage))
+            elif node.key in block.roots and node.key.removesuffix("'") not in self.states:
+                self.array(node.key)
+        for r, node in enumerate(block.nodes):
+            for key in block.reads(node) & block.producers.keys():
+                k = block.producers[key]
+                if home.get(k) is None or home.get(k) != home.get(r):
+                    made = block.nodes[k]
+                    self.array(key, call=isinstance(made, CallStage) or (isinstance(made, Element) and made.narrow))
+
+    def array(self, key: str, *, call: bool = False) -> None:
+        self.arrays.setdefault(key, StageArray(key, self.axes(key), call))
+
+    def call(self, block: Block, node: Node) -> Stage:
+        if isinstance(node, CallStage):
+            return replace(node, numbers=tuple(substituted(x, block.light) for x in node.numbers))
+        assert isinstance(node, Turns)
+        carried = carried_by(node)
+        pairs = []
+        for key in carried:
+            first = key.removesuffix("'")
+            self.array(first)
+            self.array(key)
+            self.arrays.setdefault(f"{key}~", replace(self.arrays[key], key=f"{key}~"))
+            pairs.append((first, key))
+        body = self.block(Block(node.nodes, block.light, frozenset(carried) | self.carried))
+        return LoopStage(substituted(node.loop.count, block.light), node.loop.index, tuple(body), tuple(pairs))
+
+    # ------------------------------------------------------------ states
+
+    def _store_states(self, block: Block, kernels: dict[tuple[int, Axes], _Kernel]) -> None:
+        """Have each state stored where nothing reads its old value later."""
+        for name, axes in self.states.items():
+            key = f"{name}'"
+            if key not in block.producers:
+                continue
+            k = block.producers[key]
+            node, level = block.nodes[k], block.levels[k]
+            domain = node.domain if isinstance(node, Element) else axes if len(axes) == 2 else PARAMETER
+            last = self._last_read(block, name, domain, k)
+            if (
+                isinstance(node, CallStage)
+                and last <= level
+                and self.is_exact(name)
+                and not self._read_after(block, name, k)
+            ):
+                self.places[key] = name  # the call writes to the state itself
+                self.arrays.pop(key, None)
+                continue
+            at = max(last, level + (not isinstance(node, Element)))
+            kernel = kernels.setdefault((at, domain), _Kernel(domain, []))
+            kernel.stores.append((name, key))
+            if at > level or not isinstance(node, Element):
+                self.array(key, call=isinstance(node, CallStage))
+            elif key in self.arrays and self.is_exact(name):
+                self.places[key] = name
+                del self.arrays[key]
+
+    def _last_read(self, block: Block, name: str, domain: Axes, producer: int) -> int:
+        """The first level at which a kernel of these dimensions can overwrite a state."""
+        last = 0
+        for r, node in enumerate(block.nodes):
+            if name in block.reads(node):
+                same = isinstance(node, Element) and node.domain == domain
+                last = max(last, block.levels[r] + (not same))
+        return last
+
+    def _read_after(self, block: Block, name: str, k: int) -> bool:
+        """Whether call k, or one behind it, reads the old value of a state."""
+        return any(name in block.reads(node) for node in block.nodes[k:]) or any(
+            name in block.reads(node) and block.levels[r] > block.levels[k] for r, node in enumerate(block.nodes)
+        )
+
+    # ------------------------------------------------------------ kernels
+
+    def section(self, block: Block, kernel: _Kernel) -> KernelStage:
+        own = {node.key: node for node in kernel.nodes}
+        named = {key for node in kernel.nodes for key in names_of(node.value)}
+        light = {node.key: node for node in block.definitions(named)}
+        order = _ordered(own | light)
+        stored = [*kernel.stores, *((key, key) for key in own if key in self.arrays)]
+        needed = {key for node in order for key in names_of(node.value)} | {key for _, key in stored}
+        outer = needed - own.keys() - light.keys()
+        reads = [(k, self.places.get(k, k)) for k in sorted(outer) if k in self.arrays or k in self.places]
+        written = {name for name, _ in stored}
+        names = self._streams(outer) | {place for _, place in reads} | written
+        columns = {key for key, node in own.items() if node.columns}
+        found = [self._buffer(name, kernel.domain, name in written, columns) for name in self._in_order(names)]
+        known = sorted((own.keys() | light.keys() | outer) & self.kinds.keys())
+        return KernelStage(
+            kernel.domain,
+            tuple(Equation(_named(node.key), node.value, _NOWHERE) for node in order),
+            tuple(found),
+            tuple(reads),
+            tuple(stored),
+            tuple((k, Kind.COL if k in columns else self._relative(k, kernel.domain)) for k in known),
+        )
+
+    def _streams(self, keys: Iterable[str]) -> set[str]:
+        """The buffers of the caller that keys are read from."""
+        found = set()
+        for key in keys:
+            if key in ("g", "grad"):
+                found |= set(self.gradients)
+            elif key in self.buffers and key not in self.arrays:
+                found.add(key)
+        return found
+
+    def _in_order(self, names: Collection[str]) -> list[str]:
+        """The buffers of a kernel: those of the caller first, each with its scales."""
+        own = [b for b in self.buffers if b in names or (b == "copy" and "w" in names)]
+        scaled = [x for b in own for x in (b, f"{b}.scale") if x in self.buffers]
+        return [*scaled, *sorted(x for x in names if x in self.arrays)]
+
+    def _buffer(self, name: str, domain: Axes, written: bool, columns: Collection[str]) -> Buffer:
+        """A buffer of a kernel over these dimensions."""
+        if name not in self.arrays:
+            buffer = self.buffers[name]
+            kind = _relative_kind(self.states.get(name, PARAMETER), domain, buffer.kind)
+            return replace(buffer, written=written or buffer.is_scale, kind=kind, dims=(), starts_late=False)
+        array = self.arrays[name]
+        is_element = len(array.axes) == 2 or (array.is_narrow and bool(array.axes))
+        kind = Kind.COL if name in columns else self._relative(name, domain, held=True)
+        return Buffer(name, written, kind=kind, storage=_STORAGE[self.compute] if is_element else "float64")
+
+    def _relative(self, key: str, domain: Axes, *, held: bool = False) -> Kind:
+        """The kind of a value in a kernel over these dimensions."""
+        value = self.kinds[key]
+        assert value is not None
+        kind = Kind.TENSOR if held or value.kind is Kind.TENSOR else value.kind
+        return _relative_kind(self.axes(key), domain, kind)
+
+
+def _started(state: Name) -> Name:
+    """The value that a state starts from."""
+    return replace(state, id=f"{state.id}.start")
+
+
+@dataclass
+class _Kernel:
+    """The nodes of a kernel, and the states that it stores, as pairs of a buffer and a key."""
+
+    domain: Axes
+    nodes: list[Element]
+    stores: list[tuple[str, str]] = field(default_factory=list)
+
+
+_STORAGE = {"f32": "float32", "f64": "float64"}
+
+
+def _relative_kind(axes: Axes, domain: Axes, otherwise: Kind) -> Kind:
+    if not axes:
+        return otherwise
+    if len(axes) == 2:
+        return Kind.ELEM
+    return Kind.ROW if axes[0] == domain[0] else Kind.COL
+
+
+def _ordered(nodes: dict[str, Element]) -> list[Element]:
+    """Nodes in an order in which each is behind what it reads."""
+    found: dict[str, Element] = {}
+
+    def add(key: str) -> None:
+        if key in nodes and key not in found:
+            for read in names_of(nodes[key].value):
+                if read != key:
+                    add(read)
+            found[key] = nodes[key]
+
+    for key in nodes:
+        add(key)
+    return list(found.values())
+
+
+def _named(key: str) -> Name:
+    return Name(key.removesuffix("'"), key.endswith("'"), _NOWHERE)
+
+
+def _never(code: str, message: str, span: Span, help: str, section: str | None = None) -> None:
+    raise AssertionError(f"{code} in a checked spec: {message}")

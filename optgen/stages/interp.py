@@ -1,0 +1,121 @@
+"""The definition of staged programs: an interpreter that executes a plan with NumPy.
+
+Kernels are executed by the interpreter of kernels. Calls are the caller's: given equal results of calls, a step has
+equal bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from optgen import arguments
+from optgen.ir import Kernel
+from optgen.ir.interp import TensorUpdate, interpret
+from optgen.shapes import matrix_view, sizes
+from optgen.stages.plan import ONE, PARAMETER, Axes, CallStage, KernelStage, LoopStage, Plan, Stage
+
+Array = np.ndarray[Any, Any]
+CallFunction = Callable[[CallStage, Sequence[Array], Sequence[float], Array], None]
+"""Computes a call: takes the stage, its operands as they are stored, its numbers, and the array of the result."""
+
+
+def interpret_plan(
+    plan: Plan,
+    kernel_of: Callable[[KernelStage], Kernel],
+    tensor: TensorUpdate,
+    call: CallFunction,
+    *,
+    last_two: bool = False,
+    seed: int = 0,
+) -> None:
+    """Execute one update of one tensor, in place."""
+    _PlanRun(plan, kernel_of, tensor, call, last_two, seed).stages(plan.stages)
+
+
+class _PlanRun:
+    def __init__(
+        self,
+        plan: Plan,
+        kernel_of: Callable[[KernelStage], Kernel],
+        tensor: TensorUpdate,
+        call: CallFunction,
+        last_two: bool,
+        seed: int,
+    ) -> None:
+        self.plan, self.kernel_of, self.tensor, self.call, self.seed = plan, kernel_of, tensor, call, seed
+        shape = tensor.buffers["w"].shape
+        self.own = sizes(shape, last_two)
+        self.values = {**tensor.hyper, **self.own}
+        self.lead = (matrix_view(shape, last_two)[0],) if last_two and len(shape) > 2 else ()
+        elements = np.float64 if tensor.buffers["w"].dtype == np.float64 else np.float32
+        self.arrays: dict[str, Array] = {}
+        for array in plan.arrays:
+            narrow = (array.is_narrow and array.axes) or len(array.axes) == 2
+            self.arrays[array.key] = np.zeros(self.shape(array.axes), elements if narrow else np.float64)
+
+    def shape(self, axes: Axes) -> tuple[int, ...]:
+        return (*self.lead, *(self.length(axis) for axis in axes)) if axes else ()
+
+    def length(self, axis: str) -> int:
+        return 1 if axis == ONE else int(self.values[axis])
+
+    def array(self, key: str) -> Array:
+        place = self.plan.places.get(key, key)
+        return self.arrays[place] if place in self.arrays else self.tensor.buffers[place]
+
+    def stages(self, stages: Sequence[Stage]) -> None:
+        for stage in stages:
+            match stage:
+                case KernelStage():
+                    self.section(stage)
+                case CallStage():
+                    self.call_stage(stage)
+                case LoopStage():
+                    self.loop(stage)
+
+    def section(self, section: KernelStage) -> None:
+        kernel = self.kernel_of(section)
+        buffers = {
+            b.name: self.array(b.name).reshape(-1) if _is_line(b) else self.array(b.name) for b in kernel.buffers
+        }
+        domain = self.tensor.buffers["w"].shape if section.domain == PARAMETER else self.shape(section.domain)
+        hyper: Mapping[str, float] = self.values
+        if section.domain != PARAMETER:
+            own = sizes(domain, bool(self.lead))
+            hyper = {**self.values, **own, **{f"parameter.{name}": x for name, x in self.own.items()}}
+        interpret(kernel, [replace(self.tensor, buffers=buffers, hyper=hyper, shape=domain)], self.seed)
+
+    def call_stage(self, stage: CallStage) -> None:
+        operands = [self.matrix(x.key) for x in stage.operands]
+        numbers = [arguments.number(x, self.values) for x in stage.numbers]
+        self.call(stage, operands, numbers, self.matrix(stage.target))
+
+    def matrix(self, key: str) -> Array:
+        """An array as a call takes it: that of a parameter is a matrix."""
+        found = self.array(key)
+        if key in self.arrays or found.ndim <= 2 + len(self.lead):
+            return found
+        return found.reshape(self.shape(PARAMETER))
+
+    def loop(self, loop: LoopStage) -> None:
+        initial = {key: self.arrays[key] for key, _ in loop.carried}
+        slots = {new: (self.arrays[new], self.arrays[f"{new}~"]) for _, new in loop.carried}
+        for turn in range(int(arguments.number(loop.count, self.values))):
+            if loop.index is not None:
+                self.values[loop.index] = turn
+            for _, new in loop.carried:
+                self.arrays[new] = slots[new][turn % 2]
+            self.stages(loop.body)
+            for key, new in loop.carried:
+                self.arrays[key] = self.arrays[new]
+        for key, new in loop.carried:
+            self.arrays[new] = self.arrays[key]
+            self.arrays[key] = initial[key]
+
+
+def _is_line(buffer: Any) -> bool:
+    return buffer.kind.value in ("row", "col")

@@ -1,0 +1,320 @@
+"""Takes products and functions of matrices out of expressions: each becomes a call, with a name for its result.
+
+What is left of an equation is elementwise, over arrays in their one orientation (`plan.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+
+from optgen.diagnostics import Span
+from optgen.expressions import Binary, Call, Expr, Name, Transpose, children, walk, with_children
+from optgen.lang.builtins import FUNCTIONS, is_reduction
+from optgen.lang.dimensions import ValueKind
+from optgen.lang.kinds import value_of
+from optgen.model import Equation, Loop
+from optgen.stages.plan import ONE, PARAMETER, Axes, CallStage, Operand
+
+
+@dataclass
+class Element:
+    """`key = value`, elementwise, over matrices of dimensions `domain`; () if it is a number or a vector that is
+    computed from others. `reduces`: it has a reduction. `narrow`: a vector for a call, which has the dtype of elements.
+    `columns`: one number for each column of a square matrix, which other kernels take for its rows."""
+
+    key: str
+    value: Expr
+    domain: Axes
+    reduces: bool = False
+    narrow: bool = False
+    columns: bool = False
+
+
+@dataclass
+class Turns:
+    """The nodes of a loop."""
+
+    loop: Loop
+    nodes: list[Node]
+
+
+Node = Element | CallStage | Turns
+
+
+@dataclass
+class Orientation:
+    """The one orientation of arrays: the axes by which a pair of dimensions is stored. Other pairs have the order of
+    their first use."""
+
+    stored: dict[frozenset[str], Axes] = field(default_factory=lambda: {frozenset(PARAMETER): PARAMETER})
+
+    def of(self, axes: Axes) -> Axes:
+        """The axes that a value of these dimensions is stored with."""
+        return self.stored.setdefault(frozenset(axes), axes) if len(axes) == 2 and axes[0] != axes[1] else axes
+
+    def is_turned(self, axes: Axes) -> bool:
+        """Whether a value of these dimensions is stored as its transpose."""
+        return self.of(axes) != axes
+
+
+class Normalizer:
+    """Makes nodes of equations. `kinds` are those of all names, by key; it gets those of new ones. `exact` are the
+    arrays of the caller that a call can take as they are."""
+
+    def __init__(
+        self,
+        kinds: dict[str, ValueKind | None],
+        orientation: Orientation,
+        exact: frozenset[str],
+        equations: Sequence[Equation],
+    ) -> None:
+        self.kinds, self.orientation, self.exact = kinds, orientation, exact
+        self.computed = {e.target.key for e in equations}
+        self.carried = {e.target.id for e in equations if e.loop is not None and e.target.primed}
+        self.same: dict[str, str] = {}  # a name -> the key of the same array
+        self.symmetric: set[str] = set()
+        self.nodes: list[Node] = []
+        self._materialized: dict[str, str] = {}
+        self._made: set[str] = set()  # the results of calls
+        self._count = 0
+
+    def run(self, equations: Sequence[Equation], level: int = 0) -> list[Node]:
+        """The nodes of equations, of which those in the `level`-th loop around them stand together."""
+        outer, self.nodes = self.nodes, []
+        for loop, own in groupby(equations, key=lambda e: _at(e.loop, level)):
+            if loop is None:
+                for equation in own:
+                    self.equation(equation)
+            else:
+                known = dict(self._materialized)
+                self.symmetric -= self.carried  # what a later turn sets may be none
+                body = self.run(list(own), level + 1)
+                self._materialized = known
+                self.nodes.append(Turns(loop, body))
+        nodes, self.nodes = self.nodes, outer
+        return nodes
+
+    # ------------------------------------------------------------ equations
+
+    def equation(self, equation: Equation) -> None:
+        key, value = equation.target.key, equation.value
+        if isinstance(value, Name) and key == value.key + "'" and value.key not in self.computed:
+            self.same[key] = value.key  # a state that is kept
+            return
+        made = self.call(value, key)
+        if made is None:
+            self.element(key, value, keeps=equation.target.primed or key in self.carried)
+
+    def element(self, key: str, value: Expr, *, keeps: bool, narrow: bool = False) -> None:
+        """Add an elementwise node. One that only names another array is none, unless it `keeps` its value."""
+        axes = self.kind(_name(key, value.span)).axes
+        claim = _Claim(self.orientation.of(axes) if len(axes) == 2 else ())
+        plain = self.visit(value, claim)
+        if isinstance(plain, Name) and not keeps and self.axes(value):
+            self.same[key] = plain.key
+            self.symmetric |= {key} if plain.key in self.symmetric else set()
+            return
+        if self._is_symmetric(plain, value):
+            self.symmetric.add(key)
+        self.nodes.append(Element(key, plain, claim.domain, claim.reduces, narrow))
+
+    def fresh(self, kind: ValueKind) -> str:
+        self._count += 1
+        key = f"#{self._count}"
+        self.kinds[key] = kind
+        return key
+
+    # ------------------------------------------------------------ kinds
+
+    def kind(self, expr: Expr) -> ValueKind:
+        found = value_of(expr, self.kinds, _silent, draw_allowed=True)
+        assert found is not None, expr
+        return found
+
+    def axes(self, expr: Expr) -> Axes:
+        return self.kind(expr).axes
+
+    def home(self, expr: Expr) -> Axes:
+        """The dimensions of the kernel that an array is computed in."""
+        axes = self.axes(expr)
+        if len(axes) == 2:
+            return self.orientation.of(axes)
+        return PARAMETER if axes[0] in PARAMETER else (axes[0], ONE)
+
+    # ------------------------------------------------------------ elementwise expressions
+
+    def visit(self, expr: Expr, claim: _Claim) -> Expr:
+        """The expression without calls and transposes. `claim` learns the dimensions that it reduces over."""
+        match expr:
+            case Name():
+                return _renamed(expr, self.same.get(expr.key, expr.key))
+            case Transpose(operand=x):
+                return self.transpose(expr, x, claim)
+            case Binary(op="@"):
+                return self.result(expr)
+            case Call(function=function) if FUNCTIONS[function].of_matrices:
+                return self.result(expr)
+            case Call() if is_reduction(expr):
+                return self.reduction(expr, claim)
+        return with_children(expr, [self.visit(x, claim) for x in children(expr)])
+
+    def transpose(self, expr: Transpose, operand: Expr, claim: _Claim) -> Expr:
+        axes = self.axes(operand)
+        if axes[0] != axes[1] or self.is_symmetric(operand):
+            return self.visit(operand, claim)
+        key = self.fresh(self.kind(expr))
+        self.nodes.append(CallStage("transpose", (self.operand(operand),), key))
+        return _name(key, expr.span)
+
+    def reduction(self, call: Call, claim: _Claim) -> Expr:
+        """A reduction, in this kernel if that is over the same dimensions."""
+        joined = call.args[0] if len(call.args) == 1 else Binary("*", call.args[0], call.args[1], call.span)
+        axes = self.axes(joined)
+        home = self.home(joined) if axes else claim.domain
+        divided = call.scope == "col" and len(set(axes)) < len(axes)
+        if (claim.domain and claim.domain != home) or divided:
+            key = self.fresh(self.kind(call))
+            own = _Claim(home, True)
+            self.nodes.append(Element(key, self._reduced(call, axes, own), home, True, columns=divided))
+            return _name(key, call.span)
+        claim.domain, claim.reduces = home, True
+        return self._reduced(call, axes, claim)
+
+    def _reduced(self, call: Call, axes: Axes, claim: _Claim) -> Call:
+        scope = call.scope
+        if self.orientation.is_turned(axes):
+            scope = {"row": "col", "col": "row"}.get(scope or "", scope)
+        return replace(call, args=tuple(self.visit(x, claim) for x in call.args), scope=scope)
+
+    # ------------------------------------------------------------ calls
+
+    def result(self, expr: Expr) -> Name:
+        """The name of the result of a call."""
+        key = self.call(expr, None)
+        assert key is not None
+        return _name(key, expr.span)
+
+    def call(self, expr: Expr, wanted: str | None) -> str | None:
+        """Add the call that an expression is, and return the key of its result; None if it is none. `wanted` is the
+        key to use."""
+        match expr:
+            case Binary(op="@", left=a, right=b):
+                made = self.product(a, b)
+            case Call(function=function, args=args) if function in FUNCTIONS and FUNCTIONS[function].of_matrices:
+                arrays = tuple(self.operand(x) for x in args if self.axes(x))
+                numbers = tuple(x for x in args if not self.axes(x))
+                name = "diagonal" if function == "diag" and len(self.axes(args[0])) == 2 else function
+                made = CallStage(name, arrays, "", numbers)
+            case _:
+                return None
+        kind = self.kind(expr)
+        key = wanted or self.fresh(kind)
+        turned = self.orientation.is_turned(kind.axes)
+        if made.function == "product" and turned:  # (X @ Y)^T = Y^T @ X^T
+            made = replace(made, operands=tuple(self._turned(x) for x in made.operands[::-1]))
+        elif turned and made.function != "identity":
+            between = self.fresh(kind)
+            self.nodes.append(replace(made, target=between))
+            made = CallStage("transpose", (Operand(between),), "")
+        self.nodes.append(replace(made, target=key))
+        self._made.add(key)
+        if made.symmetric or made.function in ("inverse_root", "identity", "diag"):
+            self.symmetric.add(key)
+        return key
+
+    def _turned(self, operand: Operand) -> Operand:
+        """The transpose of an operand."""
+        return operand if operand.key in self.symmetric else replace(operand, transposed=not operand.transposed)
+
+    def product(self, left: Expr, right: Expr) -> CallStage:
+        a, b = self.operand(left), self.operand(right)
+        same = a.key == b.key
+        is_symmetric = same and (a.key in self.symmetric or a.transposed != b.transposed)
+        vectors = tuple(k for k, side in enumerate((left, right)) if len(self.axes(side)) == 1)
+        return CallStage("product", (a, b), "", symmetric=is_symmetric, vectors=vectors)
+
+    def operand(self, expr: Expr) -> Operand:
+        """An array that a call takes, computed before if it is none yet."""
+        axes, times = self.axes(expr), 0
+        while isinstance(expr, Transpose):
+            expr, times = expr.operand, times + 1
+        inner = self.axes(expr)
+        turned = (times % 2 == 1) != self.orientation.is_turned(inner)
+        if len(axes) == 1:
+            made = self.same.get(expr.key, expr.key) if isinstance(expr, Name) else ""
+            return Operand(made if made in self._made else self._materialize(expr, narrow=True))
+        key = self.call(expr, None)
+        if key is None and isinstance(expr, Name):
+            stored = self.same.get(expr.key, expr.key)
+            known = stored in self.exact or self._is_computed(stored)
+            key = stored if known else self._materialize(_renamed(expr, stored), narrow=False)
+        elif key is None:
+            key = self._materialize(expr, narrow=False)
+        return Operand(key, turned and not (inner[0] == inner[1] and key in self.symmetric))
+
+    def _is_computed(self, key: str) -> bool:
+        return key.startswith("#") or key in self.computed
+
+    def _materialize(self, expr: Expr, *, narrow: bool) -> str:
+        """An array with the values of an expression."""
+        known = expr.key if isinstance(expr, Name) and not narrow else ""
+        if known in self._materialized:
+            return self._materialized[known]
+        kind = self.kind(expr)
+        key = self.fresh(kind)
+        self.element(key, expr, keeps=True, narrow=narrow)
+        if known:
+            self._materialized[known] = key
+        return key
+
+    # ------------------------------------------------------------ symmetry
+
+    def is_symmetric(self, expr: Expr) -> bool:
+        """Whether a square matrix is known to be symmetric to the bit."""
+        if isinstance(expr, Name):
+            return self.same.get(expr.key, expr.key) in self.symmetric
+        return False
+
+    def _is_symmetric(self, plain: Expr, value: Expr) -> bool:
+        """Whether an elementwise expression of symmetric matrices is one itself."""
+        axes = self.axes(value)
+        if len(axes) != 2 or axes[0] != axes[1]:
+            return False
+        leaves = [e for e in walk(plain) if isinstance(e, Name) and self.axes(e)]
+        return bool(leaves) and all(e.key in self.symmetric for e in leaves)
+
+
+@dataclass
+class _Claim:
+    """The dimensions that an equation is over, as far as they are known."""
+
+    domain: Axes
+    reduces: bool = False
+
+
+def names_of(value: Expr) -> Iterator[str]:
+    """The keys that an expression reads."""
+    return (e.key for e in walk(value) if isinstance(e, Name))
+
+
+def _at(loop: Loop | None, level: int) -> Loop | None:
+    """The loop at a level of nesting, counted from the outside, that an equation is in."""
+    chain: list[Loop] = []
+    while loop is not None:
+        chain.insert(0, loop)
+        loop = loop.outer
+    return chain[level] if level < len(chain) else None
+
+
+def _name(key: str, span: Span) -> Name:
+    return Name(key.removesuffix("'"), key.endswith("'"), span)
+
+
+def _renamed(name: Name, key: str) -> Name:
+    return _name(key, name.span)
+
+
+def _silent(*error: object) -> None:
+    """A checked spec has no errors."""

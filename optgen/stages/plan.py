@@ -1,0 +1,99 @@
+"""A staged program: kernels over one pair of dimensions each, calls of functions of matrices between them, and loops.
+
+A value is an array that is named by its key: `g`, `m'`, `#1`. One of two dimensions has one orientation, whatever the
+equations say: that of `rows x cols`, or of the state that is declared with these dimensions. So the transpose of a
+matrix that is not square is the same array, and costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from optgen.expressions import Expr
+from optgen.ir import Buffer
+from optgen.model import Equation, Kind
+
+Axes = tuple[str, ...]
+PARAMETER: Axes = ("rows", "cols")
+"""The dimensions of the parameter."""
+ONE = "1"
+"""The dimension that a vector has beside its own, where a kernel is over it alone."""
+
+
+@dataclass(frozen=True)
+class KernelStage:
+    """The equations of one kernel, over matrices of dimensions `domain`. `reads` are the values that buffers hold
+    before, `stores` those that they hold after, as pairs of a buffer and a key. `kinds` are those of all keys."""
+
+    domain: Axes
+    equations: tuple[Equation, ...]
+    buffers: tuple[Buffer, ...]
+    reads: tuple[tuple[str, str], ...]
+    stores: tuple[tuple[str, str], ...]
+    kinds: tuple[tuple[str, Kind], ...]
+
+
+@dataclass(frozen=True)
+class Operand:
+    """An array as a call takes it."""
+
+    key: str
+    transposed: bool = False
+
+
+@dataclass(frozen=True)
+class CallStage:
+    """`target = function(operands)`. `numbers` are arguments that are known before the step. `symmetric`: a product
+    that is a symmetric matrix. `vectors`: which operands of a product are vectors."""
+
+    function: str
+    operands: tuple[Operand, ...]
+    target: str
+    numbers: tuple[Expr, ...] = ()
+    symmetric: bool = False
+    vectors: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class LoopStage:
+    """Stages that are repeated. `carried` are pairs: a turn reads the value of the first key, and sets the second."""
+
+    count: Expr
+    index: str | None
+    body: tuple[Stage, ...]
+    carried: tuple[tuple[str, str], ...]
+
+
+Stage = KernelStage | CallStage | LoopStage
+
+
+@dataclass(frozen=True)
+class StageArray:
+    """An array of the workspace: its dimensions in their orientation, () for a number. A matrix, and a vector that a
+    call takes or makes (`is_narrow`), have the dtype in which kernels compute; all else is float64."""
+
+    key: str
+    axes: Axes
+    is_narrow: bool = False
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The stages of one variant. `arrays` are those of the workspace; `places` has the buffers that hold other keys."""
+
+    stages: tuple[Stage, ...]
+    arrays: tuple[StageArray, ...]
+    places: Mapping[str, str]
+
+    def walk(self) -> Iterator[Stage]:
+        """All stages, loops before what is in them."""
+        return walk(self.stages)
+
+
+def walk(stages: tuple[Stage, ...]) -> Iterator[Stage]:
+    """All stages, loops before what is in them."""
+    for stage in stages:
+        yield stage
+        if isinstance(stage, LoopStage):
+            yield from walk(stage.body)

@@ -1,0 +1,194 @@
+"""Programs in stages: against the equations as NumPy has them, and on the CPU against the interpreter, to the bit."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+import optgen
+from optgen import pipeline
+from optgen.execute import calls
+from optgen.execute.buffers import numpy_dtype
+from optgen.execute.cpu.staged_table import is_due
+from optgen.ir.interp import TensorUpdate
+from optgen.shapes import sizes
+from optgen.stages.interp import interpret_plan
+from tests.compiler import equations
+from tests.compiler.harness import same_bits
+
+Array = np.ndarray[Any, Any]
+
+MUON = optgen.parse("""\
+optimizer Muon
+param lr = 0.02
+param mu = 0.95
+param turns: int = 5 in [0, inf)
+flag tall = rows > cols
+require rank >= 2 "Muon is for matrices"
+state m = 0
+update:
+  m' = mu*m + (1 - mu)*g
+  d  = (1 - mu)*g + mu*m'
+  X  = d^T   if tall
+  X  = d     otherwise
+  Y  = X/max(norm(X), 1e-7)
+  repeat turns:
+    A  = Y@Y^T
+    Y' = 3.4445*Y + (2.0315*(A@A) - 4.775*A)@Y
+  end
+  O  = Y'^T   if tall
+  O  = Y'     otherwise
+  w' = (1 - lr*wd)*w - lr*sqrt(max(1, rows/cols))*O
+""")
+
+STATES = optgen.parse(
+    """\
+optimizer States "square states, some of them updated now and then, and starts"
+param k: int = 3  in [1, inf)
+param s: int = 2  in [1, inf)
+param r: int = 2  in [1, inf)
+state L: rows x rows = 0.5*identity(rows)
+state R: cols x cols = g^T@g
+state P: rows x rows = identity(rows)
+state Q: cols x r    = 0.1
+state m = w
+state v = 0
+state c: col = 0
+state n: tensor = 1
+state h: host = 0
+update:
+  h' = h + 1/t
+  L' = 0.9*L + g@g^T
+  R' = 0.9*R + 0.1*g^T@g
+  P' = L'/(1 + trace(L')) + P   every k from s
+  Q' = Q + 0.01*g^T@(w@Q)       every k
+  m' = 0.9*m + 0.1*(P'@g@R')
+  u  = m'@Q'
+  v' = 0.5*v + (u@Q'^T)^2
+  c' = c + mean(R', per row)*h'
+  n' = norm(L', over params)    if false_flag
+  n' = n + norm(R') + dot(m', g) + max(c')   otherwise
+  w' = w - lr*m'/(1 + sqrt(v')) - lr*c'/n'
+""".replace("  n' = norm(L', over params)    if false_flag\n", "").replace("   otherwise", "")
+)
+
+FUNCTIONS = optgen.parse(
+    """\
+optimizer Functions "transposes of squares, vectors in products, diagonals, nested loops"
+param n: int = 2 in [0, inf)
+state S: rows x rows = 0
+state x: rows = 1
+update:
+  B  = g@(w + g)^T
+  S' = 0.5*S + B + 0.1*B^T - diag(diag(B))
+  y  = S'@(x - mean(g, per row))
+  z  = y@g
+  x' = y/(1 + norm(y)) + diag(S')/(1 + abs(trace(S')))
+  E  = S'/(1 + norm(S', per col)@norm(S', per row))
+  q  = 0
+  F  = identity(rows)
+  repeat n as i:
+    G = F
+    repeat 2 as j:
+      G' = (0.1*i + 0.01*j)*G@E
+    end
+    F' = G' + F^T
+    q' = q + trace(F')*0.5^i
+  end
+  w' = w - 0.001*(F'@g*q' + z + x' + mean(E, per col)*sum(E^2))
+""".replace("norm(S', per col)@norm(S', per row)", "dot(norm(S', per col), norm(S', per row))")
+)
+
+ELEMENTS = optgen.parse("""\
+optimizer Elements "a loop and a timing without products"
+param n: int = 3 in [0, inf)
+state slow = w
+state count: host = 0
+update:
+  x = g
+  repeat n as i:
+    y  = x*x + i
+    x' = 0.5*x + y/(1 + norm(y))
+  end
+  slow'  = slow + 0.5*(w - slow)   every 2 from 1
+  count' = count + 1               every 2
+  w'     = slow'                   every 2 from 1
+  w'     = w - lr*x'*count'        otherwise
+""")
+
+SPECS = {"muon": MUON, "states": STATES, "functions": FUNCTIONS, "elements": ELEMENTS}
+SHAPES = ((4, 4), (3, 7), (7, 3), (1, 5), (6, 1), (65, 130), (9, 2, 4))
+MODES: dict[str, dict[str, Any]] = {
+    "float32": {},
+    "float64": {"dtype": "float64"},
+    "bfloat16": {"dtype": "bfloat16"},
+    "float16-master": {"dtype": "float16", "master": True},
+    "int8": {"storage": "int8_dynamic"},
+}
+
+
+def values_of(rule: optgen.UpdateRule, shape: tuple[int, ...]) -> dict[str, Any]:
+    given = {name: math.nan if x is None else x for name, x in rule.values.items()}
+    return given | sizes(shape, rule.spec.last_two)
+
+
+@pytest.mark.parametrize("name", SPECS)
+@pytest.mark.parametrize("shape", [(4, 5), (7, 3), (1, 5), (6, 1)], ids=str)
+def test_equations_are_computed_as_numpy_has_them(name: str, shape: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(1)
+    rule = optgen.load(SPECS[name], dtype="float64", lr=0.1)
+    w, g = rng.normal(size=shape), np.zeros(shape)
+    expected = w.copy()
+    step = rule.bind([w], [g])
+    states = {name: np.array(arrays[0]) for name, arrays in step.state.arrays.items()}
+    flags = rule.decide(shape, {})
+    for count in range(1, 6):
+        g[...] = rng.normal(size=shape)
+        step()
+        known = equations.update(rule.spec, flags, values_of(rule, shape) | states | {"w": expected, "grad": g}, count)
+        expected = known["w'"]
+        for state, old in states.items():
+            states[state] = np.broadcast_to(known[f"{state}'"], old.shape)
+            np.testing.assert_allclose(step.state.arrays[state][0], states[state], rtol=1e-9, atol=1e-9, err_msg=state)
+        np.testing.assert_allclose(w, expected, rtol=1e-9, atol=1e-9)
+
+
+def interpreted(rule: optgen.UpdateRule, arrays: Mapping[str, Array], count: int) -> None:
+    """One update by the interpreter, with the products of the CPU."""
+    shape = arrays["w"].shape
+    values, variant = values_of(rule, shape) | {"step": float(count)}, rule.variant(shape)
+    due = [timing for timing in rule.spec.timings() if is_due(timing, count, values)]
+    plan = pipeline.stages(rule.spec, variant, due, first=count == 1)
+    build = functools.partial(pipeline.build_section, rule.spec, variant)
+    interpret_plan(plan, build, TensorUpdate(arrays, values, count), calls.call, last_two=rule.spec.last_two)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", SPECS)
+def test_a_step_equals_the_interpreter(name: str, mode: str) -> None:
+    rng = np.random.default_rng(2)
+    rule = optgen.load(SPECS[name], lr=0.1, wd=0.1 if name == "muon" else 0.0, **MODES[mode])
+    dtype = numpy_dtype(rule.dtype)
+    shapes = [*SHAPES, *([(70, 80)] if mode == "int8" else [])]
+    weights, grads = ([rng.normal(size=s).astype(dtype) for s in shapes] for _ in range(2))
+    step = rule.bind(weights, grads)
+    copies = []
+    for i, w in enumerate(weights):
+        own = {state: np.array(arrays[i]) for state, arrays in step.state.arrays.items() if arrays[i] is not None}
+        own |= {"copy" if rule.master else "w": w.copy(), "grad": grads[i]}
+        copies.append(own)
+    for count in range(1, 5):
+        for g in grads:
+            g[...] = rng.normal(size=g.shape)
+        step()
+        for i, own in enumerate(copies):
+            interpreted(rule, own, count)
+            for state in step.state.arrays:
+                if state in own:
+                    assert same_bits(step.state.arrays[state][i], own[state]), (state, shapes[i], count)
+            assert same_bits(weights[i], own["copy" if rule.master else "w"]), (shapes[i], count)
