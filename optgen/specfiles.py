@@ -11,8 +11,9 @@ from pathlib import Path
 from optgen.diagnostics import suggest
 
 _HERE = Path(__file__).resolve().parent
-FAMILIES = ("torch",)
-"""Folders of specs whose names begin with that of the folder. `torch` has the optimizers of torch.optim."""
+FAMILIES = ("torch", "matrix")
+"""Folders of specs whose names begin with that of the folder. `torch` has the optimizers of torch.optim, `matrix` those
+with products of matrices, which a name without the folder finds as well."""
 
 
 def _shipped(name: str) -> Path:
@@ -56,6 +57,8 @@ def name_of(path: Path) -> str:
 def spec_path(name: str) -> Path:
     """The file of the spec `name`. Raises FileNotFoundError, with a suggestion, if there is none."""
     path = folder() / f"{name}.opt"
+    if not path.is_file():
+        path = folder() / "matrix" / f"{name}.opt"
     if not path.is_file():
         if os.path.isfile(f"{name}.opt"):
             raise FileNotFoundError(f"no spec named {name!r}; for the file of that name write '{name}.opt'")
