@@ -96,8 +96,8 @@ class UpdateRule:
 
     @property
     def cost(self) -> Cost:
-        """Streams, bytes and operations per element of a large matrix in a step, and the number of sweeps. ValueError if
-        there are products of matrices, whose cost is not one per element."""
+        """Streams, bytes and operations per element of a large matrix in a step, and the number of sweeps. ValueError
+        if there are products of matrices, whose cost is not one per element."""
         if self.spec.is_staged(self.decide(EXAMPLE_SHAPE, {})):
             raise ValueError(
                 f"{self.spec.name}: products of matrices cost more the larger they are; see optgen explain"
