@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -98,13 +97,10 @@ def read(spec: str | os.PathLike[str]) -> Source:
     """The text of a spec: a path if it ends in `.opt` or has a folder in it, else a name; torch/adam is a name."""
     given = os.fspath(spec) if isinstance(spec, os.PathLike) else spec
     text = _text(given, "the name of a spec, a path, or what parse() returns")
-    path = specfiles.spec_path(text) if specfiles.is_name(text) else Path(text)
-    # A byte-order mark is no part of the text. Importing the codec that drops it would take longer than reading a spec.
-    try:
-        content = path.read_bytes().removeprefix(codecs.BOM_UTF8).decode()
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path}: not a spec: byte {error.start} is not UTF-8 text") from error
-    return Source(text if path == Path(text) else str(path), content.replace("\r\n", "\n"))
+    if pipeline.is_chain(text):
+        return pipeline.chain(text)
+    path = specfiles.path_of(text)
+    return specfiles.source(path, text if path == Path(text) else None)
 
 
 def _text(given: Any, expected: str) -> str:

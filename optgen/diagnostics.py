@@ -14,6 +14,7 @@ SECTIONS: Mapping[str, str] = {
         "characters": "E101 E104",
         "lines": "E102 E103",
         "outline": "E110 E112",
+        "use": "E114",
         "limits": "E107 E108 E111 E412",
         "numbers": "E401",
         "names": "E206",

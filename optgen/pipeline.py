@@ -30,6 +30,32 @@ def check(source: Source) -> Optimizer:
     return parse(source)
 
 
+def is_chain(spec: str) -> bool:
+    """Whether the name of a spec says what transforms it: `adam with lookahead(k = 5)`."""
+    return " with " in spec
+
+
+def chain(spec: str) -> Source:
+    """`adam with lookahead(k = 5), centralize` -> the text of that spec; SpecErrors, FileNotFoundError, ValueError."""
+    from optgen.lang.compose import chain
+
+    return chain(spec)
+
+
+def is_transform(source: Source) -> bool:
+    """Whether a text is that of a transform."""
+    from optgen.lang.compose import is_transform_source
+
+    return is_transform_source(source)
+
+
+def with_base(base: str, source: Source) -> Source:
+    """The text of a transform -> the text of what it makes of a spec that comes with the package."""
+    from optgen.lang.compose import with_base
+
+    return with_base(base, source)
+
+
 def build(optimizer: Optimizer, variant: Variant) -> Kernel:
     """checked model -> kernel IR of one variant."""
     from optgen.ir.build import build
@@ -123,7 +149,9 @@ def _for_gpu(kernel: Kernel) -> Kernel:
 
 def checked(source: Source) -> Optimizer:
     """`check`, from the cache where this text was checked before."""
-    key = cache.key("model", source.name, source.text)
+    from optgen.lang.compose import flatten
+
+    key = cache.key("model", source.name, flatten(source).source.text)
     return serial.loads(cache.get(key, lambda: serial.dumps(check(source))))
 
 

@@ -5,15 +5,17 @@ They are in optgen/ in a wheel, beside it in a checkout.
 
 from __future__ import annotations
 
+import codecs
 import os
 from pathlib import Path
 
-from optgen.diagnostics import suggest
+from optgen.diagnostics import Source, suggest
 
 _HERE = Path(__file__).resolve().parent
-FAMILIES = ("torch", "matrix")
-"""Folders of specs whose names begin with that of the folder. `torch` has the optimizers of torch.optim, `matrix` those
-with products of matrices, which a name without the folder finds as well."""
+FAMILIES = ("torch", "optax", "matrix")
+"""Folders of specs whose names begin with that of the folder: the optimizers of torch.optim; those of optax that
+compute otherwise than the specs that belong to no family; those with products of matrices, which a name without the
+folder finds as well."""
 
 
 def _shipped(name: str) -> Path:
@@ -29,6 +31,30 @@ def folder() -> Path:
 def language() -> Path:
     """The reference of the spec language, a Markdown file."""
     return _shipped("docs") / "language.md"
+
+
+def source(path: Path, shown: str | None = None) -> Source:
+    """The text of a spec file; `shown` is its name in messages. Raises ValueError if it is not UTF-8."""
+    try:
+        # A byte-order mark is no part of the text. Importing the codec that drops it takes longer than reading a spec.
+        text = path.read_bytes().removeprefix(codecs.BOM_UTF8).decode()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: not a spec: byte {error.start} is not UTF-8 text") from error
+    return Source(shown or str(path), text.replace("\r\n", "\n"))
+
+
+def transforms() -> tuple[str, ...]:
+    """The names of the transforms that come with the package, sorted."""
+    return tuple(sorted(path.stem for path in (folder() / "transforms").glob("*.opt")))
+
+
+def transform_path(name: str, beside: Path) -> Path:
+    """The file of a transform: one in a folder, or one that comes with the package. Raises FileNotFoundError."""
+    for path in (beside / f"{name}.opt", Path(f"{name}.opt"), folder() / "transforms" / f"{name}.opt"):
+        if path.is_file() and path.parent != folder():
+            return path
+    hint = suggest(name, transforms()) or f"there are: {', '.join(transforms())}"
+    raise FileNotFoundError(f"no transform named {name!r}; {hint}")
 
 
 def available(family: str = "") -> tuple[str, ...]:
@@ -52,6 +78,12 @@ def name_of(path: Path) -> str:
     """The name of the spec in a file: torch/adam for one of a family that comes along, else that of the file."""
     family = path.parent.name
     return f"{family}/{path.stem}" if path.parent == folder() / family and family in FAMILIES else path.stem
+
+
+def path_of(spec: str) -> Path:
+    """The file of a spec, given by name or path; a path has a folder, or ends in .opt. Raises FileNotFoundError for a
+    name of nothing."""
+    return spec_path(spec) if is_name(spec) else Path(spec)
 
 
 def spec_path(name: str) -> Path:

@@ -110,13 +110,13 @@ functions and for types alone count as well.
 """
 
 SEES: dict[str, set[str]] = {
-    "lang": {"diagnostics", "expressions", "model", "bounds"},
+    "lang": {"diagnostics", "expressions", "model", "bounds", "specfiles"},
     "symbolic": {"diagnostics", "expressions", "model"},
     "ir": {"diagnostics", "expressions", "model", "bounds", "shapes"},
     "passes": {"diagnostics", "expressions", "model", "ir"},
     "backends": {"diagnostics", "expressions", "model", "ir"},
     "loops": {"backends", "objectcode", "threads"},
-    "linalg": {"backends", "objectcode", "threads", "loops"},
+    "linalg": {"backends", "ir", "model", "objectcode", "threads", "loops"},
 }
 """What parts of optgen may import of the lines above them, where that is less than all."""
 

@@ -175,6 +175,6 @@ def _crossing(kernel: Kernel) -> list[Value]:
                 found[instr.result] = None
                 if phase.kind in ("row", "col"):
                     found[instr.op.x] = None
-            if isinstance(instr.op, ir.ReduceOverParams):
+            if isinstance(instr.op, ir.ReduceOverParams) and instr.op.x not in consts:
                 found[instr.op.x] = None
     return list(found)

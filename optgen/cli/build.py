@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING
 
 from optgen import specfiles
 from optgen.cli import common, workers
-from optgen.cli.common import Commands, Usage, command, package_version, paths_of, read, shown, variants, write
+from optgen.cli.common import (
+    Commands,
+    Usage,
+    command,
+    package_version,
+    paths_of,
+    read,
+    shown,
+    source_of,
+    variants,
+    write,
+)
 from optgen.diagnostics import SpecErrors
 from optgen.ir import COMPUTE, Variant
 from optgen.model import Optimizer
@@ -95,7 +106,7 @@ def _read_all(paths: list[Path]) -> dict[Path, Optimizer] | None:
     specs: dict[Path, Optimizer] = {}
     for path in paths:
         try:
-            specs[path] = read(path)
+            specs[path] = read(source_of(path))
         except SpecErrors as errors:
             print(errors, end="\n\n", file=sys.stderr)
     return specs if len(specs) == len(paths) else None

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from optgen import files, specfiles
-from optgen.diagnostics import Source, render
+from optgen.diagnostics import Source, SpecErrors, render
 from optgen.model import Flags, Optimizer
 
 if TYPE_CHECKING:
@@ -94,11 +94,29 @@ def source_of(path: Path) -> Source:
         raise Usage(f"{shown(path)}: not UTF-8 text (byte {error.start})") from None
 
 
-def read(path: Path) -> Optimizer:
-    """Parse and check a spec file, and print warnings to stderr. Raises SpecErrors."""
+def source_named(spec: str) -> Source:
+    """The text of a spec given by name or path, or as one with transforms. A transform is shown with sgd as its base.
+
+    Raises Usage, and SpecErrors for a transform that cannot be applied.
+    """
+    from optgen import pipeline
+
+    if not pipeline.is_chain(spec):
+        source = source_of(path_of(spec))
+        return pipeline.with_base("sgd", source) if pipeline.is_transform(source) else source
+    try:
+        return pipeline.chain(spec)
+    except (FileNotFoundError, ValueError) as error:
+        if isinstance(error, SpecErrors):
+            raise
+        raise Usage(str(error)) from None
+
+
+def read(source: Source) -> Optimizer:
+    """Parse and check a spec, and print warnings to stderr. Raises SpecErrors."""
     from optgen.pipeline import check
 
-    optimizer = check(source_of(path))
+    optimizer = check(source)
     if optimizer.warnings:
         print(render(optimizer.warnings, optimizer.source), end="\n\n", file=sys.stderr)
     return optimizer

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from optgen import specfiles
-from optgen.cli.common import Commands, Usage, command, paths_of, read, shown, variants, write
+from optgen.cli.common import Commands, Usage, command, paths_of, read, shown, source_of, variants, write
 from optgen.model import Flags, Optimizer
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def sections(specs: Iterable[Path]) -> str:
 def _entry(path: Path) -> DocEntry:
     from optgen.emit import DocEntry
 
-    optimizer = read(path)
+    optimizer = read(source_of(path))
     name, shipped = specfiles.name_of(path), path.is_relative_to(specfiles.folder())
     file, family = f"specs/{name}.opt" if shipped else path.name, name.rpartition("/")[0]
     update = [(flags, _kernel(optimizer, flags)) for flags in variants(optimizer) if not optimizer.is_staged(flags)]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from textwrap import indent
 from typing import TYPE_CHECKING
 
-from optgen.cli.common import Commands, command, flags_text, path_of, read, variants
+from optgen.cli.common import Commands, command, flags_text, read, source_named, variants
 from optgen.model import Flags, Optimizer, Timing
 from optgen.symbolic.latex import latex
 from optgen.symbolic.unicode import unicode
@@ -42,11 +42,11 @@ def register(commands: Commands) -> None:
         "show a spec's equations and what a step costs on this machine",
         "  optgen explain adam\n  optgen explain mine.opt\n",
     )
-    parser.add_argument("spec", metavar="SPEC", help="name or .opt file")
+    parser.add_argument("spec", metavar="SPEC", help="name or .opt file, or 'NAME with TRANSFORM'")
 
 
 def explain(args: argparse.Namespace) -> int:
-    optimizer = read(path_of(args.spec))
+    optimizer = read(source_named(args.spec))
     costs = _costs(optimizer) if any(not optimizer.is_staged(flags) for flags in variants(optimizer)) else ""
     also = f"also called {', '.join(optimizer.aliases)}" if optimizer.aliases else ""
     axes = "a parameter is a batch of matrices of its last two axes" if optimizer.last_two else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from optgen.cli.common import Commands, Usage, add_arch, arch, command, flags_text, path_of, read, settings
+from optgen.cli.common import Commands, Usage, add_arch, arch, command, flags_text, read, settings, source_named
 from optgen.ir import COMPUTE, Variant
 from optgen.ir.storage import STORAGES
 from optgen.model import Flags, Optimizer
@@ -15,7 +15,7 @@ from optgen.symbolic.written import expression
 DTYPES = tuple(COMPUTE)
 SHAPE = (768, 768)
 """The shape of the parameter for which a variant is shown."""
-STAGES = ("model", "ir", "llvm", "asm", "nvvm", "ptx")
+STAGES = ("spec", "model", "ir", "llvm", "asm", "nvvm", "ptx")
 
 
 def register(commands: Commands) -> None:
@@ -24,6 +24,7 @@ def register(commands: Commands) -> None:
         "show",
         show,
         "print one variant of a spec at a stage of the compiler",
+        "  optgen show 'adam with lookahead' --stage spec  the spec without uses of others\n"
         "  optgen show adam --stage model            equations of one variant, with the kind of every value\n"
         "  optgen show adam --stage ir               the kernel as backends take it, cut into phases\n"
         "  optgen show adam --stage llvm             LLVM IR before LLVM optimises it\n"
@@ -32,7 +33,7 @@ def register(commands: Commands) -> None:
         "  optgen show sgd --stage asm --set momentum=0.9 --dtype float64\n"
         "  optgen show adam --stage ir --dtype bfloat16 --master --storage v=bfloat16_stochastic\n",
     )
-    parser.add_argument("spec", metavar="SPEC", help="name or .opt file")
+    parser.add_argument("spec", metavar="SPEC", help="name or .opt file, or 'NAME with TRANSFORM'")
     parser.add_argument("--stage", required=True, choices=STAGES, help="what to print")
     parser.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", help="a flag or parameter, to choose the variant"
@@ -49,11 +50,12 @@ def show(args: argparse.Namespace) -> int:
     from optgen import arguments, pipeline
     from optgen.backends import target
     from optgen.ir.text import to_text
+    from optgen.lang import format_text
 
     if args.arch and args.stage != "ptx":
         raise Usage("--arch is for --stage ptx")
     oldest, given = arch(args), settings(args.set)
-    optimizer = read(path_of(args.spec))
+    optimizer = read(source_named(args.spec))
     try:
         resolved = arguments.resolve(optimizer, given)
         flags = arguments.resolve_flags(optimizer, resolved.values, resolved.chosen, sizes(SHAPE, optimizer.last_two))
@@ -61,6 +63,9 @@ def show(args: argparse.Namespace) -> int:
         storage = arguments.storages(optimizer, args.dtype, dict(x.partition("=")[::2] for x in args.storage))
     except (TypeError, ValueError) as error:
         raise Usage(str(error)) from None
+    if args.stage == "spec":
+        print(format_text(optimizer.source), end="")
+        return 0
     if args.stage == "model":
         print(model_text(optimizer, flags))
         return 0

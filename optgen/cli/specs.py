@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from optgen import specfiles
-from optgen.cli.common import Commands, Usage, command, path_of, paths_of, read, shown, source_of, write
+from optgen.cli.common import Commands, Usage, command, path_of, paths_of, read, shown, source_named, source_of, write
 from optgen.diagnostics import SpecErrors
 from optgen.model import Optimizer
 
@@ -78,10 +78,13 @@ def register(commands: Commands) -> None:
 
 def check(args: argparse.Namespace) -> int:
     failed = 0
-    for path in paths_of(args.spec):
+    folder = specfiles.folder() / "transforms"
+    transforms = (str(folder / f"{name}.opt") for name in specfiles.transforms())
+    for spec in args.spec or (*specfiles.all_available(), *transforms):
         try:
-            read(path)
-            print(f"{shown(path)}: ok")
+            source = source_named(spec)
+            read(source)
+            print(f"{spec if args.spec else source.name}: ok")
         except SpecErrors as errors:
             failed += 1
             print(errors, end="\n\n", file=sys.stderr)
@@ -111,7 +114,7 @@ def fmt(args: argparse.Namespace) -> int:
 def list_(args: argparse.Namespace) -> int:
     rows = [("spec", "flags", "states", "title")]
     for name in specfiles.all_available():
-        optimizer = read(path_of(name))
+        optimizer = read(source_of(path_of(name)))
         rows.append((name, _flags(optimizer), " ".join(s.name for s in optimizer.states), optimizer.title))
     widths = [max(len(row[i]) for row in rows) for i in range(3)]
     for row in rows:

@@ -7,6 +7,7 @@ from itertools import groupby
 
 from optgen.diagnostics import Source, Span, SpecErrors
 from optgen.expressions import DRAWS, Call, is_of_matrices, walk
+from optgen.lang.compose import flatten
 from optgen.lang.conditions import check_guard
 from optgen.lang.declare import declare
 from optgen.lang.definitions import place_definitions
@@ -20,7 +21,15 @@ from optgen.model import MAX_DRAWS, Equation, Optimizer
 
 
 def parse(source: Source) -> Optimizer:
-    """Parse and check a spec. Raises SpecErrors with all errors of the file; warnings are in the result."""
+    """Parse and check a spec, and those that it uses. Raises SpecErrors with all errors; warnings are in the result."""
+    flattened = flatten(source)
+    try:
+        return _parse(flattened.source)
+    except SpecErrors as errors:
+        raise flattened.translate(errors) from None
+
+
+def _parse(source: Source) -> Optimizer:
     draft = read_draft(source)
     if draft.unread:
         raise SpecErrors(source, draft.errors)

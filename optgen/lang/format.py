@@ -14,6 +14,7 @@ from itertools import groupby
 from optgen.diagnostics import Diagnostic, Source, Span, SpecErrors
 from optgen.lang.parser import read_draft
 from optgen.lang.syntax import MAX_CHARACTERS, Line, Token
+from optgen.lang.uses import is_composed
 
 _VALUES = ("NAME", "NUMBER", "CLOSE", "TRANSPOSE", "CHOICE", "SET", "STRING", "BOOL", "NONE")
 _DECLARATIONS = ("PARAM", "FLAG", "STATE", "INPUT")
@@ -24,8 +25,10 @@ _INDENT = "  "
 def format_text(source: Source) -> str:
     """The spec laid out anew, with `\\n` line ends and one at its end. Raises SpecErrors if a line cannot be parsed."""
     draft = read_draft(source)
-    if draft.errors:
-        raise SpecErrors(source, draft.errors)
+    composed = {t.span.line for line in draft.lines if is_composed(line.tokens) for t in line.tokens}
+    errors = [d for d in draft.errors if d.span.line not in composed]  # what a use is, `flatten` knows
+    if errors:
+        raise SpecErrors(source, errors)
     rows: list[str] = []
     indent = ""
     for blank, lines in groupby(draft.lines, key=lambda x: not (x.tokens or x.comments)):
@@ -75,7 +78,7 @@ class _Layout:
 def _paragraph(lines: list[_Layout]) -> Iterator[str]:
     """The rows of a paragraph."""
     for layout in lines:
-        layout.cells = _cells(layout.line.tokens) if layout.kind else [_render(layout.line.tokens)]
+        layout.cells = _cells(layout.line.tokens) if layout.kind else [render_tokens(layout.line.tokens)]
     keyword = max((len(x.line.tokens[0].text) for x in lines if x.kind == "DECLARATION"), default=0)
     for layout in lines:
         if layout.kind == "DECLARATION":
@@ -98,8 +101,8 @@ def _cells(tokens: tuple[Token, ...]) -> list[str]:
     end = _value_end(tokens, equal)
     last = len(tokens) - 1 if tokens[-1].type == "STRING" and tokens[0].type != "NAME" else len(tokens)
     if equal == len(tokens):  # an input
-        return [_render(tokens[:last]), "", "", _render(tokens[last:])]
-    return [_render(tokens[:equal]), _render(tokens[equal:end]), _render(tokens[end:last]), _render(tokens[last:])]
+        return [render_tokens(tokens[:last]), "", "", render_tokens(tokens[last:])]
+    return [render_tokens(part) for part in (tokens[:equal], tokens[equal:end], tokens[end:last], tokens[last:])]
 
 
 def _value_end(tokens: tuple[Token, ...], equal: int) -> int:
@@ -172,7 +175,7 @@ def _broken_rows(line: Line, name: str | None, indent: str, comments: dict[int, 
             row_begins = True
         if not row_begins:
             guard = token.type in _GUARDS and tokens[0].type == "NAME" and tokens[i - 1].type not in _GUARDS
-            text += "   " if guard else _space(tokens, i)
+            text += "   " if guard else space_before(tokens, i)
         text += token.text
         row_begins = False
         if token.type == "OPEN":
@@ -182,12 +185,12 @@ def _broken_rows(line: Line, name: str | None, indent: str, comments: dict[int, 
     yield text.rstrip(), comments.pop(number, "")
 
 
-def _render(tokens: tuple[Token, ...]) -> str:
+def render_tokens(tokens: tuple[Token, ...]) -> str:
     """Tokens on one row."""
-    return "".join((_space(tokens, i) if i else "") + token.text for i, token in enumerate(tokens))
+    return "".join((space_before(tokens, i) if i else "") + token.text for i, token in enumerate(tokens))
 
 
-def _space(tokens: tuple[Token, ...], index: int) -> str:
+def space_before(tokens: tuple[Token, ...], index: int) -> str:
     """The space before a token: none beside `*`, `/` and `^`, in calls, after signs, and inside brackets."""
     left, right = tokens[index - 1], tokens[index]
     if left.type == "OPEN" or right.type in ("CLOSE", "COMMA", "COLON"):

@@ -144,7 +144,7 @@ class _Cutter:
         """Add one row of the text; ends the logical line unless a bracket is open."""
         row = list(_tokens(number, text, self.errors))
         code = [t for t in row if t.type not in ("COMMENT", "ERROR")]
-        if self.tokens and begins_statement(code):
+        if self.tokens and begins_statement(code) and not (self._in_use() and code[0].text not in HEADS):
             self.finish()
         if not self.tokens:
             self.number = number
@@ -157,6 +157,10 @@ class _Cutter:
             self._bracket(token)
         if not self.open:
             self.finish()
+
+    def _in_use(self) -> bool:
+        """Whether the line that is open uses a spec, whose arguments begin like equations."""
+        return any(t.text == "use" for t in self.tokens[:3])
 
     def _bracket(self, token: Token) -> None:
         """Keep track of open brackets. Any closing bracket closes any opening one, because intervals are written `[0,

@@ -24,11 +24,12 @@ from optgen.linalg.factorizations import (
     solve,
     svd,
 )
-from optgen.linalg.matrices import view
+from optgen.linalg.matrices import Addend, view
 from optgen.linalg.products import How, product, reference_product
 from optgen.linalg.roots import inverse_root
 
 __all__ = [
+    "Addend",
     "FactorizationError",
     "How",
     "eigenvalues",

@@ -20,6 +20,14 @@ SUMMED = 256
 They are words of panels, so of pairs of bfloat16 there are twice as many."""
 
 
+class Addend(NamedTuple):
+    """What follows a product: beta*matrix + alpha*product. Each of these operations rounds as a sweep does."""
+
+    alpha: float
+    beta: float
+    matrix: Matrices
+
+
 class ProductShape(NamedTuple):
     """`batch` products of (m, k) and (k, n)."""
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from optgen.linalg import blocks
-from optgen.linalg.matrices import SUMMED, Matrices, ProductShape, check, result
+from optgen.linalg.matrices import SUMMED, Addend, Matrices, ProductShape, check, result
 from optgen.loops.language import NO_TRANS, TRANS
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ def product(
     transpose_b: bool = False,
     symmetric: bool = False,
     how: How = "native",
+    addend: Addend | None = None,
 ) -> Matrices:
     """op(a) @ op(b) of shape (..., m, n), in `out` or a new array.
 
@@ -42,19 +43,27 @@ def product(
     rounded to bfloat16, to nearest even, with sums in float32; or "deterministic": as `reference_product` has it, to
     the bit.
 
+    With an `addend` it is alpha * op(a) @ op(b) + beta * matrix, to the bit what a sweep makes of the product and the
+    matrix, in one pass less over memory. The matrix has the shape of the result, and is symmetric if that is.
+
     The bits do not depend on the number of threads, and those of "deterministic" not on the processor either.
 
     Raises TypeError for other types of arrays; ValueError where inner dimensions differ, or a symmetric result would
     not be square, or `out` has another shape or overlaps.
     """
-    shape, out = _checked(a, b, out, transpose_a, transpose_b, symmetric, how)
-    if how == "native" and (shape.m * shape.n * shape.k < OWN_MIN_MULTIPLICATIONS or not _own_is_faster()):
+    shape, out = _checked(a, b, out, transpose_a, transpose_b, symmetric, how, addend)
+    small = shape.m * shape.n * shape.k < OWN_MIN_MULTIPLICATIONS
+    blas = how == "native" and (small or not _own_is_faster())
+    if blas:
         by_blas(a, b, out, shape, transpose_a, transpose_b, symmetric)
-    else:
-        from optgen.linalg.own.multiply import load, multiply
+    if not blas or addend is not None:
+        from optgen.linalg.own.multiply import finish, load, multiply
 
         own = load("bfloat16" if how == "bfloat16" else _PRECISIONS[a.dtype], how != "deterministic")
-        multiply(own, a, b, out, shape, transpose_a, transpose_b, symmetric)
+        if not blas:
+            multiply(own, a, b, out, shape, transpose_a, transpose_b, symmetric, addend)
+        elif addend is not None:
+            finish(own, out, shape, addend)
     return out
 
 
@@ -86,7 +95,7 @@ def reference_product(
     The products of SUMMED consecutive k are added up, in order, from 0; these sums are added up, in order. Each
     operation rounds. Of a symmetric product, what is above the diagonal is the mirror image of what is below.
     """
-    shape, _ = _checked(a, b, None, transpose_a, transpose_b, symmetric, "deterministic")
+    shape, _ = _checked(a, b, None, transpose_a, transpose_b, symmetric, "deterministic", None)
     a, b = (np.swapaxes(x, -1, -2) if turned else x for x, turned in ((a, transpose_a), (b, transpose_b)))
     total = np.zeros((*a.shape[:-1], shape.n), a.dtype)
     with np.errstate(all="ignore"):
@@ -106,6 +115,7 @@ def _checked(
     transpose_b: bool,
     symmetric: bool,
     how: How,
+    addend: Addend | None,
 ) -> tuple[ProductShape, Matrices]:
     check("a", a)
     check("b", b)
@@ -123,5 +133,9 @@ def _checked(
         raise ValueError(f"the inner dimensions of ({m}, {k}) @ ({inner}, {n}) differ: {k} and {inner}")
     if symmetric and m != n:
         raise ValueError(f"a product of shape ({m}, {n}) is not square, so it cannot be symmetric")
-    out = result(out, (*a.shape[:-2], m, n), a.dtype, a, b)
+    more = [] if addend is None else [check("the addend", addend.matrix)]
+    out = result(out, (*a.shape[:-2], m, n), a.dtype, a, b, *more)
+    for x in more:
+        if x.shape != out.shape or x.dtype != out.dtype:
+            raise ValueError(f"the addend must be {out.dtype} of shape {out.shape}, not {x.dtype}, {x.shape}")
     return ProductShape(math.prod(a.shape[:-2]), m, n, k), out

@@ -15,23 +15,25 @@ def build(text: str) -> bytes:
     return cache.get(name, lambda: target.compile_ir(text, host).object)
 
 
-def float_mode() -> tuple[str, str, str]:
+def float_mode(*, flushes: bool = False) -> tuple[str, str, str]:
     """LLVM IR that sets the floating-point mode of kernels, and then the caller's again: declarations, the first lines
-    of a function, and the last."""
+    of a function, and the last. `flushes`: the mode that makes zeros of subnormal numbers, where there is one."""
     from optgen.backends import target
 
     register = target.control_register(target.host().triple)
     if register is None:
         return "", "", ""
-    word = f"i{register.bits}"
+    word, value = f"i{register.bits}", register.value
+    if flushes and register.flushing is not None:
+        value = register.flushing
     if not register.by_address:
         declare = f"declare {word} @{register.read}()\ndeclare void @{register.write}({word})\n"
-        begin = f"%caller.s = call {word} @{register.read}()\n  call void @{register.write}({word} {register.value})"
+        begin = f"%caller.s = call {word} @{register.read}()\n  call void @{register.write}({word} {value})"
         return declare, begin, f"call void @{register.write}({word} %caller.s)"
     declare = f"declare void @{register.write}(ptr)\ndeclare void @{register.read}(ptr)\n"
     begin = f"""%caller.s = alloca {word}
   %mode = alloca {word}
-  store {word} {register.value}, ptr %mode
+  store {word} {value}, ptr %mode
   call void @{register.read}(ptr %caller.s)
   call void @{register.write}(ptr %mode)"""
     return declare, begin, f"call void @{register.write}(ptr %caller.s)"

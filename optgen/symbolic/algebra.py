@@ -168,7 +168,7 @@ class _Algebra:
                 raise NoClosedForm(f"no closed form: {name} of a number")
             return _FUNCTIONS[name](*args)
         if name in REDUCTIONS and scope is None and len(args) == 1:
-            return sp.Function(name, nonnegative=name in ("norm", "rms", "std"), real=True)(*args)
+            return sp.Function(name, nonnegative=name in ("norm", "rms", "std") or None, real=True)(*args)
         raise NoClosedForm(f"no closed form, because of {name}")
 
 

@@ -18,6 +18,126 @@ class _AnySpecOptimizer(SpecOptimizer):
 
 def optimizer(spec: str | os.PathLike[str] | Optimizer) -> type[_AnySpecOptimizer]: ...
 
+class ACProp(SpecOptimizer):
+    """Momentum centering and asynchronous update for adaptive gradient methods
+
+    Zhuang et al. 2021, arXiv:2110.05454, algorithm 1.
+
+    ::
+
+        gₜ    = clip(rescale_grad·gradₜ, ±clip_gradient)
+                ⎧ 1                                if t = 1
+        rootₜ = ⎨
+                ⎩ √(sₜ₋₁/(1 − β₂^max(t − 1, 1)))   otherwise
+        wₜ    = (1 − lr·wd)·wₜ₋₁ − lr·gₜ/(rootₜ + ε)
+        sₜ    = β₂·sₜ₋₁ + (1 − β₂)·(gₜ − mₜ₋₁)² + ε_root
+        mₜ    = β₁·mₜ₋₁ + (1 − β₁)·gₜ
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        betas: decay of the expected gradient, in [0, 1); decay of the variance, in [0, 1)
+        eps: added to the root of the variance, in (0, inf)
+        epsilon_root: added to the variance in each step, in (0, inf)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.001,
+        betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
+        eps: float | torch.Tensor = 1e-16,
+        epsilon_root: float | torch.Tensor = 1e-16,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
+class ADOPT(SpecOptimizer):
+    """Modified Adam can converge with any beta2 with the optimal rate
+
+    Taniguchi et al. 2024, arXiv:2411.02853, algorithm 2.
+
+    ::
+
+        gₜ = clip(rescale_grad·gradₜ, ±clip_gradient)
+             ⎧ gₜ             if decoupled_weight_decay
+        dₜ = ⎨
+             ⎩ gₜ + wd·wₜ₋₁   otherwise
+        xₜ = dₜ/max(√vₜ₋₁, ε)
+             ⎧ clip(xₜ, ±(t − 1)^0.25)                   if clip_update
+        cₜ = ⎨
+             ⎩ ({clip(xₜ, ±0) if t = 1; xₜ otherwise})   otherwise
+        mₜ = β₁·mₜ₋₁ + (1 − β₁)·cₜ
+             ⎧ dₜ²                      if t = 1
+        vₜ = ⎨
+             ⎩ β₂·vₜ₋₁ + (1 − β₂)·dₜ²   otherwise
+             ⎧ (1 − ({0 if t = 1; lr·wd otherwise}))·wₜ₋₁ − lr·mₜ   if decoupled_weight_decay
+        wₜ = ⎨
+             ⎩ wₜ₋₁ − lr·mₜ                                         otherwise
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
+        eps: least root of the second moment, in (0, inf)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        clip_update: bound each element of a normalised gradient by (t - 1)^(1/4)
+        decoupled_weight_decay: decay the weight itself, not through the gradient
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.001,
+        betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.9999),
+        eps: float | torch.Tensor = 1e-06,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        clip_update: bool = True,
+        decoupled_weight_decay: bool = False,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
 class ASGD(TorchOptimizer, torch.optim.ASGD):
     """torch.optim.ASGD, with kernels of optgen.
 
@@ -69,6 +189,61 @@ class ASGD(TorchOptimizer, torch.optim.ASGD):
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
         seed: int = 0,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
+class AccSGD(SpecOptimizer):
+    """On the insufficiency of existing momentum schemes for stochastic optimization
+
+    Kidambi et al. 2018, arXiv:1803.05591, algorithm 3.
+
+    ::
+
+        gₜ = clip(rescale_grad·gradₜ, ±clip_gradient)
+        βₜ = small_const²·ξ/κ
+        ζₜ = small_const/(small_const + βₜ)
+        dₜ = gₜ + wd·wₜ₋₁
+        xₜ = xₜ₋₁ + βₜ·(wₜ₋₁ − xₜ₋₁) − βₜ·lr·κ/small_const·dₜ
+        yₜ = wₜ₋₁ − lr·dₜ
+        wₜ = yₜ + (1 − ζₜ)·(xₜ − yₜ)
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: short step
+        kappa: ratio of the long step to the short one, in [1, inf)
+        xi: statistical advantage; at most the root of kappa, in [1, inf)
+        small_const: divides the long step, in (0, 1]
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.001,
+        kappa: float | torch.Tensor = 1000.0,
+        xi: float | torch.Tensor = 10.0,
+        small_const: float | torch.Tensor = 0.7,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
         clip_norm: float | None = None,
         in_backward: bool = False,
         donate_grads: bool = False,
@@ -182,6 +357,295 @@ class AdaBelief(SpecOptimizer):
         rescale_grad: float | torch.Tensor = 1.0,
         *,
         correct_bias: bool = True,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
+class AdaBound(SpecOptimizer):
+    """Adaptive gradient methods with dynamic bound of learning rate
+
+    Luo et al. 2019, arXiv:1902.09843, algorithm 2.
+
+    ::
+
+        gₜ     = clip(rescale_grad·gradₜ, ±clip_gradient)
+        dₜ     = gₜ + wd·wₜ₋₁
+                 ⎧ lr       if lr₀ₜ₋₁ = 0
+        lr₀ₜ   = ⎨
+                 ⎩ lr₀ₜ₋₁   otherwise
+        mₜ     = β₁·mₜ₋₁ + (1 − β₁)·dₜ
+        vₜ     = β₂·vₜ₋₁ + (1 − β₂)·dₜ²
+        v_maxₜ = max(v_maxₜ₋₁, vₜ)   if amsbound
+                 ⎧ √v_maxₜ + ε   if amsbound
+        rootₜ  = ⎨
+                 ⎩ √vₜ + ε       otherwise
+                 ⎧ 0                  if lr₀ₜ = 0
+        finalₜ = ⎨
+                 ⎩ final_lr·lr/lr₀ₜ   otherwise
+        rateₜ  = lr·√(1 − β₂ᵗ)/(1 − β₁ᵗ)
+        wₜ     = wₜ₋₁ − clip(rateₜ/rootₜ, finalₜ·(1 − 1/(γ·t + 1)), finalₜ·(1 + 1/(γ·t)))·mₜ
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
+        final_lr: rate of SGD, to which all rates go, in (0, inf)
+        gamma: how fast the bounds close in, in (0, 1)
+        eps: added to the root of the second moment, in (0, inf)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        amsbound: keep the largest second moment
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.001,
+        betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
+        final_lr: float | torch.Tensor = 0.1,
+        gamma: float | torch.Tensor = 0.001,
+        eps: float | torch.Tensor = 1e-08,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        amsbound: bool = False,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
+class AdaGradNorm(SpecOptimizer):
+    """AdaGrad stepsizes: sharp convergence over nonconvex landscapes
+
+    Ward, Wu & Bottou 2019, arXiv:1806.01811, algorithm 1.
+
+    ::
+
+        gₜ  = clip(rescale_grad·gradₜ, ±clip_gradient)
+        dₜ  = gₜ + wd·wₜ₋₁
+        b₂ₜ = b₂ₜ₋₁ + sum[over params](dₜ²)
+        wₜ  = wₜ₋₁ − lr/√(b₀² + b₂ₜ)·dₜ
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        b0: where the root of the sum starts, in (0, inf)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 1.0,
+        b0: float | torch.Tensor = 0.1,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
+class AdaHessian(SpecOptimizer):
+    """ADAHESSIAN: an adaptive second order optimizer for machine learning
+
+    Yao et al. 2021, arXiv:2006.00719, algorithm 1.
+
+    ::
+
+        gₜ    = clip(rescale_grad·gradₜ, ±clip_gradient)
+        hₜ    = mean[per matrix](|ĥₜ|)   if kernels
+        mₜ    = β₁·mₜ₋₁ + (1 − β₁)·gₜ
+        vₜ    = β₂·vₜ₋₁ + (1 − β₂)·ĥₜ²   if not kernels
+        Vₜ    = β₂·Vₜ₋₁ + (1 − β₂)·hₜ²   if kernels
+                ⎧ 1/√(1 − β₂ᵗ)·√Vₜ   if kernels
+        rootₜ = ⎨
+                ⎩ 1/√(1 − β₂ᵗ)·√vₜ   otherwise
+        wₜ    = wₜ₋₁ − lr·(1/(1 − β₁ᵗ)·mₜ/(rootₜ^hessian_power + ε) + wd·wₜ₋₁)
+        where kernels: average_kernels and rank = 4
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        betas: decay of the first moment, in [0, 1); decay of the second moment of the curvature, in [0, 1)
+        hessian_power: power of the root of that moment, in [0, 1]
+        eps: added to the power, in (0, inf)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        average_kernels: average the curvature over the last two axes of a tensor of four dimensions
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.1,
+        betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
+        hessian_power: float | torch.Tensor = 1.0,
+        eps: float | torch.Tensor = 0.0001,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        average_kernels: bool = True,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
+class AdaMod(SpecOptimizer):
+    """An adaptive and momental bound method for stochastic learning
+
+    Ding et al. 2019, arXiv:1910.12249, algorithm 1.
+
+    ::
+
+        gₜ    = clip(rescale_grad·gradₜ, ±clip_gradient)
+        mₜ    = β₁·mₜ₋₁ + (1 − β₁)·gₜ
+        vₜ    = β₂·vₜ₋₁ + (1 − β₂)·gₜ²
+        rateₜ = lr·√(1 − β₂ᵗ)/(1 − β₁ᵗ)/(√vₜ + ε)
+        sₜ    = β₃·sₜ₋₁ + (1 − β₃)·rateₜ
+        wₜ    = (1 − lr·wd)·wₜ₋₁ − min(rateₜ, sₜ)·mₜ
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1); decay of the averaged rate, in [0, 1)
+        eps: added to the root of the second moment, in (0, inf)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.001,
+        betas: tuple[float | torch.Tensor, float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999, 0.999),
+        eps: float | torch.Tensor = 1e-08,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
+class AdaPNM(SpecOptimizer):
+    """Positive-negative momentum: manipulating stochastic gradient noise to improve generalization
+
+    Xie et al. 2021, arXiv:2103.17182, algorithm 3.
+
+    ::
+
+        gₜ     = clip(rescale_grad·gradₜ, ±clip_gradient)
+        xₜ     = β₁²·nₜ₋₁ + (1 − β₁²)·gₜ
+        mₜ     = xₜ
+        nₜ     = mₜ₋₁
+        vₜ     = β₂·vₜ₋₁ + (1 − β₂)·gₜ²
+        v_maxₜ = max(v_maxₜ₋₁, vₜ)   if amsgrad
+                 ⎧ √v_maxₜ + ε   if amsgrad
+        rootₜ  = ⎨
+                 ⎩ √vₜ + ε       otherwise
+        rateₜ  = lr·√(1 − β₂ᵗ)/(1 − β₁ᵗ)/√((1 + β₀)² + β₀²)
+        wₜ     = (1 − lr·wd)·wₜ₋₁ − rateₜ·((1 + β₀)·xₜ − β₀·mₜ₋₁)/rootₜ
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        betas: decay of a momentum in a step; each is updated in every second one, in [0, 1); decay of the second moment, in [0, 1)
+        beta0: weight of the negative momentum, in [0, inf)
+        eps: added to the root of the second moment, in (0, inf)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        amsgrad: keep the largest second moment
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.001,
+        betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
+        beta0: float | torch.Tensor = 1.0,
+        eps: float | torch.Tensor = 1e-08,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        amsgrad: bool = True,
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
@@ -343,6 +807,69 @@ class Adagrad(TorchOptimizer, torch.optim.Adagrad):
         donate_grads: bool = False,
     ) -> None: ...
 
+class Adai(SpecOptimizer):
+    """Adaptive inertia: disentangling the effects of adaptive learning rate and momentum
+
+    Xie et al. 2022, arXiv:2006.15815, algorithm 2.
+
+    ::
+
+        gₜ      = clip(rescale_grad·gradₜ, ±clip_gradient)
+                  ⎧ gₜ             if decoupled_weight_decay
+        dₜ      = ⎨
+                  ⎩ gₜ + wd·wₜ₋₁   otherwise
+        vₜ      = β₂·vₜ₋₁ + (1 − β₂)·dₜ²
+        v̂ₜ      = 1/(1 − β₂ᵗ)·vₜ
+        v_meanₜ = mean[over params](v̂ₜ)
+        μₜ      = clip(1 − β₀·({0 if v_meanₜ = 0; v̂ₜ/v_meanₜ otherwise}), 0, 1 − ε)
+        qₜ      = μₜ·qₜ₋₁ + 1 − μₜ
+        mₜ      = μₜ·mₜ₋₁ + (1 − μₜ)·dₜ
+                  ⎧ (1 − lr·wd)·wₜ₋₁ − lr·mₜ/max(qₜ, ε)   if decoupled_weight_decay
+        wₜ      = ⎨
+                  ⎩ wₜ₋₁ − lr·mₜ/max(qₜ, ε)               otherwise
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        beta0: how far the inertia falls below 1, in [0, inf)
+        beta2: decay of the second moment, in [0, 1)
+        eps: the inertia is at most 1 - epsilon, in (0, 1)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        decoupled_weight_decay: decay the weight itself, not through the gradient: AdaiW
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 1.0,
+        beta0: float | torch.Tensor = 0.1,
+        beta2: float | torch.Tensor = 0.99,
+        eps: float | torch.Tensor = 0.001,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        decoupled_weight_decay: bool = False,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
 class Adam(TorchOptimizer, torch.optim.Adam):
     """torch.optim.Adam, with kernels of optgen.
 
@@ -403,6 +930,117 @@ class Adam(TorchOptimizer, torch.optim.Adam):
         donate_grads: bool = False,
     ) -> None: ...
 
+class AdamC(SpecOptimizer):
+    """AdamW whose weight decay follows the rate: why gradients rapidly increase near the end of training
+
+    Defazio 2025, arXiv:2506.02285, algorithm 1.
+
+    ::
+
+        gₜ      = clip(rescale_grad·gradₜ, ±clip_gradient)
+        lr_maxₜ = max(lr_maxₜ₋₁, lr)   if normalized
+                  ⎧ wd·({0 if lr_maxₜ = 0; lr²/lr_maxₜ otherwise})   if normalized
+        decayₜ  = ⎨
+                  ⎩ wd·lr                                            otherwise
+        mₜ      = β₁·mₜ₋₁ + (1 − β₁)·gₜ
+        vₜ      = β₂·vₜ₋₁ + (1 − β₂)·gₜ²
+        wₜ      = (1 − decayₜ)·wₜ₋₁ − lr/(1 − β₁ᵗ)·mₜ/(1/√(1 − β₂ᵗ)·√vₜ + ε)
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
+        eps: added to the root of the second moment, in (0, inf)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        normalized: a normalisation follows, as for all layers but the last
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.001,
+        betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
+        eps: float | torch.Tensor = 1e-08,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        normalized: bool = True,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
+class AdamHD(SpecOptimizer):
+    """Online learning rate adaptation with hypergradient descent: Adam whose rate is learnt, too
+
+    Baydin et al. 2018, arXiv:1703.04782, algorithm 6.
+
+    ::
+
+        gₜ    = clip(rescale_grad·gradₜ, ±clip_gradient)
+        dₜ    = gₜ + wd·wₜ₋₁
+        rateₜ = rateₜ₋₁ + hypergrad_lr·sum[over params](dₜ·uₜ₋₁)
+        mₜ    = β₁·mₜ₋₁ + (1 − β₁)·dₜ
+        vₜ    = β₂·vₜ₋₁ + (1 − β₂)·dₜ²
+        uₜ    = 1/(1 − β₁ᵗ)·mₜ/(1/√(1 − β₂ᵗ)·√vₜ + ε)
+        wₜ    = wₜ₋₁ − rateₜ·uₜ
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: first rate; a later change has no effect
+        betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
+        eps: added to the root of the second moment, in (0, inf)
+        hypergrad_lr: rate of the rate, in [0, inf)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.001,
+        betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
+        eps: float | torch.Tensor = 1e-08,
+        hypergrad_lr: float | torch.Tensor = 1e-07,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
 class AdamMini(SpecOptimizer):
     """Adam-mini: use fewer learning rates to gain more
 
@@ -449,6 +1087,77 @@ class AdamMini(SpecOptimizer):
         rescale_grad: float | torch.Tensor = 1.0,
         clip_gradient: float | torch.Tensor | None = None,
         *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
+class AdamP(SpecOptimizer):
+    """AdamP: slowing down the slowdown for momentum optimizers on scale-invariant weights
+
+    Heo et al. 2020, arXiv:2006.08217, algorithm 2.
+
+    ::
+
+        gₜ        = clip(rescale_grad·gradₜ, ±clip_gradient)
+        mₜ        = β₁·mₜ₋₁ + (1 − β₁)·gₜ
+        vₜ        = β₂·vₜ₋₁ + (1 − β₂)·gₜ²
+        rootₜ     = 1/√(1 − β₂ᵗ)·√vₜ + ε
+                    ⎧ (β₁·mₜ + (1 − β₁)·gₜ)/rootₜ   if nesterov
+        uₜ        = ⎨
+                    ⎩ mₜ/rootₜ                      otherwise
+        row_cosₜ  = |sum[per row](gₜ·wₜ₋₁)|/((‖gₜ‖[per row] + ε)·(‖wₜ₋₁‖[per row] + ε))   if matrix
+        cosineₜ   = |sum(gₜ·wₜ₋₁)|/((‖gₜ‖ + ε)·(‖wₜ₋₁‖ + ε))   if matrix
+        by_rowₜ   = max(row_cosₜ) < δ/√cols   if matrix
+        wholeₜ    = cosineₜ < δ/√size   if matrix
+        row_partₜ = sum[per row](wₜ₋₁·uₜ)/(‖wₜ₋₁‖[per row] + ε)²   if matrix
+        partₜ     = sum(wₜ₋₁·uₜ)/(‖wₜ₋₁‖ + ε)²   if matrix
+        radialₜ   = ({row_partₜ if by_rowₜ; partₜ if wholeₜ; 0 otherwise})   if matrix
+        ratioₜ    = ({wd_ratio if by_rowₜ or wholeₜ; 1 otherwise})   if matrix
+                    ⎧ (1 − lr·wd·ratioₜ)·wₜ₋₁ − lr/(1 − β₁ᵗ)·(uₜ − radialₜ·wₜ₋₁)   if matrix
+        wₜ        = ⎨
+                    ⎩ (1 − lr·wd)·wₜ₋₁ − lr/(1 − β₁ᵗ)·uₜ                           otherwise
+        where matrix: rank ≥ 2
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
+        eps: added to the root of the second moment, and to norms, in (0, inf)
+        delta: largest cosine of weight and gradient, times the root of their length, to project, in [0, inf)
+        wd_ratio: factor on the decay of a weight that is projected, in [0, inf)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        nesterov: look ahead
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.001,
+        betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
+        eps: float | torch.Tensor = 1e-08,
+        delta: float | torch.Tensor = 0.1,
+        wd_ratio: float | torch.Tensor = 0.1,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        nesterov: bool = False,
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
@@ -621,6 +1330,240 @@ class Adan(SpecOptimizer):
         donate_grads: bool = False,
     ) -> None: ...
 
+class AddSign(SpecOptimizer):
+    """Neural optimizer search with reinforcement learning
+
+    Bello et al. 2017, arXiv:1709.07417, section 4.
+
+    ::
+
+        gₜ = clip(rescale_grad·gradₜ, ±clip_gradient)
+        dₜ = gₜ + wd·wₜ₋₁
+        mₜ = β·mₜ₋₁ + (1 − β)·dₜ
+        wₜ = wₜ₋₁ − lr·(α + sign(dₜ)·sign(mₜ))·dₜ
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        alpha: factor where momentum and gradient neither agree nor disagree, in [0, inf)
+        beta: decay of the momentum, in [0, 1)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.1,
+        alpha: float | torch.Tensor = 1.0,
+        beta: float | torch.Tensor = 0.9,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
+class AggMo(SpecOptimizer):
+    """Aggregated momentum: stability through passive damping
+
+    Lucas et al. 2019, arXiv:1804.00325, with three velocities.
+
+    ::
+
+        gₜ  = clip(rescale_grad·gradₜ, ±clip_gradient)
+        dₜ  = gₜ + wd·wₜ₋₁
+        v₁ₜ = β₁·v₁ₜ₋₁ + dₜ
+        v₂ₜ = β₂·v₂ₜ₋₁ + dₜ
+        v₃ₜ = β₃·v₃ₜ₋₁ + dₜ
+        wₜ  = wₜ₋₁ − lr/3·(v₁ₜ + v₂ₜ + v₃ₜ)
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        betas: decay of the first velocity, in [0, 1); decay of the second velocity, in [0, 1); decay of the third velocity, in [0, 1)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.1,
+        betas: tuple[float | torch.Tensor, float | torch.Tensor, float | torch.Tensor] = (0.0, 0.9, 0.99),
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
+class Amos(SpecOptimizer):
+    """Amos: an Adam-style optimizer with adaptive weight decay towards model-oriented scale
+
+    Tian & Parikh 2022, arXiv:2210.11693, algorithm 1, with c and d of section 4.
+
+    ::
+
+        gₜ      = clip(rescale_grad·gradₜ, ±clip_gradient)
+                  ⎧ mean[per row](gₜ²)   if by_row
+        squareₜ = ⎨
+                  ⎩ mean(gₜ²)            otherwise
+        v_rowₜ  = β·v_rowₜ₋₁ + (1 − β)·squareₜ   if by_row
+        vₜ      = β·vₜ₋₁ + (1 − β)·squareₜ   if not by_row
+                  ⎧ 1/(1 − βᵗ)·v_rowₜ + ε   if by_row
+        v̂ₜ      = ⎨
+                  ⎩ 1/(1 − βᵗ)·vₜ + ε       otherwise
+                  ⎧ b_rowₜ₋₁   if by_row
+        decayₜ  = ⎨
+                  ⎩ bₜ₋₁       otherwise
+        γₜ      = lr²/√(1 + c·√lr·decayₜ)·squareₜ/v̂ₜ
+        shrinkₜ = 1/(1 + d·√(lr·η)·decayₜ)
+        wₜ      = wₜ₋₁ − shrinkₜ·(lr·η/√v̂ₜ·gₜ + γₜ/2·wₜ₋₁)
+        b_rowₜ  = decayₜ + γₜ·(1 + decayₜ)   if by_row
+        bₜ      = decayₜ + γₜ·(1 + decayₜ)   if not by_row
+        where by_row: rank ≥ 2
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: global rate: about 1/sqrt(number of batches), in [0, inf)
+        beta: decay of the second moment, in [0, 1)
+        eta: expected scale of a weight; a step takes one for each parameter, in (0, inf)
+        c: how fast the weight decay slows down, in [0, inf)
+        d: how fast the steps become smaller, in [0, inf)
+        eps: added to the second moment, in (0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.01,
+        beta: float | torch.Tensor = 0.999,
+        eta: float | torch.Tensor = 1.0,
+        c: float | torch.Tensor = 0.25,
+        d: float | torch.Tensor = 0.25,
+        eps: float | torch.Tensor = 1e-18,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
+class ApolloDQN(SpecOptimizer):
+    """Apollo: an adaptive parameter-wise diagonal quasi-Newton method
+
+    Ma 2020, arXiv:2009.13586, algorithm 1.
+
+    ::
+
+        gₜ      = clip(rescale_grad·gradₜ, ±clip_gradient)
+        Gₜ      = gₜ + wd·wₜ₋₁
+        αₜ      = (1 − β)/(1 − βᵗ)
+        yₜ      = Gₜ − mₜ₋₁
+        mₜ      = mₜ₋₁ + αₜ·yₜ
+                  ⎧ √(‖dₜ₋₁²‖) + ε/bound   if rebound = 'constant'
+        nₜ      = ⎨
+                  ⎩ √(‖dₜ₋₁²‖) + ε         otherwise
+        sₜ      = dₜ₋₁/nₜ
+        changeₜ = −αₜ·sum(yₜ/nₜ·sₜ) − sum(Bₜ₋₁·sₜ²)
+        Bₜ      = Bₜ₋₁ + changeₜ·sₜ²
+                  ⎧ max(|Bₜ|, bound)              if rebound = 'constant'
+        hₜ      = ⎨
+                  ⎩ max(|Bₜ|, max(|yₜ|)) + ε/αₜ   otherwise
+        dₜ      = mₜ/hₜ
+        wₜ      = wₜ₋₁ − lr·dₜ
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        beta: decay of the averaged gradient, in [0, 1)
+        eps: added to the norm of the step before, in (0, inf)
+        bound: least curvature, unless rebound is 'belief', in (0, inf)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        rebound: the least curvature: bound, or the largest change of the gradient
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.01,
+        beta: float | torch.Tensor = 0.9,
+        eps: float | torch.Tensor = 0.0001,
+        bound: float | torch.Tensor = 0.01,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        rebound: Literal["constant", "belief"] = "constant",
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
 class CAME(SpecOptimizer):
     """CAME: confidence-guided adaptive memory efficient optimization
 
@@ -693,6 +1636,60 @@ class CAME(SpecOptimizer):
         donate_grads: bool = False,
     ) -> None: ...
 
+class COCOB(SpecOptimizer):
+    """Training deep networks without learning rates through coin betting
+
+    Orabona & Tommasi 2017, arXiv:1705.07795, algorithm 2: COCOB-Backprop.
+
+    ::
+
+        gₜ  = clip(rescale_grad·gradₜ, ±clip_gradient)
+        dₜ  = gₜ + wd·wₜ₋₁
+        w₁ₜ = w₁ₜ₋₁
+        Lₜ  = max(Lₜ₋₁, |dₜ|)
+        Gₜ  = Gₜ₋₁ + |dₜ|
+        Rₜ  = max(Rₜ₋₁ − (wₜ₋₁ − w₁ₜ₋₁)·dₜ, 0)
+        θₜ  = θₜ₋₁ − dₜ
+        wₜ  = w₁ₜ₋₁ + θₜ/(Lₜ·max(Gₜ + Lₜ, α·Lₜ))·(Lₜ + Rₜ)
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        alpha: the first bets are at most 1/alpha of the wealth, in (0, inf)
+        eps: first scale of a gradient, in (0, inf)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.01,
+        alpha: float | torch.Tensor = 100.0,
+        eps: float | torch.Tensor = 1e-08,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
 class CautiousAdamW(SpecOptimizer):
     """Cautious optimizers: improving training with one line of code
 
@@ -734,6 +1731,57 @@ class CautiousAdamW(SpecOptimizer):
         lr: float | torch.Tensor = 0.001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
         eps: float | torch.Tensor = 1e-06,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
+class CautiousLion(SpecOptimizer):
+    """Cautious optimizers: improving training with one line of code
+
+    Liang et al. 2024, arXiv:2411.16085; Lion: Chen et al. 2023, arXiv:2302.06675.
+
+    ::
+
+        gₜ = clip(rescale_grad·gradₜ, ±clip_gradient)
+        uₜ = sign(β₁·mₜ₋₁ + (1 − β₁)·gₜ)
+        mₜ = β₂·mₜ₋₁ + (1 − β₂)·gₜ
+             ⎧ 1   if uₜ·gₜ > 0
+        φₜ = ⎨
+             ⎩ 0   otherwise
+        wₜ = (1 − lr·wd)·wₜ₋₁ − lr/max(mean(φₜ), 1e-3)·φₜ·uₜ
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        betas: weight of the momentum in the sign, in [0, 1); decay of the momentum, in [0, 1)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.0001,
+        betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.99),
         weight_decay: float | torch.Tensor = 0.0,
         rescale_grad: float | torch.Tensor = 1.0,
         clip_gradient: float | torch.Tensor | None = None,
@@ -810,6 +1858,128 @@ class DAdaptAdam(SpecOptimizer):
         donate_grads: bool = False,
     ) -> None: ...
 
+class DAdaptLion(SpecOptimizer):
+    """Lion with a rate that D-Adaptation finds
+
+    Defazio & Mishchenko 2023, arXiv:2301.07733; Lion: Chen et al. 2023, arXiv:2302.06675; as in the authors' code.
+
+    ::
+
+        gₜ     = clip(rescale_grad·gradₜ, ±clip_gradient)
+        β₃ₜ    = √β₂
+        rateₜ  = dₜ₋₁·lr
+        uₜ     = sign(β₁·mₜ₋₁ + (1 − β₁)·gₜ)
+        mₜ     = β₂·mₜ₋₁ + (1 − β₂)·rateₜ·gₜ
+        rₜ     = β₃ₜ·rₜ₋₁ + (1 − β₃ₜ)·sum[over params](rateₜ·uₜ·sₜ₋₁)
+        sₜ     = β₃ₜ·sₜ₋₁ + (1 − β₃ₜ)·rateₜ·uₜ
+        totalₜ = (1 − β₃ₜ)·sum[over params](|sₜ|)
+                 ⎧ dₜ₋₁                   if totalₜ = 0
+        dₜ     = ⎨
+                 ⎩ max(dₜ₋₁, rₜ/totalₜ)   otherwise
+        wₜ     = (1 − rateₜ·wd)·wₜ₋₁ − rateₜ·uₜ
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: factor on the rate that is found; a schedule may change it
+        betas: weight of the momentum in the sign, in [0, 1); decay of the momentum, in [0, 1)
+        d0: first estimate of the distance to the solution, in (0, inf)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 1.0,
+        betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
+        d0: float | torch.Tensor = 1e-06,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
+class DAdaptSGD(SpecOptimizer):
+    """Learning-rate-free learning by D-Adaptation
+
+    Defazio & Mishchenko 2023, arXiv:2301.07733, algorithm 4.
+
+    ::
+
+        gₜ     = clip(rescale_grad·gradₜ, ±clip_gradient)
+        Gₜ     = gₜ + wd·wₜ₋₁
+        x₀ₜ    = x₀ₜ₋₁
+                 ⎧ ‖Gₜ‖[over params]   if n₀ₜ₋₁ = 0
+        n₀ₜ    = ⎨
+                 ⎩ n₀ₜ₋₁               otherwise
+                 ⎧ 0             if n₀ₜ = 0
+        rateₜ  = ⎨
+                 ⎩ dₜ₋₁·lr/n₀ₜ   otherwise
+        rₜ     = rₜ₋₁ + sum[over params](rateₜ·Gₜ·sₜ₋₁)
+        sₜ     = sₜ₋₁ + rateₜ·Gₜ
+        totalₜ = ‖sₜ‖[over params]
+                 ⎧ dₜ₋₁                                          if totalₜ = 0
+        dₜ     = ⎨
+                 ⎩ dₜ₋₁·clip(2·rₜ/totalₜ/dₜ₋₁, 1, growth_rate)   otherwise
+        wₜ     = wₜ₋₁ + (1 − momentum)·(x₀ₜ₋₁ − sₜ − wₜ₋₁)
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: factor on the rate that is found; a schedule may change it
+        momentum: weight of the present iterate in the average, in [0, 1)
+        d0: first estimate of the distance to the solution, in (0, inf)
+        growth_rate: bound on the growth of the estimate in a step, in (1, inf)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 1.0,
+        momentum: float | torch.Tensor = 0.9,
+        d0: float | torch.Tensor = 1e-06,
+        growth_rate: float | torch.Tensor | None = None,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
 class DCASGD(SpecOptimizer):
     """Asynchronous stochastic gradient descent with delay compensation
 
@@ -850,6 +2020,268 @@ class DCASGD(SpecOptimizer):
         lr: float | torch.Tensor = 0.01,
         momentum: float | torch.Tensor = 0.0,
         lamda: float | torch.Tensor = 0.04,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
+class DiffGrad(SpecOptimizer):
+    """diffGrad: an optimization method for convolutional neural networks
+
+    Dubey et al. 2019, arXiv:1909.11015, algorithm 1.
+
+    ::
+
+        gₜ        = clip(rescale_grad·gradₜ, ±clip_gradient)
+        dₜ        = gₜ + wd·wₜ₋₁
+        mₜ        = β₁·mₜ₋₁ + (1 − β₁)·dₜ
+        vₜ        = β₂·vₜ₋₁ + (1 − β₂)·dₜ²
+        frictionₜ = 1/(1 + exp(−|g_prevₜ₋₁ − dₜ|))
+        g_prevₜ   = dₜ
+        wₜ        = wₜ₋₁ − lr·√(1 − β₂ᵗ)/(1 − β₁ᵗ)·frictionₜ·mₜ/(√vₜ + ε)
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
+        eps: added to the root of the second moment, in (0, inf)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.001,
+        betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
+        eps: float | torch.Tensor = 1e-08,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
+class DoG(SpecOptimizer):
+    """DoG is SGD's best friend: a parameter-free dynamic step size schedule
+
+    Ivgi, Hinder & Carmon 2023, arXiv:2302.12022, eq. 1.
+
+    ::
+
+        gₜ   = clip(rescale_grad·gradₜ, ±clip_gradient)
+        rₜ₋₁ = reps_rel·(1 + ‖wₜ₋₁‖[over params])   if t = 1
+        dₜ   = gₜ + wd·wₜ₋₁
+        x₀ₜ  = x₀ₜ₋₁
+        rₜ   = max(rₜ₋₁, ‖wₜ₋₁ − x₀ₜ₋₁‖[over params])
+        Gₜ   = Gₜ₋₁ + sum[over params](dₜ²)
+        wₜ   = wₜ₋₁ − lr·rₜ/√(Gₜ + ε)·dₜ
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: factor on the rate that is found
+        reps_rel: first distance, in units of 1 + the norm of the weights, in (0, inf)
+        eps: added to the sum of squared gradients, in (0, inf)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 1.0,
+        reps_rel: float | torch.Tensor = 1e-06,
+        eps: float | torch.Tensor = 1e-08,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
+class DoWG(SpecOptimizer):
+    """DoWG unleashed: an efficient universal parameter-free gradient descent method
+
+    Khaled, Mishchenko & Jin 2023, arXiv:2305.16284, algorithm 1.
+
+    ::
+
+        gₜ  = clip(rescale_grad·gradₜ, ±clip_gradient)
+        dₜ  = gₜ + wd·wₜ₋₁
+        x₀ₜ = x₀ₜ₋₁
+        r₂ₜ = max(r₂ₜ₋₁, sum[over params]((wₜ₋₁ − x₀ₜ₋₁)²))
+        vₜ  = vₜ₋₁ + r₂ₜ·sum[over params](dₜ²)
+        wₜ  = wₜ₋₁ − lr·r₂ₜ/(√vₜ + ε)·dₜ
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: factor on the rate that is found
+        eps: first squared distance; added to the root of the weighted sum, in (0, inf)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 1.0,
+        eps: float | torch.Tensor = 0.0001,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
+class EFSignSGD(SpecOptimizer):
+    """Error feedback fixes SignSGD and other gradient compression schemes
+
+    Karimireddy et al. 2019, arXiv:1901.09847, algorithm 2.
+
+    ::
+
+        gₜ = clip(rescale_grad·gradₜ, ±clip_gradient)
+        pₜ = lr·(gₜ + wd·wₜ₋₁) + eₜ₋₁
+        uₜ = mean(|pₜ|)·sign(pₜ)
+        eₜ = pₜ − uₜ
+        wₜ = wₜ₋₁ − uₜ
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.01,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
+class FAdam(SpecOptimizer):
+    """FAdam: Adam is a natural gradient optimizer using diagonal empirical Fisher information
+
+    Hwang 2024, arXiv:2405.12807, algorithm 1, with the power 1/2.
+
+    ::
+
+        gₜ     = clip(rescale_grad·gradₜ, ±clip_gradient)
+        b₂ₜ    = β₂·(1 − β₂^(t − 1))/(1 − β₂ᵗ)
+        fₜ     = b₂ₜ·fₜ₋₁ + (1 − b₂ₜ)·gₜ²
+        leastₜ = ε₂·rms(gₜ)
+        rootₜ  = √fₜ + ({ε if leastₜ = 0; min(leastₜ, ε) otherwise})
+        uₜ     = gₜ/rootₜ
+        mₜ     = β₁·mₜ₋₁ + (1 − β₁)/max(1, rms(uₜ)/clip_threshold)·uₜ
+        decayₜ = wₜ₋₁/rootₜ
+        wₜ     = wₜ₋₁ − lr·(mₜ + wd/max(1, rms(decayₜ)/clip_threshold)·decayₜ)
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        betas: decay of the averaged natural gradient, in [0, 1); decay of the Fisher information, in [0, 1)
+        eps: largest number that is added to the root of the information, in (0, inf)
+        eps2: the number that is added, in units of the gradient's root mean square, in (0, inf)
+        clip_threshold: bound on the root mean square of a natural gradient, and of the decay, in (0, inf)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.001,
+        betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
+        eps: float | torch.Tensor = 1e-08,
+        eps2: float | torch.Tensor = 0.01,
+        clip_threshold: float | torch.Tensor = 1.0,
         weight_decay: float | torch.Tensor = 0.0,
         rescale_grad: float | torch.Tensor = 1.0,
         clip_gradient: float | torch.Tensor | None = None,
@@ -922,6 +2354,55 @@ class FTML(SpecOptimizer):
         donate_grads: bool = False,
     ) -> None: ...
 
+class Fromage(SpecOptimizer):
+    """On the distance between two neural networks and the stability of learning
+
+    Bernstein et al. 2020, arXiv:2002.03432, algorithm 1.
+
+    ::
+
+        gₜ      = clip(rescale_grad·gradₜ, ±clip_gradient)
+        w_normₜ = max(‖wₜ₋₁‖, min_norm)
+        g_normₜ = max(‖gₜ‖, min_norm)
+                  ⎧ 1                 if w_normₜ = 0 or g_normₜ = 0
+        ratioₜ  = ⎨
+                  ⎩ w_normₜ/g_normₜ   otherwise
+        wₜ      = (wₜ₋₁ − lr·ratioₜ·gₜ)/√(1 + lr²)
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: length of a step, as a share of the weight's norm
+        min_norm: least norm of the weight and of the gradient, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.01,
+        min_norm: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
 class Ftrl(SpecOptimizer):
     """Ad click prediction: a view from the trenches
 
@@ -971,6 +2452,57 @@ class Ftrl(SpecOptimizer):
         clip_gradient: float | torch.Tensor | None = None,
         weight_decay: float | torch.Tensor = 0.0,
         rescale_grad: float | torch.Tensor = 1.0,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
+class Grams(SpecOptimizer):
+    """Grams: gradient descent with adaptive momentum scaling
+
+    Cao, Li & Song 2024, arXiv:2412.17107, algorithm 1.
+
+    ::
+
+        gₜ = clip(rescale_grad·gradₜ, ±clip_gradient)
+        mₜ = β₁·mₜ₋₁ + (1 − β₁)·gₜ
+        vₜ = β₂·vₜ₋₁ + (1 − β₂)·gₜ²
+        uₜ = 1/(1 − β₁ᵗ)·mₜ/(1/√(1 − β₂ᵗ)·√vₜ + ε)
+        wₜ = (1 − lr·wd)·wₜ₋₁ − lr·sign(gₜ)·|uₜ|
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
+        eps: added to the root of the second moment, in (0, inf)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.001,
+        betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
+        eps: float | torch.Tensor = 1e-06,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
         *,
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
@@ -1162,6 +2694,68 @@ class LANS(SpecOptimizer):
         donate_grads: bool = False,
     ) -> None: ...
 
+class LARC(SpecOptimizer):
+    """SGD whose rate is clipped, or scaled, by the ratio of the norms of weight and gradient
+
+    You, Gitman & Ginsburg 2017, arXiv:1708.03888; LARC of NVIDIA Apex.
+
+    ::
+
+        gₜ      = clip(rescale_grad·gradₜ, ±clip_gradient)
+        w_normₜ = ‖wₜ₋₁‖
+        g_normₜ = ‖gₜ‖
+        ratioₜ  = trust_coefficient·w_normₜ/(g_normₜ + wd·w_normₜ + ε)
+                  ⎧ ({1 if ratioₜ ≥ lr; ratioₜ/lr otherwise})   if clip_rate
+        scaleₜ  = ⎨
+                  ⎩ ratioₜ                                      otherwise
+                  ⎧ gₜ                      if w_normₜ = 0 or g_normₜ = 0
+        dₜ      = ⎨
+                  ⎩ scaleₜ·(gₜ + wd·wₜ₋₁)   otherwise
+        momₜ    = momentum·momₜ₋₁ + dₜ
+        wₜ      = wₜ₋₁ − lr·momₜ
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        momentum: decay of the velocity, in [0, 1)
+        trust_coefficient: length of a step, as a share of the weight's norm, in [0, inf)
+        eps: added to the norms, in [0, inf)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        clip_rate: let the rate never exceed lr; otherwise it is scaled by the ratio
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.1,
+        momentum: float | torch.Tensor = 0.9,
+        trust_coefficient: float | torch.Tensor = 0.02,
+        eps: float | torch.Tensor = 1e-08,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        clip_rate: bool = True,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
 class LARS(SpecOptimizer):
     """Large batch training of convolutional networks
 
@@ -1310,6 +2904,109 @@ class LBSGD(SpecOptimizer):
         donate_grads: bool = False,
     ) -> None: ...
 
+class LDoG(SpecOptimizer):
+    """DoG with a distance and a sum for each parameter
+
+    Ivgi, Hinder & Carmon 2023, arXiv:2302.12022, section 3.4: layer-wise DoG.
+
+    ::
+
+        gₜ   = clip(rescale_grad·gradₜ, ±clip_gradient)
+        rₜ₋₁ = reps_rel·(1 + ‖wₜ₋₁‖)   if t = 1
+        dₜ   = gₜ + wd·wₜ₋₁
+        x₀ₜ  = x₀ₜ₋₁
+        rₜ   = max(rₜ₋₁, ‖wₜ₋₁ − x₀ₜ₋₁‖)
+        Gₜ   = Gₜ₋₁ + sum(dₜ²)
+        wₜ   = wₜ₋₁ − lr·rₜ/√(Gₜ + ε)·dₜ
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: factor on the rate that is found
+        reps_rel: first distance, in units of 1 + the norm of the weight, in (0, inf)
+        eps: added to the sum of squared gradients, in (0, inf)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 1.0,
+        reps_rel: float | torch.Tensor = 1e-06,
+        eps: float | torch.Tensor = 1e-08,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
+class LaProp(SpecOptimizer):
+    """LaProp: separating momentum and adaptivity in Adam
+
+    Ziyin, Wang & Ueda 2020, arXiv:2002.04839, algorithm 1.
+
+    ::
+
+        gₜ = clip(rescale_grad·gradₜ, ±clip_gradient)
+        vₜ = β₂·vₜ₋₁ + (1 − β₂)·gₜ²
+        mₜ = β₁·mₜ₋₁ + (1 − β₁)·gₜ/(1/√(1 − β₂ᵗ)·√vₜ + ε)
+        wₜ = (1 − lr·wd)·wₜ₋₁ − lr/(1 − β₁ᵗ)·mₜ
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        betas: decay of the momentum, in [0, 1); decay of the second moment, in [0, 1)
+        eps: added to the root of the second moment, in (0, inf)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.0004,
+        betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
+        eps: float | torch.Tensor = 1e-15,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
 class Lion(SpecOptimizer):
     """Symbolic discovery of optimization algorithms
 
@@ -1344,6 +3041,60 @@ class Lion(SpecOptimizer):
         params: ParamsT,
         lr: float | torch.Tensor = 0.0001,
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.99),
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
+class MADGRAD(SpecOptimizer):
+    """Adaptivity without compromise: a momentumized, adaptive, dual averaged gradient method
+
+    Defazio & Jelassi 2021, arXiv:2101.11075, algorithm 1.
+
+    ::
+
+        gₜ    = clip(rescale_grad·gradₜ, ±clip_gradient)
+        dₜ    = gₜ + wd·wₜ₋₁
+        lambₜ = (lr + ε)·√t
+        x₀ₜ   = x₀ₜ₋₁
+        sₜ    = sₜ₋₁ + lambₜ·dₜ
+        vₜ    = vₜ₋₁ + lambₜ·dₜ²
+        zₜ    = x₀ₜ₋₁ − sₜ/(∛vₜ + ε)
+        wₜ    = wₜ₋₁ + (1 − momentum)·(zₜ − wₜ₋₁)
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        momentum: weight of the present iterate in the average, in [0, 1)
+        eps: added to the cube root, and to the rate, in (0, inf)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.01,
+        momentum: float | torch.Tensor = 0.9,
+        eps: float | torch.Tensor = 1e-06,
         weight_decay: float | torch.Tensor = 0.0,
         rescale_grad: float | torch.Tensor = 1.0,
         clip_gradient: float | torch.Tensor | None = None,
@@ -1528,6 +3279,154 @@ class NAdam(TorchOptimizer, torch.optim.NAdam):
         donate_grads: bool = False,
     ) -> None: ...
 
+class NAdamW(SpecOptimizer):
+    """Adam with Nesterov's momentum and decoupled weight decay
+
+    Dozat 2016, ICLR workshop; Loshchilov & Hutter 2019, arXiv:1711.05101; Dahl et al. 2023, arXiv:2306.07179.
+
+    ::
+
+        gₜ = clip(rescale_grad·gradₜ, ±clip_gradient)
+        mₜ = β₁·mₜ₋₁ + (1 − β₁)·gₜ
+        vₜ = β₂·vₜ₋₁ + (1 − β₂)·gₜ²
+        m̄ₜ = β₁/(1 − β₁^(t + 1))·mₜ + (1 − β₁)/(1 − β₁ᵗ)·gₜ
+        wₜ = (1 − lr·wd)·wₜ₋₁ − lr·m̄ₜ/(1/√(1 − β₂ᵗ)·√vₜ + ε)
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
+        eps: added to the root of the second moment, in (0, inf)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.001,
+        betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
+        eps: float | torch.Tensor = 1e-08,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
+class NSGD(SpecOptimizer):
+    """Momentum improves normalized SGD
+
+    Cutkosky & Mehta 2020, arXiv:2002.03305, algorithm 1.
+
+    ::
+
+        gₜ = clip(rescale_grad·gradₜ, ±clip_gradient)
+        mₜ = β·mₜ₋₁ + (1 − β)·(gₜ + wd·wₜ₋₁)
+        nₜ = ‖mₜ‖[over params]
+        wₜ = wₜ₋₁ − lr·({0 if nₜ = 0; 1/nₜ otherwise})·mₜ
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: length of a step of all parameters together
+        beta: decay of the averaged gradient, in [0, 1)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.01,
+        beta: float | torch.Tensor = 0.9,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
+class NoisySGD(SpecOptimizer):
+    """Adding gradient noise improves learning for very deep networks
+
+    Neelakantan et al. 2015, arXiv:1511.06807, eq. 1.
+
+    ::
+
+        gₜ = clip(rescale_grad·gradₜ, ±clip_gradient)
+        zₜ ~ N(0, 1)
+        wₜ = wₜ₋₁ − lr·(gₜ + wd·wₜ₋₁ + √(η/t^γ)·zₜ)
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        eta: variance of the noise in the first step, in [0, inf)
+        gamma: power with which the variance falls, in [0, inf)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.01,
+        eta: float | torch.Tensor = 0.01,
+        gamma: float | torch.Tensor = 0.55,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
 class NovoGrad(SpecOptimizer):
     """Stochastic gradient methods with layer-wise adaptive moments for training of deep networks
 
@@ -1576,6 +3475,378 @@ class NovoGrad(SpecOptimizer):
         clip_gradient: float | torch.Tensor | None = None,
         *,
         grad_averaging: bool = False,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
+class OptimisticAdam(SpecOptimizer):
+    """Training GANs with optimism
+
+    Daskalakis et al. 2018, arXiv:1711.00141, algorithm 1.
+
+    ::
+
+        gₜ      = clip(rescale_grad·gradₜ, ±clip_gradient)
+        dₜ      = gₜ + wd·wₜ₋₁
+        mₜ      = β₁·mₜ₋₁ + (1 − β₁)·dₜ
+        vₜ      = β₂·vₜ₋₁ + (1 − β₂)·dₜ²
+        uₜ      = 1/(1 − β₁ᵗ)·mₜ/(1/√(1 − β₂ᵗ)·√vₜ + ε)
+        wₜ      = wₜ₋₁ − lr·(2·uₜ − ({uₜ if t = 1; u_prevₜ₋₁ otherwise}))
+        u_prevₜ = uₜ
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
+        eps: added to the root of the second moment, in (0, inf)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.0001,
+        betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.5, 0.9),
+        eps: float | torch.Tensor = 1e-08,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
+class OptimisticSGD(SpecOptimizer):
+    """Optimistic gradient descent: a step along the gradient that is expected next
+
+    Daskalakis et al. 2018, arXiv:1711.00141, eq. 6; Mokhtari, Ozdaglar & Pattathil 2020, arXiv:1901.08511.
+
+    ::
+
+        gₜ      = clip(rescale_grad·gradₜ, ±clip_gradient)
+        dₜ      = gₜ + wd·wₜ₋₁
+        wₜ      = wₜ₋₁ − lr·((α + β)·dₜ − β·({dₜ if t = 1; g_prevₜ₋₁ otherwise}))
+        g_prevₜ = dₜ
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        alpha: weight of the gradient, in [0, inf)
+        beta: weight of its change, by which the next one is guessed, in [0, inf)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.01,
+        alpha: float | torch.Tensor = 1.0,
+        beta: float | torch.Tensor = 1.0,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
+class PAdam(SpecOptimizer):
+    """Closing the generalization gap of adaptive gradient methods in training deep neural networks
+
+    Chen et al. 2018, arXiv:1806.06763, algorithm 1.
+
+    ::
+
+        gₜ     = clip(rescale_grad·gradₜ, ±clip_gradient)
+        dₜ     = gₜ + wd·wₜ₋₁
+        mₜ     = β₁·mₜ₋₁ + (1 − β₁)·dₜ
+        vₜ     = β₂·vₜ₋₁ + (1 − β₂)·dₜ²
+        v_maxₜ = max(v_maxₜ₋₁, vₜ)   if amsgrad
+                 ⎧ √v_maxₜ + ε   if amsgrad
+        rootₜ  = ⎨
+                 ⎩ √vₜ + ε       otherwise
+        wₜ     = wₜ₋₁ − lr·√(1 − β₂ᵗ)/(1 − β₁ᵗ)·mₜ/rootₜ^(2·partial)
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
+        partial: power of the second moment; 0.5 is AMSGrad, in (0, 0.5]
+        eps: added to the root of the second moment, in (0, inf)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        amsgrad: keep the largest second moment
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.1,
+        betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
+        partial: float | torch.Tensor = 0.25,
+        eps: float | torch.Tensor = 1e-08,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        amsgrad: bool = True,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
+class PID(SpecOptimizer):
+    """A PID controller approach for stochastic optimization of deep networks
+
+    An et al. 2018, CVPR.
+
+    ::
+
+        gₜ      = clip(rescale_grad·gradₜ, ±clip_gradient)
+        eₜ      = gₜ + wd·wₜ₋₁
+        iₜ      = momentum·iₜ₋₁ + eₜ
+                  ⎧ 0                                                 if t = 1
+        dₜ      = ⎨
+                  ⎩ momentum·dₜ₋₁ + (1 − momentum)·(eₜ − g_prevₜ₋₁)   otherwise
+        g_prevₜ = eₜ
+        wₜ      = wₜ₋₁ − lr·(eₜ + integral·iₜ + derivative·dₜ)
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        momentum: decay of the integral and of the derivative, in [0, 1)
+        integral: weight of the integral, in [0, inf)
+        derivative: weight of the derivative, in [0, inf)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.01,
+        momentum: float | torch.Tensor = 0.9,
+        integral: float | torch.Tensor = 5.0,
+        derivative: float | torch.Tensor = 10.0,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
+class PNM(SpecOptimizer):
+    """Positive-negative momentum: manipulating stochastic gradient noise to improve generalization
+
+    Xie et al. 2021, arXiv:2103.17182, algorithm 2.
+
+    ::
+
+        gₜ = clip(rescale_grad·gradₜ, ±clip_gradient)
+        xₜ = β₁²·nₜ₋₁ + (1 − β₁²)·gₜ
+        mₜ = xₜ
+        nₜ = mₜ₋₁
+        wₜ = (1 − lr·wd)·wₜ₋₁ − lr/√((1 + β₀)² + β₀²)·((1 + β₀)·xₜ − β₀·mₜ₋₁)
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        beta1: decay of a momentum in a step; each is updated in every second one, in [0, 1)
+        beta0: weight of the negative momentum, in [0, inf)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.001,
+        beta1: float | torch.Tensor = 0.9,
+        beta0: float | torch.Tensor = 1.0,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
+class PSGLD(SpecOptimizer):
+    """Preconditioned stochastic gradient Langevin dynamics for deep neural networks
+
+    Li et al. 2016, arXiv:1512.07666, algorithm 1, without the term Gamma.
+
+    ::
+
+        gₜ = clip(rescale_grad·gradₜ, ±clip_gradient)
+        zₜ ~ N(0, 1)
+        dₜ = gₜ + wd·wₜ₋₁
+        vₜ = α·vₜ₋₁ + (1 − α)·dₜ²
+        Gₜ = 1/(√vₜ + ε)
+        wₜ = wₜ₋₁ − lr/2·Gₜ·dₜ + √(lr·Gₜ)·zₜ
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate, in [0, inf)
+        alpha: decay of the second moment, in [0, 1)
+        eps: added to the root of the second moment, in (0, inf)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.01,
+        alpha: float | torch.Tensor = 0.99,
+        eps: float | torch.Tensor = 1e-05,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
+class PowerSign(SpecOptimizer):
+    """Neural optimizer search with reinforcement learning
+
+    Bello et al. 2017, arXiv:1709.07417, section 4.
+
+    ::
+
+        gₜ     = clip(rescale_grad·gradₜ, ±clip_gradient)
+        dₜ     = gₜ + wd·wₜ₋₁
+        mₜ     = β·mₜ₋₁ + (1 − β)·dₜ
+        agreeₜ = sign(dₜ)·sign(mₜ)
+        wₜ     = wₜ₋₁ − lr·({base if agreeₜ > 0; 1/base if agreeₜ < 0; 1 otherwise})·dₜ
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        base: factor where momentum and gradient agree; its inverse where they do not, in (0, inf)
+        beta: decay of the momentum, in [0, 1)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.1,
+        base: float | torch.Tensor = 2.718281828459045,
+        beta: float | torch.Tensor = 0.9,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
@@ -1710,6 +3981,56 @@ class QHAdam(SpecOptimizer):
         clip_gradient: float | torch.Tensor | None = None,
         *,
         decouple_weight_decay: bool = False,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
+class QHM(SpecOptimizer):
+    """Quasi-hyperbolic momentum and Adam for deep learning
+
+    Ma & Yarats 2019, arXiv:1810.06801, algorithm 1.
+
+    ::
+
+        gₜ = clip(rescale_grad·gradₜ, ±clip_gradient)
+        dₜ = gₜ + wd·wₜ₋₁
+        mₜ = β·mₜ₋₁ + (1 − β)·dₜ
+        wₜ = wₜ₋₁ − lr·((1 − ν)·dₜ + ν·mₜ)
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        beta: decay of the averaged gradient, in [0, 1)
+        nu: weight of the averaged gradient against the gradient; 0 is SGD, in [0, 1]
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 1.0,
+        beta: float | torch.Tensor = 0.999,
+        nu: float | torch.Tensor = 0.7,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
@@ -1929,6 +4250,223 @@ class SGD(TorchOptimizer, torch.optim.SGD):
         donate_grads: bool = False,
     ) -> None: ...
 
+class SGDHD(SpecOptimizer):
+    """Online learning rate adaptation with hypergradient descent: SGD whose rate is learnt, too
+
+    Baydin et al. 2018, arXiv:1703.04782, algorithm 4.
+
+    ::
+
+        gₜ      = clip(rescale_grad·gradₜ, ±clip_gradient)
+        dₜ      = gₜ + wd·wₜ₋₁
+        rateₜ   = rateₜ₋₁ + hypergrad_lr·sum[over params](dₜ·g_prevₜ₋₁)
+        g_prevₜ = dₜ
+        wₜ      = wₜ₋₁ − rateₜ·dₜ
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: first rate; a later change has no effect
+        hypergrad_lr: rate of the rate, in [0, inf)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.01,
+        hypergrad_lr: float | torch.Tensor = 0.0001,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
+class SGDP(SpecOptimizer):
+    """AdamP: slowing down the slowdown for momentum optimizers on scale-invariant weights
+
+    Heo et al. 2020, arXiv:2006.08217, algorithm 1.
+
+    ::
+
+        gₜ        = clip(rescale_grad·gradₜ, ±clip_gradient)
+        momₜ      = momentum·momₜ₋₁ + gₜ
+                    ⎧ gₜ + momentum·momₜ   if nesterov
+        uₜ        = ⎨
+                    ⎩ momₜ                 otherwise
+        row_cosₜ  = |sum[per row](gₜ·wₜ₋₁)|/((‖gₜ‖[per row] + ε)·(‖wₜ₋₁‖[per row] + ε))   if matrix
+        cosineₜ   = |sum(gₜ·wₜ₋₁)|/((‖gₜ‖ + ε)·(‖wₜ₋₁‖ + ε))   if matrix
+        by_rowₜ   = max(row_cosₜ) < δ/√cols   if matrix
+        wholeₜ    = cosineₜ < δ/√size   if matrix
+        row_partₜ = sum[per row](wₜ₋₁·uₜ)/(‖wₜ₋₁‖[per row] + ε)²   if matrix
+        partₜ     = sum(wₜ₋₁·uₜ)/(‖wₜ₋₁‖ + ε)²   if matrix
+        radialₜ   = ({row_partₜ if by_rowₜ; partₜ if wholeₜ; 0 otherwise})   if matrix
+        ratioₜ    = ({wd_ratio if by_rowₜ or wholeₜ; 1 otherwise})   if matrix
+                    ⎧ (1 − lr·wd·ratioₜ/(1 − momentum))·wₜ₋₁ − lr·(uₜ − radialₜ·wₜ₋₁)   if matrix
+        wₜ        = ⎨
+                    ⎩ (1 − lr·wd/(1 − momentum))·wₜ₋₁ − lr·uₜ                           otherwise
+        where matrix: rank ≥ 2
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        momentum: decay of the velocity, in [0, 1)
+        eps: added to norms, in (0, inf)
+        delta: largest cosine of weight and gradient, times the root of their length, to project, in [0, inf)
+        wd_ratio: factor on the decay of a weight that is projected, in [0, inf)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        nesterov: look ahead
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.1,
+        momentum: float | torch.Tensor = 0.9,
+        eps: float | torch.Tensor = 1e-08,
+        delta: float | torch.Tensor = 0.1,
+        wd_ratio: float | torch.Tensor = 0.1,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        nesterov: bool = False,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
+class SGDW(SpecOptimizer):
+    """Decoupled weight decay regularization: SGD
+
+    Loshchilov & Hutter 2019, arXiv:1711.05101, algorithm 1.
+
+    ::
+
+        gₜ   = clip(rescale_grad·gradₜ, ±clip_gradient)
+        momₜ = momentum·momₜ₋₁ + gₜ
+               ⎧ (1 − lr·wd)·wₜ₋₁ − lr·(gₜ + momentum·momₜ)   if nesterov
+        wₜ   = ⎨
+               ⎩ (1 − lr·wd)·wₜ₋₁ − lr·momₜ                   otherwise
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        momentum: decay of the velocity, in [0, 1)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        nesterov: look ahead
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.01,
+        momentum: float | torch.Tensor = 0.9,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        nesterov: bool = False,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
+class SGHMC(SpecOptimizer):
+    """Stochastic gradient Hamiltonian Monte Carlo
+
+    Chen, Fox & Guestrin 2014, arXiv:1402.4102, eq. 15, with no estimate of the gradient's noise.
+
+    ::
+
+        gₜ = clip(rescale_grad·gradₜ, ±clip_gradient)
+        zₜ ~ N(0, 1)
+        vₜ = (1 − α)·vₜ₋₁ − lr·(gₜ + wd·wₜ₋₁) + √(2·α·lr)·zₜ
+        wₜ = wₜ₋₁ + vₜ
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate, in [0, inf)
+        alpha: friction: 1 - momentum, in [0, 1]
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.01,
+        alpha: float | torch.Tensor = 0.1,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
 class SGLD(SpecOptimizer):
     """Bayesian learning via stochastic gradient Langevin dynamics
 
@@ -1960,6 +4498,194 @@ class SGLD(SpecOptimizer):
         self,
         params: ParamsT,
         lr: float | torch.Tensor = 0.01,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
+class SM3(SpecOptimizer):
+    """Memory-efficient adaptive optimization
+
+    Anil et al. 2019, arXiv:1901.11150, algorithm SM3-II, with a momentum.
+
+    ::
+
+        gₜ     = clip(rescale_grad·gradₜ, ±clip_gradient)
+        dₜ     = gₜ + wd·wₜ₋₁
+                 ⎧ min(Rₜ₋₁, Cₜ₋₁) + dₜ²   if matrix
+        boundₜ = ⎨
+                 ⎩ vₜ₋₁ + dₜ²              otherwise
+        Rₜ     = max[per row](boundₜ)   if matrix
+        Cₜ     = max[per col](boundₜ)   if matrix
+        vₜ     = boundₜ   if not matrix
+                 ⎧ 0                  if boundₜ = 0
+        uₜ     = ⎨
+                 ⎩ dₜ/√(boundₜ + ε)   otherwise
+        mₜ     = momentum·mₜ₋₁ + (1 − momentum)·uₜ   if heavy
+                 ⎧ wₜ₋₁ − lr·mₜ   if heavy
+        wₜ     = ⎨
+                 ⎩ wₜ₋₁ − lr·uₜ   otherwise
+        where matrix: rank ≥ 2
+        where heavy: momentum > 0
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        momentum: decay of the averaged step; 0 keeps none, in [0, 1)
+        eps: added to the bound, under the root, in [0, inf)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.1,
+        momentum: float | torch.Tensor = 0.9,
+        eps: float | torch.Tensor = 1e-30,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
+class SMORMS3(SpecOptimizer):
+    """RMSProp with a memory as long as the gradient is steady
+
+    Funk 2015, RMSprop loses to SMORMS3: beware the epsilon.
+
+    ::
+
+        gₜ      = clip(rescale_grad·gradₜ, ±clip_gradient)
+        dₜ      = gₜ + wd·wₜ₋₁
+        rₜ      = 1/(memoryₜ₋₁ + 1)
+        mₜ      = (1 − rₜ)·mₜ₋₁ + rₜ·dₜ
+        vₜ      = (1 − rₜ)·vₜ₋₁ + rₜ·dₜ²
+        signalₜ = mₜ²/(vₜ + ε)
+        wₜ      = wₜ₋₁ − dₜ·min(lr, signalₜ)/(√vₜ + ε)
+        memoryₜ = 1 + memoryₜ₋₁·(1 − signalₜ)
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: bound on the rate
+        eps: added to the second moment, and to its root, in (0, inf)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.001,
+        eps: float | torch.Tensor = 1e-16,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
+class SWATS(SpecOptimizer):
+    """Improving generalization performance by switching from Adam to SGD
+
+    Keskar & Socher 2017, arXiv:1712.07628, algorithm 1.
+
+    ::
+
+        gₜ       = clip(rescale_grad·gradₜ, ±clip_gradient)
+        dₜ       = gₜ + wd·wₜ₋₁
+                   ⎧ β₁·mₜ₋₁ + (1 − β₁)·dₜ   if foundₜ₋₁ = 0
+        xₜ       = ⎨
+                   ⎩ β₁·mₜ₋₁ + dₜ            otherwise
+                   ⎧ β₂·vₜ₋₁ + (1 − β₂)·dₜ²   if foundₜ₋₁ = 0
+        vₜ       = ⎨
+                   ⎩ vₜ₋₁                     otherwise
+        pₜ       = lr·√(1 − β₂ᵗ)/(1 − β₁ᵗ)·xₜ/(√vₜ + ε)
+        alongₜ   = sum[over params](pₜ·dₜ)
+                   ⎧ 0                              if alongₜ = 0
+        fitₜ     = ⎨
+                   ⎩ sum[over params](pₜ²)/alongₜ   otherwise
+                   ⎧ averageₜ₋₁                      if alongₜ = 0
+        averageₜ = ⎨
+                   ⎩ β₂·averageₜ₋₁ + (1 − β₂)·fitₜ   otherwise
+        rateₜ    = averageₜ/(1 − β₂^step)
+        closeₜ   = foundₜ₋₁ = 0 and step > 1 and alongₜ ≠ 0 and |rateₜ − fitₜ| < ε
+                   ⎧ rateₜ      if closeₜ
+        foundₜ   = ⎨
+                   ⎩ foundₜ₋₁   otherwise
+                   ⎧ 0    if closeₜ
+        mₜ       = ⎨
+                   ⎩ xₜ   otherwise
+                   ⎧ wₜ₋₁ − pₜ                     if foundₜ₋₁ = 0
+        wₜ       = ⎨
+                   ⎩ wₜ₋₁ − (1 − β₁)·foundₜ₋₁·xₜ   otherwise
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: rate of Adam
+        betas: decay of the first moment, and of the velocity, in [0, 1); decay of the second moment, and of the averaged rate, in [0, 1)
+        eps: added to the root of the second moment; how close two rates must come, in (0, inf)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.001,
+        betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
+        eps: float | torch.Tensor = 1e-09,
         weight_decay: float | torch.Tensor = 0.0,
         rescale_grad: float | torch.Tensor = 1.0,
         clip_gradient: float | torch.Tensor | None = None,
@@ -2029,6 +4755,76 @@ class ScheduleFreeAdamW(SpecOptimizer):
         rescale_grad: float | torch.Tensor = 1.0,
         clip_gradient: float | torch.Tensor | None = None,
         *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
+class ScheduleFreeRAdam(SpecOptimizer):
+    """The road less scheduled
+
+    Defazio et al. 2024, arXiv:2405.15682; RAdam: Liu et al. 2020, arXiv:1908.03265; as in the authors' code.
+
+    ::
+
+        gₜ       = clip(rescale_grad·gradₜ, ±clip_gradient)
+        ρ_infₜ   = 2/(1 − β₂) − 1
+        ρₜ       = ρ_infₜ − 2·t·β₂ᵗ/(1 − β₂ᵗ)
+        rectₜ    = √((ρₜ − 4)·(ρₜ − 2)·ρ_infₜ/((ρ_infₜ − 4)·(ρ_infₜ − 2)·ρₜ))
+                   ⎧ lr·({rectₜ if ρₜ > 4; 0 otherwise})   if silent_sgd_phase
+        rateₜ    = ⎨
+                   ⎩ lr·({rectₜ if ρₜ > 4; 1 otherwise})   otherwise
+        lr_maxₜ  = max(lr_maxₜ₋₁, rateₜ)
+        weightₜ  = t^r·lr_maxₜ^weight_lr_power
+        totalₜ   = totalₜ₋₁ + weightₜ
+                   ⎧ weightₜ/totalₜ   if totalₜ > 0
+        cₜ       = ⎨
+                   ⎩ 0                otherwise
+        vₜ       = β₂·vₜ₋₁ + (1 − β₂)·gₜ²
+        dₜ       = ({gₜ/(1/√(1 − β₂ᵗ)·√vₜ + ε) if ρₜ > 4; gₜ otherwise}) + wd·wₜ₋₁
+        zₜ       = zₜ₋₁ − rateₜ·dₜ
+        wₜ       = wₜ₋₁ + cₜ·(zₜ₋₁ − wₜ₋₁) − rateₜ·(1 − β₁·(1 − cₜ))·dₜ
+        wₜ(eval) = wₜ + (1 − 1/β₁)·(zₜ − wₜ)
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        betas: how close to the average gradients are taken, in (0, 1]; decay of the second moment, in [0, 1)
+        eps: added to the root of the second moment, in (0, inf)
+        r: power of t in the weights of the average, in [0, inf)
+        weight_lr_power: power of the rate in the weights of the average, in [0, inf)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        silent_sgd_phase: wait while the second moment is too uncertain; otherwise steps of SGD
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.0025,
+        betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
+        eps: float | torch.Tensor = 1e-08,
+        r: float | torch.Tensor = 0.0,
+        weight_lr_power: float | torch.Tensor = 2.0,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        silent_sgd_phase: bool = True,
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,
         master: bool = False,
@@ -2153,6 +4949,59 @@ class Signum(SpecOptimizer):
         donate_grads: bool = False,
     ) -> None: ...
 
+class SimplifiedAdEMAMix(SpecOptimizer):
+    """Connections between schedule-free optimizers, AdEMAMix, and accelerated SGD variants
+
+    Morwani et al. 2025, arXiv:2502.02431, algorithm 1.
+
+    ::
+
+        gₜ = clip(rescale_grad·gradₜ, ±clip_gradient)
+        mₜ = β₁·mₜ₋₁ + gₜ
+        vₜ = β₂·vₜ₋₁ + (1 − β₂)·gₜ²
+        uₜ = (mₜ + α·gₜ)/(1/√(1 − β₂ᵗ)·√vₜ + ε)
+        wₜ = wₜ₋₁ − lr·(uₜ + wd·wₜ₋₁)
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        betas: decay of the momentum, in [0, 1); decay of the second moment, in [0, 1)
+        alpha: weight of the gradient beside the momentum, in [0, inf)
+        eps: added to the root of the second moment, in (0, inf)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.001,
+        betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.99, 0.95),
+        alpha: float | torch.Tensor = 0.0,
+        eps: float | torch.Tensor = 1e-08,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
 class Sophia(SpecOptimizer):
     """Sophia: a scalable stochastic second-order optimizer for language model pre-training
 
@@ -2257,6 +5106,60 @@ class SparseAdam(TorchOptimizer, torch.optim.SparseAdam):
         donate_grads: bool = False,
     ) -> None: ...
 
+class StableAdamW(SpecOptimizer):
+    """Stable and low-precision training for large-scale vision-language models
+
+    Wortsman et al. 2023, arXiv:2304.13013, algorithm 2.
+
+    ::
+
+        gₜ     = clip(rescale_grad·gradₜ, ±clip_gradient)
+        b₁ₜ    = β₁·(1 − β₁^(t − 1))/(1 − β₁ᵗ)
+        b₂ₜ    = β₂·(1 − β₂^(t − 1))/(1 − β₂ᵗ)
+        mₜ     = b₁ₜ·mₜ₋₁ + (1 − b₁ₜ)·gₜ
+        vₜ     = b₂ₜ·vₜ₋₁ + (1 − b₂ₜ)·gₜ²
+        ratioₜ = rms(gₜ/max(√vₜ, ε))
+        ηₜ     = lr/max(1, ratioₜ)
+        wₜ     = (1 − ηₜ·wd)·wₜ₋₁ − ηₜ·mₜ/(√vₜ + ε)
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
+        eps: added to the root of the second moment, and its least value in the ratio, in (0, inf)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.001,
+        betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.99),
+        eps: float | torch.Tensor = 1e-08,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
 class Test(SpecOptimizer):
     """Adds the gradient to the weight, for tests of what surrounds an optimizer
 
@@ -2286,6 +5189,53 @@ class Test(SpecOptimizer):
         params: ParamsT,
         lr: float | torch.Tensor = 0.01,
         rescale_grad: float | torch.Tensor = 1.0,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
+class Tiger(SpecOptimizer):
+    """Tiger: A tight-fisted optimizer
+
+    Su 2023, https://github.com/bojone/tiger.
+
+    ::
+
+        gₜ = clip(rescale_grad·gradₜ, ±clip_gradient)
+        mₜ = β·mₜ₋₁ + (1 − β)·gₜ
+        wₜ = wₜ₋₁ − lr·(sign(mₜ) + wd·wₜ₋₁)
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        beta: decay of the momentum, in [0, 1)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.001,
+        beta: float | torch.Tensor = 0.965,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
         *,
         maximize: bool = False,
         storage: str | Mapping[str, str] | None = None,

@@ -48,6 +48,13 @@ def names() -> tuple[str, ...]:
     return specfiles.available()
 
 
+def is_chain(name: str) -> bool:
+    """Whether a name says what transforms a spec: `adam with lookahead(k = 5)`."""
+    from optgen import pipeline
+
+    return pipeline.is_chain(name)
+
+
 def read(spec: str | os.PathLike[str]) -> Spec:
     """The checked spec of a name, of the path of a `.opt` file, or of a spec's text (what has several lines)."""
     from optgen import Source, api, pipeline

@@ -15,6 +15,101 @@ def register(klass: type[Optimizer]) -> type[Optimizer]: ...
 def create(name: str, **kwargs: Any) -> Optimizer: ...
 def register_spec(spec: str | os.PathLike[str]) -> type[SpecOptimizer]: ...
 
+class AccSGD(SpecOptimizer):
+    """On the insufficiency of existing momentum schemes for stochastic optimization.
+
+    Kidambi et al. 2018, arXiv:1803.05591, algorithm 3.
+
+        beta = small_const^2*xi/kappa
+        zeta = small_const/(small_const + beta)
+        d    = g + wd*w
+        x'   = x + beta*(w - x) - beta*lr*kappa/small_const*d
+        y    = w - lr*d
+        w'   = y + (1 - zeta)*(x' - y)
+
+    Parameters
+    ----------
+    learning_rate: short step.
+    kappa: ratio of the long step to the short one, in [1, inf).
+    xi: statistical advantage; at most the root of kappa, in [1, inf).
+    small_const: divides the long step, in (0, 1].
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    kappa: float
+    xi: float
+    small_const: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        kappa: float = 1000.0,
+        xi: float = 10.0,
+        small_const: float = 0.7,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class ACProp(SpecOptimizer):
+    """Momentum centering and asynchronous update for adaptive gradient methods.
+
+    Zhuang et al. 2021, arXiv:2110.05454, algorithm 1.
+
+        root = where(t == 1, 1, sqrt(s/(1 - beta2^max(t - 1, 1))))
+        w'   = (1 - lr*wd)*w - lr*g/(root + epsilon)
+        s'   = beta2*s + (1 - beta2)*(g - m)^2 + epsilon_root
+        m'   = beta1*m + (1 - beta1)*g
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    beta1: decay of the expected gradient, in [0, 1).
+    beta2: decay of the variance, in [0, 1).
+    epsilon: added to the root of the variance, in (0, inf).
+    epsilon_root: added to the variance in each step, in (0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta1: float
+    beta2: float
+    epsilon: float
+    epsilon_root: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-16,
+        epsilon_root: float = 1e-16,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
 class AdaBelief(SpecOptimizer):
     """Adapting stepsizes by the belief in observed gradients.
 
@@ -53,6 +148,66 @@ class AdaBelief(SpecOptimizer):
         beta2: float = 0.999,
         epsilon: float = 1e-06,
         correct_bias: bool = True,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class AdaBound(SpecOptimizer):
+    """Adaptive gradient methods with dynamic bound of learning rate.
+
+    Luo et al. 2019, arXiv:1902.09843, algorithm 2.
+
+        d      = g + wd*w
+        lr0'   = where(lr0 == 0, lr, lr0)
+        m'     = beta1*m + (1 - beta1)*d
+        v'     = beta2*v + (1 - beta2)*d^2
+        v_max' = max(v_max, v')           if amsbound
+        root   = sqrt(v_max') + epsilon   if amsbound
+        root   = sqrt(v') + epsilon       otherwise
+        final  = where(lr0' == 0, 0, final_lr*lr/lr0')
+        rate   = lr*sqrt(1 - beta2^t)/(1 - beta1^t)
+        w'     = w - clip(rate/root, final*(1 - 1/(gamma*t + 1)), final*(1 + 1/(gamma*t)))*m'
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    beta1: decay of the first moment, in [0, 1).
+    beta2: decay of the second moment, in [0, 1).
+    final_lr: rate of SGD, to which all rates go, in (0, inf).
+    gamma: how fast the bounds close in, in (0, 1).
+    epsilon: added to the root of the second moment, in (0, inf).
+    amsbound: keep the largest second moment.
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta1: float
+    beta2: float
+    final_lr: float
+    gamma: float
+    epsilon: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    amsbound: bool
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        final_lr: float = 0.1,
+        gamma: float = 0.001,
+        epsilon: float = 1e-08,
+        amsbound: bool = False,
         *,
         rescale_grad: float = 1.0,
         param_idx2name: Mapping[Index, str] | None = None,
@@ -213,6 +368,151 @@ class AdaGrad(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
+class AdaGradNorm(SpecOptimizer):
+    """AdaGrad stepsizes: sharp convergence over nonconvex landscapes.
+
+    Ward, Wu & Bottou 2019, arXiv:1806.01811, algorithm 1.
+
+        d   = g + wd*w
+        b2' = b2 + sum(d^2, over params)
+        w'  = w - lr/sqrt(b0^2 + b2')*d
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    b0: where the root of the sum starts, in (0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    b0: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 1.0,
+        b0: float = 0.1,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class AdaHessian(SpecOptimizer):
+    """ADAHESSIAN: an adaptive second order optimizer for machine learning.
+
+    Yao et al. 2021, arXiv:2006.00719, algorithm 1.
+
+        h    = mean(abs(h_hat), per matrix)    if kernels
+        m'   = beta1*m + (1 - beta1)*g
+        v'   = beta2*v + (1 - beta2)*h_hat^2   if not kernels
+        V'   = beta2*V + (1 - beta2)*h^2       if kernels
+        root = 1/sqrt(1 - beta2^t)*sqrt(V')    if kernels
+        root = 1/sqrt(1 - beta2^t)*sqrt(v')    otherwise
+        w'   = w - lr*(1/(1 - beta1^t)*m'/(root^hessian_power + epsilon) + wd*w)
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    beta1: decay of the first moment, in [0, 1).
+    beta2: decay of the second moment of the curvature, in [0, 1).
+    hessian_power: power of the root of that moment, in [0, 1].
+    epsilon: added to the power, in (0, inf).
+    average_kernels: average the curvature over the last two axes of a tensor of four dimensions.
+    h_hat: an input, for `set_input`: Hutchinson's estimate of the diagonal of the Hessian, z*(H*z) with signs z.
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta1: float
+    beta2: float
+    hessian_power: float
+    epsilon: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    average_kernels: bool
+    def __init__(
+        self,
+        learning_rate: float = 0.1,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        hessian_power: float = 1.0,
+        epsilon: float = 0.0001,
+        average_kernels: bool = True,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class Adai(SpecOptimizer):
+    """Adaptive inertia: disentangling the effects of adaptive learning rate and momentum.
+
+    Xie et al. 2022, arXiv:2006.15815, algorithm 2.
+
+        d      = g                                        if decoupled_weight_decay
+        d      = g + wd*w                                 otherwise
+        v'     = beta2*v + (1 - beta2)*d^2
+        v_hat  = 1/(1 - beta2^t)*v'
+        v_mean = mean(v_hat, over params)
+        mu     = clip(1 - beta0*where(v_mean == 0, 0, v_hat/v_mean), 0, 1 - epsilon)
+        q'     = mu*q + (1 - mu)
+        m'     = mu*m + (1 - mu)*d
+        w'     = (1 - lr*wd)*w - lr*m'/max(q', epsilon)   if decoupled_weight_decay
+        w'     = w - lr*m'/max(q', epsilon)               otherwise
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    beta0: how far the inertia falls below 1, in [0, inf).
+    beta2: decay of the second moment, in [0, 1).
+    epsilon: the inertia is at most 1 - epsilon, in (0, 1).
+    decoupled_weight_decay: decay the weight itself, not through the gradient: AdaiW.
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta0: float
+    beta2: float
+    epsilon: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    decoupled_weight_decay: bool
+    def __init__(
+        self,
+        learning_rate: float = 1.0,
+        beta0: float = 0.1,
+        beta2: float = 0.99,
+        epsilon: float = 0.001,
+        decoupled_weight_decay: bool = False,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
 class Adam(SpecOptimizer):
     """Adam: a method for stochastic optimization.
 
@@ -253,6 +553,55 @@ class Adam(SpecOptimizer):
         epsilon: float = 1e-08,
         lazy_update: bool = True,
         amsgrad: bool = False,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class AdamHD(SpecOptimizer):
+    """Online learning rate adaptation with hypergradient descent: Adam whose rate is learnt, too.
+
+    Baydin et al. 2018, arXiv:1703.04782, algorithm 6.
+
+        d     = g + wd*w
+        rate' = rate + hypergrad_lr*sum(d*u, over params)
+        m'    = beta1*m + (1 - beta1)*d
+        v'    = beta2*v + (1 - beta2)*d^2
+        u'    = 1/(1 - beta1^t)*m'/(1/sqrt(1 - beta2^t)*sqrt(v') + epsilon)
+        w'    = w - rate'*u'
+
+    Parameters
+    ----------
+    learning_rate: first rate; a later change has no effect.
+    beta1: decay of the first moment, in [0, 1).
+    beta2: decay of the second moment, in [0, 1).
+    epsilon: added to the root of the second moment, in (0, inf).
+    hypergrad_lr: rate of the rate, in [0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta1: float
+    beta2: float
+    epsilon: float
+    hypergrad_lr: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-08,
+        hypergrad_lr: float = 1e-07,
         *,
         rescale_grad: float = 1.0,
         param_idx2name: Mapping[Index, str] | None = None,
@@ -308,6 +657,55 @@ class Adamax(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
+class AdamC(SpecOptimizer):
+    """AdamW whose weight decay follows the rate: why gradients rapidly increase near the end of training.
+
+    Defazio 2025, arXiv:2506.02285, algorithm 1.
+
+        lr_max' = max(lr_max, lr)                           if normalized
+        decay   = wd*where(lr_max' == 0, 0, lr^2/lr_max')   if normalized
+        decay   = wd*lr                                     otherwise
+        m'      = beta1*m + (1 - beta1)*g
+        v'      = beta2*v + (1 - beta2)*g^2
+        w'      = (1 - decay)*w - lr/(1 - beta1^t)*m'/(1/sqrt(1 - beta2^t)*sqrt(v') + epsilon)
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    beta1: decay of the first moment, in [0, 1).
+    beta2: decay of the second moment, in [0, 1).
+    epsilon: added to the root of the second moment, in (0, inf).
+    normalized: a normalisation follows, as for all layers but the last.
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta1: float
+    beta2: float
+    epsilon: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-08,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        normalized: bool | tuple[str, ...] = False,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
 class AdamMini(SpecOptimizer):
     """Adam-mini: use fewer learning rates to gain more.
 
@@ -343,6 +741,121 @@ class AdamMini(SpecOptimizer):
         beta1: float = 0.9,
         beta2: float = 0.999,
         epsilon: float = 1e-08,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class AdaMod(SpecOptimizer):
+    """An adaptive and momental bound method for stochastic learning.
+
+    Ding et al. 2019, arXiv:1910.12249, algorithm 1.
+
+        m'   = beta1*m + (1 - beta1)*g
+        v'   = beta2*v + (1 - beta2)*g^2
+        rate = lr*sqrt(1 - beta2^t)/(1 - beta1^t)/(sqrt(v') + epsilon)
+        s'   = beta3*s + (1 - beta3)*rate
+        w'   = (1 - lr*wd)*w - min(rate, s')*m'
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    beta1: decay of the first moment, in [0, 1).
+    beta2: decay of the second moment, in [0, 1).
+    beta3: decay of the averaged rate, in [0, 1).
+    epsilon: added to the root of the second moment, in (0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta1: float
+    beta2: float
+    beta3: float
+    epsilon: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        beta3: float = 0.999,
+        epsilon: float = 1e-08,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class AdamP(SpecOptimizer):
+    """AdamP: slowing down the slowdown for momentum optimizers on scale-invariant weights.
+
+    Heo et al. 2020, arXiv:2006.08217, algorithm 2.
+
+        m'       = beta1*m + (1 - beta1)*g
+        v'       = beta2*v + (1 - beta2)*g^2
+        root     = 1/sqrt(1 - beta2^t)*sqrt(v') + epsilon
+        u        = (beta1*m' + (1 - beta1)*g)/root                                                      if nesterov
+        u        = m'/root                                                                              otherwise
+        row_cos  = abs(sum(g*w, per row))/((norm(g, per row) + epsilon)*(norm(w, per row) + epsilon))   if matrix
+        cosine   = abs(sum(g*w))/((norm(g) + epsilon)*(norm(w) + epsilon))                              if matrix
+        # Where weight and gradient are so close to a right angle, the scale of the weight has no effect.
+        by_row   = max(row_cos) < delta/sqrt(cols)                                                      if matrix
+        whole    = cosine < delta/sqrt(size)                                                            if matrix
+        row_part = sum(w*u, per row)/(norm(w, per row) + epsilon)^2                                     if matrix
+        part     = sum(w*u)/(norm(w) + epsilon)^2                                                       if matrix
+        radial   = where(by_row, row_part, where(whole, part, 0))                                       if matrix
+        ratio    = where(by_row or whole, wd_ratio, 1)                                                  if matrix
+        w'       = (1 - lr*wd*ratio)*w - lr/(1 - beta1^t)*(u - radial*w)                                if matrix
+        w'       = (1 - lr*wd)*w - lr/(1 - beta1^t)*u                                                   otherwise
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    beta1: decay of the first moment, in [0, 1).
+    beta2: decay of the second moment, in [0, 1).
+    epsilon: added to the root of the second moment, and to norms, in (0, inf).
+    delta: largest cosine of weight and gradient, times the root of their length, to project, in [0, inf).
+    wd_ratio: factor on the decay of a weight that is projected, in [0, inf).
+    nesterov: look ahead.
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta1: float
+    beta2: float
+    epsilon: float
+    delta: float
+    wd_ratio: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    nesterov: bool
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-08,
+        delta: float = 0.1,
+        wd_ratio: float = 0.1,
+        nesterov: bool = False,
         *,
         rescale_grad: float = 1.0,
         param_idx2name: Mapping[Index, str] | None = None,
@@ -461,6 +974,103 @@ class Adan(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
+class AdaPNM(SpecOptimizer):
+    """Positive-negative momentum: manipulating stochastic gradient noise to improve generalization.
+
+    Xie et al. 2021, arXiv:2103.17182, algorithm 3.
+
+        x      = beta1^2*n + (1 - beta1^2)*g   # of two steps ago
+        m'     = x
+        n'     = m
+        v'     = beta2*v + (1 - beta2)*g^2
+        v_max' = max(v_max, v')           if amsgrad
+        root   = sqrt(v_max') + epsilon   if amsgrad
+        root   = sqrt(v') + epsilon       otherwise
+        rate   = lr*sqrt(1 - beta2^t)/(1 - beta1^t)/sqrt((1 + beta0)^2 + beta0^2)
+        w'     = (1 - lr*wd)*w - rate*((1 + beta0)*x - beta0*m)/root
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    beta1: decay of a momentum in a step; each is updated in every second one, in [0, 1).
+    beta2: decay of the second moment, in [0, 1).
+    beta0: weight of the negative momentum, in [0, inf).
+    epsilon: added to the root of the second moment, in (0, inf).
+    amsgrad: keep the largest second moment.
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta1: float
+    beta2: float
+    beta0: float
+    epsilon: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    amsgrad: bool
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        beta0: float = 1.0,
+        epsilon: float = 1e-08,
+        amsgrad: bool = True,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class AddSign(SpecOptimizer):
+    """Neural optimizer search with reinforcement learning.
+
+    Bello et al. 2017, arXiv:1709.07417, section 4.
+
+        d  = g + wd*w
+        m' = beta*m + (1 - beta)*d
+        w' = w - lr*(alpha + sign(d)*sign(m'))*d
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    alpha: factor where momentum and gradient neither agree nor disagree, in [0, inf).
+    beta: decay of the momentum, in [0, 1).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    alpha: float
+    beta: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.1,
+        alpha: float = 1.0,
+        beta: float = 0.9,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
 class AdEMAMix(SpecOptimizer):
     """The AdEMAMix optimizer: better, faster, older.
 
@@ -519,6 +1129,224 @@ class AdEMAMix(SpecOptimizer):
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
         lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class ADOPT(SpecOptimizer):
+    """Modified Adam can converge with any beta2 with the optimal rate.
+
+    Taniguchi et al. 2024, arXiv:2411.02853, algorithm 2.
+
+        d  = g                                         if decoupled_weight_decay
+        d  = g + wd*w                                  otherwise
+        x  = d/max(sqrt(v), epsilon)   # the moment of the steps before, without this gradient
+        c  = clip(x, (t - 1)^0.25)                     if clip_update
+        c  = where(t == 1, clip(x, 0), x)              otherwise
+        m' = beta1*m + (1 - beta1)*c
+        v' = where(t == 1, d^2, beta2*v + (1 - beta2)*d^2)
+        w' = (1 - where(t == 1, 0, lr*wd))*w - lr*m'   if decoupled_weight_decay
+        w' = w - lr*m'                                 otherwise
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    beta1: decay of the first moment, in [0, 1).
+    beta2: decay of the second moment, in [0, 1).
+    epsilon: least root of the second moment, in (0, inf).
+    clip_update: bound each element of a normalised gradient by (t - 1)^(1/4).
+    decoupled_weight_decay: decay the weight itself, not through the gradient.
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta1: float
+    beta2: float
+    epsilon: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    clip_update: bool
+    decoupled_weight_decay: bool
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.9999,
+        epsilon: float = 1e-06,
+        clip_update: bool = True,
+        decoupled_weight_decay: bool = False,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class AggMo(SpecOptimizer):
+    """Aggregated momentum: stability through passive damping.
+
+    Lucas et al. 2019, arXiv:1804.00325, with three velocities.
+
+        d   = g + wd*w
+        v1' = beta1*v1 + d
+        v2' = beta2*v2 + d
+        v3' = beta3*v3 + d
+        w'  = w - lr/3*(v1' + v2' + v3')
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    beta1: decay of the first velocity, in [0, 1).
+    beta2: decay of the second velocity, in [0, 1).
+    beta3: decay of the third velocity, in [0, 1).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta1: float
+    beta2: float
+    beta3: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.1,
+        beta1: float = 0.0,
+        beta2: float = 0.9,
+        beta3: float = 0.99,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class Amos(SpecOptimizer):
+    """Amos: an Adam-style optimizer with adaptive weight decay towards model-oriented scale.
+
+    Tian & Parikh 2022, arXiv:2210.11693, algorithm 1, with c and d of section 4.
+
+        square = mean(g^2, per row)                if by_row
+        square = mean(g^2)                         otherwise
+        v_row' = beta*v_row + (1 - beta)*square    if by_row
+        v'     = beta*v + (1 - beta)*square        if not by_row
+        v_hat  = 1/(1 - beta^t)*v_row' + epsilon   if by_row
+        v_hat  = 1/(1 - beta^t)*v' + epsilon       otherwise
+        decay  = b_row                             if by_row
+        decay  = b                                 otherwise
+        gamma  = lr^2/sqrt(1 + c*sqrt(lr)*decay)*square/v_hat
+        shrink = 1/(1 + d*sqrt(lr*eta)*decay)
+        w'     = w - shrink*(lr*eta/sqrt(v_hat)*g + gamma/2*w)
+        b_row' = decay + gamma*(1 + decay)         if by_row
+        b'     = decay + gamma*(1 + decay)         if not by_row
+
+    Parameters
+    ----------
+    learning_rate: global rate: about 1/sqrt(number of batches), in [0, inf).
+    beta: decay of the second moment, in [0, 1).
+    eta: expected scale of a weight; a step takes one for each parameter, in (0, inf).
+    c: how fast the weight decay slows down, in [0, inf).
+    d: how fast the steps become smaller, in [0, inf).
+    epsilon: added to the second moment, in (0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta: float
+    eta: float
+    c: float
+    d: float
+    epsilon: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.01,
+        beta: float = 0.999,
+        eta: float = 1.0,
+        c: float = 0.25,
+        d: float = 0.25,
+        epsilon: float = 1e-18,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class ApolloDQN(SpecOptimizer):
+    """Apollo: an adaptive parameter-wise diagonal quasi-Newton method.
+
+    Ma 2020, arXiv:2009.13586, algorithm 1.
+
+        G      = g + wd*w
+        alpha  = (1 - beta)/(1 - beta^t)
+        y      = G - m
+        m'     = m + alpha*y
+        n      = sqrt(norm(d^2)) + epsilon/bound             if rebound == 'constant'
+        n      = sqrt(norm(d^2)) + epsilon                   otherwise
+        s      = d/n
+        change = -alpha*sum(y/n*s) - sum(B*s^2)
+        B'     = B + change*s^2
+        h      = max(abs(B'), bound)                         if rebound == 'constant'
+        h      = max(abs(B'), max(abs(y))) + epsilon/alpha   otherwise
+        d'     = m'/h
+        w'     = w - lr*d'
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    beta: decay of the averaged gradient, in [0, 1).
+    epsilon: added to the norm of the step before, in (0, inf).
+    bound: least curvature, unless rebound is 'belief', in (0, inf).
+    rebound: the least curvature: bound, or the largest change of the gradient.
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta: float
+    epsilon: float
+    bound: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    rebound: Literal["constant", "belief"]
+    def __init__(
+        self,
+        learning_rate: float = 0.01,
+        beta: float = 0.9,
+        epsilon: float = 0.0001,
+        bound: float = 0.01,
+        rebound: Literal["constant", "belief"] = "constant",
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -683,6 +1511,91 @@ class CautiousAdamW(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
+class CautiousLion(SpecOptimizer):
+    """Cautious optimizers: improving training with one line of code.
+
+    Liang et al. 2024, arXiv:2411.16085; Lion: Chen et al. 2023, arXiv:2302.06675.
+
+        u   = sign(beta1*m + (1 - beta1)*g)
+        m'  = beta2*m + (1 - beta2)*g
+        phi = where(u*g > 0, 1, 0)   # only where the step goes down the present gradient
+        w'  = (1 - lr*wd)*w - lr/max(mean(phi), 1e-3)*(phi*u)
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    beta1: weight of the momentum in the sign, in [0, 1).
+    beta2: decay of the momentum, in [0, 1).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta1: float
+    beta2: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.0001,
+        beta1: float = 0.9,
+        beta2: float = 0.99,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class COCOB(SpecOptimizer):
+    """Training deep networks without learning rates through coin betting.
+
+    Orabona & Tommasi 2017, arXiv:1705.07795, algorithm 2: COCOB-Backprop.
+
+        d      = g + wd*w
+        w1'    = w1
+        L'     = max(L, abs(d))
+        G'     = G + abs(d)
+        R'     = max(R - (w - w1)*d, 0)
+        theta' = theta - d
+        w'     = w1 + theta'/(L'*max(G' + L', alpha*L'))*(L' + R')
+
+    Parameters
+    ----------
+    alpha: the first bets are at most 1/alpha of the wealth, in (0, inf).
+    epsilon: first scale of a gradient, in (0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    alpha: float
+    epsilon: float
+    lr: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        alpha: float = 100.0,
+        epsilon: float = 1e-08,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        learning_rate: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
 class DAdaptAdam(SpecOptimizer):
     """Learning-rate-free learning by D-Adaptation.
 
@@ -738,6 +1651,104 @@ class DAdaptAdam(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
+class DAdaptLion(SpecOptimizer):
+    """Lion with a rate that D-Adaptation finds.
+
+    Defazio & Mishchenko 2023, arXiv:2301.07733; Lion: Chen et al. 2023, arXiv:2302.06675; as in the authors' code.
+
+        beta3 = sqrt(beta2)
+        rate  = d*lr
+        u     = sign(beta1*m + (1 - beta1)*g)
+        m'    = beta2*m + (1 - beta2)*rate*g
+        r'    = beta3*r + (1 - beta3)*sum(rate*u*s, over params)
+        s'    = beta3*s + (1 - beta3)*rate*u
+        total = (1 - beta3)*sum(abs(s'), over params)
+        d'    = where(total == 0, d, max(d, r'/total))
+        w'    = (1 - rate*wd)*w - rate*u
+
+    Parameters
+    ----------
+    learning_rate: factor on the rate that is found; a schedule may change it.
+    beta1: weight of the momentum in the sign, in [0, 1).
+    beta2: decay of the momentum, in [0, 1).
+    d0: first estimate of the distance to the solution, in (0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta1: float
+    beta2: float
+    d0: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 1.0,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        d0: float = 1e-06,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class DAdaptSGD(SpecOptimizer):
+    """Learning-rate-free learning by D-Adaptation.
+
+    Defazio & Mishchenko 2023, arXiv:2301.07733, algorithm 4.
+
+        G     = g + wd*w
+        x0'   = x0
+        n0'   = where(n0 == 0, norm(G, over params), n0)
+        rate  = where(n0' == 0, 0, d*lr/n0')
+        r'    = r + sum(rate*G*s, over params)
+        s'    = s + rate*G
+        total = norm(s', over params)
+        d'    = where(total == 0, d, d*clip(2*r'/total/d, 1, growth_rate))
+        w'    = w + (1 - momentum)*(x0 - s' - w)
+
+    Parameters
+    ----------
+    learning_rate: factor on the rate that is found; a schedule may change it.
+    momentum: weight of the present iterate in the average, in [0, 1).
+    d0: first estimate of the distance to the solution, in (0, inf).
+    growth_rate: bound on the growth of the estimate in a step, in (1, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    momentum: float
+    d0: float
+    growth_rate: float | None
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 1.0,
+        momentum: float = 0.9,
+        d0: float = 1e-06,
+        growth_rate: float | None = None,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
 class DCASGD(SpecOptimizer):
     """Asynchronous stochastic gradient descent with delay compensation.
 
@@ -778,6 +1789,261 @@ class DCASGD(SpecOptimizer):
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
         lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class DiffGrad(SpecOptimizer):
+    """diffGrad: an optimization method for convolutional neural networks.
+
+    Dubey et al. 2019, arXiv:1909.11015, algorithm 1.
+
+        d        = g + wd*w
+        m'       = beta1*m + (1 - beta1)*d
+        v'       = beta2*v + (1 - beta2)*d^2
+        friction = 1/(1 + exp(-abs(g_prev - d)))   # half a step where the gradient stays
+        g_prev'  = d
+        w'       = w - lr*sqrt(1 - beta2^t)/(1 - beta1^t)*friction*m'/(sqrt(v') + epsilon)
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    beta1: decay of the first moment, in [0, 1).
+    beta2: decay of the second moment, in [0, 1).
+    epsilon: added to the root of the second moment, in (0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta1: float
+    beta2: float
+    epsilon: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-08,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class DoG(SpecOptimizer):
+    """DoG is SGD's best friend: a parameter-free dynamic step size schedule.
+
+    Ivgi, Hinder & Carmon 2023, arXiv:2302.12022, eq. 1.
+
+        d   = g + wd*w
+        x0' = x0
+        r'  = max(r, norm(w - x0, over params))
+        G'  = G + sum(d^2, over params)
+        w'  = w - lr*r'/sqrt(G' + epsilon)*d
+
+    Parameters
+    ----------
+    learning_rate: factor on the rate that is found.
+    reps_rel: first distance, in units of 1 + the norm of the weights, in (0, inf).
+    epsilon: added to the sum of squared gradients, in (0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    reps_rel: float
+    epsilon: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 1.0,
+        reps_rel: float = 1e-06,
+        epsilon: float = 1e-08,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class DoWG(SpecOptimizer):
+    """DoWG unleashed: an efficient universal parameter-free gradient descent method.
+
+    Khaled, Mishchenko & Jin 2023, arXiv:2305.16284, algorithm 1.
+
+        d   = g + wd*w
+        x0' = x0
+        r2' = max(r2, sum((w - x0)^2, over params))
+        v'  = v + r2'*sum(d^2, over params)
+        w'  = w - lr*r2'/(sqrt(v') + epsilon)*d
+
+    Parameters
+    ----------
+    learning_rate: factor on the rate that is found.
+    epsilon: first squared distance; added to the root of the weighted sum, in (0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    epsilon: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 1.0,
+        epsilon: float = 0.0001,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class EFSignSGD(SpecOptimizer):
+    """Error feedback fixes SignSGD and other gradient compression schemes.
+
+    Karimireddy et al. 2019, arXiv:1901.09847, algorithm 2.
+
+        p  = lr*(g + wd*w) + e
+        u  = mean(abs(p))*sign(p)
+        e' = p - u
+        w' = w - u
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.01,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class FAdam(SpecOptimizer):
+    """FAdam: Adam is a natural gradient optimizer using diagonal empirical Fisher information.
+
+    Hwang 2024, arXiv:2405.12807, algorithm 1, with the power 1/2.
+
+        b2    = beta2*(1 - beta2^(t - 1))/(1 - beta2^t)   # an average that needs no correction
+        f'    = b2*f + (1 - b2)*g^2
+        least = eps2*rms(g)
+        root  = sqrt(f') + where(least == 0, epsilon, min(least, epsilon))
+        u     = g/root
+        m'    = beta1*m + (1 - beta1)/max(1, rms(u)/clip_threshold)*u
+        decay = w/root
+        w'    = w - lr*(m' + wd/max(1, rms(decay)/clip_threshold)*decay)
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    beta1: decay of the averaged natural gradient, in [0, 1).
+    beta2: decay of the Fisher information, in [0, 1).
+    epsilon: largest number that is added to the root of the information, in (0, inf).
+    eps2: the number that is added, in units of the gradient's root mean square, in (0, inf).
+    clip_threshold: bound on the root mean square of a natural gradient, and of the decay, in (0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta1: float
+    beta2: float
+    epsilon: float
+    eps2: float
+    clip_threshold: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-08,
+        eps2: float = 0.01,
+        clip_threshold: float = 1.0,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class Fromage(SpecOptimizer):
+    """On the distance between two neural networks and the stability of learning.
+
+    Bernstein et al. 2020, arXiv:2002.03432, algorithm 1.
+
+        w_norm = max(norm(w), min_norm)
+        g_norm = max(norm(g), min_norm)
+        ratio  = where(w_norm == 0 or g_norm == 0, 1, w_norm/g_norm)
+        w'     = (w - lr*ratio*g)/sqrt(1 + lr^2)
+
+    Parameters
+    ----------
+    learning_rate: length of a step, as a share of the weight's norm.
+    min_norm: least norm of the weight and of the gradient, in [0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    min_norm: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.01,
+        min_norm: float = 0.0,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -872,6 +2138,51 @@ class Ftrl(SpecOptimizer):
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
         lazy_update: bool = True,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class Grams(SpecOptimizer):
+    """Grams: gradient descent with adaptive momentum scaling.
+
+    Cao, Li & Song 2024, arXiv:2412.17107, algorithm 1.
+
+        m' = beta1*m + (1 - beta1)*g
+        v' = beta2*v + (1 - beta2)*g^2
+        u  = 1/(1 - beta1^t)*m'/(1/sqrt(1 - beta2^t)*sqrt(v') + epsilon)
+        w' = (1 - lr*wd)*w - lr*sign(g)*abs(u)   # the size of Adam's step, in the direction of the present gradient
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    beta1: decay of the first moment, in [0, 1).
+    beta2: decay of the second moment, in [0, 1).
+    epsilon: added to the root of the second moment, in (0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta1: float
+    beta2: float
+    epsilon: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-06,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -1033,6 +2344,101 @@ class LANS(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
+class LaProp(SpecOptimizer):
+    """LaProp: separating momentum and adaptivity in Adam.
+
+    Ziyin, Wang & Ueda 2020, arXiv:2002.04839, algorithm 1.
+
+        v' = beta2*v + (1 - beta2)*g^2
+        m' = beta1*m + (1 - beta1)*g/(1/sqrt(1 - beta2^t)*sqrt(v') + epsilon)
+        w' = (1 - lr*wd)*w - lr/(1 - beta1^t)*m'
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    beta1: decay of the momentum, in [0, 1).
+    beta2: decay of the second moment, in [0, 1).
+    epsilon: added to the root of the second moment, in (0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta1: float
+    beta2: float
+    epsilon: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.0004,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-15,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class LARC(SpecOptimizer):
+    """SGD whose rate is clipped, or scaled, by the ratio of the norms of weight and gradient.
+
+    You, Gitman & Ginsburg 2017, arXiv:1708.03888; LARC of NVIDIA Apex.
+
+        w_norm = norm(w)
+        g_norm = norm(g)
+        ratio  = trust_coefficient*w_norm/(g_norm + wd*w_norm + eps)
+        scale  = where(ratio >= lr, 1, ratio/lr)   if clip_rate
+        scale  = ratio                             otherwise
+        d      = where(w_norm == 0 or g_norm == 0, g, scale*(g + wd*w))
+        mom'   = momentum*mom + d
+        w'     = w - lr*mom'
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    momentum: decay of the velocity, in [0, 1).
+    trust_coefficient: length of a step, as a share of the weight's norm, in [0, inf).
+    eps: added to the norms, in [0, inf).
+    clip_rate: let the rate never exceed lr; otherwise it is scaled by the ratio.
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    momentum: float
+    trust_coefficient: float
+    eps: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    clip_rate: bool
+    def __init__(
+        self,
+        learning_rate: float = 0.1,
+        momentum: float = 0.9,
+        trust_coefficient: float = 0.02,
+        eps: float = 1e-08,
+        clip_rate: bool = True,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
 class LARS(SpecOptimizer):
     """Large batch training of convolutional networks.
 
@@ -1161,6 +2567,48 @@ class LBSGD(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
+class LDoG(SpecOptimizer):
+    """DoG with a distance and a sum for each parameter.
+
+    Ivgi, Hinder & Carmon 2023, arXiv:2302.12022, section 3.4: layer-wise DoG.
+
+        d   = g + wd*w
+        x0' = x0
+        r'  = max(r, norm(w - x0))
+        G'  = G + sum(d^2)
+        w'  = w - lr*r'/sqrt(G' + epsilon)*d
+
+    Parameters
+    ----------
+    learning_rate: factor on the rate that is found.
+    reps_rel: first distance, in units of 1 + the norm of the weight, in (0, inf).
+    epsilon: added to the sum of squared gradients, in (0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    reps_rel: float
+    epsilon: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 1.0,
+        reps_rel: float = 1e-06,
+        epsilon: float = 1e-08,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
 class Lion(SpecOptimizer):
     """Symbolic discovery of optimization algorithms.
 
@@ -1189,6 +2637,51 @@ class Lion(SpecOptimizer):
         learning_rate: float = 0.0001,
         beta1: float = 0.9,
         beta2: float = 0.99,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class MADGRAD(SpecOptimizer):
+    """Adaptivity without compromise: a momentumized, adaptive, dual averaged gradient method.
+
+    Defazio & Jelassi 2021, arXiv:2101.11075, algorithm 1.
+
+        d    = g + wd*w
+        lamb = (lr + epsilon)*sqrt(t)
+        x0'  = x0
+        s'   = s + lamb*d
+        v'   = v + lamb*d^2
+        z    = x0 - s'/(cbrt(v') + epsilon)
+        w'   = w + (1 - momentum)*(z - w)
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    momentum: weight of the present iterate in the average, in [0, 1).
+    epsilon: added to the cube root, and to the rate, in (0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    momentum: float
+    epsilon: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.01,
+        momentum: float = 0.9,
+        epsilon: float = 1e-06,
         *,
         rescale_grad: float = 1.0,
         param_idx2name: Mapping[Index, str] | None = None,
@@ -1306,6 +2799,51 @@ class Nadam(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
+class NAdamW(SpecOptimizer):
+    """Adam with Nesterov's momentum and decoupled weight decay.
+
+    Dozat 2016, ICLR workshop; Loshchilov & Hutter 2019, arXiv:1711.05101; Dahl et al. 2023, arXiv:2306.07179.
+
+        m'    = beta1*m + (1 - beta1)*g
+        v'    = beta2*v + (1 - beta2)*g^2
+        m_bar = beta1/(1 - beta1^(t + 1))*m' + (1 - beta1)/(1 - beta1^t)*g
+        w'    = (1 - lr*wd)*w - lr*m_bar/(1/sqrt(1 - beta2^t)*sqrt(v') + epsilon)
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    beta1: decay of the first moment, in [0, 1).
+    beta2: decay of the second moment, in [0, 1).
+    epsilon: added to the root of the second moment, in (0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta1: float
+    beta2: float
+    epsilon: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-08,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
 class NAG(SpecOptimizer):
     """Nesterov accelerated gradient.
 
@@ -1332,6 +2870,46 @@ class NAG(SpecOptimizer):
         self,
         momentum: float = 0.0,
         learning_rate: float = 0.01,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class NoisySGD(SpecOptimizer):
+    """Adding gradient noise improves learning for very deep networks.
+
+    Neelakantan et al. 2015, arXiv:1511.06807, eq. 1.
+
+        z  = normal()
+        w' = w - lr*(g + wd*w + sqrt(eta/t^gamma)*z)
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    eta: variance of the noise in the first step, in [0, inf).
+    gamma: power with which the variance falls, in [0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    eta: float
+    gamma: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.01,
+        eta: float = 0.01,
+        gamma: float = 0.55,
         *,
         rescale_grad: float = 1.0,
         param_idx2name: Mapping[Index, str] | None = None,
@@ -1391,6 +2969,315 @@ class NovoGrad(SpecOptimizer):
         begin_num_update: int = 0,
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class NSGD(SpecOptimizer):
+    """Momentum improves normalized SGD.
+
+    Cutkosky & Mehta 2020, arXiv:2002.03305, algorithm 1.
+
+        m' = beta*m + (1 - beta)*(g + wd*w)
+        n  = norm(m', over params)
+        w' = w - lr*where(n == 0, 0, 1/n)*m'
+
+    Parameters
+    ----------
+    learning_rate: length of a step of all parameters together.
+    beta: decay of the averaged gradient, in [0, 1).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.01,
+        beta: float = 0.9,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class OptimisticAdam(SpecOptimizer):
+    """Training GANs with optimism.
+
+    Daskalakis et al. 2018, arXiv:1711.00141, algorithm 1.
+
+        d       = g + wd*w
+        m'      = beta1*m + (1 - beta1)*d
+        v'      = beta2*v + (1 - beta2)*d^2
+        u       = 1/(1 - beta1^t)*m'/(1/sqrt(1 - beta2^t)*sqrt(v') + epsilon)
+        w'      = w - lr*(2*u - where(t == 1, u, u_prev))
+        u_prev' = u
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    beta1: decay of the first moment, in [0, 1).
+    beta2: decay of the second moment, in [0, 1).
+    epsilon: added to the root of the second moment, in (0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta1: float
+    beta2: float
+    epsilon: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.0001,
+        beta1: float = 0.5,
+        beta2: float = 0.9,
+        epsilon: float = 1e-08,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class OptimisticSGD(SpecOptimizer):
+    """Optimistic gradient descent: a step along the gradient that is expected next.
+
+    Daskalakis et al. 2018, arXiv:1711.00141, eq. 6; Mokhtari, Ozdaglar & Pattathil 2020, arXiv:1901.08511.
+
+        d       = g + wd*w
+        w'      = w - lr*((alpha + beta)*d - beta*where(t == 1, d, g_prev))
+        g_prev' = d
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    alpha: weight of the gradient, in [0, inf).
+    beta: weight of its change, by which the next one is guessed, in [0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    alpha: float
+    beta: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.01,
+        alpha: float = 1.0,
+        beta: float = 1.0,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class PAdam(SpecOptimizer):
+    """Closing the generalization gap of adaptive gradient methods in training deep neural networks.
+
+    Chen et al. 2018, arXiv:1806.06763, algorithm 1.
+
+        d      = g + wd*w
+        m'     = beta1*m + (1 - beta1)*d
+        v'     = beta2*v + (1 - beta2)*d^2
+        v_max' = max(v_max, v')           if amsgrad
+        root   = sqrt(v_max') + epsilon   if amsgrad
+        root   = sqrt(v') + epsilon       otherwise
+        w'     = w - lr*sqrt(1 - beta2^t)/(1 - beta1^t)*m'/root^(2*partial)
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    beta1: decay of the first moment, in [0, 1).
+    beta2: decay of the second moment, in [0, 1).
+    partial: power of the second moment; 0.5 is AMSGrad, in (0, 0.5].
+    epsilon: added to the root of the second moment, in (0, inf).
+    amsgrad: keep the largest second moment.
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta1: float
+    beta2: float
+    partial: float
+    epsilon: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    amsgrad: bool
+    def __init__(
+        self,
+        learning_rate: float = 0.1,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        partial: float = 0.25,
+        epsilon: float = 1e-08,
+        amsgrad: bool = True,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class PID(SpecOptimizer):
+    """A PID controller approach for stochastic optimization of deep networks.
+
+    An et al. 2018, CVPR.
+
+        e       = g + wd*w
+        i'      = momentum*i + e
+        d'      = where(t == 1, 0, momentum*d + (1 - momentum)*(e - g_prev))
+        g_prev' = e
+        w'      = w - lr*(e + integral*i' + derivative*d')
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    momentum: decay of the integral and of the derivative, in [0, 1).
+    integral: weight of the integral, in [0, inf).
+    derivative: weight of the derivative, in [0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    momentum: float
+    integral: float
+    derivative: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.01,
+        momentum: float = 0.9,
+        integral: float = 5.0,
+        derivative: float = 10.0,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class PNM(SpecOptimizer):
+    """Positive-negative momentum: manipulating stochastic gradient noise to improve generalization.
+
+    Xie et al. 2021, arXiv:2103.17182, algorithm 2.
+
+        x  = beta1^2*n + (1 - beta1^2)*g   # of two steps ago
+        m' = x
+        n' = m
+        w' = (1 - lr*wd)*w - lr/sqrt((1 + beta0)^2 + beta0^2)*((1 + beta0)*x - beta0*m)
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    beta1: decay of a momentum in a step; each is updated in every second one, in [0, 1).
+    beta0: weight of the negative momentum, in [0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta1: float
+    beta0: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        beta1: float = 0.9,
+        beta0: float = 1.0,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class PowerSign(SpecOptimizer):
+    """Neural optimizer search with reinforcement learning.
+
+    Bello et al. 2017, arXiv:1709.07417, section 4.
+
+        d     = g + wd*w
+        m'    = beta*m + (1 - beta)*d
+        agree = sign(d)*sign(m')
+        w'    = w - lr*where(agree > 0, base, where(agree < 0, 1/base, 1))*d
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    base: factor where momentum and gradient agree; its inverse where they do not, in (0, inf).
+    beta: decay of the momentum, in [0, 1).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    base: float
+    beta: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.1,
+        base: float = 2.718281828459045,
+        beta: float = 0.9,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        lazy_update: bool = False,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
@@ -1458,6 +3345,49 @@ class Prodigy(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
+class PSGLD(SpecOptimizer):
+    """Preconditioned stochastic gradient Langevin dynamics for deep neural networks.
+
+    Li et al. 2016, arXiv:1512.07666, algorithm 1, without the term Gamma.
+
+        z  = normal()
+        d  = g + wd*w
+        v' = alpha*v + (1 - alpha)*d^2
+        G  = 1/(sqrt(v') + epsilon)
+        w' = w - lr/2*G*d + sqrt(lr*G)*z
+
+    Parameters
+    ----------
+    learning_rate: learning rate, in [0, inf).
+    alpha: decay of the second moment, in [0, 1).
+    epsilon: added to the root of the second moment, in (0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    alpha: float
+    epsilon: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.01,
+        alpha: float = 0.99,
+        epsilon: float = 1e-05,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
 class QHAdam(SpecOptimizer):
     """Quasi-hyperbolic momentum and Adam for deep learning.
 
@@ -1503,6 +3433,47 @@ class QHAdam(SpecOptimizer):
         nu2: float = 1.0,
         epsilon: float = 1e-08,
         decouple_weight_decay: bool = False,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class QHM(SpecOptimizer):
+    """Quasi-hyperbolic momentum and Adam for deep learning.
+
+    Ma & Yarats 2019, arXiv:1810.06801, algorithm 1.
+
+        d  = g + wd*w
+        m' = beta*m + (1 - beta)*d
+        w' = w - lr*((1 - nu)*d + nu*m')
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    beta: decay of the averaged gradient, in [0, 1).
+    nu: weight of the averaged gradient against the gradient; 0 is SGD, in [0, 1].
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta: float
+    nu: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 1.0,
+        beta: float = 0.999,
+        nu: float = 0.7,
         *,
         rescale_grad: float = 1.0,
         param_idx2name: Mapping[Index, str] | None = None,
@@ -1739,6 +3710,72 @@ class ScheduleFreeAdamW(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
+class ScheduleFreeRAdam(SpecOptimizer):
+    """The road less scheduled.
+
+    Defazio et al. 2024, arXiv:2405.15682; RAdam: Liu et al. 2020, arXiv:1908.03265; as in the authors' code.
+
+          rho_inf = 2/(1 - beta2) - 1
+          rho     = rho_inf - 2*t*beta2^t/(1 - beta2^t)   # how many gradients the second moment amounts to
+          rect    = sqrt((rho - 4)*(rho - 2)*rho_inf/((rho_inf - 4)*(rho_inf - 2)*rho))
+          rate    = lr*where(rho > 4, rect, 0)   if silent_sgd_phase
+          rate    = lr*where(rho > 4, rect, 1)   otherwise
+          lr_max' = max(lr_max, rate)
+          weight  = t^r*lr_max'^weight_lr_power
+          total'  = total + weight
+          c       = where(total' > 0, weight/total', 0)
+          v'      = beta2*v + (1 - beta2)*g^2
+          d       = where(rho > 4, g/(1/sqrt(1 - beta2^t)*sqrt(v') + epsilon), g) + wd*w
+          z'      = z - rate*d
+          w'      = w + c*(z - w) - rate*(1 - beta1*(1 - c))*d   # x' = (1 - c)*x + c*z'
+
+        eval:
+          w' = w + (1 - 1/beta1)*(z - w)   # x
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    beta1: how close to the average gradients are taken, in (0, 1].
+    beta2: decay of the second moment, in [0, 1).
+    epsilon: added to the root of the second moment, in (0, inf).
+    r: power of t in the weights of the average, in [0, inf).
+    weight_lr_power: power of the rate in the weights of the average, in [0, inf).
+    silent_sgd_phase: wait while the second moment is too uncertain; otherwise steps of SGD.
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta1: float
+    beta2: float
+    epsilon: float
+    r: float
+    weight_lr_power: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    silent_sgd_phase: bool
+    def __init__(
+        self,
+        learning_rate: float = 0.0025,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-08,
+        r: float = 0.0,
+        weight_lr_power: float = 2.0,
+        silent_sgd_phase: bool = True,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
 class ScheduleFreeSGD(SpecOptimizer):
     """The road less scheduled.
 
@@ -1833,6 +3870,184 @@ class SGD(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
+class SGDHD(SpecOptimizer):
+    """Online learning rate adaptation with hypergradient descent: SGD whose rate is learnt, too.
+
+    Baydin et al. 2018, arXiv:1703.04782, algorithm 4.
+
+        d       = g + wd*w
+        rate'   = rate + hypergrad_lr*sum(d*g_prev, over params)
+        g_prev' = d
+        w'      = w - rate'*d
+
+    Parameters
+    ----------
+    learning_rate: first rate; a later change has no effect.
+    hypergrad_lr: rate of the rate, in [0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    hypergrad_lr: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.01,
+        hypergrad_lr: float = 0.0001,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class SGDP(SpecOptimizer):
+    """AdamP: slowing down the slowdown for momentum optimizers on scale-invariant weights.
+
+    Heo et al. 2020, arXiv:2006.08217, algorithm 1.
+
+        mom'     = momentum*mom + g
+        u        = g + momentum*mom'                                                                    if nesterov
+        u        = mom'                                                                                 otherwise
+        row_cos  = abs(sum(g*w, per row))/((norm(g, per row) + epsilon)*(norm(w, per row) + epsilon))   if matrix
+        cosine   = abs(sum(g*w))/((norm(g) + epsilon)*(norm(w) + epsilon))                              if matrix
+        # Where weight and gradient are so close to a right angle, the scale of the weight has no effect.
+        by_row   = max(row_cos) < delta/sqrt(cols)                                                      if matrix
+        whole    = cosine < delta/sqrt(size)                                                            if matrix
+        row_part = sum(w*u, per row)/(norm(w, per row) + epsilon)^2                                     if matrix
+        part     = sum(w*u)/(norm(w) + epsilon)^2                                                       if matrix
+        radial   = where(by_row, row_part, where(whole, part, 0))                                       if matrix
+        ratio    = where(by_row or whole, wd_ratio, 1)                                                  if matrix
+        w'       = (1 - lr*wd*ratio/(1 - momentum))*w - lr*(u - radial*w)                               if matrix
+        w'       = (1 - lr*wd/(1 - momentum))*w - lr*u                                                  otherwise
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    momentum: decay of the velocity, in [0, 1).
+    epsilon: added to norms, in (0, inf).
+    delta: largest cosine of weight and gradient, times the root of their length, to project, in [0, inf).
+    wd_ratio: factor on the decay of a weight that is projected, in [0, inf).
+    nesterov: look ahead.
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    momentum: float
+    epsilon: float
+    delta: float
+    wd_ratio: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    nesterov: bool
+    def __init__(
+        self,
+        learning_rate: float = 0.1,
+        momentum: float = 0.9,
+        epsilon: float = 1e-08,
+        delta: float = 0.1,
+        wd_ratio: float = 0.1,
+        nesterov: bool = False,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class SGDW(SpecOptimizer):
+    """Decoupled weight decay regularization: SGD.
+
+    Loshchilov & Hutter 2019, arXiv:1711.05101, algorithm 1.
+
+        mom' = momentum*mom + g
+        w'   = (1 - lr*wd)*w - lr*(g + momentum*mom')   if nesterov
+        w'   = (1 - lr*wd)*w - lr*mom'                  otherwise
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    momentum: decay of the velocity, in [0, 1).
+    nesterov: look ahead.
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    momentum: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    nesterov: bool
+    def __init__(
+        self,
+        learning_rate: float = 0.01,
+        momentum: float = 0.9,
+        nesterov: bool = False,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class SGHMC(SpecOptimizer):
+    """Stochastic gradient Hamiltonian Monte Carlo.
+
+    Chen, Fox & Guestrin 2014, arXiv:1402.4102, eq. 15, with no estimate of the gradient's noise.
+
+        z  = normal()
+        v' = (1 - alpha)*v - lr*(g + wd*w) + sqrt(2*alpha*lr)*z
+        w' = w + v'
+
+    Parameters
+    ----------
+    learning_rate: learning rate, in [0, inf).
+    alpha: friction: 1 - momentum, in [0, 1].
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    alpha: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.01,
+        alpha: float = 0.1,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
 class SGLD(SpecOptimizer):
     """Bayesian learning via stochastic gradient Langevin dynamics.
 
@@ -1909,6 +4124,144 @@ class Signum(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
+class SimplifiedAdEMAMix(SpecOptimizer):
+    """Connections between schedule-free optimizers, AdEMAMix, and accelerated SGD variants.
+
+    Morwani et al. 2025, arXiv:2502.02431, algorithm 1.
+
+        m' = beta1*m + g
+        v' = beta2*v + (1 - beta2)*g^2
+        u  = (m' + alpha*g)/(1/sqrt(1 - beta2^t)*sqrt(v') + epsilon)
+        w' = w - lr*(u + wd*w)
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    beta1: decay of the momentum, in [0, 1).
+    beta2: decay of the second moment, in [0, 1).
+    alpha: weight of the gradient beside the momentum, in [0, inf).
+    epsilon: added to the root of the second moment, in (0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta1: float
+    beta2: float
+    alpha: float
+    epsilon: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        beta1: float = 0.99,
+        beta2: float = 0.95,
+        alpha: float = 0.0,
+        epsilon: float = 1e-08,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class SM3(SpecOptimizer):
+    """Memory-efficient adaptive optimization.
+
+    Anil et al. 2019, arXiv:1901.11150, algorithm SM3-II, with a momentum.
+
+        d     = g + wd*w
+        bound = min(R, C) + d^2                 if matrix
+        bound = v + d^2                         otherwise
+        R'    = max(bound, per row)             if matrix
+        C'    = max(bound, per col)             if matrix
+        v'    = bound                           if not matrix
+        u     = where(bound == 0, 0, d/sqrt(bound + epsilon))   # no gradient yet
+        m'    = momentum*m + (1 - momentum)*u   if heavy
+        w'    = w - lr*m'                       if heavy
+        w'    = w - lr*u                        otherwise
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    momentum: decay of the averaged step; 0 keeps none, in [0, 1).
+    epsilon: added to the bound, under the root, in [0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    momentum: float
+    epsilon: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.1,
+        momentum: float = 0.9,
+        epsilon: float = 1e-30,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class SMORMS3(SpecOptimizer):
+    """RMSProp with a memory as long as the gradient is steady.
+
+    Funk 2015, RMSprop loses to SMORMS3: beware the epsilon.
+
+        d       = g + wd*w
+        r       = 1/(memory + 1)
+        m'      = (1 - r)*m + r*d
+        v'      = (1 - r)*v + r*d^2
+        signal  = m'^2/(v' + epsilon)
+        w'      = w - d*min(lr, signal)/(sqrt(v') + epsilon)
+        memory' = 1 + memory*(1 - signal)
+
+    Parameters
+    ----------
+    learning_rate: bound on the rate.
+    epsilon: added to the second moment, and to its root, in (0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    epsilon: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        epsilon: float = 1e-16,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
 class Sophia(SpecOptimizer):
     """Sophia: a scalable stochastic second-order optimizer for language model pre-training.
 
@@ -1964,6 +4317,105 @@ class Sophia(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
+class StableAdamW(SpecOptimizer):
+    """Stable and low-precision training for large-scale vision-language models.
+
+    Wortsman et al. 2023, arXiv:2304.13013, algorithm 2.
+
+        b1    = beta1*(1 - beta1^(t - 1))/(1 - beta1^t)   # moments that need no correction
+        b2    = beta2*(1 - beta2^(t - 1))/(1 - beta2^t)
+        m'    = b1*m + (1 - b1)*g
+        v'    = b2*v + (1 - b2)*g^2
+        ratio = rms(g/max(sqrt(v'), epsilon))   # above 1 where the second moment is out of date
+        eta   = lr/max(1, ratio)
+        w'    = (1 - eta*wd)*w - eta*m'/(sqrt(v') + epsilon)
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    beta1: decay of the first moment, in [0, 1).
+    beta2: decay of the second moment, in [0, 1).
+    epsilon: added to the root of the second moment, and its least value in the ratio, in (0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta1: float
+    beta2: float
+    epsilon: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.99,
+        epsilon: float = 1e-08,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class SWATS(SpecOptimizer):
+    """Improving generalization performance by switching from Adam to SGD.
+
+    Keskar & Socher 2017, arXiv:1712.07628, algorithm 1.
+
+        d        = g + wd*w
+        x        = where(found == 0, beta1*m + (1 - beta1)*d, beta1*m + d)
+        v'       = where(found == 0, beta2*v + (1 - beta2)*d^2, v)
+        p        = lr*sqrt(1 - beta2^t)/(1 - beta1^t)*x/(sqrt(v') + epsilon)
+        along    = sum(p*d, over params)
+        fit      = where(along == 0, 0, sum(p^2, over params)/along)
+        average' = where(along == 0, average, beta2*average + (1 - beta2)*fit)
+        rate     = average'/(1 - beta2^step)
+        close    = found == 0 and step > 1 and along != 0 and abs(rate - fit) < epsilon
+        found'   = where(close, rate, found)
+        m'       = where(close, 0, x)
+        w'       = where(found == 0, w - p, w - (1 - beta1)*found*x)
+
+    Parameters
+    ----------
+    learning_rate: rate of Adam.
+    beta1: decay of the first moment, and of the velocity, in [0, 1).
+    beta2: decay of the second moment, and of the averaged rate, in [0, 1).
+    epsilon: added to the root of the second moment; how close two rates must come, in (0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta1: float
+    beta2: float
+    epsilon: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-09,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
 class Test(SpecOptimizer):
     """Adds the gradient to the weight, for tests of what surrounds an optimizer.
 
@@ -1989,6 +4441,43 @@ class Test(SpecOptimizer):
         wd: float = 0.0,
         clip_gradient: float | None = None,
         learning_rate: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class Tiger(SpecOptimizer):
+    """Tiger: A tight-fisted optimizer.
+
+    Su 2023, https://github.com/bojone/tiger.
+
+        m' = beta*m + (1 - beta)*g
+        w' = w - lr*(sign(m') + wd*w)
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    beta: decay of the momentum, in [0, 1).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        beta: float = 0.965,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
         lr_scheduler: Callable[[int], float] | None = None,
         begin_num_update: int = 0,
         multi_precision: bool = False,

@@ -36,7 +36,9 @@ class OptimizerRegistry(Registry):
         super().__init__("optimizer")
 
     def get(self, name: str) -> type[Optimizer]:
-        if not super().__contains__(name):
+        if optgen_bridge.is_chain(name) and not super().__contains__(name):
+            self.register(cls := make_class(optgen_bridge.read(name)), cls.__name__, name)
+        elif not super().__contains__(name):
             shipped = {key_of(stem): stem for stem in optgen_bridge.names()}
             # An alias is known only to its spec: then all are read.
             for stem in [shipped[key_of(name)]] if key_of(name) in shipped else shipped.values():

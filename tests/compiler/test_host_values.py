@@ -44,3 +44,18 @@ def test_together_or_alone(spec: str, counts: str, values: dict[str, Sequence[fl
     for together, single in zip(params, alone, strict=True):
         np.testing.assert_array_equal(together.view(np.int32), single.view(np.int32))
     assert state.t.tolist() == [(5 if counts == "equal" else i // 3) + 3 for i in range(N)]
+
+
+@pytest.mark.parametrize("rates", [[0.5] * N, RISING], ids=["same", "different"])
+def test_means_over_params(rates: list[float]) -> None:
+    """The number of parameters is a sum of ones, of which there is one for each."""
+    spec = optgen.parse(
+        "optimizer Means\nupdate:\n  r = mean(lr, over params) + mean(1.0*t, over params)\n  w' = w - r*g\n"
+    )
+    params, grads = ([np.ones(i + 1, np.float32) for i in range(N)] for _ in range(2))
+    step = optgen.load(spec).bind(params, grads)
+    for t in (1, 2):
+        before = [w.copy() for w in params]
+        step(lr=rates)
+        for w, old in zip(params, before, strict=True):
+            np.testing.assert_allclose(old - w, np.mean(rates) + t, rtol=1e-6)

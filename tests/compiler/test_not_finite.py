@@ -15,29 +15,48 @@ from tests.compiler.harness import (
     CASES,
     FEATURES,
     KERNELS,
+    PLAIN_CASES,
     Array,
     Case,
     Shape,
     by_name,
     copies,
     interpret_step,
+    kernels,
     same_bits,
 )
 from tests.compiler.test_accuracy import ELEMENTWISE, MEASURED, Steps
 from tests.compiler.test_differential import MODES, compare, load
 
-SHAPES: tuple[Shape, ...] = ((8, 520), (4160,))
+SHAPES: tuple[Shape, ...] = ((8, 520), (4160,), (8, 13, 8, 5))
 """Large enough for 8-bit states."""
 AT = 2 * 520 + 7
 """The element whose gradient is no number."""
 
 OF_ITS_TENSOR = {"Adafactor", "AdamMini", "CAME", "LAMB", "LANS", "LARS", "MARS", "NovoGrad", "TorchAdafactor"}
+OF_ITS_TENSOR |= {
+    "AdaGradNorm",
+    "Adai",
+    "AdamHD",
+    "Amos",
+    "ApolloDQN",
+    "DAdaptSGD",
+    "DoG",
+    "DoWG",
+    "EFSignSGD",
+    "FAdam",
+}
+OF_ITS_TENSOR |= {"Fromage", "LARC", "LDoG", "NSGD", "SGDHD", "StableAdamW"}
 """Specs in which the new value of each element follows from a norm, or another sum, of the whole gradient."""
-OF_ITS_ROW = {"GroupAdaGrad", "AdamMini"}
-OF_ALL_LATER = {"DAdaptAdam", "Prodigy"}
+OF_ITS_ROW = {"GroupAdaGrad", "AdamMini", "Amos"}
+OF_ALL_LATER = {"DAdaptAdam", "DAdaptLion", "Prodigy"}
 """The rate that they find from sums over all gradients is that of the next update."""
 
-VARIANTS = {symbol.removeprefix("optgen_"): x for symbol, x in KERNELS.items() if x[0].spec not in FEATURES}
+OF_ITS_LINES_LATER = {"SM3"}
+"""What it keeps is of rows and columns, and each element's bound in the next update is the smaller one of two."""
+
+EACH = KERNELS | kernels(*PLAIN_CASES)
+VARIANTS = {symbol.removeprefix("optgen_"): x for symbol, x in EACH.items() if x[0].spec not in FEATURES}
 
 
 def reached(case: Case, variant: Variant, shape: Shape, update: int) -> Array:
@@ -48,7 +67,9 @@ def reached(case: Case, variant: Variant, shape: Shape, update: int) -> Array:
     whole = name in OF_ITS_TENSOR and not flags.get("skip")
     whole |= flags.get("warmup_strategy") == "lars" and not (flags["gathers"] and update == 1)
     whole |= name in OF_ALL_LATER and update > 1
-    if name in OF_ITS_ROW and len(shape) > 1:
+    if name in OF_ITS_LINES_LATER and len(shape) > 1 and update > 1:
+        places[AT // shape[1]] = places[:, AT % shape[1]] = True
+    elif name in OF_ITS_ROW and len(shape) > 1:
         places[AT // shape[1]] = True
     elif whole:
         places[...] = True
@@ -215,7 +236,7 @@ def test_a_negative_rescale_grad_and_gradient(name: str) -> None:
         rng = np.random.default_rng(0)
         w = rng.standard_normal(24).astype(np.float32)
         given: dict[str, Any] = {"clip_gradient": bound, "rescale_grad": 0.75 * sign}
-        steps = Steps(case, variant, ((4, 6), (24,)), w, lr=0.1, wd=0.01, **given)
+        steps = Steps(case, variant, ((4, 6), (24,), (4, 3, 2, 1)), w, lr=0.1, wd=0.01, **given)
         for x in steps.inputs.values():
             x[...] = 1
         for _ in range(4):

@@ -41,7 +41,7 @@ def errors(text: str) -> tuple[Diagnostic, ...]:
 
 
 def test_every_example_is_run() -> None:
-    known = {"opt", "opt wrong", "opt warns", "step", "python", "text"}
+    known = {"opt", "opt transform", "opt wrong", "opt warns", "step", "python", "text"}
     assert {x.kind for x in EXAMPLES} == known and TEXT.count("\n```\n") == len(EXAMPLES)
     texts = {x.text for x in examples("text")}
     assert texts == {x.shown for x in EXAMPLES if x.kind in ("opt wrong", "opt warns", "python")}
@@ -54,6 +54,11 @@ def test_a_spec_is_right(example: Example) -> None:
     for flags in optimizer.variants():
         for kernel in built(optimizer, Variant(flags)):
             pipeline.plan(kernel)
+
+
+@pytest.mark.parametrize("example", examples("opt transform"), ids=str)
+def test_a_transform_is_right(example: Example) -> None:
+    assert not check(pipeline.with_base("sgd", Source("mine.opt", example.text)).text).warnings
 
 
 def built(optimizer: Optimizer, variant: Variant) -> Iterator[Kernel]:

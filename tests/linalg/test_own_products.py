@@ -3,6 +3,7 @@ bfloat16 beside NumPy's products of rounded operands."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product as combinations
 from typing import Any
 
@@ -16,6 +17,7 @@ import optgen
 from optgen import linalg
 from optgen.backends import target
 from optgen.backends.target import CpuTarget
+from optgen.linalg import products
 from optgen.linalg.matrices import ProductShape
 from optgen.linalg.own import multiply as own
 from optgen.linalg.own.tasks import ENTRIES, module_text
@@ -213,3 +215,72 @@ def innermost(function: str) -> list[str]:
             if line.startswith("\t") and line.split()[-1] == label:
                 return lines[start:at]
     raise AssertionError("there is no loop")
+
+
+# ------------------------------------------------------------ what follows a product
+
+
+def swept(product: np.ndarray, addend: linalg.Addend) -> np.ndarray:
+    """What a sweep makes of a product, as NumPy defines it."""
+
+    def flushed(x: np.ndarray) -> np.ndarray:
+        """For float32, without numbers whose absolute value is below 2^-126 once they have 24 bits."""
+        least = 2.0**-126 * (1 - 2.0**-25)
+        return np.where(abs(x) < least, np.copysign(0.0, x), x).astype(np.float32)
+
+    dtype = product.dtype.type
+    with np.errstate(all="ignore"):
+        alpha, beta = dtype(addend.alpha), dtype(addend.beta)
+        if dtype is np.float64:
+            return beta * addend.matrix + alpha * product
+        alpha, beta, z, x = (y.astype(np.float64) for y in map(flushed, (alpha, beta, addend.matrix, product)))
+        return flushed(flushed(beta * z).astype(np.float64) + flushed(alpha * x).astype(np.float64))
+
+
+@pytest.mark.parametrize("how", ["native", "bfloat16", "deterministic"])
+@pytest.mark.parametrize("own_is_faster", [False, True])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_what_follows_a_product_has_the_bits_of_a_sweep(
+    how: linalg.How, own_is_faster: bool, dtype: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With subnormal numbers, infinities and NaN; for all k, in batches, symmetric or not."""
+    if how == "bfloat16" and dtype == np.float64:
+        return
+    monkeypatch.setattr(products, "_own_is_faster", lambda: own_is_faster)
+    monkeypatch.setattr(products, "OWN_MIN_MULTIPLICATIONS", 0)
+    shapes = [(1, 1, 1), (100, 600, 77), (97, 5, 200), (5, 0, 7), (0, 3, 3), (200, 9, 200)]
+    for (m, k, n), alpha, batch in combinations(shapes, (1.0, -0.3, 1e-30), ((), (2,))):
+        a, b = operands(dtype, m, k, n, batch)
+        z = special(dtype, *batch, m, n)
+        b[..., ::3] *= dtype(1e-38 if alpha == 1 else 1e-8)  # products around the smallest normal number
+        addend = linalg.Addend(alpha, 0.7, z)
+        assert_same_bits(linalg.product(a, b, how=how, addend=addend), swept(linalg.product(a, b, how=how), addend))
+        addend = linalg.Addend(alpha, 1e-10, linalg.product(a, a, transpose_b=True, symmetric=True, how=how))
+        both = {"transpose_b": True, "symmetric": True, "how": how}
+        assert_same_bits(linalg.product(a, a, **both, addend=addend), swept(addend.matrix, addend))
+
+
+def test_what_follows_a_product_on_machines_that_do_not_flush(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(target, "MXCSR", replace(target.MXCSR, flushing=None))
+    tile = tile_for("float32", target.host(), fused=True)
+    text = module_text(tile)
+    monkeypatch.undo()
+    assert text != module_text(tile)
+    own_product = own.made(tile, link.link(target.compile_ir(text, target.host()).object, *ENTRIES))
+    (a, b), z, c = operands(np.float32, 50, 20, 40), special(np.float32, 50, 40), np.empty((50, 40), np.float32)
+    b[:, ::3] *= np.float32(1e-38)
+    addend = linalg.Addend(1.0, 0.7, z)
+    own.multiply(own_product, a, b, c, ProductShape(1, 50, 40, 20), False, False, False, addend)
+    monkeypatch.setattr(products, "_own_is_faster", lambda: True)
+    monkeypatch.setattr(products, "OWN_MIN_MULTIPLICATIONS", 0)
+    assert_same_bits(c, swept(linalg.product(a, b), addend))
+
+
+def test_bad_addends() -> None:
+    x = np.ones((3, 3), np.float32)
+    with pytest.raises(ValueError, match=r"the addend must be float32 of shape \(3, 3\), not float32, \(1, 3\)"):
+        linalg.product(x, x, addend=linalg.Addend(1.0, 1.0, x[:1]))
+    with pytest.raises(ValueError, match=r"the addend must be float32 .* not float64"):
+        linalg.product(x, x, addend=linalg.Addend(1.0, 1.0, x.astype(float)))
+    with pytest.raises(ValueError, match="out overlaps"):
+        linalg.product(x, x, out := x + 1, addend=linalg.Addend(1.0, 1.0, out))

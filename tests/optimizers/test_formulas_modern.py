@@ -1,42 +1,37 @@
-"""The optimizers beyond MXNet against their formulas, written a second time in NumPy, as in their papers: float64.
-
-A formula takes one weight, its gradient (rescaled and clipped), what it keeps (0 where nothing was kept yet) and the
-update count; it returns the new weight. The two that sum over all parameters take lists.
-"""
+"""The optimizers beyond MXNet, the first half: learning-rate free, factored, with look-ahead, second order. See
+formulas.py."""
 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 import optgen
-
-Array = Any
-Kept = defaultdict[str, Any]
-Formula = Callable[..., Any]
-STEPS = 8
-RESCALE, CLIP, LR, WD = 0.5, 1.2, 0.05, 0.1
-SHAPES = [(7,), (6, 5), (4, 3, 2, 2), (70, 80), (1,), ()]
+from tests.optimizers.formulas import (
+    LR,
+    SHAPES,
+    WD,
+    Array,
+    Formula,
+    Kept,
+    Traits,
+    case_id,
+    check_extremes,
+    check_steps,
+    corrected,
+    moments,
+    named,
+    rms,
+)
 
 
 def lion(w: Array, g: Array, s: Kept, t: int, beta1: float = 0.9, beta2: float = 0.99) -> Array:
     direction = np.sign(beta1 * s["m"] + (1 - beta1) * g)
     s["m"] = beta2 * s["m"] + (1 - beta2) * g
     return (1 - LR * WD) * w - LR * direction
-
-
-def moments(g: Array, s: Kept, beta1: float, beta2: float) -> None:
-    s["m"] = beta1 * s["m"] + (1 - beta1) * g
-    s["v"] = beta2 * s["v"] + (1 - beta2) * g * g
-
-
-def corrected(s: Kept, t: int, beta1: float, beta2: float) -> tuple[Array, Array]:
-    return s["m"] / (1 - beta1**t), s["v"] / (1 - beta2**t)
 
 
 def radam(w: Array, g: Array, s: Kept, t: int, beta2: float = 0.999, decoupled_weight_decay: bool = False) -> Array:
@@ -139,10 +134,6 @@ def second_moment(x: Array, s: Kept, keys: str, beta: float) -> Array:
     s[row] = beta * s[row] + (1 - beta) * matrix.sum(axis=1)
     s[col] = beta * s[col] + (1 - beta) * matrix.sum(axis=0)
     return (np.outer(s[row], s[col]) / s[row].sum()).reshape(x.shape)
-
-
-def rms(x: Array) -> Array:
-    return np.linalg.norm(x) / math.sqrt(x.size)
 
 
 def adafactor(
@@ -326,71 +317,32 @@ CASES: list[tuple[Formula, dict[str, Any]]] = [
     (sophia, {"k": 3}),
     (sophia, {"k": 1, "gamma": 2.0, "rho": 0.5}),
 ]
-FORMULAS = list(dict.fromkeys(formula for formula, _ in CASES))
-OVER_PARAMS = (prodigy, dadaptadam)
-EVALUATED = (asgd, schedulefree_sgd, schedulefree_adamw)
+JOINT = Traits(joint=True, watched="d")
+EVALUATED = Traits(evaluated=True)
+TRAITS = {
+    prodigy: JOINT,
+    dadaptadam: JOINT,
+    asgd: EVALUATED,
+    schedulefree_sgd: EVALUATED,
+    schedulefree_adamw: EVALUATED,
+    sophia: Traits(reads="h_hat"),
+}
 
 
-@pytest.mark.parametrize(("formula", "values"), CASES, ids=lambda x: x.__name__ if callable(x) else str(x))
+@pytest.mark.parametrize(("formula", "values"), CASES, ids=case_id)
 def test_steps(formula: Formula, values: dict[str, Any]) -> None:
-    rng = np.random.default_rng(7)
-    ws = [rng.normal(size=shape) for shape in SHAPES]
-    goals = [rng.normal(size=shape) for shape in SHAPES]
-    gs, h_hat = ([np.empty(shape) for shape in SHAPES] for _ in range(2))
-    want = [w.copy() for w in ws]
-    kept: list[Kept] = [defaultdict(float) for _ in ws]
-    rule = optgen.load(formula.__name__, dtype="float64", **{"lr": LR, **values})
-    state = rule.init(ws)
-    inputs = {"h_hat": h_hat} if formula is sophia else None
-    step = rule.bind(ws, gs, state, inputs=inputs)
-    settings = {"wd": WD, "rescale_grad": RESCALE, "clip_gradient": CLIP}
-    for t in range(1, STEPS + 1):
-        for w, g, goal, h in zip(ws, gs, goals, h_hat, strict=True):
-            g[...] = w - goal + rng.normal(size=w.shape)
-            h[...] = rng.normal(size=w.shape)
-        step(**{name: value for name, value in settings.items() if name in rule.spec.reads()})
-        clipped = [np.clip(RESCALE * g, -CLIP, CLIP) for g in gs]
-        if formula in OVER_PARAMS:
-            want = formula(want, clipped, kept, t, **values)
-            assert state.arrays["d"][-1] == pytest.approx(kept[0]["d"], rel=1e-11)
-        else:
-            extra = [{"h_hat": h} for h in h_hat] if inputs else [{}] * len(ws)
-            each = zip(want, clipped, kept, extra, strict=True)
-            want = [formula(w, g, s, t, **x, **values) for w, g, s, x in each]
-        _assert_close(ws, want)
-        if formula in EVALUATED:
-            _assert_close(rule.evaluate(ws, state), [s["x"] for s in kept])
-    if formula in OVER_PARAMS:
-        assert kept[0]["d"] > values.get("d0", 1e-6)
+    check_steps(formula, values, TRAITS.get(formula, Traits()))
 
 
-def _assert_close(got: list[Array], want: list[Array]) -> None:
-    for x, y in zip(got, want, strict=True):
-        np.testing.assert_allclose(x, y, rtol=1e-11, atol=1e-13)
-
-
-@pytest.mark.parametrize("formula", EVALUATED, ids=lambda x: x.__name__)
-def test_before_any_step_the_weight_is_what_is_evaluated(formula: Formula) -> None:
+@pytest.mark.parametrize("name", [f.__name__ for f, traits in TRAITS.items() if traits.evaluated])
+def test_before_any_step_the_weight_is_what_is_evaluated(name: str) -> None:
     rng = np.random.default_rng(1)
     ws = [rng.normal(size=shape).astype(np.float32) for shape in SHAPES]
-    rule = optgen.load(formula.__name__)
+    rule = optgen.load(name)
     for w, x in zip(ws, rule.evaluate(ws, rule.init(ws)), strict=True):
         np.testing.assert_array_equal(w, x)
 
 
-@pytest.mark.parametrize("formula", FORMULAS, ids=lambda x: x.__name__)
-def test_zeros_and_extremes_in_float32(formula: Formula) -> None:
-    """Nothing becomes NaN or infinite: zero weights, zero gradients, tiny and huge ones, empty and single tensors."""
-    shapes = [(0,), (0, 3), (3, 0), (1,), (1, 1), (), (5, 4), (9,)]
-    ws = [np.zeros(shape, np.float32) for shape in shapes]
-    gs, h_hat = ([np.zeros(shape, np.float32) for shape in shapes] for _ in range(2))
-    rule = optgen.load(formula.__name__)
-    step = rule.bind(ws, gs, inputs={"h_hat": h_hat} if formula is sophia else None)
-    for scale in (0.0, 0.0, 1e-30, 1e-12, 0.0, 1.0, 1e12, 0.0):
-        for g in gs:
-            g[...] = scale
-            if g.ndim:
-                g[0:1] = 0  # a whole row
-        step()
-        for w in ws:
-            assert np.isfinite(w).all(), f"after a gradient of {scale}"
+@pytest.mark.parametrize("name", named(CASES))
+def test_zeros_and_extremes_in_float32(name: str) -> None:
+    check_extremes(name)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.compiler.harness import CASES, Case, Shape
+from tests.compiler.harness import EVERY, Case, Shape, cases
 
-NO_RATE = ("AdaDelta", "Rprop", "Test")
+NO_RATE = ("AdaDelta", "COCOB", "MADGRAD", "Rprop", "Test")
 """Those whose steps are no multiples of the rate: a gradient moves their weights whatever it is."""
 
-
-GRADIENTS = [(case, scale) for case in CASES for scale in (0, 1) if not (scale and case.spec.name in NO_RATE)]
+ALL = tuple(cases(*EVERY.values()))
+GRADIENTS = [(case, scale) for case in ALL for scale in (0, 1) if not (scale and case.spec.name in NO_RATE)]
 
 
 @pytest.mark.parametrize(("case", "scale"), GRADIENTS, ids=str)

@@ -11,7 +11,8 @@ import pytest
 
 import optgen
 from optgen import specfiles
-from optgen.expressions import Binary, Call, Expr, Name, Number, Unary
+from optgen.expressions import Binary, Call, Expr, Name, Number, Unary, walk
+from optgen.model import Optimizer
 from optgen.symbolic.algebra import NoClosedForm, first_step
 from optgen.symbolic.unicode import Unicode
 
@@ -35,6 +36,10 @@ def test_conditions_and_norms_stay() -> None:
     assert shown(text) == "−lr·({gₜ/‖gₜ‖ if ‖gₜ‖ ≠ 2 and ‖gₜ‖ > 1; gₜ otherwise})"
 
 
+def test_of_the_sign_of_a_sum_nothing_is_known() -> None:
+    assert shown("optimizer X\nupdate:\n  w' = w - lr*g/max(mean(g), 0.5)\n") == "−lr·gₜ/max(1/2, mean(gₜ))"
+
+
 def test_a_bound_that_may_be_none_is_unset_and_another_is_not() -> None:
     text = "optimizer X\nparam b = 2\nparam c = none\nupdate:\n  w' = w - clip(clip(g, c), b)\n"
     assert shown(text) == "−min(b, max(−b, gₜ))"
@@ -55,9 +60,13 @@ def extreme(pairwise: Any, of_all: Any) -> Any:
     return lambda *args: pairwise(*args) if len(args) == 2 else of_all(*args)
 
 
+def rms(x: Any) -> Any:
+    return np.sqrt(np.mean(x**2))
+
+
 FUNCTIONS = {"sqrt": np.sqrt, "abs": np.abs, "sign": np.sign, "exp": np.exp, "log": np.log, "floor": np.floor}
 FUNCTIONS |= {"max": extreme(np.maximum, np.max), "min": extreme(np.minimum, np.min)}
-FUNCTIONS |= {"norm": np.linalg.norm, "sum": np.sum, "mean": np.mean}
+FUNCTIONS |= {"norm": np.linalg.norm, "sum": np.sum, "mean": np.mean, "rms": rms}
 OPERATIONS = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide, "^": np.power, "==": np.equal}
 OPERATIONS |= {"<": np.less, ">": np.greater, "or": np.logical_or, "and": np.logical_and, "!=": np.not_equal}
 OPERATIONS |= {"<=": np.less_equal, ">=": np.greater_equal}
@@ -81,10 +90,14 @@ def evaluate(expr: Expr, values: Mapping[str, Any]) -> Any:
     raise TypeError(expr)
 
 
-WITHOUT = {"adafactor", "torch/adafactor", "adammini", "came", "groupadagrad"}  # sums of rows
-WITHOUT |= {"dadaptadam", "prodigy"}  # sums over parameters
-WITHOUT |= {"lans", "lars", "lbsgd", "novograd", "sgld", "sophia"}  # conditions on norms, long ones, draws, floor
-"""Those that have no closed form in some variant."""
+WITHOUT = {"lans", "lars", "lbsgd", "novograd", "sophia"}  # conditions on norms, long ones, floor
+WITHOUT |= {"adopt", "optax/adopt", "optax/sophia", "schedulefree_radam"}  # powers of t - 1, floor, a sum that is 0
+"""Those that have no closed form in some variant, beside those that draw, or reduce rows, columns or all parameters."""
+
+
+def has_scope_or_draw(optimizer: Optimizer) -> bool:
+    calls = [x for e in optimizer.update for x in walk(e.value) if isinstance(x, Call)]
+    return any(x.scope is not None or x.function in ("normal", "uniform") for x in calls)
 
 
 @pytest.mark.parametrize("name", specfiles.all_available())
@@ -107,8 +120,10 @@ def test_it_is_what_the_kernel_does(name: str, monkeypatch: pytest.MonkeyPatch) 
         try:
             form = first_step(optimizer, flags)
         except NoClosedForm:
-            assert name in WITHOUT
+            assert name in WITHOUT or has_scope_or_draw(optimizer)
             continue
+        if name == "optax/rmsprop" and flags["centered"] and flags["bias_correction"]:
+            continue  # it divides by a variance that is 0 but for rounding
         moved = w.copy()
         state = kernel.init([moved], flags=each or None)
         step = kernel.bind([moved], [g.copy()], state, {n: [x] for n, x in inputs.items()} or None, flags=each or None)

@@ -7,6 +7,7 @@ in the same way, so the panels of x serve for both sides of x @ x^T.
 
     tile            sizes of a tile, by element type and CPU; the loop over k that computes one
     packing         panels from an operand
+    finish          what follows a product: alpha times it, and beta times a matrix added
     tasks           the tasks that threads share: to pack a panel, to compute a block of the result
     multiply        the call
 """

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from optgen.backends import target
-from optgen.linalg.matrices import Matrices, ProductShape
+from optgen.linalg.matrices import Addend, Matrices, ProductShape
 from optgen.linalg.own.tasks import ENTRIES, GROUP, TASK_EDGE, module_text
 from optgen.linalg.own.tile import Precision, Tile, tile_for
 from optgen.loops import code, malloc
@@ -19,24 +19,28 @@ from optgen.objectcode import link
 
 
 class OwnProduct(NamedTuple):
-    """Compiled code for one tile. Both run all their tasks, given the address of FIELDS and the work."""
+    """Compiled code for one tile. Functions run all their tasks, given the address of FIELDS and the work."""
 
     tile: Tile
     pack: Callable[[int, int], None]
     multiply: Callable[[int, int], None]
+    finish: Callable[[int, int], None]
 
 
 def multiply(
     own: OwnProduct, a: Matrices, b: Matrices, c: Matrices, shape: ProductShape, trans_a: bool, trans_b: bool,
-    symmetric: bool,
+    symmetric: bool, addend: Addend | None = None,
 ) -> None:  # fmt: skip
-    """c = op(a) op(b), of matrices that are checked, as `optgen.linalg.product` has it."""
+    """c = op(a) op(b), and what follows, of matrices that are checked, as `optgen.linalg.product` has it."""
     batch, m, n, k = shape
     if c.size == 0 or k == 0:
         c.fill(0)
+        if addend is not None:
+            finish(own, c, shape, addend)
         return
     tile = own.tile
-    shared = a is b and trans_a != trans_b  # op(b) is the transpose of op(a), and has the same panels
+    # op(b) is the transpose of op(a), and has the same panels.
+    shared = trans_a != trans_b and a.shape == b.shape and a.ctypes.data == b.ctypes.data
     panels_b = -(-(-(-n // tile.columns) * tile.columns) // tile.width)
     panels_a = panels_b if shared else -(-m // tile.width)
     groups_a, groups_b = 0 if shared else -(-panels_a // GROUP), -(-panels_b // GROUP)
@@ -45,12 +49,33 @@ def multiply(
     packed_b = memory.ctypes.data + 63 & ~63
     packed_a = packed_b if shared else packed_b + bytes_each * panels_b
     along, across = -(-m // TASK_EDGE), -(-n // TASK_EDGE)
-    tasks = batch * (along * (along + 1) // 2 if symmetric else along * across)
-    addresses = a.ctypes.data, b.ctypes.data, c.ctypes.data, packed_a, packed_b
+    counts = batch * (groups_a + groups_b), batch * (along * (along + 1) // 2 if symmetric else along * across), 0
+    addresses = a.ctypes.data, b.ctypes.data, c.ctypes.data, _address(addend), packed_a, packed_b
     numbers = m, n, k, int(trans_a), int(trans_b), int(symmetric), panels_a, panels_b, groups_a, groups_b
-    fields = array.array("q", [batch * (groups_a + groups_b), tasks, *addresses, *numbers])
+    fields = array.array("q", [*counts, *addresses, *numbers, *_factors(addend, c)])
     own.pack(fields.buffer_info()[0], batch * k * (n if shared else m + n))
     own.multiply(fields.buffer_info()[0], shape.work)
+
+
+def finish(own: OwnProduct, c: Matrices, shape: ProductShape, addend: Addend) -> None:
+    """What follows a product that is in c."""
+    batch, m, n, k = shape
+    numbers = m, n, k, 0, 0, 0, 0, 0, 0, 0
+    counts, addresses = (0, 0, batch * -(-m // TASK_EDGE)), (0, 0, c.ctypes.data, _address(addend), 0, 0)
+    fields = array.array("q", [*counts, *addresses, *numbers, *_factors(addend, c)])
+    own.finish(fields.buffer_info()[0], c.size)
+
+
+def _address(addend: Addend | None) -> int:
+    return 0 if addend is None else addend.matrix.ctypes.data
+
+
+def _factors(addend: Addend | None, c: Matrices) -> list[int]:
+    """alpha and beta, rounded to the dtype of the elements, as the bits of doubles."""
+    numbers = [0.0, 0.0] if addend is None else [addend.alpha, addend.beta]
+    with np.errstate(over="ignore"):
+        rounded = np.array(numbers).astype(c.dtype).astype(np.float64)
+    return [int(bits) for bits in rounded.view(np.int64)]
 
 
 @functools.cache

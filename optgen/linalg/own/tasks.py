@@ -10,9 +10,11 @@ from typing import Any
 
 from llvmlite import ir as ll
 
+from optgen.backends import target
 from optgen.backends.control_flow import loop
-from optgen.backends.llvm_types import I64, PTR, vector
+from optgen.backends.llvm_types import F64, I64, PTR, vector
 from optgen.linalg.matrices import SUMMED
+from optgen.linalg.own.finish import FINISH, emit_finish, function_type
 from optgen.linalg.own.packing import emit_pack, shuffled_transpose
 from optgen.linalg.own.tile import DEFINITIONS, Tile, emit_tile
 from optgen.loops import code
@@ -21,29 +23,40 @@ TASK_EDGE = 96
 """The rows and columns of the result that are one task: a multiple of those of every tile."""
 GROUP = 4
 """The panels that one task packs: a line of the cache, at least, of each row of memory."""
+COUNTS = ("groups", "blocks", "stripes")
+ADDRESSES = ("a", "b", "c", "z", "packed_a", "packed_b")
 NUMBERS = ("m", "n", "k", "trans_a", "trans_b", "symmetric", "panels_a", "panels_b", "groups_a", "groups_b")
-FIELDS = ("groups", "tasks", "a", "b", "c", "packed_a", "packed_b", *NUMBERS)
-"""What tasks read: how many there are, addresses, numbers. `panels_a` and `panels_b` are those of a matrix, `groups_a`
-and `groups_b` the tasks that pack them."""
-ENTRIES = ("optgen_pack", "optgen_multiply")
+FIELDS = (*COUNTS, *ADDRESSES, *NUMBERS, "alpha", "beta")
+"""What tasks read: how many there are, addresses, whole numbers, and two doubles. `z` is 0 where nothing follows the
+product. `panels_a` and `panels_b` are those of a matrix, `groups_a` and `groups_b` the tasks that pack them."""
+ENTRIES = ("optgen_pack", "optgen_multiply", "optgen_finish")
 
 
 def module_text(tile: Tile) -> str:
-    """LLVM IR of `optgen_pack` and `optgen_multiply`, which take the address of FIELDS, a part and the number of parts.
+    """LLVM IR of ENTRIES, which take the address of FIELDS, a part and the number of parts.
 
-    Each does its part of the tasks: GROUP panels are packed, or TASK_EDGE rows and columns of a result are computed.
+    Each does its part of the tasks:
+
+    - `optgen_pack`: GROUP panels are packed;
+    - `optgen_multiply`: TASK_EDGE rows and columns of a result are computed, and what follows;
+    - `optgen_finish`: what follows a product that is in c, for TASK_EDGE rows.
     """
     module = ll.Module("products")
+    register = target.control_register(target.host().triple)
+    flushes = register is not None and register.flushing is not None
+    emit_finish(module, tile, machine_flushes=flushes)
+    finish = ll.Function(module, function_type(tile), "finish")
     tasks: dict[str, tuple[type[_Task], Any]] = {
         "pack": (_PackingTask, emit_pack(module, tile)),
         "multiply": (_BlockTask, emit_tile(module, tile)),
+        "finish": (_StripeTask, None),
     }
     kind = ll.FunctionType(ll.VoidType(), [PTR, I64])
     for name, (task, function) in tasks.items():
         f = ll.Function(module, kind, f"task.{name}")
         f.linkage = "internal"
         b = ll.IRBuilder(f.append_basic_block("entry"))
-        task(function, b, tile, f.args[0]).emit(f.args[1])
+        task(function, finish, b, tile, f.args[0]).emit(f.args[1])
         b.ret_void()
     text = str(module)
     if tile.pairs:
@@ -52,9 +65,24 @@ def module_text(tile: Tile) -> str:
     declare, begin, end = code.float_mode()
     entries = (
         _ENTRY.format(name=name, field=FIELDS.index(field), begin=begin, end=end)
-        for name, field in (("pack", "groups"), ("multiply", "tasks"))
+        for name, field in zip(tasks, COUNTS, strict=True)
     )
+    text = re.sub(r'^declare .*@"finish".*$', _finish(tile), text, flags=re.MULTILINE)
     return "\n".join([text, declare, *entries])
+
+
+def _finish(tile: Tile) -> str:
+    """LLVM IR of `finish`: FINISH, in the mode of sweeps."""
+    _, begin, end = code.float_mode(flushes=tile.precision != "float64")
+    types = [str(type) for type in function_type(tile).args]
+    parameters, values = (", ".join(f"{type} %x{i}" for i, type in enumerate(types)) for _ in range(2))
+    return f"""\
+define internal void @finish({parameters}) {{
+  {begin}
+  call void @{FINISH}({values})
+  {end}
+  ret void
+}}"""
 
 
 _ENTRY = """
@@ -88,6 +116,7 @@ class _Task(ABC):
     """Code of one task, and what it needs of FIELDS."""
 
     function: Any
+    finish: Any
     b: ll.IRBuilder
     tile: Tile
     args: Any
@@ -104,11 +133,21 @@ class _Task(ABC):
         """The code of the task of that number."""
 
     def field(self, name: str, type: Any = I64) -> Any:
-        b = self.b
-        return b.load(b.gep(self.args, [I64(FIELDS.index(name))], source_etype=I64), typ=type)
+        return self.b.load(self.place(name), typ=type)
+
+    def place(self, name: str) -> Any:
+        return self.b.gep(self.args, [I64(FIELDS.index(name))], source_etype=I64)
 
     def divided_up(self, x: Any, by: int) -> Any:
         return self.b.sdiv(self.b.add(x, I64(by - 1)), I64(by))
+
+    def follow(self, c: Any, z: Any, rows: Any, columns: Any) -> None:
+        """What follows a product, for a part of c and the same part of z."""
+        b = self.b
+        factors = (b.load(self.place(name), typ=F64) for name in ("alpha", "beta"))
+        if self.tile.element != F64:
+            factors = (b.fptrunc(x, self.tile.element) for x in factors)
+        b.call(self.finish, [c, z, self.n, rows, columns, *factors])
 
     def least(self, x: Any, y: Any) -> Any:
         return self.b.select(self.b.icmp_signed("<", x, y), x, y)
@@ -155,6 +194,18 @@ class _PackingTask(_Task):
         b.call(self.function, [x, stride, along, there, self.k, wanted, self.packed(name, matrix, first)])
 
 
+class _StripeTask(_Task):
+    """Task by task, rows of a result that BLAS has computed, matrix after matrix."""
+
+    def emit(self, task: Any) -> None:
+        b = self.b
+        each = self.divided_up(self.m, TASK_EDGE)
+        matrix, i = b.sdiv(task, each), b.mul(b.srem(task, each), I64(TASK_EDGE))
+        whole = (self.element(self.field(name, PTR), matrix, self.m, self.n) for name in "cz")
+        c, z = (self.element(x, i, self.n) for x in whole)
+        self.follow(c, z, self.least(b.sub(self.m, i), I64(TASK_EDGE)), self.n)
+
+
 class _BlockTask(_Task):
     """Task by task, the blocks of the result, row by row, matrix after matrix; of a symmetric one those on and below
     the diagonal."""
@@ -171,6 +222,11 @@ class _BlockTask(_Task):
         rows, columns = (self.least(b.sub(size, at), I64(TASK_EDGE)) for size, at in ((self.m, i), (self.n, j)))
         c = self.element(self.field("c", PTR), matrix, self.m, self.n)
         self.sums(matrix, c, i, j, rows, columns, symmetric)
+        z = self.field("z", PTR)
+        with b.if_then(b.icmp_unsigned("!=", b.ptrtoint(z, I64), I64(0))):
+            of_z = self.element(z, matrix, self.m, self.n)
+            c_block, z_block = (self.element(self.element(x, i, self.n), j) for x in (c, of_z))
+            self.follow(c_block, z_block, rows, columns)
         with b.if_then(symmetric):
             self.mirror(c, i, j, rows, columns)
 

@@ -74,6 +74,8 @@ def tile_for(precision: Precision, target: CpuTarget, *, fused: bool) -> Tile:
     pairs = precision == "bfloat16" and {"avx512f", "avx512bf16"} <= features
     fused = fused and (arm or not {"fma", "avx512f"}.isdisjoint(features))
     lanes = size // (8 if precision == "float64" else 4)
+    # Of 32 or 16 registers, 24 or 12 are sums. A product that is rounded on its own needs a register, and on 64-bit Arm
+    # LLVM keeps several such products: fewer sums fit.
     return Tile(precision, lanes, 8 if many else 4, 3 if fused or size == 64 else 2, pairs, fused)
 
 

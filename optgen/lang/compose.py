@@ -1,0 +1,137 @@
+"""Composition: a spec that uses others becomes one spec without uses, and a chain of transforms becomes one spec.
+
+`flatten` works on lines of tokens, before anything is parsed: `optgen show` prints its result, which is checked, cached
+and compiled like any spec. `fast = use adam(lr = rate)` becomes the lines of adam, with `adam_` before its names, and
+with `fast` for the weight after its step. A transform is a spec that uses `base()`, whose names stay as they are.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from optgen import specfiles
+from optgen.diagnostics import Source, Span, SpecErrors, listed, suggest
+from optgen.lang.flattened import Flattened, render
+from optgen.lang.splice import NOWHERE, Part, Renaming, name, read_part, renamed, token, with_default
+from optgen.lang.splicing import Splicing
+from optgen.lang.uses import Tokens, Use, UseError, is_transform, read_chain
+
+_MENTIONS = re.compile(
+    r"^[ \t]*(transform[ \t]+\w|otherwise[ \t]+use\b|\w+'?[ \t]*=[ \t]*use[ \t]+\w|optimizer[ \t]+\w+[ \t]+for\b)", re.M
+)
+"""What a spec has that uses others, or that is a transform. All others are left as they are, at once."""
+
+
+def flatten(source: Source) -> Flattened:
+    """A spec without uses. Raises SpecErrors."""
+    return _flatten(source, ())
+
+
+def is_transform_source(source: Source) -> bool:
+    """Whether a text is that of a transform."""
+    return _MENTIONS.search(source.text) is not None and is_transform(read_part(source).header)
+
+
+def with_base(base: str, source: Source) -> Source:
+    """What the transform in `source` makes of a spec that comes with the package. Raises SpecErrors."""
+    use = Use(Path(source.name).stem, {}, None, Span(1, 1, 2))
+    return render(
+        _transformed(source, use, _part(specfiles.source(specfiles.spec_path(base)), ())), source.name, None
+    ).source
+
+
+def chain(spec: str) -> Source:
+    """The spec that `adam with lookahead(k = 5), centralize` stands for: the second transform is one of what the first
+    gives. Raises SpecErrors, FileNotFoundError for a name of nothing, ValueError for a wrong argument."""
+    base, uses = read_chain(spec)
+    path = specfiles.path_of(base)
+    part = _part(specfiles.source(path), (str(path),))
+    for k, use in enumerate(uses):
+        if use.name in [x.name for x in uses[:k]]:
+            raise ValueError(f"{spec}: {use.name} stands there twice; a transform is applied once")
+        part = _transformed(specfiles.source(specfiles.transform_path(use.name, path.parent)), use, part)
+    return render(part, spec, None).source
+
+
+def _transformed(source: Source, use: Use, base: Part) -> Part:
+    """What the transform in `source` makes of a base."""
+
+    def find(other: Use) -> Part:
+        return base if other.of_base else _find(other, source, ())
+
+    transform = read_part(source)
+    if not transform.header or not is_transform(transform.header):
+        error = UseError(f"{use.name} is no transform", Span(1, 1, 2), "a transform begins with: transform NAME")
+        raise SpecErrors(source, [error.diagnostic])
+    try:
+        part = Splicing(_as_host(transform, use, base), find).run()
+    except UseError as error:
+        raise SpecErrors(source, [error.diagnostic]) from None
+    title = token("STRING", f'"{base.title}, with {transform.title}"')
+    return replace(part, header=(token("OPTIMIZER", "optimizer"), name(base.name + transform.name), title))
+
+
+def _as_host(transform: Part, use: Use, base: Part) -> Part:
+    """A transform as an optimizer with the name of its base. Its names that the base has, too, begin with its own."""
+    both = transform.own_names() & base.own_names()
+    for field, value in use.fields.items():
+        if field not in transform.params():
+            help = suggest(field, transform.params()) or f"it has {listed(sorted(transform.params())) or 'none'}"
+            raise ValueError(f"{use.name} has no param '{field}'; {help}")
+        if not _is_plain(value):
+            raise ValueError(f"{use.name}: {field} = {' '.join(t.text for t in value)} is no number")
+    lines = [with_default(x, use.fields[x[1].text]) if x[1].text in use.fields else x for x in transform.declarations]
+    rename = Renaming(renamed({x: f"{use.name}_{x}" for x in both}, NOWHERE)).line
+    header = (token("OPTIMIZER", "optimizer"), name(base.name))
+    axes, update, evaluate = transform.axes, list(map(rename, transform.update)), list(map(rename, transform.evaluate))
+    return Part(header, base.cite, axes, list(map(rename, lines)), update, evaluate)
+
+
+def _is_plain(value: Tokens) -> bool:
+    return [t.type for t in value] in (["NUMBER"], ["ADD", "NUMBER"], ["NONE"])
+
+
+# ---------------------------------------------------------------- one spec
+
+
+def _flatten(source: Source, above: tuple[str, ...]) -> Flattened:
+    """`above` are the files that use this one."""
+    if _MENTIONS.search(source.text) is None:
+        return Flattened(source, source)
+    host = read_part(source)
+    if not host.header or not host.update:
+        return Flattened(source, source)  # an error that the parser reports
+    try:
+        if is_transform(host.header):
+            help = f"name what it transforms: 'adam with {Path(source.name).stem}'"
+            raise UseError("a transform is no optimizer by itself", host.header[0].span, help)
+        part = Splicing(host, lambda use: _find(use, source, above)).run()
+    except UseError as error:
+        raise SpecErrors(source, [error.diagnostic]) from None
+    return render(part, source.name, source)
+
+
+def _part(source: Source, above: tuple[str, ...]) -> Part:
+    """The lines of a spec without uses."""
+    return read_part(_flatten(source, above).source)
+
+
+def _find(use: Use, source: Source, above: tuple[str, ...]) -> Part:
+    """The spec that a use names: one in the folder of the spec that uses it, or one that comes with the package."""
+    if use.of_base:
+        raise UseError(
+            "'base' in an optimizer", use.span, "a transform has a base; begin the file with: transform NAME"
+        )
+    beside = Path(source.name).parent / f"{use.name}.opt"
+    path = beside if source.name.endswith(".opt") and beside.is_file() else specfiles.folder() / f"{use.name}.opt"
+    if not path.is_file():
+        help = suggest(use.name, specfiles.all_available()) or f"there is no {use.name}.opt beside this file, either"
+        raise UseError(f"no spec named '{use.name}'", use.span, help)
+    if str(path.resolve()) in above or path.resolve() == Path(source.name).resolve():
+        raise UseError(f"{use.name} uses itself", use.span, "name another spec")
+    part = _part(specfiles.source(path), (*above, str(Path(source.name).resolve()), str(path.resolve())))
+    if not part.header or is_transform(part.header) or not any(line[0].text == "w'" for line in part.update):
+        raise UseError(f"{use.name} is no optimizer", use.span, "name a spec that defines w'")
+    return part

@@ -1,0 +1,66 @@
+"""The text of a spec made of several, and where in the user's text each part of it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from optgen.diagnostics import Diagnostic, Source, Span, SpecErrors
+from optgen.lang.format import render_tokens, space_before
+from optgen.lang.splice import NOWHERE, Part, token
+from optgen.lang.uses import Tokens
+
+
+@dataclass(frozen=True)
+class Flattened:
+    """A spec without uses. `origin` is the text that was written, which is `source` itself if it has no uses; `rows`
+    are the tokens of each row of `source`, with their places in `origin`."""
+
+    source: Source
+    origin: Source
+    rows: tuple[Tokens, ...] = ()
+
+    def translate(self, errors: SpecErrors) -> SpecErrors:
+        """Errors in `source` as errors in `origin`."""
+        if not self.rows:
+            return errors
+        moved = (replace(d, span=self._place(d.span)) for d in errors.diagnostics)
+        return SpecErrors(self.origin, _once(moved))
+
+    def _place(self, span: Span) -> Span:
+        tokens = self.rows[span.line - 1] if span.line <= len(self.rows) else ()
+        known = [t.span for t in tokens if t.span != NOWHERE]
+        meant = [t.span for t, at in zip(tokens, columns(tokens), strict=True) if span.column <= at < span.end]
+        found = [s for s in meant if s != NOWHERE] or known[:1] or [Span(1, 1, 2)]
+        return found[0].to(found[-1])
+
+
+def _once(diagnostics: Iterator[Diagnostic]) -> Iterator[Diagnostic]:
+    """One of several that say the same of one place, as copies of a line do."""
+    seen: set[tuple[str, Span]] = set()
+    for d in diagnostics:
+        if (d.message, d.span) not in seen:
+            seen.add((d.message, d.span))
+            yield d
+
+
+def _section(name: str) -> Tokens:
+    return token("SECTION", name), token("COLON", ":")
+
+
+def columns(tokens: Tokens) -> Iterator[int]:
+    """The columns at which the tokens of a rendered row begin."""
+    column = 1
+    for i, t in enumerate(tokens):
+        column += len(space_before(tokens, i)) if i else 0
+        yield column
+        column += len(t.text)
+
+
+def render(part: Part, name: str, origin: Source | None) -> Flattened:
+    """The text of a part. `origin` is the text that its tokens have their places in, None if they are of several."""
+    rows: list[Tokens] = [part.header, *([part.cite] if part.cite else []), *part.axes, *part.declarations]
+    for section, lines in ((_section("update"), part.update), (_section("eval"), part.evaluate)):
+        rows += [section, *lines] if lines else []
+    source = Source(name, "\n".join(map(render_tokens, rows)) + "\n")
+    return Flattened(source, origin or source, tuple(rows) if origin else ())

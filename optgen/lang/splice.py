@@ -1,0 +1,193 @@
+"""Lines of one spec as lines of another: names renamed or replaced, guards joined."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from optgen.diagnostics import Source, Span, SpecErrors
+from optgen.lang.syntax import Token, read_lines
+from optgen.lang.uses import Tokens, is_transform
+from optgen.model import RESERVED_PARAMS
+
+NOWHERE = Span(0, 0, 0)
+"""The place of what stands in no text."""
+DECLARES = ("PARAM", "FLAG", "STATE", "INPUT", "DEF")
+_BY_ROWS = {"row", "col", "matrix", "rows", "cols", "matrices"}
+
+
+@dataclass
+class Part:
+    """The lines of a spec as tokens, section by section."""
+
+    header: Tokens = ()
+    cite: Tokens = ()
+    axes: list[Tokens] = field(default_factory=list)
+    declarations: list[Tokens] = field(default_factory=list)
+    update: list[Tokens] = field(default_factory=list)
+    evaluate: list[Tokens] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        return self.header[1].text
+
+    @property
+    def title(self) -> str:
+        return next((t.text[1:-1] for t in self.header if t.type == "STRING"), self.name)
+
+    def own_names(self) -> set[str]:
+        """What it declares and defines, without reserved names."""
+        found = {line[1].text for line in self.declarations if line[0].type in DECLARES}
+        lines = (*self.update, *self.evaluate)
+        found |= {line[0].text for line in lines if line[0].type == "NAME" and not line[0].text.endswith("'")}
+        found |= {line[-2].text for line in lines if line[0].type == "REPEAT" and line[-3].type == "AS"}
+        return found - set(RESERVED_PARAMS)
+
+    def params(self) -> set[str]:
+        return {line[1].text for line in self.declarations if line[0].type == "PARAM"}
+
+    def reads(self, name: str) -> bool:
+        """Whether a line reads a name."""
+        return any(t.text == name for line in (*self.declarations, *self.update, *self.evaluate) for t in line[1:])
+
+    def goes_by_rows(self) -> bool:
+        """Whether a line reads rows or columns, which `axes last two` gives another meaning."""
+        return any(t.text in _BY_ROWS for line in (*self.declarations, *self.update) for t in line)
+
+
+def read_part(source: Source) -> Part:
+    """The lines of a spec or a transform. Raises SpecErrors for errors in its characters and brackets."""
+    lines, errors = read_lines(source)
+    if errors:
+        raise SpecErrors(source, errors)
+    part = Part()
+    section = part.declarations
+    for tokens in (line.tokens for line in lines if line.tokens):
+        if is_transform(tokens) or tokens[0].type == "OPTIMIZER":
+            part.header = tokens
+        elif tokens[0].type == "SECTION":
+            section = part.update if tokens[0].text == "update" else part.evaluate
+        elif tokens[0].type == "CITE":
+            part.cite = tokens
+        elif tokens[0].type == "AXES":
+            part.axes.append(tokens)
+        else:
+            section.append(tokens)
+    return part
+
+
+# ---------------------------------------------------------------- tokens
+
+
+def token(type: str, text: str, span: Span = NOWHERE) -> Token:
+    return Token(type, text, span)
+
+
+def name(text: str, span: Span = NOWHERE) -> Token:
+    return Token("NAME", text, span)
+
+
+AND, NOT, IF = token("AND", "and"), token("NOT", "not"), token("IF", "if")
+OPEN, CLOSE = token("OPEN", "("), token("CLOSE", ")")
+
+
+def at(span: Span, tokens: Tokens) -> Tokens:
+    """The tokens as if all stood at one place."""
+    return tuple(t._replace(span=span) for t in tokens)
+
+
+@dataclass(frozen=True)
+class Renaming:
+    """What stands in the place of names: of `m` by `values["m"]`, of `m'` by `values["m'"]`."""
+
+    values: Mapping[str, Tokens]
+
+    def line(self, tokens: Tokens) -> Tokens:
+        """A line with its names replaced. An expression is put in brackets."""
+        return tuple(t for i in range(len(tokens)) for t in self._token(tokens, i))
+
+    def _token(self, tokens: Tokens, i: int) -> Iterator[Token]:
+        value = self.values.get(tokens[i].text) if tokens[i].type == "NAME" else None
+        if value is None or (i and tokens[i - 1].type in ("PER", "OVER")) or _is_kind(tokens, i):
+            yield tokens[i]
+        elif len(value) == 1:
+            yield value[0]
+        else:
+            yield from (OPEN, *value, CLOSE)
+
+
+def _is_kind(tokens: Tokens, i: int) -> bool:
+    """Whether a token belongs to the language as `int` does in `param k: int`, `row` in `state R: row`, and `x` in
+    `state L: rows x n`."""
+    types = [t.type for t in tokens]
+    if tokens[0].type not in DECLARES or "COLON" not in types[:i] or "EQUAL" in types[:i]:
+        return False
+    first = types.index("COLON") + 1
+    return types[first + 1] == "EQUAL" or (i - first) % 2 == 1
+
+
+def renamed(names: Mapping[str, str], span: Span) -> dict[str, Tokens]:
+    """New names for names, with a prime and without."""
+    return {old + prime: (name(new + prime, span),) for old, new in names.items() for prime in ("", "'")}
+
+
+def with_default(line: Tokens, value: Tokens) -> Tokens:
+    """A param's line with another default."""
+    start = next(i for i, t in enumerate(line) if t.type == "EQUAL") + 1
+    return (*line[:start], *value, *line[start + (2 if line[start].type == "ADD" else 1) :])
+
+
+# ---------------------------------------------------------------- guards
+
+
+def value_end(tokens: Tokens) -> int:
+    """The index at which the timing or the guard of an equation begins, or the options of a declaration."""
+    depth = 0
+    start = next((i for i, t in enumerate(tokens) if t.type == "EQUAL"), len(tokens))
+    for i, t in enumerate(tokens):
+        depth += {"OPEN": 1, "CLOSE": -1}.get(t.type, 0)
+        if i > start and depth == 0 and t.type in ("EVERY", "IF", "OTHERWISE", "STRING", "IN", "ALIAS"):
+            return i
+    return len(tokens)
+
+
+def guard_of(tokens: Tokens) -> Tokens:
+    """The guard of an equation or a state, without `if`; empty if it has none, or `otherwise`."""
+    rest = tokens[value_end(tokens) :]
+    start = next((i for i, t in enumerate(rest) if t.type == "IF"), len(rest))
+    end = next((i for i in range(start, len(rest)) if rest[i].type == "STRING"), len(rest))
+    return rest[start + 1 : end]
+
+
+def joined(outer: Tokens, inner: Tokens) -> Tokens:
+    """`outer and inner`, each in brackets where it has an `or`; one of them if the other is empty."""
+    if not outer or not inner:
+        return outer or inner
+    return (*_bracketed(outer), AND, *_bracketed(inner))
+
+
+def _bracketed(guard: Tokens) -> Tokens:
+    return (OPEN, *guard, CLOSE) if any(t.type == "OR" for t in guard) else guard
+
+
+def negated(guard: Tokens) -> Tokens:
+    return (NOT, *guard) if len(guard) == 1 else (NOT, OPEN, *guard, CLOSE)
+
+
+def guarded(tokens: Tokens, outer: Tokens) -> Tokens:
+    """An equation or a state where `outer` holds too. `otherwise` becomes `if outer`, as the first case that holds is
+    taken."""
+    if not outer or tokens[0].type in ("REPEAT", "END"):
+        return tokens
+    start = value_end(tokens)
+    ends = (i for i in range(start, len(tokens)) if tokens[i].type in ("IF", "OTHERWISE", "STRING"))
+    end = next(ends, len(tokens))  # of the timing
+    others = tuple(t for t in tokens[end:] if t.type == "STRING")
+    return (*tokens[:end], IF, *joined(outer, guard_of(tokens)), *others)
+
+
+def groups(lines: Sequence[Tokens]) -> Iterator[list[Tokens]]:
+    """Adjacent lines for one name: the cases of an equation."""
+    for _, cases in groupby(lines, key=lambda line: line[0].text):
+        yield list(cases)

@@ -1,0 +1,247 @@
+"""Puts the lines of other specs in the place of their uses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from optgen.diagnostics import Source, listed, suggest
+from optgen.lang.splice import (
+    Part,
+    Renaming,
+    at,
+    groups,
+    guard_of,
+    guarded,
+    joined,
+    name,
+    negated,
+    renamed,
+    token,
+    with_default,
+)
+from optgen.lang.syntax import Token, read_lines
+from optgen.lang.uses import FOR, Tokens, Use, UseError, is_use, read_use
+from optgen.model import RESERVED_PARAMS
+
+HANDED = ("w", "grad", "g", "lr", "wd", "rescale_grad", "clip_gradient", "t", "step")
+"""The reserved names that a use may give another meaning."""
+
+
+@dataclass(frozen=True)
+class _Spliced:
+    """The equations of a use, guarded but for those of the weight, which are the cases of what the use defines."""
+
+    before: list[Tokens]
+    weight: list[Tokens]
+    after: list[Tokens]
+    evaluate: list[Tokens]
+
+
+class Splicing:
+    """Makes a spec without uses of one with them. `find` gives the lines of the spec that a use names."""
+
+    def __init__(self, host: Part, find: Callable[[Use], Part]) -> None:
+        self.host = host
+        self.find = find
+        self.taken = host.own_names()
+        header, self.chosen = _split_header(host.header)
+        self.result = replace(host, header=header, declarations=[], update=[], evaluate=[], axes=list(host.axes))
+        self.of_base: list[Tokens] = []  # the declarations of a base, which stand first
+
+    def run(self) -> Part:
+        """The spec without uses. Raises UseError."""
+        others = [line for line in self.host.declarations if is_use(line)]
+        for line in self.host.declarations:
+            if not is_use(line):
+                self.result.declarations.append(guarded(line, self.chosen) if line[0].type == "STATE" else line)
+        for cases in groups(self.host.update):
+            if any(map(is_use, cases)):
+                self._cases(cases)
+            else:
+                self.result.update += [guarded(line, self.chosen) for line in cases]
+        for line in filter(is_use, self.host.evaluate):
+            raise UseError(
+                "a use in 'eval:'", line[0].span, "use it in 'update:', and keep in a state what is read here"
+            )
+        if self.chosen and not others:
+            help = "write 'otherwise use adamw() as adam' above 'update:'"
+            raise UseError("nothing is said of the other parameters", self.chosen[0].span, help)
+        evaluate = [guarded(line, self.chosen) for line in self.host.evaluate]
+        self.result.evaluate = evaluate or self.result.evaluate
+        for line in others:
+            self._otherwise(line)
+        self.result.declarations[:0] = self.of_base
+        return self.result
+
+    def _cases(self, cases: list[Tokens]) -> None:
+        """The cases of one name, some of which are uses."""
+        before: list[Tokens] = []
+        weight: list[Tokens] = []
+        after: list[Tokens] = []
+        above: Tokens = ()  # holds where no case above does
+        for line in cases:
+            own = guard_of(line)
+            if is_use(line):
+                use, rest = read_use(line)
+                own = rest[1:] if rest and rest[0].type == "IF" else ()
+                if rest and rest[0].type not in ("IF", "OTHERWISE"):
+                    raise UseError(f"'{rest[0].text}' behind a use", rest[0].span, "name its result, and go on below")
+                spliced = self._splice(use, line[0], joined(self.chosen, joined(above, own)))
+                before, after = before + spliced.before, after + spliced.after
+                weight += [_case(x, joined(self.chosen, own), rest) for x in spliced.weight]
+                self._keep_eval(use, spliced, is_whole=len(cases) == 1 and line[0].text == "w'" and not own)
+            else:
+                weight.append(guarded(line, self.chosen))
+            above = joined(above, negated(own)) if own else above
+        self.result.update += [*before, *weight, *after]
+
+    def _keep_eval(self, use: Use, spliced: _Spliced, *, is_whole: bool) -> None:
+        """Keep the `eval:` of a spec, where the weight after its step is that of the whole step."""
+        if spliced.evaluate and (not is_whole or self.host.evaluate or "w" in use.fields):
+            help = "its weights to evaluate with are not those of this one"
+            raise UseError(f"{_shown(use)} has 'eval:', which cannot be kept here", use.span, help)
+        self.result.evaluate += [guarded(line, self.chosen) for line in spliced.evaluate]
+
+    def _otherwise(self, line: Tokens) -> None:
+        """What updates the parameters that the spec is not for."""
+        use, rest = read_use(line)
+        if rest:
+            raise UseError(f"'{rest[0].text}' behind a use", rest[0].span, "remove it")
+        if not self.chosen:
+            help = "say in the first line what the spec is for: optimizer Muon for matrix"
+            raise UseError("'otherwise' without 'for'", line[0].span, help)
+        others = negated(self.chosen)
+        spliced = self._splice(use, name("w'", use.span), others)
+        self.result.update += [*spliced.before, *(guarded(x, others) for x in spliced.weight), *spliced.after]
+        if self.result.evaluate or spliced.evaluate:
+            same = (name("w'"), token("EQUAL", "="), name("w"))
+            self.result.evaluate = self.result.evaluate or [guarded(same, self.chosen)]
+            self.result.evaluate += [guarded(x, others) for x in spliced.evaluate or [same]]
+
+    # ------------------------------------------------------------ one use
+
+    def _splice(self, use: Use, target: Token, outer: Tokens) -> _Spliced:
+        """The equations of a used spec, where `outer` holds; its declarations are added to the result."""
+        part = self.find(use)
+        self._agree_on_axes(use, part)
+        prefix = "" if use.of_base else f"{use.prefix or use.name.rpartition('/')[2]}_"
+        names = {x: prefix + x for x in sorted(part.own_names())}
+        self._take(use, set(names.values()))
+        numbers, values, gradients = self._fields(use, part, prefix or "base_")
+        values = renamed(names, use.span) | values | {"w'": (target,)}
+        renaming = Renaming(values)
+        for line in part.declarations:
+            self._declare(renaming, at(use.span, line), use, numbers, outer)
+        weights = [i for i, line in enumerate(part.update) if line[0].text == "w'"]
+        lines = [renaming.line(at(use.span, line)) for line in part.update]
+        first, last = weights[0], weights[-1] + 1
+        before = [guarded(x, outer) for x in (*gradients, *lines[:first])]
+        after = [guarded(x, outer) for x in lines[last:]]
+        evaluate = [Renaming(values | renamed({"w": "w"}, use.span)).line(at(use.span, x)) for x in part.evaluate]
+        return _Spliced(before, lines[first:last], after, evaluate)
+
+    def _take(self, use: Use, names: set[str]) -> None:
+        both = sorted(names & self.taken)
+        if both:
+            help = "rename one of them" if use.of_base else f"choose another prefix: use {use.name}(...) as NAME"
+            raise UseError(f"the name '{both[0]}' is in {_shown(use)}, and here as well", use.span, help)
+        self.taken |= names
+
+    def _agree_on_axes(self, use: Use, part: Part) -> None:
+        """Rows have one meaning in a spec: parts agree on it, or only one of them has rows."""
+        if bool(part.axes) == bool(self.result.axes):
+            return
+        last_two, other = (part, self.result) if part.axes else (self.result, part)
+        if other.goes_by_rows() or (other is self.result and self.host.goes_by_rows()):
+            raise UseError(f"of this spec and {_shown(use)}, one has 'axes last two'", use.span, "write it in both")
+        self.result.axes = list(last_two.axes)
+
+    def _fields(self, use: Use, part: Part, prefix: str) -> tuple[dict[str, Tokens], dict[str, Tokens], list[Tokens]]:
+        """The arguments of a use: new defaults of params, what stands in the place of names, and equations for
+        gradients."""
+        numbers: dict[str, Tokens] = {}
+        values: dict[str, Tokens] = {}
+        gradients: list[Tokens] = []
+        if "g" in use.fields and "grad" not in use.fields and part.reads("grad"):
+            help = "hand over 'grad', from which it computes g"
+            raise UseError(f"{_shown(use)} reads grad, not only g", use.fields["g"][0].span, help)
+        for field, value in use.fields.items():
+            if field in ("grad", "g") and len(value) > 1:
+                gradients.append((name(prefix + field, use.span), token("EQUAL", "="), *value))
+                values[field] = (name(prefix + field, use.span),)
+            elif field in part.params() and (_is_number(value) or (len(value) == 1 and value[0].type == "NONE")):
+                numbers[field] = value
+            elif field in part.params() or field in HANDED:
+                values[field] = value  # a name, or what stands for a number
+            else:
+                known = sorted(part.params() | set(HANDED))
+                help = suggest(field, known) or f"there are {listed(known)}"
+                raise UseError(f"{_shown(use)} takes no '{field}'", value[0].span, help)
+            if field in HANDED and not part.reads(field) and not (field == "grad" and part.reads("g")):
+                raise UseError(f"{_shown(use)} reads no '{field}'", value[0].span, "leave it out")
+        if "grad" in values and "g" not in values and part.reads("g"):
+            own = f"{prefix}g"
+            clipped = _lex(f"{own} = clip(rescale_grad*{values['grad'][0].text}, clip_gradient)")
+            gradients.append(at(use.span, clipped))
+            values["g"] = (name(own, use.span),)
+        self.taken |= {line[0].text for line in gradients}
+        return numbers, values, gradients
+
+    def _declare(self, renaming: Renaming, line: Tokens, use: Use, numbers: dict[str, Tokens], outer: Tokens) -> None:
+        """Add a declaration of a used spec. One that was given a value is dropped, or has it as its default."""
+        kind, own = line[0].type, line[1].text
+        add = (self.of_base if use.of_base else self.result.declarations).append
+        if kind == "PARAM" and own in RESERVED_PARAMS:
+            here = self.result.params() | self.host.params()
+            if own not in use.fields and own not in here and (use.of_base or own != "lr"):
+                add(line)
+        elif kind == "PARAM" and own in numbers:
+            add(_without_alias(renaming.line(with_default(line, numbers[own])), use))
+        elif kind == "PARAM" and own not in use.fields:
+            add(_without_alias(renaming.line(line), use))
+        elif kind == "STATE":
+            add(guarded(renaming.line(line), outer))
+        elif kind == "REQUIRE" and outer:
+            condition, text = line[1:-1], line[-1]
+            add((line[0], *negated(outer), token("OR", "or"), *_lex("("), *renaming.line(condition), *_lex(")"), text))
+        elif kind != "PARAM":
+            add(renaming.line(line))
+
+
+def _without_alias(line: Tokens, use: Use) -> Tokens:
+    """A param's line, whose aliases are those of the base only."""
+    if use.of_base or "ALIAS" not in (t.type for t in line):
+        return line
+    start = next(i for i, t in enumerate(line) if t.type == "ALIAS")
+    end = next((i for i in range(start + 1, len(line)) if line[i].type not in ("NAME", "COMMA")), len(line))
+    return (*line[:start], *line[end:])
+
+
+def _case(line: Tokens, guard: Tokens, rest: Tokens) -> Tokens:
+    """A line for the weight as a case of what the use defines; `rest` is the guard of the use as it is written."""
+    if guard:
+        return guarded(line, guard)
+    open_end = line[-1].type != "OTHERWISE" and not guard_of(line)
+    return (*line, *rest) if open_end else line
+
+
+def _split_header(header: Tokens) -> tuple[Tokens, Tokens]:
+    """The first line without `for GUARD`, and the guard."""
+    start = next((i for i, t in enumerate(header[2:], 2) if t.text == FOR), len(header))
+    end = next((i for i in range(start, len(header)) if header[i].type in ("STRING", "ALIAS")), len(header))
+    if start < len(header) and end == start + 1:
+        raise UseError("'for' without a flag", header[start].span, "write: optimizer Muon for matrix")
+    return (*header[:start], *header[end:]), header[start + 1 : end]
+
+
+def _is_number(value: Tokens) -> bool:
+    return [t.type for t in value] in (["NUMBER"], ["ADD", "NUMBER"])
+
+
+def _lex(text: str) -> Tokens:
+    return tuple(t for line in read_lines(Source("", text))[0] for t in line.tokens)
+
+
+def _shown(use: Use) -> str:
+    return "the base" if use.of_base else use.name

@@ -1,0 +1,151 @@
+"""Reads what a spec takes from others: `m = use adam(lr = rate) as a`, and `adam with lookahead(k = 5), centralize`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from optgen.diagnostics import Diagnostic, Source, Span, SpecErrors
+from optgen.lang.syntax import Token, read_lines
+
+USE, TRANSFORM, BASE, AS, FOR = "use", "transform", "base", "as", "for"
+"""Words that have a meaning in their place only, and can be names."""
+
+Tokens = tuple[Token, ...]
+
+
+class UseError(Exception):
+    """What is wrong with a use, and where."""
+
+    def __init__(self, message: str, span: Span, help: str) -> None:
+        super().__init__(message)
+        self.diagnostic = Diagnostic("E114", message, span, help)
+
+
+@dataclass(frozen=True)
+class Use:
+    """`use NAME(field = value, ...) as PREFIX`: of which spec, with what in the place of its names."""
+
+    name: str
+    fields: dict[str, Tokens]
+    prefix: str | None
+    span: Span
+
+    @property
+    def of_base(self) -> bool:
+        return self.name == BASE
+
+
+def is_use(tokens: Sequence[Token]) -> bool:
+    """Whether a line is `NAME = use SPEC(...)` or `otherwise use SPEC(...)`."""
+    return _start(tokens) is not None
+
+
+def is_transform(tokens: Sequence[Token]) -> bool:
+    """Whether a line is `transform NAME ...`."""
+    return len(tokens) > 1 and tokens[0].text == TRANSFORM and tokens[1].type == "NAME"
+
+
+def is_composed(tokens: Sequence[Token]) -> bool:
+    """Whether a line is one that only composition knows: a use, or the first line of a transform or of one part."""
+    part = len(tokens) > 2 and tokens[0].type == "OPTIMIZER" and tokens[2].text == FOR
+    return is_use(tokens) or is_transform(tokens) or part
+
+
+def _start(tokens: Sequence[Token]) -> int | None:
+    """The index of `use` in a line that has one."""
+    at = (
+        2 if [t.type for t in tokens[:2]] == ["NAME", "EQUAL"] else 1 if tokens and tokens[0].type == "OTHERWISE" else 0
+    )
+    found = at and len(tokens) > at + 1 and tokens[at].text == USE and tokens[at + 1].type == "NAME"
+    return at if found else None
+
+
+def read_use(tokens: Tokens) -> tuple[Use, Tokens]:
+    """The use in a line for which `is_use` holds, and the tokens behind it: its guard."""
+    start = _start(tokens)
+    assert start is not None
+    return _read(tokens, start + 1)
+
+
+def read_chain(text: str) -> tuple[str, list[Use]]:
+    """The spec and the transforms of `adam with lookahead(k = 5), centralize`. Raises SpecErrors."""
+    name, _, rest = text.partition(" with ")
+    source = Source("<name>", rest)
+    lines, errors = read_lines(source)
+    if errors:
+        raise SpecErrors(source, errors)
+    tokens = tuple(t for line in lines for t in line.tokens)
+    found: list[Use] = []
+    try:
+        while True:
+            if not tokens or tokens[0].type != "NAME":
+                span = tokens[0].span if tokens else Span(1, len(rest) + 1, len(rest) + 2)
+                raise UseError(
+                    "the name of a transform is missing", span, "write 'adam with lookahead(k = 5), centralize'"
+                )
+            use, tokens = _read(tokens, 0)
+            found.append(use)
+            if not tokens:
+                return name.strip(), found
+            if tokens[0].type != "COMMA":
+                message = f"'{tokens[0].text}' cannot stand behind a transform"
+                raise UseError(message, tokens[0].span, "separate transforms by commas")
+            tokens = tokens[1:]
+    except UseError as error:
+        raise SpecErrors(source, [error.diagnostic]) from None
+
+
+def _read(tokens: Tokens, at: int) -> tuple[Use, Tokens]:
+    """The use whose name stands at an index, and the tokens behind it."""
+    first, name, at = tokens[at], tokens[at].text, at + 1
+    if [t.text for t in tokens[at : at + 1]] == ["/"] and len(tokens) > at + 1:
+        name, at = f"{name}/{tokens[at + 1].text}", at + 2
+    fields: dict[str, Tokens] = {}
+    span = first.span
+    if at < len(tokens) and tokens[at].text == "(":
+        end = _closing(tokens, at)
+        fields = _fields(tokens[at + 1 : end])
+        span, at = first.span.to(tokens[end].span), end + 1
+    prefix = None
+    if [t.text for t in tokens[at : at + 1]] == [AS] and len(tokens) > at + 1 and tokens[at + 1].type == "NAME":
+        prefix, at = tokens[at + 1].text, at + 2
+    return Use(name, fields, prefix, span), tokens[at:]
+
+
+def _closing(tokens: Tokens, at: int) -> int:
+    """The index of the bracket that closes the one at an index."""
+    depth = 0
+    for i in range(at, len(tokens)):
+        depth += {"OPEN": 1, "CLOSE": -1}.get(tokens[i].type, 0)
+        if depth == 0:
+            return i
+    raise UseError("'(' is never closed", tokens[at].span, "add the closing bracket")
+
+
+def _fields(tokens: Tokens) -> dict[str, Tokens]:
+    """`NAME = value` by name, split at the commas outside of brackets."""
+    fields: dict[str, Tokens] = {}
+    for part in split(tokens, "COMMA"):
+        if not part:
+            continue
+        if [t.type for t in part[:2]] != ["NAME", "EQUAL"] or len(part) < 3:
+            raise UseError(f"'{part[0].text}' is no argument of a use", part[0].span, "write NAME = value")
+        name = part[0].text
+        if name in fields:
+            raise UseError(f"'{name}' is given twice", part[0].span, "keep one of them")
+        fields[name] = part[2:]
+    return fields
+
+
+def split(tokens: Tokens, type: str) -> list[Tokens]:
+    """The parts between the tokens of a type that are outside of brackets."""
+    parts: list[list[Token]] = [[]]
+    depth = 0
+    for token in tokens:
+        depth += {"OPEN": 1, "CLOSE": -1}.get(token.type, 0)
+        if depth == 0 and token.type == type:
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    return [tuple(part) for part in parts]

@@ -1,0 +1,277 @@
+"""Composition: what transforms compute, the text of composed specs, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import optgen
+from optgen import pipeline, specfiles
+from optgen.cli import main
+from optgen.diagnostics import Source, SpecErrors
+from optgen.lang import format_text
+from optgen.lang.compose import flatten
+
+HERE = Path(__file__).parent
+Array = Any
+BASES = ("sgd", "adam", "torch/adamw", "adafactor")
+SHAPES = ((6, 5), (7,), (2, 3, 4))
+STEPS = 7
+
+
+def gradients(step: int) -> list[Array]:
+    rng = np.random.default_rng(step)
+    return [rng.normal(size=s) for s in SHAPES]
+
+
+class Base:
+    """Steps of a base, with weights and gradients of one's choice."""
+
+    def __init__(self, name: str, w: list[Array], **values: Any) -> None:
+        self.w, self.g = [x.copy() for x in w], [np.zeros_like(x) for x in w]
+        self.step = optgen.load(name, "float64", **values).bind(self.w, self.g)
+
+    def __call__(self, w: list[Array], g: list[Array], **now: float) -> list[Array]:
+        for to, new in (*zip(self.w, w, strict=True), *zip(self.g, g, strict=True)):
+            to[...] = new
+        self.step(**now)
+        return [x.copy() for x in self.w]
+
+
+Update = Callable[[Base, int, list[Array], list[Array], dict[str, Any]], list[Array]]
+
+
+def lookahead(base: Base, t: int, w: list[Array], g: list[Array], kept: dict[str, Any]) -> list[Array]:
+    slow, fast = kept.setdefault("slow", [x.copy() for x in w]), base(w, g)
+    if t % 3:
+        return fast
+    kept["slow"] = [s + 0.5 * (f - s) for s, f in zip(slow, fast, strict=True)]
+    return list(kept["slow"])
+
+
+def centralize(base: Base, t: int, w: list[Array], g: list[Array], kept: dict[str, Any]) -> list[Array]:
+    means = [x.reshape(x.shape[0], -1).mean(1).reshape(-1, *[1] * (x.ndim - 1)) if x.ndim > 1 else 0.0 for x in g]
+    return base(w, [x - m for x, m in zip(g, means, strict=True)])
+
+
+def clip_norm(base: Base, t: int, w: list[Array], g: list[Array], kept: dict[str, Any]) -> list[Array]:
+    norm = np.sqrt(sum((x**2).sum() for x in g))
+    return base(w, [x * min(1.0, 1.0 / (norm + 1e-6)) for x in g])
+
+
+def grokfast(base: Base, t: int, w: list[Array], g: list[Array], kept: dict[str, Any]) -> list[Array]:
+    old = kept.get("slow", [0.0] * len(w))
+    kept["slow"] = [0.98 * s + 0.02 * x for s, x in zip(old, g, strict=True)]
+    return base(w, [x + 2 * s for x, s in zip(g, kept["slow"], strict=True)])
+
+
+def cautious(base: Base, t: int, w: list[Array], g: list[Array], kept: dict[str, Any]) -> list[Array]:
+    u = [x - f for x, f in zip(w, base(w, g), strict=True)]
+    mask = [(x * y > 0).astype(float) for x, y in zip(u, g, strict=True)]
+    return [x - y * m / max(m.mean(), 1e-3) for x, y, m in zip(w, u, mask, strict=True)]
+
+
+def decoupled(base: Base, t: int, w: list[Array], g: list[Array], kept: dict[str, Any]) -> list[Array]:
+    return [f - 0.01 * 0.1 * x for f, x in zip(base(w, g, wd=0.0), w, strict=True)]
+
+
+def ema(base: Base, t: int, w: list[Array], g: list[Array], kept: dict[str, Any]) -> list[Array]:
+    new = base(w, g)
+    old = kept.get("eval", w)
+    kept["eval"] = [0.999 * a + 0.001 * x for a, x in zip(old, new, strict=True)]
+    return new
+
+
+def schedule_free(base: Base, t: int, w: list[Array], g: list[Array], kept: dict[str, Any]) -> list[Array]:
+    z, x = kept.get("z", w), kept.get("eval", w)
+    z = [a + f - y for a, f, y in zip(z, base(w, g), w, strict=True)]
+    x = [(1 - 1 / t) * b + a / t for a, b in zip(z, x, strict=True)]
+    kept.update(z=z, eval=x)
+    return [0.1 * a + 0.9 * b for a, b in zip(z, x, strict=True)]
+
+
+TRANSFORMS: dict[str, tuple[str, Update]] = {
+    f.__name__: (call, f)
+    for call, f in (
+        ("lookahead(k = 3)", lookahead),
+        ("centralize", centralize),
+        ("clip_norm", clip_norm),
+        ("grokfast", grokfast),
+        ("cautious", cautious),
+        ("decoupled", decoupled),
+        ("ema", ema),
+        ("schedule_free", schedule_free),
+    )
+}
+
+
+def test_every_transform_is_compared() -> None:
+    assert sorted(TRANSFORMS) == list(specfiles.transforms())
+
+
+@pytest.mark.parametrize("base", BASES)
+@pytest.mark.parametrize("transform", TRANSFORMS)
+def test_a_transform_is_the_base_in_its_hands(transform: str, base: str) -> None:
+    """The composed spec, beside the base alone and the transform in NumPy."""
+    if (transform, base) == ("decoupled", "torch/adamw"):
+        with pytest.raises(SpecErrors, match="the base reads no 'wd'"):
+            optgen.load(f"{base} with {transform}")
+        return
+    if (transform, base) == ("clip_norm", "adafactor"):
+        pytest.skip("vectors and matrices need kernels of their own, and a sum over all parameters needs one")
+    call, update = TRANSFORMS[transform]
+    rng = np.random.default_rng(11)
+    start = [rng.normal(size=s) for s in SHAPES]
+    rate = {"lr": 0.01}
+    decay = {} if base.startswith("torch/") else {"wd": 0.1}
+    w, g = [x.copy() for x in start], gradients(0)
+    step = optgen.load(f"{base} with {call}", "float64", **rate, **decay).bind(w, g)
+    by_hand, kept = [x.copy() for x in start], dict[str, Any]()
+    alone = Base(base, start, **rate, **decay)
+    for t in range(1, STEPS + 1):
+        for to, new in zip(g, gradients(t), strict=True):
+            to[...] = new
+        step()
+        by_hand = update(alone, t, by_hand, gradients(t), kept)
+        for got, want in zip(w, by_hand, strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-12)
+    if "eval" in kept:
+        for got, want in zip(step.evaluate(), kept["eval"], strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-11)
+
+
+COMPOSED = {
+    "uses.opt": """optimizer Two
+flag warm = true
+update:
+  a  = use sgd(momentum = 0.9, grad = 2*g)
+  b  = use adam(beta1 = 0.8, lr = lr/2) as other   if warm
+  b  = w                                          otherwise
+  w' = (a + b)/2
+""",
+    "otherwise.opt": """optimizer Mixed for matrix "signs for matrices"
+param adam_lr = 0.001
+flag plain per param = false
+flag matrix = rank == 2 and not plain
+state m = 0
+otherwise use schedulefree_adamw(lr = adam_lr) as adam
+update:
+  m' = 0.9*m + g
+  w' = w - lr*sign(m')
+""",
+}
+
+
+@pytest.mark.parametrize("name", [*COMPOSED, "adam with lookahead(k = 3, alpha = 0.25), ema"])
+def test_the_composed_text(name: str, golden: Callable[[Path, str], None]) -> None:
+    source = flatten(Source(name, COMPOSED[name])).source if name in COMPOSED else pipeline.chain(name)
+    text = format_text(source)
+    golden(HERE / "composed" / f"{name.partition(' (')[0].split('(')[0].strip().replace(' ', '_')}.txt", text)
+    assert flatten(source).source is source
+    optgen.parse(text)
+
+
+def test_otherwise_is_the_other_optimizer() -> None:
+    rng = np.random.default_rng(3)
+    w = [rng.normal(size=s).astype(np.float32) for s in ((5, 3), (4,), (3, 3))]
+    g = [rng.normal(size=x.shape).astype(np.float32) for x in w]
+    text = COMPOSED["otherwise.opt"].replace("schedulefree_adamw", "adamw")
+    others = [x.copy() for x in w[1:]]
+    step = optgen.load(optgen.parse(text), lr=0.02).bind(w, g, flags={"plain": [False, False, True]})
+    other = optgen.load("adamw", lr=0.001).bind(others, g[1:])
+    first = w[0].copy()
+    for _ in range(3):
+        step()
+        other()
+    assert [x.tobytes() for x in w[1:]] == [x.tobytes() for x in others]
+    assert np.allclose(first - w[0], 0.06 * np.sign(g[0]), atol=1e-5)
+    assert sorted(step.state.arrays) == ["adam_m", "adam_v", "m"]
+
+
+WRONG = {
+    "w' = use base()": "'base' in an optimizer",
+    "w' = use adam(beta9 = 1)": "adam takes no 'beta9'",
+    "w' = use adam(beta1 = 0.5, beta1 = 0.6)": "'beta1' is given twice",
+    "w' = use adam(0.5)": "'0.5' is no argument of a use",
+    "a = use adam()\n  b = use adam()\n  w' = a + b": "is in adam, and here as well",
+    "w' = use adam() + 1": "'+' behind a use",
+    "a = use schedulefree_sgd()\n  w' = a": "has 'eval:', which cannot be kept here",
+    "w' = use adam(g = sign(g))": "adam reads grad, not only g",
+    "w' = use ema()": "no spec named 'ema'",
+    "w' = use adam(beta1 = 2)": "the default 2 is outside",
+}
+
+
+@pytest.mark.parametrize("lines", WRONG)
+def test_what_is_refused(lines: str) -> None:
+    with pytest.raises(SpecErrors, match="error") as caught:
+        optgen.parse(f"optimizer X\nupdate:\n  {lines}\n")
+    assert WRONG[lines] in str(caught.value)
+    assert all(3 <= d.span.line <= 5 for d in caught.value.diagnostics)
+
+
+def test_cycles_and_chains_that_make_no_sense(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.opt").write_text("optimizer A\nupdate:\n  w' = use b()\n")
+    (tmp_path / "b.opt").write_text("optimizer B\nupdate:\n  w' = use a()\n")
+    with pytest.raises(SpecErrors, match="a uses itself"):
+        optgen.load(tmp_path / "a.opt")
+    for chain, error, words in (
+        ("adam with ema, ema", ValueError, "ema stands there twice"),
+        ("adam with emma", FileNotFoundError, "did you mean 'ema'"),
+        ("adma with ema", FileNotFoundError, "did you mean 'adam'"),
+        ("adam with ema(beta = 1)", ValueError, "ema has no param 'beta'"),
+        ("adam with ema(decay = lr)", ValueError, "is no number"),
+        ("adam with ema(decay = 2)", SpecErrors, "outside"),
+        ("adam with", FileNotFoundError, "no spec named"),
+        ("adam with ema ema", SpecErrors, "cannot stand behind a transform"),
+        ("schedulefree_sgd with ema", SpecErrors, "has 'eval:'"),
+    ):
+        with pytest.raises(error, match=words):
+            optgen.load(chain)
+
+
+def test_a_transform_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "half.opt").write_text(
+        "transform Half\nparam share = 0.5\nupdate:\n  x = use base()\n  w' = w + share*(x - w)\n"
+    )
+    w, g = np.zeros(3), np.ones(3)
+    optgen.load("sgd with half(share = 0.25)", "float64", lr=1).bind([w], [g])()
+    assert w.tolist() == [-0.25] * 3
+    assert main(["check", "half.opt", "sgd with half"]) == 0
+    assert main(["show", "sgd with half", "--stage", "spec"]) == 0
+    assert "w'   = w + share*(x - w)" in capsys.readouterr().out
+    assert main(["fmt", "half.opt"]) == 0
+    with pytest.raises(SpecErrors, match="a transform is no optimizer by itself"):
+        optgen.load("half.opt")
+
+
+def test_a_file_that_is_used_is_part_of_the_cache_key(tmp_path: Path) -> None:
+    (tmp_path / "inner.opt").write_text("optimizer Inner\nupdate:\n  w' = w - lr*g\n")
+    (tmp_path / "outer.opt").write_text("optimizer Outer\nupdate:\n  w' = use inner()\n")
+    for factor in (1, 2):
+        w, g = np.zeros(2), np.ones(2)
+        optgen.load(tmp_path / "outer.opt", "float64", lr=1).bind([w], [g])()
+        assert w.tolist() == [-factor] * 2
+        (tmp_path / "inner.opt").write_text("optimizer Inner\nupdate:\n  w' = w - 2*lr*g\n")
+
+
+def test_chains_in_both_libraries() -> None:
+    import pickle
+
+    import torch
+
+    import optgen.torch
+    import runtime as mx
+
+    made = mx.optimizer.create("adam with lookahead(k=3), centralize", learning_rate=0.1, alpha=0.3)
+    assert pickle.loads(pickle.dumps(made)).alpha == 0.3
+    p = torch.nn.Parameter(torch.ones(4, 3))
+    opt = optgen.torch.optimizer("sgd with ema(decay=0.5)")([p], lr=1.0)
+    p.grad = torch.ones(4, 3)
+    opt.step()
+    assert p.unique().item() == 0.0 and opt.state[p]["average"].unique().item() == 0.5

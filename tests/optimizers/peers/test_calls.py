@@ -1,0 +1,60 @@
+"""Specs beside the numbers of optax and of pytorch_optimizer, in float64; of optax, every argument of every optimizer
+for which there is a spec."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import optgen
+from optgen import specfiles
+from tests.optimizers.peers.calls import RECORDED, STEPS, Call
+from tests.optimizers.peers.optax_cases import optax_calls
+from tests.optimizers.peers.pytorch_optimizer_cases import pytorch_optimizer_calls
+
+OPTAX, PYTORCH_OPTIMIZER = list(optax_calls()), list(pytorch_optimizer_calls())
+IN_FLOAT32 = {"adafactor", "madgrad"}
+"""optax rounds a function of the step to float32 there, in float64 too; and the rate of a warm-up."""
+
+
+@cache
+def recorded(library: str) -> dict[str, Any]:
+    with np.load(Path(__file__).parent / "data" / f"{library}.npz") as file:
+        return dict(file)
+
+
+def trajectory(call: Call) -> Any:
+    weights, grads, estimates, losses = call.numbers()
+    now, h_hat = ([x.copy() for x in arrays] for arrays in (grads[0], estimates[0]))
+    rule = optgen.load(call.spec, "float64", **call.values())
+    step = rule.bind(weights, now, inputs={"h_hat": h_hat} if "h_hat" in call.given else None)
+    path = []
+    for k in range(STEPS):
+        for arrays, new in ((now, grads[k]), (h_hat, estimates[k])):
+            for x, y in zip(arrays, new, strict=True):
+                x[...] = y
+        step(**({"value": losses[k]} if "value" in call.given else {}))
+        path.append(np.concatenate([w.ravel() for w in weights]))
+    return np.array(path)[list(RECORDED)]
+
+
+@pytest.mark.parametrize("call", OPTAX, ids=lambda call: call.id)
+def test_optax(call: Call) -> None:
+    tolerance = 1e-6 if call.name in IN_FLOAT32 or "warmup_steps" in call.arguments else 1e-9
+    np.testing.assert_allclose(trajectory(call), recorded("optax")[call.id], rtol=tolerance, atol=tolerance / 1e3)
+
+
+@pytest.mark.parametrize("call", PYTORCH_OPTIMIZER, ids=lambda call: call.id)
+def test_pytorch_optimizer(call: Call) -> None:
+    theirs = recorded("pytorch_optimizer")[call.id]
+    np.testing.assert_allclose(trajectory(call), theirs, rtol=1e-8, atol=1e-11)
+
+
+def test_every_spec_of_the_family_and_every_recorded_call_is_compared() -> None:
+    assert {call.spec for call in OPTAX} >= set(specfiles.available("optax"))
+    for calls, library in ((OPTAX, "optax"), (PYTORCH_OPTIMIZER, "pytorch_optimizer")):
+        assert {call.id for call in calls} == set(recorded(library)) and len(calls) == len(recorded(library))
