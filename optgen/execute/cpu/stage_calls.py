@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from optgen import arguments, linalg
+from optgen import arguments
 from optgen.compiled import NativeKernel
 from optgen.execute import buffers, calls
 from optgen.execute.buffers import Array, Tensor
@@ -21,7 +21,10 @@ from optgen.stages.layout import offsets
 from optgen.stages.plan import ONE, PARAMETER, Axes, CallStage, KernelStage, LoopStage, Stage
 from optgen.threads.pool import Pool
 
-HOW: Mapping[str, linalg.How] = {"float32": "native", "bfloat16": "bfloat16", "deterministic": "deterministic"}
+if TYPE_CHECKING:
+    from optgen.linalg import How
+
+HOW: Mapping[str, How] = {"float32": "native", "bfloat16": "bfloat16", "deterministic": "deterministic"}
 """The `matmul` of a rule -> how products are computed."""
 
 
@@ -64,7 +67,7 @@ class ParameterRun:
         self.param, self.tensors, self.id, self.workspace = param, tensors, id, workspace
         self._sizes = {name: x for name, x in values.items() if x is not None}
         self._lead = self._batch()
-        self.how: linalg.How = "native" if native.dtype == "float64" and matmul == "bfloat16" else HOW[matmul]
+        self.how: How = "native" if native.dtype == "float64" and matmul == "bfloat16" else HOW[matmul]
         self._elements = "float64" if native.dtype == "float64" else "float32"
         self._places, self._nbytes = self._layout()
         self._undone = sorted(self.plan.written_before_failure())
@@ -164,7 +167,7 @@ class ParameterRun:
         kept = [(t.view(), t.view().copy()) for t in (self.tensors[name] for name in self._undone)]
         try:
             self._run_stages()
-        except linalg.FactorizationError:
+        except ArithmeticError:
             for array, before in kept:
                 array[...] = before
             raise

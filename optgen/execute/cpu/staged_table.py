@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from optgen import arguments, linalg
+from optgen import arguments
 from optgen.execute.buffers import Array, Tensor
 from optgen.execute.cpu.stage_calls import ParameterRun, Workspace
 from optgen.execute.cpu.staged_kernel import StagedKernel
@@ -87,7 +87,7 @@ class StagedTable:
         for (k, i, values), run in zip(ready, runs, strict=True):
             try:
                 run.run(values, int(counts[i]), self._seed, self._gradients[k])
-            except linalg.FactorizationError as error:
+            except ArithmeticError as error:
                 self.left = list(self.members[k:])
                 raise ArithmeticError(f"{self._params[i].name}: {error}; it is left as it was") from error
 
