@@ -18,7 +18,8 @@ from optgen.diagnostics import suggest
 from optgen.expressions import Binary, Expr, IsSet, Name, Number, Text, Unary, walk
 from optgen.ir import COMPUTE, LEAST_NORMAL
 from optgen.ir.storage import STORAGES, storages_of
-from optgen.model import COMPARISONS, Flag, FlagValue, Kind, Optimizer, Param
+from optgen.model import Flag, FlagValue, Kind, Optimizer, Param
+from optgen.truth import COMPARISONS
 
 _PACKAGES = ("optgen", "runtime")
 UNSET = math.nan

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import itertools
 import math
-import operator
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import ClassVar
 
 from optgen.diagnostics import Diagnostic, Source, Span
-from optgen.expressions import Binary, Call, Expr, Name, Number, Text, Unary, is_of_matrices, walk
+from optgen.expressions import Call, Expr, Name, Number, is_of_matrices, walk
+from optgen.truth import partial_truth, truth
 
 MAX_DRAWS = 2048
 """The largest number of draws in a spec. A draw id has 12 bits: the lower half of the ids are draws, the upper half are
@@ -283,9 +283,22 @@ class Optimizer:
         values = [*(e.value for e in (*self.update, *self.evaluate)), *self.starts()]
         return any(isinstance(e, Call) and e.scope == "params" for value in values for e in walk(value))
 
+    @property
+    def has_stages(self) -> bool:
+        """Whether some variant may be more than one kernel."""
+        values = [*(e.value for e in self.update), *self.starts()]
+        special = any(is_of_matrices(e) for value in values for e in walk(value))
+        return (
+            special
+            or any(e.loop is not None or e.timing is not None for e in self.update)
+            or any(s.kind is Kind.MATRIX for s in self.states)
+        )
+
     def is_staged(self, flags: Flags) -> bool:
         """Whether a variant is more than one kernel: it has products or functions of matrices, loops, or equations of
         some updates only."""
+        if not self.has_stages:
+            return False
         program = self.program(flags)
         values = [e.value for e in program.equations] + [x for s in program.states if (x := self.start(s)) is not None]
         special = any(is_of_matrices(e) for value in values for e in walk(value))
@@ -365,63 +378,3 @@ class Optimizer:
                 kept = replace(matches[0].target, primed=False)
                 chosen.append(Equation(matches[0].target, kept, matches[0].span))
         return Program(self.name, dict(flags), states, tuple(chosen))
-
-
-NO_SIZES: Mapping[str, int] = {}
-
-
-def truth(guard: Expr, flags: Flags) -> bool:
-    """The value of a guard. The checker admits flags, `not`, `and`, `or`, and `flag == 'choice'` (or `!=`)."""
-    match guard:
-        case Name(id=name):
-            return bool(flags[name])
-        case Unary(op="not", operand=x):
-            return not truth(x, flags)
-        case Binary(op="and", left=a, right=b):
-            return truth(a, flags) and truth(b, flags)
-        case Binary(op="or", left=a, right=b):
-            return truth(a, flags) or truth(b, flags)
-        case Binary(op="==" | "!=" as op, left=Name(id=name), right=Text(value=choice)):
-            return (flags[name] == choice) == (op == "==")
-    raise TypeError(f"not a guard: {guard!r}")
-
-
-def partial_truth(condition: Expr, flags: Flags, sizes: Mapping[str, int] = NO_SIZES) -> bool | None:
-    """The value of a condition if flags, and the `sizes` of a parameter that are given, decide it; None if it depends
-    on something else."""
-    match condition:
-        case Name(id=name):
-            value = flags.get(name)
-            return value if isinstance(value, bool) else None
-        case Unary(op="not", operand=x):
-            inner = partial_truth(x, flags, sizes)
-            return None if inner is None else not inner
-        case Binary(op="and" | "or" as op, left=a, right=b):
-            sides = (partial_truth(a, flags, sizes), partial_truth(b, flags, sizes))
-            settles = op == "or"
-            return settles if settles in sides else None if None in sides else not settles
-        case Binary(op="==" | "!=" as op, left=Name(id=name), right=Text(value=choice)) if name in flags:
-            return (flags[name] == choice) == (op == "==")
-        case Binary(op=op, left=a, right=b) if op in COMPARISONS and sizes:
-            left, right = _number(a, sizes), _number(b, sizes)
-            return None if left is None or right is None else COMPARISONS[op](left, right)
-    return None
-
-
-def _number(expr: Expr, sizes: Mapping[str, int]) -> float | None:
-    match expr:
-        case Number(value=value):
-            return value
-        case Name(id=name):
-            return sizes.get(name)
-    return None
-
-
-COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "==": operator.eq,
-    "!=": operator.ne,
-}

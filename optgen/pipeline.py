@@ -73,8 +73,9 @@ def stages(optimizer: Optimizer, variant: Variant, due: Collection[Timing], *, f
 
 def build_section(optimizer: Optimizer, variant: Variant, section: KernelStage) -> Kernel:
     """one section of a plan -> kernel IR."""
-    from optgen.ir.build import KernelWork, build_work
+    from optgen.ir.build import build_work
     from optgen.ir.verify import verify
+    from optgen.ir.work import KernelWork
     from optgen.stages.plan import PARAMETER
 
     own_sizes = section.domain != PARAMETER

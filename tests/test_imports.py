@@ -19,6 +19,7 @@ LAYERS: dict[str, list[str]] = {
     "optgen": [
         "diagnostics files forks shapes",
         "expressions",
+        "truth",
         "model",
         "bounds serial specfiles",
         "lang symbolic ir",
@@ -36,7 +37,7 @@ LAYERS: dict[str, list[str]] = {
     ],
     "optgen.execute": [
         "buffers",
-        "exclusive kernel overlap scaler storage",
+        "exclusive garbage kernel overlap scaler storage",
         "hyper piece",
         "table",
         "protocols",
@@ -110,11 +111,11 @@ functions and for types alone count as well.
 """
 
 SEES: dict[str, set[str]] = {
-    "lang": {"diagnostics", "expressions", "model", "bounds", "specfiles"},
-    "symbolic": {"diagnostics", "expressions", "model"},
-    "ir": {"diagnostics", "expressions", "model", "bounds", "shapes"},
-    "passes": {"diagnostics", "expressions", "model", "ir"},
-    "backends": {"diagnostics", "expressions", "model", "ir"},
+    "lang": {"diagnostics", "expressions", "truth", "model", "bounds", "specfiles"},
+    "symbolic": {"diagnostics", "expressions", "truth", "model"},
+    "ir": {"diagnostics", "expressions", "truth", "model", "bounds", "shapes"},
+    "passes": {"diagnostics", "expressions", "truth", "model", "ir"},
+    "backends": {"diagnostics", "expressions", "truth", "model", "ir"},
     "loops": {"backends", "objectcode", "threads"},
     "linalg": {"backends", "ir", "model", "objectcode", "threads", "loops"},
 }

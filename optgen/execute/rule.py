@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from optgen import arguments, pipeline
@@ -15,6 +13,7 @@ from optgen.execute import state as states
 from optgen.execute.buffers import Tensor
 from optgen.execute.cpu.device import Cpu
 from optgen.execute.donation import check_donated
+from optgen.execute.garbage import without_collections
 from optgen.execute.gradients import gradients_per_param
 from optgen.execute.kernel import LoadedKernel
 from optgen.execute.piece import AnyPiece, Box, Exchange
@@ -70,7 +69,7 @@ class UpdateRule:
         self.matmul = matmul
         self._chosen = args.chosen
         self._joins_params = spec.joins_params
-        self._reads_sizes = spec.reads_sizes
+        self._reads_sizes, self._has_stages = spec.reads_sizes, spec.has_stages
         self.target: Platform = target or Cpu()
         self._kernels: dict[tuple[Any, ...], LoadedKernel] = {}
         self._planned: dict[tuple[Any, ...], Kernel] = {}
@@ -98,15 +97,13 @@ class UpdateRule:
     def cost(self) -> Cost:
         """Streams, bytes and operations per element of a large matrix in a step, and the number of sweeps. ValueError
         if there are products of matrices, whose cost is not one per element."""
-        if self.spec.is_staged(self.decide(EXAMPLE_SHAPE, {})):
-            raise ValueError(
-                f"{self.spec.name}: products of matrices cost more the larger they are; see optgen explain"
-            )
+        if self._is_staged(EXAMPLE_SHAPE, {}):
+            raise ValueError(f"{self.spec.name}: the larger matrices are, the more their products cost")
         return cost(pipeline.plan(pipeline.build(self.spec, self.variant(EXAMPLE_SHAPE))))
 
     def cut(self, shape: Sequence[int], flags: Mapping[str, FlagValue] | None = None) -> ShardGranularity:
         """Where a parameter of this shape can be cut into pieces, as `optgen.ir.ShardGranularity` says."""
-        if self.spec.is_staged(self.decide(shape, flags or {})):
+        if self._is_staged(shape, flags or {}):
             return "tensors"
         return self._built(shape, flags or {}).shard_granularity
 
@@ -212,7 +209,7 @@ class UpdateRule:
         own_pieces = self.pieces(pieces, len(objects))
         if donate_grads:
             check_donated(self.dtype, self.target.name)
-        with _without_collections():
+        with without_collections():
             tensors = self.tensors(objects, "params")
             device = self.target.device(tensors, capturable=capturable)
             own_flags = arguments.per_param(self.spec, flags, len(objects))
@@ -366,7 +363,7 @@ class UpdateRule:
     def _needs_boxes(self, shape: Sequence[int], flags: Mapping[str, FlagValue], piece: AnyPiece | None) -> bool:
         """Whether a parameter, beside boxes, needs a kernel for these: an elementwise update needs none, unless it
         draws for elements that do not lie side by side."""
-        if self.spec.is_staged(self.decide(shape, flags)):
+        if self._is_staged(shape, flags):
             raise ValueError(f"{self.spec.name}: products take whole matrices, and not boxes of them")
         kernel = self._built(shape, flags)
         return kernel.shard_granularity != "anywhere" or (
@@ -403,19 +400,9 @@ class UpdateRule:
         aligned = not any(row_length(x, self.spec.last_two) % QUANT_BLOCK for x in shapes)
         if aligned and not self._joins_params:
             return False
-        if not evaluate and self.spec.is_staged(self.decide(shape, flags, sparse=sparse)):
-            return True
-        return not self._built(shape, flags, sparse=sparse, evaluate=evaluate).rows_independent
+        staged = not evaluate and self._is_staged(shape, flags)
+        return staged or not self._built(shape, flags, sparse=sparse, evaluate=evaluate).rows_independent
 
-
-@contextmanager
-def _without_collections() -> Iterator[None]:
-    """Turn the garbage collector off: among 100,000 new tensors that stay, each of its runs takes longer and finds
-    none."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
+    def _is_staged(self, shape: Sequence[int], flags: Mapping[str, FlagValue]) -> bool:
+        """Whether the update of a parameter of this shape is several kernels with calls between them."""
+        return self._has_stages and self.spec.is_staged(self.decide(shape, flags))

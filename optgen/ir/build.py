@@ -8,19 +8,19 @@ Elements have the kernel's compute dtype, all smaller kinds are doubles. A doubl
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import replace
 
 from optgen import ir
 from optgen.diagnostics import Span
 from optgen.expressions import DRAWS, REDUCTIONS, Binary, Call, Expr, Name, Number, Unary, children, walk
 from optgen.ir import Buffer, Instr, Kernel, Phase, Value, Variant, join
-from optgen.ir.buffers import buffers
 from optgen.ir.expand import Emitter
 from optgen.ir.math import FUNCTIONS as MATH
 from optgen.ir.math import random
 from optgen.ir.verify import held_type, typed
-from optgen.model import COUNTS, DIMENSIONS, EPSILON, Equation, Kind, Optimizer
+from optgen.ir.work import PARAMETER_SIZES, KernelWork, whole_work
+from optgen.model import COUNTS, DIMENSIONS, EPSILON, Kind, Optimizer
 
 COMPARISONS: dict[str, ir.CompareOp] = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}
 ARITHMETIC: dict[str, type[ir.Add | ir.Sub | ir.Mul | ir.Div]] = {"+": ir.Add, "-": ir.Sub, "*": ir.Mul, "/": ir.Div}
@@ -28,47 +28,14 @@ REDUCED = {*((name, 1) for name in REDUCTIONS), ("dot", 2)}
 """Reductions, and how many arguments they have."""
 
 
-@dataclass(frozen=True)
-class KernelWork:
-    """What a kernel computes: `equations`, with which values `reads` from buffers and `starts` of states, and what it
-    stores: buffer -> key. `kinds` are those that keys have in the kernel. `own_sizes`: its matrices are not those of
-    the parameter, whose sizes are then the hyper-parameters `parameter.rows` and so on."""
-
-    equations: tuple[Equation, ...]
-    buffers: tuple[Buffer, ...]
-    stored: Mapping[str, str]
-    kinds: Mapping[str, Kind]
-    reads: Mapping[str, str] = field(default_factory=dict)
-    starts: Mapping[str, Expr] = field(default_factory=dict)
-    own_sizes: bool = False
-    advances: bool = True
-
-
 def build(optimizer: Optimizer, variant: Variant) -> Kernel:
     """The kernel of one variant."""
-    return build_work(optimizer, variant, _whole(optimizer, variant))
+    return build_work(optimizer, variant, whole_work(optimizer, variant))
 
 
 def build_work(optimizer: Optimizer, variant: Variant, work: KernelWork) -> Kernel:
     """The kernel of a part of a variant."""
     return _Lowering(optimizer, variant, work).kernel()
-
-
-def _whole(optimizer: Optimizer, variant: Variant) -> KernelWork:
-    """All equations of a variant."""
-    program = optimizer.program(variant.flags, evaluate=variant.evaluate)
-    own = tuple(buffers(optimizer, variant, program))
-    kinds = {"w'": Kind.ELEM} | {f"{s.name}'": s.kind for s in program.states}
-    if variant.evaluate:
-        return KernelWork(program.equations, own, {"out": "w'"}, kinds, advances=False)
-    starts = {s.name: x for s in program.states if (x := optimizer.start(s)) is not None}
-    stored = {name: f"{name}'" for name in ("w", *(s.name for s in program.states))}
-    stored |= {"copy": "w'"} if variant.master else {}
-    return KernelWork(program.equations, own, stored, kinds, starts=starts)
-
-
-PARAMETER_SIZES = {name: f"parameter.{name}" for name in DIMENSIONS}
-"""The sizes of a parameter, in a kernel over other matrices."""
 
 
 def _turn_numbers(optimizer: Optimizer) -> Iterator[str]:

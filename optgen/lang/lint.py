@@ -11,7 +11,8 @@ from optgen.expressions import Call, Expr, Name, walk
 from optgen.lang.names import readable_names
 from optgen.lang.numeric import negative_roots, undefined_quotients
 from optgen.lang.variants import distinct_variants
-from optgen.model import DIMENSIONS, Equation, Flag, Flags, Optimizer, partial_truth
+from optgen.model import DIMENSIONS, Equation, Flag, Flags, Optimizer
+from optgen.truth import partial_truth
 
 MAX_VARIANTS = 64
 """The largest number of variants that are checked numerically. Problems rarely depend on all flags."""

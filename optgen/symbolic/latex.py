@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from optgen.expressions import Expr, Number
 from optgen.model import Flags, Optimizer
-from optgen.symbolic.render import GREEK, EquationLine, Level, Rendered, Renderer, Row, Symbol, Time, equations
+from optgen.symbolic.render import EquationLine, Level, Rendered, Renderer, Row, Time, equations
+from optgen.symbolic.symbols import GREEK, Symbol
 
 _INFIX = {
     "<=": r"\le",

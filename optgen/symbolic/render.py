@@ -15,6 +15,7 @@ from itertools import groupby
 from optgen.diagnostics import Span
 from optgen.expressions import DRAWS, Binary, Call, Expr, IsSet, Name, Number, Text, Transpose, Unary, walk
 from optgen.model import COUNTS, DIMENSIONS, EPSILON, Equation, Flags, Loop, Optimizer
+from optgen.symbolic.symbols import Symbol, symbol
 
 _NOWHERE = Span(0, 0, 0)
 _ONE = Number(1.0, "1", _NOWHERE)
@@ -80,44 +81,6 @@ class EquationLine:
     relation: str
     rows: tuple[Row, ...]
     depth: int = 0
-
-
-@dataclass(frozen=True)
-class Symbol:
-    """A name in parts: `m_hat` is m with an accent, `beta1` is beta with a subscript, `v_max` is v with a subscript."""
-
-    base: str
-    subscripts: tuple[str, ...] = ()
-    accents: tuple[str, ...] = ()
-
-
-ACCENTS = ("hat", "bar", "tilde")
-
-_LETTERS = """
-alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi chi psi omega
-Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega
-"""
-GREEK: dict[str, str] = dict(zip(_LETTERS.split(), "αβγδεζηθικλμνξπρστυφχψωΓΔΘΛΞΠΣΥΦΨΩ", strict=True))
-_SPELLINGS = {"lamda": "lambda", "Lamda": "Lambda", "eps": "epsilon"}
-
-
-def symbol(name: str) -> Symbol:
-    """The parts of a name. A word of several letters keeps its underscores (`rescale_grad`), unless digits or a single
-    letter follow (`lr_t`)."""
-    base, *rest = name.split("_")
-    if not base or not all(rest):
-        return Symbol(name)
-    accents: list[str] = []
-    while rest and rest[-1] in ACCENTS:
-        accents.insert(0, rest.pop())
-    letters = base.rstrip("0123456789")
-    digits = base[len(letters) :]
-    spelled = _SPELLINGS.get(letters, letters)
-    symbol = len(spelled) == 1 or spelled in GREEK
-    if not symbol and any(len(r) > 1 and not r.isdigit() for r in rest):
-        return Symbol("_".join([base, *rest]), (), tuple(accents))
-    subscripts = ((digits,) if digits else ()) + tuple(rest)
-    return Symbol(spelled, subscripts, tuple(accents))
 
 
 class Renderer(ABC):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from optgen.expressions import Expr, Number
 from optgen.model import Flags, Optimizer
-from optgen.symbolic.render import GREEK, EquationLine, Level, Rendered, Renderer, Row, Symbol, Time, equations
+from optgen.symbolic.render import EquationLine, Level, Rendered, Renderer, Row, Time, equations
+from optgen.symbolic.symbols import GREEK, Symbol
 
 _SUBSCRIPT = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 _SUPERSCRIPT = str.maketrans("0123456789t", "⁰¹²³⁴⁵⁶⁷⁸⁹ᵗ")

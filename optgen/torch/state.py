@@ -32,6 +32,8 @@ def shape_of(b: Buffer, shape: torch.Size, last_two: bool, *, is_complex: bool =
     axis and the others. Complex parameters are pairs of real numbers along their last axis: where that one is kept, it
     is followed by an axis of 2.
     """
+    if b.kind is Kind.MATRIX:
+        return torch.Size(storage.shape_of(b, tuple(shape), by_row=False, last_two=last_two))
     sizes = list(shape)
     if b.kind not in (Kind.ROW, Kind.COL):
         return torch.Size([])

@@ -1,0 +1,43 @@
+"""Names in parts, as they are typeset: letters, subscripts and accents."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """A name in parts: `m_hat` is m with an accent, `beta1` is beta with a subscript, `v_max` is v with a subscript."""
+
+    base: str
+    subscripts: tuple[str, ...] = ()
+    accents: tuple[str, ...] = ()
+
+
+ACCENTS = ("hat", "bar", "tilde")
+
+_LETTERS = """
+alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi chi psi omega
+Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega
+"""
+GREEK: dict[str, str] = dict(zip(_LETTERS.split(), "αβγδεζηθικλμνξπρστυφχψωΓΔΘΛΞΠΣΥΦΨΩ", strict=True))
+_SPELLINGS = {"lamda": "lambda", "Lamda": "Lambda", "eps": "epsilon"}
+
+
+def symbol(name: str) -> Symbol:
+    """The parts of a name. A word of several letters keeps its underscores (`rescale_grad`), unless digits or a single
+    letter follow (`lr_t`)."""
+    base, *rest = name.split("_")
+    if not base or not all(rest):
+        return Symbol(name)
+    accents: list[str] = []
+    while rest and rest[-1] in ACCENTS:
+        accents.insert(0, rest.pop())
+    letters = base.rstrip("0123456789")
+    digits = base[len(letters) :]
+    spelled = _SPELLINGS.get(letters, letters)
+    symbol = len(spelled) == 1 or spelled in GREEK
+    if not symbol and any(len(r) > 1 and not r.isdigit() for r in rest):
+        return Symbol("_".join([base, *rest]), (), tuple(accents))
+    subscripts = ((digits,) if digits else ()) + tuple(rest)
+    return Symbol(spelled, subscripts, tuple(accents))
