@@ -31,6 +31,7 @@ def load(
     target: str = "cpu",
     blocks_by_row: bool = False,
     scales_gradient: bool = False,
+    matmul: str = "float32",
     **values: Any,
 ) -> UpdateRule:
     """An optimizer; its kernels are compiled, or taken from the cache, when parameters need them.
@@ -45,9 +46,11 @@ def load(
     the dtype of the weight. `target` is `cpu`, or `cuda` for tensors of a GPU, which come to the same bits there. With
     `scales_gradient`, steps multiply every gradient by `step.gradient_factor` as they read it. With `blocks_by_row`,
     the blocks of quantized states restart at each row, so that a matrix can be cut between any two rows; those of
-    parameters with rows of less than 256 elements are then float32, too. `values` are the spec's flags, which choose
-    the equations that are compiled, and its hyper-parameters, which every step uses until a step changes them; the
-    learning rate is `lr` or `learning_rate`.
+    parameters with rows of less than 256 elements are then float32, too. `matmul` says how float32 matrices are
+    multiplied: `float32`, by the fastest code for this CPU; `bfloat16`, rounded to that, with sums in float32; or
+    `deterministic`, to the same bits on every CPU. `values` are the spec's flags, which choose the equations that are
+    compiled, and its hyper-parameters, which every step uses until a step changes them; the learning rate is `lr` or
+    `learning_rate`.
 
     Raises FileNotFoundError, SpecErrors, TypeError for an unknown argument, ValueError for one outside its interval.
     """
@@ -66,6 +69,7 @@ def load(
         target=_platform(target),
         blocks_by_row=blocks_by_row,
         scales_gradient=scales_gradient,
+        matmul=arguments.check_matmul(matmul),
     )
 
 

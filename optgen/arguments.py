@@ -120,6 +120,16 @@ def check_dtype(dtype: str, master: bool) -> None:
         raise ValueError(f"master weights are for float16 and bfloat16 parameters; those of {dtype} are their own")
 
 
+MATMULS = ("float32", "bfloat16", "deterministic")
+
+
+def check_matmul(matmul: str) -> str:
+    """How matrices are multiplied; ValueError for what is no such way."""
+    if matmul not in MATMULS:
+        raise ValueError(f"matmul must be one of {', '.join(MATMULS)}, not {matmul!r}")
+    return matmul
+
+
 def storages(optimizer: Optimizer, dtype: str, given: str | Mapping[str, str] | None) -> dict[str, str]:
     """The storages of elementwise states by name. `given` is one for all of them, or a mapping for some.
 

@@ -83,6 +83,18 @@ def build_section(optimizer: Optimizer, variant: Variant, section: KernelStage) 
     return verify(build_work(optimizer, variant, work))
 
 
+def stage_lines(optimizer: Optimizer, variant: Variant, due: Collection[Timing], *, first: bool) -> list[str]:
+    """checked model -> the stages of an update as text, for people."""
+    from optgen.stages.plan import PARAMETER
+    from optgen.stages.text import lines
+
+    found = stages(optimizer, variant, due, first=first)
+    axes = {s.name: s.axes for s in optimizer.states} | dict.fromkeys(
+        ("w", *(i.name for i in optimizer.inputs)), PARAMETER
+    )
+    return lines(found, axes, lambda stage: plan(build_section(optimizer, variant, stage)))
+
+
 def plan(kernel: Kernel) -> Kernel:
     """kernel IR -> kernel IR cut into phases, the form that backends take."""
     from optgen.ir.verify import verify

@@ -12,9 +12,10 @@ from pathlib import Path
 from optgen.diagnostics import Source, suggest
 
 _HERE = Path(__file__).resolve().parent
-FAMILIES = ("torch", "optax")
-"""Folders of specs whose names begin with that of the folder: the optimizers of torch.optim, and those of optax that
-compute otherwise than the specs that belong to no family."""
+FAMILIES = ("torch", "optax", "matrix")
+"""Folders of specs whose names begin with that of the folder: the optimizers of torch.optim; those of optax that
+compute otherwise than the specs that belong to no family; those with products of matrices, which a name without the
+folder finds as well."""
 
 
 def _shipped(name: str) -> Path:
@@ -88,6 +89,8 @@ def path_of(spec: str) -> Path:
 def spec_path(name: str) -> Path:
     """The file of the spec `name`. Raises FileNotFoundError, with a suggestion, if there is none."""
     path = folder() / f"{name}.opt"
+    if not path.is_file():
+        path = folder() / "matrix" / f"{name}.opt"
     if not path.is_file():
         if os.path.isfile(f"{name}.opt"):
             raise FileNotFoundError(f"no spec named {name!r}; for the file of that name write '{name}.opt'")

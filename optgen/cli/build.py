@@ -81,6 +81,9 @@ def build(args: argparse.Namespace) -> int:
                 products.append(product)
                 bar.update()
             folder = args.output / specfiles.name_of(path)
+            if not products:
+                tqdm.write(f"{shown(folder)}: none, as its steps are kernels and products, which run from Python only")
+                continue
             _write(optimizer, target, products, folder)
             tqdm.write(f"{shown(folder)}: {len(products)} kernels")
     return 0
@@ -117,7 +120,8 @@ def _jobs(optimizer: Optimizer, dtypes: list[str], all_flags: bool) -> list[Vari
     defaults = {} if all_flags else {f.name: f.default for f in optimizer.flags if f.condition is None}
     chosen = [flags for flags in variants(optimizer) if defaults.items() <= flags.items()]
     sections = (False, True) if optimizer.evaluate else (False,)
-    return [Variant(flags, dtype, evaluate=e) for dtype in dtypes for flags in chosen for e in sections]
+    each = [Variant(flags, dtype, evaluate=e) for dtype in dtypes for flags in chosen for e in sections]
+    return [variant for variant in each if variant.evaluate or not optimizer.is_staged(variant.flags)]
 
 
 def _write(optimizer: Optimizer, target: TargetProducts, products: Iterable[Product], folder: Path) -> None:

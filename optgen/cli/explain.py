@@ -8,7 +8,7 @@ from textwrap import indent
 from typing import TYPE_CHECKING
 
 from optgen.cli.common import Commands, command, flags_text, read, source_named, variants
-from optgen.model import Flags, Optimizer
+from optgen.model import Flags, Optimizer, Timing
 from optgen.symbolic.latex import latex
 from optgen.symbolic.unicode import unicode
 from optgen.symbolic.written import expression
@@ -47,7 +47,7 @@ def register(commands: Commands) -> None:
 
 def explain(args: argparse.Namespace) -> int:
     optimizer = read(source_named(args.spec))
-    costs = _costs(optimizer)
+    costs = _costs(optimizer) if any(not optimizer.is_staged(flags) for flags in variants(optimizer)) else ""
     also = f"also called {', '.join(optimizer.aliases)}" if optimizer.aliases else ""
     axes = "a parameter is a batch of matrices of its last two axes" if optimizer.last_two else ""
     print("\n".join(filter(None, (optimizer.name, also, optimizer.title, optimizer.cite, axes))))
@@ -57,9 +57,12 @@ def explain(args: argparse.Namespace) -> int:
         if rows:
             _section(title, _table(rows))
     _section("Change of the weight at the first step (wd = 0, rescale_grad = 1, no clipping)", _first_steps(optimizer))
-    _section("Cost of a float32 step for each element", costs)
-    _section("Sweeps over memory, and the bytes of each element that they move", _sweeps(optimizer))
-    _section("Launches of a step on a GPU, by what they go over", _launches(optimizer))
+    if costs:
+        _section("Cost of a float32 step for each element", costs)
+        _section("Sweeps over memory, and the bytes of each element that they move", _sweeps(optimizer))
+        _section("Launches of a step on a GPU, by what they go over", _launches(optimizer))
+    for title, stages in _stages(optimizer):
+        _section(title, stages)
     _section("LaTeX", latex(optimizer))
     return 0
 
@@ -99,7 +102,8 @@ def _states(optimizer: Optimizer) -> Iterator[tuple[str, ...]]:
     for s in optimizer.states:
         guard = f"if {expression(s.guard)}" if s.guard is not None else ""
         start = f"starts at {expression(s.init)}" + (" in the first update" if optimizer.start(s) is not None else "")
-        yield s.name, f"one for each {ONE_FOR_EACH[s.kind]}", start, guard, s.doc
+        count = " x ".join(s.dims) if s.dims else f"one for each {ONE_FOR_EACH[s.kind]}"
+        yield s.name, count, start, guard, s.doc
 
 
 def _inputs(optimizer: Optimizer) -> Iterator[tuple[str, ...]]:
@@ -167,7 +171,32 @@ def _planned(optimizer: Optimizer, *, donated: bool = False) -> Iterator[tuple[F
     return (
         (flags, pipeline.plan(pipeline.build(optimizer, Variant(flags, donated=donated))))
         for flags in variants(optimizer)
+        if not optimizer.is_staged(flags)
     )
+
+
+def _stages(optimizer: Optimizer) -> Iterator[tuple[str, str]]:
+    """The stages of the variants that are more than one kernel: in most updates, in those with all that is computed now
+    and then, and in the first one, where these differ. Each with a title."""
+    from optgen import pipeline
+    from optgen.ir import Variant
+
+    staged = [flags for flags in variants(optimizer) if optimizer.is_staged(flags)]
+    timings = optimizer.timings()
+    often = " and ".join(dict.fromkeys(_timing_text(t) for t in timings))
+    kinds: list[tuple[str, tuple[Timing, ...], bool]] = [("Stages of a float32 step", (), False)]
+    kinds += [(f"Stages of an update that computes all that is for {often}", timings, False)] if timings else []
+    kinds += [("Stages of the first update", timings, True)] if optimizer.starts() else []
+    for title, due, first in kinds if staged else []:
+        found = [
+            (flags, "\n".join(pipeline.stage_lines(optimizer, Variant(flags), due, first=first))) for flags in staged
+        ]
+        yield title, _by_setting(found)
+
+
+def _timing_text(timing: Timing) -> str:
+    start = "" if timing.start is None else f" from {expression(timing.start)}"
+    return f"every {expression(timing.every)}{start}"
 
 
 def _by_setting(found: Sequence[tuple[Flags, str]]) -> str:

@@ -9,6 +9,7 @@ from optgen.ir import COMPUTE, Variant
 from optgen.ir.storage import STORAGES
 from optgen.model import Flags, Optimizer
 from optgen.shapes import sizes
+from optgen.stages.plan import KernelStage
 from optgen.symbolic.written import expression
 
 DTYPES = tuple(COMPUTE)
@@ -69,6 +70,9 @@ def show(args: argparse.Namespace) -> int:
         print(model_text(optimizer, flags))
         return 0
     variant = Variant(flags, args.dtype, args.master, storage)
+    if optimizer.is_staged(flags):
+        _show_stages(optimizer, variant, args.stage)
+        return 0
     kernel = pipeline.plan(pipeline.build(optimizer, variant))
     if args.stage == "ir":
         print(to_text(kernel), end="")
@@ -83,6 +87,26 @@ def show(args: argparse.Namespace) -> int:
     return 0
 
 
+def _show_stages(optimizer: Optimizer, variant: Variant, stage: str) -> None:
+    """Print the kernels of a step with calls between them, of an update that computes everything."""
+    from optgen import pipeline
+    from optgen.backends import target
+    from optgen.ir.text import to_text
+
+    if stage in ("nvvm", "ptx"):
+        raise Usage(f"{optimizer.name} has products of matrices, loops or timings, which GPUs cannot run yet")
+    due = optimizer.timings()
+    host, number = target.host(), 0
+    if stage == "ir":
+        print("\n".join(pipeline.stage_lines(optimizer, variant, due, first=False)))
+    for section in pipeline.stages(optimizer, variant, due, first=False).walk():
+        if isinstance(section, KernelStage):
+            kernel = pipeline.plan(pipeline.build_section(optimizer, variant, section))
+            symbol, number = f"{pipeline.symbol(optimizer, variant)}_stage{number}", number + 1
+            text = to_text(kernel) if stage == "ir" else pipeline.lower(kernel, symbol, host)
+            print(f"\n{target.compile_ir(text, host).assembly if stage == 'asm' else text}", end="")
+
+
 def model_text(optimizer: Optimizer, flags: Flags) -> str:
     """One variant as a straight line of equations, with the kind of every value, and expressions as their trees are."""
     from optgen.lang.kinds import infer
@@ -91,6 +115,6 @@ def model_text(optimizer: Optimizer, flags: Flags) -> str:
     kinds = infer(program, optimizer)
     rows = [f"optimizer {optimizer.name}, {flags_text(flags)}", *["axes last two"] * optimizer.last_two]
     rows += [f"param {p.name} = {'none' if p.default is None else f'{p.default:.15g}'}" for p in optimizer.params]
-    rows += [f"state {s.name}: {s.kind.value} = {expression(s.init)}" for s in program.states]
+    rows += [f"state {s.name}: {' x '.join(s.dims) or s.kind.value} = {expression(s.init)}" for s in program.states]
     rows += [f"{e.target.key}: {kinds[e.target.key].value} = {expression(e.value)}" for e in program.equations]
     return "\n".join(rows)

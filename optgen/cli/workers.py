@@ -26,7 +26,7 @@ def each(function: Callable[..., R], work: Sequence[tuple[Any, ...]]) -> Iterato
     columns = tuple(zip(*work, strict=True))
     processes = min(cpus.available(), len(work) // KERNELS_PER_PROCESS, MAX_PROCESSES)
     if processes < 2:
-        yield map(function, *columns)
+        yield (function(*arguments) for arguments in work)
         return
     # Not forked: a lock that another thread holds at that moment would never be released in the child.
     context = multiprocessing.get_context("spawn")

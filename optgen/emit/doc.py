@@ -57,6 +57,13 @@ touches only the rows that are present; if not, the gradient is made dense first
 """
 
 FAMILIES = {
+    "matrix": """\
+# Optimizers with products of matrices
+
+`optgen.load("muon")` finds these as well. They update matrices; a parameter of another rank is an error that names it.
+A step is several kernels with products and factorizations between them: `optgen explain muon` lists these. Bytes are
+those of variants without products. They run on CPUs, from Python.
+""",
     "torch": """\
 # The optimizers of torch.optim
 
@@ -239,7 +246,7 @@ ONE_FOR_EACH = {
 def _state(optimizer: Optimizer, s: StateDecl) -> tuple[str, ...]:
     start = s.init.text if isinstance(s.init, Number) else f"`{expression(s.init)}`"
     start += " at the first update" if optimizer.start(s) is not None else ""
-    kept = ONE_FOR_EACH[s.kind]
+    kept = " x ".join(s.dims) or ONE_FOR_EACH[s.kind]
     guard = f"(if {_written(optimizer, s.guard)})" if s.guard is not None else ""
     return f"`{s.name}`", kept, start, f"{_plain(s.doc)} {guard}".strip()
 

@@ -1,18 +1,24 @@
-"""The calls of staged programs: products and functions of matrices, with `optgen.linalg`."""
+"""The calls of staged programs: products and functions of matrices, with `optgen.linalg`.
+
+That is imported when it is needed: it takes longer than all else here.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from optgen import linalg
 from optgen.execute.buffers import Array
 from optgen.stages.plan import CallStage
 
+if TYPE_CHECKING:
+    from optgen.linalg import How
+
 
 def call(
-    stage: CallStage, operands: Sequence[Array], numbers: Sequence[float], out: Array, how: linalg.How = "native"
+    stage: CallStage, operands: Sequence[Array], numbers: Sequence[float], out: Array, how: How = "native"
 ) -> None:
     """Compute a call; `operands` are as they are stored, and `out` is written."""
     if stage.function == "product":
@@ -21,7 +27,7 @@ def call(
         _FUNCTIONS[stage.function](_turned(stage, operands), numbers, out)
 
 
-def _product(stage: CallStage, operands: Sequence[Array], out: Array, how: linalg.How) -> None:
+def _product(stage: CallStage, operands: Sequence[Array], out: Array, how: How) -> None:
     """A product. A vector is one row on the left, and one column on the right."""
     a, b = operands
     vectors = len(stage.vectors)
@@ -30,6 +36,8 @@ def _product(stage: CallStage, operands: Sequence[Array], out: Array, how: linal
         b = b[..., None] if 1 in stage.vectors else b
         out = out[..., None, :] if 0 in stage.vectors else out[..., None]
     left, right = (x.transposed for x in stage.operands)
+    from optgen import linalg
+
     linalg.product(a, b, out, transpose_a=left, transpose_b=right, symmetric=stage.symmetric, how=how)
 
 
@@ -60,18 +68,26 @@ def _diag(operands: Sequence[Array], numbers: Sequence[float], out: Array) -> No
 
 
 def _inverse_root(operands: Sequence[Array], numbers: Sequence[float], out: Array) -> None:
+    from optgen import linalg
+
     linalg.inverse_root([operands[0]], numbers[0], [out])
 
 
 def _orthonormal(operands: Sequence[Array], numbers: Sequence[float], out: Array) -> None:
+    from optgen import linalg
+
     linalg.orthonormal([operands[0]], [out])
 
 
 def _eigenvectors(operands: Sequence[Array], numbers: Sequence[float], out: Array) -> None:
+    from optgen import linalg
+
     linalg.eigenvectors([operands[0]], [out])
 
 
 def _eigenvalues(operands: Sequence[Array], numbers: Sequence[float], out: Array) -> None:
+    from optgen import linalg
+
     linalg.eigenvalues([operands[0]], [out])
 
 
@@ -79,6 +95,8 @@ def _solve(operands: Sequence[Array], numbers: Sequence[float], out: Array) -> N
     a, b = operands
     if b.ndim < a.ndim:
         b, out = b[..., None], out[..., None]
+    from optgen import linalg
+
     linalg.solve([a], [b], [out])
 
 

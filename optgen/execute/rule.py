@@ -42,8 +42,8 @@ class UpdateRule:
     `target` is the platform that it is compiled for, by default the CPU. With `scales_gradient`, steps multiply every
     gradient by `step.gradient_factor` as they read it. With `blocks_by_row`, the blocks of quantized states restart at
     each row, so that a matrix can be cut between any two rows; those of parameters with rows of less than 256 elements
-    are float32 instead, unless the spec sums over parameters. A variant is compiled once, when a parameter
-    needs it.
+    are float32 instead, unless the spec sums over parameters. `matmul` is as for `load`. A variant is compiled once,
+    when a parameter needs it.
     """
 
     def __init__(
@@ -57,6 +57,7 @@ class UpdateRule:
         target: Platform | None = None,
         blocks_by_row: bool = False,
         scales_gradient: bool = False,
+        matmul: str = "float32",
     ) -> None:
         self.spec = spec
         self.values = args.values
@@ -66,6 +67,7 @@ class UpdateRule:
         self.storage = dict(storage or {})
         self.blocks_by_row = blocks_by_row
         self.scales_gradient = scales_gradient
+        self.matmul = matmul
         self._chosen = args.chosen
         self._joins_params = spec.joins_params
         self._reads_sizes = spec.reads_sizes
@@ -94,7 +96,12 @@ class UpdateRule:
 
     @property
     def cost(self) -> Cost:
-        """Streams, bytes and operations per element of a large matrix in a step, and the number of sweeps."""
+        """Streams, bytes and operations per element of a large matrix in a step, and the number of sweeps. ValueError
+        if there are products of matrices, whose cost is not one per element."""
+        if self.spec.is_staged(self.decide(EXAMPLE_SHAPE, {})):
+            raise ValueError(
+                f"{self.spec.name}: products of matrices cost more the larger they are; see optgen explain"
+            )
         return cost(pipeline.plan(pipeline.build(self.spec, self.variant(EXAMPLE_SHAPE))))
 
     def cut(self, shape: Sequence[int], flags: Mapping[str, FlagValue] | None = None) -> ShardGranularity:
@@ -301,7 +308,7 @@ class UpdateRule:
         scaled = self.scales_gradient and not evaluate
         own_sizes = {x: int(self.values[x] or 0) for s in self.spec.states for x in s.dims if x in self.values}
         how = (evaluate, gradients, scaled, by_row, boxes, donated)
-        return Variant(decided, self.dtype, self.master, storage, *how, own_sizes)
+        return Variant(decided, self.dtype, self.master, storage, *how, own_sizes, self.matmul)
 
     def kernel(
         self,

@@ -67,7 +67,7 @@ class Variant:
     `gradients`: how many gradients of a parameter are summed, in order, as they are read; `scaled`: each is first
     multiplied by the hyper-parameter GRADIENT_FACTOR; `by_row`: the blocks of codes may restart at each row,
     though values depend on several rows; `boxes`: parameters may be boxes of larger tensors, which are cut anywhere;
-    `sizes`: the params that are dimensions of states.
+    `sizes`: the params that are dimensions of states; `matmul`: how matrices are multiplied.
     """
 
     flags: Flags
@@ -81,6 +81,7 @@ class Variant:
     boxes: bool = False
     donated: bool = False
     sizes: Mapping[str, int] = field(default_factory=dict)
+    matmul: str = "float32"
 
     @property
     def weight(self) -> str:

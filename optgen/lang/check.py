@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import groupby
 
 from optgen.diagnostics import Source, Span, SpecErrors
-from optgen.expressions import DRAWS, Call, walk
+from optgen.expressions import DRAWS, Call, is_of_matrices, walk
 from optgen.lang.compose import flatten
 from optgen.lang.conditions import check_guard
 from optgen.lang.declare import declare
@@ -41,6 +41,7 @@ def _parse(source: Source) -> Optimizer:
     evaluate = _check_section(draft.evaluate, scope, evaluate=True)
     _check_draws(update, scope)
     optimizer = _assemble(draft, scope, update, evaluate)
+    _check_stages(optimizer, scope)
     if draft.sections:
         check_variants(optimizer, scope, draft.sections[0].span)
     if scope.errors:
@@ -145,6 +146,25 @@ def _check_draws(update: tuple[Equation, ...], scope: Scope) -> None:
     if len(draws) > MAX_DRAWS:
         message = f"a spec of {len(draws)} draws; the limit is {MAX_DRAWS}, and this is the first one beyond it"
         scope.report("E108", message, draws[MAX_DRAWS].span, "draw once, and use the name again")
+
+
+def _check_stages(optimizer: Optimizer, scope: Scope) -> None:
+    """What a spec cannot have beside products, loops and timings, which make a step several kernels."""
+    values = [e.value for e in optimizer.update] + [s.init for s in optimizer.states]
+    nodes = [e for value in values for e in walk(value)]
+    has_products = any(map(is_of_matrices, nodes))
+    is_staged = has_products or any(e.loop is not None or e.timing is not None for e in optimizer.update)
+    for node in nodes if is_staged else []:
+        if isinstance(node, Call) and node.scope == "params":
+            help = "compute it outside of the spec, and pass it as a param"
+            scope.report("E303", "'over params' beside products, loops or timings", node.span, help)
+        elif isinstance(node, Call) and node.function == "trace" and optimizer.last_two:
+            help = "there is one for each matrix, and no value has one number for each"
+            scope.report("E307", "'trace' of a batch of matrices", node.span, help)
+    for node in (e for line in optimizer.evaluate for e in walk(line.value)):
+        if is_of_matrices(node):
+            help = "compute it in 'update:', and keep it in a state"
+            scope.report("E307", "a product or function of matrices in 'eval:'", node.span, help)
 
 
 def _assemble(draft: Draft, scope: Scope, update: tuple[Equation, ...], evaluate: tuple[Equation, ...]) -> Optimizer:

@@ -295,4 +295,6 @@ def _reduced(value: ValueKind, scope: str | None) -> ValueKind | None:
         return None if kind is None else ValueKind(kind)
     if scope in ("row", "col"):
         return of_axes(value.axes[scope == "col"]) if len(value.axes) == 2 else None
+    if scope == "matrix" and set(value.axes) == {"rows", "cols"}:
+        return ValueKind(Kind.ROW)
     return {None: ValueKind(Kind.TENSOR), "params": ValueKind(Kind.SHARED)}.get(scope)

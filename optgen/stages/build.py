@@ -129,12 +129,7 @@ class _Builder:
             node, level = block.nodes[k], block.levels[k]
             domain = node.domain if isinstance(node, Element) else axes if len(axes) == 2 else PARAMETER
             last = self._last_read(block, name, domain, k)
-            if (
-                isinstance(node, CallStage)
-                and last <= level
-                and self.is_exact(name)
-                and not self._read_after(block, name, k)
-            ):
+            if isinstance(node, CallStage) and self.is_exact(name) and not self._read_after(block, name, k):
                 self.places[key] = name  # the call writes to the state itself
                 self.arrays.pop(key, None)
                 continue
@@ -157,10 +152,13 @@ class _Builder:
         return last
 
     def _read_after(self, block: Block, name: str, k: int) -> bool:
-        """Whether call k, or one behind it, reads the old value of a state."""
-        return any(name in block.reads(node) for node in block.nodes[k:]) or any(
-            name in block.reads(node) and block.levels[r] > block.levels[k] for r, node in enumerate(block.nodes)
-        )
+        """Whether call k, or what comes after it, reads the old value of a state."""
+        here = block.levels[k]
+        for r, node in enumerate(block.nodes):
+            later = block.levels[r] > here or (block.levels[r] == here and r >= k and not isinstance(node, Element))
+            if later and name in block.reads(node):
+                return True
+        return False
 
     # ------------------------------------------------------------ kernels
 

@@ -78,6 +78,7 @@ class Normalizer:
         self.nodes: list[Node] = []
         self._materialized: dict[str, str] = {}
         self._made: set[str] = set()  # the results of calls
+        self._calls: dict[CallStage, str] = {}  # calls without their targets -> the keys of their results
         self._count = 0
 
     def run(self, equations: Sequence[Equation], level: int = 0) -> list[Node]:
@@ -88,10 +89,13 @@ class Normalizer:
                 for equation in own:
                     self.equation(equation)
             else:
-                known = dict(self._materialized)
-                self.symmetric -= self.carried  # what a later turn sets may be none
+                known = self._materialized, self._calls
+                # What a turn reads of these is not what was there before the loop.
+                self.symmetric -= self.carried
+                self._materialized = {k: x for k, x in self._materialized.items() if k not in self.carried}
+                self._calls = {}
                 body = self.run(list(own), level + 1)
-                self._materialized = known
+                self._materialized, self._calls = known
                 self.nodes.append(Turns(loop, body))
         nodes, self.nodes = self.nodes, outer
         return nodes
@@ -218,7 +222,14 @@ class Normalizer:
             between = self.fresh(kind)
             self.nodes.append(replace(made, target=between))
             made = CallStage("transpose", (Operand(between),), "")
-        self.nodes.append(replace(made, target=key))
+        known = self._calls.setdefault(made, key)
+        if known == key:
+            self.nodes.append(replace(made, target=key))
+        elif wanted is not None and wanted.endswith("'"):
+            self.nodes.append(Element(key, _name(known, expr.span), self.home(expr) if kind.axes else ()))
+        else:
+            self.same[key] = known
+        key = known
         self._made.add(key)
         if made.symmetric or made.function in ("inverse_root", "identity", "diag"):
             self.symmetric.add(key)

@@ -65,6 +65,10 @@ class LoopStage:
     carried: tuple[tuple[str, str], ...]
 
 
+FALLIBLE = frozenset(("inverse_root", "orthonormal", "eigenvectors", "eigenvalues", "solve"))
+"""The functions of matrices that some matrices are refused by."""
+
+
 Stage = KernelStage | CallStage | LoopStage
 
 
@@ -85,6 +89,21 @@ class Plan:
     stages: tuple[Stage, ...]
     arrays: tuple[StageArray, ...]
     places: Mapping[str, str]
+
+    def written_before_failure(self) -> frozenset[str]:
+        """The buffers of the caller that are written before a call that may fail."""
+        stages = list(self.walk())
+        fallible = [k for k, x in enumerate(stages) if isinstance(x, CallStage) and x.function in FALLIBLE]
+        before = stages[: max(fallible, default=0)]
+        arrays = {array.key for array in self.arrays}
+        written = {b.name for x in before if isinstance(x, KernelStage) for b in x.buffers if b.written}
+        written |= {self.places.get(x.target, x.target) for x in before if isinstance(x, CallStage)}
+        return frozenset(written - arrays)
+
+    @property
+    def may_fail(self) -> bool:
+        """Whether there is a call that some matrices are refused by."""
+        return any(isinstance(x, CallStage) and x.function in FALLIBLE for x in self.walk())
 
     def walk(self) -> Iterator[Stage]:
         """All stages, loops before what is in them."""

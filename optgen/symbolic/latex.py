@@ -40,7 +40,10 @@ def latex(optimizer: Optimizer, flags: Flags | None = None) -> str:
 
 
 def _line(line: EquationLine) -> str:
-    start = f"{line.target} &{line.relation} "
+    margin = r"\quad " * line.depth
+    if not line.rows:
+        return rf"& {margin}{line.target}"
+    start = f"{margin}{line.target} &{line.relation} "
     if len(line.rows) > 1:
         return start + _cases(line.rows)
     (row,) = line.rows
@@ -144,6 +147,22 @@ class Latex(Renderer):
 
     def cases(self, rows: tuple[Row, ...]) -> str:
         return _cases(rows)
+
+    def arrow(self) -> str:
+        return r"\gets"
+
+    def repeat(self, count: str, number: str | None) -> str:
+        turns = "" if number is None else rf", \; {number} = 0, 1, \ldots"
+        return rf"\text{{repeat }} {count} \text{{ times}}{turns}\colon"
+
+    def end(self) -> str:
+        return r"\text{end}"
+
+    def updates(self, first: str, every: str) -> str:
+        return rf"t = {first}, {first} + {every}, \ldots"
+
+    def both(self, conditions: list[str]) -> str:
+        return r" \text{ and } ".join(conditions)
 
     def equal(self, *, draw: bool) -> str:
         return r"\sim" if draw else "="

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, IntEnum
 from itertools import groupby
 
 from optgen.diagnostics import Span
 from optgen.expressions import DRAWS, Binary, Call, Expr, IsSet, Name, Number, Text, Transpose, Unary, walk
-from optgen.model import COUNTS, DIMENSIONS, EPSILON, Equation, Flags, Optimizer
+from optgen.model import COUNTS, DIMENSIONS, EPSILON, Equation, Flags, Loop, Optimizer
 
 _NOWHERE = Span(0, 0, 0)
 _ONE = Number(1.0, "1", _NOWHERE)
@@ -79,6 +79,7 @@ class EquationLine:
     target: str
     relation: str
     rows: tuple[Row, ...]
+    depth: int = 0
 
 
 @dataclass(frozen=True)
@@ -183,6 +184,26 @@ class Renderer(ABC):
     @abstractmethod
     def cases(self, rows: tuple[Row, ...]) -> str:
         """Cases inside an expression."""
+
+    @abstractmethod
+    def arrow(self) -> str:
+        """The relation of a value that a loop carries to the next turn."""
+
+    @abstractmethod
+    def repeat(self, count: str, number: str | None) -> str:
+        """The line that begins a loop; `number` is the name of that of the turn."""
+
+    @abstractmethod
+    def end(self) -> str:
+        """The line that ends a loop."""
+
+    @abstractmethod
+    def updates(self, first: str, every: str) -> str:
+        """In which updates a case is taken, by their counts."""
+
+    @abstractmethod
+    def both(self, conditions: list[str]) -> str:
+        """All of some conditions."""
 
     @abstractmethod
     def equal(self, *, draw: bool) -> str: ...
@@ -305,25 +326,54 @@ class Renderer(ABC):
     def line(self, group: tuple[Equation, ...]) -> EquationLine:
         """A case group, or a single equation with or without a guard."""
         target = self.name(group[0].target)
+        carried = group[0].loop is not None and group[0].target.primed
         draw = all(isinstance(e.value, Call) and e.value.function in DRAWS for e in group)
-        if len(group) == 1 and group[0].guard is None:
+        if len(group) == 1 and group[0].guard is None and group[0].timing is None:
             rows = self.rows(group[0].value)
         else:
-            guards = [None if e.guard is None else self.render(e.guard).text for e in group]
+            guards = [self._condition(e) for e in group]
             values = [self.at_least(Level.OR, e.value, minus=True) for e in group]
             rows = tuple(Row(value, guard) for value, guard in zip(values, guards, strict=True))
-        return EquationLine(target, self.equal(draw=draw), rows)
+        return EquationLine(target, self.arrow() if carried else self.equal(draw=draw), rows)
+
+    def _condition(self, equation: Equation) -> str | None:
+        """When a case is taken: its guard, and the updates of its timing."""
+        words = [] if equation.guard is None else [self.render(equation.guard).text]
+        if equation.timing is not None:
+            first = equation.timing.start or equation.timing.every
+            words.append(self.updates(self.render(first).text, self.render(equation.timing.every).text))
+        return self.both(words) if words else None
 
     def lines(self, equations: tuple[Equation, ...]) -> list[EquationLine]:
         reads_g = any(isinstance(e, Name) and e.id == "g" for q in equations for e in walk(q.value))
         shown = (GRADIENT, *equations) if reads_g else equations
-        return [self.line(tuple(group)) for _, group in groupby(shown, key=lambda e: e.target.key)]
+        found: list[EquationLine] = []
+        open_loops: list[Loop] = []
+        for (_, loop), group in groupby(shown, key=lambda e: (e.target.key, e.loop)):
+            around = _chain(loop)
+            while open_loops and open_loops != around[: len(open_loops)]:
+                open_loops.pop()
+                found.append(EquationLine(self.end(), "", (), len(open_loops)))
+            for inner in around[len(open_loops) :]:
+                number = None if inner.index is None else self.name(Name(inner.index, False, inner.span))
+                found.append(EquationLine(self.repeat(self.render(inner.count).text, number), "", (), len(open_loops)))
+                open_loops.append(inner)
+            line = self.line(tuple(group))
+            found.append(replace(line, depth=len(open_loops)))
+        for depth in reversed(range(len(open_loops))):
+            found.append(EquationLine(self.end(), "", (), depth))
+        return found
 
     def conditions(self, optimizer: Optimizer) -> list[tuple[str, str]]:
         """The flags that follow from params, other flags or `rank`, each with its condition."""
         read = optimizer.reads()
         flags = [(f, f.condition) for f in optimizer.flags if f.condition is not None and f.name in read]
         return [(self.name(Name(f.name, False, f.span)), self.render(condition).text) for f, condition in flags]
+
+
+def _chain(loop: Loop | None) -> list[Loop]:
+    """The loops around an equation, the outer ones first."""
+    return [] if loop is None else [*_chain(loop.outer), loop]
 
 
 def _names(optimizer: Optimizer) -> Iterator[Name]:

@@ -13,6 +13,7 @@ _TIME = {Time.NONE: "", Time.OLD: "ₜ₋₁", Time.NEW: "ₜ", Time.EVALUATED: 
 _INFIX = {"-": "−", "<=": "≤", ">=": "≥", "==": "=", "!=": "≠"}
 _FENCES = {"abs": ("|", "|"), "norm": ("‖", "‖"), "floor": ("⌊", "⌋"), "ceil": ("⌈", "⌉"), "round": ("⌊", "⌉")}
 _DRAWS = {"normal": "N(0, 1)", "uniform": "U(0, 1)", "rademacher": "U{−1, 1}"}
+_INDENT = 2
 _ROOTS = {"sqrt": "√", "cbrt": "∛"}
 
 
@@ -22,7 +23,7 @@ def unicode(optimizer: Optimizer, flags: Flags | None = None) -> str:
     for evaluate in (False, True):
         renderer = Unicode(optimizer, evaluate=evaluate)
         lines += renderer.lines(equations(optimizer, flags, evaluate=evaluate))
-    width = max(_width(line.target) for line in lines)
+    width = max(_width(line.target) + _INDENT * line.depth for line in lines if line.rows)
     rows = [row for line in lines for row in _line(line, width)]
     found = Unicode(optimizer).conditions(optimizer) if flags is None else []
     return "\n".join([*rows, *(f"where {name}: {condition}" for name, condition in found)])
@@ -38,7 +39,10 @@ def _pad(text: str, width: int) -> str:
 
 
 def _line(line: EquationLine, width: int) -> list[str]:
-    start = f"{_pad(line.target, width)} {line.relation} "
+    margin = " " * (_INDENT * line.depth)
+    if not line.rows:
+        return [margin + line.target]
+    start = f"{_pad(margin + line.target, width)} {line.relation} "
     if len(line.rows) == 1:
         (row,) = line.rows
         return [start + row.value + (f"   if {row.condition}" if row.condition else "")]
@@ -124,6 +128,22 @@ class Unicode(Renderer):
 
     def cases(self, rows: tuple[Row, ...]) -> str:
         return "{" + "; ".join(f"{r.value} {f'if {r.condition}' if r.condition else 'otherwise'}" for r in rows) + "}"
+
+    def arrow(self) -> str:
+        return "←"
+
+    def repeat(self, count: str, number: str | None) -> str:
+        turns = "" if number is None else f", {number} = 0, 1, ..."
+        return f"repeat {count} times{turns}:"
+
+    def end(self) -> str:
+        return "end"
+
+    def updates(self, first: str, every: str) -> str:
+        return f"t = {first}, {first} + {every}, ..."
+
+    def both(self, conditions: list[str]) -> str:
+        return " and ".join(conditions)
 
     def equal(self, *, draw: bool) -> str:
         return "~" if draw else "="

@@ -21,7 +21,7 @@ def optimizer(spec: str | os.PathLike[str] | Optimizer) -> type[_AnySpecOptimize
 class ACProp(SpecOptimizer):
     """Momentum centering and asynchronous update for adaptive gradient methods
 
-    Zhuang et al. 2021, arXiv:2110.05454, algorithm 1.
+    Zhuang et al. 2021, arXiv:2110.05454.
 
     ::
 
@@ -197,7 +197,7 @@ class ASGD(TorchOptimizer, torch.optim.ASGD):
 class AccSGD(SpecOptimizer):
     """On the insufficiency of existing momentum schemes for stochastic optimization
 
-    Kidambi et al. 2018, arXiv:1803.05591, algorithm 3.
+    Kidambi et al. 2018, arXiv:1803.05591.
 
     ::
 
@@ -598,7 +598,7 @@ class AdaMod(SpecOptimizer):
 class AdaPNM(SpecOptimizer):
     """Positive-negative momentum: manipulating stochastic gradient noise to improve generalization
 
-    Xie et al. 2021, arXiv:2103.17182, algorithm 3.
+    Xie et al. 2021, arXiv:2103.17182.
 
     ::
 
@@ -810,7 +810,7 @@ class Adagrad(TorchOptimizer, torch.optim.Adagrad):
 class Adai(SpecOptimizer):
     """Adaptive inertia: disentangling the effects of adaptive learning rate and momentum
 
-    Xie et al. 2022, arXiv:2006.15815, algorithm 2.
+    Xie et al. 2022, arXiv:2006.15815.
 
     ::
 
@@ -930,10 +930,62 @@ class Adam(TorchOptimizer, torch.optim.Adam):
         donate_grads: bool = False,
     ) -> None: ...
 
+class AdamAtan2(SpecOptimizer):
+    """Adam without an epsilon: scaling exponents across parameterizations and optimizers
+
+    Everett et al. 2024, arXiv:2407.05872.
+
+    ::
+
+        gₜ = clip(rescale_grad·gradₜ, ±clip_gradient)
+        mₜ = β₁·mₜ₋₁ + (1 − β₁)·gₜ
+        vₜ = β₂·vₜ₋₁ + (1 − β₂)·gₜ²
+        wₜ = (1 − lr·wd)·wₜ₋₁ − lr·a·atan2(1/(1 − β₁ᵗ)·mₜ, b/√(1 − β₂ᵗ)·√vₜ)
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        betas: decay of the first moment, in [0, 1); decay of the second moment, in [0, 1)
+        a: factor on the angle: about 4/pi, so that equal moments make a step of lr, in (0, inf)
+        b: factor on the root of the second moment, in (0, inf)
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.001,
+        betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.9, 0.999),
+        a: float | torch.Tensor = 1.27,
+        b: float | torch.Tensor = 1.0,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
 class AdamC(SpecOptimizer):
     """AdamW whose weight decay follows the rate: why gradients rapidly increase near the end of training
 
-    Defazio 2025, arXiv:2506.02285, algorithm 1.
+    Defazio 2025, arXiv:2506.02285.
 
     ::
 
@@ -1333,7 +1385,7 @@ class Adan(SpecOptimizer):
 class AddSign(SpecOptimizer):
     """Neural optimizer search with reinforcement learning
 
-    Bello et al. 2017, arXiv:1709.07417, section 4.
+    Bello et al. 2017, arXiv:1709.07417.
 
     ::
 
@@ -1433,7 +1485,7 @@ class AggMo(SpecOptimizer):
 class Amos(SpecOptimizer):
     """Amos: an Adam-style optimizer with adaptive weight decay towards model-oriented scale
 
-    Tian & Parikh 2022, arXiv:2210.11693, algorithm 1, with c and d of section 4.
+    Tian & Parikh 2022, arXiv:2210.11693, algorithm 1.
 
     ::
 
@@ -1919,7 +1971,7 @@ class DAdaptLion(SpecOptimizer):
 class DAdaptSGD(SpecOptimizer):
     """Learning-rate-free learning by D-Adaptation
 
-    Defazio & Mishchenko 2023, arXiv:2301.07733, algorithm 4.
+    Defazio & Mishchenko 2023, arXiv:2301.07733, as in the authors' code.
 
     ::
 
@@ -2037,7 +2089,7 @@ class DCASGD(SpecOptimizer):
 class DiffGrad(SpecOptimizer):
     """diffGrad: an optimization method for convolutional neural networks
 
-    Dubey et al. 2019, arXiv:1909.11015, algorithm 1.
+    Dubey et al. 2019, arXiv:1909.11015.
 
     ::
 
@@ -2090,7 +2142,7 @@ class DiffGrad(SpecOptimizer):
 class DoG(SpecOptimizer):
     """DoG is SGD's best friend: a parameter-free dynamic step size schedule
 
-    Ivgi, Hinder & Carmon 2023, arXiv:2302.12022, eq. 1.
+    Ivgi, Hinder & Carmon 2023, arXiv:2302.12022.
 
     ::
 
@@ -2193,7 +2245,7 @@ class DoWG(SpecOptimizer):
 class EFSignSGD(SpecOptimizer):
     """Error feedback fixes SignSGD and other gradient compression schemes
 
-    Karimireddy et al. 2019, arXiv:1901.09847, algorithm 2.
+    Karimireddy et al. 2019, arXiv:1901.09847.
 
     ::
 
@@ -2466,7 +2518,7 @@ class Ftrl(SpecOptimizer):
 class Grams(SpecOptimizer):
     """Grams: gradient descent with adaptive momentum scaling
 
-    Cao, Li & Song 2024, arXiv:2412.17107, algorithm 1.
+    Cao, Li & Song 2024, arXiv:2412.17107.
 
     ::
 
@@ -2907,7 +2959,7 @@ class LBSGD(SpecOptimizer):
 class LDoG(SpecOptimizer):
     """DoG with a distance and a sum for each parameter
 
-    Ivgi, Hinder & Carmon 2023, arXiv:2302.12022, section 3.4: layer-wise DoG.
+    Ivgi, Hinder & Carmon 2023, arXiv:2302.12022: layer-wise DoG.
 
     ::
 
@@ -3333,7 +3385,7 @@ class NAdamW(SpecOptimizer):
 class NSGD(SpecOptimizer):
     """Momentum improves normalized SGD
 
-    Cutkosky & Mehta 2020, arXiv:2002.03305, algorithm 1.
+    Cutkosky & Mehta 2020, arXiv:2002.03305.
 
     ::
 
@@ -3541,7 +3593,7 @@ class OptimisticAdam(SpecOptimizer):
 class OptimisticSGD(SpecOptimizer):
     """Optimistic gradient descent: a step along the gradient that is expected next
 
-    Daskalakis et al. 2018, arXiv:1711.00141, eq. 6; Mokhtari, Ozdaglar & Pattathil 2020, arXiv:1901.08511.
+    Daskalakis et al. 2018, arXiv:1711.00141; Mokhtari, Ozdaglar & Pattathil 2020, arXiv:1901.08511.
 
     ::
 
@@ -3706,7 +3758,7 @@ class PID(SpecOptimizer):
 class PNM(SpecOptimizer):
     """Positive-negative momentum: manipulating stochastic gradient noise to improve generalization
 
-    Xie et al. 2021, arXiv:2103.17182, algorithm 2.
+    Xie et al. 2021, arXiv:2103.17182.
 
     ::
 
@@ -3809,7 +3861,7 @@ class PSGLD(SpecOptimizer):
 class PowerSign(SpecOptimizer):
     """Neural optimizer search with reinforcement learning
 
-    Bello et al. 2017, arXiv:1709.07417, section 4.
+    Bello et al. 2017, arXiv:1709.07417.
 
     ::
 
@@ -4952,7 +5004,7 @@ class Signum(SpecOptimizer):
 class SimplifiedAdEMAMix(SpecOptimizer):
     """Connections between schedule-free optimizers, AdEMAMix, and accelerated SGD variants
 
-    Morwani et al. 2025, arXiv:2502.02431, algorithm 1.
+    Morwani et al. 2025, arXiv:2502.02431.
 
     ::
 
@@ -4988,6 +5040,75 @@ class SimplifiedAdEMAMix(SpecOptimizer):
         betas: tuple[float | torch.Tensor, float | torch.Tensor] = (0.99, 0.95),
         alpha: float | torch.Tensor = 0.0,
         eps: float | torch.Tensor = 1e-08,
+        weight_decay: float | torch.Tensor = 0.0,
+        rescale_grad: float | torch.Tensor = 1.0,
+        clip_gradient: float | torch.Tensor | None = None,
+        *,
+        maximize: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+        master: bool = False,
+        seed: int = 0,
+        capturable: bool = False,
+        clip_norm: float | None = None,
+        in_backward: bool = False,
+        donate_grads: bool = False,
+    ) -> None: ...
+
+class SinkGD(SpecOptimizer):
+    """Gradient multi-normalization for stateless and memory-efficient LLM training
+
+    Scetbon et al. 2025, arXiv:2502.06742, with five turns.
+
+    ::
+
+        gₜ  = clip(rescale_grad·gradₜ, ±clip_gradient)
+        n₁ₜ = ‖gₜ‖[per row]   if matrix
+        r₁ₜ = ({0 if n₁ₜ = 0; √cols/n₁ₜ otherwise})   if matrix
+        m₁ₜ = ‖r₁ₜ·gₜ‖[per col]   if matrix
+        c₁ₜ = ({0 if m₁ₜ = 0; √rows/m₁ₜ otherwise})   if matrix
+        n₂ₜ = ‖c₁ₜ·gₜ‖[per row]   if matrix
+        r₂ₜ = ({0 if n₂ₜ = 0; √cols/n₂ₜ otherwise})   if matrix
+        m₂ₜ = ‖r₂ₜ·gₜ‖[per col]   if matrix
+        c₂ₜ = ({0 if m₂ₜ = 0; √rows/m₂ₜ otherwise})   if matrix
+        n₃ₜ = ‖c₂ₜ·gₜ‖[per row]   if matrix
+        r₃ₜ = ({0 if n₃ₜ = 0; √cols/n₃ₜ otherwise})   if matrix
+        m₃ₜ = ‖r₃ₜ·gₜ‖[per col]   if matrix
+        c₃ₜ = ({0 if m₃ₜ = 0; √rows/m₃ₜ otherwise})   if matrix
+        n₄ₜ = ‖c₃ₜ·gₜ‖[per row]   if matrix
+        r₄ₜ = ({0 if n₄ₜ = 0; √cols/n₄ₜ otherwise})   if matrix
+        m₄ₜ = ‖r₄ₜ·gₜ‖[per col]   if matrix
+        c₄ₜ = ({0 if m₄ₜ = 0; √rows/m₄ₜ otherwise})   if matrix
+        n₅ₜ = ‖c₄ₜ·gₜ‖[per row]   if matrix
+        r₅ₜ = ({0 if n₅ₜ = 0; √cols/n₅ₜ otherwise})   if matrix
+        m₅ₜ = ‖r₅ₜ·gₜ‖[per col]   if matrix
+        c₅ₜ = ({0 if m₅ₜ = 0; √rows/m₅ₜ otherwise})   if matrix
+        nₜ  = rms(gₜ)   if not matrix
+              ⎧ r₅ₜ·gₜ·c₅ₜ                           if matrix
+        uₜ  = ⎨
+              ⎩ ({0 if nₜ = 0; 1/nₜ otherwise})·gₜ   otherwise
+        wₜ  = (1 − lr·wd)·wₜ₋₁ − lr·uₜ
+        where matrix: rank ≥ 2
+
+    Args:
+        params: parameters, named parameters, or dicts of groups
+        lr: learning rate
+        weight_decay: weight decay, in [0, inf)
+        rescale_grad: factor on the gradient
+        clip_gradient: bound on each element of the rescaled gradient, in [0, inf)
+        maximize: go up along the gradients, and not down
+        storage: how elementwise states are kept, all of them or by name, as `optgen.load` has it
+        master: keep a float32 weight beside each parameter of 16 bits
+        seed: of draws and of random rounding
+        capturable: on a GPU: a captured CUDA graph of a step is a step whenever it is replayed
+        clip_norm: limit of the norm of all gradients, applied within the step as `clip_grad_norm_` does before
+        in_backward: update each parameter within `backward`, when its gradient is complete, and free that
+        donate_grads: on a CPU: let a step use the memory of gradients, after which `p.grad` is None
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | torch.Tensor = 0.001,
         weight_decay: float | torch.Tensor = 0.0,
         rescale_grad: float | torch.Tensor = 1.0,
         clip_gradient: float | torch.Tensor | None = None,

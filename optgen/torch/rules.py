@@ -63,6 +63,7 @@ def load(
             target=like.device.type,
             scales_gradient=scales_gradient,
             blocks_by_row=True,
+            matmul="float32",
             **{**values, **given.chosen, **flags},
         )
 

@@ -18,7 +18,7 @@ def register_spec(spec: str | os.PathLike[str]) -> type[SpecOptimizer]: ...
 class AccSGD(SpecOptimizer):
     """On the insufficiency of existing momentum schemes for stochastic optimization.
 
-    Kidambi et al. 2018, arXiv:1803.05591, algorithm 3.
+    Kidambi et al. 2018, arXiv:1803.05591.
 
         beta = small_const^2*xi/kappa
         zeta = small_const/(small_const + beta)
@@ -65,7 +65,7 @@ class AccSGD(SpecOptimizer):
 class ACProp(SpecOptimizer):
     """Momentum centering and asynchronous update for adaptive gradient methods.
 
-    Zhuang et al. 2021, arXiv:2110.05454, algorithm 1.
+    Zhuang et al. 2021, arXiv:2110.05454.
 
         root = where(t == 1, 1, sqrt(s/(1 - beta2^max(t - 1, 1))))
         w'   = (1 - lr*wd)*w - lr*g/(root + epsilon)
@@ -463,7 +463,7 @@ class AdaHessian(SpecOptimizer):
 class Adai(SpecOptimizer):
     """Adaptive inertia: disentangling the effects of adaptive learning rate and momentum.
 
-    Xie et al. 2022, arXiv:2006.15815, algorithm 2.
+    Xie et al. 2022, arXiv:2006.15815.
 
         d      = g                                        if decoupled_weight_decay
         d      = g + wd*w                                 otherwise
@@ -565,6 +565,53 @@ class Adam(SpecOptimizer):
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 
+class AdamAtan2(SpecOptimizer):
+    """Adam without an epsilon: scaling exponents across parameterizations and optimizers.
+
+    Everett et al. 2024, arXiv:2407.05872.
+
+        m' = beta1*m + (1 - beta1)*g
+        v' = beta2*v + (1 - beta2)*g^2
+        w' = (1 - lr*wd)*w - lr*a*atan2(1/(1 - beta1^t)*m', b/sqrt(1 - beta2^t)*sqrt(v'))
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    beta1: decay of the first moment, in [0, 1).
+    beta2: decay of the second moment, in [0, 1).
+    a: factor on the angle: about 4/pi, so that equal moments make a step of lr, in (0, inf).
+    b: factor on the root of the second moment, in (0, inf).
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    beta1: float
+    beta2: float
+    a: float
+    b: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        a: float = 1.27,
+        b: float = 1.0,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
 class AdamHD(SpecOptimizer):
     """Online learning rate adaptation with hypergradient descent: Adam whose rate is learnt, too.
 
@@ -660,7 +707,7 @@ class Adamax(SpecOptimizer):
 class AdamC(SpecOptimizer):
     """AdamW whose weight decay follows the rate: why gradients rapidly increase near the end of training.
 
-    Defazio 2025, arXiv:2506.02285, algorithm 1.
+    Defazio 2025, arXiv:2506.02285.
 
         lr_max' = max(lr_max, lr)                           if normalized
         decay   = wd*where(lr_max' == 0, 0, lr^2/lr_max')   if normalized
@@ -977,7 +1024,7 @@ class Adan(SpecOptimizer):
 class AdaPNM(SpecOptimizer):
     """Positive-negative momentum: manipulating stochastic gradient noise to improve generalization.
 
-    Xie et al. 2021, arXiv:2103.17182, algorithm 3.
+    Xie et al. 2021, arXiv:2103.17182.
 
         x      = beta1^2*n + (1 - beta1^2)*g   # of two steps ago
         m'     = x
@@ -1033,7 +1080,7 @@ class AdaPNM(SpecOptimizer):
 class AddSign(SpecOptimizer):
     """Neural optimizer search with reinforcement learning.
 
-    Bello et al. 2017, arXiv:1709.07417, section 4.
+    Bello et al. 2017, arXiv:1709.07417.
 
         d  = g + wd*w
         m' = beta*m + (1 - beta)*d
@@ -1237,7 +1284,7 @@ class AggMo(SpecOptimizer):
 class Amos(SpecOptimizer):
     """Amos: an Adam-style optimizer with adaptive weight decay towards model-oriented scale.
 
-    Tian & Parikh 2022, arXiv:2210.11693, algorithm 1, with c and d of section 4.
+    Tian & Parikh 2022, arXiv:2210.11693, algorithm 1.
 
         square = mean(g^2, per row)                if by_row
         square = mean(g^2)                         otherwise
@@ -1703,7 +1750,7 @@ class DAdaptLion(SpecOptimizer):
 class DAdaptSGD(SpecOptimizer):
     """Learning-rate-free learning by D-Adaptation.
 
-    Defazio & Mishchenko 2023, arXiv:2301.07733, algorithm 4.
+    Defazio & Mishchenko 2023, arXiv:2301.07733, as in the authors' code.
 
         G     = g + wd*w
         x0'   = x0
@@ -1795,7 +1842,7 @@ class DCASGD(SpecOptimizer):
 class DiffGrad(SpecOptimizer):
     """diffGrad: an optimization method for convolutional neural networks.
 
-    Dubey et al. 2019, arXiv:1909.11015, algorithm 1.
+    Dubey et al. 2019, arXiv:1909.11015.
 
         d        = g + wd*w
         m'       = beta1*m + (1 - beta1)*d
@@ -1842,7 +1889,7 @@ class DiffGrad(SpecOptimizer):
 class DoG(SpecOptimizer):
     """DoG is SGD's best friend: a parameter-free dynamic step size schedule.
 
-    Ivgi, Hinder & Carmon 2023, arXiv:2302.12022, eq. 1.
+    Ivgi, Hinder & Carmon 2023, arXiv:2302.12022.
 
         d   = g + wd*w
         x0' = x0
@@ -1923,7 +1970,7 @@ class DoWG(SpecOptimizer):
 class EFSignSGD(SpecOptimizer):
     """Error feedback fixes SignSGD and other gradient compression schemes.
 
-    Karimireddy et al. 2019, arXiv:1901.09847, algorithm 2.
+    Karimireddy et al. 2019, arXiv:1901.09847.
 
         p  = lr*(g + wd*w) + e
         u  = mean(abs(p))*sign(p)
@@ -2144,7 +2191,7 @@ class Ftrl(SpecOptimizer):
 class Grams(SpecOptimizer):
     """Grams: gradient descent with adaptive momentum scaling.
 
-    Cao, Li & Song 2024, arXiv:2412.17107, algorithm 1.
+    Cao, Li & Song 2024, arXiv:2412.17107.
 
         m' = beta1*m + (1 - beta1)*g
         v' = beta2*v + (1 - beta2)*g^2
@@ -2570,7 +2617,7 @@ class LBSGD(SpecOptimizer):
 class LDoG(SpecOptimizer):
     """DoG with a distance and a sum for each parameter.
 
-    Ivgi, Hinder & Carmon 2023, arXiv:2302.12022, section 3.4: layer-wise DoG.
+    Ivgi, Hinder & Carmon 2023, arXiv:2302.12022: layer-wise DoG.
 
         d   = g + wd*w
         x0' = x0
@@ -2975,7 +3022,7 @@ class NovoGrad(SpecOptimizer):
 class NSGD(SpecOptimizer):
     """Momentum improves normalized SGD.
 
-    Cutkosky & Mehta 2020, arXiv:2002.03305, algorithm 1.
+    Cutkosky & Mehta 2020, arXiv:2002.03305.
 
         m' = beta*m + (1 - beta)*(g + wd*w)
         n  = norm(m', over params)
@@ -3059,7 +3106,7 @@ class OptimisticAdam(SpecOptimizer):
 class OptimisticSGD(SpecOptimizer):
     """Optimistic gradient descent: a step along the gradient that is expected next.
 
-    Daskalakis et al. 2018, arXiv:1711.00141, eq. 6; Mokhtari, Ozdaglar & Pattathil 2020, arXiv:1901.08511.
+    Daskalakis et al. 2018, arXiv:1711.00141; Mokhtari, Ozdaglar & Pattathil 2020, arXiv:1901.08511.
 
         d       = g + wd*w
         w'      = w - lr*((alpha + beta)*d - beta*where(t == 1, d, g_prev))
@@ -3200,7 +3247,7 @@ class PID(SpecOptimizer):
 class PNM(SpecOptimizer):
     """Positive-negative momentum: manipulating stochastic gradient noise to improve generalization.
 
-    Xie et al. 2021, arXiv:2103.17182, algorithm 2.
+    Xie et al. 2021, arXiv:2103.17182.
 
         x  = beta1^2*n + (1 - beta1^2)*g   # of two steps ago
         m' = x
@@ -3242,7 +3289,7 @@ class PNM(SpecOptimizer):
 class PowerSign(SpecOptimizer):
     """Neural optimizer search with reinforcement learning.
 
-    Bello et al. 2017, arXiv:1709.07417, section 4.
+    Bello et al. 2017, arXiv:1709.07417.
 
         d     = g + wd*w
         m'    = beta*m + (1 - beta)*d
@@ -4127,7 +4174,7 @@ class Signum(SpecOptimizer):
 class SimplifiedAdEMAMix(SpecOptimizer):
     """Connections between schedule-free optimizers, AdEMAMix, and accelerated SGD variants.
 
-    Morwani et al. 2025, arXiv:2502.02431, algorithm 1.
+    Morwani et al. 2025, arXiv:2502.02431.
 
         m' = beta1*m + g
         v' = beta2*v + (1 - beta2)*g^2
@@ -4169,6 +4216,61 @@ class SimplifiedAdEMAMix(SpecOptimizer):
         multi_precision: bool = False,
         param_dict: Mapping[Index, NamedParameter] | None = None,
         lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class SinkGD(SpecOptimizer):
+    """Gradient multi-normalization for stateless and memory-efficient LLM training.
+
+    Scetbon et al. 2025, arXiv:2502.06742, with five turns.
+
+        n1 = norm(g, per row)                   if matrix
+        r1 = where(n1 == 0, 0, sqrt(cols)/n1)   if matrix
+        m1 = norm(r1*g, per col)                if matrix
+        c1 = where(m1 == 0, 0, sqrt(rows)/m1)   if matrix
+        n2 = norm(c1*g, per row)                if matrix
+        r2 = where(n2 == 0, 0, sqrt(cols)/n2)   if matrix
+        m2 = norm(r2*g, per col)                if matrix
+        c2 = where(m2 == 0, 0, sqrt(rows)/m2)   if matrix
+        n3 = norm(c2*g, per row)                if matrix
+        r3 = where(n3 == 0, 0, sqrt(cols)/n3)   if matrix
+        m3 = norm(r3*g, per col)                if matrix
+        c3 = where(m3 == 0, 0, sqrt(rows)/m3)   if matrix
+        n4 = norm(c3*g, per row)                if matrix
+        r4 = where(n4 == 0, 0, sqrt(cols)/n4)   if matrix
+        m4 = norm(r4*g, per col)                if matrix
+        c4 = where(m4 == 0, 0, sqrt(rows)/m4)   if matrix
+        n5 = norm(c4*g, per row)                if matrix
+        r5 = where(n5 == 0, 0, sqrt(cols)/n5)   if matrix
+        m5 = norm(r5*g, per col)                if matrix
+        c5 = where(m5 == 0, 0, sqrt(rows)/m5)   if matrix
+        n  = rms(g)                             if not matrix
+        u  = r5*g*c5                            if matrix
+        u  = where(n == 0, 0, 1/n)*g            otherwise
+        w' = (1 - lr*wd)*w - lr*u
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    def __init__(
+        self,
+        learning_rate: float = 0.001,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
         storage: str | Mapping[str, str] | None = None,
     ) -> None: ...
 

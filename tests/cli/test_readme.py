@@ -70,12 +70,12 @@ def test_the_script_with_masters_and_stored_states(tmp_path: Path) -> None:
     assert run(STORED, tmp_path) == "[1 0]\n"
 
 
-def test_the_script_that_gives_gradients_away(tmp_path: Path) -> None:
-    assert run(DONATED, tmp_path) == "[4. 4. 4.]\n"
-
-
 def test_the_script_with_a_flag_and_an_input(tmp_path: Path) -> None:
     assert run(OWN, tmp_path).strip() == OWN.strip().rpartition("  # ")[2]
+
+
+def test_the_script_that_gives_gradients_away(tmp_path: Path) -> None:
+    assert run(DONATED, tmp_path) == "[4. 4. 4.]\n"
 
 
 def test_every_optimizer_is_named() -> None:

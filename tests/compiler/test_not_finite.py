@@ -46,7 +46,7 @@ OF_ITS_TENSOR |= {
     "EFSignSGD",
     "FAdam",
 }
-OF_ITS_TENSOR |= {"Fromage", "LARC", "LDoG", "NSGD", "SGDHD", "StableAdamW"}
+OF_ITS_TENSOR |= {"Fromage", "LARC", "LDoG", "NSGD", "SGDHD", "SinkGD", "StableAdamW"}
 """Specs in which the new value of each element follows from a norm, or another sum, of the whole gradient."""
 OF_ITS_ROW = {"GroupAdaGrad", "AdamMini", "Amos"}
 OF_ALL_LATER = {"DAdaptAdam", "DAdaptLion", "Prodigy"}

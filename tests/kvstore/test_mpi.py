@@ -14,6 +14,7 @@ import pytest
 import optgen
 from optgen.threads import cpus
 from runtime.kvstore.mpi.world import World
+from tests.compiler.harness import SPECS
 from tests.process import mpiexec, run
 
 JOBS = Path(__file__).parent / "jobs"
@@ -29,14 +30,14 @@ def ran(ranks: int, job: str, *args: object, timeout: float = 120) -> str:
 # ---------------------------------------------------------------- what it computes
 
 
-def test_two_ranks_come_to_the_bits_of_one_process_for_every_spec() -> None:
-    ran(2, "specs.py")
+def test_two_ranks_come_to_the_bits_of_one_process_for_specs_of_all_constructs() -> None:
+    ran(2, "specs.py", *SPECS)
 
 
 @pytest.mark.stress
-@pytest.mark.parametrize("ranks", [1, 3, 4])
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
 def test_any_number_of_ranks_comes_to_the_bits_of_one_process_for_every_spec(ranks: int) -> None:
-    ran(ranks, "specs.py")
+    ran(ranks, "specs.py", timeout=600)
 
 
 @pytest.mark.parametrize("ranks", [1, 3, 4])

@@ -32,6 +32,12 @@ def nadamw(w: Array, g: Array, s: Kept, t: int, beta1: float = 0.9, epsilon: flo
     return w - LR * WD * w - LR * ahead / (np.sqrt(s["v"] / (1 - 0.999**t)) + epsilon)
 
 
+def adam_atan2(w: Array, g: Array, s: Kept, t: int, beta1: float = 0.9, a: float = 1.27, b: float = 1.0) -> Array:
+    moments(g, s, beta1, 0.999)
+    m_hat, v_hat = corrected(s, t, beta1, 0.999)
+    return w - LR * WD * w - LR * a * np.arctan2(m_hat, b * np.sqrt(v_hat))
+
+
 def laprop(w: Array, g: Array, s: Kept, t: int, beta1: float = 0.9, beta2: float = 0.999) -> Array:
     s["n"] = beta2 * s["n"] + (1 - beta2) * g**2
     s["m"] = beta1 * s["m"] + (1 - beta1) * g / (np.sqrt(s["n"] / (1 - beta2**t)) + 1e-15)
@@ -208,6 +214,8 @@ def adahessian(
 CASES: list[tuple[Formula, dict[str, Any]]] = [
     (nadamw, {}),
     (nadamw, {"beta1": 0.5, "epsilon": 0.1}),
+    (adam_atan2, {}),
+    (adam_atan2, {"beta1": 0.5, "a": 2.0, "b": 3.0}),
     (laprop, {}),
     (laprop, {"beta1": 0.5, "beta2": 0.8}),
     (adopt, {}),

@@ -32,6 +32,14 @@ def fromage(w: Array, g: Array, s: Kept, t: int, min_norm: float = 0.0) -> Array
     return (w - LR * g * max(norm(w.ravel()), min_norm) / max(norm(g.ravel()), min_norm)) / math.sqrt(1 + LR**2)
 
 
+def sinkgd(w: Array, g: Array, s: Kept, t: int) -> Array:
+    x = g.reshape(len(g), -1) if g.ndim >= 2 else g / max(norm(g.ravel()) / math.sqrt(g.size), 1e-300)
+    for _ in range(5 if g.ndim >= 2 else 0):
+        x = math.sqrt(x.shape[1]) * x / norm(x, axis=1, keepdims=True)
+        x = math.sqrt(x.shape[0]) * x / norm(x, axis=0, keepdims=True)
+    return w - LR * WD * w - LR * x.reshape(w.shape)
+
+
 def larc(
     w: Array, g: Array, s: Kept, t: int, momentum: float = 0.9, trust_coefficient: float = 0.02, clip_rate: bool = True
 ) -> Array:
@@ -247,6 +255,7 @@ def adam_hd(ws: list[Array], gs: list[Array], ss: list[Kept], t: int, hypergrad_
 CASES: list[tuple[Formula, dict[str, Any]]] = [
     (fromage, {}),
     (fromage, {"min_norm": 2.0}),
+    (sinkgd, {}),
     (larc, {}),
     (larc, {"momentum": 0.5, "trust_coefficient": 2.0, "clip_rate": False}),
     (larc, {"trust_coefficient": 0.1}),

@@ -66,7 +66,7 @@ def rms(x: Any) -> Any:
 
 FUNCTIONS = {"sqrt": np.sqrt, "abs": np.abs, "sign": np.sign, "exp": np.exp, "log": np.log, "floor": np.floor}
 FUNCTIONS |= {"max": extreme(np.maximum, np.max), "min": extreme(np.minimum, np.min)}
-FUNCTIONS |= {"norm": np.linalg.norm, "sum": np.sum, "mean": np.mean, "rms": rms}
+FUNCTIONS |= {"atan2": np.arctan2, "norm": np.linalg.norm, "sum": np.sum, "mean": np.mean, "rms": rms}
 OPERATIONS = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide, "^": np.power, "==": np.equal}
 OPERATIONS |= {"<": np.less, ">": np.greater, "or": np.logical_or, "and": np.logical_and, "!=": np.not_equal}
 OPERATIONS |= {"<=": np.less_equal, ">=": np.greater_equal}

@@ -113,12 +113,14 @@ class StagedRunner:
         counts = self._counts
         counts[self._members] += 1
         step = max(int(counts.max()), int(counts[self._others].max(initial=0)) + 1)
-        try:
-            for table in self._staged:
+        for k, table in enumerate(self._staged):
+            try:
                 table.run(counts, step)
-        except BaseException:
-            counts[self._members] -= 1
-            raise
+            except ArithmeticError:
+                counts[table.left] -= 1
+                for later in self._staged[k + 1 :]:
+                    counts[later.order] -= 1
+                raise
         self._rest.run()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -17,8 +17,15 @@ from optgen.execute.cpu.table import CpuTable
 from optgen.ir import Buffer, is_gradient
 from optgen.model import DIMENSIONS, Kind
 from optgen.shapes import matrix_view, sizes
+from optgen.stages.layout import offsets
 from optgen.stages.plan import ONE, PARAMETER, Axes, CallStage, KernelStage, LoopStage, Stage
 from optgen.threads.pool import Pool
+
+if TYPE_CHECKING:
+    from optgen.linalg import How
+
+HOW: Mapping[str, How] = {"float32": "native", "bfloat16": "bfloat16", "deterministic": "deterministic"}
+"""The `matmul` of a rule -> how products are computed."""
 
 
 class Workspace:
@@ -54,13 +61,16 @@ class ParameterRun:
         id: int,
         values: Mapping[str, float | None],
         workspace: Workspace,
+        matmul: str,
     ) -> None:
         self.plan, self.kernels, self.native = loaded.plan, loaded.kernels, native
         self.param, self.tensors, self.id, self.workspace = param, tensors, id, workspace
         self._sizes = {name: x for name, x in values.items() if x is not None}
         self._lead = self._batch()
+        self.how: How = "native" if native.dtype == "float64" and matmul == "bfloat16" else HOW[matmul]
         self._elements = "float64" if native.dtype == "float64" else "float32"
         self._places, self._nbytes = self._layout()
+        self._undone = sorted(self.plan.written_before_failure())
         self._memory: Array | None = None
         self._threads: Pool | None = None
 
@@ -81,15 +91,15 @@ class ParameterRun:
 
     def _layout(self) -> tuple[dict[str, tuple[int, tuple[int, ...], str]], int]:
         """The place, shape and dtype of each array, and the bytes of all."""
-        found, end = {}, 0
+        shapes, dtypes, sizes = {}, {}, {}
         for array in self.plan.arrays:
-            shape = self.shape(array.axes)
-            narrow = len(array.axes) == 2 or (array.is_narrow and bool(array.axes))
-            dtype = self._elements if narrow else "float64"
-            found[array.key] = end, shape, dtype
+            is_element = len(array.axes) == 2 or (array.is_narrow and bool(array.axes))
+            shapes[array.key] = shape = self.shape(array.axes)
+            dtypes[array.key] = dtype = self._elements if is_element else "float64"
             nbytes = int(np.prod(shape, dtype=np.int64)) * buffers.numpy_dtype(dtype).itemsize
-            end += -(-nbytes // buffers.CACHE_LINE_BYTES) * buffers.CACHE_LINE_BYTES
-        return found, end
+            sizes[array.key] = -(-nbytes // buffers.CACHE_LINE_BYTES) * buffers.CACHE_LINE_BYTES
+        found, end = offsets(self.plan, sizes)
+        return {key: (found[key], shapes[key], dtypes[key]) for key in found}, end
 
     def _bind(self) -> None:
         """Bind the stages to the workspace, where it is elsewhere than in the last step."""
@@ -151,6 +161,18 @@ class ParameterRun:
         self._bind()
         self.current: dict[str, Tensor] = {}
         self.values, self.count, self.seed, self.gradients = dict(values), count, seed, gradients
+        if not self._undone:
+            self._run_stages()
+            return
+        kept = [(t.view(), t.view().copy()) for t in (self.tensors[name] for name in self._undone)]
+        try:
+            self._run_stages()
+        except ArithmeticError:
+            for array, before in kept:
+                array[...] = before
+            raise
+
+    def _run_stages(self) -> None:
         for stage in self._stages:
             stage.run(self)
 
@@ -186,7 +208,8 @@ class _Call:
 
     def run(self, run: ParameterRun) -> None:
         numbers = [arguments.number(x, run.values) for x in self.stage.numbers]
-        calls.call(self.stage, [run.matrix(key) for key in self.keys], numbers, run.matrix(self.stage.target))
+        operands, out = [run.matrix(key) for key in self.keys], run.matrix(self.stage.target)
+        calls.call(self.stage, operands, numbers, out, run.how)
 
 
 class _LoopCall:

@@ -78,11 +78,33 @@ class StagedTable:
 
     def run(self, counts: Array, step: int) -> None:
         """Update every member; `counts` are the update counts of all parameters, this update included, and `step` the
-        largest of them."""
-        for k, i in enumerate(self.members):
-            values = self._values_of(i) | {"step": float(step)}
-            count = int(counts[i])
-            self._run(k, i, values, count).run(values, count, self._seed, self._gradients[k])
+        largest of them. An ArithmeticError names a parameter that has no factorization: it is left as it was, and so
+        are the members behind it, whose numbers are in `left`."""
+        self.left: list[int] = []
+        ready = [(k, i, self._values_of(i) | {"step": float(step)}) for k, i in enumerate(self.members)]
+        runs = [self._run(k, i, values, int(counts[i])) for k, i, values in ready]
+        self._check_finite(runs)
+        for (k, i, values), run in zip(ready, runs, strict=True):
+            try:
+                run.run(values, int(counts[i]), self._seed, self._gradients[k])
+            except ArithmeticError as error:
+                self.left = list(self.members[k:])
+                raise ArithmeticError(f"{self._params[i].name}: {error}; it is left as it was") from error
+
+    def _check_finite(self, runs: Sequence[ParameterRun]) -> None:
+        """ArithmeticError naming a parameter with a gradient that has a NaN or an infinity, where a matrix of it would
+        be factorized. Nothing has been written."""
+        for k, run in enumerate(runs):
+            if not run.plan.may_fail:
+                continue
+            for address in self._gradients[k]:
+                gradient = run.param._replace(address=int(address), dtype=self.kernel.variant.dtype).view()
+                if not np.isfinite(gradient).all():
+                    self.left = list(self.members)
+                    raise ArithmeticError(
+                        f"grads[{self.members[k]}]: it has a NaN or an infinity, and {self.kernel.optimizer.name} "
+                        "factorizes matrices of it; nothing was updated"
+                    )
 
     def _values_of(self, i: int) -> dict[str, float | None]:
         """The hyper-parameters and sizes of parameter i."""
@@ -95,7 +117,8 @@ class StagedTable:
         if key not in self._runs:
             plan = self.kernel.plan(due, first=key[2])
             own = {name: t for name, each in self._tensors.items() if (t := each[i]) is not None}
-            run = ParameterRun(plan, self.kernel.native, self._params[i], own, self._ids[i], values, self._workspace)
+            where = self._params[i], own, self._ids[i], values, self._workspace
+            run = ParameterRun(plan, self.kernel.native, *where, self.kernel.variant.matmul)
             if self._threads is not None:
                 run.use_threads(self._threads)
             self._runs[key] = run

@@ -41,6 +41,11 @@ class Cuda:
         """Every GPU has all of them."""
 
     def kernel(self, optimizer: Optimizer, variant: Variant) -> GpuKernel:
+        if not variant.evaluate and optimizer.is_staged(variant.flags):
+            raise ValueError(
+                f"{optimizer.name} has products of matrices, loops, or equations of some updates only; that is done on "
+                "the CPU only (target='cpu')"
+            )
         if variant.boxes:
             raise ValueError(
                 f"{optimizer.name} reduces over boxes of a tensor, or draws for one that is cut between columns; that "

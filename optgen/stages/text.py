@@ -1,0 +1,56 @@
+"""Plans as text: what each kernel reads and writes, and what each call computes and costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from optgen.ir import Kernel
+from optgen.ir.cost import sweeps
+from optgen.stages.plan import Axes, CallStage, KernelStage, LoopStage, Operand, Plan, Stage
+from optgen.symbolic.written import expression
+
+KernelOf = Callable[[KernelStage], Kernel]
+"""The planned kernel of a stage."""
+
+
+def lines(plan: Plan, axes: Mapping[str, Axes], kernel_of: KernelOf) -> list[str]:
+    """A line for each sweep, call and loop. `axes` are the dimensions of the caller's arrays."""
+    known = {**axes, **{array.key: array.axes for array in plan.arrays}}
+    return list(_lines(plan.stages, plan, known, kernel_of))
+
+
+def _lines(stages: Sequence[Stage], plan: Plan, axes: Mapping[str, Axes], kernel_of: KernelOf) -> Iterator[str]:
+    for stage in stages:
+        match stage:
+            case KernelStage(domain=domain):
+                for sweep in sweeps(kernel_of(stage)):
+                    read = f"reads {' '.join(sweep.reads)}" if sweep.reads else "reads nothing"
+                    written = f", writes {' '.join(sweep.writes)}" if sweep.writes else ""
+                    yield f"sweep over {' x '.join(domain)}: {read}{written}"
+            case CallStage():
+                yield _call(stage, plan, axes)
+            case LoopStage(body=body):
+                yield f"repeat {expression(stage.count)}:"
+                yield from (f"  {line}" for line in _lines(body, plan, axes, kernel_of))
+
+
+def _call(call: CallStage, plan: Plan, axes: Mapping[str, Axes]) -> str:
+    if call.function != "product":
+        words = [*map(_operand, call.operands), *map(expression, call.numbers)]
+        return f"{call.target} = {call.function}({', '.join(words)})"
+    shapes = [_shape(x, plan, axes, k in call.vectors) for k, x in enumerate(call.operands)]
+    lengths = [*shapes[0], *shapes[1][1:]] if 0 not in call.vectors else shapes[1]
+    half = "symmetric, half of " * call.symmetric
+    count = "*".join(x for x in lengths if x) or "1"
+    return f"{call.target} = {'@'.join(map(_operand, call.operands))}: {half}{count} products"
+
+
+def _operand(x: Operand) -> str:
+    return f"{x.key}^T" if x.transposed else x.key
+
+
+def _shape(x: Operand, plan: Plan, axes: Mapping[str, Axes], is_vector: bool) -> list[str]:
+    own = list(axes[plan.places.get(x.key, x.key)])
+    if is_vector:
+        return own
+    return own[::-1] if x.transposed else own

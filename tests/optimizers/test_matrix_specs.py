@@ -1,0 +1,162 @@
+"""The optimizers with products of matrices: against their papers in NumPy, and Muon against torch.optim.Muon."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import optgen
+
+Array = Any
+Kept = defaultdict[str, Any]
+SHAPES = [(6, 5), (5, 6), (4, 4), (1, 7), (40, 70), (70, 40)]
+STEPS = 7
+LR, WD = 0.05, 0.1
+
+
+def zeropower(x: Array, steps: int = 5) -> Array:
+    """The Newton-Schulz iteration, on the wide matrix."""
+    tall = x.shape[0] > x.shape[1]
+    y = (x.T if tall else x) / max(np.linalg.norm(x), 1e-7)
+    for _ in range(steps):
+        a = y @ y.T
+        y = 3.4445 * y + (-4.775 * a + 2.0315 * a @ a) @ y
+    return y.T if tall else y
+
+
+def muon(
+    w: Array, g: Array, s: Kept, t: int, nesterov: bool = True, adjust_lr: str = "original", ns_steps: int = 5
+) -> Array:
+    s["m"] = 0.95 * s["m"] + 0.05 * g
+    d = 0.05 * g + 0.95 * s["m"] if nesterov else s["m"]
+    rows, cols = w.shape
+    factor = {"original": max(1, rows / cols) ** 0.5, "match_rms_adamw": 0.2 * max(rows, cols) ** 0.5, "none": 1}
+    return (1 - LR * WD) * w - LR * factor[adjust_lr] * zeropower(d, ns_steps)
+
+
+def root(a: Array, p: float) -> Array:
+    values, vectors = np.linalg.eigh(a)
+    return (vectors * values ** (-1 / p)) @ vectors.T
+
+
+def shampoo(w: Array, g: Array, s: Kept, t: int, momentum: float = 0, beta: float = 1, every_k: int = 1) -> Array:
+    if t == 1:
+        s["L"], s["R"] = (1e-4 * np.eye(n) for n in w.shape)
+    new = 1 if beta == 1 else 1 - beta
+    s["L"], s["R"] = beta * s["L"] + new * g @ g.T, beta * s["R"] + new * g.T @ g
+    if (t - 1) % every_k == 0:
+        s["P"], s["Q"] = root(s["L"], 4), root(s["R"], 4)
+    s["m"] = momentum * s["m"] + s["P"] @ g @ s["Q"]
+    return w - LR * (s["m"] + WD * w)
+
+
+def basis(a: Array) -> Array:
+    vectors = np.linalg.eigh(a)[1]
+    return vectors * np.sign(vectors[np.abs(vectors).argmax(axis=0), range(len(a))])
+
+
+def rotated(a: Array) -> Array:
+    q, r = np.linalg.qr(a)
+    return q * np.where(np.diag(r) < 0, -1, 1)
+
+
+def soap(w: Array, g: Array, s: Kept, t: int, k: int = 10, correct: bool = True) -> Array:
+    if t == 1:
+        s["U"], s["V"] = basis(g @ g.T), basis(g.T @ g)
+    u, v = s["U"], s["V"]
+    s["m"] = 0.95 * s["m"] + 0.05 * g
+    s["v"] = 0.95 * s["v"] + 0.05 * (u.T @ g @ v) ** 2
+    n = (u.T @ s["m"] @ v) / (np.sqrt(s["v"]) + 1e-8)
+    factor = (1 - 0.95**t) ** 0.5 / (1 - 0.95**t) if correct else 1
+    s["L"], s["R"] = 0.95 * s["L"] + 0.05 * g @ g.T, 0.95 * s["R"] + 0.05 * g.T @ g
+    if t % k == 0:
+        s["U"], s["V"] = rotated(s["L"] @ u), rotated(s["R"] @ v)
+    return w - LR * (factor * u @ n @ v.T + WD * w)
+
+
+CASES: list[tuple[Callable[..., Array], dict[str, Any]]] = [
+    (muon, {}),
+    (muon, {"nesterov": False, "adjust_lr": "match_rms_adamw"}),
+    (muon, {"adjust_lr": "none", "ns_steps": 0}),
+    (shampoo, {}),
+    (shampoo, {"momentum": 0.9, "beta": 0.95, "every_k": 3}),
+    (soap, {"k": 3}),
+    (soap, {"k": 2, "correct": False}),
+]
+
+
+@pytest.mark.parametrize(("formula", "values"), CASES, ids=lambda x: getattr(x, "__name__", str(x)))
+def test_a_spec_is_its_paper(formula: Callable[..., Array], values: dict[str, Any]) -> None:
+    rng = np.random.default_rng(3)
+    # A gradient of fewer rows or columns than the other has a basis that is not unique.
+    shapes = [s for s in SHAPES if formula is muon or s[0] == s[1]] + ([(12, 12)] if formula is not muon else [])
+    weights, grads = ([rng.normal(size=s) for s in shapes] for _ in range(2))
+    expected, kept = [w.copy() for w in weights], [defaultdict(float) for _ in shapes]
+    step = optgen.load(formula.__name__, dtype="float64", lr=LR, wd=WD, **values).bind(weights, grads)
+    for t in range(1, STEPS + 1):
+        for g in grads:
+            g[...] = rng.normal(size=g.shape)
+        step()
+        for i, g in enumerate(grads):
+            expected[i] = formula(expected[i], g, kept[i], t, **values)
+            np.testing.assert_allclose(weights[i], expected[i], rtol=1e-6, atol=1e-7, err_msg=f"{shapes[i]} {t}")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"nesterov": False, "adjust_lr_fn": "match_rms_adamw", "momentum": 0.8},
+        {"ns_steps": 3, "ns_coefficients": (3.0, -4.0, 2.0), "eps": 1e-3, "weight_decay": 0.0},
+    ],
+    ids=str,
+)
+def test_muon_is_that_of_pytorch_to_the_precision_of_bfloat16(options: dict[str, Any]) -> None:
+    torch.manual_seed(0)
+    params = [torch.randn(s) for s in ((128, 192), (192, 128), (128, 128))]
+    weights = [p.numpy().copy() for p in params]
+    theirs = torch.optim.Muon([p.requires_grad_() for p in params], lr=LR, **options)
+    names = {"weight_decay": "wd", "adjust_lr_fn": "adjust_lr", "eps": "epsilon"}
+    given = {names.get(name, name): x for name, x in options.items() if name != "ns_coefficients"}
+    given |= dict(zip("abc", options.get("ns_coefficients", ()), strict=False))
+    grads = [np.zeros_like(w) for w in weights]
+    step = optgen.load("muon", lr=LR, matmul="bfloat16", **given).bind(weights, grads)
+    for _ in range(4):
+        before = [w.copy() for w in weights]
+        for p, g in zip(params, grads, strict=True):
+            p.grad = torch.randn(p.shape)
+            g[...] = p.grad.numpy()
+        old = [p.detach().numpy().copy() for p in params]
+        theirs.step()
+        step()
+        for w, b, p, o in zip(weights, before, params, old, strict=True):
+            ours, expected = w - b, p.detach().numpy() - o
+            assert np.linalg.norm(ours - expected) <= 2e-2 * np.linalg.norm(expected)
+
+
+def test_a_gradient_that_is_not_finite_is_named_and_nothing_is_written() -> None:
+    rng = np.random.default_rng(0)
+    weights, grads = ([rng.normal(size=(5, 4)).astype("f") for _ in range(3)] for _ in range(2))
+    step = optgen.load("shampoo").bind(weights, grads)
+    step()
+    kept = [w.copy() for w in weights], {n: [x.copy() for x in xs] for n, xs in step.state.arrays.items()}
+    grads[1][2, 3] = np.nan
+    with pytest.raises(ArithmeticError, match=r"^grads\[1\]: it has a NaN or an infinity, and Shampoo factorizes"):
+        step()
+    assert all(map(np.array_equal, weights, kept[0])) and list(step.state.t) == [1, 1, 1]
+    assert all(np.array_equal(x, y) for n, xs in step.state.arrays.items() for x, y in zip(xs, kept[1][n], strict=True))
+
+
+def test_a_factorization_that_fails_leaves_its_parameter_as_it_was() -> None:
+    weights, grads = ([np.full((3, 3), x, np.float32) for x in xs] for xs in ((1, 1, 1), (1, 1e30, 1)))
+    step = optgen.load("soap").bind(weights, grads)
+    with pytest.raises(ArithmeticError, match=r"^params\[1\]: eigenvectors.*it is left as it was$"):
+        step()
+    assert not np.array_equal(weights[0], np.ones((3, 3)))
+    assert np.array_equal(weights[1], np.ones((3, 3))) and np.array_equal(weights[2], np.ones((3, 3)))
+    assert list(step.state.t) == [1, 0, 0] and not step.state.arrays["m"][1].any()
