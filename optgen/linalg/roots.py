@@ -31,7 +31,7 @@ def inverse_root(arrays: Sequence[Matrices], p: float, out: Outputs = None) -> l
     results = eigen([replace(member, matrix=a) for member, (a, _) in zip(found, small, strict=True)])
     for member, (values, rows), (_, e) in zip(found, results, small, strict=True):
         half = rows * _roots(values, 2 * p, e)[:, None]
-        member.of(to)[...] = product(half, half, transpose_a=True, symmetric=True)
+        product(half, half, member.of(to), transpose_a=True, symmetric=True)
     return to
 
 
