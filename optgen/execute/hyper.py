@@ -71,6 +71,7 @@ class HyperParameters:
             if param.name in changes:
                 raise TypeError(f"{self._spec.name}: '{param.name}' is given twice, once as '{name}'")
             changes[param.name] = self._checked(param, value)
+        self._check_dimensions(changes)
         self._check_flags(changes)
         arguments.warn_of_subnormals(self._spec, self._dtype, changes)
         self.values |= changes
@@ -110,6 +111,16 @@ class HyperParameters:
             raise ValueError(f"{where} is {tensor.dtype} of shape {tensor.shape}; one float32 or float64 can be read")
         if param.name in self._deciding_flags or param.zero_off:
             raise ValueError(f"{where} decides which code runs, so it must be a number, and not a tensor of the GPU")
+
+    def _check_dimensions(self, changes: Mapping[str, Any]) -> None:
+        """Params that are dimensions of states cannot change."""
+        for state in self._spec.states:
+            for name in state.dims:
+                if name in changes and changes[name] != self.values[name]:
+                    raise ValueError(
+                        f"{self._spec.name}: '{name}' is a dimension of states, which is fixed when the rule is "
+                        "loaded; load it again with the new value, and make new states"
+                    )
 
     def _check_flags(self, changes: Mapping[str, HyperValue | list[HyperValue] | Tensor]) -> None:
         """Derived flags chose the kernels; values that would choose others are an error."""

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import optgen
+import optgen.torch
 
 Array = Any
 Kept = defaultdict[str, Any]
@@ -160,3 +161,71 @@ def test_a_factorization_that_fails_leaves_its_parameter_as_it_was() -> None:
     assert not np.array_equal(weights[0], np.ones((3, 3)))
     assert np.array_equal(weights[1], np.ones((3, 3))) and np.array_equal(weights[2], np.ones((3, 3)))
     assert list(step.state.t) == [1, 0, 0] and not step.state.arrays["m"][1].any()
+
+
+def test_one_rule_updates_matrices_by_muon_and_the_rest_by_adamw() -> None:
+    rng = np.random.default_rng(5)
+    shapes = [(6, 5), (5,), (4, 7), (8, 8), ()]
+    weights, grads = ([rng.normal(size=s).astype("f") for s in shapes] for _ in range(2))
+    copies = [w.copy() for w in weights]
+    by_muon = [True, False, True, False, False]
+    step = optgen.load("muon_adamw", lr=0.05, adam_lr=0.01, wd=0.1).bind(
+        weights, grads, flags={"plain": [False, False, False, True, False]}
+    )
+    assert [x is not None for x in step.state.arrays["muon_m"]] == by_muon
+    steps = []
+    for name, lr, is_own in (("muon", 0.05, True), ("adamw", 0.01, False)):
+        own = [i for i, x in enumerate(by_muon) if x == is_own]
+        rule = optgen.load(name, lr=lr, wd=0.1)
+        steps.append(rule.bind([copies[i] for i in own], [grads[i] for i in own]))
+    for _ in range(3):
+        for run in (step, *steps):
+            run()
+    assert all(map(np.array_equal, weights, copies)) and list(step.state.t) == [3] * 5
+
+
+def test_a_state_of_a_large_embedding_says_how_large_it_is() -> None:
+    embedding = np.zeros((1_000_000, 4), np.float32)
+    with pytest.raises(
+        ValueError, match=r"'L' is rows x rows, which is 1000000 x 1000000 and takes 4,000,000,000,000 byt"
+    ):
+        optgen.load("shampoo").init([embedding])
+
+
+def test_a_param_that_is_a_dimension_stays() -> None:
+    spec = optgen.parse("""\
+optimizer LowRank
+param r: int = 3 in [1, inf)
+state Q: cols x r = 0.5
+update:
+  Q' = orthonormal(g^T@(g@Q) + Q)
+  w' = w - lr*(g@Q')@Q'^T
+""")
+    weights, grads = ([np.random.default_rng(k).normal(size=(5, 4))] for k in range(2))
+    step = optgen.load(spec, dtype="float64", r=2).bind(weights, grads)
+    step(lr=0.5)
+    q = step.state.arrays["Q"][0]
+    assert q.shape == (4, 2)
+    np.testing.assert_allclose(q.T @ q, np.eye(2), atol=1e-12)
+    with pytest.raises(ValueError, match="'r' is a dimension of states"):
+        step(r=3)
+
+
+@pytest.mark.parametrize("name", ["muon", "shampoo", "soap"])
+def test_a_class_of_pytorch_and_its_state_dict(name: str) -> None:
+    torch.manual_seed(0)
+    params = [torch.nn.Parameter(x) for x in (torch.randn(6, 5), torch.randn(5, 6).T, torch.randn(40, 30))]
+    weights = [p.detach().numpy().copy(order="C") for p in params]
+    grads = [np.zeros_like(w) for w in weights]
+    step, optimizer = optgen.load(name, lr=0.1).bind(weights, grads), optgen.torch.optimizer(name)(params, lr=0.1)
+    for t in range(3):
+        for p, g in zip(params, grads, strict=True):
+            p.grad = torch.randn(p.shape)
+            g[...] = p.grad.numpy()
+        if t == 2:
+            kept = optimizer.state_dict()
+            optimizer = optgen.torch.optimizer(name)(params, lr=0.1)
+            optimizer.load_state_dict(kept)
+        optimizer.step()
+        step()
+    assert all(np.array_equal(w, p.detach().numpy()) for w, p in zip(weights, params, strict=True))
