@@ -86,11 +86,15 @@ def path_of(spec: str) -> Path:
     return spec_path(spec) if is_name(spec) else Path(spec)
 
 
+def place(name: str) -> Path:
+    """Where the file of a spec that comes along would be."""
+    path = folder() / f"{name}.opt"
+    return path if path.is_file() else folder() / "matrix" / f"{name}.opt"
+
+
 def spec_path(name: str) -> Path:
     """The file of the spec `name`. Raises FileNotFoundError, with a suggestion, if there is none."""
-    path = folder() / f"{name}.opt"
-    if not path.is_file():
-        path = folder() / "matrix" / f"{name}.opt"
+    path = place(name)
     if not path.is_file():
         if os.path.isfile(f"{name}.opt"):
             raise FileNotFoundError(f"no spec named {name!r}; for the file of that name write '{name}.opt'")

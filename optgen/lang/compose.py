@@ -125,7 +125,7 @@ def _find(use: Use, source: Source, above: tuple[str, ...]) -> Part:
             "'base' in an optimizer", use.span, "a transform has a base; begin the file with: transform NAME"
         )
     beside = Path(source.name).parent / f"{use.name}.opt"
-    path = beside if source.name.endswith(".opt") and beside.is_file() else specfiles.folder() / f"{use.name}.opt"
+    path = beside if source.name.endswith(".opt") and beside.is_file() else specfiles.place(use.name)
     if not path.is_file():
         help = suggest(use.name, specfiles.all_available()) or f"there is no {use.name}.opt beside this file, either"
         raise UseError(f"no spec named '{use.name}'", use.span, help)
