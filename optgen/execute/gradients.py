@@ -26,6 +26,10 @@ class CheckedGradient:
     tensors: Sequence[Tensor]
     index: Array | None = None
 
+    def is_only(self, x: Array) -> bool:
+        """Whether it is this one array, and dense."""
+        return self.index is None and len(self.tensors) == 1 and x is self.tensors[0].owner
+
 
 class Gradients:
     """The gradients of parameters whose `kernels` are chosen.
@@ -110,7 +114,7 @@ def are_bound(grads: Sequence[Any], held: Any) -> bool:
     where they are."""
     if not isinstance(held, Mapping) or len(held) != len(grads):
         return False
-    return all(type(x) is np.ndarray and x is held[i].tensors[0].owner for i, x in enumerate(grads))
+    return all(type(x) is np.ndarray and held[i].is_only(x) for i, x in enumerate(grads))
 
 
 def found_gradients(params: Sequence[Any]) -> list[Any]:
