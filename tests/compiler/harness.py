@@ -221,7 +221,9 @@ update:
   d  = v'                                                    otherwise
   c  = where(size > 0, mean(abs(R')) + rms(C'), 1)           if matrix
   c  = 1                                                     otherwise
-  m' = 0.9*m + g/(1 + sqrt(d))
+  e  = where(R' < 0.5, g, 3*g) + where(C' > 0.4, w, 0.25*w)  if matrix
+  e  = g                                                     otherwise
+  m' = 0.9*m + e/(1 + sqrt(d))
   u  = m'/(1 + abs(n))                                       if matrix
   u  = m'                                                    otherwise
   w' = w - lr*u*(1 + norm(m')/(1 + norm(w)))/(1 + c) - lr*wd*w
@@ -230,7 +232,18 @@ eval:
   w' = w - R*C   if matrix
   w' = w         otherwise
 """)
-BATCHES: tuple[Shape, ...] = ((2, 3, 4), (5, 1, 7), (1, 300, 1), (0, 3, 4), (2, 2, 70, 130), (2, 0, 4), (2, 3, 0))
+BATCHES: tuple[Shape, ...] = (
+    (2, 3, 4),
+    (5, 1, 7),
+    (37, 1, 1),
+    (70, 3, 3),
+    (3, 65, 6),
+    (1, 300, 1),
+    (0, 3, 4),
+    (2, 2, 70, 130),
+    (2, 0, 4),
+    (2, 3, 0),
+)
 """Of matrices, with rows of several blocks, with tiny ones, and with none."""
 FEATURES = (EVERYTHING, KINDS, ROWS, FROZEN, STARTS, BATCH)
 

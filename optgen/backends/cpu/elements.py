@@ -11,18 +11,28 @@ from llvmlite import ir as ll
 from optgen import ir
 from optgen.backends import packing
 from optgen.backends.control_flow import loop
+from optgen.backends.cpu import masked
 from optgen.backends.cpu.line_arrays import load_line
 from optgen.backends.cpu.module import CpuModuleBuilder
+from optgen.backends.cpu.sums import exact_products, fused
 from optgen.backends.element_body import ElementBody, address, raw_type, stored
-from optgen.backends.llvm import at, first_lanes, fold, integer, masked_load, masked_store, splat
-from optgen.backends.llvm_types import F32, F64, I8, I32, PTR, TYPES, vector
+from optgen.backends.llvm import at, first_lanes, fold, integer, splat
+from optgen.backends.llvm_types import F32, F64, I1, I8, I32, I64, PTR, TYPES, vector
 from optgen.backends.module_builder import Env
-from optgen.ir import Buffer, Instr, Phase, Value
+from optgen.ir import LANES, Buffer, Instr, Phase, Value
 from optgen.ir.storage import blocks
 
 CACHE_LINE_BYTES = 64
 PREFETCH_BYTES = 1024
-"""How far ahead a loop prefetches its streams (0.5 to 4 KB do about equally well)."""
+"""How far ahead a loop prefetches its streams, at least."""
+MOST_PREFETCH_BYTES = 4096
+BYTES_UNDER_WAY = 8192
+"""Of all streams together, reads and writes, where a loop with reductions has so few that it prefetches farther."""
+
+
+def unit_type(dtype: ir.DType) -> ll.Type:
+    """The type of the numbers in a unit's array. A vector of conditions would be bits, so they are bytes."""
+    return I8 if dtype == "b1" else TYPES[dtype]
 
 
 @dataclass(frozen=True)
@@ -51,7 +61,8 @@ class SweepBody:
     `columns` are the arrays that reductions per column add to. `column_values` are the arrays of column values where
     element 0 begins a row, `scales` are those of codes where all elements at hand are of one block; elsewhere
     both are among the `arrays`. `terms` are where those of reductions go that are folded later. `ahead` is where
-    streams are prefetched: the address for element 0.
+    streams are prefetched: the address for element 0. So many `rows` are visited side by side. `one` is the number 1,
+    if sums are added with fused multiply-add (`sums.py`).
     """
 
     m: CpuModuleBuilder
@@ -65,6 +76,8 @@ class SweepBody:
     scales: Mapping[str, Any] = field(default_factory=dict)
     terms: Mapping[Value, Any] = field(default_factory=dict)
     ahead: Mapping[str, Any] = field(default_factory=dict)
+    rows: int = 1
+    one: Any = None
 
     @property
     def lanes(self) -> int:
@@ -77,33 +90,56 @@ class SweepBody:
         instrs = [i for i in self.phase.instrs if i.result not in self.columns and i.result not in self.terms]
         return [i.op for i in instrs if isinstance(i.op, ir.Reduce)]
 
+    def accumulate(self, reduce: ir.Reduce, total: Any, env: Env) -> Any:
+        """A reduction with the terms of some more elements."""
+        factors = exact_products(self.phase).get(reduce.x) if reduce.op == "sum" and self.m.has_fma else None
+        if factors is not None:
+            x, y = factors
+            return fused(self.b, env[x], env[y], total)
+        if reduce.op == "sum" and reduce.scope == "col" and self.one is not None:
+            return fused(self.b, env[reduce.x], self.one, total)
+        return fold(self.b, reduce.op, total, env[reduce.x])
+
     def emit(self, i: Any, width: int = 1, place: Any = None, mask: Any = None) -> Env:
-        """Emit what is done to elements i, i+1, ..., to those in the `mask` alone if there is one.
+        """Emit what is done to elements i, i+1, ...: to all of them, or to those in the lanes of `mask`.
 
         `place` is where element i is in the `arrays`.
         """
         return VectorBody(self, i, width, place, mask).emit()
 
     @property
-    def can_mask(self) -> bool:
-        """Whether a masked vector is an instruction or two, and streams are all that it touches."""
-        return self.m.masks_vectors and not (self.columns or self.column_values or self.terms)
+    def prefetch_elements(self) -> int:
+        """How far ahead a loop with reductions prefetches: few streams must be farther ahead to keep memory busy."""
+        lines = (len(self.pointers) + len(stored(self.phase))) * self.rows
+        far = min(max(BYTES_UNDER_WAY // lines // PREFETCH_BYTES, 1) * PREFETCH_BYTES, MOST_PREFETCH_BYTES)
+        return far // CACHE_LINE_BYTES * self.lanes
 
     def address(self, buffer: str, i: Any) -> Any:
         return address(self.b, self.pointers[buffer], i, self.m.kernel.buffer(buffer).format)
 
-    def prefetch(self, i: Any, offset: int, locality: int, names: Collection[str] = ()) -> None:
+    def prefetch(self, i: Any, offset: int, names: Collection[str] = ()) -> None:
         """Prefetch the cache line that is `offset` bytes behind element i, of every stream, or of `names`. Of streams
         in `ahead`, it is the line of element i there.
 
-        It is prefetched for a write if the sweep writes the stream. Locality 3 is the first cache, 2 the second.
+        It goes to the second cache: the first one has no room for lines that are not needed at once.
         """
         for name in names or self.pointers:
             if name in self.ahead:
                 line = address(self.b, self.ahead[name], i, self.m.kernel.buffer(name).format)
             else:
                 line = at(self.b, self.address(name, i), integer(offset), I8)
-            prefetch(self.b, line, locality, write=name in stored(self.phase))
+            prefetch(self.b, line)
+
+
+def add_to_lanes(body: SweepBody, lanes: Any, lane: Any, env: Env, mask: Any = None) -> None:
+    """Add the values of elements, or of those of `mask`, to their lanes of each reduction, the first of which is
+    `lane`."""
+    b = body.b
+    for r, reduce in enumerate(body.reductions):
+        place = at(b, lanes, b.add(lane, integer(r * LANES)), F64)
+        total = b.load(place, typ=env[reduce.x].type, align=8)
+        new = body.accumulate(reduce, total, env)
+        b.store(new if mask is None else b.select(mask, new, total), place, align=8)
 
 
 class VectorBody(ElementBody):
@@ -119,7 +155,7 @@ class VectorBody(ElementBody):
     def line_values(self) -> Env:
         if self.sweep.arrays.lines:
             return {v: self._of_each(array, v.type.dtype) for v, array in self.sweep.arrays.lines.items()}
-        return {v: load_line(self.b, x, self.i, v, self.width) for v, x in self.sweep.column_values.items()}
+        return {v: load_line(self.b, x, self.i, v, self.width, self.mask) for v, x in self.sweep.column_values.items()}
 
     def words(self, draw: int) -> Any:
         return self._of_each(self.sweep.arrays.words[draw], "i32")
@@ -131,8 +167,10 @@ class VectorBody(ElementBody):
 
     def _of_each(self, array: Any, dtype: ir.DType) -> Any:
         """The numbers of the elements in one of the unit's arrays."""
-        type = TYPES[dtype]
-        return self.b.load(at(self.b, array, self.place, type), typ=vector(type, self.width), align=4)
+        type = unit_type(dtype)
+        align = 1 if type is I8 else 4
+        x = self.b.load(at(self.b, array, self.place, type), typ=vector(type, self.width), align=align)
+        return self.b.trunc(x, vector(I1, self.width)) if dtype == "b1" else x
 
     def decoded(self, buffer: Buffer, machine_flushes: bool) -> Any:
         known = self.sweep.arrays.decoded
@@ -145,9 +183,7 @@ class VectorBody(ElementBody):
         if buffer.format.is_packed:
             return self._codes(buffer.name)
         type, place = vector(raw_type(buffer.format), self.width), self.sweep.address(buffer.name, self.i)
-        if self.mask is None:
-            return self.b.load(place, typ=type, align=1)
-        return masked_load(self.b, place, self.mask, type)
+        return masked.load(self.b, place, type, 1, self.mask)
 
     def _codes(self, name: str) -> Any:
         """Codes that share bytes. A vector of them begins with a byte, unless they are laid out."""
@@ -160,11 +196,7 @@ class VectorBody(ElementBody):
         return packing.unpacked(b, octets, self.width)
 
     def write(self, buffer: Buffer, x: Any) -> None:
-        place = self.sweep.address(buffer.name, self.i)
-        if self.mask is None:
-            self.b.store(x, place, align=1)
-        else:
-            masked_store(self.b, x, place, self.mask)
+        masked.store(self.b, x, self.sweep.address(buffer.name, self.i), 1, self.mask)
 
     def stage_for_quantization(self, buffer: Buffer, x: Any) -> None:
         """Lay the values down, and note the largest magnitude in each lane of a vector so far."""
@@ -179,10 +211,11 @@ class VectorBody(ElementBody):
         assert isinstance(instr.op, ir.Reduce) and instr.result is not None
         if instr.result in self.sweep.columns:
             address = at(self.b, self.sweep.columns[instr.result], self.i, F64)
-            total = self.b.load(address, typ=vector(F64, self.width), align=8)
-            self.b.store(fold(self.b, instr.op.op, total, env[instr.op.x]), address, align=8)
+            total = masked.load(self.b, address, vector(F64, self.width), 8, self.mask)
+            masked.store(self.b, self.sweep.accumulate(instr.op, total, env), address, 8, self.mask)
         elif instr.result in self.sweep.terms:
-            self.b.store(env[instr.op.x], at(self.b, self.sweep.terms[instr.result], self.i, F64), align=8)
+            address = at(self.b, self.sweep.terms[instr.result], self.i, F64)
+            masked.store(self.b, env[instr.op.x], address, 8, self.mask)
 
 
 def for_elements(body: SweepBody, begin: Any, end: Any) -> None:
@@ -198,17 +231,32 @@ def for_elements(body: SweepBody, begin: Any, end: Any) -> None:
 
     full = b.add(begin, b.and_(b.sub(end, begin), integer(-body.lanes)))
     with loop(b, begin, full, body.lanes) as start:
-        body.prefetch(start, PREFETCH_BYTES, locality=3)
+        body.prefetch(start, PREFETCH_BYTES)
         line(start, integer(body.lanes), body.lanes)
     rest = b.sub(end, full)
-    if not body.can_mask:
+    if not body.m.masks_vectors:
         line(full, rest, 1)
         return
     with b.if_then(b.icmp_signed(">", rest, integer(0))):
         body.emit(full, body.lanes, mask=first_lanes(b, rest, body.lanes))
 
 
-def prefetch(b: ll.IRBuilder, address: Any, locality: int, *, write: bool) -> None:
-    """Prefetch the cache line of an address. Locality 3 is the first cache, 2 the second."""
+def for_elements_of_row(body: SweepBody, begin: Any, end: Any) -> None:
+    """`for_elements` within a row, with masks: rows may begin and end anywhere, and the stores of whole vectors do not
+    cross cache lines."""
+    b, lanes = body.b, body.lanes
+    name = min(stored(body.phase) or body.pointers)
+    bytes_before = b.sub(integer(0), b.ptrtoint(body.pointers[name], I64))
+    start = b.lshr(bytes_before, integer((body.m.kernel.buffer(name).format.bits // 8).bit_length() - 1))
+    for i, count, mask in masked.vectors(b, begin, end, lanes, lanes, start, masks=True):
+        if mask is None:
+            body.prefetch(i, PREFETCH_BYTES)
+        body.emit(i, count, mask=mask)
+
+
+def prefetch(b: ll.IRBuilder, address: Any) -> None:
+    """Prefetch the cache line of an address into the second cache: the first one has no room for lines that are not
+    needed at once."""
     type = ll.FunctionType(ll.VoidType(), [PTR, I32, I32, I32])
-    b.call(b.module.declare_intrinsic("llvm.prefetch", [PTR], type), [address, I32(int(write)), I32(locality), I32(1)])
+    to_read, second_cache, of_data = I32(0), I32(2), I32(1)
+    b.call(b.module.declare_intrinsic("llvm.prefetch", [PTR], type), [address, to_read, second_cache, of_data])

@@ -9,12 +9,17 @@ from llvmlite import ir as ll
 
 from optgen import ir
 from optgen.backends.control_flow import halving, loop, variable
+from optgen.backends.cpu import masked
 from optgen.backends.cpu.module import VOID, CpuModuleBuilder
 from optgen.backends.layout import blocks
 from optgen.backends.llvm import at, fold, integer, load, minimum
 from optgen.backends.llvm_types import F64, I32, I64, PTR, vector
-from optgen.backends.module_builder import Env
 from optgen.ir import BLOCK, IDENTITY, LANES
+
+COLUMNS_AT_ONCE = 64
+"""Of so many columns, the sums of some thousand rows fit into the first cache."""
+WIDTH = 8
+"""Of the vectors that fold lines."""
 
 
 def pairwise(m: CpuModuleBuilder, op: ir.ReduceOp) -> ll.Function:
@@ -64,37 +69,50 @@ def tree(m: CpuModuleBuilder, op: ir.ReduceOp) -> ll.Function:
 
 
 def columns(m: CpuModuleBuilder, op: ir.ReduceOp) -> ll.Function:
-    """f(sums, count, cols, result): fold `count` lines of `cols` numbers, in place: neighbours first."""
+    """f(sums, count, cols, result, first, last): fold columns [first, last) of `count` lines of `cols` numbers, in
+    place: neighbours first. It goes by some columns of all lines, which fit into the first cache."""
     name = f"{m.symbol}.columns.{op}"
     if name in m.module.globals:
         return m.module.globals[name]
-    f, b = m.function(name, ll.FunctionType(VOID, [PTR, I64, I64, PTR]))
-    sums, count, cols, result = f.args
+    f, b = m.function(name, ll.FunctionType(VOID, [PTR, I64, I64, PTR, I64, I64]))
+    sums, count, cols, result, begin, end = f.args
+    with b.if_then(b.icmp_signed("==", count, integer(0))):
+        with loop(b, begin, end) as j:
+            b.store(ll.Constant(F64, IDENTITY[op]), at(b, result, j, F64))
+        b.ret_void()
+    with loop(b, begin, end, COLUMNS_AT_ONCE) as first:
+        last = minimum(b, end, b.add(first, integer(COLUMNS_AT_ONCE)))
+        _fold_lines(m, b, op, sums, count, cols, first, last)
+        with loop(b, first, last) as j:
+            b.store(load(b, sums, j, F64), at(b, result, j, F64))
+    b.ret_void()
+    return f
 
-    def line(k: Any) -> Any:
-        return at(b, sums, b.mul(k, cols), F64)
 
-    def copy(source: Any, to: Any) -> None:
-        with loop(b, integer(0), cols) as j:
-            b.store(load(b, source, j, F64), at(b, to, j, F64))
+def _fold_lines(
+    m: CpuModuleBuilder, b: ll.IRBuilder, op: ir.ReduceOp, sums: Any, count: Any, cols: Any, first: Any, last: Any
+) -> None:
+    """Fold columns [first, last) of `count` lines into the first line."""
+
+    def place(line: Any, j: Any) -> Any:
+        return at(b, sums, b.add(b.mul(line, cols), j), F64)
+
+    def fold_into(to: Any, *lines: Any) -> None:
+        for j, width, mask in masked.vectors(b, first, last, WIDTH, WIDTH, first, masks=m.masks_vectors):
+            x, *more = (masked.load(b, place(line, j), vector(F64, width), 8, mask) for line in lines)
+            for y in more:
+                x = fold(b, op, x, y)
+            masked.store(b, x, place(to, j), 8, mask)
 
     with halving(b, count) as (left, shrink):
         half = b.lshr(left, integer(1))
         with loop(b, integer(0), half) as k:
-            one, other, to = line(b.shl(k, integer(1))), line(b.add(b.shl(k, integer(1)), integer(1))), line(k)
-            with loop(b, integer(0), cols) as j:
-                b.store(fold(b, op, load(b, one, j, F64), load(b, other, j, F64)), at(b, to, j, F64))
+            pair = b.shl(k, integer(1))
+            fold_into(k, pair, b.add(pair, integer(1)))
         odd = b.and_(left, integer(1))
         with b.if_then(b.icmp_signed("==", odd, integer(1))):
-            copy(line(b.sub(left, integer(1))), line(half))
+            fold_into(half, b.sub(left, integer(1)))
         shrink(b.add(half, odd))
-    with b.if_else(b.icmp_signed("==", count, integer(0))) as (nothing, something):
-        with nothing, loop(b, integer(0), cols) as j:
-            b.store(ll.Constant(F64, IDENTITY[op]), at(b, result, j, F64))
-        with something:
-            copy(sums, result)
-    b.ret_void()
-    return f
 
 
 def matrices(m: CpuModuleBuilder, op: ir.ReduceOp) -> ll.Function:
@@ -105,12 +123,15 @@ def matrices(m: CpuModuleBuilder, op: ir.ReduceOp) -> ll.Function:
         return m.module.globals[name]
     f, b = m.function(name, ll.FunctionType(VOID, [PTR, I64, I64, I64, PTR]))
     x, count, each, own, result = f.args
-    with loop(b, integer(0), count) as k:
-        start, total = b.mul(k, each), variable(b, F64(IDENTITY[op]))
-        with loop(b, integer(0), each) as j:
-            b.store(fold(b, op, b.load(total, typ=F64), load(b, x, b.add(start, j), F64)), total)
-        with loop(b, integer(0), own) as j:
-            b.store(b.load(total, typ=F64), at(b, result, b.add(b.mul(k, own), j), F64))
+    with b.if_else(b.icmp_signed("==", b.or_(each, own), integer(1))) as (numbers, several):
+        with numbers, loop(b, integer(0), count) as k:
+            b.store(fold(b, op, F64(IDENTITY[op]), load(b, x, k, F64)), at(b, result, k, F64))
+        with several, loop(b, integer(0), count) as k:
+            start, total = b.mul(k, each), variable(b, F64(IDENTITY[op]))
+            with loop(b, integer(0), each) as j:
+                b.store(fold(b, op, b.load(total, typ=F64), load(b, x, b.add(start, j), F64)), total)
+            with loop(b, integer(0), own) as j:
+                b.store(b.load(total, typ=F64), at(b, result, b.add(b.mul(k, own), j), F64))
     b.ret_void()
     return f
 
@@ -129,12 +150,17 @@ def fold_lanes(b: ll.IRBuilder, op: ir.ReduceOp, lanes: Any) -> Any:
     """128 lanes in memory, folded by halves."""
     half = LANES // 2
     low, high = (b.load(at(b, lanes, integer(k), F64), typ=vector(F64, half), align=8) for k in (0, half))
-    x = fold(b, op, low, high)
+    return fold_vector(b, op, fold(b, op, low, high))
+
+
+def fold_vector(b: ll.IRBuilder, op: ir.ReduceOp, x: Any) -> Any:
+    """A vector folded by halves."""
+    half = x.type.count
     while half > 1:
         half //= 2
         low, high = (_slice(b, x, range(k, k + half)) for k in (0, half))
         x = fold(b, op, low, high)
-    return b.extract_element(x, I32(0)) if isinstance(x.type, ll.VectorType) else x
+    return x
 
 
 def clear_lanes(b: ll.IRBuilder, reductions: Sequence[ir.Reduce], lanes: Any, count: int = LANES) -> None:
@@ -142,13 +168,6 @@ def clear_lanes(b: ll.IRBuilder, reductions: Sequence[ir.Reduce], lanes: Any, co
     for r, reduce in enumerate(reductions):
         with loop(b, integer(r * LANES), integer(r * LANES + count)) as j:
             b.store(ll.Constant(F64, IDENTITY[reduce.op]), at(b, lanes, j, F64))
-
-
-def add_to_lanes(b: ll.IRBuilder, reductions: Sequence[ir.Reduce], lanes: Any, lane: Any, env: Env) -> None:
-    """Add the values of elements to their lanes of each reduction, the first of which is `lane`."""
-    for r, reduce in enumerate(reductions):
-        place, x = at(b, lanes, b.add(lane, integer(r * LANES)), F64), env[reduce.x]
-        b.store(fold(b, reduce.op, b.load(place, typ=x.type, align=8), x), place, align=8)
 
 
 def store_partials(

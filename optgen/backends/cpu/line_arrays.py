@@ -7,6 +7,7 @@ from typing import Any
 
 from llvmlite import ir as ll
 
+from optgen.backends.cpu import masked
 from optgen.backends.layout import narrowed, widened
 from optgen.backends.llvm import at, integer
 from optgen.backends.llvm_types import F64, TYPES, vector
@@ -38,10 +39,10 @@ def line_type(v: Value) -> ll.Type:
     return TYPES["f32"] if v.type.dtype == "f32" else F64
 
 
-def load_line(b: ll.IRBuilder, array: Any, k: Any, v: Value, width: int = 1) -> Any:
-    """The row or column values k, k+1, ... of an array."""
+def load_line(b: ll.IRBuilder, array: Any, k: Any, v: Value, width: int = 1, mask: Any = None) -> Any:
+    """The row or column values k, k+1, ... of an array; those of lanes that `mask` leaves out may be anything."""
     type = line_type(v)
-    x = b.load(at(b, array, k, type), typ=vector(type, width), align=4 if type is TYPES["f32"] else 8)
+    x = masked.load(b, at(b, array, k, type), vector(type, width), 4 if type is TYPES["f32"] else 8, mask)
     return x if type is TYPES["f32"] else narrowed(b, x, v, width)
 
 

@@ -81,6 +81,6 @@ def _prefetch_row(b: ll.IRBuilder, row: Mapping[str, Any], formats: Mapping[str,
         places = [x for name, x in row.items() if units[name] == unit]
         with loop(b, integer(0), size, CACHE_LINE_BYTES) as offset:
             for place in places:
-                prefetch(b, at(b, place, offset, I8), locality=2, write=False)
+                prefetch(b, at(b, place, offset, I8))
         for place in places:  # the row may begin within a line
-            prefetch(b, at(b, place, b.sub(size, integer(1)), I8), locality=2, write=False)
+            prefetch(b, at(b, place, b.sub(size, integer(1)), I8))

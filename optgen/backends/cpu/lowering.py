@@ -21,6 +21,7 @@ What each phase does is in `phases.py` (once, per tensor, per row, per column) a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,19 +30,22 @@ from llvmlite import ir as ll
 from optgen import ir
 from optgen.backends.control_flow import loop, text, variable
 from optgen.backends.cpu.host import host
-from optgen.backends.cpu.module import TASK, VOID, CpuModuleBuilder
-from optgen.backends.cpu.partials import fold_sweep
-from optgen.backends.cpu.phases import fold_lines, lines, scalar, shared
+from optgen.backends.cpu.module import VOID, CpuModuleBuilder
+from optgen.backends.cpu.partials import fold_columns, fold_sweep
+from optgen.backends.cpu.phases import fold_lines, lines, reduce_lines, scalar, shared
 from optgen.backends.cpu.step import StepFunction
 from optgen.backends.cpu.sweep import sweep_task
 from optgen.backends.layout import reductions
 from optgen.backends.llvm import integer
 from optgen.backends.llvm_types import I64, PTR
 from optgen.backends.target import CpuTarget
-from optgen.ir import Kernel, Phase
+from optgen.ir import ROW_BLOCK, Kernel, Phase
+from optgen.model import Kind
 
 PARALLEL_FOR = ll.FunctionType(VOID, [PTR, PTR, PTR, I64])
 EXCHANGE = ll.FunctionType(I64, [PTR, PTR, I64])
+WORK_OF_LINE = 8
+"""A row or a column takes about as long as so many elements of a sweep."""
 
 
 @dataclass(frozen=True)
@@ -55,10 +59,19 @@ class Callee:
         return str(self.pointer.get_reference())
 
 
+@dataclass(frozen=True)
+class Call:
+    """A function that is called with the step. A task is shared by threads; its `work`, given the number of elements,
+    says of how many elements a sweep takes as long."""
+
+    function: ll.Function
+    work: Callable[[StepFunction, Any], Any] | None = None
+
+
 def emit(kernel: Kernel, symbol: str, machine: CpuTarget) -> str:
     """The LLVM IR text of a planned kernel, exported as `symbol`."""
     m = CpuModuleBuilder(kernel, symbol, machine)
-    calls: list[ll.Function | None] = []
+    calls: list[Call | None] = []
     for k, phase in enumerate(kernel.phases):
         calls += phase_calls(m, phase, f"{symbol}.{k}.{phase.kind}")
     workspace_size(m)
@@ -81,26 +94,47 @@ def emit_host(kernel: Kernel, symbol: str, machine: CpuTarget) -> str:
     return text(m.module)
 
 
-def phase_calls(m: CpuModuleBuilder, phase: Phase, name: str) -> list[ll.Function | None]:
-    """The functions to call for a phase, in order; None stands for the exchange of partial results between pieces."""
+def phase_calls(m: CpuModuleBuilder, phase: Phase, name: str) -> list[Call | None]:
+    """What to call for a phase, in order; None stands for the exchange of partial results between pieces."""
     match phase.kind:
         case "host":
-            return [host(m, phase, name)]
+            return [Call(host(m, phase, name))]
         case "shared":
-            return [shared(m, phase, name)]
+            return [Call(shared(m, phase, name))]
         case "scalar":
-            return [scalar(m, phase, name)]
+            return [Call(scalar(m, phase, name))]
         case "row" | "col":
-            shares = m.kernel.boxes and any(isinstance(i.op, ir.Reduce) for i in phase.instrs)
-            return [lines(m, phase, name), *([None, fold_lines(m, phase, f"{name}.fold")] if shares else [])]
-    task = sweep_task(m, phase, name)
-    if not any(isinstance(i.op, ir.Reduce) for i in phase.instrs):
-        return [task]
-    exchange = [None] if m.kernel.boxes or (m.can_be_cut and reductions(phase, "all")) else []
-    return [task, *exchange, fold_sweep(m, phase, f"{name}.fold")]
+            return line_calls(m, phase, name)
+    calls: list[Call | None] = [Call(sweep_task(m, phase, name), lambda s, elements: elements)]
+    totals, columns = (reductions(phase, scope) for scope in ("all", "col"))
+    if (m.kernel.boxes and (totals or columns or reductions(phase, "row"))) or (m.can_be_cut and totals):
+        calls.append(None)
+    if columns:
+        calls.append(Call(fold_columns(m, phase, f"{name}.columns"), _partial_results))
+    if totals or m.kernel.boxes:
+        calls.append(Call(fold_sweep(m, phase, f"{name}.fold")))
+    return calls
 
 
-def entry(m: CpuModuleBuilder, calls: list[ll.Function | None]) -> None:
+def line_calls(m: CpuModuleBuilder, phase: Phase, name: str) -> list[Call | None]:
+    """`phase_calls` for one number for each row, or column."""
+    kind = Kind.ROW if phase.kind == "row" else Kind.COL
+    calls: list[Call | None] = [
+        Call(lines(m, phase, name), lambda s, _: s.b.mul(s.count_lines(kind), integer(WORK_OF_LINE)))
+    ]
+    if m.kernel.boxes and any(isinstance(i.op, ir.Reduce) for i in phase.instrs):
+        calls += [Call(reduce_lines(m, phase, f"{name}.own")), None, Call(fold_lines(m, phase, f"{name}.fold"))]
+    elif reductions(phase, "all"):
+        calls.append(Call(reduce_lines(m, phase, f"{name}.fold")))
+    return calls
+
+
+def _partial_results(s: StepFunction, elements: Any) -> Any:
+    """The work of folding the partial results of columns, in elements of a sweep."""
+    return s.b.udiv(elements, integer(ROW_BLOCK // 2))
+
+
+def entry(m: CpuModuleBuilder, calls: list[Call | None]) -> None:
     """The exported function: all calls in order, tasks on several threads if the step has some."""
     _, b = m.cold_function(m.symbol, ll.FunctionType(VOID, [PTR]))
     (step,) = b.function.args
@@ -113,14 +147,15 @@ def entry(m: CpuModuleBuilder, calls: list[ll.Function | None]) -> None:
         if call is None:
             exchange(m, s, saved, level)
             level += 1
-        elif call.ftype == TASK:
+        elif call.work is None:
+            b.call(call.function, [step])
+        else:
             with b.if_else(b.icmp_unsigned("==", parallel, ll.Constant(PTR, None))) as (alone, together):
                 with alone:
-                    b.call(call, [step, integer(0), integer(1)])
+                    b.call(call.function, [step, integer(0), integer(1)])
                 with together:
-                    b.call(Callee(parallel, PARALLEL_FOR), [pool, call, step, elements])
-        else:
-            b.call(call, [step])
+                    work = call.work(s, elements)
+                    b.call(Callee(parallel, PARALLEL_FOR), [pool, call.function, step, work])
     m.float_mode.restore(b, saved)
     b.ret_void()
 

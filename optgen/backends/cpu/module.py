@@ -23,6 +23,7 @@ class CpuModuleBuilder(ModuleBuilder):
         super().__init__(kernel, symbol, lookup_style(machine))
         self.module.triple = machine.triple
         self.float_mode = FloatMode(self.module, machine.triple)
+        self.has_fma = "fma" in machine.required() or machine.triple.startswith(("aarch64", "arm64"))
         self.permutes_bytes = "avx512vbmi" in machine.required() and machine.triple.startswith("x86_64")
         self.machine_flushes = self.float_mode.can_flush and kernel.compute == "f32"
         self.masks_vectors = {"avx512bw", "avx512vl"} <= set(machine.required())

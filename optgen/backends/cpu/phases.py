@@ -11,11 +11,12 @@ from optgen import ir
 from optgen.backends.control_flow import loop
 from optgen.backends.cpu import fold
 from optgen.backends.cpu.box import CpuBox
-from optgen.backends.cpu.module import VOID, CpuModuleBuilder
+from optgen.backends.cpu.module import TASK, VOID, CpuModuleBuilder
+from optgen.backends.cpu.shares import lines_of_part
 from optgen.backends.cpu.step import StepFunction, TensorRegion
 from optgen.backends.layout import Extent, reductions
-from optgen.backends.llvm import at, integer
-from optgen.backends.llvm_types import PTR
+from optgen.backends.llvm import at, integer, maximum
+from optgen.backends.llvm_types import F64, PTR
 from optgen.backends.module_builder import Env
 from optgen.ir import Instr, Phase
 from optgen.model import Kind
@@ -42,14 +43,14 @@ def shared(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
 
 
 def lines(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
-    """One number for each row, or for each column, of every tensor; then the reductions of these.
-
-    Those of boxes are left for the exchange, and `fold_lines`.
-    """
-    f, b = m.function(name, ll.FunctionType(VOID, [PTR]))
+    """Part `part` of `parts`: one number for each row, or for each column, of every tensor; then what becomes of those
+    of a matrix. That of boxes is left to `reduce_lines`, and `fold_lines`."""
+    f, b = m.function(name, TASK)
     f.attributes.add("noinline")
-    s = StepFunction(m, b, f.args[0])
-    kind = Kind.ROW if phase.kind == "row" else Kind.COL
+    step, part, parts = f.args
+    saved = m.float_mode.set(b)
+    s, kind = StepFunction(m, b, step), _kind(phase)
+    within = [] if m.kernel.boxes else reductions(phase, "matrix")
     with s.tensors() as (i, extent, region):
         tensor = TensorRegion(s, i, extent, region, m.layout.region(b, extent))
         arrays = tensor.line_arrays(kind)
@@ -57,22 +58,40 @@ def lines(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
         s.fetch(phase, env, i)
         states = [x.op.buffer for x in phase.instrs if isinstance(x.op, ir.Load | ir.Store)]
         pointers = {name: s.pointer(name, i) for name in states}
-        with loop(b, integer(0), arrays.count) as r:
+        length = _own_length(extent, kind)
+        first, last = lines_of_part(b, i, arrays.count, part, parts, length if within else None)
+        with loop(b, first, last) as r:
             number = s.row_number(i, r) if kind is Kind.ROW and m.kernel.rows_independent else r
 
             def state(name: str, type: ll.Type, number: Any = number) -> Any:
                 return at(b, pointers[name], number, type)
 
             s.line(phase, dict(env), arrays.slots, partial(arrays.load, b, r), partial(arrays.keep, b, r), state)
-        for k, instr in enumerate(_reductions(phase)):
+        for instr in within:
+            assert isinstance(instr.op, ir.Reduce) and instr.result is not None
+            x, to = (at(b, arrays.array(b, v), first, F64) for v in (instr.op.x, instr.result))
+            matrices = b.udiv(b.sub(last, first), maximum(b, length, integer(1)))
+            b.call(fold.matrices(m, instr.op.op), [x, matrices, length, length, to])
+    m.float_mode.restore(b, saved)
+    b.ret_void()
+    return f
+
+
+def reduce_lines(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
+    """The reductions of all rows, or columns, of every tensor. What boxes reduce is left for the exchange."""
+    f, b = m.cold_function(name, ll.FunctionType(VOID, [PTR]))
+    s, kind = StepFunction(m, b, f.args[0]), _kind(phase)
+    with s.tensors() as (i, extent, region):
+        tensor = TensorRegion(s, i, extent, region, m.layout.region(b, extent))
+        arrays = tensor.line_arrays(kind)
+        for k, instr in enumerate(_reductions(phase) if m.kernel.boxes else reductions(phase, "all")):
             assert isinstance(instr.op, ir.Reduce)
             values = arrays.array(b, instr.op.x)
             if m.kernel.boxes:
                 box = CpuBox(tensor)
                 box.copy(values, arrays.count, box.values(k, box.count(kind)))
             else:
-                scratch = tensor.tree() if instr.op.scope == "all" else None
-                _fold(tensor, kind, instr, values, arrays.count, _own_length(extent, kind), scratch)
+                _fold(tensor, kind, instr, values, arrays.count, _own_length(extent, kind), tensor.tree())
     b.ret_void()
     return f
 
@@ -80,8 +99,7 @@ def lines(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
 def fold_lines(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
     """The reductions of the row or column values of all boxes of every tensor."""
     f, b = m.cold_function(name, ll.FunctionType(VOID, [PTR]))
-    s = StepFunction(m, b, f.args[0])
-    kind = Kind.ROW if phase.kind == "row" else Kind.COL
+    s, kind = StepFunction(m, b, f.args[0]), _kind(phase)
     with s.tensors() as (i, extent, region):
         tensor = TensorRegion(s, i, extent, region, m.layout.region(b, extent))
         box = CpuBox(tensor)
@@ -90,6 +108,10 @@ def fold_lines(m: CpuModuleBuilder, phase: Phase, name: str) -> ll.Function:
             _fold(tensor, kind, instr, box.values(k, count), count, box.length(kind), scratch)
     b.ret_void()
     return f
+
+
+def _kind(phase: Phase) -> Kind:
+    return Kind.ROW if phase.kind == "row" else Kind.COL
 
 
 def _reductions(phase: Phase) -> list[Instr]:

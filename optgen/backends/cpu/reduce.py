@@ -9,18 +9,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from optgen import ir
 from optgen.backends.control_flow import array, loop
-from optgen.backends.cpu.elements import CACHE_LINE_BYTES, PREFETCH_BYTES, SweepBody
-from optgen.backends.cpu.fold import add_to_lanes, clear_lanes, fold_first_lanes, store_partials
+from optgen.backends.cpu import masked
+from optgen.backends.cpu.elements import CACHE_LINE_BYTES, SweepBody, add_to_lanes
+from optgen.backends.cpu.fold import clear_lanes, fold_first_lanes, store_partials
 from optgen.backends.cpu.rows import SHORT_ROW, RowBodies
 from optgen.backends.llvm import at, integer, minimum
 from optgen.backends.llvm_types import F64
 from optgen.ir import BLOCK, LANES
 
-VECTORS_AT_ONCE = 2
-"""How many vectors a loop takes at once: the chains of dependent operations are long."""
-MAX_HARDWARE_STREAMS = 2
-"""Up to so many streams, which are only read and little computed with, are best left to the hardware's prefetchers."""
+VECTORS_OF_LONG_CHAINS = 2
+"""How many vectors a loop with divisions or roots takes at once: each waits long for the results of the one before."""
+LONGEST_ROW_AHEAD = 2048
+"""Elements. Longer rows prefetch within themselves: the second cache could not hold the next rows of all streams."""
 
 
 def reduce_row(body: SweepBody, length: Any, partials: Any, stride: int) -> None:
@@ -31,7 +33,7 @@ def reduce_row(body: SweepBody, length: Any, partials: Any, stride: int) -> None
             lanes = _lanes(body)
             clear_lanes(b, reductions, lanes, SHORT_ROW)
             with loop(b, integer(0), length) as j:
-                add_to_lanes(b, reductions, lanes, j, body.emit(j))
+                add_to_lanes(body, lanes, j, body.emit(j))
             for r, reduce in enumerate(reductions):
                 total = fold_first_lanes(b, reduce.op, at(b, lanes, integer(r * LANES), F64), SHORT_ROW)
                 b.store(total, at(b, partials, integer(r), F64))
@@ -46,7 +48,14 @@ def reduce_rows(bodies: Sequence[SweepBody], length: Any, partials: Sequence[Any
     with loop(b, integer(0), length, BLOCK) as block:
         for sums in lanes:
             clear_lanes(b, reductions, sums)
-        _add(bodies, lanes, block, minimum(b, length, b.add(block, integer(BLOCK))), block)
+        _add(
+            bodies,
+            lanes,
+            block,
+            minimum(b, length, b.add(block, integer(BLOCK))),
+            block,
+            _ahead_of_rows(bodies, length),
+        )
         for sums, to in zip(lanes, partials, strict=True):
             store_partials(b, reductions, sums, block, to, stride)
 
@@ -72,31 +81,37 @@ def reduce_blocks(
 
 
 def _lanes(body: SweepBody) -> Any:
-    """The sums of the reductions, in the lanes of the tree."""
-    return array(body.b, F64, LANES * len(body.reductions), CACHE_LINE_BYTES)
+    """The sums of the reductions, in the lanes of the tree. A vector may reach beyond the last one."""
+    return array(body.b, F64, LANES * len(body.reductions) + body.lanes, CACHE_LINE_BYTES)
 
 
-def _add(bodies: Sequence[SweepBody], lanes: Sequence[Any], first: Any, last: Any, block: Any) -> None:
-    """Add elements [first, last) of each body to its lanes; element `block` would be in lane 0."""
-    b = bodies[0].b
-    vectors = max(1, VECTORS_AT_ONCE // len(bodies))
-    width = vectors * bodies[0].lanes
+def _ahead_of_rows(bodies: Sequence[SweepBody], length: Any) -> Any:
+    """How many elements ahead rows are prefetched that are visited side by side: short ones by as many rows, as what
+    follows such a row is at hand."""
+    b, rows, within = bodies[0].b, len(bodies), integer(bodies[0].prefetch_elements)
+    if rows == 1:
+        return within
+    is_short = b.icmp_signed("<=", length, integer(LONGEST_ROW_AHEAD))
+    return b.select(is_short, b.mul(length, integer(rows)), within)
 
-    def add(i: Any, width: int) -> None:
+
+def _add(
+    bodies: Sequence[SweepBody], lanes: Sequence[Any], first: Any, last: Any, block: Any, ahead: Any = None
+) -> None:
+    """Add elements [first, last) of each body to its lanes; element `block` would be in lane 0. Elements are prefetched
+    so many `ahead`."""
+    b, width = bodies[0].b, bodies[0].lanes
+    step = width * (VECTORS_OF_LONG_CHAINS if len(bodies) == 1 and _has_long_chains(bodies[0]) else 1)
+    ahead = integer(bodies[0].prefetch_elements) if ahead is None else ahead
+    for i, count, mask in masked.vectors(b, first, last, step, width, block, masks=bodies[0].m.masks_vectors):
+        if count == step and mask is None:
+            for body in bodies:
+                for k in range(0, step, width):
+                    body.prefetch(b.add(i, b.add(ahead, integer(k))), 0)
         lane = b.and_(b.sub(i, block), integer(LANES - 1))
         for body, sums in zip(bodies, lanes, strict=True):
-            add_to_lanes(b, body.reductions, sums, lane, body.emit(i, width))
+            add_to_lanes(body, sums, lane, body.emit(i, count, mask=mask), mask)
 
-    begin = first
-    if first is not block:  # up to a lane where vectors begin
-        begin = minimum(b, last, b.add(first, b.and_(b.sub(block, first), integer(width - 1))))
-        with loop(b, first, begin, lanes=1) as i:
-            add(i, 1)
-    end = b.add(begin, b.and_(b.sub(last, begin), integer(-width)))
-    with loop(b, begin, end, width) as i:
-        for body in bodies:
-            for k in range(vectors if len(body.pointers) > MAX_HARDWARE_STREAMS else 0):
-                body.prefetch(i, PREFETCH_BYTES + k * CACHE_LINE_BYTES, locality=3)
-        add(i, width)
-    with loop(b, end, last, lanes=1) as i:
-        add(i, 1)
+
+def _has_long_chains(body: SweepBody) -> bool:
+    return any(isinstance(i.op, ir.Div | ir.Sqrt) for i in body.phase.instrs)

@@ -11,7 +11,7 @@ from typing import Any
 from llvmlite import ir as ll
 
 from optgen.backends.control_flow import loop, variable, while_below
-from optgen.backends.cpu.elements import SweepBody, for_elements
+from optgen.backends.cpu.elements import SweepBody, for_elements, for_elements_of_row
 from optgen.backends.cpu.line_arrays import line_type, load_line
 from optgen.backends.element_body import address
 from optgen.backends.layout import Extent
@@ -20,23 +20,27 @@ from optgen.backends.llvm_types import F64
 from optgen.ir import Value
 from optgen.model import Kind
 
-ROW_GROUP = 4
-"""So many rows are added to column sums at once, which are then read and written once for all of them."""
+ROWS_AT_ONCE, STREAMS_AT_ONCE = 8, 8
+"""At most so many rows are added to column sums at once, which are then read and written once for all of them; and at
+most so many streams of all rows together: rows may lie a multiple of a page apart, and such lines share few places in a
+cache."""
 SHORT_ROW = 16
 """The rows of tiny matrices, such as those of convolutions, fill so many lanes of the tree at most."""
+NARROW_ROW = 4
+"""Elements. Such rows take shorter vectors."""
 
 
 @contextmanager
-def row_groups(b: ll.IRBuilder, first: Any, last: Any, extent: Extent) -> Iterator[tuple[Any, Any, Any]]:
+def row_groups(b: ll.IRBuilder, first: Any, last: Any, extent: Extent, size: int) -> Iterator[tuple[Any, Any, Any]]:
     """A loop over rows [first, last), which begin at a block of rows: yields a row, and the contexts of the code for
-    ROW_GROUP rows from it on, and of that for one. A group is within one matrix, and so within a block. Short rows are
+    `size` rows from it on, and of that for one. A group is within one matrix, and so within a block. Short rows are
     taken one by one."""
     place = variable(b, first)
     with while_below(b, place, last) as row:
         left = b.sub(extent.height, b.urem(row, extent.height))
         long = b.icmp_signed(">", extent.cols, integer(SHORT_ROW))
-        several = b.and_(long, b.icmp_signed(">=", left, integer(ROW_GROUP)))
-        b.store(b.add(row, b.select(several, integer(ROW_GROUP), integer(1))), place)
+        several = b.and_(long, b.icmp_signed(">=", left, integer(size)))
+        b.store(b.add(row, b.select(several, integer(size), integer(1))), place)
         with b.if_else(several) as (then, otherwise):
             yield row, then, otherwise
 
@@ -50,19 +54,44 @@ class RowOrigin:
     height: Any = None
 
 
+@dataclass(frozen=True)
+class TileOrigin:
+    """Where the elements of a loop lie: element 0 is element `origin` of the whole tensor and `scale_origin` of its
+    blocks of codes, and begins row `row`, of `cols` elements. `id`, `t` and `seed` determine its draws.
+
+    The rest is None where it does not apply. In a batch, a matrix has `height` rows. Blocks of codes may `restart`
+    after so many elements. In kernels for boxes, element 0 is element `origin` of the box. The box lies in runs of
+    `run` elements in the whole tensor; `origins` is the address of the numbers of their first elements there.
+    """
+
+    origin: Any
+    scale_origin: Any
+    row: Any
+    cols: Any
+    id: Any
+    t: Any
+    seed: Any
+    height: Any = None
+    restart: Any = None
+    run: Any = None
+    origins: Any = None
+
+
 class RowBodies:
     """The rows from `origin` on. `lines` are the arrays of the tensor's row and column values."""
 
     def __init__(self, body: SweepBody, origin: RowOrigin, lines: Mapping[Value, Any]) -> None:
         self.body, self.b, self.origin, self.lines = body, body.b, origin, lines
 
-    def body_of(self, k: Any) -> SweepBody:
-        """The body of the k-th row, counted from 0: element 0 is the first of that row."""
+    def body_of(self, k: Any, matrix: Any = None) -> SweepBody:
+        """The body of the k-th row, counted from 0: element 0 is the first of that row. `matrix` is the number of the
+        row's matrix, if that is known."""
         b, body, row = self.b, self.body, self.b.add(self.origin.row, k)
         first = b.mul(k, self.origin.cols)
         of_rows = {v: x for v, x in self.lines.items() if v.type.kind is Kind.ROW}
         of_columns = {v: x for v, x in self.lines.items() if v.type.kind is Kind.COL}
-        matrix = integer(0) if self.origin.height is None else b.udiv(row, self.origin.height)
+        if matrix is None:
+            matrix = integer(0) if self.origin.height is None else b.udiv(row, self.origin.height)
         columns_before = b.mul(matrix, self.origin.cols)
         formats = {name: body.m.kernel.buffer(name).format for name in body.pointers}
         return replace(
@@ -85,5 +114,6 @@ class RowBodies:
 
     def for_elements(self, begin: Any, end: Any) -> None:
         """Elements [begin, end) of a sweep without reductions."""
+        visit = for_elements_of_row if self.body.m.masks_vectors else for_elements
         for body, first, last, _ in self.of(begin, end):
-            for_elements(body, first, last)
+            visit(body, first, last)

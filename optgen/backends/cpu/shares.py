@@ -1,4 +1,4 @@
-"""Where the parts of a sweep begin and end within a tensor."""
+"""Where the parts of a sweep, or of a phase over rows or columns, begin and end within a tensor."""
 
 from __future__ import annotations
 
@@ -7,7 +7,27 @@ from typing import Any
 from llvmlite import ir as ll
 
 from optgen.backends.layout import Extent
-from optgen.backends.llvm import integer, minimum
+from optgen.backends.llvm import integer, maximum, minimum
+
+SHARED_LINES = 4096
+"""A tensor with fewer rows, or columns, leaves them to one of the parts."""
+
+
+def lines_of_part(b: ll.IRBuilder, i: Any, count: Any, part: Any, parts: Any, unit: Any = None) -> tuple[Any, Any]:
+    """Which of the `count` rows, or columns, of tensor i are in a part, the first one and the one behind. Parts end at
+    multiples of a `unit`."""
+
+    def end(part: Any) -> Any:
+        x = b.udiv(b.mul(count, part), parts)
+        if unit is None:
+            return x
+        size = maximum(b, unit, integer(1))
+        return minimum(b, count, b.mul(b.udiv(b.add(x, b.sub(size, integer(1))), size), size))
+
+    is_shared = b.icmp_signed(">=", count, integer(SHARED_LINES))
+    is_own = b.icmp_signed("==", b.urem(i, parts), part)
+    first = b.select(is_shared, end(part), b.select(is_own, integer(0), count))
+    return first, b.select(is_shared, end(b.add(part, integer(1))), count)
 
 
 def boundary(b: ll.IRBuilder, x: Any, extent: Extent, unit: Any, shift: Any) -> Any:

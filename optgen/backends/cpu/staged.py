@@ -19,19 +19,19 @@ from optgen.backends import packing
 from optgen.backends.control_flow import array, loop, variable, while_below
 from optgen.backends.cpu.byte_table import BYTES, code_table, decodes_by_table, floats_of_bytes
 from optgen.backends.cpu.coded import Coder, block_of, block_shift, blocks_of_unit, vectors
-from optgen.backends.cpu.elements import CACHE_LINE_BYTES, PREFETCH_BYTES, SweepBody, UnitArrays
-from optgen.backends.cpu.fold import add_to_lanes, clear_lanes, store_partials
-from optgen.backends.cpu.line_arrays import load_line
+from optgen.backends.cpu.elements import CACHE_LINE_BYTES, PREFETCH_BYTES, SweepBody, UnitArrays, add_to_lanes
+from optgen.backends.cpu.fold import clear_lanes, store_partials
+from optgen.backends.cpu.rows import TileOrigin
+from optgen.backends.cpu.staged_lines import StagedLines, line_arrays
 from optgen.backends.element_body import draws, stored, streams
 from optgen.backends.layout import blocks
 from optgen.backends.llvm import at, inline, integer, load, minimum, splat
-from optgen.backends.llvm_types import F32, F64, I8, I32, I64, PTR, TYPES, constant, vector
+from optgen.backends.llvm_types import F32, F64, I8, I32, I64, PTR, constant, vector
 from optgen.backends.module_builder import Env
 from optgen.ir import BLOCK, LANES, Kernel, Phase, Value, codec
 from optgen.ir.math import random
 from optgen.ir.storage import QUANT_BLOCK
 from optgen.ir.storage.packing import CODES_PER_BYTE
-from optgen.model import Kind
 
 STRIP_ELEMENTS = 64
 """How many elements are asked for and computed together: a cache line of codes of 8 bits. Of 4 bits, twice as many."""
@@ -43,29 +43,6 @@ COUNTERS_AT_ONCE = 16
 """Two of the widest vectors: each round depends on the one before, and one vector alone would wait for it."""
 COUNTER_ORDER = [g + i + h for g in range(0, COUNTERS_AT_ONCE, 8) for i in range(4) for h in (0, 4)]
 """The counters in the lanes of a vector: so every other lane of the words are those of successive counters."""
-
-
-@dataclass(frozen=True)
-class TileOrigin:
-    """Where the elements of a loop lie: element 0 is element `origin` of the whole tensor and `scale_origin` of its
-    blocks of codes, and begins row `row`, of `cols` elements. `id`, `t` and `seed` determine its draws.
-
-    The rest is None where it does not apply. In a batch, a matrix has `height` rows. Blocks of codes may `restart`
-    after so many elements. In kernels for boxes, element 0 is element `origin` of the box. The box lies in runs of
-    `run` elements in the whole tensor; `origins` is the address of the numbers of their first elements there.
-    """
-
-    origin: Any
-    scale_origin: Any
-    row: Any
-    cols: Any
-    id: Any
-    t: Any
-    seed: Any
-    height: Any = None
-    restart: Any = None
-    run: Any = None
-    origins: Any = None
 
 
 @dataclass(frozen=True)
@@ -91,14 +68,23 @@ class StagedLoop:
     """A loop over the elements of a sweep, with its arrays on the stack.
 
     `lines` are the arrays of row and column values, `scales` those of quantized states. `aligned`: units are made of
-    whole blocks of codes. They are not where a sweep goes by rows, or where blocks may restart anywhere.
+    whole blocks of codes. They are not where a sweep goes by rows, or where blocks may restart anywhere. `short_rows`:
+    rows have at most SHORT_ROW elements.
     """
 
     def __init__(
-        self, body: SweepBody, tile: TileOrigin, lines: Mapping[Value, Any], scales: Mapping[str, Any], aligned: bool
+        self,
+        body: SweepBody,
+        tile: TileOrigin,
+        lines: Mapping[Value, Any],
+        scales: Mapping[str, Any],
+        aligned: bool,
+        *,
+        short_rows: bool = False,
     ) -> None:
         self.body, self.b = body, body.b
-        self.tile, self.lines, self.scales, self.aligned = tile, lines, scales, aligned
+        self.tile, self.scales, self.aligned = tile, scales, aligned
+        self.short_rows = short_rows and body.m.masks_vectors
         kernel, phase = body.m.kernel, body.phase
         self.buffers = {x.name: x for x in streams(kernel, phase)}
         loads = [i.op.buffer for i in phase.instrs if isinstance(i.op, ir.Load)]
@@ -108,11 +94,12 @@ class StagedLoop:
         self.coder = Coder(body, coded, scales, tile.scale_origin) if coded else None
         self.reductions = body.reductions
         self.arrays = UnitArrays(
-            lines={v: self.array(TYPES[v.type.dtype]) for v in lines},
+            lines=line_arrays(self.b, lines),
             scales={} if aligned else {n: self.array(F32) for n in self.decoded},
             codes={} if aligned else {n: self.array(I32) for n in self.decoded if self.buffers[n].format.is_packed},
             words={draw: self.array(I32, COUNTERS_AT_ONCE * WORDS_PER_COUNTER) for draw in draws(kernel, phase)},
         )
+        self.lines = StagedLines(body, tile, lines, self.arrays.lines)
         # Each pass over a unit prefetches some streams of the next unit: one pass alone would wait for all of them.
         passes = [*self.arrays.words, MAIN_PASS]
         names = [n for n in body.pointers if n not in self.arrays.codes]
@@ -139,7 +126,7 @@ class StagedLoop:
             clear_lanes(b, self.reductions, lanes)
             for unit in self.units(block, minimum(b, end, b.add(block, integer(BLOCK)))):
                 for env, lane in self.elements(unit, LANES):
-                    add_to_lanes(b, self.reductions, lanes, lane, env)
+                    add_to_lanes(self.body, lanes, lane, env)
             store_partials(b, self.reductions, lanes, block, partials, stride)
 
     def elements(self, unit: Unit, strip_length: int) -> Iterator[tuple[Env, Any]]:
@@ -186,7 +173,10 @@ class StagedLoop:
         words = self.draw(start, count)
         if not self.aligned:
             self.fill_codes(start, count)
-        self.fill_lines(start, count)
+        if self.short_rows:
+            self.lines.fill_short_rows(start, count)
+        else:
+            self.lines.fill(start, count)
         arrays = replace(self.arrays, words=words)
         if isinstance(count, ll.Constant):
             self.look_up(start)
@@ -213,7 +203,7 @@ class StagedLoop:
             for name in self.prefetch_plan[which]:
                 for line in range(0, length * elements * self.buffers[name].format.bits // 8, CACHE_LINE_BYTES):
                     first = b.add(start, b.mul(strip, integer(elements)))
-                    body.prefetch(first, PREFETCH_BYTES + line, 3, [name])
+                    body.prefetch(first, PREFETCH_BYTES + line, [name])
             known = isinstance(count, ll.Constant)
             yield strip, integer(length) if known else minimum(b, b.sub(count, strip), integer(length))
 
@@ -273,37 +263,6 @@ class StagedLoop:
             lanes = [COUNTER_ORDER.index(k + i) + half for i in range(4) for half in (0, COUNTERS_AT_ONCE)]
             four = b.shuffle_vector(lower, upper, ll.Constant(vector(I32, 8), lanes))
             b.store(four, at(b, to, integer(k * WORDS_PER_COUNTER), I32), align=4)
-
-    # ------------------------------------------------------------ row and column values
-
-    def fill_lines(self, start: Any, count: Any) -> None:
-        """Lay out row and column values, one stretch of a row after the other."""
-        if not self.lines:
-            return
-        b, tile = self.b, self.tile
-        row, col, place = (array(b, I64, 1, 8) for _ in range(3))
-        b.store(b.add(tile.row, b.udiv(start, tile.cols)), row)
-        b.store(b.urem(start, tile.cols), col)
-        b.store(integer(0), place)
-        with while_below(b, place, count) as at_place:
-            r, c = b.load(row, typ=I64), b.load(col, typ=I64)
-            source_col = self.column_index(r, c)
-            stretch = minimum(b, b.sub(tile.cols, c), b.sub(count, at_place))
-            for v, source in self.lines.items():
-                to = at(b, self.arrays.lines[v], at_place, TYPES[v.type.dtype])
-                along = v.type.kind is Kind.COL
-                here = None if along else load_line(b, source, r, v)
-                with loop(b, integer(0), stretch, lanes=self.body.lanes) as j:
-                    x = load_line(b, source, b.add(source_col, j), v) if along else here
-                    b.store(x, at(b, to, j, TYPES[v.type.dtype]))
-            b.store(b.add(r, integer(1)), row)
-            b.store(integer(0), col)
-            b.store(b.add(at_place, stretch), place)
-
-    def column_index(self, row: Any, col: Any) -> Any:
-        """Which column value belongs to a column of this row: those of its matrix are behind those of others."""
-        b, tile = self.b, self.tile
-        return col if tile.height is None else b.add(b.mul(b.udiv(row, tile.height), tile.cols), col)
 
     # ------------------------------------------------------------ blocks of codes
 

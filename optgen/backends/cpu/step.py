@@ -70,6 +70,15 @@ class StepFunction(TensorFunction):
         name = f"{self.m.symbol}.elements"
         return self.b.call(self.m.module.globals.get(name) or _element_count(self.m, name), [self.step])
 
+    def count_lines(self, kind: Kind) -> Any:
+        """How many rows, or columns, the step visits, of all tensors."""
+        b, total = self.b, variable(self.b, integer(0))
+        with loop(b, integer(0), self.n) as i:
+            extent = self.extent(i)
+            own = extent.rows if kind is Kind.ROW else extent.columns
+            b.store(b.add(b.load(total, typ=I64), own), total)
+        return b.load(total, typ=I64)
+
     @contextmanager
     def tensors(self) -> Iterator[tuple[Any, Extent, Any]]:
         """A loop over the tensors: yields the number, the extent, and the address of the region."""

@@ -16,16 +16,19 @@ from llvmlite import ir as ll
 
 from optgen import ir
 from optgen.backends.control_flow import loop, variable
+from optgen.backends.cpu import sums
 from optgen.backends.cpu.box import CpuBox
-from optgen.backends.cpu.elements import SweepBody, for_elements
+from optgen.backends.cpu.element_loops import batch_loop, flat_loop
+from optgen.backends.cpu.elements import SweepBody
 from optgen.backends.cpu.listed_rows import listed_rows
 from optgen.backends.cpu.module import TASK, VOID, CpuModuleBuilder
 from optgen.backends.cpu.partials import column_sums, fold_row
-from optgen.backends.cpu.reduce import reduce_blocks, reduce_row, reduce_rows
-from optgen.backends.cpu.rows import ROW_GROUP, SHORT_ROW, RowBodies, RowOrigin, row_groups
+from optgen.backends.cpu.reduce import reduce_row, reduce_rows
+from optgen.backends.cpu.rows import ROWS_AT_ONCE, STREAMS_AT_ONCE, RowBodies, RowOrigin, TileOrigin, row_groups
 from optgen.backends.cpu.shares import boundary, boundary_in_matrix
-from optgen.backends.cpu.staged import StagedLoop, TileOrigin, is_staged
+from optgen.backends.cpu.staged import StagedLoop, is_staged
 from optgen.backends.cpu.step import StepFunction, TensorRegion
+from optgen.backends.cpu.tiny import TinyMatrices, is_tiny
 from optgen.backends.element_body import address, line_values, streams
 from optgen.backends.layout import Extent, blocks, reductions
 from optgen.backends.llvm import at, integer, load, maximum, minimum
@@ -93,6 +96,9 @@ class CpuSweep:
         self.has_listed_rows = self.can_go_by_rows and not origin
         # Kernels for boxes may have a place of its own for each row of column sums.
         self.has_row_groups = bool(self.columns) and not (self.staged or m.kernel.boxes)
+        self.takes_tiny_matrices = (
+            self.has_row_groups and self.in_batches and m.masks_vectors and not m.kernel.rows_independent
+        )
 
     def unit(self, b: ll.IRBuilder, extent: Extent) -> Any:
         """How many elements stay together: shares begin at multiples of it."""
@@ -110,6 +116,12 @@ class CpuSweep:
         if self.by_rows:
             return b.mul(b.and_(s.box_field(i, "first_row"), integer(ROW_BLOCK - 1)), extent.cols)
         return b.urem(extent.first, unit) if self.totals else integer(0)
+
+    @property
+    def rows_at_once(self) -> int:
+        """How many rows are added to the sums of columns together: a power of two, and at least two."""
+        most = STREAMS_AT_ONCE // len(self.streams)
+        return min(1 << max(most.bit_length() - 1, 1), ROWS_AT_ONCE)
 
     # ------------------------------------------------------------ one tensor
 
@@ -237,7 +249,9 @@ class CpuSweep:
         columns = dict(zip(self.columns, take(len(self.columns)), strict=True))
         pointers = dict(zip((x.name for x in self.streams), take(len(self.streams)), strict=True))
         scales = dict(zip(self.scales, take(len(self.scales)), strict=True))
-        body = SweepBody(m, b, self.phase, pointers, dict(zip(scalars, rest, strict=True)), columns)
+        known = dict(zip(scalars, rest, strict=True))
+        one = sums.one(b, partials) if columns and m.has_fma else None
+        body = SweepBody(m, b, self.phase, pointers, known, columns, rows=rows, one=one)
         if terms:
             totals = {x: at(b, partials, integer(k * BLOCK), F64) for k, x in enumerate(self.totals)}
             body = replace(body, terms=totals)
@@ -269,25 +283,10 @@ class CpuSweep:
                 each = b.mul(blocks(b, end), integer(stride))
                 reduce_rows(bodies, end, [at(b, partials, b.mul(each, integer(k)), F64) for k in range(rows)], stride)
         elif self.stages_short_rows:
-            with b.if_else(b.icmp_signed("<=", place["cols"], integer(SHORT_ROW))) as (short, long):
-                with short:
-                    StagedLoop(body, TileOrigin(**place), lines, scales, True).run(begin, end, partials, stride)
-                with long:
-                    rows_of_batch = RowOrigin(place["row"], place["cols"], place["height"])
-                    flat_loop(body, begin, end, partials, stride, RowBodies(body, rows_of_batch, lines))
+            batch_loop(body, TileOrigin(**place), lines, begin, end, partials, stride)
         else:
             by_rows = RowBodies(body, RowOrigin(**place), lines) if self.lines else None
             flat_loop(body, begin, end, partials, stride, by_rows)
-
-
-def flat_loop(body: SweepBody, begin: Any, end: Any, partials: Any, stride: int, rows: RowBodies | None) -> None:
-    """The loop over elements [begin, end) that does not care where rows begin, but for row and column values."""
-    if body.reductions:
-        reduce_blocks(body, begin, end, partials, stride, rows)
-    elif rows is not None:
-        rows.for_elements(begin, end)
-    else:
-        for_elements(body, begin, end)
 
 
 @dataclass(frozen=True)
@@ -320,12 +319,38 @@ class _TensorLoops:
             with loop(b, first, last) as row:
                 self._some_rows(self.elements, row, 1)
             return
-        group = sweep.elements(f"{self.name}.rows", list(self.scalars), rows=ROW_GROUP)
-        with row_groups(b, first, last, extent) as (row, several, one):
+        if sweep.takes_tiny_matrices:
+            with b.if_else(is_tiny(b, extent)) as (tiny, others):
+                with tiny:
+                    self._tiny_matrices().reduce(first, last)
+                with others:
+                    self._groups_of_rows(first, last)
+        else:
+            self._groups_of_rows(first, last)
+
+    def _groups_of_rows(self, first: Any, last: Any) -> None:
+        """Rows [first, last), several at once, and the rest of a matrix one by one."""
+        sweep, b, extent = self.sweep, self.tensor.s.b, self.tensor.extent
+        size = sweep.rows_at_once
+        group = sweep.elements(f"{self.name}.rows", list(self.scalars), rows=size)
+        with row_groups(b, first, last, extent, size) as (row, several, one):
             with several:
-                self._some_rows(group, row, ROW_GROUP)
+                self._some_rows(group, row, size)
             with one:
                 self._some_rows(self.elements, row, 1)
+
+    def _tiny_matrices(self) -> TinyMatrices:
+        sweep, tensor, b = self.sweep, self.tensor, self.tensor.s.b
+        names = [x.name for x in sweep.streams]
+        pointers = dict(zip(names, sweep.pointers(tensor, None, None), strict=True))
+        rows = [x.result for x in reductions(sweep.phase, "row") if x.result is not None]
+        return TinyMatrices(
+            SweepBody(sweep.m, b, sweep.phase, pointers, self.scalars, {}),
+            tensor.extent,
+            {v: tensor.line_array(v) for v in sweep.lines},
+            {v: tensor.line_array(v) for v in rows},
+            {v: tensor.column_sums(r, integer(0)) for r, v in enumerate(sweep.columns)},
+        )
 
     def box(self) -> None:
         """The whole blocks of a box; of others it leaves the terms."""
@@ -346,8 +371,8 @@ class _TensorLoops:
         sweep, tensor, b = self.sweep, self.tensor, self.tensor.s.b
         number = tensor.s.row_number(tensor.i, row) if sweep.m.kernel.rows_independent else row
         partials = tensor.row_partials(row)
-        sums = column_sums(tensor, sweep.phase, row)
-        self._call(function, integer(0), tensor.extent.cols, partials, row, number, sums)
+        columns = column_sums(tensor, sweep.phase, row)
+        self._call(function, integer(0), tensor.extent.cols, partials, row, number, columns)
         for k in range(count):
             this = b.add(row, integer(k))
             fold_row(tensor, sweep.phase, this, tensor.row_partials(this))
@@ -360,7 +385,7 @@ class _TensorLoops:
         partials: Any,
         row: Any = None,
         number: Any = None,
-        sums: Sequence[Any] = (),
+        columns: Sequence[Any] = (),
     ) -> None:
         """The loop over elements [first, last), counted from `row` on, which is row `number` of the tensor; from
         element 0 on if they are None."""
@@ -368,5 +393,5 @@ class _TensorLoops:
         origin = sweep.origin(tensor, row, number)
         lines = [tensor.line_array(v) for v in sweep.lines]
         pointers = sweep.pointers(tensor, row, number)
-        args = [first, last, partials, *origin, *lines, *sums, *pointers, *self.scalars.values()]
+        args = [first, last, partials, *origin, *lines, *columns, *pointers, *self.scalars.values()]
         tensor.s.b.call(function, args)
