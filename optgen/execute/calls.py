@@ -22,23 +22,23 @@ def call(
 ) -> None:
     """Compute a call; `operands` are as they are stored, and `out` is written."""
     if stage.function == "product":
-        _product(stage, operands, out, how)
+        _product(stage, operands, numbers, out, how)
     else:
         _FUNCTIONS[stage.function](_turned(stage, operands), numbers, out)
 
 
-def _product(stage: CallStage, operands: Sequence[Array], out: Array, how: How) -> None:
+def _product(stage: CallStage, operands: Sequence[Array], numbers: Sequence[float], out: Array, how: How) -> None:
     """A product. A vector is one row on the left, and one column on the right."""
-    a, b = operands
-    vectors = len(stage.vectors)
-    if vectors:
+    from optgen import linalg
+
+    a, b, *added = operands
+    addend = linalg.Addend(numbers[0], numbers[1], added[0]) if added else None
+    if stage.vectors:
         a = a[..., None, :] if 0 in stage.vectors else a
         b = b[..., None] if 1 in stage.vectors else b
         out = out[..., None, :] if 0 in stage.vectors else out[..., None]
-    left, right = (x.transposed for x in stage.operands)
-    from optgen import linalg
-
-    linalg.product(a, b, out, transpose_a=left, transpose_b=right, symmetric=stage.symmetric, how=how)
+    left, right = (x.transposed for x in stage.operands[:2])
+    linalg.product(a, b, out, transpose_a=left, transpose_b=right, symmetric=stage.symmetric, how=how, addend=addend)
 
 
 def _turned(stage: CallStage, operands: Sequence[Array]) -> list[Array]:

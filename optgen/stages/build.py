@@ -7,26 +7,31 @@ from dataclasses import dataclass, field, replace
 
 from optgen import ir
 from optgen.diagnostics import Span
-from optgen.expressions import Expr, Name, children, with_children
+from optgen.expressions import Binary, Expr, Name, Number, Unary, children, walk, with_children
 from optgen.ir import Buffer, Variant
 from optgen.ir.buffers import buffers
 from optgen.lang.kinds import base_names, infer_values, kind_of
-from optgen.model import Equation, Kind, Optimizer, Program, Timing
+from optgen.model import DIMENSIONS, Equation, Kind, Optimizer, Program, Timing
 from optgen.stages.cut import Block, carried_by, produced, substituted
+from optgen.stages.fold import folded
 from optgen.stages.normalize import Element, Node, Normalizer, Orientation, Turns, names_of
 from optgen.stages.plan import PARAMETER, Axes, CallStage, KernelStage, LoopStage, Plan, Stage, StageArray
 
 _NOWHERE = Span(0, 0, 0)
 
 
-def plan(optimizer: Optimizer, variant: Variant, due: Collection[Timing], *, first: bool) -> Plan:
-    """The stages of an update with these timings; `first`: the one that starts states."""
-    return _Builder(optimizer, variant, due, first=first).plan()
+def plan(optimizer: Optimizer, variant: Variant, due: Collection[Timing], *, first: bool, folds: bool = True) -> Plan:
+    """The stages of an update with these timings; `first`: the one that starts states. With `folds`, products take in
+    sweeps that only add to them, which changes no bit."""
+    return _Builder(optimizer, variant, due, first=first, folds=folds).plan()
 
 
 class _Builder:
-    def __init__(self, optimizer: Optimizer, variant: Variant, due: Collection[Timing], *, first: bool) -> None:
-        self.compute = ir.COMPUTE[variant.dtype]
+    def __init__(
+        self, optimizer: Optimizer, variant: Variant, due: Collection[Timing], *, first: bool, folds: bool
+    ) -> None:
+        self.compute, self.folds = ir.COMPUTE[variant.dtype], folds
+        self.known_numbers = {*optimizer.all_params(), *DIMENSIONS}
         program = optimizer.program(variant.flags, due=due)
         starts = [(s, x) for s in program.states if first and (x := optimizer.start(s)) is not None]
         began = tuple(Equation(_started(Name(s.name, False, s.span)), x, s.span) for s, x in starts)
@@ -51,7 +56,18 @@ class _Builder:
         self.carried = frozenset(normalizer.carried)
         roots = frozenset(f"{name}'" for name in self.states) - normalizer.same.keys()
         stages = self.block(Block(nodes, {}, roots | self.carried), top=True)
-        return Plan(tuple(stages), tuple(self.arrays.values()), self.places)
+        matrices = {key for key, array in self.arrays.items() if len(array.axes) == 2} | exact
+        symmetric = normalizer.symmetric & matrices
+        final = folded(stages, symmetric, lambda x: self._is_number(x)) if self.folds else tuple(stages)
+        return Plan(final, tuple(self.arrays.values()), self.places)
+
+    def _is_number(self, expr: Expr) -> bool:
+        """Whether an expression is known before the step, and needs no function: what arguments of calls can be."""
+        names = (e.key for e in walk(expr) if isinstance(e, Name))
+        plain = all(
+            isinstance(e, Number | Name | Unary) or (isinstance(e, Binary) and e.op in "+-*") for e in walk(expr)
+        )
+        return plain and all(name in self.known_numbers for name in names)
 
     def _after_start(self, expr: Expr) -> Expr:
         """An expression with the values that states start from."""

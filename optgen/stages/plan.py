@@ -45,7 +45,8 @@ class Operand:
 @dataclass(frozen=True)
 class CallStage:
     """`target = function(operands)`. `numbers` are arguments that are known before the step. `symmetric`: a product
-    that is a symmetric matrix. `vectors`: which operands of a product are vectors."""
+    that is a symmetric matrix. `vectors`: which operands of a product are vectors. A product with a third operand is
+    alpha*product + beta*operand, where alpha and beta are its numbers."""
 
     function: str
     operands: tuple[Operand, ...]
@@ -107,12 +108,12 @@ class Plan:
 
     def walk(self) -> Iterator[Stage]:
         """All stages, loops before what is in them."""
-        return walk(self.stages)
+        return walk_stages(self.stages)
 
 
-def walk(stages: tuple[Stage, ...]) -> Iterator[Stage]:
+def walk_stages(stages: tuple[Stage, ...]) -> Iterator[Stage]:
     """All stages, loops before what is in them."""
     for stage in stages:
         yield stage
         if isinstance(stage, LoopStage):
-            yield from walk(stage.body)
+            yield from walk_stages(stage.body)

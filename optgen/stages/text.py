@@ -38,11 +38,15 @@ def _call(call: CallStage, plan: Plan, axes: Mapping[str, Axes]) -> str:
     if call.function != "product":
         words = [*map(_operand, call.operands), *map(expression, call.numbers)]
         return f"{call.target} = {call.function}({', '.join(words)})"
-    shapes = [_shape(x, plan, axes, k in call.vectors) for k, x in enumerate(call.operands)]
+    shapes = [_shape(x, plan, axes, k in call.vectors) for k, x in enumerate(call.operands[:2])]
     lengths = [*shapes[0], *shapes[1][1:]] if 0 not in call.vectors else shapes[1]
     half = "symmetric, half of " * call.symmetric
     count = "*".join(x for x in lengths if x) or "1"
-    return f"{call.target} = {'@'.join(map(_operand, call.operands))}: {half}{count} products"
+    product = "@".join(map(_operand, call.operands[:2]))
+    if call.numbers:
+        alpha, beta = (f"({x})" if x[0] == "-" else x for x in map(expression, call.numbers))
+        product = f"{alpha}*{product} + {beta}*{_operand(call.operands[2])}"
+    return f"{call.target} = {product}: {half}{count} products"
 
 
 def _operand(x: Operand) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -14,10 +15,15 @@ import optgen
 from optgen import pipeline
 from optgen.execute import calls
 from optgen.execute.buffers import numpy_dtype
+from optgen.execute.cpu.stage_calls import HOW
 from optgen.execute.cpu.staged_table import is_due
+from optgen.ir import Variant
 from optgen.ir.interp import TensorUpdate
 from optgen.shapes import sizes
+from optgen.stages.build import plan
 from optgen.stages.interp import interpret_plan
+from optgen.stages.layout import lives, offsets
+from optgen.stages.plan import KernelStage
 from tests.compiler import equations
 from tests.compiler.harness import same_bits
 
@@ -192,3 +198,40 @@ def test_a_step_equals_the_interpreter(name: str, mode: str) -> None:
                 if state in own:
                     assert same_bits(step.state.arrays[state][i], own[state]), (state, shapes[i], count)
             assert same_bits(weights[i], own["copy" if rule.master else "w"]), (shapes[i], count)
+
+
+@pytest.mark.parametrize("mode", ["float32", "float64"])
+@pytest.mark.parametrize("matmul", ["float32", "bfloat16", "deterministic"])
+def test_a_product_takes_in_a_sum_without_a_change_of_a_bit(mode: str, matmul: str) -> None:
+    rng = np.random.default_rng(7)
+    rule = optgen.load(MUON, lr=0.1, matmul=matmul, **MODES[mode])
+    for shape in ((40, 70), (70, 40), (5, 5)):
+        variant, values = rule.variant(shape), values_of(rule, shape) | {"step": 1.0}
+        plans = [plan(rule.spec, variant, (), first=False, folds=folds) for folds in (False, True)]
+        kernels = [sum(isinstance(x, KernelStage) for x in p.walk()) for p in plans]
+        assert kernels == [4, 2]
+        w, g = (rng.normal(size=shape).astype(numpy_dtype(rule.dtype)) for _ in range(2))
+        results = []
+        for p in plans:
+            arrays = {"w": w.copy(), "grad": g, "m": np.zeros_like(w)}
+            how = "native" if mode == "float64" and matmul == "bfloat16" else HOW[matmul]
+            call = functools.partial(calls.call, how=how)
+            interpret_plan(
+                p, functools.partial(pipeline.build_section, rule.spec, variant), TensorUpdate(arrays, values, 1), call
+            )
+            results.append(arrays)
+        assert all(same_bits(results[0][name], results[1][name]) for name in ("w", "m"))
+
+
+def test_arrays_share_memory_only_while_they_are_not_needed_together() -> None:
+    for spec in SPECS.values():
+        for flags in spec.variants():
+            found = pipeline.stages(spec, Variant(flags), spec.timings(), first=True)
+            own = lives(found)
+            sizes = {key: 64 * (1 + k % 3) for k, key in enumerate(own)}
+            begins, end = offsets(found, sizes)
+            for a, b in itertools.combinations(own, 2):
+                together = own[a][0] <= own[b][1] and own[b][0] <= own[a][1]
+                apart = begins[a] + sizes[a] <= begins[b] or begins[b] + sizes[b] <= begins[a]
+                assert apart or not together, (spec.name, a, b)
+            assert end <= sum(sizes.values())
