@@ -69,6 +69,7 @@ class StepTable:
         self.counts = np.zeros(n, np.int64)
         self._row_counts = np.full(n, NOT_BY_ROW, np.int64)
         self._row_numbers = np.zeros(n, np.uintp)
+        self._goes_by_rows = False
         self._pointers = np.zeros((n, len(kernel.buffer_index)), np.uintp)
         # On a CPU, rows without elements are taken for rows of one, whose column values have no memory of their own.
         self._spare = np.zeros(max((matrices for matrices, _, cols in self._own_views if cols == 0), default=0))
@@ -151,10 +152,11 @@ class StepTable:
         """
         for j, k in enumerate(self.kernel.gradients):
             self._pointers[:, k] = [tensors[j].address for tensors, _ in reads]
-        by_row = any(rows.count != NOT_BY_ROW for _, rows in reads)
-        if by_row:
+        by_row, was_by_row = any(rows.count != NOT_BY_ROW for _, rows in reads), self._goes_by_rows
+        if by_row or was_by_row:  # a GPU reads them in both cases
             self._row_counts[:] = [rows.count for _, rows in reads]
             self._row_numbers[:] = [0 if rows.index is None else self._address_of_rows(rows.index) for _, rows in reads]
+        self._goes_by_rows = by_row
         self.step.present = self._row_counts.ctypes.data if by_row else None
         self.step.index = self._row_numbers.ctypes.data if by_row else None
 

@@ -298,7 +298,7 @@ class Binding:
         states: Sequence[Mapping[str, NDArray]],
         seed: int,
         given: Sequence[Any],
-        donate_grads: bool,
+        donate_grads: bool = False,
         **arguments: Any,
     ) -> None:
         self._names, self._donates = names, donate_grads
@@ -317,7 +317,7 @@ class Binding:
         self._step.seed = seed
 
     def fits(
-        self, weights: Sequence[NDArray], given: Sequence[Any], grads: Sequence[Gradient], donate_grads: bool
+        self, weights: Sequence[NDArray], given: Sequence[Any], grads: Sequence[Gradient], donate_grads: bool = False
     ) -> bool:
         """Whether these are the very weights and states that are bound, and as many gradients of each."""
         return (

@@ -335,6 +335,6 @@ def test_errors_name_the_parameter() -> None:
     apply([0, 1], [nd.ones((2, 3)), nd.ones(4)], weights)
     with pytest.raises(ValueError, match=r"gradient of parameter 'b_weight': shape \(3,\)"):
         apply([0, 1], [nd.ones((2, 3)), nd.ones(3)], weights)
-    apply.states[1] = type(apply.states[1])([nd.zeros(3), nd.zeros(4)], ("m", "v"))
+    apply.states[1] = type(apply.states[1])([nd.zeros(3), nd.zeros(4)], ("m", "v"), (4,))
     with pytest.raises(ValueError, match=r"state 'm' of parameter 'b_weight': shape \(3,\)"):
         apply([0, 1], [nd.ones((2, 3)), nd.ones(4)], weights)

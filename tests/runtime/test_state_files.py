@@ -44,7 +44,7 @@ def trainer_of(name: str, dtype: str = "float32", shapes: Any = SHAPES, **argume
         params.append(gluon.Parameter(f"p{i}_weight", shape=shape, dtype=dtype))
         params[-1].initialize(mx.init.Uniform(1))
     trainer = gluon.Trainer(params, name, {"learning_rate": 0.01, **arguments})
-    if name == "sophia":
+    if name in ("sophia", "adahessian"):
         trainer.optimizer.set_input("h_hat", {i: nd.ones(shape, dtype=dtype) for i, shape in enumerate(shapes)})
     return trainer
 

@@ -60,7 +60,7 @@ class Callee:
 
 
 @dataclass(frozen=True)
-class Call:
+class PhaseCall:
     """A function that is called with the step. A task is shared by threads; its `work`, given the number of elements,
     says of how many elements a sweep takes as long."""
 
@@ -71,7 +71,7 @@ class Call:
 def emit(kernel: Kernel, symbol: str, machine: CpuTarget) -> str:
     """The LLVM IR text of a planned kernel, exported as `symbol`."""
     m = CpuModuleBuilder(kernel, symbol, machine)
-    calls: list[Call | None] = []
+    calls: list[PhaseCall | None] = []
     for k, phase in enumerate(kernel.phases):
         calls += phase_calls(m, phase, f"{symbol}.{k}.{phase.kind}")
     workspace_size(m)
@@ -94,38 +94,42 @@ def emit_host(kernel: Kernel, symbol: str, machine: CpuTarget) -> str:
     return text(m.module)
 
 
-def phase_calls(m: CpuModuleBuilder, phase: Phase, name: str) -> list[Call | None]:
+def phase_calls(m: CpuModuleBuilder, phase: Phase, name: str) -> list[PhaseCall | None]:
     """What to call for a phase, in order; None stands for the exchange of partial results between pieces."""
     match phase.kind:
         case "host":
-            return [Call(host(m, phase, name))]
+            return [PhaseCall(host(m, phase, name))]
         case "shared":
-            return [Call(shared(m, phase, name))]
+            return [PhaseCall(shared(m, phase, name))]
         case "scalar":
-            return [Call(scalar(m, phase, name))]
+            return [PhaseCall(scalar(m, phase, name))]
         case "row" | "col":
             return line_calls(m, phase, name)
-    calls: list[Call | None] = [Call(sweep_task(m, phase, name), lambda s, elements: elements)]
+    calls: list[PhaseCall | None] = [PhaseCall(sweep_task(m, phase, name), lambda s, elements: elements)]
     totals, columns = (reductions(phase, scope) for scope in ("all", "col"))
     if (m.kernel.boxes and (totals or columns or reductions(phase, "row"))) or (m.can_be_cut and totals):
         calls.append(None)
     if columns:
-        calls.append(Call(fold_columns(m, phase, f"{name}.columns"), _partial_results))
+        calls.append(PhaseCall(fold_columns(m, phase, f"{name}.columns"), _partial_results))
     if totals or m.kernel.boxes:
-        calls.append(Call(fold_sweep(m, phase, f"{name}.fold")))
+        calls.append(PhaseCall(fold_sweep(m, phase, f"{name}.fold")))
     return calls
 
 
-def line_calls(m: CpuModuleBuilder, phase: Phase, name: str) -> list[Call | None]:
+def line_calls(m: CpuModuleBuilder, phase: Phase, name: str) -> list[PhaseCall | None]:
     """`phase_calls` for one number for each row, or column."""
     kind = Kind.ROW if phase.kind == "row" else Kind.COL
-    calls: list[Call | None] = [
-        Call(lines(m, phase, name), lambda s, _: s.b.mul(s.count_lines(kind), integer(WORK_OF_LINE)))
+    calls: list[PhaseCall | None] = [
+        PhaseCall(lines(m, phase, name), lambda s, _: s.b.mul(s.count_lines(kind), integer(WORK_OF_LINE)))
     ]
     if m.kernel.boxes and any(isinstance(i.op, ir.Reduce) for i in phase.instrs):
-        calls += [Call(reduce_lines(m, phase, f"{name}.own")), None, Call(fold_lines(m, phase, f"{name}.fold"))]
+        calls += [
+            PhaseCall(reduce_lines(m, phase, f"{name}.own")),
+            None,
+            PhaseCall(fold_lines(m, phase, f"{name}.fold")),
+        ]
     elif reductions(phase, "all"):
-        calls.append(Call(reduce_lines(m, phase, f"{name}.fold")))
+        calls.append(PhaseCall(reduce_lines(m, phase, f"{name}.fold")))
     return calls
 
 
@@ -134,7 +138,7 @@ def _partial_results(s: StepFunction, elements: Any) -> Any:
     return s.b.udiv(elements, integer(ROW_BLOCK // 2))
 
 
-def entry(m: CpuModuleBuilder, calls: list[Call | None]) -> None:
+def entry(m: CpuModuleBuilder, calls: list[PhaseCall | None]) -> None:
     """The exported function: all calls in order, tasks on several threads if the step has some."""
     _, b = m.cold_function(m.symbol, ll.FunctionType(VOID, [PTR]))
     (step,) = b.function.args

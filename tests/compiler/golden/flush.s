@@ -53,4 +53,4 @@ fmov s4, w12
 fcsel s4, s4, s6, mi
 cmp x10, x9
 str s4, [x11], #4
-b.lt .LBB3_5
+b.lt .LBB5_5
