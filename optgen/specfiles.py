@@ -44,8 +44,10 @@ def source(path: Path, shown: str | None = None) -> Source:
 
 
 def transforms() -> tuple[str, ...]:
-    """The names of the transforms that come with the package, sorted."""
-    return tuple(sorted(path.stem for path in (folder() / "transforms").glob("*.opt")))
+    """The names of the transforms that come with the package, sorted; then those of optax, as optax/clip."""
+    top = folder() / "transforms"
+    own = sorted(path.stem for path in top.glob("*.opt"))
+    return (*own, *(f"optax/{path.stem}" for path in sorted((top / "optax").glob("*.opt"))))
 
 
 def transform_path(name: str, beside: Path) -> Path:
