@@ -105,7 +105,9 @@ class _Algebra:
         match expr:
             case Number(text=text):
                 return sp.oo if text == "inf" else sp.Rational(text)
-            case Name(key=key):
+            case Name(key=key, id=id, at=at):
+                if at is not None:
+                    return self.values[id]
                 return self.values.setdefault(key, sp.Symbol(key, real=True))
             case Unary(op="-", operand=x):
                 return -self.expr(x)
