@@ -360,8 +360,8 @@ class Optimizer:
             yield from (x for x in (timing.every, timing.start) if x is not None)
         for state in self.states:
             yield from (Name(axis, False, state.span) for axis in state.fixed)
-        for name in (e for line in self.update for e in walk(line.value) if isinstance(e, Name) and e.at is not None):
-            yield from (Name(term, False, name.span) for term, _ in name.at.terms)
+        for x in (e for line in self.update for e in walk(line.value) if isinstance(e, Name)):
+            yield from (Name(term, False, x.span) for term, _ in (x.at.terms if x.at is not None else ()))
 
     def reads_sparse(self) -> bool:
         """Whether a guard reads the reserved flag `sparse` (a row-sparse update)."""

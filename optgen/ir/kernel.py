@@ -245,7 +245,7 @@ class Kernel:
     def shard_granularity(self) -> ShardGranularity:
         """Where the tensors of a step can be cut into shards."""
         kinds = self.kinds | {b.kind for b in self.buffers}
-        if kinds & {Kind.ROW, Kind.COL}:
+        if kinds & {Kind.ROW, Kind.COL} or any(b.entries for b in self.buffers):
             return "never" if Kind.SHARED in kinds else "tensors"
         return "blocks" if any(isinstance(i.op, Reduce | ReduceOverParams) for i in self.instrs()) else "anywhere"
 

@@ -41,27 +41,30 @@ def _least(interval: object) -> float:
 def check_entry(name: Name, loop: Loop | None, scope: Scope) -> None:
     """Report a use of a history without an index, an index of what is none, and one that names no entry."""
     state = scope.states.get(name.id)
-    if state is None or not state.entries:
-        if name.at is not None:
-            help = "elements have no index: an equation is for each of them"
-            scope.report("E105", f"'{name.id}' with an index", name.span, help, "not-in-the-language")
-            scope.failed.add(name.key)
-        return
-    message = help = None
-    if name.primed and name.at is not None:
-        message, help = f"an index of {name.id}', which is the new entry alone", f"write {name.id}' or {name.id}[-1]"
-    elif name.at is None and not name.primed:
-        message, help = f"'{name.id}' is a history", f"write {name.id}[-1] for its newest entry"
+    if state is not None and state.entries:
+        problem = _problem(name, state, loop, scope)
+        if problem is None:
+            return
+        scope.report("E308", problem[0], name.span, problem[1])
     elif name.at is not None:
-        message, help = _out_of_range(name, name.at, state, loop, scope)
-    if message is not None:
-        scope.report("E308", message, name.span, help)
-        scope.failed.add(name.key)
+        help = "elements have no index: an equation is for each of them"
+        shown = name.id + "'" * name.primed
+        scope.report("E105", f"'{shown}' with an index", name.span, help, "not-in-the-language")
+    else:
+        return
+    scope.failed.add(name.key)
 
 
-def _out_of_range(
-    name: Name, at: Index, state: StateDecl, loop: Loop | None, scope: Scope
-) -> tuple[str | None, str | None]:
+def _problem(name: Name, state: StateDecl, loop: Loop | None, scope: Scope) -> tuple[str, str] | None:
+    """What is wrong with a use of a history, and what to do."""
+    if name.at is not None and name.primed:
+        return f"an index of {name.id}', which is the new entry alone", f"write {name.id}' or {name.id}[-1]"
+    if name.at is not None:
+        return _out_of_range(name, name.at, state, loop, scope)
+    return None if name.primed else (f"'{name.id}' is a history", f"write {name.id}[-1] for its newest entry")
+
+
+def _out_of_range(name: Name, at: Index, state: StateDecl, loop: Loop | None, scope: Scope) -> tuple[str, str] | None:
     """What is wrong with an index, and what to do."""
     n = state.entries
     turns = {x.index: x for x in loops_around(loop) if x.index is not None}
@@ -74,10 +77,12 @@ def _out_of_range(
     if ends is None:
         loop_help = f"write 'repeat {n} as {own[0][0]}:'"
         return f"the turns of this loop are not the entries of '{name.id}'", loop_help
+    if n not in scope.params and not n.isdigit():
+        return None  # reported where the history is declared
     least = int(n) if n.isdigit() else int(_least(scope.params[n].interval))
     if all(_is_within(p, q, least) for p, q in ends):
         if own or n.isdigit() or ends[0][1] or least > -ends[0][0]:
-            return None, None
+            return None
         help = f"declare 'param {n}: int' with an interval from {1 - ends[0][0]:g} on, or write {name.id}[-{n}]"
         return f"{name.key} is the oldest entry if {n} is {least}", help
     oldest = -int(n) if n.isdigit() else f"-{n}"
