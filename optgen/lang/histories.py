@@ -50,9 +50,8 @@ def check_entry(name: Name, loop: Loop | None, scope: Scope) -> None:
         help = "elements have no index: an equation is for each of them"
         shown = name.id + "'" * name.primed
         scope.report("E105", f"'{shown}' with an index", name.span, help, "not-in-the-language")
-    else:
-        return
-    scope.failed.add(name.key)
+    if name.at is not None:
+        scope.failed.add(name.key)
 
 
 def _problem(name: Name, state: StateDecl, loop: Loop | None, scope: Scope) -> tuple[str, str] | None:
