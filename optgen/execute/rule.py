@@ -73,6 +73,7 @@ class UpdateRule:
         self.target: Platform = target or Cpu()
         self._kernels: dict[tuple[Any, ...], LoadedKernel] = {}
         self._planned: dict[tuple[Any, ...], Kernel] = {}
+        self._flops: dict[tuple[Any, ...], float] = {}
         self.target.check_dtypes({dtype, *self.storage.values()})
 
     def __repr__(self) -> str:
@@ -106,6 +107,16 @@ class UpdateRule:
         if self._is_staged(shape, flags or {}):
             return "tensors"
         return self._built(shape, flags or {}).shard_granularity
+
+    def flops(self, shape: Sequence[int], flags: Mapping[str, FlagValue] | None = None) -> float:
+        """The floating-point operations of products and factorizations in an update of a parameter of this shape, the
+        mean of many updates; 0 where there are none."""
+        key = (tuple(shape), *sorted((flags or {}).items()))
+        if key not in self._flops:
+            staged = self._is_staged(shape, flags or {})
+            values = {**self.values, **sizes(shape, self.spec.last_two)}
+            self._flops[key] = pipeline.stage_flops(self.spec, self.variant(shape, flags), values) if staged else 0.0
+        return self._flops[key]
 
     def _built(
         self, shape: Sequence[int], flags: Mapping[str, FlagValue], *, sparse: bool = False, evaluate: bool = False

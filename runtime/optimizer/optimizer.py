@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -199,6 +200,10 @@ class Optimizer:
     def cut_of(self, index: Index, dtype: str, shape: tuple[int, ...]) -> str:
         """Where a parameter can be cut into pieces for sharding: "tensors", never, for hand-written optimizers."""
         return "tensors"
+
+    def work_of(self, index: Index, dtype: str, shape: tuple[int, ...]) -> float:
+        """The work of an update of a parameter: how many elements an elementwise update has in that time."""
+        return math.prod(shape)
 
     # ------------------------------------------------------------ rates
 
