@@ -66,6 +66,7 @@ LAYERS: dict[str, list[str]] = {
         "memory",
         "shards capturable",
         "codes values gpu_scaler",
+        "histories",
         "state",
         "protocols bound",
         "rules",

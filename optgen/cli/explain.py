@@ -107,7 +107,7 @@ def _states(optimizer: Optimizer) -> Iterator[tuple[str, ...]]:
     for s in optimizer.states:
         guard = f"if {expression(s.guard)}" if s.guard is not None else ""
         start = f"starts at {expression(s.init)}" + (" in the first update" if optimizer.start(s) is not None else "")
-        count = " x ".join(s.dims) if s.dims else f"one for each {ONE_FOR_EACH[s.kind]}"
+        count = " x ".join(s.dims) if s.dims else f"{s.entries or 'one'} for each {ONE_FOR_EACH[s.kind]}"
         yield s.name, count, start, guard, s.doc
 
 

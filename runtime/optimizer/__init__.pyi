@@ -416,7 +416,9 @@ class AdaHessian(SpecOptimizer):
         V'   = beta2*V + (1 - beta2)*h^2       if kernels
         root = 1/sqrt(1 - beta2^t)*sqrt(V')    if kernels
         root = 1/sqrt(1 - beta2^t)*sqrt(v')    otherwise
-        w'   = w - lr*(1/(1 - beta1^t)*m'/(root^hessian_power + epsilon) + wd*w)
+        D    = root^hessian_power              if powered
+        D    = root                            otherwise
+        w'   = w - lr*(1/(1 - beta1^t)*m'/(D + epsilon) + wd*w)
 
     Parameters
     ----------
@@ -1064,6 +1066,63 @@ class AdaPNM(SpecOptimizer):
         beta0: float = 1.0,
         epsilon: float = 1e-08,
         amsgrad: bool = True,
+        *,
+        rescale_grad: float = 1.0,
+        param_idx2name: Mapping[Index, str] | None = None,
+        wd: float = 0.0,
+        clip_gradient: float | None = None,
+        lr_scheduler: Callable[[int], float] | None = None,
+        begin_num_update: int = 0,
+        multi_precision: bool = False,
+        param_dict: Mapping[Index, NamedParameter] | None = None,
+        lazy_update: bool = False,
+        storage: str | Mapping[str, str] | None = None,
+    ) -> None: ...
+
+class AdaShift(SpecOptimizer):
+    """AdaShift: decorrelation and convergence of adaptive learning rate methods.
+
+    Zhou et al. 2019, arXiv:1810.00143.
+
+        d      = g + wd*w
+        newest = (1 - beta1)/(1 - beta1^n)
+        m'     = beta1*(m - newest*beta1^(n - 1)*past[-n]) + newest*d
+        past'  = d
+        fixed  = 1 - beta2^max(t - n, 1)
+        v'     = where(t > n, beta2*v + (1 - beta2)*past[-n]^2, v)        if not spatial
+        V'     = where(t > n, beta2*V + (1 - beta2)*max(past[-n]^2), V)   if spatial
+        u      = m'/(sqrt(V'/fixed) + epsilon)                            if spatial
+        u      = m'/(sqrt(v'/fixed) + epsilon)                            otherwise
+        w'     = where(t > n, w - lr*u, w)
+
+    Parameters
+    ----------
+    learning_rate: learning rate.
+    n: steps by which the gradients of the second moment are older, in [1, 1024].
+    beta1: weight of a gradient beside that of the next step, in the mean of the last n, in [0, 1).
+    beta2: decay of the second moment, in [0, 1).
+    epsilon: added to the root of the second moment, in (0, inf).
+    spatial: one second moment for a tensor, of its largest gradient, instead of one for each element.
+    The others are those of every Optimizer and SpecOptimizer.
+    """
+
+    lr: float
+    n: int
+    beta1: float
+    beta2: float
+    epsilon: float
+    wd: float
+    rescale_grad: float
+    clip_gradient: float | None
+    spatial: bool
+    def __init__(
+        self,
+        learning_rate: float = 0.01,
+        n: int = 10,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-08,
+        spatial: bool = True,
         *,
         rescale_grad: float = 1.0,
         param_idx2name: Mapping[Index, str] | None = None,

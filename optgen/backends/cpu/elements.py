@@ -16,9 +16,9 @@ from optgen.backends.cpu import masked
 from optgen.backends.cpu.line_arrays import load_line
 from optgen.backends.cpu.module import CpuModuleBuilder
 from optgen.backends.cpu.sums import exact_products, fused
-from optgen.backends.element_body import ElementBody, address, raw_type, stored
+from optgen.backends.element_body import ElementBody, address, stored
 from optgen.backends.llvm import at, first_lanes, fold, integer, splat
-from optgen.backends.llvm_types import F32, F64, I1, I8, I32, I64, PTR, TYPES, vector
+from optgen.backends.llvm_types import F32, F64, I1, I8, I32, I64, PTR, TYPES, raw_type, vector
 from optgen.backends.module_builder import Env
 from optgen.ir import LANES, Buffer, Instr, Phase, Value
 from optgen.ir.storage import blocks
