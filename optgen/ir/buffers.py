@@ -52,7 +52,8 @@ def _state(optimizer: Optimizer, variant: Variant, state: StateDecl) -> Buffer:
         storage = "float32" if small else "float64"
     dims = tuple(str(variant.sizes.get(axis, axis)) for axis in state.dims)
     init = 0.0 if late else _initial(state.init)
-    return Buffer(state.name, True, init, state.kind, storage, starts_late=late, dims=dims)
+    starts_late = late and (variant.evaluate or optimizer.starts_in(state, variant.flags))
+    return Buffer(state.name, True, init, state.kind, storage, starts_late=starts_late, dims=dims)
 
 
 def _initial(init: Expr) -> float | str:

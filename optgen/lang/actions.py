@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from optgen.diagnostics import Span
 from optgen.expressions import Expr, Number, Text, Unary
 from optgen.lang.expression_actions import ExpressionActions, LineError, name_of, number_of, shortened, span_of
+from optgen.lang.builtins import METHODS
 from optgen.lang.syntax import Token
 from optgen.model import (
     RESERVED_PARAMS,
@@ -68,6 +69,13 @@ class Section(NamedTuple):
     span: Span
 
 
+class PhaseLine(NamedTuple):
+    """`phase NAME:`."""
+
+    name: str
+    span: Span
+
+
 class RepeatLine(NamedTuple):
     """`repeat turns as number:`."""
 
@@ -83,7 +91,7 @@ class EndLine(NamedTuple):
 
 
 Declaration = Header | Cite | Axes | Definition | Param | Flag | StateDecl | Input | Require
-Statement = Declaration | Section | RepeatLine | EndLine | Equation
+Statement = Declaration | Section | PhaseLine | RepeatLine | EndLine | Equation
 
 
 class _Option(NamedTuple):
@@ -269,6 +277,13 @@ class Actions(ExpressionActions):
 
     def section(self, items: list[Token]) -> Section:
         return Section(items[0].text, items[0].span)
+
+    def phase(self, items: list[Token]) -> PhaseLine:
+        name = _plain(items[1], "a phase")
+        if name.text.startswith("_") or name.text in METHODS:
+            help = "steps and optimizers have something else of that name in Python; choose another name"
+            raise LineError("E201", f"a phase cannot be called '{name.text}'", name.span, help, "phase")
+        return PhaseLine(name.text, name.span)
 
     def equation(self, items: list[Any]) -> Equation:
         name, _, value, timing, (guard, otherwise) = items

@@ -187,8 +187,9 @@ def _doc(spec: Spec) -> str:
     lines = [f"{spec.title or spec.name}.", ""]
     if spec.cite:
         lines += [f"{spec.cite}.", ""]
-    first = spec.update[0].span.line
-    equations = "\n".join(spec.source.lines[first - 1 :]).rstrip()
+    headings = [k for k, line in enumerate(spec.source.lines) if line.startswith("phase ")]
+    first = headings[0] if spec.phases else spec.update[0].span.line - 1
+    equations = "\n".join(spec.source.lines[first:]).rstrip()
     lines += textwrap.indent(textwrap.dedent(equations), "    ").split("\n")
     lines += ["", "Parameters", "----------"]
     for p in spec.params:
