@@ -6,8 +6,8 @@ import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
-from optgen.execute.state import State
 from optgen.execute.step import BoundStep
+
 
 class PhasedStep:
     """A step over fixed tensors whose spec has phases, as `phase ascend:` and `phase descend:`.
@@ -35,7 +35,9 @@ class PhasedStep:
     def __getattr__(self, name: str) -> Callable[..., None]:
         if name in self.__dict__.get("phases", ()):
             return functools.partial(self._phase, name)
-        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}; its phases are {', '.join(self.phases)}")
+        raise AttributeError(
+            f"{type(self).__name__} has no attribute {name!r}; its phases are {', '.join(self.phases)}"
+        )
 
     def __dir__(self) -> Iterable[str]:
         return [*super().__dir__(), *self.phases]

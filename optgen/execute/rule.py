@@ -216,7 +216,9 @@ class UpdateRule:
         if donate_grads:
             check_donated(self.dtype, self.target.name)
         if self.spec.phases and capturable:
-            raise ValueError(f"{self.spec.name}: its steps have phases, with code of the caller between them; they are not capturable")
+            raise ValueError(
+                f"{self.spec.name}: a step has phases, and code of the caller between them: not capturable"
+            )
         with without_collections():
             tensors = self.tensors(objects, "params")
             device = self.target.device(tensors, capturable=capturable)

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from optgen.diagnostics import Span
 from optgen.expressions import Expr, Number, Text, Unary
-from optgen.lang.expression_actions import ExpressionActions, LineError, name_of, number_of, shortened, span_of
 from optgen.lang.builtins import METHODS
+from optgen.lang.expression_actions import ExpressionActions, LineError, name_of, number_of, shortened, span_of
 from optgen.lang.syntax import Token
 from optgen.model import (
     RESERVED_PARAMS,

@@ -139,8 +139,8 @@ class SpecOptimizer(torch.optim.Optimizer, metaclass=SpecClass):
         if closure is None:
             calls = ", new gradients, ".join(f"optimizer.{phase}()" for phase in phases)
             raise RuntimeError(
-                f"{name}: a step has phases, each with gradients of its own: call step(closure), whose closure computes "
-                f"the loss and calls backward; or {calls}"
+                f"{name}: a step has phases, each with gradients of its own: call step(closure), whose closure "
+                f"computes the loss and calls backward; or {calls}"
             )
         losses = []
         for phase in phases:

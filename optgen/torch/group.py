@@ -207,7 +207,9 @@ class GroupStep:
                 check_layout(p)
             by_row = p.grad is not None and optimizer.updates_rows(group_of[id(p)], p)
             if by_row and optimizer.spec.phases:
-                raise ValueError(f"{optimizer.describe(p)} has a sparse gradient, and steps with phases take dense ones")
+                raise ValueError(
+                    f"{optimizer.describe(p)} has a sparse gradient, and steps with phases take dense ones"
+                )
             scalar_dtype = optimizer.state_keys.scalar_dtype(optimizer.state.get(p, {}))
             buckets.setdefault((p.dtype, p.device, sharding_of(p), scalar_dtype, by_row), []).append(p)
         return buckets

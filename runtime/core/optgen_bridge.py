@@ -78,7 +78,7 @@ def checked(spec: Spec, name: str, value: Any) -> Any:
 
 def can_be_lazy(spec: Spec) -> bool:
     """Whether, in some variant, rows can be updated without the others: nothing is summed but within a row."""
-    return any(
+    return not spec.phases and any(
         all(call.scope == "row" for call in _reductions(spec.program(flags).equations)) for flags in spec.variants()
     )
 
@@ -329,17 +329,26 @@ class Binding:
             and all(map(operator.is_, map(_DATA, self._held), self._states))
         )
 
-    def __call__(self, grads: Sequence[Gradient], counts: list[int], values: Mapping[str, Any]) -> None:
-        """One update.
+    def __call__(
+        self, grads: Sequence[Gradient], counts: list[int], values: Mapping[str, Any], phase: str | None = None
+    ) -> None:
+        """One update, or one phase of it.
 
         `counts[i]` is how many there are of parameter i, this one included; `values` are those that may have changed:
         numbers, or lists of one for each parameter.
         """
         self._take(grads)
-        if counts != self._expected:
+        if phase is not None and phase != self._step.phases[0]:
+            self._counts[:] = counts
+        elif counts != self._expected:
             self._counts[:] = counts
             self._counts -= 1
-        self._step(**values)
+        if phase is None:
+            self._step(**values)
+        else:
+            self._step.resume(phase, range(len(counts)))
+            self._step.prepare(phase, **values)
+            self._step.run()
         self._expected = [count + 1 for count in counts]
 
     def _take(self, grads: Sequence[Gradient]) -> None:

@@ -104,6 +104,8 @@ def make_class(spec: Spec) -> type[SpecOptimizer]:
         "param_names": tuple(spec.all_params()),
         "flag_names": tuple(f.name for f in spec.flags if f.condition is None and not f.per_param),
         "per_param_names": tuple(per_param),
+        "phases": spec.phases,
+        "phase": next(iter(spec.phases), None),
         "__doc__": _doc(spec),
         "__module__": "runtime.optimizer",
         **beyond,
