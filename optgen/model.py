@@ -116,6 +116,12 @@ class StateDecl:
     span: Span = field(compare=False)
     doc: str = ""
     dims: tuple[str, ...] = ()  # of Kind.MATRIX: `rows`, `cols` and int params
+    entries: str = ""  # of a history: how many it keeps, a number or an int param
+
+    @property
+    def fixed(self) -> tuple[str, ...]:
+        """What its memory depends on beside the sizes of the parameter: int params, which cannot change."""
+        return (*self.dims, *([self.entries] if self.entries and not self.entries.isdigit() else []))
 
     @property
     def axes(self) -> tuple[str, ...]:
@@ -359,7 +365,9 @@ class Optimizer:
         for timing in self.timings():
             yield from (x for x in (timing.every, timing.start) if x is not None)
         for state in self.states:
-            yield from (Name(axis, False, state.span) for axis in state.dims)
+            yield from (Name(axis, False, state.span) for axis in state.fixed)
+        for x in (e for line in self.update for e in walk(line.value) if isinstance(e, Name)):
+            yield from (Name(term, False, x.span) for term, _ in (x.at.terms if x.at is not None else ()))
 
     def of_phase(self, flags: Flags) -> tuple[Equation, ...]:
         """The equations of the phase of a variant; all, if steps have no phases."""

@@ -118,7 +118,7 @@ def names(optimizer: Optimizer, built: BuiltKernel) -> str:
     include several."""
     symbol, kernel = built.symbol, built.kernel
     guard = f"{symbol.upper()}_NAMES"
-    buffers = [(f"{symbol}_buffer_{b.name}", _buffer(b)) for b in kernel.buffers]
+    buffers = [(f"{symbol}_buffer_{_identifier(b.name)}", _buffer(b)) for b in kernel.buffers]
     docs = DIMENSIONS | {name: _param(param) for name, param in optimizer.all_params().items()}
     hypers = [(f"{symbol}_hyper_{name}", docs[name]) for name in kernel.hyper]
     return "\n".join(
@@ -131,6 +131,11 @@ def names(optimizer: Optimizer, built: BuiltKernel) -> str:
             "#endif\n",
         ]
     )
+
+
+def _identifier(buffer: str) -> str:
+    """The name of a buffer in C: `h_before_2` is `h[-2]`."""
+    return buffer.replace("[-", "_before_").rstrip("]").replace(".", "_")
 
 
 def enum(names: Sequence[tuple[str, str]], count: str) -> str:
@@ -149,6 +154,10 @@ def _buffer(b: Buffer) -> str:
     start = "" if b.init is None else f", starts as {b.init}"
     start += ", and in the first update as its spec says" if b.starts_late else ""
     place = ", in the memory of the host" if b.kind is Kind.HOST else ""
+    if b.of:
+        return f"the same pointer as {b.of}"
+    if b.entries:
+        place = f", {b.entries} of these one after the other: update t writes number (t - 1) mod {b.entries}"
     return f"{TYPES[b.format.array_dtype]} of {SHAPES[b.kind]}, {access}{start}{place}"
 
 

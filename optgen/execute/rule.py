@@ -74,6 +74,7 @@ class UpdateRule:
         self.target: Platform = target or Cpu()
         self._kernels: dict[tuple[Any, ...], LoadedKernel] = {}
         self._planned: dict[tuple[Any, ...], Kernel] = {}
+        self._flops: dict[tuple[Any, ...], float] = {}
         self.target.check_dtypes({dtype, *self.storage.values()})
 
     def __repr__(self) -> str:
@@ -109,6 +110,28 @@ class UpdateRule:
         phases = [{PHASE: phase} for phase in self.spec.phases] or [{}]
         found = [self._built(shape, {**(flags or {}), **phase}).shard_granularity for phase in phases]
         return max(found, key=get_args(ShardGranularity).index)
+
+    def flops(self, shape: Sequence[int], flags: Mapping[str, FlagValue] | None = None) -> float:
+        """The floating-point operations of products and factorizations in an update of a parameter of this shape, the
+        mean of many updates; 0 where there are none."""
+        key = (tuple(shape), *sorted((flags or {}).items()))
+        if key not in self._flops:
+            staged = self._is_staged(shape, flags or {})
+            self._flops[key] = pipeline.stage_flops(*self._sized(shape, flags)) if staged else 0.0
+        return self._flops[key]
+
+    def bytes_moved(self, shape: Sequence[int], flags: Mapping[str, FlagValue] | None = None) -> float:
+        """The bytes that the sweeps of an update of a matrix of this shape read and write, as `flops`; ValueError if it
+        has no products."""
+        if not self._is_staged(shape, flags or {}):
+            raise ValueError(f"{self.spec.name}: no products of matrices; see cost")
+        return pipeline.stage_bytes(*self._sized(shape, flags))
+
+    def _sized(
+        self, shape: Sequence[int], flags: Mapping[str, FlagValue] | None
+    ) -> tuple[Optimizer, Variant, Mapping[str, float | None]]:
+        """The spec, its variant for a shape, and its params and sizes."""
+        return self.spec, self.variant(shape, flags), {**self.values, **sizes(shape, self.spec.last_two)}
 
     def _built(
         self, shape: Sequence[int], flags: Mapping[str, FlagValue], *, sparse: bool = False, evaluate: bool = False
@@ -321,9 +344,9 @@ class UpdateRule:
         for s in self.spec.program(decided).states:
             if s.kind is Kind.ELEM and s.name in self.storage:
                 wanted = self.storage[s.name]
-                storage[s.name] = "float32" if small and STORAGES[wanted].block else wanted
+                storage[s.name] = "float32" if (small or s.entries) and STORAGES[wanted].block else wanted
         scaled = self.scales_gradient and not evaluate
-        own_sizes = {x: int(self.values[x] or 0) for s in self.spec.states for x in s.dims if x in self.values}
+        own_sizes = {x: int(self.values[x] or 0) for s in self.spec.states for x in s.fixed if x in self.values}
         how = (evaluate, gradients, scaled, by_row, boxes, donated)
         return Variant(decided, self.dtype, self.master, storage, *how, own_sizes, self.matmul)
 

@@ -143,6 +143,9 @@ def _check_timings(cases: list[Equation], scope: Scope, *, evaluate: bool) -> No
     elif cases[0].loop is not None:
         help = "move the line out of the loop, or leave 'every' out"
         scope.report("E413", "a timing in a loop", timed[0].span, help)
+    elif name in scope.states and scope.states[name].entries and cases[-1].timing is not None:
+        help = f"a history has an entry of every update; add a line below: {name}' = ... otherwise"
+        scope.report("E413", f"history '{name}' has no entry of the other updates", timed[0].span, help)
     elif name not in scope.states and cases[-1].timing is not None:
         help = f"add a line below: {cases[0].target.key} = ... otherwise"
         scope.report("E413", f"{cases[0].target.key} has no value in the other updates", timed[0].span, help)

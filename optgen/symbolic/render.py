@@ -13,7 +13,7 @@ from enum import Enum, IntEnum
 from itertools import groupby
 
 from optgen.diagnostics import Span
-from optgen.expressions import DRAWS, Binary, Call, Expr, IsSet, Name, Number, Text, Transpose, Unary, walk
+from optgen.expressions import DRAWS, Binary, Call, Expr, Index, IsSet, Name, Number, Text, Transpose, Unary, walk
 from optgen.model import COUNTS, DIMENSIONS, EPSILON, PHASE, Equation, Flags, Loop, Optimizer
 from optgen.symbolic.symbols import Symbol, symbol
 
@@ -98,6 +98,10 @@ class Renderer(ABC):
 
     @abstractmethod
     def symbol(self, symbol: Symbol, time: Time) -> str: ...
+
+    @abstractmethod
+    def entry(self, symbol: Symbol, at: Index, *, of_steps: bool) -> str:
+        """An entry of a history, the one of step t + `at`; or element `at` of an array."""
 
     @abstractmethod
     def number(self, number: Number) -> Rendered: ...
@@ -185,6 +189,10 @@ class Renderer(ABC):
         return Time.NONE if name.id in self.bare else Time.NEW
 
     def name(self, name: Name) -> str:
+        if name.at is not None:
+            parts = Symbol(name.id) if name.id in self.spelled else symbol(name.id)
+            newest = replace(name.at, constant=name.at.constant + self.evaluate)
+            return self.entry(parts, newest if name.id in self.states else name.at, of_steps=name.id in self.states)
         return self.symbol(Symbol(name.id), self.time(name)) if name.id in self.spelled else self._symbol_of(name)
 
     def _alike(self, optimizer: Optimizer) -> set[str]:
@@ -340,6 +348,12 @@ class Renderer(ABC):
         read = optimizer.reads()
         flags = [(f, f.condition) for f in optimizer.flags if f.condition is not None and f.name in read]
         return [(self.name(Name(f.name, False, f.span)), self.render(condition).text) for f, condition in flags]
+
+
+def after(at: Index) -> str:
+    """What stands behind t in the number of the step of an entry: `-1`, `+i-10`, nothing for step t."""
+    text = str(at).replace(" ", "")
+    return "" if text == "0" else text if text.startswith("-") else f"+{text}"
 
 
 def _chain(loop: Loop | None) -> list[Loop]:

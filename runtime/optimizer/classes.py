@@ -166,7 +166,7 @@ def _common(cls: type[SpecOptimizer]) -> Iterator[Parameter]:
     for p in inspect.signature(Optimizer).parameters.values():
         yield p.replace(kind=Parameter.KEYWORD_ONLY, default=defaults.get(p.name, p.default))
     extra: dict[str, tuple[str, Any]] = {
-        name: ("bool | tuple[str, ...]", default) for name, default in cls.per_param_defaults.items()
+        name: ("bool | tuple[Any, ...]", default) for name, default in cls.per_param_defaults.items()
     }
     if optgen_bridge.can_be_lazy(cls.spec) or "lazy_update" in cls.follows:
         extra["lazy_update"] = "bool", cls.lazy_default
