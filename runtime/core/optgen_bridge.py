@@ -336,8 +336,8 @@ class Binding:
     def __call__(
         self, grads: Sequence[Gradient], counts: list[int], values: Mapping[str, Any], phase: str | None = None
     ) -> None:
-        """One update, or one phase of it. An ArithmeticError names a parameter without a factorization; then nothing has
-        changed.
+        """One update, or one phase of it. An ArithmeticError names a parameter without a factorization; nothing has
+        changed then.
 
         `counts[i]` is how many there are of parameter i, this one included; `values` are those that may have changed:
         numbers, or lists of one for each parameter.
