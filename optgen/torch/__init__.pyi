@@ -2418,9 +2418,7 @@ class ExtraAdam(SpecOptimizer):
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
-
     def extrapolate(self) -> None: ...
-
     def correct(self) -> None: ...
 
 class ExtraGradient(SpecOptimizer):
@@ -2470,9 +2468,7 @@ class ExtraGradient(SpecOptimizer):
         in_backward: bool = False,
         donate_grads: bool = False,
     ) -> None: ...
-
     def extrapolate(self) -> None: ...
-
     def correct(self) -> None: ...
 
 class FAdam(SpecOptimizer):
