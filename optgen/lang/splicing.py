@@ -19,6 +19,7 @@ from optgen.lang.splice import (
     renamed,
     timed,
     token,
+    value_end,
     with_default,
 )
 from optgen.lang.syntax import Token, read_lines
@@ -101,7 +102,7 @@ class Splicing:
 
     def _keep_eval(self, use: Use, spliced: _Spliced, *, is_whole: bool) -> None:
         """Keep the `eval:` of a spec, where the weight after its step is that of the whole step."""
-        if spliced.evaluate and (not is_whole or self.host.evaluate or "w" in use.fields):
+        if spliced.evaluate and (not is_whole or self.host.evaluate):
             help = "its weights to evaluate with are not those of this one"
             raise UseError(f"{_shown(use)} has 'eval:', which cannot be kept here", use.span, help)
         self.result.evaluate += [guarded(line, self.chosen) for line in spliced.evaluate]
@@ -128,6 +129,9 @@ class Splicing:
         """The equations of a used spec, where `outer` holds; its declarations are added to the result. Those of states
         and of the weight are computed at `timing`, and so is what only they read."""
         part = self.find(use)
+        if part.has_phases:
+            help = "of transforms with phases, there is one, and it stands last: 'adam with ema, sam'"
+            raise UseError(f"{_shown(use)} has phases, and cannot be used", use.span, help)
         self._agree_on_axes(use, part)
         prefix = "" if use.of_base else f"{use.prefix or use.name.rpartition('/')[2]}_"
         names = {x: prefix + x for x in sorted(part.own_names())}
@@ -136,7 +140,8 @@ class Splicing:
         values = renamed(names, use.span) | values | {"w'": (target,)}
         renaming = Renaming(values)
         for line in part.declarations:
-            self._declare(renaming, at(use.span, line), use, numbers, outer)
+            own = self._as_made(line, use, Renaming({x: v for x, v in values.items() if x != "w"}), renaming)
+            self._declare(own, at(use.span, line), use, numbers, outer)
         weights = [i for i, line in enumerate(part.update) if line[0].text == "w'"]
         lines = [renaming.line(at(use.span, line)) for line in self._timed(use, part, timing)]
         first, last = weights[0], weights[-1] + 1
@@ -152,6 +157,16 @@ class Splicing:
             raise UseError(f"{_shown(use)} has 'every' in its own equations", timing[0].span, "use it in each update")
         kept = {"w'"} | {f"{line[1].text}'" for line in part.declarations if line[0].type == "STATE"}
         return [timed(line, timing) if line[0].text in kept else line for line in part.update]
+
+    def _as_made(self, line: Tokens, use: Use, made: Renaming, later: Renaming) -> Renaming:
+        """The renaming of a declaration: a state that starts as the weight starts as the one that there is."""
+        if line[0].type != "STATE" or "w" not in use.fields or not any(t.text == "w" for t in line[2:]):
+            return later
+        start = next(i for i, t in enumerate(line) if t.type == "EQUAL") + 1
+        if line[start].text != "w" or value_end(line) != start + 1:
+            help = "it is not known when the state starts; leave 'w = ...' out"
+            raise UseError(f"'{line[1].text}' of {_shown(use)} starts from an expression of w", use.span, help)
+        return made
 
     def _take(self, use: Use, names: set[str]) -> None:
         both = sorted(names & self.taken)
