@@ -41,8 +41,8 @@ GroupKeys = Mapping[str, tuple[str, ...]]
 @dataclass(frozen=True)
 class Spelling:
     """The arguments of a spec as keys of a group: `params` says which params a key holds, `flags` are the same in
-    both. `defaults` are the values of all keys, in the order of the signature. `unset` is what None means, of flags that
-    PyTorch lets be None. Errors call the spec `name`."""
+    both. `defaults` are the values of all keys, in the order of the signature. `unset` is what None means, of flags
+    that PyTorch lets be None. Errors call the spec `name`."""
 
     params: GroupKeys
     flags: tuple[str, ...]
@@ -170,7 +170,7 @@ def of_torch(spec: Optimizer, name: str, defaults: Mapping[str, Any]) -> Spellin
         if key in defaults and key not in params:
             keys[key] = tuple(name for name in names if name in params)
     flags = {f.name: f.default for f in spec.flags if f.condition is None and f.name in defaults}
-    unset = {key: x for key, x in flags.items() if defaults[key] is None}
+    unset = {key: x for key, x in flags.items() if x is not None and defaults[key] is None}
     return Spelling(keys, tuple(flags), dict(defaults), name, unset)
 
 
